@@ -1,0 +1,13 @@
+// One function per layer fills the Python module; conversion only, no logic.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace hemiola::bindings {
+
+void bind_errors(nanobind::module_& m);
+void bind_topology(nanobind::module_& m);
+void bind_schedule(nanobind::module_& m);
+void bind_algorithms(nanobind::module_& m);
+
+}  // namespace hemiola::bindings

@@ -1,0 +1,123 @@
+// A collective plus its transfers, ordered by step: the one artefact that is verified, simulated, drawn, exported and
+// run. Columnar, so that 10^9 transfers fit in memory. What a step means is in docs/design/0001-schedule.md.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "hemiola/base/index.hpp"
+#include "hemiola/schedule/collective.hpp"
+
+namespace hemiola {
+
+/// Copy a chunk to `dst`, or add it into dst's.
+struct Transfer {
+  Step step;
+  Rank src;
+  Rank dst;
+  Chunk chunk;
+  bool reduce = false;
+
+  friend bool operator==(const Transfer&, const Transfer&) = default;
+};
+
+/// A pair of ranks that some transfer uses; the schedule's link column indexes a table of these.
+struct RankPair {
+  Rank src;
+  Rank dst;
+  friend bool operator==(const RankPair&, const RankPair&) = default;
+  friend auto operator<=>(const RankPair&, const RankPair&) = default;
+};
+
+/// Immutable. Within a step, transfers are sorted by (src, dst, chunk, reduce); pairs are sorted too, so equal schedules
+/// have equal columns. Built by ScheduleBuilder.
+class Schedule {
+ public:
+  const Collective& collective() const { return collective_; }
+  int rank_count() const { return collective_.rank_count(); }
+  int chunk_count() const { return collective_.chunk_count(); }
+  int step_count() const { return static_cast<int>(step_offset_.size()) - 1; }
+  std::int64_t transfer_count() const { return static_cast<std::int64_t>(link_.size()); }
+
+  /// Relative chunk sizes, non-negative integers with a positive sum; empty means all equal.
+  const std::vector<std::int64_t>& chunk_weights() const { return chunk_weights_; }
+
+  /// The columns. Transfers of step t are [step_offset[t], step_offset[t+1]).
+  std::span<const std::int64_t> step_offset() const { return step_offset_; }
+  std::span<const std::uint32_t> link() const { return link_; }
+  std::span<const std::uint32_t> chunk() const { return chunk_; }
+  /// Bit i % 64 of word i / 64 says whether transfer i reduces.
+  std::span<const std::uint64_t> reduce_words() const { return reduce_; }
+  std::span<const RankPair> pairs() const { return pairs_; }
+
+  RankPair pair_of(std::int64_t transfer) const { return pairs_[link_[static_cast<std::size_t>(transfer)]]; }
+  Chunk chunk_of(std::int64_t transfer) const { return Chunk{chunk_[static_cast<std::size_t>(transfer)]}; }
+  bool reduces(std::int64_t transfer) const {
+    return reduce_[static_cast<std::size_t>(transfer) / 64] >> (transfer % 64) & 1;
+  }
+  Transfer transfer(Step step, std::int64_t index) const {
+    const RankPair pair = pair_of(index);
+    return {step, pair.src, pair.dst, chunk_of(index), reduces(index)};
+  }
+
+  /// Calls visit(Transfer) for each transfer in order.
+  template <typename Visit>
+  void for_each(Visit visit) const {
+    for (Step step : indices<Step>(step_count()))
+      for (std::int64_t i = step_offset_[static_cast<std::size_t>(step)];
+           i < step_offset_[static_cast<std::size_t>(step) + 1]; ++i)
+        visit(transfer(step, i));
+  }
+
+  friend bool operator==(const Schedule&, const Schedule&) = default;
+
+ private:
+  friend class ScheduleBuilder;
+  explicit Schedule(Collective collective) : collective_(std::move(collective)) {}
+
+  Collective collective_;
+  std::vector<std::int64_t> chunk_weights_;
+  std::vector<std::int64_t> step_offset_;
+  std::vector<std::uint32_t> link_;
+  std::vector<std::uint32_t> chunk_;
+  std::vector<std::uint64_t> reduce_;
+  std::vector<RankPair> pairs_;
+};
+
+/// Where each chunk lies in a buffer of `size` units (elements or bytes): chunk c is [begin[c], begin[c+1]). Chunk sizes
+/// follow the weights and differ by at most one unit from exact proportion; begin[c] = floor(size * prefix(c) / total).
+/// For an all_to_all, `size` is the whole exchange: rank_count times one rank's buffer.
+std::vector<std::int64_t> chunk_begins(const Schedule& schedule, std::int64_t size);
+
+/// The size of the space that `chunk_begins` divides, for a per-rank buffer of `size`: size, or rank_count * size for
+/// all_to_all.
+std::int64_t exchange_size(const Collective& collective, std::int64_t size);
+
+/// Collects transfers in any order and makes a Schedule of them.
+class ScheduleBuilder {
+ public:
+  explicit ScheduleBuilder(Collective collective);
+
+  const Collective& collective() const { return collective_; }
+  int rank_count() const { return collective_.rank_count(); }
+
+  /// Throws ArgumentError for a step < 0 or >= 2^30, ranks or chunks that do not exist, or src == dst.
+  void add(const Transfer& transfer);
+  void copy(Step step, Rank src, Rank dst, Chunk chunk) { add({step, src, dst, chunk, false}); }
+  void reduce(Step step, Rank src, Rank dst, Chunk chunk) { add({step, src, dst, chunk, true}); }
+
+  /// Throws ArgumentError unless there is one weight >= 0 per chunk and their sum is in 1 … 2^62.
+  void set_chunk_weights(std::vector<std::int64_t> weights);
+  void reserve(std::int64_t transfer_count) { transfers_.reserve(static_cast<std::size_t>(transfer_count)); }
+
+  /// Sorts into canonical order. Empty steps are kept only up to the last used one. Leaves the builder empty.
+  Schedule finish();
+
+ private:
+  Collective collective_;
+  std::vector<std::int64_t> weights_;
+  std::vector<Transfer> transfers_;
+};
+
+}  // namespace hemiola

@@ -1,0 +1,74 @@
+#include "hemiola/topology/topology.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_set>
+
+#include "hemiola/base/error.hpp"
+
+namespace hemiola {
+namespace {
+
+void check_link(const Link& link, std::size_t index, int vertex_count) {
+  const auto where = "link " + std::to_string(index) + " (" + std::to_string(link.src) + " -> " +
+                     std::to_string(link.dst) + "): ";
+  const auto known = [&](Vertex v) { return v >= 0 && v < vertex_count; };
+  if (!known(link.src) || !known(link.dst))
+    throw ArgumentError(where + "expected vertices 0 … " + std::to_string(vertex_count - 1) +
+                        " (ranks first, then switches)");
+  if (link.src == link.dst) throw ArgumentError(where + "a link must join two different vertices");
+  if (!(std::isfinite(link.bandwidth_Bps) && link.bandwidth_Bps > 0))
+    throw ArgumentError(where + "expected a finite bandwidth above 0 B/s, found " + std::to_string(link.bandwidth_Bps));
+  if (link.latency < 0) throw ArgumentError(where + "expected a latency of at least 0 s");
+}
+
+/// Groups link indices by one end: offsets per vertex and the indices, in link order.
+template <typename End>
+void group_by(const std::vector<Link>& links, int vertex_count, End end, std::vector<int>* offset,
+              std::vector<int>* index) {
+  offset->assign(static_cast<std::size_t>(vertex_count) + 1, 0);
+  for (const Link& link : links) ++(*offset)[static_cast<std::size_t>(end(link)) + 1];
+  for (std::size_t v = 1; v < offset->size(); ++v) (*offset)[v] += (*offset)[v - 1];
+  std::vector<int> next(offset->begin(), offset->end() - 1);
+  index->resize(links.size());
+  for (std::size_t l = 0; l < links.size(); ++l)
+    (*index)[static_cast<std::size_t>(next[static_cast<std::size_t>(end(links[l]))]++)] = static_cast<int>(l);
+}
+
+}  // namespace
+
+Topology::Topology(std::string name, int rank_count, int switch_count, std::vector<Link> links,
+                   std::vector<int> node_of_rank)
+    : name_(std::move(name)),
+      rank_count_(rank_count),
+      switch_count_(switch_count),
+      node_count_(rank_count),
+      links_(std::move(links)),
+      node_of_rank_(std::move(node_of_rank)) {
+  if (rank_count < 1 || switch_count < 0 ||
+      static_cast<std::int64_t>(rank_count) + switch_count > kMaxVertices)
+    throw ArgumentError("topology: expected 1 … " + std::to_string(kMaxVertices) + " ranks and switches, found " +
+                        std::to_string(rank_count) + " ranks and " + std::to_string(switch_count) + " switches");
+  if (static_cast<std::int64_t>(links_.size()) > kMaxLinks)
+    throw ArgumentError("topology: expected at most " + std::to_string(kMaxLinks) + " links, found " +
+                        std::to_string(links_.size()));
+  for (std::size_t l = 0; l < links_.size(); ++l) check_link(links_[l], l, vertex_count());
+  if (!node_of_rank_.empty()) {
+    if (node_of_rank_.size() != static_cast<std::size_t>(rank_count))
+      throw ArgumentError("topology: expected one node per rank (" + std::to_string(rank_count) + "), found " +
+                          std::to_string(node_of_rank_.size()));
+    for (int node : node_of_rank_)
+      if (node < 0 || node >= rank_count)
+        throw ArgumentError("topology: expected node numbers 0 … " + std::to_string(rank_count - 1) + ", found " +
+                            std::to_string(node));
+    node_count_ = static_cast<int>(std::unordered_set<int>(node_of_rank_.begin(), node_of_rank_.end()).size());
+  }
+  group_by(links_, vertex_count(), [](const Link& l) { return l.src; }, &out_offset_, &out_links_);
+  group_by(links_, vertex_count(), [](const Link& l) { return l.dst; }, &in_offset_, &in_links_);
+}
+
+int Topology::node_of(Rank rank) const {
+  return node_of_rank_.empty() ? static_cast<int>(rank) : node_of_rank_[static_cast<std::size_t>(rank)];
+}
+
+}  // namespace hemiola

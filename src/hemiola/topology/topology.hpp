@@ -1,0 +1,70 @@
+// The network as a directed graph: ranks (vertices 0 … rank_count-1), switches (from rank_count up), links between them,
+// and which ranks share a host. Immutable once built.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "hemiola/base/index.hpp"
+#include "hemiola/base/units.hpp"
+
+namespace hemiola {
+
+/// A directed connection. Serializing m bytes takes m / bandwidth_Bps; the last byte arrives `latency` later.
+struct Link {
+  Vertex src;
+  Vertex dst;
+  Picoseconds latency = 0;
+  double bandwidth_Bps = 0;
+
+  friend bool operator==(const Link&, const Link&) = default;
+};
+
+class Topology {
+ public:
+  /// At most this many vertices and links, so that a hostile file cannot exhaust memory.
+  static constexpr std::int64_t kMaxVertices = 1 << 22;
+  static constexpr std::int64_t kMaxLinks = 1 << 26;
+
+  /// Checks every link (known vertices, no self-link, finite bandwidth > 0, latency >= 0) and throws ArgumentError that
+  /// names the first bad one. `node_of_rank` is empty when every rank is a host of its own. Parallel links are allowed.
+  Topology(std::string name, int rank_count, int switch_count, std::vector<Link> links,
+           std::vector<int> node_of_rank = {});
+
+  const std::string& name() const { return name_; }
+  int rank_count() const { return rank_count_; }
+  int switch_count() const { return switch_count_; }
+  int vertex_count() const { return rank_count_ + switch_count_; }
+  int link_count() const { return static_cast<int>(links_.size()); }
+  const std::vector<Link>& links() const { return links_; }
+  const Link& link(int index) const { return links_[static_cast<std::size_t>(index)]; }
+  bool is_rank(Vertex v) const { return v < rank_count_; }
+
+  /// The host of a rank; equals the rank where no hosts were given.
+  int node_of(Rank rank) const;
+  int node_count() const { return node_count_; }
+  const std::vector<int>& node_of_rank() const { return node_of_rank_; }
+
+  /// Indices of the links that leave (enter) a vertex, in the order of `links()`.
+  const int* out_begin(Vertex v) const { return out_links_.data() + out_offset_[static_cast<std::size_t>(v)]; }
+  const int* out_end(Vertex v) const { return out_links_.data() + out_offset_[static_cast<std::size_t>(v) + 1]; }
+  const int* in_begin(Vertex v) const { return in_links_.data() + in_offset_[static_cast<std::size_t>(v)]; }
+  const int* in_end(Vertex v) const { return in_links_.data() + in_offset_[static_cast<std::size_t>(v) + 1]; }
+
+  friend bool operator==(const Topology& a, const Topology& b) {
+    return a.name_ == b.name_ && a.rank_count_ == b.rank_count_ && a.switch_count_ == b.switch_count_ &&
+           a.links_ == b.links_ && a.node_of_rank_ == b.node_of_rank_;
+  }
+
+ private:
+  std::string name_;
+  int rank_count_;
+  int switch_count_;
+  int node_count_;
+  std::vector<Link> links_;
+  std::vector<int> node_of_rank_;
+  std::vector<int> out_offset_, out_links_, in_offset_, in_links_;
+};
+
+}  // namespace hemiola
