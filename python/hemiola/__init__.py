@@ -1,5 +1,6 @@
 """Hemiola: collective communication for clusters that don't keep time."""
 
 from hemiola._core import Collective, Schedule, Topology, algorithms
+from hemiola.conditions import Conditions
 
-__all__ = ["Collective", "Schedule", "Topology", "algorithms"]
+__all__ = ["Collective", "Conditions", "Schedule", "Topology", "algorithms"]

@@ -5,6 +5,7 @@
 #include <compare>
 #include <cstdint>
 #include <functional>
+#include <type_traits>
 
 namespace hemiola {
 
@@ -17,6 +18,10 @@ class Index {
   template <typename Int>
     requires std::is_integral_v<Int>
   constexpr explicit Index(Int value) : value_(static_cast<value_type>(value)) {}
+
+  /// Chunk{rank}: the chunk of the same number, said aloud.
+  template <typename Other>
+  constexpr explicit Index(Index<Other> other) : value_(other) {}
 
   constexpr operator value_type() const { return value_; }  // NOLINT: reading an index as a number is always safe
   constexpr Index& operator++() {
