@@ -1,0 +1,40 @@
+# Each target does its own set-up from a bare clone: Python 3.11, git, make and a C++ compiler are enough.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+SOURCES := $(shell find src python/hemiola -name '*.cpp' -o -name '*.hpp') CMakeLists.txt pyproject.toml
+
+.PHONY: demo test check format generate build clean help
+
+help:     ## list the targets
+	@grep -E '^[a-z]+: .*##' Makefile | sed -E 's/^([a-z]+):[^#]*## /  make \1\t/' | expand -t 18
+
+demo: $(VENV)/.demo  ## train on 4 local ranks, then time the gradient's all-reduce on an emulated cluster
+	$(BIN)/python -m hemiola.demo
+
+test: $(VENV)/.test  ## all tests: Python, C++, and C++ again under the address and thread sanitizers
+	scripts/test.sh
+
+check: $(VENV)/.test  ## format, lint, types, layer order, generated files up to date
+	scripts/check.sh
+
+format: $(VENV)/.test  ## rewrite sources in the project's format
+	$(BIN)/ruff check --fix-only -q python tests benchmarks scripts
+	$(BIN)/ruff format -q python tests benchmarks scripts
+	git ls-files '*.cpp' '*.hpp' | xargs $(BIN)/clang-format -i
+
+generate: $(VENV)/.test  ## rewrite what is generated: stubs, docs/algorithms.md, docs/cli.md
+	$(BIN)/python scripts/generate.py
+
+build: $(VENV)/.demo  ## build and install into .venv
+
+$(VENV)/.demo: $(SOURCES) scripts/setup.sh
+	PYTHON=$(PYTHON) scripts/setup.sh demo
+	@touch $@
+
+$(VENV)/.test: $(SOURCES) scripts/setup.sh
+	PYTHON=$(PYTHON) scripts/setup.sh demo test check
+	@touch $(VENV)/.demo $@
+
+clean:    ## remove everything that was built
+	rm -rf $(VENV) build dist demo-output

@@ -1,0 +1,46 @@
+"""Hemiola's C++ core; import hemiola instead."""
+
+from collections.abc import Sequence
+
+from hemiola._core import algorithms as algorithms
+
+class Topology:
+    def __init__(
+        self,
+        rank_count: int,
+        links: Sequence[tuple[int, int, float, float]],
+        *,
+        switch_count: int = 0,
+        nodes: Sequence[int] = [],
+        name: str = "",
+    ) -> None: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def rank_count(self) -> int: ...
+    @property
+    def switch_count(self) -> int: ...
+    @property
+    def link_count(self) -> int: ...
+    @property
+    def node_count(self) -> int: ...
+
+class Collective:
+    @property
+    def kind(self) -> str: ...
+    @property
+    def rank_count(self) -> int: ...
+    @property
+    def chunk_count(self) -> int: ...
+
+class Schedule:
+    @property
+    def collective(self) -> Collective: ...
+    @property
+    def rank_count(self) -> int: ...
+    @property
+    def chunk_count(self) -> int: ...
+    @property
+    def step_count(self) -> int: ...
+    @property
+    def transfer_count(self) -> int: ...

@@ -1,0 +1,3 @@
+import hemiola._core
+
+def all_reduce_ring(rank_count: int) -> hemiola._core.Schedule: ...

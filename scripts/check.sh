@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Everything that must hold before a commit, apart from the tests.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export PATH="$PWD/.venv/bin:$PATH"
+
+echo "== format";     git ls-files '*.cpp' '*.hpp' | xargs clang-format --dry-run -Werror
+                      ruff format --check -q python tests benchmarks scripts
+echo "== lint";       ruff check -q python tests benchmarks scripts
+echo "== types";      mypy
+echo "== layers";     python scripts/check_layers.py
+echo "== generated";  python scripts/generate.py --check
+echo "all checks passed"

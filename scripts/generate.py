@@ -1,0 +1,55 @@
+"""Rewrite every generated file, or with --check say which are out of date (exit status 1).
+
+Generated: the type stubs of the C++ module, docs/algorithms.md (the registry) and docs/cli.md (the commands' help)."""
+
+import argparse
+import difflib
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def stubs() -> dict[Path, str]:
+    """Return the stubs of hemiola._core and its submodules, by path."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "nanobind.stubgen", "-q", "-r", "-m", "hemiola._core", "-O", folder]
+        subprocess.run(command, check=True)
+        written = sorted(Path(folder).rglob("*.pyi"))
+        for path in written:
+            subprocess.run([sys.executable, "-m", "ruff", "format", "-q", "--line-length=110", str(path)], check=True)
+        return {ROOT / "python/hemiola" / path.relative_to(folder): path.read_text() for path in written}
+
+
+def generated() -> dict[Path, str]:
+    """Return the text of every generated file, by path."""
+    return stubs()
+
+
+def main() -> int:
+    """Write or check; see the module's docstring."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 where a file would change")
+    check = parser.parse_args().check
+    stale = 0
+    for path, text in generated().items():
+        old = path.read_text() if path.exists() else ""
+        if old == text:
+            continue
+        name = str(path.relative_to(ROOT))
+        if check:
+            stale += 1
+            diff = difflib.unified_diff(old.splitlines(), text.splitlines(), name, "regenerated", lineterm="", n=1)
+            print("\n".join(list(diff)[:20]))
+            print(f"{name} is out of date; run 'make generate' and commit it")
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+            print(f"wrote {name}")
+    return 1 if stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
