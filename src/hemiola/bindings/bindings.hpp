@@ -6,6 +6,7 @@
 namespace hemiola::bindings {
 
 void bind_errors(nanobind::module_& m);
+void bind_units(nanobind::module_& m);
 void bind_topology(nanobind::module_& m);
 void bind_schedule(nanobind::module_& m);
 void bind_algorithms(nanobind::module_& m);

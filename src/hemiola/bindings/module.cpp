@@ -4,6 +4,7 @@ NB_MODULE(_core, m) {
   using namespace hemiola::bindings;
   m.doc() = "Hemiola's C++ core; import hemiola instead.";
   bind_errors(m);
+  bind_units(m);
   bind_topology(m);
   bind_schedule(m);
   bind_algorithms(m);

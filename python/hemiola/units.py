@@ -1,0 +1,19 @@
+"""Text with units and plain numbers: the API speaks seconds, bytes and bytes per second; people write '0.5 us'."""
+
+from hemiola._core.units import (
+    format_bandwidth,
+    format_bytes,
+    format_seconds,
+    parse_bandwidth,
+    parse_bytes,
+    parse_seconds,
+)
+
+__all__ = [
+    "format_bandwidth",
+    "format_bytes",
+    "format_seconds",
+    "parse_bandwidth",
+    "parse_bytes",
+    "parse_seconds",
+]
