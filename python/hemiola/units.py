@@ -1,4 +1,5 @@
-"""Text with units and plain numbers: the API speaks seconds, bytes and bytes per second; people write '0.5 us'."""
+"""Text with units and plain numbers: the API speaks seconds, bytes and bytes per second; people write
+'0.5 us'."""
 
 from hemiola._core.units import (
     format_bandwidth,

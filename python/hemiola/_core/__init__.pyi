@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from hemiola._core import algorithms as algorithms
+from hemiola._core import algorithms as algorithms, units as units
 
 class Topology:
     def __init__(

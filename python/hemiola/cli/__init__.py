@@ -1,0 +1,77 @@
+"""The command line: one file per command, one place that turns errors into one line and an exit code.
+
+Exit codes: 0 done; 1 the answer is no (a wrong schedule, a wrong element, a lost rank); 2 the user's mistake;
+130 Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import typer
+
+from hemiola.cli import doctor
+from hemiola.cli.values import printable
+from hemiola.errors import ArgumentError, FormatError, HemiolaError, InternalError, MismatchError
+
+# Typer's usage errors have a common base that Typer does not export under a stable name.
+_UsageError: type[Exception] = typer.BadParameter.__mro__[2]
+
+app = typer.Typer(
+    name="hemiola",
+    help="Collective communication for clusters that don't keep time.",
+    add_completion=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback(invoke_without_command=True)
+def _show_help(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+for _command in (doctor.doctor,):
+    app.command()(_command)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    arguments : sequence of str, default the process's own arguments.
+
+    Returns
+    -------
+    int, the exit code (see the module's docstring).
+    """
+    try:
+        result = app(args=None if arguments is None else list(arguments), standalone_mode=False)
+        sys.stdout.flush()
+        return result if isinstance(result, int) else 0
+    except InternalError:
+        raise  # a bug of ours: the traceback is what the report needs
+    except (ArgumentError, FormatError, MismatchError) as error:
+        return _fail(str(error), 2)
+    except HemiolaError as error:
+        return _fail(str(error), 1)
+    except _UsageError as error:
+        return _fail(f"{error.format_message()} Try 'hemiola --help'.", 2)  # type: ignore[attr-defined]
+    except BrokenPipeError:
+        # The reader of our output has gone; leave nothing for the interpreter to flush into the closed pipe.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        where = f"'{error.filename}': " if error.filename else ""
+        return _fail(f"{where}{error.strerror or error}", 2)
+    except (KeyboardInterrupt, typer.Abort):
+        return _fail("interrupted", 130)
+
+
+def _fail(message: str, code: int) -> int:
+    line = " ".join(printable(message).split())
+    print(f"hemiola: {line}", file=sys.stderr)
+    return code

@@ -1,0 +1,1 @@
+"""Pictures: one file per picture, each from plain numbers to a file."""

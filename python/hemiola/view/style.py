@@ -1,0 +1,64 @@
+"""What all pictures share: colours that colour-blind readers can tell apart, set-up, saving, units."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from hemiola.errors import ArgumentError
+
+# Okabe and Ito's palette.
+BLUE = "#0072B2"
+ORANGE = "#E69F00"
+GREEN = "#009E73"
+RED = "#D55E00"
+PURPLE = "#CC79A7"
+SKY = "#56B4E9"
+BLACK = "#222222"
+GREY = "#8A8F98"
+
+_SUFFIXES = (".png", ".svg", ".pdf")
+
+
+def check_suffix(path: str | Path) -> Path:
+    """Return the path if its suffix names a format we write; raise ArgumentError otherwise."""
+    path = Path(path)
+    if path.suffix.lower() not in _SUFFIXES:
+        raise ArgumentError(f"expected a picture file ending in {', '.join(_SUFFIXES)}, found '{path}'")
+    return path
+
+
+def new_axes(width: float, height: float, title: str, subtitle: str = "") -> tuple[Figure, Axes]:
+    """Return a figure of the given size in inches with one set of axes, titled at the left."""
+    figure = Figure(figsize=(width, height), layout="constrained")
+    axes = figure.add_subplot()
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_title(title, loc="left", fontsize=12, fontweight="bold", pad=24 if subtitle else 8)
+    if subtitle:
+        axes.annotate(
+            subtitle,
+            xy=(0, 1),
+            xytext=(0, 8),
+            xycoords="axes fraction",
+            textcoords="offset points",
+            fontsize=9,
+            color="#555555",
+        )
+    return figure, axes
+
+
+def save(figure: Figure, path: str | Path) -> None:
+    """Write the figure; the path's suffix says in which format."""
+    figure.savefig(check_suffix(path), dpi=150)
+
+
+def time_unit(times_s: Iterable[float]) -> tuple[float, str]:
+    """Return (factor, unit) that bring the largest of the times, in seconds, to between 1 and 1000."""
+    largest = max((abs(time) for time in times_s), default=0.0)
+    for limit, factor, unit in ((1e-6, 1e9, "ns"), (1e-3, 1e6, "µs"), (1.0, 1e3, "ms")):
+        if largest < limit:
+            return factor, unit
+    return 1.0, "s"

@@ -1,0 +1,113 @@
+"""Bars: how long each algorithm was predicted to take and did take, beside the bound none can beat."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from hemiola.errors import ArgumentError
+from hemiola.view import style
+
+
+@dataclass(frozen=True)
+class AlgorithmTime:
+    """One group of bars, in seconds; None where not known. `spread_s` is (fast, slow), say p10 and p99."""
+
+    name: str
+    measured_s: float | None = None
+    predicted_s: float | None = None
+    spread_s: tuple[float, float] | None = None
+
+
+def draw_times(
+    times: Sequence[AlgorithmTime],
+    path: str | Path,
+    *,
+    title: str,
+    subtitle: str = "",
+    bound_s: float | None = None,
+) -> None:
+    """Draw one group of horizontal bars per algorithm, in the order given, and write it to a file.
+
+    Parameters
+    ----------
+    times : sequence of AlgorithmTime, the groups, at least one.
+    path : where to write; the suffix (.png, .svg, .pdf) is the format.
+    title, subtitle : str, the two lines above the picture.
+    bound_s : float, seconds, optional; a lower bound drawn as a line through all groups.
+
+    Raises
+    ------
+    ArgumentError for an unknown suffix or no groups.
+    """
+    path = style.check_suffix(path)
+    if not times:
+        raise ArgumentError("expected at least one algorithm to draw, found none")
+    known = [time for row in times for time in (row.measured_s, row.predicted_s, bound_s) if time is not None]
+    factor, unit = style.time_unit(known)
+    both = any(row.measured_s is not None for row in times) and any(
+        row.predicted_s is not None for row in times
+    )
+    shift = 0.2 if both else 0.0
+    figure, axes = style.new_axes(9, 1.7 + (0.6 if both else 0.4) * len(times), title, subtitle)
+    _draw_series(axes, [row.predicted_s for row in times], factor, -shift, label="predicted", color=style.SKY)
+    _draw_series(axes, [row.measured_s for row in times], factor, shift, label="measured", color=style.BLUE)
+    _draw_spreads(axes, times, factor, shift)
+    for row, time in enumerate(times):
+        _write_time(axes, time.predicted_s, time.predicted_s, factor, row - shift)
+        _write_time(
+            axes, time.measured_s, time.spread_s[1] if time.spread_s else time.measured_s, factor, row + shift
+        )
+    if bound_s is not None:
+        axes.axvline(bound_s * factor, color=style.BLACK, linestyle="--", linewidth=1.2, label="lower bound")
+    slowest = max([*known, *(row.spread_s[1] for row in times if row.spread_s)], default=0.0)
+    _finish(figure, axes, [row.name for row in times], unit, limit=slowest * factor)
+    style.save(figure, path)
+
+
+def _draw_series(
+    axes: Axes, times: list[float | None], factor: float, shift: float, *, label: str, color: str
+) -> None:
+    rows = [(row + shift, time * factor) for row, time in enumerate(times) if time is not None]
+    if rows:
+        axes.barh([y for y, _ in rows], [time for _, time in rows], height=0.38, label=label, color=color)
+
+
+def _draw_spreads(axes: Axes, times: Sequence[AlgorithmTime], factor: float, shift: float) -> None:
+    for row, time in enumerate(times):
+        if time.spread_s is not None:
+            fast, slow = (end * factor for end in time.spread_s)
+            axes.hlines(row + shift, fast, slow, color=style.BLACK, linewidth=1.4)
+            axes.vlines(
+                [fast, slow], row + shift - 0.08, row + shift + 0.08, color=style.BLACK, linewidth=1.4
+            )
+
+
+def _write_time(axes: Axes, time_s: float | None, end_s: float | None, factor: float, y: float) -> None:
+    """Write a time right of where its bar and spread end, so that it never meets the bound's line."""
+    if time_s is None or end_s is None:
+        return
+    axes.annotate(
+        f"{time_s * factor:.3g}",
+        xy=(max(time_s, end_s) * factor, y),
+        xytext=(5, 0),
+        textcoords="offset points",
+        va="center",
+        fontsize=9,
+        color="#333333",
+    )
+
+
+def _finish(figure: Figure, axes: Axes, names: list[str], unit: str, *, limit: float) -> None:
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.set_xlim(0, limit * 1.08 or 1)
+    axes.set_xlabel(f"time ({unit}); less is better")
+    axes.grid(axis="x", color="#DDDDDD", linewidth=0.7)
+    axes.set_axisbelow(True)
+    figure.legend(loc="outside lower right", ncols=3, frameon=False)

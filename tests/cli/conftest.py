@@ -1,0 +1,42 @@
+"""Runs the command line in this process, as a user would: arguments in, exit code, output and errors out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from hemiola.cli import main
+
+
+@dataclass(frozen=True)
+class Ran:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def data(self) -> Any:
+        """The answer of a command that was given --json."""
+        return json.loads(self.out)
+
+    def is_users_mistake(self) -> bool:
+        """Whether it ended as a user's mistake must: exit code 2, one line on standard error, no traceback."""
+        lines = self.err.splitlines()
+        return self.code == 2 and len(lines) == 1 and lines[0].startswith("hemiola: ") and not self.out
+
+
+@pytest.fixture
+def hemiola(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
+    monkeypatch.setenv("COLUMNS", "110")
+
+    def run(*arguments: object) -> Ran:
+        capfd.readouterr()
+        code = main([str(argument) for argument in arguments])
+        out, err = capfd.readouterr()
+        return Ran(code, out, err)
+
+    return run

@@ -1,0 +1,51 @@
+"""`hemiola doctor` on this machine, and on machines that lack something."""
+
+import os
+
+import pytest
+
+from hemiola import machine
+
+
+def test_doctor_names_what_every_run_needs(hemiola) -> None:
+    ran = hemiola("doctor", "--json")
+    states = {finding["what"]: finding["state"] for finding in ran.data}
+    assert ran.code == 0
+    assert states["shared memory"] == states["pidfd"] == states["abstract sockets"] == "ok"
+
+
+def test_doctor_fits_a_terminal_of_110_columns(hemiola) -> None:
+    ran = hemiola("doctor")
+    assert max(len(line) for line in ran.out.splitlines()) <= 110
+
+
+def test_a_kernel_without_memfd_is_broken_and_exits_with_1(hemiola, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> int:
+        raise OSError(38, "Function not implemented")
+
+    monkeypatch.setattr(os, "memfd_create", refuse)
+    ran = hemiola("doctor")
+    assert ran.code == 1
+    assert "needs Linux 3.17" in ran.out
+
+
+def test_everything_that_is_not_there_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "_version", lambda package: None)
+    monkeypatch.setattr(machine, "_output_of", lambda *command: None)
+    monkeypatch.setattr(machine.ctypes.util, "find_library", lambda name: None)
+    missing = [finding for finding in machine.examine() if finding.state == "missing"]
+    assert {"C++ compiler", "PyTorch", "MPI", "UCX", "network namespaces"} <= {
+        finding.what for finding in missing
+    }
+    assert all(finding.advice for finding in missing if finding.what != "GPU")
+
+
+def test_a_cgroup_quota_of_half_a_core_counts_as_one_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "_cgroup_words", lambda name: ["50000", "100000"])
+    assert machine.core_count() == 1
+
+
+def test_a_cgroup_memory_limit_is_the_memory_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = {"memory.max": ["1048576"], "memory.current": ["1000000"]}
+    monkeypatch.setattr(machine, "_cgroup_words", lambda name: words.get(name, []))
+    assert machine.memory_bytes() == (1048576, 48576)
