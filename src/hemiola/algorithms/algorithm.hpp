@@ -1,0 +1,101 @@
+// What the registry knows about one published algorithm: where it comes from, for which rank counts it is
+// valid, what it costs, and how to make its schedule. The cost is counted in pieces, so that it is exact;
+// only `seconds` is not.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "hemiola/schedule/schedule.hpp"
+
+namespace hemiola::algorithms {
+
+/// Where an algorithm was published: a key of docs/references.bib and what a reader calls it.
+struct Paper {
+  std::string_view key;
+  std::string_view citation;
+};
+
+/// Conditions without which an algorithm has nothing to do; such an algorithm reads them from its Request.
+enum class Needs : std::uint8_t { nothing, late, slow };
+
+/// "", "late" or "slow".
+std::string_view name_of(Needs needs);
+
+/// How people choose the chunk count of a pipelined algorithm; empty: its default.
+using ChunkCount = std::optional<std::int64_t>;
+
+/// What generate() is asked for, checked.
+struct Request {
+  int rank_count = 1;
+  Rank root{0};         ///< rooted collectives only
+  int chunk_count = 0;  ///< pipelined algorithms only
+};
+
+/// Exact cost for one rank count on a one-port network, where in each step a rank sends through one port and
+/// receives through it. One piece is 1/piece_count of a rank's buffer. Schedule and cost agree transfer by
+/// transfer; tests derive the one from the other.
+struct Cost {
+  std::int64_t step_count = 0;
+  std::int64_t transfer_count = 0;
+  std::int64_t piece_count = 1;
+  std::int64_t sent = 0;        ///< pieces that the busiest rank sends
+  std::int64_t serialized = 0;  ///< sum over the steps of the pieces that pass the busiest port in that step
+};
+
+/// One entry of the registry. All text is static.
+struct Algorithm {
+  /// No schedule has more transfers than this, so that a mistyped rank count cannot exhaust memory.
+  static constexpr std::int64_t kMaxTransfers = std::int64_t{1} << 28;
+
+  std::string_view
+      name;  ///< <collective>_<pattern>[_<variant>], the same in C++, Python, the CLI and the docs
+  CollectiveKind kind;
+  Paper paper;
+  std::string_view idea;     ///< one sentence
+  std::string_view sizes;    ///< valid rank counts, in words
+  std::string_view formula;  ///< cost for n ranks, buffer N bytes, latency α, 1/bandwidth β
+
+  /// For checked arguments. Others call the methods below.
+  Cost (*cost)(int rank_count, int chunk_count);
+  Schedule (*generate)(const Request& request);
+
+  /// Null unless the buffer is cut into a chosen number of chunks that follow each other through the network.
+  int (*default_chunk_count)(int rank_count) = nullptr;
+  int chunk_count_multiple = 1;  ///< of what a chosen chunk count must be a multiple
+  Needs needs = Needs::nothing;
+
+  bool is_pipelined() const { return default_chunk_count != nullptr; }
+  /// Whether there is a schedule for that many ranks, and one of at most kMaxTransfers.
+  bool is_valid(std::int64_t rank_count) const;
+
+  // The following throw ArgumentError for a rank count that is not valid, for a chunk count below 1, no
+  // multiple of chunk_count_multiple or given to an algorithm that is not pipelined, and for a root that does
+  // not exist.
+
+  Cost cost_of(std::int64_t rank_count, ChunkCount chunk_count = {}) const;
+  std::int64_t step_count(std::int64_t rank_count, ChunkCount chunk_count = {}) const;
+  /// Bytes that the busiest rank sends, rounded up where nbytes does not divide.
+  std::int64_t bytes_per_rank(std::int64_t rank_count, std::int64_t nbytes,
+                              ChunkCount chunk_count = {}) const;
+  Schedule schedule(std::int64_t rank_count, std::int64_t root = 0, ChunkCount chunk_count = {}) const;
+};
+
+inline constexpr std::string_view kAnyRankCount = "any n ≥ 1";
+
+/// A one-port network as the cost formulas see it.
+struct PortSpeed {
+  double latency_s;
+  double bandwidth_Bps;
+};
+
+/// step_count·α + serialized bytes·β: every step costs one latency and the time of its busiest port.
+double seconds(const Cost& cost, std::int64_t nbytes, PortSpeed port);
+
+/// The chunk count, up to 4096 chunks, at which a pipelined algorithm's formula is smallest; empty for
+/// others.
+ChunkCount best_chunk_count(const Algorithm& algorithm, std::int64_t rank_count, std::int64_t nbytes,
+                            PortSpeed port);
+
+}  // namespace hemiola::algorithms
