@@ -1,0 +1,21 @@
+// All-reduce with one late rank: the others reduce-scatter among themselves while they wait; the late rank's
+// arrival starts a finish that moves each byte once through its port.
+#pragma once
+
+#include "hemiola/schedule/schedule.hpp"
+
+namespace hemiola::algorithms {
+
+/// Ring reduce-scatter among the early ranks (rank_count - 2 steps), then chunk_count + ⌈log2 n⌉ - 1 exchange
+/// rounds: the lower bound after arrival. Owners are balanced; the late rank's part is added exactly once per
+/// chunk. rank_count >= 3; throws ArgumentError. The finish comes from a cache shared by all late ranks.
+Schedule all_reduce_late(int rank_count, Rank late_rank, int chunk_count);
+
+/// The number of steps before the finish.
+int late_finish_first_step(int rank_count);
+
+/// The chunk count that minimizes (M + q - 1)(α + s·β/M): M* = sqrt((q - 1)·s·β/α), at least 1, at most
+/// `limit`.
+int best_late_chunk_count(int rank_count, double nbytes, double latency_s, double bandwidth_Bps, int limit);
+
+}  // namespace hemiola::algorithms
