@@ -72,40 +72,58 @@ int best_late_chunk_count(int rank_count, double nbytes, double latency_s, doubl
   return static_cast<int>(std::clamp(std::round(best), 1.0, static_cast<double>(limit)));
 }
 
-Schedule all_reduce_late(int rank_count, Rank late_rank, int chunk_count) {
+namespace {
+
+void check_ranks(const char* algorithm, int rank_count, Rank late_rank) {
   if (rank_count < 3)
-    throw ArgumentError("all_reduce_late: expected at least 3 ranks, found " + std::to_string(rank_count));
+    throw ArgumentError(std::string(algorithm) + ": expected at least 3 ranks, found " +
+                        std::to_string(rank_count));
   if (late_rank < 0 || late_rank >= rank_count)
-    throw ArgumentError("all_reduce_late: expected late_rank in 0 … " + std::to_string(rank_count - 1) +
-                        ", found " + std::to_string(late_rank));
-  if (chunk_count < 1 || chunk_count > (1 << 20))
-    throw ArgumentError("all_reduce_late: expected chunk_count in 1 … 2^20, found " +
-                        std::to_string(chunk_count));
-  static FinishCache cache;
-  const std::shared_ptr<const FinishTable> finish = cache.get(rank_count, chunk_count);
-  const std::vector<Chunk> place = buffer_order(finish->owner);
+    throw ArgumentError(std::string(algorithm) + ": expected late_rank in 0 … " +
+                        std::to_string(rank_count - 1) + ", found " + std::to_string(late_rank));
+}
+
+/// While waiting: each chunk gathers the early ranks' parts along their ring, from just behind its owner
+/// round to it. After arrival: the finish.
+Schedule reduce_then_finish(const FinishTable& finish, Rank late_rank) {
+  const int rank_count = finish.rank_count, early = rank_count - 1;
+  const std::vector<Chunk> place = buffer_order(finish.owner);
   const auto in_job = [&](Rank rank) { return rank_in_job(rank, late_rank, rank_count); };
 
   std::vector<Rank> owner(place.size());
   for (std::size_t c = 0; c < place.size(); ++c)
-    owner[static_cast<std::size_t>(place[c])] = in_job(finish->owner[c]);
+    owner[static_cast<std::size_t>(place[c])] = in_job(finish.owner[c]);
   ScheduleBuilder builder(Collective::with_owners(CollectiveKind::all_reduce, rank_count, std::move(owner)));
-
-  // While waiting: each chunk gathers the early ranks' parts along their ring, from behind its owner round to
-  // it.
-  const int early = rank_count - 1;
   for (std::size_t c = 0; c < place.size(); ++c)
     for (int hop = 0; hop < early - 1; ++hop) {
-      const Rank src{(finish->owner[c] + 1 + hop) % early}, dst{(finish->owner[c] + 2 + hop) % early};
+      const Rank src{(finish.owner[c] + 1 + hop) % early}, dst{(finish.owner[c] + 2 + hop) % early};
       builder.reduce(Step{hop}, in_job(src), in_job(dst), place[c]);
     }
-  // After arrival.
   const int first = late_finish_first_step(rank_count);
-  for (std::size_t round = 0; round < finish->rounds.size(); ++round)
-    for (const FinishMove& move : finish->rounds[round])
+  for (std::size_t round = 0; round < finish.rounds.size(); ++round)
+    for (const FinishMove& move : finish.rounds[round])
       builder.add({Step{first + round}, in_job(move.src), in_job(move.dst),
                    place[static_cast<std::size_t>(move.chunk)], move.reduce});
   return builder.finish();
+}
+
+}  // namespace
+
+Schedule all_reduce_late(int rank_count, Rank late_rank, int chunk_count) {
+  check_ranks("all_reduce_late", rank_count, late_rank);
+  if (chunk_count < 1 || chunk_count > (1 << 20))
+    throw ArgumentError("all_reduce_late: expected chunk_count in 1 … 2^20, found " +
+                        std::to_string(chunk_count));
+  static FinishCache cache;
+  return reduce_then_finish(*cache.get(rank_count, chunk_count), late_rank);
+}
+
+Schedule all_reduce_stragglar(int rank_count, Rank late_rank) {
+  check_ranks("all_reduce_stragglar", rank_count, late_rank);
+  if ((rank_count & (rank_count - 1)) != 0)
+    throw ArgumentError("all_reduce_stragglar: expected a power of two, found " + std::to_string(rank_count) +
+                        " ranks; all_reduce_late takes any count");
+  return reduce_then_finish(stragglar_finish(rank_count), late_rank);
 }
 
 }  // namespace hemiola::algorithms

@@ -11,6 +11,10 @@ namespace hemiola::algorithms {
 /// chunk. rank_count >= 3; throws ArgumentError. The finish comes from a cache shared by all late ranks.
 Schedule all_reduce_late(int rank_count, Rank late_rank, int chunk_count);
 
+/// StragglAR's published schedule for powers of two: n + log2 n - 2 rounds after arrival, one chunk per early
+/// rank [StragglAR, §3 and Algorithm 1]. Throws ArgumentError for other counts.
+Schedule all_reduce_stragglar(int rank_count, Rank late_rank);
+
 /// The number of steps before the finish.
 int late_finish_first_step(int rank_count);
 

@@ -40,7 +40,11 @@ FinishTable shifted_delay_finish(int chunk_count);
 /// rounds.
 FinishTable circulant_finish(int rank_count, int chunk_count);
 
-/// The right one of the three for (rank_count, chunk_count).
+/// StragglAR's published one for powers of two: rank r exchanges chunk r with the late rank in round r, all
+/// other ranks pair up; n + log2 n - 2 rounds for one chunk per early rank [StragglAR, Algorithm 1].
+FinishTable stragglar_finish(int rank_count);
+
+/// The right one of the first three for (rank_count, chunk_count).
 FinishTable late_finish(int rank_count, int chunk_count);
 
 }  // namespace hemiola::algorithms
