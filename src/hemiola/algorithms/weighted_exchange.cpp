@@ -77,7 +77,11 @@ void check(int rank_count, const std::vector<double>& slowdown, int segments) {
 
 }  // namespace
 
-std::vector<std::int64_t> ownership_weights(const std::vector<double>& slowdown) {
+std::vector<std::int64_t> ownership_weights(const std::vector<double>& factors) {
+  // Factors are relative: where every rank is slow, the fastest of them sets the pace.
+  const double fastest = *std::min_element(factors.begin(), factors.end());
+  std::vector<double> slowdown(factors);
+  for (double& l : slowdown) l /= fastest;
   constexpr std::int64_t kScale = std::int64_t{1} << 40;
   // A factor l = a/b spares (2 - l)/l = (2b - a)/a of what a healthy port does; common denominator: lcm of
   // the a.
@@ -96,8 +100,6 @@ std::vector<std::int64_t> ownership_weights(const std::vector<double>& slowdown)
     const auto spared = static_cast<__int128>(2 * f.below - f.above) * common;
     weight.push_back(static_cast<std::int64_t>((spared + f.above / 2) / f.above));
   }
-  if (std::all_of(weight.begin(), weight.end(), [](std::int64_t w) { return w == 0; }))
-    weight.assign(weight.size(), 1);
   return weight;
 }
 
