@@ -8,4 +8,5 @@ NB_MODULE(_core, m) {
   bind_topology(m);
   bind_schedule(m);
   bind_algorithms(m);
+  bind_conditional_algorithms(m);
 }

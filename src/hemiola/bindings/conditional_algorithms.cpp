@@ -1,0 +1,131 @@
+// Algorithms made for conditions: they take the late rank or the slow ranks as arguments.
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "hemiola/algorithms/late.hpp"
+#include "hemiola/algorithms/weighted_exchange.hpp"
+#include "hemiola/base/error.hpp"
+#include "hemiola/bindings/bindings.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace hemiola::bindings {
+namespace {
+
+constexpr const char* kLateDoc =
+    R"(All-reduce with one late rank, at the lower bound of rounds after its arrival.
+
+The early ranks reduce-scatter among themselves while they wait (rank_count - 2 steps). Then the late rank sends
+one raw chunk a round, each to the chunk's owner, which adds it; finished chunks double behind it.
+
+Parameters
+----------
+rank_count : int >= 3, odd counts too.
+late_rank : int, 0 … rank_count-1.
+chunk_count : int >= 1, or None for one chunk per early rank.
+
+Returns
+-------
+Schedule
+
+Raises
+------
+ArgumentError
+    if an argument is outside its range.
+
+Notes
+-----
+chunk_count + ceil(log2 n) - 1 rounds after arrival; owners are balanced; the late rank's part is added exactly once
+per chunk, all other messages are copies, so results are bitwise equal on all ranks. Lower bound: [StragglAR, §4];
+the construction is ours, on the circulant broadcast of [Traff2024].)";
+
+constexpr const char* kStragglarDoc = R"(StragglAR's published all-reduce with one late rank.
+
+Parameters
+----------
+rank_count : int, a power of two >= 4.
+late_rank : int, 0 … rank_count-1.
+
+Returns
+-------
+Schedule
+
+Raises
+------
+ArgumentError
+    if an argument is outside its range.
+
+Notes
+-----
+n + log2 n - 2 rounds after arrival, one chunk per early rank [StragglAR, Algorithm 1]. The printed pseudo-code is
+resolved where it is wrong: the loop ends at n + log2 n - 3 (line 3); round 0 belongs to neither phase (6, 9); the
+late rank and matched ranks are no free receivers (8); the critical window ends at r + log2 n - 1 (13); a window rank
+takes the oldest chunk c <= rank - log2 n that *some* free holder outside the window has (14); it sends its own active
+chunk and receives the selected one (15); both sides are recomputed after the window's picks (10-11); an expired chunk
+is removed (19); the late rank joins the holders of the last chunk from round n - 1 on.)";
+
+constexpr const char* kWeightedDoc =
+    R"(All-reduce with slow ranks, in which a slow rank owns less of the buffer.
+
+A shifted direct exchange in segments: the reduce-scatter of one segment shares its messages with the all-gather of
+the segment before. A rank of factor l owns max(0, (2 - l) / l) of what a healthy rank owns.
+
+Parameters
+----------
+rank_count : int >= 2.
+slow : mapping of rank to float >= 1, the factors by which ports are slower; relative to the fastest rank.
+segments : int >= 1, pieces the buffer is pipelined in.
+
+Returns
+-------
+Schedule, with chunk_weights in proportion to ownership.
+
+Raises
+------
+ArgumentError
+    if a rank does not exist, a factor is below 1 or not finite, or segments < 1.
+
+Notes
+-----
+One slow rank of factor l, k segments, bandwidth only: l(k+1)/k · Nβ for l >= 2, and
+2(n-1)l/((n-2)l+2) · (k+l-1)/k · Nβ below, the closed forms of [OptCC, Theorems 1 and 6]. (k+1)(n-1) steps.)";
+
+}  // namespace
+
+void bind_conditional_algorithms(nb::module_& m) {
+  nb::module_ a = nb::borrow<nb::module_>(m.attr("algorithms"));
+  const nb::call_guard<nb::gil_scoped_release> no_gil;
+  a.def(
+      "all_reduce_late",
+      [](int rank_count, int late_rank, std::optional<int> chunk_count) {
+        return algorithms::all_reduce_late(rank_count, Rank{late_rank}, chunk_count.value_or(rank_count - 1));
+      },
+      "rank_count"_a, "late_rank"_a, "chunk_count"_a = nb::none(), kLateDoc, no_gil);
+  a.def(
+      "all_reduce_stragglar",
+      [](int rank_count, int late_rank) {
+        return algorithms::all_reduce_stragglar(rank_count, Rank{late_rank});
+      },
+      "rank_count"_a, "late_rank"_a, kStragglarDoc, no_gil);
+  a.def(
+      "all_reduce_weighted_exchange",
+      [](int rank_count, const std::map<int, double>& slow, int segments) {
+        std::vector<double> slowdown(static_cast<std::size_t>(std::max(rank_count, 0)), 1.0);
+        for (const auto& [rank, factor] : slow) {
+          if (rank < 0 || rank >= rank_count)
+            throw ArgumentError("all_reduce_weighted_exchange: slow names rank " + std::to_string(rank) +
+                                ", expected 0 … " + std::to_string(rank_count - 1));
+          slowdown[static_cast<std::size_t>(rank)] = factor;
+        }
+        return algorithms::all_reduce_weighted_exchange(rank_count, slowdown, segments);
+      },
+      "rank_count"_a, "slow"_a, "segments"_a, kWeightedDoc, no_gil);
+}
+
+}  // namespace hemiola::bindings
