@@ -53,9 +53,17 @@ struct Algorithm {
       name;  ///< <collective>_<pattern>[_<variant>], the same in C++, Python, the CLI and the docs
   CollectiveKind kind;
   Paper paper;
-  std::string_view idea;     ///< one sentence
-  std::string_view sizes;    ///< valid rank counts, in words
-  std::string_view formula;  ///< cost for n ranks, buffer N bytes, latency α, 1/bandwidth β
+  std::string_view idea;   ///< one sentence
+  std::string_view sizes;  ///< valid rank counts, in words
+
+  // Cost in symbols, for n >= 2 (one rank needs no step), evaluated by the tests. n: ranks; N: bytes of one
+  // rank's buffer; α: latency; β: 1/bandwidth; K: the chosen chunk count; p: the largest power of two <= n; f
+  // = n - p; S = Σ min(2^k, f) for k = 0 … log2 p - 1; B: bits set in 0 … n-1 together; [condition]: 1 if it
+  // holds, else 0.
+  std::string_view chunks_formula;
+  std::string_view steps_formula;
+  std::string_view bytes_formula;  ///< sent by the busiest rank
+  std::string_view formula;        ///< seconds on a one-port network
 
   /// For checked arguments. Others call the methods below.
   Cost (*cost)(int rank_count, int chunk_count);

@@ -63,10 +63,6 @@ Cost direct_cost(int phases, Form form, int n) {
 
 constexpr Paper kAllPairs{"cowan2023", "Cowan et al. (MSCCL) 2023, allpairs"};
 constexpr Paper kPairwise{"thakur2005", "Thakur, Rabenseifner, Gropp 2005"};
-constexpr std::string_view kOnePhase = "α + (n-1)/n·N·β";
-constexpr std::string_view kTwoPhases = "2α + 2(n-1)/n·N·β";
-constexpr std::string_view kOnePhaseRounds = "(n-1)·α + (n-1)/n·N·β";
-constexpr std::string_view kTwoPhasesRounds = "2(n-1)·α + 2(n-1)/n·N·β";
 
 }  // namespace
 
@@ -97,7 +93,10 @@ std::vector<Algorithm> direct_algorithms() {
        .paper = kAllPairs,
        .idea = "Every rank sends its chunk to all others in one step.",
        .sizes = kAnyRankCount,
-       .formula = kOnePhase,
+       .chunks_formula = "n",
+       .steps_formula = "1",
+       .bytes_formula = "(n-1)/n·N",
+       .formula = "α + (n-1)/n·N·β",
        .cost = [](int n, int) { return direct_cost(1, Form::one_step, n); },
        .generate = [](const Request& r) { return all_gather_direct(r.rank_count); }},
       {.name = "all_gather_direct_rounds",
@@ -105,7 +104,10 @@ std::vector<Algorithm> direct_algorithms() {
        .paper = kPairwise,
        .idea = "In round t every rank sends its chunk to the rank t places up: one flow a port.",
        .sizes = kAnyRankCount,
-       .formula = kOnePhaseRounds,
+       .chunks_formula = "n",
+       .steps_formula = "n-1",
+       .bytes_formula = "(n-1)/n·N",
+       .formula = "(n-1)·α + (n-1)/n·N·β",
        .cost = [](int n, int) { return direct_cost(1, Form::rounds, n); },
        .generate = [](const Request& r) { return all_gather_direct_rounds(r.rank_count); }},
       {.name = "reduce_scatter_direct",
@@ -113,7 +115,10 @@ std::vector<Algorithm> direct_algorithms() {
        .paper = kAllPairs,
        .idea = "Every rank sends each owner its part in one step.",
        .sizes = kAnyRankCount,
-       .formula = kOnePhase,
+       .chunks_formula = "n",
+       .steps_formula = "1",
+       .bytes_formula = "(n-1)/n·N",
+       .formula = "α + (n-1)/n·N·β",
        .cost = [](int n, int) { return direct_cost(1, Form::one_step, n); },
        .generate = [](const Request& r) { return reduce_scatter_direct(r.rank_count); }},
       {.name = "reduce_scatter_direct_rounds",
@@ -121,7 +126,10 @@ std::vector<Algorithm> direct_algorithms() {
        .paper = kPairwise,
        .idea = "In round t every rank sends its part to the owner t places up: one flow a port.",
        .sizes = kAnyRankCount,
-       .formula = kOnePhaseRounds,
+       .chunks_formula = "n",
+       .steps_formula = "n-1",
+       .bytes_formula = "(n-1)/n·N",
+       .formula = "(n-1)·α + (n-1)/n·N·β",
        .cost = [](int n, int) { return direct_cost(1, Form::rounds, n); },
        .generate = [](const Request& r) { return reduce_scatter_direct_rounds(r.rank_count); }},
       {.name = "all_reduce_direct",
@@ -129,7 +137,10 @@ std::vector<Algorithm> direct_algorithms() {
        .paper = kAllPairs,
        .idea = "Every rank reduces the chunk it owns, then hands it to all others: two steps.",
        .sizes = kAnyRankCount,
-       .formula = kTwoPhases,
+       .chunks_formula = "n",
+       .steps_formula = "2",
+       .bytes_formula = "2(n-1)/n·N",
+       .formula = "2α + 2(n-1)/n·N·β",
        .cost = [](int n, int) { return direct_cost(2, Form::one_step, n); },
        .generate = [](const Request& r) { return all_reduce_direct(r.rank_count); }},
       {.name = "all_reduce_direct_rounds",
@@ -137,7 +148,10 @@ std::vector<Algorithm> direct_algorithms() {
        .paper = kPairwise,
        .idea = "The direct all-reduce with one flow a port, in 2(n-1) rounds.",
        .sizes = kAnyRankCount,
-       .formula = kTwoPhasesRounds,
+       .chunks_formula = "n",
+       .steps_formula = "2(n-1)",
+       .bytes_formula = "2(n-1)/n·N",
+       .formula = "2(n-1)·α + 2(n-1)/n·N·β",
        .cost = [](int n, int) { return direct_cost(2, Form::rounds, n); },
        .generate = [](const Request& r) { return all_reduce_direct_rounds(r.rank_count); }},
   };

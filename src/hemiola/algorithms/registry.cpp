@@ -2,9 +2,16 @@
 
 #include <string>
 
+#include "hemiola/algorithms/all_to_all.hpp"
+#include "hemiola/algorithms/binomial.hpp"
+#include "hemiola/algorithms/bruck.hpp"
+#include "hemiola/algorithms/chain.hpp"
 #include "hemiola/algorithms/direct.hpp"
+#include "hemiola/algorithms/double_binary_tree.hpp"
+#include "hemiola/algorithms/flat_tree.hpp"
 #include "hemiola/algorithms/recursive.hpp"
 #include "hemiola/algorithms/ring.hpp"
+#include "hemiola/algorithms/scatter_all_gather.hpp"
 #include "hemiola/base/error.hpp"
 
 namespace hemiola::algorithms {
@@ -12,7 +19,10 @@ namespace {
 
 std::vector<Algorithm> collect() {
   std::vector<Algorithm> all;
-  for (const auto& family : {ring_algorithms(), direct_algorithms(), recursive_algorithms()})
+  for (const auto& family :
+       {ring_algorithms(), direct_algorithms(), recursive_algorithms(), bruck_algorithms(),
+        double_binary_tree_algorithms(), binomial_algorithms(), chain_algorithms(),
+        scatter_all_gather_algorithms(), flat_tree_algorithms(), all_to_all_algorithms()})
     all.insert(all.end(), family.begin(), family.end());
   return all;
 }
@@ -32,12 +42,9 @@ std::vector<std::string_view> names(std::optional<CollectiveKind> kind) {
 }
 
 const Algorithm& get(std::string_view name) {
-  std::string known;
-  for (const Algorithm& algorithm : registry()) {
+  for (const Algorithm& algorithm : registry())
     if (algorithm.name == name) return algorithm;
-    known += (known.empty() ? "" : ", ") + std::string(algorithm.name);
-  }
-  throw ArgumentError("expected the name of an algorithm (" + known + "), found '" +
+  throw ArgumentError("expected the name of an algorithm, one of those in docs/algorithms.md, found '" +
                       std::string(name.substr(0, 60)) + "'");
 }
 

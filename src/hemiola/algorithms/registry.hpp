@@ -14,7 +14,7 @@ namespace hemiola::algorithms {
 const std::vector<Algorithm>& registry();
 /// Names of all algorithms, or of those for one collective, in registry order.
 std::vector<std::string_view> names(std::optional<CollectiveKind> kind = std::nullopt);
-/// Throws ArgumentError that lists the known names.
+/// Throws ArgumentError for an unknown name.
 const Algorithm& get(std::string_view name);
 
 }  // namespace hemiola::algorithms

@@ -71,8 +71,6 @@ Cost ring_cost(int phases, int lane_count, std::int64_t n) {
 
 constexpr Paper kChan{"chan2007", "Chan, Heimlich, Purkayastha, van de Geijn 2007"};
 constexpr Paper kPatarasuk{"patarasuk2009", "Patarasuk, Yuan 2009"};
-constexpr std::string_view kOnePhase = "(n-1)·α + (n-1)/n·N·β";
-constexpr std::string_view kTwoPhases = "2(n-1)·α + 2(n-1)/n·N·β";
 
 }  // namespace
 
@@ -103,7 +101,10 @@ std::vector<Algorithm> ring_algorithms() {
        .paper = kChan,
        .idea = "Every rank passes on to rank + 1 what it received in the step before.",
        .sizes = kAnyRankCount,
-       .formula = kOnePhase,
+       .chunks_formula = "n",
+       .steps_formula = "n-1",
+       .bytes_formula = "(n-1)/n·N",
+       .formula = "(n-1)·α + (n-1)/n·N·β",
        .cost = [](int n, int) { return ring_cost(1, 1, n); },
        .generate = [](const Request& r) { return all_gather_ring(r.rank_count); }},
       {.name = "all_gather_ring_two_way",
@@ -111,7 +112,10 @@ std::vector<Algorithm> ring_algorithms() {
        .paper = kChan,
        .idea = "Half of every chunk goes round upwards while the other half goes round downwards.",
        .sizes = kAnyRankCount,
-       .formula = kOnePhase,
+       .chunks_formula = "2n",
+       .steps_formula = "n-1",
+       .bytes_formula = "(n-1)/n·N",
+       .formula = "(n-1)·α + (n-1)/n·N·β",
        .cost = [](int n, int) { return ring_cost(1, 2, n); },
        .generate = [](const Request& r) { return all_gather_ring_two_way(r.rank_count); }},
       {.name = "reduce_scatter_ring",
@@ -119,7 +123,10 @@ std::vector<Algorithm> ring_algorithms() {
        .paper = kChan,
        .idea = "A chunk starts beyond its owner and collects every rank's part on its way round to it.",
        .sizes = kAnyRankCount,
-       .formula = kOnePhase,
+       .chunks_formula = "n",
+       .steps_formula = "n-1",
+       .bytes_formula = "(n-1)/n·N",
+       .formula = "(n-1)·α + (n-1)/n·N·β",
        .cost = [](int n, int) { return ring_cost(1, 1, n); },
        .generate = [](const Request& r) { return reduce_scatter_ring(r.rank_count); }},
       {.name = "reduce_scatter_ring_two_way",
@@ -128,7 +135,10 @@ std::vector<Algorithm> ring_algorithms() {
        .idea =
            "Half of every chunk collects parts on its way upwards while the other half does so downwards.",
        .sizes = kAnyRankCount,
-       .formula = kOnePhase,
+       .chunks_formula = "2n",
+       .steps_formula = "n-1",
+       .bytes_formula = "(n-1)/n·N",
+       .formula = "(n-1)·α + (n-1)/n·N·β",
        .cost = [](int n, int) { return ring_cost(1, 2, n); },
        .generate = [](const Request& r) { return reduce_scatter_ring_two_way(r.rank_count); }},
       {.name = "all_reduce_ring",
@@ -136,7 +146,10 @@ std::vector<Algorithm> ring_algorithms() {
        .paper = kPatarasuk,
        .idea = "Ring reduce-scatter, then ring all-gather.",
        .sizes = kAnyRankCount,
-       .formula = kTwoPhases,
+       .chunks_formula = "n",
+       .steps_formula = "2(n-1)",
+       .bytes_formula = "2(n-1)/n·N",
+       .formula = "2(n-1)·α + 2(n-1)/n·N·β",
        .cost = [](int n, int) { return ring_cost(2, 1, n); },
        .generate = [](const Request& r) { return all_reduce_ring(r.rank_count); }},
       {.name = "all_reduce_ring_two_way",
@@ -144,7 +157,10 @@ std::vector<Algorithm> ring_algorithms() {
        .paper = kPatarasuk,
        .idea = "A ring all-reduce upwards for one half of the buffer and downwards for the other, at once.",
        .sizes = kAnyRankCount,
-       .formula = kTwoPhases,
+       .chunks_formula = "2n",
+       .steps_formula = "2(n-1)",
+       .bytes_formula = "2(n-1)/n·N",
+       .formula = "2(n-1)·α + 2(n-1)/n·N·β",
        .cost = [](int n, int) { return ring_cost(2, 2, n); },
        .generate = [](const Request& r) { return all_reduce_ring_two_way(r.rank_count); }},
   };

@@ -121,8 +121,11 @@ void bind_algorithm(nb::module_& m) {
       .def_ro("paper", &Algorithm::paper)
       .def_ro("idea", &Algorithm::idea, "One sentence.")
       .def_ro("sizes", &Algorithm::sizes, "Valid rank counts, in words.")
-      .def_ro("formula", &Algorithm::formula,
-              "Cost for n ranks, a buffer of N bytes, latency α, 1/bandwidth β.")
+      .def_ro("chunks_formula", &Algorithm::chunks_formula,
+              "How many chunks, in the symbols of docs/algorithms.md.")
+      .def_ro("steps_formula", &Algorithm::steps_formula, "How many steps, in the same symbols.")
+      .def_ro("bytes_formula", &Algorithm::bytes_formula, "What the busiest rank sends, in the same symbols.")
+      .def_ro("formula", &Algorithm::formula, "Seconds on a one-port network, in the same symbols.")
       .def_prop_ro(
           "needs", [](const Algorithm& a) { return name_of(a.needs); },
           "The condition it is made for: '' (none), 'late' or 'slow'.")
@@ -161,7 +164,7 @@ std::string document(const Algorithm& a) {
             "; None takes the default for the rank count.\n";
   text +=
       "\nReturns\n-------\nSchedule\n\nRaises\n------\nArgumentError\n    if an argument is not valid.\n\n";
-  return text + "Notes\n-----\nCost: " + std::string(a.formula) +
+  return text + "Notes\n-----\nCost, in the symbols of docs/algorithms.md: " + std::string(a.formula) +
          ".\nSource: " + std::string(a.paper.citation) + " [" + std::string(a.paper.key) + "].";
 }
 
@@ -227,7 +230,7 @@ Algorithm
 Raises
 ------
 ArgumentError
-    if there is none of that name; the message lists those there are.)");
+    if there is none of that name.)");
   for (const Algorithm& algorithm : algorithms::registry()) bind_generator(a, algorithm);
 }
 
