@@ -1,5 +1,5 @@
-// The one interface between the engine and whatever moves bytes between two ranks: shared memory, UCX, MPI, a GPU stream,
-// or a wire around another. The engine knows no wire; a wire knows no schedule.
+// The one interface between the engine and whatever moves bytes between two ranks: shared memory, UCX, MPI, a
+// GPU stream, or a wire around another. The engine knows no wire; a wire knows no schedule.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,8 @@
 
 namespace hemiola {
 
-/// dst[i] = a[i] (op) b[i] over `bytes` bytes of whole elements; dst may be a or b. No alignment beyond the element's.
+/// dst[i] = a[i] (op) b[i] over `bytes` bytes of whole elements; dst may be a or b. No alignment beyond the
+/// element's.
 using Combine = void (*)(std::byte* dst, const std::byte* a, const std::byte* b, std::size_t bytes);
 
 /// What happens to a message's bytes as they arrive: copied to `dst`, or combined with `operand` into `dst`.
@@ -22,9 +23,9 @@ struct Landing {
 /// Names a posted send or receive of one wire until it is reported done.
 enum class Request : std::uint64_t {};
 
-/// Ordered, non-blocking messages between the ranks of one group; completion is polled. Between two ranks the k-th send
-/// meets the k-th receive and both state the same size. Nothing here blocks or allocates per message in steady state. Used
-/// by one thread at a time.
+/// Ordered, non-blocking messages between the ranks of one group; completion is polled. Between two ranks the
+/// k-th send meets the k-th receive and both state the same size. Nothing here blocks or allocates per
+/// message in steady state. Used by one thread at a time.
 class Wire {
  public:
   virtual ~Wire() = default;
@@ -33,21 +34,23 @@ class Wire {
 
   /// Starts a message. `data` must stay valid and unchanged until the send is done. Any number may be posted.
   virtual Request send(Rank dst, const std::byte* data, std::size_t bytes) = 0;
-  /// Starts to receive one. `landing` must stay valid until it is done; `landing.dst` is written only by then.
+  /// Starts to receive one. `landing` must stay valid until it is done; `landing.dst` is written only by
+  /// then.
   virtual Request receive(Rank src, const Landing& landing, std::size_t bytes) = 0;
 
-  /// Moves what can move without waiting; true when something moved. All posts since the last call may be launched
-  /// together here (a group on a GPU stream).
+  /// Moves what can move without waiting; true when something moved. All posts since the last call may be
+  /// launched together here (a group on a GPU stream).
   virtual bool progress() = 0;
-  /// Whether a request has finished: a send's data may be reused, a receive's bytes have landed. Stays true afterwards.
+  /// Whether a request has finished: a send's data may be reused, a receive's bytes have landed. Stays true
+  /// afterwards.
   virtual bool done(Request request) const = 0;
 
-  /// Sleeps until a message may have moved or `timeout_us` has passed; may return early. Called after spinning and
-  /// yielding have not helped.
+  /// Sleeps until a message may have moved or `timeout_us` has passed; may return early. Called after
+  /// spinning and yielding have not helped.
   virtual void wait(int timeout_us) = 0;
 
-  /// Forgets all that is posted and everything in flight, after a failure. Every surviving rank calls it before the next
-  /// message; `epoch` is the same on all of them and greater than before.
+  /// Forgets all that is posted and everything in flight, after a failure. Every surviving rank calls it
+  /// before the next message; `epoch` is the same on all of them and greater than before.
   virtual void reset(std::uint64_t epoch) = 0;
 
   /// The message size from which cutting finer no longer helps pipelining; the engine slices larger chunks.

@@ -1,0 +1,163 @@
+// What one element of each type is and how each operation combines two of them: the scalar truth that the
+// kernels in combine.cpp apply to whole arrays. Branch-free, so that compilers vectorize loops over it.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <type_traits>
+
+namespace hemiola::element {
+
+/// Storage types that compute in another type: `Compute` is what arithmetic sees.
+struct Half {
+  std::uint16_t bits;
+};
+struct BFloat16 {
+  std::uint16_t bits;
+};
+struct Boolean {
+  std::uint8_t byte;
+};
+template <typename T>
+struct Complex {
+  T re, im;
+};
+
+/// float16 → float32, exact; subnormals by a multiplication that scales the exponent, infinities and NaN by
+/// setting it.
+inline float widen(Half h) {
+  const std::uint32_t magnitude = (h.bits & 0x7fffu) << 13;
+  const std::uint32_t scaled = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) * 0x1p112f);
+  const std::uint32_t special = (h.bits & 0x7c00u) == 0x7c00u ? 0x7f800000u : 0u;
+  return std::bit_cast<float>(scaled | special | (h.bits & 0x8000u) << 16);
+}
+
+/// float32 → float16, to nearest even; NaN stays NaN (quiet), too large becomes infinity.
+inline void narrow(float value, Half& out) {
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t sign = bits >> 16 & 0x8000u;
+  const std::uint32_t magnitude = bits & 0x7fffffffu;
+  // Below 2^-14 the result is subnormal: adding 0.5 lets the float adder round at the right bit.
+  const std::uint32_t subnormal =
+      std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5f) - 0x3f000000u;
+  const std::uint32_t normal = (magnitude - 0x38000000u + 0xfffu + (magnitude >> 13 & 1u)) >> 13;
+  const std::uint32_t finite = magnitude < 0x38800000u ? subnormal : normal;
+  const std::uint32_t infinite = magnitude >= 0x477ff000u ? 0x7c00u : finite;
+  const std::uint32_t nan = 0x7e00u | (magnitude >> 13 & 0x3ffu);
+  out.bits = static_cast<std::uint16_t>(sign | (magnitude > 0x7f800000u ? nan : infinite));
+}
+
+inline float widen(BFloat16 b) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(b.bits) << 16);
+}
+
+/// float32 → bfloat16, to nearest even; NaN stays NaN (quiet).
+inline void narrow(float value, BFloat16& out) {
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t rounded = (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
+  const std::uint32_t nan = bits >> 16 | 0x40u;
+  out.bits = static_cast<std::uint16_t>((bits & 0x7fffffffu) > 0x7f800000u ? nan : rounded);
+}
+
+inline bool widen(Boolean b) {
+  return b.byte != 0;
+}
+inline void narrow(bool value, Boolean& out) {
+  out.byte = value;
+}
+
+template <typename T>
+inline T widen(T value) {
+  return value;
+}
+template <typename T>
+inline void narrow(T value, T& out) {
+  out = value;
+}
+
+/// Unsigned and at least as wide as int, so that neither overflow nor integer promotion is undefined.
+template <typename T>
+using Wrapping = std::conditional_t<(sizeof(T) < sizeof(unsigned)), unsigned, std::make_unsigned_t<T>>;
+
+template <typename T>
+inline constexpr bool is_bool = std::is_same_v<T, bool>;
+template <typename T>
+inline constexpr bool is_integer = std::is_integral_v<T> && !is_bool<T>;
+
+struct Sum {
+  template <typename T>
+  static T apply(T a, T b) {
+    if constexpr (is_bool<T>)
+      return a | b;
+    else if constexpr (is_integer<T>)
+      return static_cast<T>(static_cast<Wrapping<T>>(a) + static_cast<Wrapping<T>>(b));
+    else
+      return a + b;
+  }
+  template <typename T>
+  static Complex<T> apply(Complex<T> a, Complex<T> b) {
+    return {a.re + b.re, a.im + b.im};
+  }
+};
+
+struct Product {
+  template <typename T>
+  static T apply(T a, T b) {
+    if constexpr (is_bool<T>)
+      return a & b;
+    else if constexpr (is_integer<T>)
+      return static_cast<T>(static_cast<Wrapping<T>>(a) * static_cast<Wrapping<T>>(b));
+    else
+      return a * b;
+  }
+  /// The plain formula, as NumPy's; std::complex would repair infinities and not vectorize.
+  template <typename T>
+  static Complex<T> apply(Complex<T> a, Complex<T> b) {
+    return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+  }
+};
+
+/// `a != a` is true for NaN only: a NaN on the left is kept there, a NaN on the right fails the comparison
+/// and is taken.
+struct Min {
+  template <typename T>
+  static T apply(T a, T b) {
+    return (a < b) | (a != a) ? a : b;
+  }
+};
+struct Max {
+  template <typename T>
+  static T apply(T a, T b) {
+    return (a > b) | (a != a) ? a : b;
+  }
+};
+
+struct And {
+  template <typename T>
+  static T apply(T a, T b) {
+    return static_cast<T>(a & b);
+  }
+};
+struct Or {
+  template <typename T>
+  static T apply(T a, T b) {
+    return static_cast<T>(a | b);
+  }
+};
+struct Xor {
+  template <typename T>
+  static T apply(T a, T b) {
+    return static_cast<T>(a ^ b);
+  }
+};
+
+template <typename T>
+inline T divided(T value, T divisor) {
+  return value / divisor;
+}
+template <typename T>
+inline Complex<T> divided(Complex<T> value, T divisor) {
+  return {value.re / divisor, value.im / divisor};
+}
+
+}  // namespace hemiola::element

@@ -1,0 +1,123 @@
+// A one-way stream of messages between two ranks through a ring in shared memory, one writer and one reader.
+// Messages carry no headers: both ends know their sizes. A big message streams through the ring in pieces,
+// each visible as soon as it is copied, and lands (copied or combined) straight from the ring.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "hemiola/runtime/wire/shm/fifo.hpp"
+#include "hemiola/runtime/wire/wire.hpp"
+
+namespace hemiola {
+
+/// Where one end of a channel stands: how many lines it has written or freed since the last reset, modulo
+/// 2^32, and which reset that was. An end that finds another epoch than its own at the other end leaves the
+/// ring alone, so that ends may reset at different times.
+struct ChannelPosition {
+  std::uint32_t epoch = 0;
+  std::uint32_t line = 0;
+
+  static ChannelPosition load(const std::atomic<std::uint64_t>& word) {
+    const std::uint64_t value = word.load(std::memory_order_acquire);
+    return {static_cast<std::uint32_t>(value >> 32), static_cast<std::uint32_t>(value)};
+  }
+  void store(std::atomic<std::uint64_t>& word) const {
+    // Sequentially consistent, for the doorbell.
+    word.store(std::uint64_t{epoch} << 32 | line);
+  }
+};
+
+/// The shared words of a channel, each on cache lines of its own (two lines: the prefetcher fetches pairs).
+struct ChannelControl {
+  alignas(128) std::atomic<std::uint64_t> written;  ///< by the writer
+  alignas(128) std::atomic<std::uint64_t> freed;    ///< by the reader
+};
+
+inline constexpr std::size_t kLineBytes =
+    64;  ///< messages start at a line, so no element lies across the ring's end
+inline constexpr std::size_t kRingBytes = 256 << 10;
+inline constexpr std::size_t kPieceBytes = 32 << 10;
+
+/// What both ends have: a view of the ring, a position, and a queue of posted messages.
+template <typename Message>
+class ChannelEnd {
+ public:
+  ChannelEnd(ChannelControl& control, std::byte* ring) : control_(control), ring_(ring) {}
+
+  /// Returns the number of messages posted so far, by which `done` knows this one.
+  std::uint64_t post(const Message& message) {
+    queue_.push(message);
+    return ++posted_;
+  }
+  bool done(std::uint64_t number) const { return number <= completed_; }
+  bool idle() const { return completed_ == posted_; }
+
+ protected:
+  /// Forgets everything; unfinished messages count as completed.
+  void forget(std::uint32_t epoch) {
+    queue_.clear();
+    completed_ = posted_;
+    position_ = {epoch, 0};
+    lines_ready_ = 0;
+  }
+  std::size_t offset() const { return position_.line * kLineBytes % kRingBytes; }
+
+  /// How much of `wanted` may move now: at most a piece, not across the ring's end, in whole lines unless it
+  /// is the rest.
+  std::size_t movable(std::size_t wanted) const {
+    const std::size_t ready = std::min(std::size_t{lines_ready_} * kLineBytes, kRingBytes - offset());
+    return std::min({wanted, ready, kPieceBytes});
+  }
+  void advance(std::size_t bytes) {
+    const auto lines = static_cast<std::uint32_t>((bytes + kLineBytes - 1) / kLineBytes);
+    position_.line += lines;
+    lines_ready_ -= lines;
+  }
+  void complete_front() {
+    queue_.pop();
+    ++completed_;
+  }
+
+  ChannelControl& control_;
+  std::byte* ring_;
+  ChannelPosition position_;
+  std::uint32_t lines_ready_ = 0;  ///< to write or to read, as far as we have looked
+  Fifo<Message> queue_;
+  std::uint64_t posted_ = 0;
+  std::uint64_t completed_ = 0;
+};
+
+struct OutgoingMessage {
+  const std::byte* data;
+  std::size_t bytes;
+};
+
+class ChannelWriter : public ChannelEnd<OutgoingMessage> {
+ public:
+  using ChannelEnd::ChannelEnd;
+  /// Moves at most one piece; false when nothing can move now.
+  bool progress();
+  void reset(std::uint32_t epoch);
+
+ private:
+  void look_for_space();
+};
+
+struct IncomingMessage {
+  Landing landing;
+  std::size_t bytes;
+};
+
+class ChannelReader : public ChannelEnd<IncomingMessage> {
+ public:
+  using ChannelEnd::ChannelEnd;
+  bool progress();
+  void reset(std::uint32_t epoch);
+
+ private:
+  void look_for_data();
+};
+
+}  // namespace hemiola

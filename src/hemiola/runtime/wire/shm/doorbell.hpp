@@ -1,0 +1,43 @@
+// How a rank sleeps in shared memory until another has news for it. Whoever has news pays one load unless the
+// rank is really asleep.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace hemiola {
+
+/// One per rank, in zero-filled shared memory.
+///
+/// The order that makes it safe, all sequentially consistent: the sleeper says that it is asleep, then looks
+/// for news; the bringer writes its news, then looks whether the other sleeps. At least one of them sees the
+/// other.
+class alignas(128) Doorbell {
+ public:
+  /// Sleeps unless `find_news()` finds some, until rung or until `timeout_us` has passed.
+  template <typename FindNews>
+  void sleep_unless(FindNews find_news, int timeout_us) {
+    const std::uint32_t rings = rings_.load();
+    asleep_.store(1);
+    if (!find_news()) sleep(rings, timeout_us);
+    asleep_.store(0);
+  }
+
+  /// To be called after the news is written with a sequentially consistent store.
+  void ring() {
+    if (asleep_.load() != 0) wake();
+  }
+
+ private:
+  void sleep(std::uint32_t rings, int timeout_us);
+  void wake();
+
+  std::atomic<std::uint32_t> rings_;
+  std::atomic<std::uint32_t> asleep_;
+};
+
+static_assert(std::atomic<std::uint32_t>::is_always_lock_free &&
+                  std::atomic<std::uint64_t>::is_always_lock_free,
+              "atomics in shared memory must not use a process's own locks");
+
+}  // namespace hemiola

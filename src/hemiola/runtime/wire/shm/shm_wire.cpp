@@ -1,0 +1,151 @@
+#include "hemiola/runtime/wire/shm/shm_wire.hpp"
+
+#include <string>
+
+#include "hemiola/base/error.hpp"
+
+namespace hemiola {
+namespace {
+
+constexpr std::size_t kPageBytes = 4096;
+
+/// Where things lie in the region: doorbells, then the words of all channels, then their rings from a new
+/// page on.
+class Layout {
+ public:
+  explicit Layout(int rank_count) : rank_count_(static_cast<std::size_t>(rank_count)) {}
+
+  std::size_t doorbell(Rank rank) const { return static_cast<std::size_t>(rank) * sizeof(Doorbell); }
+  std::size_t control(Rank src, Rank dst) const {
+    return rank_count_ * sizeof(Doorbell) + channel(src, dst) * sizeof(ChannelControl);
+  }
+  std::size_t ring(Rank src, Rank dst) const { return rings() + channel(src, dst) * kRingBytes; }
+  std::size_t bytes() const { return rings() + rank_count_ * rank_count_ * kRingBytes; }
+
+ private:
+  std::size_t channel(Rank src, Rank dst) const {
+    return static_cast<std::size_t>(src) * rank_count_ + static_cast<std::size_t>(dst);
+  }
+  std::size_t rings() const {
+    const std::size_t words =
+        rank_count_ * sizeof(Doorbell) + rank_count_ * rank_count_ * sizeof(ChannelControl);
+    return (words + kPageBytes - 1) / kPageBytes * kPageBytes;
+  }
+
+  std::size_t rank_count_;
+};
+
+/// A request is the peer, the direction, and the message's number on that channel.
+constexpr int kNumberBits = 47;
+constexpr int kPeerShift = kNumberBits + 1;
+constexpr std::uint64_t kIncoming = std::uint64_t{1} << kNumberBits;
+
+Request request_of(Rank peer, std::uint64_t direction, std::uint64_t number) {
+  return Request{static_cast<std::uint64_t>(peer) << kPeerShift | direction | number};
+}
+
+std::span<std::byte> checked(std::span<std::byte> region, Rank self, int rank_count) {
+  if (rank_count < 1 || self < 0 || self >= rank_count)
+    throw ArgumentError("rank " + std::to_string(self) + " is out of range for a wire between " +
+                        std::to_string(rank_count) + " ranks");
+  if (region.size() < ShmWire::region_bytes(rank_count) ||
+      reinterpret_cast<std::uintptr_t>(region.data()) % kPageBytes != 0)
+    throw ArgumentError("a wire between " + std::to_string(rank_count) + " ranks needs " +
+                        std::to_string(ShmWire::region_bytes(rank_count)) +
+                        " bytes from the start of a page on, got " + std::to_string(region.size()));
+  return region;
+}
+
+template <typename T>
+T& object_at(std::span<std::byte> region, std::size_t offset) {
+  return *reinterpret_cast<T*>(region.data() + offset);
+}
+
+}  // namespace
+
+std::size_t ShmWire::region_bytes(int rank_count) {
+  return Layout(rank_count).bytes();
+}
+
+ShmWire::ShmWire(std::span<std::byte> region, Rank self, int rank_count)
+    : own_doorbell_(
+          object_at<Doorbell>(checked(region, self, rank_count), Layout(rank_count).doorbell(self))) {
+  const Layout layout(rank_count);
+  peers_.reserve(static_cast<std::size_t>(rank_count));
+  for (Rank peer : indices<Rank>(rank_count)) {
+    ChannelWriter out(object_at<ChannelControl>(region, layout.control(self, peer)),
+                      region.data() + layout.ring(self, peer));
+    ChannelReader in(object_at<ChannelControl>(region, layout.control(peer, self)),
+                     region.data() + layout.ring(peer, self));
+    peers_.push_back(
+        {std::move(out), std::move(in), object_at<Doorbell>(region, layout.doorbell(peer)), false});
+  }
+  busy_.reserve(peers_.size());
+}
+
+ShmWire::Peer& ShmWire::busy(Rank rank) {
+  HEMIOLA_CHECK(rank >= 0 && rank < rank_count(), "message to or from a rank that the wire does not have");
+  Peer& peer = peers_[static_cast<std::size_t>(rank)];
+  if (!peer.listed) busy_.push_back(rank);
+  peer.listed = true;
+  return peer;
+}
+
+Request ShmWire::send(Rank dst, const std::byte* data, std::size_t bytes) {
+  return request_of(dst, 0, busy(dst).out.post({data, bytes}));
+}
+
+Request ShmWire::receive(Rank src, const Landing& landing, std::size_t bytes) {
+  return request_of(src, kIncoming, busy(src).in.post({landing, bytes}));
+}
+
+bool ShmWire::done(Request request) const {
+  const auto bits = static_cast<std::uint64_t>(request);
+  const Peer& peer = peers_[bits >> kPeerShift];
+  const std::uint64_t number = bits & (kIncoming - 1);
+  return (bits & kIncoming) != 0 ? peer.in.done(number) : peer.out.done(number);
+}
+
+/// A piece out, then a piece in: what comes in often is what lets the other side send on.
+bool ShmWire::progress(Peer& peer) {
+  const bool sent = peer.out.progress();
+  const bool received = peer.in.progress();
+  if (sent || received) peer.doorbell.ring();
+  return sent || received;
+}
+
+bool ShmWire::progress() {
+  bool moved = false;
+  for (std::size_t i = 0; i < busy_.size();) {
+    Peer& peer = peers_[static_cast<std::size_t>(busy_[i])];
+    moved |= progress(peer);
+    if (peer.idle()) {
+      peer.listed = false;
+      busy_[i] = busy_.back();
+      busy_.pop_back();
+    } else {
+      ++i;
+    }
+  }
+  return moved;
+}
+
+void ShmWire::wait(int timeout_us) {
+  own_doorbell_.sleep_unless([this] { return progress(); }, timeout_us);
+}
+
+void ShmWire::reset(std::uint64_t epoch) {
+  for (Peer& peer : peers_) {
+    peer.out.reset(static_cast<std::uint32_t>(epoch));
+    peer.in.reset(static_cast<std::uint32_t>(epoch));
+    peer.listed = false;
+    peer.doorbell.ring();  // it may sleep until we are in its epoch
+  }
+  busy_.clear();
+}
+
+std::size_t ShmWire::slice_bytes() const {
+  return 128 << 10;
+}
+
+}  // namespace hemiola

@@ -1,0 +1,52 @@
+// The wire between ranks of one machine: a channel per ordered pair of ranks and a doorbell per rank, all in
+// one region of shared memory. No system call unless somebody sleeps.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "hemiola/runtime/wire/shm/channel.hpp"
+#include "hemiola/runtime/wire/shm/doorbell.hpp"
+#include "hemiola/runtime/wire/wire.hpp"
+
+namespace hemiola {
+
+class ShmWire final : public Wire {
+ public:
+  /// What a wire between so many ranks needs. Only what is used costs memory: a pair that never talks touches
+  /// nothing.
+  static std::size_t region_bytes(int rank_count);
+
+  /// `region` is zero-filled at first, shared by all ranks, and outlives the wire. Throws ArgumentError when
+  /// it is too small or not aligned to a page, or when `self` is out of range.
+  ShmWire(std::span<std::byte> region, Rank self, int rank_count);
+
+  int rank_count() const override { return static_cast<int>(peers_.size()); }
+  Request send(Rank dst, const std::byte* data, std::size_t bytes) override;
+  Request receive(Rank src, const Landing& landing, std::size_t bytes) override;
+  bool progress() override;
+  bool done(Request request) const override;
+  void wait(int timeout_us) override;
+  void reset(std::uint64_t epoch) override;
+  std::size_t slice_bytes() const override;
+
+ private:
+  struct Peer {
+    ChannelWriter out;
+    ChannelReader in;
+    Doorbell& doorbell;
+    bool listed;  ///< whether it is in busy_
+    bool idle() const { return out.idle() && in.idle(); }
+  };
+
+  Peer& busy(Rank rank);
+  bool progress(Peer& peer);
+
+  Doorbell& own_doorbell_;
+  std::vector<Peer> peers_;
+  std::vector<Rank> busy_;  ///< ranks with something posted, so that progress does not look at all
+};
+
+}  // namespace hemiola

@@ -1,0 +1,350 @@
+// Every kernel of every instruction set against a scalar reference that shares no code with it: odd lengths,
+// misaligned arrays, all aliasings that are allowed, and the special values of each type.
+#include "hemiola/runtime/engine/combine.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <complex>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "hemiola/base/random.hpp"
+
+namespace hemiola {
+namespace {
+
+constexpr int kDTypes = static_cast<int>(kDTypeNames.size());
+constexpr int kOps = static_cast<int>(kOpNames.size());
+
+// ---- float16 and bfloat16 by the definition: the value is sign · 2^(e-bias) · 1.m, rounding picks the
+// nearest ----
+
+struct Format {
+  int exponent_bits, mantissa_bits;
+  int bias() const { return (1 << (exponent_bits - 1)) - 1; }
+  int exponent_mask() const { return (1 << exponent_bits) - 1; }
+};
+constexpr Format kHalf{5, 10};
+constexpr Format kBrain{8, 7};
+
+double decode(std::uint16_t bits, Format f) {
+  const int mantissa = bits & ((1 << f.mantissa_bits) - 1);
+  const int exponent = bits >> f.mantissa_bits & f.exponent_mask();
+  const double sign = bits >> 15 ? -1.0 : 1.0;
+  if (exponent == f.exponent_mask()) return mantissa ? std::nan("") : sign * HUGE_VAL;
+  if (exponent == 0) return sign * std::ldexp(mantissa, 1 - f.bias() - f.mantissa_bits);
+  return sign * std::ldexp((1 << f.mantissa_bits) + mantissa, exponent - f.bias() - f.mantissa_bits);
+}
+
+/// The nearest representable value, ties to the even mantissa, found among the two neighbours by bisection.
+std::uint16_t encode(double value, Format f) {
+  const std::uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+  const double magnitude = std::fabs(value);
+  const auto infinity = static_cast<std::uint16_t>(f.exponent_mask() << f.mantissa_bits);
+  std::uint16_t low = 0, high = infinity;  // decode(low) <= magnitude < decode(high), unless it is infinite
+  if (magnitude >= HUGE_VAL) return sign | infinity;
+  while (high - low > 1) {
+    const auto middle = static_cast<std::uint16_t>((low + high) / 2);
+    (decode(middle, f) <= magnitude ? low : high) = middle;
+  }
+  // What lies beyond the largest finite value rounds as if one more binade followed.
+  const double above = high == infinity ? 2 * decode(high - 1, f) - decode(high - 2, f) : decode(high, f);
+  const double down = magnitude - decode(low, f), up = above - magnitude;
+  return sign | (up < down || (up == down && low % 2 == 1) ? high : low);
+}
+
+// ---- the reference operations, on one element given as bytes ----
+
+template <typename T>
+T combine_scalar(T a, T b, Op op) {
+  if constexpr (std::is_same_v<T, bool>) {
+    if (op == Op::sum || op == Op::max || op == Op::bor) return a || b;
+    if (op == Op::bxor) return a != b;
+    return a && b;
+  } else {
+    if constexpr (std::is_integral_v<T>) {
+      using Wide = unsigned __int128;
+      if (op == Op::sum) return static_cast<T>(static_cast<Wide>(a) + static_cast<Wide>(b));
+      if (op == Op::product) return static_cast<T>(static_cast<Wide>(a) * static_cast<Wide>(b));
+      if (op == Op::band) return static_cast<T>(a & b);
+      if (op == Op::bor) return static_cast<T>(a | b);
+      if (op == Op::bxor) return static_cast<T>(a ^ b);
+    } else {
+      if (op == Op::sum || op == Op::average) return a + b;
+      if (op == Op::product) return a * b;
+      if (std::isnan(a)) return a;
+      if (std::isnan(b)) return b;
+    }
+    if (op == Op::min) return a < b ? a : b;
+    return a > b ? a : b;
+  }
+}
+
+template <typename T>
+std::complex<T> combine_scalar(std::complex<T> a, std::complex<T> b, Op op) {
+  if (op != Op::product) return a + b;
+  // volatile keeps each product rounded on its own, whatever the compiler would like to fuse.
+  volatile T rr = a.real() * b.real(), ii = a.imag() * b.imag(), ri = a.real() * b.imag(),
+             ir = a.imag() * b.real();
+  return {rr - ii, ri + ir};
+}
+
+template <typename T>
+void through(std::byte* out, const std::byte* a, const std::byte* b, Op op) {
+  T x, y;
+  std::memcpy(&x, a, sizeof(T));
+  std::memcpy(&y, b, sizeof(T));
+  const T z = combine_scalar(x, y, op);
+  std::memcpy(out, &z, sizeof(T));
+}
+
+void through_format(std::byte* out, const std::byte* a, const std::byte* b, Op op, Format f) {
+  std::uint16_t x, y;
+  std::memcpy(&x, a, 2);
+  std::memcpy(&y, b, 2);
+  // Sums and products of two such values round to float first, as the kernels promise.
+  const auto z = combine_scalar(static_cast<float>(decode(x, f)), static_cast<float>(decode(y, f)), op);
+  const std::uint16_t bits = std::isnan(z) ? 0x7fff : encode(z, f);
+  std::memcpy(out, &bits, 2);
+}
+
+void through_bool(std::byte* out, const std::byte* a, const std::byte* b, Op op) {
+  *out = std::byte{combine_scalar(*a != std::byte{0}, *b != std::byte{0}, op)};
+}
+
+void combine_reference(DType dtype, Op op, std::byte* out, const std::byte* a, const std::byte* b) {
+  switch (dtype) {
+    case DType::float16:
+      return through_format(out, a, b, op, kHalf);
+    case DType::bfloat16:
+      return through_format(out, a, b, op, kBrain);
+    case DType::float32:
+      return through<float>(out, a, b, op);
+    case DType::float64:
+      return through<double>(out, a, b, op);
+    case DType::int8:
+      return through<std::int8_t>(out, a, b, op);
+    case DType::int16:
+      return through<std::int16_t>(out, a, b, op);
+    case DType::int32:
+      return through<std::int32_t>(out, a, b, op);
+    case DType::int64:
+      return through<std::int64_t>(out, a, b, op);
+    case DType::uint8:
+      return through<std::uint8_t>(out, a, b, op);
+    case DType::uint16:
+      return through<std::uint16_t>(out, a, b, op);
+    case DType::uint32:
+      return through<std::uint32_t>(out, a, b, op);
+    case DType::uint64:
+      return through<std::uint64_t>(out, a, b, op);
+    case DType::boolean:
+      return through_bool(out, a, b, op);
+    case DType::complex64:
+      return through<std::complex<float>>(out, a, b, op);
+    case DType::complex128:
+      return through<std::complex<double>>(out, a, b, op);
+  }
+}
+
+// ---- comparison: equal bits, except that any NaN equals any NaN ----
+
+std::size_t part_bytes(DType dtype) {  // of what can be NaN on its own
+  return dtype == DType::complex64 || dtype == DType::complex128 ? bytes_of(dtype) / 2 : bytes_of(dtype);
+}
+
+bool is_nan(DType dtype, const std::byte* part) {
+  double d;
+  float f;
+  std::uint16_t h;
+  switch (dtype) {
+    case DType::float16:
+    case DType::bfloat16:
+      std::memcpy(&h, part, 2);
+      return std::isnan(decode(h, dtype == DType::float16 ? kHalf : kBrain));
+    case DType::float32:
+    case DType::complex64:
+      std::memcpy(&f, part, 4);
+      return std::isnan(f);
+    case DType::float64:
+    case DType::complex128:
+      std::memcpy(&d, part, 8);
+      return std::isnan(d);
+    default:
+      return false;
+  }
+}
+
+bool same_value(DType dtype, const std::byte* x, const std::byte* y) {
+  for (std::size_t at = 0; at < bytes_of(dtype); at += part_bytes(dtype))
+    if (std::memcmp(x + at, y + at, part_bytes(dtype)) != 0 &&
+        !(is_nan(dtype, x + at) && is_nan(dtype, y + at)))
+      return false;
+  return true;
+}
+
+/// Random bits: every value of every type, subnormals, infinities and NaN among them; floats half of the time
+/// near 1.
+std::vector<std::byte> random_elements(DType dtype, std::size_t count, Random& random) {
+  std::vector<std::byte> bytes(count * bytes_of(dtype));
+  for (std::byte& byte : bytes) byte = static_cast<std::byte>(random.below(256));
+  const bool boolean = dtype == DType::boolean;
+  if (boolean)
+    for (std::byte& byte : bytes) byte &= std::byte{1};
+  const std::size_t part = part_bytes(dtype);
+  for (std::size_t at = 0; at + part <= bytes.size(); at += part) {
+    if (random.below(2) == 0) continue;
+    const float near_one = static_cast<float>(random.uniform() * 4 - 2);
+    const double near_one_d = random.uniform() * 4 - 2;
+    if (dtype == DType::float32 || dtype == DType::complex64) std::memcpy(&bytes[at], &near_one, 4);
+    if (dtype == DType::float64 || dtype == DType::complex128) std::memcpy(&bytes[at], &near_one_d, 8);
+    if (dtype == DType::float16 || dtype == DType::bfloat16) {
+      const std::uint16_t half = encode(near_one, dtype == DType::float16 ? kHalf : kBrain);
+      std::memcpy(&bytes[at], &half, 2);
+    }
+  }
+  return bytes;
+}
+
+bool makes_sense(DType dtype, Op op) {
+  const std::string name(name_of(dtype));
+  const bool complex = name.starts_with("complex");
+  const bool floating = complex || name.find("float") != std::string::npos;
+  if (op == Op::average) return floating;
+  if (op == Op::min || op == Op::max) return !complex;
+  if (op == Op::band || op == Op::bor || op == Op::bxor) return !floating;
+  return true;
+}
+
+class EveryKernel : public testing::TestWithParam<std::tuple<int, int>> {
+ protected:
+  DType dtype() const { return static_cast<DType>(std::get<0>(GetParam())); }
+  Op op() const { return static_cast<Op>(std::get<1>(GetParam())); }
+};
+
+TEST_P(EveryKernel, ExistsExactlyWhereItMakesSense) {
+  for (InstructionSet isa : instruction_sets())
+    EXPECT_EQ(combine_for(dtype(), op(), isa) != nullptr, makes_sense(dtype(), op()));
+}
+
+TEST_P(EveryKernel, EqualsTheScalarReferenceForOddSizesAndMisalignedArrays) {
+  if (!makes_sense(dtype(), op())) return;
+  const std::uint64_t seed =
+      1000 + 10 * static_cast<std::uint64_t>(std::get<0>(GetParam())) + std::get<1>(GetParam());
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  Random random(seed);
+  const std::size_t size = bytes_of(dtype());
+  for (std::size_t count : {0, 1, 2, 3, 7, 15, 16, 17, 31, 33, 63, 65, 127, 257, 1000}) {
+    const auto a = random_elements(dtype(), count, random), b = random_elements(dtype(), count, random);
+    std::vector<std::byte> expected(count * size);
+    for (std::size_t i = 0; i < count * size; i += size)
+      combine_reference(dtype(), op(), &expected[i], &a[i], &b[i]);
+    for (InstructionSet isa : instruction_sets()) {
+      for (std::size_t shift : {0, 1, 3}) {  // in elements, from a well aligned start
+        std::vector<std::byte> left(shift * size), right((2 * shift) * size),
+            out((count + shift + 1) * size, std::byte{0x5a});
+        left.insert(left.end(), a.begin(), a.end());
+        right.insert(right.end(), b.begin(), b.end());
+        combine_for(dtype(), op(), isa)(out.data() + shift * size, left.data() + shift * size,
+                                        right.data() + 2 * shift * size, count * size);
+        for (std::size_t i = 0; i < count; ++i)
+          ASSERT_TRUE(same_value(dtype(), &out[(shift + i) * size], &expected[i * size]))
+              << name_of(dtype()) << " " << name_of(op()) << " element " << i << " of " << count << ", shift "
+              << shift << ", instruction set " << static_cast<int>(isa);
+        for (std::size_t i = 0; i < shift * size; ++i) ASSERT_EQ(out[i], std::byte{0x5a}) << "guard before";
+        for (std::size_t i = (shift + count) * size; i < out.size(); ++i)
+          ASSERT_EQ(out[i], std::byte{0x5a}) << "guard after";
+      }
+    }
+  }
+}
+
+TEST_P(EveryKernel, MayWriteOverEitherOperand) {
+  if (!makes_sense(dtype(), op())) return;
+  Random random(7);
+  const std::size_t count = 333, size = bytes_of(dtype());
+  const auto a = random_elements(dtype(), count, random), b = random_elements(dtype(), count, random);
+  for (InstructionSet isa : instruction_sets()) {
+    const Combine combine = combine_for(dtype(), op(), isa);
+    std::vector<std::byte> apart(count * size), over_a = a, over_b = b;
+    combine(apart.data(), a.data(), b.data(), count * size);
+    combine(over_a.data(), over_a.data(), b.data(), count * size);
+    combine(over_b.data(), a.data(), over_b.data(), count * size);
+    EXPECT_EQ(apart, over_a);
+    EXPECT_EQ(apart, over_b);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(AllTypesAndOps, EveryKernel,
+                         testing::Combine(testing::Range(0, kDTypes), testing::Range(0, kOps)),
+                         [](const auto& info) {
+                           return std::string(
+                                      kDTypeNames[static_cast<std::size_t>(std::get<0>(info.param))]) +
+                                  "_" +
+                                  std::string(kOpNames[static_cast<std::size_t>(std::get<1>(info.param))]);
+                         });
+
+/// Widening is exact and narrowing the identity on it: x · 1 gives x back for all 65,536 patterns (any NaN
+/// for a NaN).
+TEST(Combine, MultiplyingByOneKeepsEverySixteenBitFloat) {
+  for (auto [dtype, format, one] :
+       {std::tuple{DType::float16, kHalf, 0x3c00}, std::tuple{DType::bfloat16, kBrain, 0x3f80}}) {
+    std::vector<std::uint16_t> all(65536), ones(65536, static_cast<std::uint16_t>(one)), out(65536);
+    for (int i = 0; i < 65536; ++i) all[static_cast<std::size_t>(i)] = static_cast<std::uint16_t>(i);
+    for (InstructionSet isa : instruction_sets()) {
+      combine_for(dtype, Op::product, isa)(reinterpret_cast<std::byte*>(out.data()),
+                                           reinterpret_cast<const std::byte*>(all.data()),
+                                           reinterpret_cast<const std::byte*>(ones.data()), 131072);
+      for (std::size_t i = 0; i < all.size(); ++i)
+        ASSERT_TRUE(out[i] == all[i] ||
+                    (std::isnan(decode(out[i], format)) && std::isnan(decode(all[i], format))))
+            << name_of(dtype) << " pattern " << i << " became " << out[i];
+    }
+  }
+}
+
+/// Given 1 + 2^-8 (halfway between the bfloat16 neighbours 1 and 1 + 2^-7), Expect 1, whose mantissa is even;
+/// and given 1 + 2^-7 + 2^-8, halfway again, Expect 1 + 2^-6.
+TEST(Combine, BFloat16SumsRoundHalfwayCasesToEven) {
+  const std::uint16_t left[2] = {0x3f80, 0x3f81}, right[2] = {0x3b80, 0x3b80};
+  std::uint16_t out[2];
+  combine_for(DType::bfloat16, Op::sum)(reinterpret_cast<std::byte*>(out),
+                                        reinterpret_cast<const std::byte*>(left),
+                                        reinterpret_cast<const std::byte*>(right), 4);
+  EXPECT_EQ(out[0], 0x3f80);
+  EXPECT_EQ(out[1], 0x3f82);
+}
+
+TEST(Scale, DividesFloatsAndComplexNumbersAndNothingElse) {
+  for (int d = 0; d < kDTypes; ++d)
+    EXPECT_EQ(scale_for(static_cast<DType>(d)) != nullptr, makes_sense(static_cast<DType>(d), Op::average))
+        << kDTypeNames[static_cast<std::size_t>(d)];
+  for (InstructionSet isa : instruction_sets()) {
+    std::vector<float> floats{3.0f, 1.0f, -6.0f, 0.1f, 7.0f};
+    std::vector<float> thirds;
+    for (float f : floats) thirds.push_back(f / 3.0f);
+    scale_for(DType::float32, isa)(reinterpret_cast<std::byte*>(floats.data()), 20, 3);
+    EXPECT_EQ(floats, thirds);
+    std::vector<std::complex<double>> complex{{4, -8}, {1, 2}, {0, 6}};
+    scale_for(DType::complex128, isa)(reinterpret_cast<std::byte*>(complex.data()), 48, 4);
+    EXPECT_EQ(complex, (std::vector<std::complex<double>>{{1, -2}, {0.25, 0.5}, {0, 1.5}}));
+    std::vector<std::uint16_t> halves{0x4200, 0x3c00, 0x7c00};  // 3, 1, inf
+    scale_for(DType::float16, isa)(reinterpret_cast<std::byte*>(halves.data()), 6, 2);
+    EXPECT_EQ(halves, (std::vector<std::uint16_t>{0x3e00, 0x3800, 0x7c00}));
+  }
+}
+
+TEST(DType, NamesRoundTripAndUnknownOnesAreNone) {
+  for (int d = 0; d < kDTypes; ++d)
+    EXPECT_EQ(dtype_named(name_of(static_cast<DType>(d))), static_cast<DType>(d));
+  for (int o = 0; o < kOps; ++o) EXPECT_EQ(op_named(name_of(static_cast<Op>(o))), static_cast<Op>(o));
+  EXPECT_FALSE(dtype_named("float8"));
+  EXPECT_FALSE(op_named(""));
+}
+
+}  // namespace
+}  // namespace hemiola

@@ -1,0 +1,352 @@
+// How ranks meet, share memory and learn of deaths: threads of this process where that is enough, forked
+// processes where somebody has to die.
+#include "hemiola/runtime/rendezvous/local_session.hpp"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <functional>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include "hemiola/base/error.hpp"
+
+namespace hemiola {
+namespace {
+
+/// A session name that no other test and no other run uses.
+std::string fresh_name() {
+  static std::atomic<int> count{0};
+  return "test-" + std::to_string(::getpid()) + "-" + std::to_string(count++);
+}
+
+struct Caught {
+  std::string type, text;
+};
+
+template <typename F>
+Caught caught(F&& body) {
+  try {
+    body();
+  } catch (const ArgumentError& e) {
+    return {"argument", e.what()};
+  } catch (const LostRankError& e) {
+    return {"lost", e.what()};
+  } catch (const TimeoutError& e) {
+    return {"timeout", e.what()};
+  } catch (const MismatchError& e) {
+    return {"mismatch", e.what()};
+  }
+  return {"", ""};
+}
+
+using Body = std::function<void(LocalSession&)>;
+
+/// Joins with each of the options in a thread of its own, runs `body`, and returns what each one threw.
+std::vector<Caught> join_all(
+    const std::vector<SessionOptions>& options, const Body& body = [](LocalSession&) {}) {
+  std::vector<Caught> results(options.size());
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < options.size(); ++i)
+    threads.emplace_back([&, i] { results[i] = caught([&] { body(*LocalSession::join(options[i])); }); });
+  for (std::thread& thread : threads) thread.join();
+  return results;
+}
+
+std::vector<SessionOptions> ranks_of(const std::string& name, int rank_count, double timeout_s = 30) {
+  std::vector<SessionOptions> options;
+  for (Rank rank : indices<Rank>(rank_count)) options.push_back({rank, rank_count, name, timeout_s});
+  return options;
+}
+
+void expect_no_error(const std::vector<Caught>& results) {
+  for (const Caught& result : results) EXPECT_EQ(result.text, "");
+}
+
+void expect_all(const std::vector<Caught>& results, const std::string& type,
+                const std::vector<std::string>& words) {
+  for (const Caught& result : results) {
+    EXPECT_EQ(result.type, type) << result.text;
+    for (const std::string& word : words)
+      EXPECT_NE(result.text.find(word), std::string::npos) << word << " in " << result.text;
+  }
+}
+
+std::vector<Rank> all_of(int rank_count) {
+  std::vector<Rank> ranks;
+  for (Rank rank : indices<Rank>(rank_count)) ranks.push_back(rank);
+  return ranks;
+}
+
+std::atomic<std::uint64_t>& word_of(std::span<std::byte> region, std::size_t index) {
+  return reinterpret_cast<std::atomic<std::uint64_t>*>(region.data())[index];
+}
+
+template <typename Condition>
+void eventually(Condition condition) {
+  for (int i = 0; i < 30'000 && !condition(); ++i) ::usleep(1000);
+  EXPECT_TRUE(condition());
+}
+
+class JoiningRanks : public testing::TestWithParam<int> {};
+
+TEST_P(JoiningRanks, ShareZeroFilledMemoryThatAllOfThemSee) {
+  const int rank_count = GetParam();
+  expect_no_error(join_all(ranks_of(fresh_name(), rank_count), [&](LocalSession& session) {
+    EXPECT_EQ(session.rank_count(), rank_count);
+    const auto region = session.share(all_of(rank_count), 8 * static_cast<std::size_t>(rank_count), 30);
+    EXPECT_EQ(region.size(), 8u * static_cast<std::size_t>(rank_count));
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(region.data()) % 4096, 0u);
+    const auto own = static_cast<std::size_t>(session.rank());
+    EXPECT_EQ(word_of(region, own).load(), 0u);
+    word_of(region, own).store(100 + own);
+    for (std::size_t r = 0; r < static_cast<std::size_t>(rank_count); ++r)
+      eventually([&] { return word_of(region, r).load() == 100 + r; });
+    EXPECT_FALSE(session.dead_rank());
+  }));
+}
+
+INSTANTIATE_TEST_SUITE_P(FromOneToSixteen, JoiningRanks, testing::Values(1, 2, 3, 16));
+
+TEST(LocalSession, JoinsAgainUnderTheSameNameAtOnce) {
+  const std::string name = fresh_name();
+  for (int round = 0; round < 20; ++round) expect_no_error(join_all(ranks_of(name, 3)));
+}
+
+TEST(LocalSession, RanksThatRejoinAtOnceDoNotDisturbTheMeetingThatEnds) {
+  const std::string name = fresh_name();
+  std::vector<std::thread> threads;
+  for (Rank rank : indices<Rank>(4))
+    threads.emplace_back([&, rank] {
+      for (int round = 0; round < 20; ++round) {
+        const SessionOptions options{rank, 4, name, 30};
+        EXPECT_EQ(caught([&] { LocalSession::join(options); }).text, "")
+            << "rank " << rank << " round " << round;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(LocalSession, ANameMayBeLongerThanASocketAddress) {
+  const std::string name = fresh_name() + std::string(300, 'x');
+  expect_no_error(join_all(ranks_of(name, 2)));
+}
+
+TEST(LocalSession, DifferentCountsAreAnErrorOnAllRanks) {
+  const std::string name = fresh_name();
+  expect_all(join_all({{Rank{0}, 3, name, 30}, {Rank{1}, 3, name, 30}, {Rank{2}, 4, name, 30}}), "argument",
+             {"has 3 ranks", "rank 2", "says 4"});
+}
+
+TEST(LocalSession, ARankTakenTwiceIsAnErrorOnAllRanks) {
+  const std::string name = fresh_name();
+  expect_all(join_all({{Rank{0}, 3, name, 30}, {Rank{1}, 3, name, 30}, {Rank{1}, 3, name, 30}}), "argument",
+             {"rank 1", "taken twice"});
+}
+
+TEST(LocalSession, RankZeroTakenTwiceIsAnErrorOnBoth) {
+  const std::string name = fresh_name();
+  expect_all(join_all({{Rank{0}, 2, name, 30}, {Rank{0}, 2, name, 30}}), "argument",
+             {"rank 0", "taken twice"});
+}
+
+TEST(LocalSession, ARankOutOfRangeIsAnErrorOnAllRanks) {
+  const std::string name = fresh_name();
+  expect_all(join_all({{Rank{0}, 2, name, 30}, {Rank{2}, 2, name, 30}}), "argument",
+             {"rank 2", "out of range", "0 to 1"});
+}
+
+TEST(LocalSession, ACountBelowOneIsRefused) {
+  EXPECT_THROW(LocalSession::join({Rank{0}, 0, fresh_name(), 1}), ArgumentError);
+}
+
+TEST(LocalSession, MissingRanksAreNamedToThoseWhoCame) {
+  const std::string name = fresh_name();
+  // Rank 1 is the first to lose patience; it learns from rank 0 who is missing. Rank 0 then learns that rank
+  // 1 left.
+  const auto results = join_all({{Rank{0}, 5, name, 30}, {Rank{1}, 5, name, 0.3}, {Rank{3}, 5, name, 30}});
+  EXPECT_EQ(results[1].type, "timeout");
+  EXPECT_NE(results[1].text.find("ranks 2 and 4"), std::string::npos) << results[1].text;
+  expect_all({results[0], results[2]}, "lost", {"rank 1"});
+}
+
+TEST(LocalSession, RankZerosPatienceEndsForAll) {
+  const std::string name = fresh_name();
+  expect_all(join_all({{Rank{0}, 3, name, 0.3}, {Rank{1}, 3, name, 30}}), "timeout", {"rank 2 of 3"});
+}
+
+TEST(LocalSession, WithoutRankZeroTheOthersSaySo) {
+  expect_all(join_all({{Rank{1}, 2, fresh_name(), 0.2}}), "timeout", {"rank 1 of 2", "no rank 0"});
+}
+
+TEST(LocalSession, RegionsOfDifferentSetsAndOfOneSetInOrderAreDistinct) {
+  expect_no_error(join_all(ranks_of(fresh_name(), 4), [](LocalSession& session) {
+    const bool even = session.rank() % 2 == 0;
+    const std::vector<Rank> half = even ? std::vector{Rank{0}, Rank{2}} : std::vector{Rank{1}, Rank{3}};
+    std::vector<std::span<std::byte>> regions;
+    for (int i = 0; i < 3; ++i) regions.push_back(session.share(half, 4096, 30));
+    regions.push_back(session.share(all_of(4), 4096, 30));
+    for (std::size_t i = 0; i < regions.size(); ++i)
+      word_of(regions[i], static_cast<std::size_t>(session.rank())).store(i + 1);
+    for (Rank rank : all_of(4))
+      for (std::size_t i = 0; i < regions.size(); ++i) {
+        const bool shared = i == 3 || (rank % 2 == 0) == even;
+        eventually([&] {
+          return word_of(regions[i], static_cast<std::size_t>(rank)).load() == (shared ? i + 1 : 0);
+        });
+      }
+  }));
+}
+
+TEST(LocalSession, SharingDifferentSizesIsAnErrorOnBoth) {
+  expect_all(join_all(ranks_of(fresh_name(), 2),
+                      [](LocalSession& session) {
+                        session.share(all_of(2), session.rank() == Rank{0} ? 64 : 128, 30);
+                      }),
+             "mismatch", {"64", "128"});
+}
+
+TEST(LocalSession, SharingMoreThanThereIsIsAnErrorOnAll) {
+  expect_all(join_all(ranks_of(fresh_name(), 2),
+                      [](LocalSession& session) { session.share(all_of(2), ~std::size_t{0} / 2, 30); }),
+             "lost", {"more than the session has left"});
+}
+
+TEST(LocalSession, MembersMustBeSortedInRangeAndIncludeTheCaller) {
+  expect_no_error(join_all(ranks_of(fresh_name(), 3), [](LocalSession& session) {
+    EXPECT_THROW(session.share({Rank{1}, Rank{0}, Rank{2}}, 64, 1), ArgumentError);
+    EXPECT_THROW(session.share({Rank{0}, Rank{1}, Rank{2}, Rank{3}}, 64, 1), ArgumentError);
+    EXPECT_THROW(session.share({Rank{(session.rank() + 1) % 3}}, 64, 1), ArgumentError);
+    EXPECT_THROW(session.share({}, 64, 1), ArgumentError);
+  }));
+}
+
+TEST(LocalSession, AMemberThatStaysAwayIsNamedAndMayStillComeLater) {
+  std::atomic<bool> gave_up{false};
+  expect_no_error(join_all(ranks_of(fresh_name(), 3), [&](LocalSession& session) {
+    if (session.rank() == Rank{1}) eventually([&] { return gave_up.load(); });
+    if (session.rank() == Rank{2}) {
+      const Caught first = caught([&] { session.share(all_of(3), 64, 0.1); });
+      EXPECT_EQ(first.type, "timeout");
+      EXPECT_NE(first.text.find("rank 1"), std::string::npos) << first.text;
+      gave_up = true;
+    }
+    EXPECT_EQ(session.share(all_of(3), 64, 30).size(), 64u);
+  }));
+}
+
+// ---- deaths ----
+
+/// A child process that joins, runs `body`, and then waits to be killed.
+pid_t child_rank(const SessionOptions& options, const Body& body) {
+  const pid_t child = ::fork();
+  if (child != 0) return child;
+  const Caught error = caught([&] {
+    const auto session = LocalSession::join(options);
+    body(*session);
+    for (;;) ::pause();
+  });
+  ::_exit(error.text.empty() ? 0 : 1);
+}
+
+void kill_and_reap(pid_t child) {
+  ::kill(child, SIGKILL);
+  int status;
+  ::waitpid(child, &status, 0);
+}
+
+TEST(LocalSessionDeath, AKilledRankIsReportedEvenWhileItsChildLives) {
+  const std::string name = fresh_name();
+  int to_parent[2];
+  ASSERT_EQ(::pipe(to_parent), 0);
+  const pid_t child = child_rank({Rank{1}, 2, name, 30}, [&](LocalSession&) {
+    // A grandchild that inherits everything, as a data loader's worker does, and outlives its parent.
+    const pid_t grandchild = ::fork();
+    if (grandchild == 0)
+      for (;;) ::pause();
+    EXPECT_EQ(::write(to_parent[1], &grandchild, sizeof(grandchild)),
+              static_cast<ssize_t>(sizeof(grandchild)));
+  });
+  const auto session = LocalSession::join({Rank{0}, 2, name, 30});
+  pid_t grandchild;
+  ASSERT_EQ(::read(to_parent[0], &grandchild, sizeof(grandchild)), static_cast<ssize_t>(sizeof(grandchild)));
+  EXPECT_FALSE(session->dead_rank());
+  ::kill(child, SIGKILL);  // a zombie from here on: dead all the same
+  eventually([&] { return session->dead_rank() == Rank{1}; });
+  int status;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(session->dead_rank(), Rank{1});
+  ::kill(grandchild, SIGKILL);
+}
+
+TEST(LocalSessionDeath, SharingWithADeadRankNamesIt) {
+  const std::string name = fresh_name();
+  const pid_t child = child_rank({Rank{1}, 3, name, 30}, [](LocalSession&) {});
+  const pid_t other = child_rank({Rank{2}, 3, name, 30},
+                                 [](LocalSession& session) { session.share({Rank{0}, Rank{2}}, 64, 30); });
+  const auto session = LocalSession::join({Rank{0}, 3, name, 30});
+  kill_and_reap(child);
+  const Caught error = caught([&] { session->share(all_of(3), 64, 30); });
+  EXPECT_EQ(error.type, "lost");
+  EXPECT_NE(error.text.find("rank 1"), std::string::npos) << error.text;
+  // The living can still share among themselves.
+  EXPECT_EQ(session->share({Rank{0}, Rank{2}}, 64, 30).size(), 64u);
+  kill_and_reap(other);
+}
+
+TEST(LocalSessionDeath, ARankThatDiesWhileOthersAreMissingIsNamed) {
+  const std::string name = fresh_name();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    caught([&] { LocalSession::join({Rank{1}, 3, name, 30}); });
+    ::_exit(0);
+  }
+  std::thread killer([&] {
+    ::usleep(300'000);
+    kill_and_reap(child);
+  });
+  const Caught error = caught([&] { LocalSession::join({Rank{0}, 3, name, 30}); });
+  killer.join();
+  EXPECT_EQ(error.type, "lost");
+  EXPECT_NE(error.text.find("rank 1"), std::string::npos) << error.text;
+}
+
+TEST(LocalSessionDeath, RankZerosDeathWhileJoiningIsSaid) {
+  const std::string name = fresh_name();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    caught([&] { LocalSession::join({Rank{0}, 3, name, 30}); });
+    ::_exit(0);
+  }
+  std::thread killer([&] {
+    ::usleep(300'000);
+    kill_and_reap(child);
+  });
+  const Caught error = caught([&] { LocalSession::join({Rank{1}, 3, name, 30}); });
+  killer.join();
+  EXPECT_EQ(error.type, "lost");
+  EXPECT_NE(error.text.find("rank 0"), std::string::npos) << error.text;
+}
+
+TEST(LocalSessionDeath, ManyProcessesMeet) {
+  const int rank_count = 64;
+  const std::string name = fresh_name();
+  std::vector<pid_t> children;
+  for (int rank = 1; rank < rank_count; ++rank)
+    children.push_back(child_rank({Rank{rank}, rank_count, name, 60}, [&](LocalSession& session) {
+      word_of(session.share(all_of(rank_count), 64, 60), 0).fetch_add(1);
+    }));
+  const auto session = LocalSession::join({Rank{0}, rank_count, name, 60});
+  const auto region = session->share(all_of(rank_count), 64, 60);
+  eventually([&] { return word_of(region, 0).load() == static_cast<std::uint64_t>(rank_count - 1); });
+  EXPECT_FALSE(session->dead_rank());
+  for (pid_t child : children) kill_and_reap(child);
+  EXPECT_TRUE(session->dead_rank());
+}
+
+}  // namespace
+}  // namespace hemiola
