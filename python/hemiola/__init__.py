@@ -3,5 +3,6 @@
 from hemiola import algorithms
 from hemiola._core import Collective, Schedule, Topology
 from hemiola.conditions import Conditions
+from hemiola.simulate import Timeline, simulate
 
-__all__ = ["Collective", "Conditions", "Schedule", "Topology", "algorithms"]
+__all__ = ["Collective", "Conditions", "Schedule", "Timeline", "Topology", "algorithms", "simulate"]

@@ -1,6 +1,10 @@
 """Hemiola's C++ core; import hemiola instead."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+
+import numpy
+from numpy.typing import NDArray
 
 from hemiola._core import algorithms as algorithms, units as units
 
@@ -44,3 +48,22 @@ class Schedule:
     def step_count(self) -> int: ...
     @property
     def transfer_count(self) -> int: ...
+
+class Timeline:
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def finish_s(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+    @property
+    def link_busy_s(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+
+def simulate(
+    schedule: Schedule,
+    topology: Topology,
+    nbytes: int,
+    late: Mapping[int, float],
+    slow: Mapping[int, float],
+    network: str,
+    keep_spans: bool,
+    progress: object | None,
+) -> Timeline: ...

@@ -11,5 +11,6 @@ void bind_topology(nanobind::module_& m);
 void bind_schedule(nanobind::module_& m);
 void bind_algorithms(nanobind::module_& m);
 void bind_conditional_algorithms(nanobind::module_& m);
+void bind_simulate(nanobind::module_& m);
 
 }  // namespace hemiola::bindings

@@ -9,4 +9,5 @@ NB_MODULE(_core, m) {
   bind_schedule(m);
   bind_algorithms(m);
   bind_conditional_algorithms(m);
+  bind_simulate(m);
 }

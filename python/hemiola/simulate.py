@@ -1,0 +1,104 @@
+"""How long a schedule takes over a topology, and where it is stuck: an event-driven simulation."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import Progress, TaskID
+
+from hemiola import _core
+from hemiola.conditions import Conditions
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """What a simulation returns.
+
+    Attributes
+    ----------
+    seconds : float, when the last rank is done.
+    finish_s : float64 array, one per rank: when it has arrived, all it sends has left, all it receives has landed.
+    link_busy_s : float64 array, one per link of the topology: the time its full bandwidth needs for its load.
+    """
+
+    seconds: float
+    finish_s: NDArray[np.float64]
+    link_busy_s: NDArray[np.float64]
+
+
+class _ProgressBar:
+    """Appears on the terminal once a run has lasted a second."""
+
+    def __init__(self) -> None:
+        self._started = time.monotonic()
+        self._bar: Progress | None = None
+        self._task = TaskID(0)
+
+    def __call__(self, landed: int, total: int) -> None:
+        if self._bar is None and time.monotonic() - self._started > 1:
+            self._bar = Progress(console=Console(stderr=True), transient=True)
+            self._task = self._bar.add_task("simulating", total=total)
+            self._bar.start()
+        if self._bar is not None:
+            self._bar.update(self._task, completed=landed)
+
+    def __enter__(self) -> _ProgressBar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+
+def simulate(
+    schedule: _core.Schedule,
+    topology: _core.Topology,
+    nbytes: int,
+    conditions: Conditions | None = None,
+    network: str = "fifo",
+) -> Timeline:
+    """Simulate a schedule's data dependencies over a topology.
+
+    A transfer starts when the slot it reads is final for its step and its port's turn has come; it lands when the
+    slot it writes has been read. Steps are no barriers. The schedule is taken to be right (see `hemiola.verify`).
+
+    Parameters
+    ----------
+    schedule : Schedule for as many ranks as the topology has.
+    topology : Topology that connects every two ranks that exchange a chunk.
+    nbytes : int >= 0, one rank's buffer in bytes.
+    conditions : Conditions, late and slow ranks; all arrive at once and run at full speed by default.
+    network : "fifo", a link carries one message at a time, first come first served; several hops are stored and
+        forwarded.
+
+    Returns
+    -------
+    Timeline
+
+    Raises
+    ------
+    ArgumentError
+        Rank counts differ, two ranks have no path, or another argument is out of range.
+
+    Notes
+    -----
+    Deterministic; times are integer picoseconds inside. fifo costs O(1) per message and link. Releases the GIL;
+    Ctrl-C works; a progress bar appears on a terminal after a second. Model: docs/design/0002-simulation.md.
+    """
+    now = conditions or Conditions()
+    with _ProgressBar() as bar:
+        run = _core.simulate(
+            schedule,
+            topology,
+            nbytes,
+            dict(now.late),
+            dict(now.slow),
+            network,
+            keep_spans=False,
+            progress=bar,
+        )
+    return Timeline(run.seconds, run.finish_s, run.link_busy_s)

@@ -1,0 +1,127 @@
+#include "hemiola/simulate/routes.hpp"
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+
+#include "hemiola/base/error.hpp"
+
+namespace hemiola::simulation {
+namespace {
+
+constexpr int kUnreached = -1;
+
+struct Distance {
+  int hops = kUnreached;
+  Picoseconds latency = 0;
+  double seconds_per_byte = 0;
+
+  Distance beyond(const Link& link) const {
+    return {hops + 1, latency + link.latency, seconds_per_byte + 1 / link.bandwidth_Bps};
+  }
+  bool is_reached() const { return hops != kUnreached; }
+  friend bool operator==(const Distance&, const Distance&) = default;
+  friend bool operator<(const Distance& a, const Distance& b) {
+    return std::tie(a.hops, a.latency, a.seconds_per_byte) < std::tie(b.hops, b.latency, b.seconds_per_byte);
+  }
+};
+
+/// Breadth-first search from one rank after another, with arrays that are reused.
+class Search {
+ public:
+  explicit Search(const Topology& topology)
+      : topology_(topology), reach_(static_cast<std::size_t>(topology.vertex_count())) {}
+
+  /// Distances from `src` to everything at most as many hops away as the farthest of `wanted`.
+  void run(Rank src, std::span<const RankPair> wanted) {
+    for (Vertex v : reached_) at(v).distance = Distance{};
+    reached_.assign(1, Vertex{src});
+    at(Vertex{src}).distance.hops = 0;
+    std::size_t level_begin = 0, wanted_reached = 0;
+    while (level_begin < reached_.size()) {
+      while (wanted_reached < wanted.size() && reaches(wanted[wanted_reached].dst)) ++wanted_reached;
+      if (wanted_reached == wanted.size()) break;
+      const std::size_t level_end = reached_.size();
+      for (std::size_t i = level_begin; i < level_end; ++i) relax_links_of(reached_[i]);
+      level_begin = level_end;
+    }
+  }
+
+  bool reaches(Rank dst) const { return reach_[static_cast<std::size_t>(dst)].distance.is_reached(); }
+
+  /// Appends the links from the search's source to `dst`, first to last.
+  void append_path(Rank src, Rank dst, std::vector<int>* links) {
+    const auto begin = static_cast<std::ptrdiff_t>(links->size());
+    for (Vertex v{dst}; v != Vertex{src};) {
+      links->push_back(choose_link_into(v, src + dst));
+      v = topology_.link(links->back()).src;
+    }
+    std::reverse(links->begin() + begin, links->end());
+  }
+
+ private:
+  struct Reach {
+    Distance distance;
+    std::vector<int> links;  ///< the last links of all shortest paths
+  };
+
+  Reach& at(Vertex v) { return reach_[static_cast<std::size_t>(v)]; }
+
+  void relax_links_of(Vertex v) {
+    for (const int* l = topology_.out_begin(v); l != topology_.out_end(v); ++l) {
+      const Link& link = topology_.link(*l);
+      const Distance candidate = at(v).distance.beyond(link);
+      Reach& far = at(link.dst);
+      if (!far.distance.is_reached()) reached_.push_back(link.dst);
+      if (!far.distance.is_reached() || candidate < far.distance) {
+        far.distance = candidate;
+        far.links.clear();
+      }
+      if (candidate == far.distance) far.links.push_back(*l);
+    }
+  }
+
+  /// Switches and parallel links take turns; ranks that relay do not.
+  int choose_link_into(Vertex v, int turn) {
+    std::vector<int>& links = at(v).links;
+    if (links.size() == 1) return links[0];
+    std::sort(links.begin(), links.end());
+    const Vertex first = topology_.link(links[0]).src;
+    const bool any_switch = !topology_.is_rank(first);
+    const auto takes_part = [&](int l) {
+      const Vertex from = topology_.link(l).src;
+      return any_switch ? !topology_.is_rank(from) : from == first;
+    };
+    auto left = turn % std::count_if(links.begin(), links.end(), takes_part);
+    return *std::find_if(links.begin(), links.end(), [&](int l) { return takes_part(l) && left-- == 0; });
+  }
+
+  const Topology& topology_;
+  std::vector<Reach> reach_;
+  std::vector<Vertex> reached_;
+};
+
+}  // namespace
+
+Routes::Routes(const Topology& topology, std::span<const RankPair> pairs) {
+  offset_.reserve(pairs.size() + 1);
+  offset_.push_back(0);
+  links_.reserve(pairs.size());
+  Search search(topology);
+  for (std::size_t begin = 0, end = 0; begin < pairs.size(); begin = end) {  // pairs are sorted by src
+    const Rank src = pairs[begin].src;
+    while (end < pairs.size() && pairs[end].src == src) ++end;
+    search.run(src, pairs.subspan(begin, end - begin));
+    for (std::size_t p = begin; p < end; ++p) {
+      if (!search.reaches(pairs[p].dst))
+        throw ArgumentError(
+            "topology '" + topology.name() + "' has no path from rank " + std::to_string(src) + " to rank " +
+            std::to_string(pairs[p].dst) +
+            ", which the schedule needs; add a link, or synthesize a schedule for this topology");
+      search.append_path(src, pairs[p].dst, &links_);
+      offset_.push_back(links_.size());
+    }
+  }
+}
+
+}  // namespace hemiola::simulation

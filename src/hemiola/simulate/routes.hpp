@@ -1,0 +1,34 @@
+// Which links carry what one rank sends to another: a shortest path, always the same one.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "hemiola/schedule/schedule.hpp"
+#include "hemiola/topology/topology.hpp"
+
+namespace hemiola::simulation {
+
+/// One path per rank pair. Fewest links first, then least latency, then least time per byte summed over the
+/// links. Among equals, parallel links and parallel switches take turns by src + dst (as equal-cost routing
+/// in switches does); a mesh's ranks relay by lowest link index, which is dimension order on grids.
+class Routes {
+ public:
+  /// Throws ArgumentError that names two ranks without a path. Cost: one breadth-first search per sending
+  /// rank, which ends as soon as its last receiver is reached.
+  Routes(const Topology& topology, std::span<const RankPair> pairs);
+
+  std::span<const int> path(std::uint32_t pair) const {
+    return {links_.data() + offset_[pair], links_.data() + offset_[pair + 1]};
+  }
+  int first_link(std::uint32_t pair) const { return links_[offset_[pair]]; }
+  int last_link(std::uint32_t pair) const { return links_[offset_[pair + 1] - 1]; }
+  std::size_t pair_count() const { return offset_.size() - 1; }
+
+ private:
+  std::vector<std::size_t> offset_;
+  std::vector<int> links_;
+};
+
+}  // namespace hemiola::simulation

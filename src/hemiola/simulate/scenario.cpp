@@ -1,0 +1,80 @@
+#include "hemiola/simulate/scenario.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "hemiola/base/error.hpp"
+
+namespace hemiola::simulation {
+namespace {
+
+const Schedule& checked(const Schedule& schedule, const Topology& topology, std::int64_t bytes,
+                        const Conditions& conditions) {
+  if (schedule.rank_count() != topology.rank_count())
+    throw ArgumentError("simulate: expected a schedule and a topology of equally many ranks, found " +
+                        std::to_string(schedule.rank_count()) + " in the schedule and " +
+                        std::to_string(topology.rank_count()) + " in topology '" + topology.name() + "'");
+  constexpr std::int64_t max_bytes = std::int64_t{1} << 53;  // beyond, a double no longer holds every size
+  if (bytes < 0 || bytes > max_bytes / schedule.rank_count())
+    throw ArgumentError("simulate: expected a buffer of 0 … " +
+                        std::to_string(max_bytes / schedule.rank_count()) + " bytes, found " +
+                        std::to_string(bytes));
+  conditions.check(topology.rank_count());
+  return schedule;
+}
+
+}  // namespace
+
+Scenario::Scenario(const Schedule& schedule, const Topology& topology, std::int64_t bytes,
+                   const Conditions& conditions)
+    : schedule_(checked(schedule, topology, bytes, conditions)),
+      topology_(topology),
+      routes_(topology, schedule.pairs()) {
+  chunk_bytes_ = chunk_begins(schedule, exchange_size(schedule.collective(), bytes));
+  for (std::size_t c = 0; c + 1 < chunk_bytes_.size(); ++c)
+    chunk_bytes_[c] = chunk_bytes_[c + 1] - chunk_bytes_[c];
+  chunk_bytes_.pop_back();
+  for (Rank rank : indices<Rank>(topology.rank_count())) arrival_.push_back(conditions.delay_of(rank));
+  slow_down_links(conditions);
+  check_durations();
+}
+
+void Scenario::slow_down_links(const Conditions& conditions) {
+  const auto slowdown_of = [&](Vertex v) {
+    return topology_.is_rank(v) ? conditions.slowdown_of(Rank{v}) : 1.0;
+  };
+  for (const Link& link : topology_.links()) {
+    latency_.push_back(link.latency);
+    const double slowdown = std::max(slowdown_of(link.src), slowdown_of(link.dst));
+    ps_per_byte_.push_back(static_cast<double>(kSecond) * slowdown / link.bandwidth_Bps);
+  }
+}
+
+void Scenario::check_durations() const {
+  const auto largest = static_cast<double>(*std::max_element(chunk_bytes_.begin(), chunk_bytes_.end()));
+  for (std::size_t l = 0; l < ps_per_byte_.size(); ++l)
+    if (largest * ps_per_byte_[l] + static_cast<double>(latency_[l]) > 4e18)
+      throw ArgumentError("simulate: one message would occupy link " + std::to_string(l) +
+                          " for more than 45 days; check the units of size and bandwidth");
+}
+
+PortOrder Scenario::out_ports() const {
+  std::vector<int> port(routes_.pair_count());
+  for (std::uint32_t p = 0; p < port.size(); ++p) port[p] = routes_.first_link(p);
+  return PortOrder(schedule_, port, topology_.link_count());
+}
+
+PortOrder Scenario::in_ports() const {
+  std::vector<int> port(routes_.pair_count());
+  for (std::uint32_t p = 0; p < port.size(); ++p) port[p] = routes_.last_link(p);
+  return PortOrder(schedule_, port, topology_.link_count());
+}
+
+std::vector<std::uint8_t> Scenario::transit_links() const {
+  std::vector<std::uint8_t> transit(latency_.size());
+  for (std::uint32_t p = 0; p < routes_.pair_count(); ++p)
+    for (int link : routes_.path(p).subspan(1)) transit[static_cast<std::size_t>(link)] = 1;
+  return transit;
+}
+
+}  // namespace hemiola::simulation

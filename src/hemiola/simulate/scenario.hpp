@@ -1,0 +1,71 @@
+// A schedule, a topology, conditions and a size, in the form in which both network models read them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "hemiola/base/error.hpp"
+#include "hemiola/schedule/schedule.hpp"
+#include "hemiola/simulate/dataflow.hpp"
+#include "hemiola/simulate/port_order.hpp"
+#include "hemiola/simulate/routes.hpp"
+#include "hemiola/simulate/simulate.hpp"
+
+namespace hemiola::simulation {
+
+class Scenario {
+ public:
+  /// Throws ArgumentError as `simulate` does.
+  Scenario(const Schedule& schedule, const Topology& topology, std::int64_t bytes,
+           const Conditions& conditions);
+
+  const Schedule& schedule() const { return schedule_; }
+  const Topology& topology() const { return topology_; }
+  TransferId transfer_count() const { return static_cast<TransferId>(schedule_.transfer_count()); }
+
+  std::span<const int> path(TransferId t) const { return routes_.path(schedule_.link()[t]); }
+  Rank src(TransferId t) const { return schedule_.pair_of(t).src; }
+  Rank dst(TransferId t) const { return schedule_.pair_of(t).dst; }
+  std::int64_t bytes(TransferId t) const { return chunk_bytes_[schedule_.chunk()[t]]; }
+
+  /// When a rank arrives; before that nothing leaves it and nothing lands.
+  Picoseconds arrival(Rank rank) const { return arrival_[static_cast<std::size_t>(rank)]; }
+  Picoseconds latency(int link) const { return latency_[static_cast<std::size_t>(link)]; }
+  /// Of one link, slowed down by the slower of the ranks it joins.
+  double ps_per_byte(int link) const { return ps_per_byte_[static_cast<std::size_t>(link)]; }
+  /// Of t alone on the link, to the nearest picosecond.
+  Picoseconds serialization(int link, TransferId t) const {
+    return static_cast<Picoseconds>(static_cast<double>(bytes(t)) * ps_per_byte(link) + 0.5);
+  }
+
+  /// Transfers grouped by the link on which they leave their source, or reach their destination.
+  PortOrder out_ports() const;
+  PortOrder in_ports() const;
+
+  /// Links that carry some transfer as a second or later link of its path.
+  std::vector<std::uint8_t> transit_links() const;
+
+ private:
+  void slow_down_links(const Conditions& conditions);
+  void check_durations() const;
+
+  const Schedule& schedule_;
+  const Topology& topology_;
+  Routes routes_;
+  std::vector<std::int64_t> chunk_bytes_;
+  std::vector<Picoseconds> arrival_;
+  std::vector<Picoseconds> latency_;
+  std::vector<double> ps_per_byte_;
+};
+
+/// Throws ArgumentError once simulated time passes 50 days, before sums of times could overflow.
+inline Picoseconds within_limit(Picoseconds time) {
+  constexpr Picoseconds limit = Picoseconds{1} << 62;
+  if (time > limit) [[unlikely]]
+    throw ArgumentError(
+        "simulate: the schedule would take more than 50 days; check the units of size and bandwidths");
+  return time;
+}
+
+}  // namespace hemiola::simulation

@@ -1,0 +1,22 @@
+#include "hemiola/simulate/simulate.hpp"
+
+#include <string>
+
+#include "hemiola/base/error.hpp"
+#include "hemiola/simulate/fifo.hpp"
+#include "hemiola/simulate/scenario.hpp"
+
+namespace hemiola {
+
+NetworkModel network_from_name(std::string_view name) {
+  if (name == "fifo") return NetworkModel::fifo;
+  throw ArgumentError("expected a network model (fifo), found '" + std::string(name.substr(0, 60)) + "'");
+}
+
+Timeline simulate(const Schedule& schedule, const Topology& topology, std::int64_t bytes,
+                  const Conditions& conditions, const SimulateOptions& options) {
+  const simulation::Scenario scenario(schedule, topology, bytes, conditions);
+  return simulation::simulate_fifo(scenario, options);
+}
+
+}  // namespace hemiola

@@ -1,0 +1,38 @@
+// Runs a schedule's data dependencies over a topology, event by event. What a transfer waits for is in
+// docs/design/0002-simulation.md; how links are shared is in fifo.hpp.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+#include "hemiola/schedule/schedule.hpp"
+#include "hemiola/simulate/timeline.hpp"
+#include "hemiola/topology/conditions.hpp"
+#include "hemiola/topology/topology.hpp"
+
+namespace hemiola {
+
+enum class NetworkModel : std::uint8_t {
+  fifo,  ///< a link carries one message at a time, first come first served; several hops are stored and
+         ///< forwarded
+};
+
+/// Throws ArgumentError that lists the known names.
+NetworkModel network_from_name(std::string_view name);
+
+struct SimulateOptions {
+  NetworkModel network = NetworkModel::fifo;
+  bool keep_spans = false;  ///< record when each link carried what
+  /// Called every few milliseconds with how many transfers have landed, and of how many; what it throws ends
+  /// the run.
+  std::function<void(std::int64_t landed, std::int64_t total)> progress;
+};
+
+/// `bytes` is one rank's buffer (see chunk_begins). Any schedule ends, a wrong one too: whether it keeps its
+/// promise is for `verify` to say. Throws ArgumentError where rank counts differ, bytes < 0, two ranks that
+/// exchange a chunk are not connected, conditions name unknown ranks, or simulated time would pass 50 days.
+Timeline simulate(const Schedule& schedule, const Topology& topology, std::int64_t bytes,
+                  const Conditions& conditions, const SimulateOptions& options);
+
+}  // namespace hemiola
