@@ -1,8 +1,19 @@
 """Hemiola: collective communication for clusters that don't keep time."""
 
 from hemiola import algorithms
-from hemiola._core import Collective, Schedule, Topology
+from hemiola._core import Collective, Schedule, Topology, Violation
 from hemiola.conditions import Conditions
 from hemiola.simulate import Timeline, simulate
+from hemiola.verify import verify
 
-__all__ = ["Collective", "Conditions", "Schedule", "Timeline", "Topology", "algorithms", "simulate"]
+__all__ = [
+    "Collective",
+    "Conditions",
+    "Schedule",
+    "Timeline",
+    "Topology",
+    "Violation",
+    "algorithms",
+    "simulate",
+    "verify",
+]

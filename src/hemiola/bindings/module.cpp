@@ -6,7 +6,9 @@ NB_MODULE(_core, m) {
   bind_errors(m);
   bind_units(m);
   bind_topology(m);
+  bind_collective(m);
   bind_schedule(m);
+  bind_verify(m);
   bind_algorithms(m);
   bind_conditional_algorithms(m);
   bind_simulate(m);

@@ -1,25 +1,136 @@
 #include "hemiola/schedule/schedule.hpp"
 
-#include <nanobind/stl/string_view.h>
+#include <nanobind/operators.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
+#include <memory>
+#include <utility>
+
+#include "hemiola/bindings/arrays.hpp"
 #include "hemiola/bindings/bindings.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
 
 namespace hemiola::bindings {
+namespace {
+
+using TransferRows = nb::ndarray<nb::numpy, const std::int64_t, nb::shape<-1, 5>, nb::c_contig>;
+
+Transfer to_transfer(const std::int64_t* row) {
+  return {to_index<Step>(row[0], "step"), to_index<Rank>(row[1], "src"), to_index<Rank>(row[2], "dst"),
+          to_index<Chunk>(row[3], "chunk"), row[4] != 0};
+}
+
+Schedule from_transfers(const Collective& collective, const nb::object& rows,
+                        std::optional<std::vector<std::int64_t>> chunk_weights) {
+  const auto table =
+      nb::cast<TransferRows>(nb::module_::import_("hemiola.transfer_rows").attr("transfer_rows")(rows));
+  nb::gil_scoped_release release;
+  ScheduleBuilder builder(collective);
+  if (chunk_weights) builder.set_chunk_weights(std::move(*chunk_weights));
+  builder.reserve(static_cast<std::int64_t>(table.shape(0)));
+  for (std::size_t i = 0; i < table.shape(0); ++i) builder.add(to_transfer(table.data() + 5 * i));
+  return builder.finish();
+}
+
+/// One row of Schedule.transfers, as NumPy lays it out.
+struct [[gnu::packed]] TransferRow {
+  std::int32_t step, src, dst, chunk;
+  bool reduce;
+};
+
+nb::object transfers(const Schedule& schedule) {
+  auto rows = std::make_unique<TransferRow[]>(static_cast<std::size_t>(schedule.transfer_count()));
+  std::size_t i = 0;
+  schedule.for_each([&](const Transfer& t) { rows[i++] = {t.step, t.src, t.dst, t.chunk, t.reduce}; });
+  TransferRow* data = rows.release();
+  const nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<TransferRow*>(p); });
+  const nb::object bytes = nb::cast(nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>(
+      reinterpret_cast<std::uint8_t*>(data), {i * sizeof(TransferRow)}, owner));
+  return bytes.attr("view")(nb::module_::import_("hemiola.transfer_rows").attr("TRANSFER_DTYPE"));
+}
+
+nb::object pairs(nb::handle self) {
+  static_assert(sizeof(RankPair) == 2 * sizeof(std::int32_t));
+  const std::span<const RankPair> table = nb::cast<const Schedule&>(self).pairs();
+  return nb::cast(nb::ndarray<nb::numpy, const std::int32_t, nb::ndim<2>>(
+      reinterpret_cast<const std::int32_t*>(table.data()), {table.size(), 2}, self));
+}
+
+nb::object chunk_weights(nb::handle self) {
+  const auto& schedule = nb::cast<const Schedule&>(self);
+  if (!schedule.chunk_weights().empty()) return view_of(std::span(schedule.chunk_weights()), self);
+  return nb::module_::import_("numpy").attr("ones")(schedule.chunk_count(), "int64");
+}
+
+std::string describe(const Schedule& s) {
+  return "<Schedule " + std::string(name_of(s.collective().kind())) + ": " + std::to_string(s.rank_count()) +
+         " ranks, " + std::to_string(s.chunk_count()) + " chunks, " + std::to_string(s.step_count()) +
+         " steps, " + std::to_string(s.transfer_count()) + " transfers>";
+}
+
+/// Wraps a column getter as a zero-copy property.
+template <typename Column>
+auto column(Column get) {
+  return [get](nb::handle self) { return view_of((nb::cast<const Schedule&>(self).*get)(), self); };
+}
+
+}  // namespace
 
 void bind_schedule(nb::module_& m) {
-  nb::class_<Collective>(m, "Collective")
-      .def_prop_ro("kind", [](const Collective& c) { return name_of(c.kind()); })
-      .def_prop_ro("rank_count", &Collective::rank_count)
-      .def_prop_ro("chunk_count", &Collective::chunk_count);
-  nb::class_<Schedule>(m, "Schedule")
-      .def_prop_ro("collective", &Schedule::collective)
+  nb::class_<Schedule>(m, "Schedule", R"(A collective plus its transfers, ordered by step. Immutable.
+
+Notes
+-----
+Within one step every read happens before every write. ``copy`` overwrites the destination's slot, ``reduce`` adds the
+source's slot into it; in one step a slot may be the target of one copy or of any number of reduces, which are applied in
+order of (step, src). Steps are not barriers. Transfers are kept in the order (step, src, dst, chunk, reduce).)")
+      .def_static("from_transfers", &from_transfers, "collective"_a, "rows"_a, "chunk_weights"_a = nb::none(),
+                  R"(Make a schedule of one's own transfers.
+
+Parameters
+----------
+collective : Collective
+rows : transfers in any order: a structured array with the fields of `transfers`, an integer array of shape (n, 4) or
+    (n, 5), or an iterable of tuples ``(step, src, dst, chunk[, reduce])``. Steps are 0 … 2^30-1; reduce defaults to False.
+chunk_weights : sequence of int >= 0, one per chunk, relative chunk sizes; None when all are equal.
+
+Returns
+-------
+Schedule, not yet verified: see `verify`.
+
+Raises
+------
+ArgumentError
+    If a row has another shape, or names a rank, chunk or step that does not exist, or src equals dst.
+
+Notes
+-----
+Costs O(n log n) time.)")
+      .def_prop_ro("collective", &Schedule::collective, nb::rv_policy::reference_internal)
       .def_prop_ro("rank_count", &Schedule::rank_count)
       .def_prop_ro("chunk_count", &Schedule::chunk_count)
-      .def_prop_ro("step_count", &Schedule::step_count)
-      .def_prop_ro("transfer_count", &Schedule::transfer_count);
+      .def_prop_ro("step_count", &Schedule::step_count, "The last used step plus one.")
+      .def_prop_ro("transfer_count", &Schedule::transfer_count)
+      .def_prop_ro("chunk_weights", &chunk_weights,
+                   "Relative chunk sizes, int64, one per chunk; all 1 when equal.")
+      .def_prop_ro("transfers", &transfers,
+                   "All transfers as a new structured array: step, src, dst, chunk (int32), reduce (bool).")
+      .def_prop_ro("step_offset", column(&Schedule::step_offset),
+                   "int64, step_count + 1: transfers of step t are [step_offset[t], step_offset[t+1]). A "
+                   "view, not a copy.")
+      .def_prop_ro("link", column(&Schedule::link),
+                   "uint32 per transfer: its row in `pairs`. A view, not a copy.")
+      .def_prop_ro("chunk", column(&Schedule::chunk), "uint32 per transfer: its chunk. A view, not a copy.")
+      .def_prop_ro("reduce_words", column(&Schedule::reduce_words),
+                   "uint64: bit i % 64 of word i // 64 says whether transfer i reduces. A view, not a copy.")
+      .def_prop_ro("pairs", &pairs,
+                   "int32, shape (k, 2): the (src, dst) pairs that occur, sorted. A view, not a copy.")
+      .def(nb::self == nb::self)
+      .def("__repr__", &describe);
 }
 
 }  // namespace hemiola::bindings

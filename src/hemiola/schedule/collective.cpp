@@ -9,30 +9,32 @@
 namespace hemiola {
 namespace {
 
-constexpr std::array<std::string_view, 9> kNames{"all_gather", "reduce_scatter", "all_reduce", "broadcast", "reduce",
-                                                 "all_to_all", "gather",         "scatter",    "custom"};
+constexpr std::array<std::string_view, 9> kNames{"all_gather", "reduce_scatter", "all_reduce",
+                                                 "broadcast",  "reduce",         "all_to_all",
+                                                 "gather",     "scatter",        "custom"};
 
 void check_counts(int rank_count, std::int64_t chunk_count) {
   if (rank_count < 1 || rank_count > Collective::kMaxRanks)
-    throw ArgumentError("collective: expected 1 … " + std::to_string(Collective::kMaxRanks) + " ranks, found " +
-                        std::to_string(rank_count));
+    throw ArgumentError("collective: expected 1 … " + std::to_string(Collective::kMaxRanks) +
+                        " ranks, found " + std::to_string(rank_count));
   if (chunk_count < 1 || chunk_count > Collective::kMaxChunks)
-    throw ArgumentError("collective: expected 1 … " + std::to_string(Collective::kMaxChunks) + " chunks, found " +
-                        std::to_string(chunk_count));
+    throw ArgumentError("collective: expected 1 … " + std::to_string(Collective::kMaxChunks) +
+                        " chunks, found " + std::to_string(chunk_count));
 }
 
 void check_rank(Rank rank, int rank_count, const std::string& what) {
   if (rank < 0 || rank >= rank_count)
-    throw ArgumentError("collective: expected " + what + " in 0 … " + std::to_string(rank_count - 1) + ", found " +
-                        std::to_string(rank));
+    throw ArgumentError("collective: expected " + what + " in 0 … " + std::to_string(rank_count - 1) +
+                        ", found " + std::to_string(rank));
 }
 
-void check_places(std::vector<Collective::Place>* places, int rank_count, int chunk_count, const std::string& what) {
+void check_places(std::vector<Collective::Place>* places, int rank_count, int chunk_count,
+                  const std::string& what) {
   for (const auto& [rank, chunk] : *places) {
     check_rank(rank, rank_count, "a rank (" + what + ")");
     if (chunk < 0 || chunk >= chunk_count)
-      throw ArgumentError("collective: expected a chunk (" + what + ") in 0 … " + std::to_string(chunk_count - 1) +
-                          ", found " + std::to_string(chunk));
+      throw ArgumentError("collective: expected a chunk (" + what + ") in 0 … " +
+                          std::to_string(chunk_count - 1) + ", found " + std::to_string(chunk));
   }
   std::sort(places->begin(), places->end());
   places->erase(std::unique(places->begin(), places->end()), places->end());
@@ -40,19 +42,22 @@ void check_places(std::vector<Collective::Place>* places, int rank_count, int ch
 
 }  // namespace
 
-std::string_view name_of(CollectiveKind kind) { return kNames[static_cast<std::size_t>(kind)]; }
+std::string_view name_of(CollectiveKind kind) {
+  return kNames[static_cast<std::size_t>(kind)];
+}
 
 CollectiveKind kind_from_name(std::string_view name) {
   for (std::size_t k = 0; k < kNames.size(); ++k)
     if (kNames[k] == name) return static_cast<CollectiveKind>(k);
   std::string known;
   for (std::string_view n : kNames) known += (known.empty() ? "" : ", ") + std::string(n);
-  throw ArgumentError("expected a collective (" + known + "), found '" + std::string(name.substr(0, 60)) + "'");
+  throw ArgumentError("expected a collective (" + known + "), found '" + std::string(name.substr(0, 60)) +
+                      "'");
 }
 
 bool is_rooted(CollectiveKind kind) {
-  return kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce || kind == CollectiveKind::gather ||
-         kind == CollectiveKind::scatter;
+  return kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce ||
+         kind == CollectiveKind::gather || kind == CollectiveKind::scatter;
 }
 
 Collective Collective::make(CollectiveKind kind, int rank_count, std::int64_t chunk_count, Rank root) {
@@ -61,8 +66,9 @@ Collective Collective::make(CollectiveKind kind, int rank_count, std::int64_t ch
   std::int64_t blocks = rank_count;
   if (kind == CollectiveKind::all_to_all) blocks *= rank_count;
   if (!all_root && chunk_count % blocks != 0)
-    throw ArgumentError("collective " + std::string(name_of(kind)) + ": expected a chunk count that is a multiple of " +
-                        std::to_string(blocks) + ", found " + std::to_string(chunk_count));
+    throw ArgumentError("collective " + std::string(name_of(kind)) +
+                        ": expected a chunk count that is a multiple of " + std::to_string(blocks) +
+                        ", found " + std::to_string(chunk_count));
   std::vector<Rank> owner(static_cast<std::size_t>(chunk_count), root);
   if (!all_root)
     for (std::int64_t c = 0; c < chunk_count; ++c)
@@ -84,8 +90,9 @@ Collective Collective::with_owners(CollectiveKind kind, int rank_count, std::vec
   for (Rank rank : owner) {
     check_rank(rank, rank_count, "an owner");
     if ((kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce) && rank != root)
-      throw ArgumentError("collective " + std::string(name_of(kind)) + ": expected every owner to be the root " +
-                          std::to_string(root) + ", found " + std::to_string(rank));
+      throw ArgumentError("collective " + std::string(name_of(kind)) +
+                          ": expected every owner to be the root " + std::to_string(root) + ", found " +
+                          std::to_string(rank));
   }
   c.owner_ = std::move(owner);
   if (kind == CollectiveKind::all_to_all) {
@@ -117,8 +124,8 @@ Collective Collective::custom(int rank_count, std::int64_t chunk_count, std::vec
   for (const auto& [rank, chunk] : c.before_) defined[static_cast<std::size_t>(chunk)] = true;
   for (const auto& [rank, chunk] : c.after_)
     if (!defined[static_cast<std::size_t>(chunk)])
-      throw ArgumentError("collective: chunk " + std::to_string(chunk) + " is wanted on rank " + std::to_string(rank) +
-                          " but no rank holds it before");
+      throw ArgumentError("collective: chunk " + std::to_string(chunk) + " is wanted on rank " +
+                          std::to_string(rank) + " but no rank holds it before");
   return c;
 }
 

@@ -55,7 +55,8 @@ class Collective {
   /// Throws ArgumentError.
   static Collective make(CollectiveKind kind, int rank_count, std::int64_t chunk_count, Rank root = Rank{0});
   /// The same with a stated owner for each chunk. For broadcast and reduce every owner must be the root.
-  static Collective with_owners(CollectiveKind kind, int rank_count, std::vector<Rank> owner, Rank root = Rank{0});
+  static Collective with_owners(CollectiveKind kind, int rank_count, std::vector<Rank> owner,
+                                Rank root = Rank{0});
   /// Any promise: copies of values from the places in `before` to those in `after` (`reducing` false; each chunk must be
   /// defined somewhere), or, with `reducing`, every rank named in `before` contributes to the chunk and each place in
   /// `after` receives all contributions once.

@@ -12,7 +12,8 @@ namespace {
 constexpr int kMaxSteps = 1 << 30;
 
 /// The distinct (src, dst) pairs, sorted, and each transfer's index among them.
-std::vector<RankPair> collect_pairs(const std::vector<Transfer>& transfers, std::vector<std::uint32_t>* link) {
+std::vector<RankPair> collect_pairs(const std::vector<Transfer>& transfers,
+                                    std::vector<std::uint32_t>* link) {
   std::vector<std::uint64_t> keys(transfers.size());
   const auto key = [](const Transfer& t) {
     return static_cast<std::uint64_t>(t.src) << 32 | static_cast<std::uint32_t>(t.dst);
@@ -22,8 +23,8 @@ std::vector<RankPair> collect_pairs(const std::vector<Transfer>& transfers, std:
   keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
   link->resize(transfers.size());
   for (std::size_t i = 0; i < transfers.size(); ++i)
-    (*link)[i] = static_cast<std::uint32_t>(
-        std::lower_bound(keys.begin(), keys.end(), key(transfers[i])) - keys.begin());
+    (*link)[i] = static_cast<std::uint32_t>(std::lower_bound(keys.begin(), keys.end(), key(transfers[i])) -
+                                            keys.begin());
   std::vector<RankPair> pairs;
   pairs.reserve(keys.size());
   for (std::uint64_t k : keys) pairs.push_back({Rank{k >> 32}, Rank{static_cast<std::uint32_t>(k)}});
@@ -58,8 +59,8 @@ ScheduleBuilder::ScheduleBuilder(Collective collective) : collective_(std::move(
 
 void ScheduleBuilder::add(const Transfer& t) {
   const auto text = [&] {
-    return "transfer (step " + std::to_string(t.step) + ", " + std::to_string(t.src) + " -> " + std::to_string(t.dst) +
-           ", chunk " + std::to_string(t.chunk) + "): ";
+    return "transfer (step " + std::to_string(t.step) + ", " + std::to_string(t.src) + " -> " +
+           std::to_string(t.dst) + ", chunk " + std::to_string(t.chunk) + "): ";
   };
   const int ranks = collective_.rank_count();
   if (t.step < 0 || t.step >= kMaxSteps) throw ArgumentError(text() + "expected a step in 0 … 2^30-1");
@@ -73,8 +74,9 @@ void ScheduleBuilder::add(const Transfer& t) {
 
 void ScheduleBuilder::set_chunk_weights(std::vector<std::int64_t> weights) {
   if (weights.size() != static_cast<std::size_t>(collective_.chunk_count()))
-    throw ArgumentError("chunk_weights: expected one per chunk (" + std::to_string(collective_.chunk_count()) +
-                        "), found " + std::to_string(weights.size()));
+    throw ArgumentError("chunk_weights: expected one per chunk (" +
+                        std::to_string(collective_.chunk_count()) + "), found " +
+                        std::to_string(weights.size()));
   __int128 total = 0;
   for (std::int64_t w : weights) {
     if (w < 0) throw ArgumentError("chunk_weights: expected integers >= 0, found " + std::to_string(w));
@@ -82,13 +84,15 @@ void ScheduleBuilder::set_chunk_weights(std::vector<std::int64_t> weights) {
   }
   if (total < 1 || total > (static_cast<__int128>(1) << 62))
     throw ArgumentError("chunk_weights: expected a sum in 1 … 2^62");
-  if (std::all_of(weights.begin(), weights.end(), [&](std::int64_t w) { return w == weights[0]; })) weights.clear();
+  if (std::all_of(weights.begin(), weights.end(), [&](std::int64_t w) { return w == weights[0]; }))
+    weights.clear();
   weights_ = std::move(weights);
 }
 
 Schedule ScheduleBuilder::finish() {
   std::sort(transfers_.begin(), transfers_.end(), [](const Transfer& a, const Transfer& b) {
-    return std::tie(a.step, a.src, a.dst, a.chunk, a.reduce) < std::tie(b.step, b.src, b.dst, b.chunk, b.reduce);
+    return std::tie(a.step, a.src, a.dst, a.chunk, a.reduce) <
+           std::tie(b.step, b.src, b.dst, b.chunk, b.reduce);
   });
   Schedule s(std::move(collective_));
   s.chunk_weights_ = std::move(weights_);

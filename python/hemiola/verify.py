@@ -1,0 +1,67 @@
+"""The judge at the API: proves a schedule right, or says what is wrong and where."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hemiola import _core
+from hemiola._core import Schedule, Violation
+
+
+def verify(
+    schedule: Schedule,
+    *,
+    max_violations: int = 100,
+    report_redundant: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Violation]:
+    """Prove a schedule right by following every rank's contribution through every slot.
+
+    Parameters
+    ----------
+    schedule : Schedule
+    max_violations : int >= 1, only the first so many are returned, in the order (step, chunk, rank, rule).
+    report_redundant : bool, also report copies that bring what a slot already holds: wasteful, not wrong.
+    progress : called now and then with the transfers judged so far and their total; what it raises ends it.
+
+    Returns
+    -------
+    list of Violation(rule, step, rank, chunk, message); [] when the schedule keeps its collective's promise.
+    The rules:
+
+    ``read_before_defined``
+        A transfer reads a slot that holds nothing yet.
+    ``reduce_into_undefined``
+        A reduce adds into a slot that holds nothing yet.
+    ``reduce_not_allowed``
+        A reduce occurs in a collective that does not reduce.
+    ``copy_conflict``
+        Two copies write one slot in one step.
+    ``copy_reduce_conflict``
+        A copy and a reduce write one slot in one step.
+    ``counted_twice``
+        A reduce adds a contribution that is there already, and a wanted result shows it.
+    ``missing_contribution``
+        A wanted result lacks the contributions of some ranks (never sent, or overwritten by a copy).
+    ``missing_chunk``
+        A wanted slot holds nothing in the end.
+    ``leftover``
+        A rank that does not want a chunk receives it, and no later transfer reads what it received.
+    ``redundant``
+        Only with `report_redundant`: a copy brings what the slot already holds.
+
+    Raises
+    ------
+    ArgumentError
+        If max_violations < 1.
+
+    Notes
+    -----
+    Exact and deterministic; runs without the GIL. Chunks are judged one by one. A sum is a node of a graph
+    whose edges are additions; a result is right when exactly one path leads from it to each contribution, and
+    paths to 64 results are counted at a time. Time O(transfers), times ceil(r / 64) for chunks whose r wanted
+    results are different sums. Memory O(ranks) and at most 1 GiB for transfers sorted by chunk.
+    """
+    return _core.verify(
+        schedule, max_violations=max_violations, report_redundant=report_redundant, progress=progress
+    )

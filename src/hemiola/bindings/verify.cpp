@@ -1,0 +1,54 @@
+#include "hemiola/verify/verify.hpp"
+
+#include <nanobind/operators.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include "hemiola/bindings/arrays.hpp"
+#include "hemiola/bindings/bindings.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace hemiola::bindings {
+namespace {
+
+std::string describe(const Violation& v) {
+  return "Violation(rule='" + std::string(name_of(v.rule)) + "', step=" + std::to_string(v.step) +
+         ", rank=" + std::to_string(v.rank) + ", chunk=" + std::to_string(v.chunk) + ": " + v.message + ")";
+}
+
+std::vector<Violation> run(const Schedule& schedule, std::int64_t max_violations, bool report_redundant,
+                           const nb::object& progress) {
+  VerifyOptions options;
+  options.max_violations = to_index<Rank>(max_violations, "max_violations");
+  options.report_redundant = report_redundant;
+  if (!progress.is_none())
+    options.progress = [&](std::int64_t done, std::int64_t total) {
+      nb::gil_scoped_acquire acquire;
+      progress(done, total);
+    };
+  nb::gil_scoped_release release;
+  return verify(schedule, options);
+}
+
+}  // namespace
+
+void bind_verify(nb::module_& m) {
+  nb::class_<Violation>(m, "Violation", "One rule that a schedule breaks, where, and a sentence about it.")
+      .def_prop_ro(
+          "rule", [](const Violation& v) { return name_of(v.rule); }, "The rule's name, see `verify`.")
+      .def_prop_ro(
+          "step", [](const Violation& v) -> int { return v.step; },
+          "The offending transfer's step, or the schedule's step count for what is wrong in the end.")
+      .def_prop_ro("rank", [](const Violation& v) -> int { return v.rank; })
+      .def_prop_ro("chunk", [](const Violation& v) -> int { return v.chunk; })
+      .def_ro("message", &Violation::message)
+      .def(nb::self == nb::self)
+      .def("__repr__", &describe);
+  m.def("verify", &run, "schedule"_a, nb::kw_only(), "max_violations"_a = 100, "report_redundant"_a = false,
+        "progress"_a = nb::none(), "See hemiola.verify.");
+}
+
+}  // namespace hemiola::bindings

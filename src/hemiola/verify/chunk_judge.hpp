@@ -1,0 +1,81 @@
+// Judges the transfers of one chunk. Chunks do not affect each other, so a whole schedule is judged chunk by chunk with
+// the state of a single one: for each rank, what its slot holds.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "hemiola/schedule/collective.hpp"
+#include "hemiola/verify/places.hpp"
+#include "hemiola/verify/sums.hpp"
+#include "hemiola/verify/violation.hpp"
+
+namespace hemiola {
+
+/// A transfer of a chunk that is known from the context, in 12 bytes.
+struct ChunkTransfer {
+  ChunkTransfer() = default;
+  ChunkTransfer(Step step, Rank src, Rank dst, bool reduce)
+      : step_(step), src_(src), dst_and_reduce_(static_cast<std::uint32_t>(dst) << 1 | (reduce ? 1u : 0u)) {}
+
+  Step step() const { return Step{step_}; }
+  Rank src() const { return Rank{src_}; }
+  Rank dst() const { return Rank{dst_and_reduce_ >> 1}; }
+  bool reduce() const { return (dst_and_reduce_ & 1) != 0; }
+
+ private:
+  std::int32_t step_ = 0;
+  std::int32_t src_ = 0;
+  std::uint32_t dst_and_reduce_ = 0;
+};
+
+class ChunkJudge {
+ public:
+  /// `collective` and `report` must outlive the judge. `step_count` is where violations of the end are placed.
+  ChunkJudge(const Collective& collective, int step_count, bool report_redundant, Report* report);
+
+  /// Transfers in step order. Costs O(transfers + places) plus Sums::faulty.
+  void judge(Chunk chunk, std::span<const ChunkTransfer> transfers);
+
+ private:
+  static constexpr std::int32_t kNone = -1;
+
+  struct Slot {
+    Sums::Id holds = Sums::kNothing;  ///< the sum; when not reducing, 0 stands for the chunk's one value
+    std::int32_t unread = kNone;      ///< the delivery that nothing has read yet
+    std::int32_t copied_at = kNone;   ///< the last step in which a copy (a reduce) wrote the slot
+    std::int32_t reduced_at = kNone;
+  };
+
+  Slot& slot(Rank rank) { return slots_[static_cast<std::size_t>(rank)]; }
+  void open();
+  void run_step(std::size_t begin, std::size_t end);
+  Sums::Id read(std::size_t index);
+  void deliver(std::size_t index, Sums::Id value);
+  void deliver_copy(std::size_t index, Sums::Id value);
+  void deliver_reduce(std::size_t index, Sums::Id value);
+  void note_conflict(const ChunkTransfer& t);
+  void close();
+  void close_sums();
+  void report_batch(std::span<const Sums::Id> results, std::uint64_t faults);
+  void report_missing(const Sums::Flaw& flaw, Sums::Id result);
+  void report_twice(const Sums::Flaw& flaw);
+  void report_leftover(std::int32_t delivery);
+  void say(Rule rule, Step step, Rank rank, const auto& compose);
+
+  const Collective& collective_;
+  const Places places_;
+  const int step_count_;
+  const bool report_redundant_;
+  Report& report_;
+
+  std::vector<Slot> slots_;  ///< all untouched between chunks
+  Sums sums_;
+  Chunk chunk_{0};
+  std::span<const ChunkTransfer> transfers_;
+  std::vector<Sums::Id> read_;     ///< what the transfers of the current step read
+  std::vector<Sums::Id> results_;  ///< distinct results of the current chunk
+};
+
+}  // namespace hemiola
