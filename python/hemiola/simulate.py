@@ -21,7 +21,8 @@ class Timeline:
     Attributes
     ----------
     seconds : float, when the last rank is done.
-    finish_s : float64 array, one per rank: when it has arrived, all it sends has left, all it receives has landed.
+    finish_s : float64 array, one per rank: when it has arrived, all it sends has left and all it receives
+        has landed.
     link_busy_s : float64 array, one per link of the topology: the time its full bandwidth needs for its load.
     """
 
@@ -59,12 +60,13 @@ def simulate(
     topology: _core.Topology,
     nbytes: int,
     conditions: Conditions | None = None,
-    network: str = "fifo",
+    network: str = "fluid",
 ) -> Timeline:
     """Simulate a schedule's data dependencies over a topology.
 
-    A transfer starts when the slot it reads is final for its step and its port's turn has come; it lands when the
-    slot it writes has been read. Steps are no barriers. The schedule is taken to be right (see `hemiola.verify`).
+    A transfer starts when the slot it reads is final for its step and its port's turn has come; it lands when
+    the slot it writes has been read. Steps are no barriers. The schedule is taken to be right, which is for
+    `hemiola.verify` to say.
 
     Parameters
     ----------
@@ -72,8 +74,9 @@ def simulate(
     topology : Topology that connects every two ranks that exchange a chunk.
     nbytes : int >= 0, one rank's buffer in bytes.
     conditions : Conditions, late and slow ranks; all arrive at once and run at full speed by default.
-    network : "fifo", a link carries one message at a time, first come first served; several hops are stored and
-        forwarded.
+    network : "fluid", concurrent flows share links max-min fairly and a flow holds all links of its path at
+        once; or "fifo", a link carries one message at a time, first come first served, and several hops are
+        stored and forwarded.
 
     Returns
     -------
@@ -86,8 +89,9 @@ def simulate(
 
     Notes
     -----
-    Deterministic; times are integer picoseconds inside. fifo costs O(1) per message and link. Releases the GIL;
-    Ctrl-C works; a progress bar appears on a terminal after a second. Model: docs/design/0002-simulation.md.
+    Deterministic; times are integer picoseconds inside. Cost: fifo O(1) per message and link; fluid O(1) per
+    flow while each port carries one. Releases the GIL; Ctrl-C works; a progress bar appears on a terminal
+    after a second. Model: docs/design/0002-simulation.md.
     """
     now = conditions or Conditions()
     with _ProgressBar() as bar:

@@ -10,3 +10,10 @@ KB = 1000
 
 def one_way_ring(ranks: int, latency_s: float, bandwidth: float) -> hm.Topology:
     return hm.Topology(ranks, [(r, (r + 1) % ranks, latency_s, bandwidth) for r in range(ranks)])
+
+
+def switch(ranks: int, latency_s: float, bandwidth: float) -> hm.Topology:
+    """Every rank has one port, to and from one switch; latency_s is from rank to rank."""
+    up = [(r, ranks, latency_s / 2, bandwidth) for r in range(ranks)]
+    down = [(ranks, r, latency_s / 2, bandwidth) for r in range(ranks)]
+    return hm.Topology(ranks, up + down, switch_count=1)

@@ -16,6 +16,7 @@ class PortOrder {
   /// `port_of_pair[p]` is the port that transfers of the schedule's pair p use.
   PortOrder(const Schedule& schedule, std::span<const int> port_of_pair, int port_count);
 
+  std::size_t port_count() const { return next_.size(); }
   bool is_used(int port) const { return offset_[index(port)] != offset_[index(port) + 1]; }
 
   /// The transfers of the step whose turn comes next; empty after the last.

@@ -31,6 +31,11 @@ class Scenario {
 
   /// When a rank arrives; before that nothing leaves it and nothing lands.
   Picoseconds arrival(Rank rank) const { return arrival_[static_cast<std::size_t>(rank)]; }
+  Picoseconds path_latency(TransferId t) const {
+    Picoseconds sum = 0;
+    for (int link : path(t)) sum += latency(link);
+    return sum;
+  }
   Picoseconds latency(int link) const { return latency_[static_cast<std::size_t>(link)]; }
   /// Of one link, slowed down by the slower of the ranks it joins.
   double ps_per_byte(int link) const { return ps_per_byte_[static_cast<std::size_t>(link)]; }

@@ -4,19 +4,23 @@
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/simulate/fifo.hpp"
+#include "hemiola/simulate/fluid.hpp"
 #include "hemiola/simulate/scenario.hpp"
 
 namespace hemiola {
 
 NetworkModel network_from_name(std::string_view name) {
   if (name == "fifo") return NetworkModel::fifo;
-  throw ArgumentError("expected a network model (fifo), found '" + std::string(name.substr(0, 60)) + "'");
+  if (name == "fluid") return NetworkModel::fluid;
+  throw ArgumentError("expected a network model (fluid, fifo), found '" + std::string(name.substr(0, 60)) +
+                      "'");
 }
 
 Timeline simulate(const Schedule& schedule, const Topology& topology, std::int64_t bytes,
                   const Conditions& conditions, const SimulateOptions& options) {
   const simulation::Scenario scenario(schedule, topology, bytes, conditions);
-  return simulation::simulate_fifo(scenario, options);
+  return options.network == NetworkModel::fifo ? simulation::simulate_fifo(scenario, options)
+                                               : simulation::simulate_fluid(scenario, options);
 }
 
 }  // namespace hemiola

@@ -1,5 +1,5 @@
 // Runs a schedule's data dependencies over a topology, event by event. What a transfer waits for is in
-// docs/design/0002-simulation.md; how links are shared is in fifo.hpp.
+// docs/design/0002-simulation.md; how links are shared is in fluid.hpp and fifo.hpp.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,16 @@
 namespace hemiola {
 
 enum class NetworkModel : std::uint8_t {
-  fifo,  ///< a link carries one message at a time, first come first served; several hops are stored and
-         ///< forwarded
+  fluid,  ///< concurrent flows share links max-min fairly; a flow holds all links of its path at once
+  fifo,   ///< a link carries one message at a time, first come first served; several hops are stored and
+          ///< forwarded
 };
 
 /// Throws ArgumentError that lists the known names.
 NetworkModel network_from_name(std::string_view name);
 
 struct SimulateOptions {
-  NetworkModel network = NetworkModel::fifo;
+  NetworkModel network = NetworkModel::fluid;
   bool keep_spans = false;  ///< record when each link carried what
   /// Called every few milliseconds with how many transfers have landed, and of how many; what it throws ends
   /// the run.

@@ -1,0 +1,185 @@
+#include "hemiola/simulate/fluid.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "hemiola/simulate/event_queue.hpp"
+#include "hemiola/simulate/fair_shares.hpp"
+#include "hemiola/simulate/progress_meter.hpp"
+
+namespace hemiola::simulation {
+namespace {
+
+std::vector<double> capacities(const Scenario& scenario) {
+  std::vector<double> capacity;
+  for (int l = 0; l < scenario.topology().link_count(); ++l) capacity.push_back(1 / scenario.ps_per_byte(l));
+  return capacity;
+}
+
+class FluidNetwork {
+ public:
+  FluidNetwork(const Scenario& scenario, const SimulateOptions& options)
+      : scenario_(scenario),
+        dataflow_(scenario.schedule()),
+        out_(scenario.out_ports()),
+        in_(scenario.in_ports()),
+        shares_(capacities(scenario)),
+        waits_for_(scenario.transfer_count(), 3),
+        meter_(scenario.transfer_count(), options.progress),
+        keep_spans_(options.keep_spans) {
+    timeline_.link_busy.resize(static_cast<std::size_t>(scenario.topology().link_count()));
+    for (TransferId t = 0; t < scenario.transfer_count(); ++t)
+      if (dataflow_.can_read_at_once(t)) --waits_for_[t];
+    for (Rank rank : indices<Rank>(scenario.topology().rank_count())) {
+      timeline_.finish.push_back(scenario.arrival(rank));
+      push(scenario.arrival(rank), static_cast<std::uint32_t>(rank), kRankArrives);
+    }
+  }
+
+  Timeline run() {
+    while (!queue_.empty()) {
+      const auto [now, event] = queue_.pop();
+      if (event.what == kRankArrives)
+        open_ports_of(Rank{event.subject}, now);
+      else if (event.what == kLand)
+        try_landing(event.subject, now);
+      else if (event.what == kEmptyLeaves)
+        leave(event.subject, now);
+      else if (flows_[event.subject].version == event.what)
+        end_flow(event.subject, now);
+      if (!queue_.has_more_now()) settle(now);
+    }
+    meter_.check_complete();
+    timeline_.duration = *std::max_element(timeline_.finish.begin(), timeline_.finish.end());
+    return std::move(timeline_);
+  }
+
+ private:
+  static constexpr std::uint32_t kRankArrives = ~std::uint32_t{0};
+  static constexpr std::uint32_t kLand = kRankArrives - 1;
+  static constexpr std::uint32_t kEmptyLeaves = kRankArrives - 2;
+  static constexpr std::uint32_t kVersions = kRankArrives - 3;
+  struct Event {
+    std::uint32_t subject;  ///< a rank, a transfer, or a flow
+    std::uint32_t what;     ///< one of the above, or the version of the flow whose end it is
+  };
+  struct Flow {
+    TransferId transfer = kNoTransfer;
+    std::uint32_t version = 0;  ///< an end that was computed for another version is void
+    double bytes_left = 0;
+    double rate = 0;  ///< bytes per picosecond, since `since`
+    Picoseconds since = 0;
+    Picoseconds start = 0;
+  };
+  /// One direction of all ports: their order, and how many of the open step have not left.
+  struct Ports {
+    explicit Ports(PortOrder o) : order(std::move(o)), to_leave(order.port_count()) {}
+    PortOrder order;
+    std::vector<std::uint32_t> to_leave;
+  };
+
+  void push(Picoseconds time, std::uint32_t subject, std::uint32_t what) {
+    queue_.push(within_limit(time), {subject, what});
+  }
+
+  void open_ports_of(Rank rank, Picoseconds now) {
+    const Topology& topology = scenario_.topology();
+    for (const int* l = topology.out_begin(Vertex{rank}); l != topology.out_end(Vertex{rank}); ++l)
+      open_next_step(&out_, *l, now);
+    for (const int* l = topology.in_begin(Vertex{rank}); l != topology.in_end(Vertex{rank}); ++l)
+      open_next_step(&in_, *l, now);
+  }
+
+  void open_next_step(Ports* ports, int port, Picoseconds now) {
+    const auto step = ports->order.open_next_step(port);
+    ports->to_leave[static_cast<std::size_t>(port)] = static_cast<std::uint32_t>(step.size());
+    for (TransferId t : step) release(t, now);
+  }
+
+  /// One of the three things that t waits for is there: the slot it reads, or the turn of one of its two
+  /// ports.
+  void release(TransferId t, Picoseconds now) {
+    if (--waits_for_[t] > 0) return;
+    if (scenario_.bytes(t) == 0) return push(now, t, kEmptyLeaves);
+    const FlowId f = shares_.add(scenario_.path(t));
+    if (f >= flows_.size()) flows_.resize(f + 1);
+    Flow& flow = flows_[f];
+    flow = {t, flow.version, static_cast<double>(scenario_.bytes(t)), 0, now, now};
+  }
+
+  /// Gives every flow whose share has changed its new end.
+  void settle(Picoseconds now) {
+    for (const auto [f, rate] : shares_.settle()) {
+      Flow& flow = flows_[f];
+      flow.bytes_left -= flow.rate * static_cast<double>(now - flow.since);
+      flow.rate = rate;
+      flow.since = now;
+      flow.version = (flow.version + 1) % kVersions;
+      push(now + std::max<Picoseconds>(0, std::llround(flow.bytes_left / rate)), f, flow.version);
+    }
+  }
+
+  void end_flow(FlowId f, Picoseconds now) {
+    Flow& flow = flows_[f];
+    flow.version = (flow.version + 1) % kVersions;
+    shares_.remove(f);
+    const TransferId t = flow.transfer;
+    for (int l : scenario_.path(t))
+      timeline_.link_busy[static_cast<std::size_t>(l)] += scenario_.serialization(l, t);
+    if (keep_spans_)
+      timeline_.spans.push_back({t, scenario_.path(t)[0], flow.start, now, now + scenario_.path_latency(t)});
+    leave(t, now);
+  }
+
+  /// The last byte of t has left: what waited for its slot, or for its ports, may go on.
+  void leave(TransferId t, Picoseconds now) {
+    push(now + scenario_.path_latency(t), t, kLand);
+    note_finish(scenario_.src(t), now);
+    if (const TransferId waiting = dataflow_.leave(t, now); waiting != kNoTransfer) push(now, waiting, kLand);
+    count_leaving(&out_, scenario_.path(t).front(), now);
+    count_leaving(&in_, scenario_.path(t).back(), now);
+  }
+
+  void count_leaving(Ports* ports, int port, Picoseconds now) {
+    if (--ports->to_leave[static_cast<std::size_t>(port)] == 0) open_next_step(ports, port, now);
+  }
+
+  void try_landing(TransferId t, Picoseconds now) {
+    const Picoseconds at = dataflow_.landing_time(t, now);
+    if (at == now)
+      land(t, now);
+    else if (at != Dataflow::kNotYet)
+      push(at, t, kLand);
+  }
+
+  void land(TransferId t, Picoseconds now) {
+    note_finish(scenario_.dst(t), now);
+    const TransferId waiting = dataflow_.land(t, [&](TransferId reader) { release(reader, now); });
+    if (waiting != kNoTransfer) push(now, waiting, kLand);
+    meter_.count_landing();
+  }
+
+  void note_finish(Rank rank, Picoseconds now) {
+    Picoseconds& finish = timeline_.finish[static_cast<std::size_t>(rank)];
+    finish = std::max(finish, now);
+  }
+
+  const Scenario& scenario_;
+  Dataflow dataflow_;
+  Ports out_, in_;
+  FairShares shares_;
+  std::vector<Flow> flows_;
+  std::vector<std::uint8_t> waits_for_;
+  EventQueue<Event> queue_;
+  ProgressMeter meter_;
+  bool keep_spans_;
+  Timeline timeline_;
+};
+
+}  // namespace
+
+Timeline simulate_fluid(const Scenario& scenario, const SimulateOptions& options) {
+  return FluidNetwork(scenario, options).run();
+}
+
+}  // namespace hemiola::simulation

@@ -1,0 +1,14 @@
+// A network of fluids: concurrent flows share links max-min fairly, and a flow holds all links of its path at
+// once, as TCP and RDMA do through switches. The sending and the receiving port are both used in the order of
+// steps: a flow starts when both have its turn, which is what a receiver that grants does.
+#pragma once
+
+#include "hemiola/simulate/scenario.hpp"
+
+namespace hemiola::simulation {
+
+/// Cost: O(1) per flow where each port carries one flow at a time; otherwise see FairShares::settle, once per
+/// instant at which flows come or go. Deterministic.
+Timeline simulate_fluid(const Scenario& scenario, const SimulateOptions& options);
+
+}  // namespace hemiola::simulation
