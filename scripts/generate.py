@@ -9,6 +9,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+import algorithm_table
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -25,7 +27,7 @@ def stubs() -> dict[Path, str]:
 
 def generated() -> dict[Path, str]:
     """Return the text of every generated file, by path."""
-    return stubs()
+    return {**stubs(), ROOT / "docs/algorithms.md": algorithm_table.text()}
 
 
 def main() -> int:

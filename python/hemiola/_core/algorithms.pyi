@@ -1,5 +1,7 @@
 """Published algorithms; import hemiola.algorithms instead."""
 
+from collections.abc import Mapping
+
 import hemiola._core
 
 class Paper:
@@ -37,8 +39,20 @@ class Algorithm:
         """Valid rank counts, in words."""
 
     @property
+    def chunks_formula(self) -> str:
+        """How many chunks, in the symbols of docs/algorithms.md."""
+
+    @property
+    def steps_formula(self) -> str:
+        """How many steps, in the same symbols."""
+
+    @property
+    def bytes_formula(self) -> str:
+        """What the busiest rank sends, in the same symbols."""
+
+    @property
     def formula(self) -> str:
-        """Cost for n ranks, a buffer of N bytes, latency α, 1/bandwidth β."""
+        """Seconds on a one-port network, in the same symbols."""
 
     @property
     def needs(self) -> str:
@@ -49,6 +63,10 @@ class Algorithm:
     @property
     def is_pipelined(self) -> bool:
         """Whether it takes a chunk_count."""
+
+    @property
+    def chunk_count_multiple(self) -> int:
+        """Of what a chunk_count must be a multiple."""
 
     def is_valid(self, rank_count: int) -> bool:
         """
@@ -200,7 +218,7 @@ def get(name: str) -> Algorithm:
     Raises
     ------
     ArgumentError
-        if there is none of that name; the message lists those there are.
+        if there is none of that name.
     """
 
 def all_gather_ring(rank_count: int) -> hemiola._core.Schedule:
@@ -222,7 +240,7 @@ def all_gather_ring(rank_count: int) -> hemiola._core.Schedule:
 
     Notes
     -----
-    Cost: (n-1)·α + (n-1)/n·N·β.
+    Cost, in the symbols of docs/algorithms.md: (n-1)·α + (n-1)/n·N·β.
     Source: Chan, Heimlich, Purkayastha, van de Geijn 2007 [chan2007].
     """
 
@@ -245,7 +263,7 @@ def all_gather_ring_two_way(rank_count: int) -> hemiola._core.Schedule:
 
     Notes
     -----
-    Cost: (n-1)·α + (n-1)/n·N·β.
+    Cost, in the symbols of docs/algorithms.md: (n-1)·α + (n-1)/n·N·β.
     Source: Chan, Heimlich, Purkayastha, van de Geijn 2007 [chan2007].
     """
 
@@ -268,7 +286,7 @@ def reduce_scatter_ring(rank_count: int) -> hemiola._core.Schedule:
 
     Notes
     -----
-    Cost: (n-1)·α + (n-1)/n·N·β.
+    Cost, in the symbols of docs/algorithms.md: (n-1)·α + (n-1)/n·N·β.
     Source: Chan, Heimlich, Purkayastha, van de Geijn 2007 [chan2007].
     """
 
@@ -291,7 +309,7 @@ def reduce_scatter_ring_two_way(rank_count: int) -> hemiola._core.Schedule:
 
     Notes
     -----
-    Cost: (n-1)·α + (n-1)/n·N·β.
+    Cost, in the symbols of docs/algorithms.md: (n-1)·α + (n-1)/n·N·β.
     Source: Chan, Heimlich, Purkayastha, van de Geijn 2007 [chan2007].
     """
 
@@ -314,7 +332,7 @@ def all_reduce_ring(rank_count: int) -> hemiola._core.Schedule:
 
     Notes
     -----
-    Cost: 2(n-1)·α + 2(n-1)/n·N·β.
+    Cost, in the symbols of docs/algorithms.md: 2(n-1)·α + 2(n-1)/n·N·β.
     Source: Patarasuk, Yuan 2009 [patarasuk2009].
     """
 
@@ -337,7 +355,7 @@ def all_reduce_ring_two_way(rank_count: int) -> hemiola._core.Schedule:
 
     Notes
     -----
-    Cost: 2(n-1)·α + 2(n-1)/n·N·β.
+    Cost, in the symbols of docs/algorithms.md: 2(n-1)·α + 2(n-1)/n·N·β.
     Source: Patarasuk, Yuan 2009 [patarasuk2009].
     """
 
@@ -360,7 +378,7 @@ def all_gather_direct(rank_count: int) -> hemiola._core.Schedule:
 
     Notes
     -----
-    Cost: α + (n-1)/n·N·β.
+    Cost, in the symbols of docs/algorithms.md: α + (n-1)/n·N·β.
     Source: Cowan et al. (MSCCL) 2023, allpairs [cowan2023].
     """
 
@@ -383,7 +401,7 @@ def all_gather_direct_rounds(rank_count: int) -> hemiola._core.Schedule:
 
     Notes
     -----
-    Cost: (n-1)·α + (n-1)/n·N·β.
+    Cost, in the symbols of docs/algorithms.md: (n-1)·α + (n-1)/n·N·β.
     Source: Thakur, Rabenseifner, Gropp 2005 [thakur2005].
     """
 
@@ -406,7 +424,7 @@ def reduce_scatter_direct(rank_count: int) -> hemiola._core.Schedule:
 
     Notes
     -----
-    Cost: α + (n-1)/n·N·β.
+    Cost, in the symbols of docs/algorithms.md: α + (n-1)/n·N·β.
     Source: Cowan et al. (MSCCL) 2023, allpairs [cowan2023].
     """
 
@@ -429,7 +447,7 @@ def reduce_scatter_direct_rounds(rank_count: int) -> hemiola._core.Schedule:
 
     Notes
     -----
-    Cost: (n-1)·α + (n-1)/n·N·β.
+    Cost, in the symbols of docs/algorithms.md: (n-1)·α + (n-1)/n·N·β.
     Source: Thakur, Rabenseifner, Gropp 2005 [thakur2005].
     """
 
@@ -452,7 +470,7 @@ def all_reduce_direct(rank_count: int) -> hemiola._core.Schedule:
 
     Notes
     -----
-    Cost: 2α + 2(n-1)/n·N·β.
+    Cost, in the symbols of docs/algorithms.md: 2α + 2(n-1)/n·N·β.
     Source: Cowan et al. (MSCCL) 2023, allpairs [cowan2023].
     """
 
@@ -475,7 +493,7 @@ def all_reduce_direct_rounds(rank_count: int) -> hemiola._core.Schedule:
 
     Notes
     -----
-    Cost: 2(n-1)·α + 2(n-1)/n·N·β.
+    Cost, in the symbols of docs/algorithms.md: 2(n-1)·α + 2(n-1)/n·N·β.
     Source: Thakur, Rabenseifner, Gropp 2005 [thakur2005].
     """
 
@@ -498,7 +516,7 @@ def all_gather_recursive_doubling(rank_count: int) -> hemiola._core.Schedule:
 
     Notes
     -----
-    Cost: log2 n·α + (n-1)/n·N·β; no power of two, with p = 2^⌊log2 n⌋ and f = n-p: (log2 p + 2)·α + (p + n-1 + Σ_k min(2^k, f))/n·N·β, k = 0 … log2 p - 1.
+    Cost, in the symbols of docs/algorithms.md: (log2 p + 2[f>0])·α + (p-1 + S + n[f>0])/n·N·β.
     Source: Thakur, Rabenseifner, Gropp 2005 [thakur2005].
     """
 
@@ -521,7 +539,7 @@ def reduce_scatter_recursive_halving(rank_count: int) -> hemiola._core.Schedule:
 
     Notes
     -----
-    Cost: log2 n·α + (n-1)/n·N·β; no power of two, with p = 2^⌊log2 n⌋ and f = n-p: (log2 p + 2)·α + (p + n-1 + Σ_k min(2^k, f))/n·N·β, k = 0 … log2 p - 1.
+    Cost, in the symbols of docs/algorithms.md: (log2 p + 2[f>0])·α + (p-1 + S + n[f>0])/n·N·β.
     Source: Thakur, Rabenseifner, Gropp 2005 [thakur2005].
     """
 
@@ -544,7 +562,7 @@ def all_reduce_recursive_doubling(rank_count: int) -> hemiola._core.Schedule:
 
     Notes
     -----
-    Cost: log2 n·(α + N·β); no power of two: (⌊log2 n⌋ + 2)·(α + N·β).
+    Cost, in the symbols of docs/algorithms.md: (log2 p + 2[f>0])·(α + N·β).
     Source: Thakur, Rabenseifner, Gropp 2005 [thakur2005].
     """
 
@@ -567,6 +585,581 @@ def all_reduce_recursive_halving_doubling(rank_count: int) -> hemiola._core.Sche
 
     Notes
     -----
-    Cost: 2·log2 n·α + 2(n-1)/n·N·β; no power of two, with p = 2^⌊log2 n⌋: (2·log2 p + 2)·α + (2 + 2(p-1)/p)·N·β.
+    Cost, in the symbols of docs/algorithms.md: (2·log2 p + 2[f>0])·α + (2(p-1)/p + 2[f>0])·N·β.
     Source: Rabenseifner 2004 [rabenseifner2004].
+    """
+
+def all_gather_bruck(rank_count: int) -> hemiola._core.Schedule:
+    """
+    In round k every rank sends what it has to the rank 2^k up, as far as that rank lacks it.
+
+    Parameters
+    ----------
+    rank_count : int, any n ≥ 1.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    ArgumentError
+        if an argument is not valid.
+
+    Notes
+    -----
+    Cost, in the symbols of docs/algorithms.md: ⌈log2 n⌉·α + (n-1)/n·N·β.
+    Source: Bruck, Ho, Kipnis, Upfal, Weathersby 1997 [bruck1997].
+    """
+
+def reduce_scatter_bruck(rank_count: int) -> hemiola._core.Schedule:
+    """
+    Bruck's all-gather run backwards, adding on the way to the owners.
+
+    Parameters
+    ----------
+    rank_count : int, any n ≥ 1.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    ArgumentError
+        if an argument is not valid.
+
+    Notes
+    -----
+    Cost, in the symbols of docs/algorithms.md: ⌈log2 n⌉·α + (n-1)/n·N·β.
+    Source: Träff 2024 [traff2024reduce].
+    """
+
+def all_reduce_bruck(rank_count: int) -> hemiola._core.Schedule:
+    """
+    Bruck's all-gather run backwards, then forwards: logarithmic and bandwidth optimal for any rank count.
+
+    Parameters
+    ----------
+    rank_count : int, any n ≥ 1.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    ArgumentError
+        if an argument is not valid.
+
+    Notes
+    -----
+    Cost, in the symbols of docs/algorithms.md: 2⌈log2 n⌉·α + 2(n-1)/n·N·β.
+    Source: Träff 2024 [traff2024reduce].
+    """
+
+def all_to_all_bruck(rank_count: int) -> hemiola._core.Schedule:
+    """
+    A chunk travels j ranks up in hops of the binary digits of j, many chunks in each message.
+
+    Parameters
+    ----------
+    rank_count : int, any n ≥ 1.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    ArgumentError
+        if an argument is not valid.
+
+    Notes
+    -----
+    Cost, in the symbols of docs/algorithms.md: ⌈log2 n⌉·α + B/n·N·β.
+    Source: Bruck, Ho, Kipnis, Upfal, Weathersby 1997 [bruck1997].
+    """
+
+def broadcast_double_binary_tree(
+    rank_count: int, *, root: int = 0, chunk_count: int | None = None
+) -> hemiola._core.Schedule:
+    """
+    Half of the chunks go down each of two binary trees in which inner nodes and leaves swap.
+
+    Parameters
+    ----------
+    rank_count : int, any n ≥ 1.
+    root : int, 0 … rank_count-1.
+    chunk_count : int, a multiple of 2; None takes the default for the rank count.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    ArgumentError
+        if an argument is not valid.
+
+    Notes
+    -----
+    Cost, in the symbols of docs/algorithms.md: (2⌈log2 n⌉-2+K)·(α + N/K·β).
+    Source: Sanders, Speck, Träff 2009 [sanders2009].
+    """
+
+def reduce_double_binary_tree(
+    rank_count: int, *, root: int = 0, chunk_count: int | None = None
+) -> hemiola._core.Schedule:
+    """
+    Half of the chunks go up each of two binary trees in which inner nodes and leaves swap.
+
+    Parameters
+    ----------
+    rank_count : int, any n ≥ 1.
+    root : int, 0 … rank_count-1.
+    chunk_count : int, a multiple of 2; None takes the default for the rank count.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    ArgumentError
+        if an argument is not valid.
+
+    Notes
+    -----
+    Cost, in the symbols of docs/algorithms.md: (2⌈log2 n⌉-2+K)·(α + N/K·β).
+    Source: Sanders, Speck, Träff 2009 [sanders2009].
+    """
+
+def all_reduce_double_binary_tree(
+    rank_count: int, *, chunk_count: int | None = None
+) -> hemiola._core.Schedule:
+    """
+    Up and down two binary trees in which inner nodes and leaves swap.
+
+    Parameters
+    ----------
+    rank_count : int, any n ≥ 1.
+    chunk_count : int, a multiple of 2; None takes the default for the rank count.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    ArgumentError
+        if an argument is not valid.
+
+    Notes
+    -----
+    Cost, in the symbols of docs/algorithms.md: 2(2⌈log2 n⌉-2+K)·(α + N/K·β).
+    Source: Sanders, Speck, Träff 2009 [sanders2009].
+    """
+
+def broadcast_binomial(rank_count: int, *, root: int = 0) -> hemiola._core.Schedule:
+    """
+    Every rank that has the buffer sends it on, in each round to a rank at half the distance.
+
+    Parameters
+    ----------
+    rank_count : int, any n ≥ 1.
+    root : int, 0 … rank_count-1.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    ArgumentError
+        if an argument is not valid.
+
+    Notes
+    -----
+    Cost, in the symbols of docs/algorithms.md: ⌈log2 n⌉·(α + N·β).
+    Source: Thakur, Rabenseifner, Gropp 2005 [thakur2005].
+    """
+
+def reduce_binomial(rank_count: int, *, root: int = 0) -> hemiola._core.Schedule:
+    """
+    The binomial broadcast run backwards, adding on the way to the root.
+
+    Parameters
+    ----------
+    rank_count : int, any n ≥ 1.
+    root : int, 0 … rank_count-1.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    ArgumentError
+        if an argument is not valid.
+
+    Notes
+    -----
+    Cost, in the symbols of docs/algorithms.md: ⌈log2 n⌉·(α + N·β).
+    Source: Thakur, Rabenseifner, Gropp 2005 [thakur2005].
+    """
+
+def scatter_binomial(rank_count: int, *, root: int = 0) -> hemiola._core.Schedule:
+    """
+    A rank sends a subtree all that its ranks own; in each round subtrees are half as large.
+
+    Parameters
+    ----------
+    rank_count : int, any n ≥ 1.
+    root : int, 0 … rank_count-1.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    ArgumentError
+        if an argument is not valid.
+
+    Notes
+    -----
+    Cost, in the symbols of docs/algorithms.md: ⌈log2 n⌉·α + (n-1)/n·N·β.
+    Source: Chan, Heimlich, Purkayastha, van de Geijn 2007 [chan2007].
+    """
+
+def gather_binomial(rank_count: int, *, root: int = 0) -> hemiola._core.Schedule:
+    """
+    The binomial scatter run backwards.
+
+    Parameters
+    ----------
+    rank_count : int, any n ≥ 1.
+    root : int, 0 … rank_count-1.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    ArgumentError
+        if an argument is not valid.
+
+    Notes
+    -----
+    Cost, in the symbols of docs/algorithms.md: ⌈log2 n⌉·α + (n-1)/n·N·β.
+    Source: Chan, Heimlich, Purkayastha, van de Geijn 2007 [chan2007].
+    """
+
+def broadcast_chain(
+    rank_count: int, *, root: int = 0, chunk_count: int | None = None
+) -> hemiola._core.Schedule:
+    """
+    K chunks follow each other from the root up the ranks.
+
+    Parameters
+    ----------
+    rank_count : int, any n ≥ 1.
+    root : int, 0 … rank_count-1.
+    chunk_count : int, a multiple of 1; None takes the default for the rank count.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    ArgumentError
+        if an argument is not valid.
+
+    Notes
+    -----
+    Cost, in the symbols of docs/algorithms.md: (n-2+K)·(α + N/K·β).
+    Source: Watts, van de Geijn 1995 [watts1995].
+    """
+
+def reduce_chain(rank_count: int, *, root: int = 0, chunk_count: int | None = None) -> hemiola._core.Schedule:
+    """
+    K chunks follow each other up the ranks to the root; each rank adds its part.
+
+    Parameters
+    ----------
+    rank_count : int, any n ≥ 1.
+    root : int, 0 … rank_count-1.
+    chunk_count : int, a multiple of 1; None takes the default for the rank count.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    ArgumentError
+        if an argument is not valid.
+
+    Notes
+    -----
+    Cost, in the symbols of docs/algorithms.md: (n-2+K)·(α + N/K·β).
+    Source: Watts, van de Geijn 1995 [watts1995].
+    """
+
+def broadcast_scatter_all_gather(rank_count: int, *, root: int = 0) -> hemiola._core.Schedule:
+    """
+    Binomial scatter, then ring all-gather.
+
+    Parameters
+    ----------
+    rank_count : int, any n ≥ 1.
+    root : int, 0 … rank_count-1.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    ArgumentError
+        if an argument is not valid.
+
+    Notes
+    -----
+    Cost, in the symbols of docs/algorithms.md: (⌈log2 n⌉+n-1)·α + 2(n-1)/n·N·β.
+    Source: Barnett, Gupta, Payne, Shuler, van de Geijn, Watts 1994 [barnett1994].
+    """
+
+def broadcast_direct(rank_count: int, *, root: int = 0) -> hemiola._core.Schedule:
+    """
+    The root sends the buffer to every other rank itself.
+
+    Parameters
+    ----------
+    rank_count : int, any n ≥ 1.
+    root : int, 0 … rank_count-1.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    ArgumentError
+        if an argument is not valid.
+
+    Notes
+    -----
+    Cost, in the symbols of docs/algorithms.md: α + (n-1)·N·β.
+    Source: Chan, Heimlich, Purkayastha, van de Geijn 2007 [chan2007].
+    """
+
+def reduce_direct(rank_count: int, *, root: int = 0) -> hemiola._core.Schedule:
+    """
+    Every rank sends its buffer to the root, which adds them in the order of the ranks.
+
+    Parameters
+    ----------
+    rank_count : int, any n ≥ 1.
+    root : int, 0 … rank_count-1.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    ArgumentError
+        if an argument is not valid.
+
+    Notes
+    -----
+    Cost, in the symbols of docs/algorithms.md: α + (n-1)·N·β.
+    Source: Chan, Heimlich, Purkayastha, van de Geijn 2007 [chan2007].
+    """
+
+def scatter_direct(rank_count: int, *, root: int = 0) -> hemiola._core.Schedule:
+    """
+    The root sends every rank its part.
+
+    Parameters
+    ----------
+    rank_count : int, any n ≥ 1.
+    root : int, 0 … rank_count-1.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    ArgumentError
+        if an argument is not valid.
+
+    Notes
+    -----
+    Cost, in the symbols of docs/algorithms.md: α + (n-1)/n·N·β.
+    Source: Chan, Heimlich, Purkayastha, van de Geijn 2007 [chan2007].
+    """
+
+def gather_direct(rank_count: int, *, root: int = 0) -> hemiola._core.Schedule:
+    """
+    Every rank sends its part to the root.
+
+    Parameters
+    ----------
+    rank_count : int, any n ≥ 1.
+    root : int, 0 … rank_count-1.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    ArgumentError
+        if an argument is not valid.
+
+    Notes
+    -----
+    Cost, in the symbols of docs/algorithms.md: α + (n-1)/n·N·β.
+    Source: Chan, Heimlich, Purkayastha, van de Geijn 2007 [chan2007].
+    """
+
+def all_to_all_direct(rank_count: int) -> hemiola._core.Schedule:
+    """
+    Every rank sends all others what it has for them in one step.
+
+    Parameters
+    ----------
+    rank_count : int, any n ≥ 1.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    ArgumentError
+        if an argument is not valid.
+
+    Notes
+    -----
+    Cost, in the symbols of docs/algorithms.md: α + (n-1)/n·N·β.
+    Source: Cowan et al. (MSCCL) 2023 [cowan2023].
+    """
+
+def all_to_all_pairwise(rank_count: int) -> hemiola._core.Schedule:
+    """
+    In each round every rank exchanges with one other: one flow a port.
+
+    Parameters
+    ----------
+    rank_count : int, any n ≥ 1.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    ArgumentError
+        if an argument is not valid.
+
+    Notes
+    -----
+    Cost, in the symbols of docs/algorithms.md: (n-1)·α + (n-1)/n·N·β.
+    Source: Thakur, Rabenseifner, Gropp 2005 [thakur2005].
+    """
+
+def all_reduce_late(
+    rank_count: int, late_rank: int, chunk_count: int | None = None
+) -> hemiola._core.Schedule:
+    """
+    All-reduce with one late rank, at the lower bound of rounds after its arrival.
+
+    The early ranks reduce-scatter among themselves while they wait (rank_count - 2 steps). Then the late rank sends
+    one raw chunk a round, each to the chunk's owner, which adds it; finished chunks double behind it.
+
+    Parameters
+    ----------
+    rank_count : int >= 3, odd counts too.
+    late_rank : int, 0 … rank_count-1.
+    chunk_count : int >= 1, or None for one chunk per early rank.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    ArgumentError
+        if an argument is outside its range.
+
+    Notes
+    -----
+    chunk_count + ceil(log2 n) - 1 rounds after arrival; owners are balanced; the late rank's part is added exactly once
+    per chunk, all other messages are copies, so results are bitwise equal on all ranks. Lower bound: [StragglAR, §4];
+    the construction is ours, on the circulant broadcast of [traff2024broadcast].
+    """
+
+def all_reduce_stragglar(rank_count: int, late_rank: int) -> hemiola._core.Schedule:
+    """
+    StragglAR's published all-reduce with one late rank.
+
+    Parameters
+    ----------
+    rank_count : int, a power of two >= 4.
+    late_rank : int, 0 … rank_count-1.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    ArgumentError
+        if an argument is outside its range.
+
+    Notes
+    -----
+    n + log2 n - 2 rounds after arrival, one chunk per early rank [StragglAR, Algorithm 1]. The printed pseudo-code is
+    resolved where it is wrong: the loop ends at n + log2 n - 3 (line 3); round 0 belongs to neither phase (6, 9); the
+    late rank and matched ranks are no free receivers (8); the critical window ends at r + log2 n - 1 (13); a window rank
+    takes the oldest chunk c <= rank - log2 n that *some* free holder outside the window has (14); it sends its own active
+    chunk and receives the selected one (15); both sides are recomputed after the window's picks (10-11); an expired chunk
+    is removed (19); the late rank joins the holders of the last chunk from round n - 1 on.
+    """
+
+def all_reduce_weighted_exchange(
+    rank_count: int, slow: Mapping[int, float], segments: int
+) -> hemiola._core.Schedule:
+    """
+    All-reduce with slow ranks, in which a slow rank owns less of the buffer.
+
+    A shifted direct exchange in segments: the reduce-scatter of one segment shares its messages with the all-gather of
+    the segment before. A rank of factor l owns max(0, (2 - l) / l) of what a healthy rank owns.
+
+    Parameters
+    ----------
+    rank_count : int >= 2.
+    slow : mapping of rank to float >= 1, the factors by which ports are slower; relative to the fastest rank.
+    segments : int >= 1, pieces the buffer is pipelined in.
+
+    Returns
+    -------
+    Schedule, with chunk_weights in proportion to ownership.
+
+    Raises
+    ------
+    ArgumentError
+        if a rank does not exist, a factor is below 1 or not finite, or segments < 1.
+
+    Notes
+    -----
+    One slow rank of factor l, k segments, bandwidth only: l(k+1)/k · Nβ for l >= 2, and
+    2(n-1)l/((n-2)l+2) · (k+l-1)/k · Nβ below, the closed forms of [OptCC, Theorems 1 and 6]. (k+1)(n-1) steps.
     """

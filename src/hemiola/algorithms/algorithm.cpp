@@ -106,9 +106,9 @@ double seconds(const Cost& cost, std::int64_t nbytes, PortSpeed port) {
   if (!(std::isfinite(port.bandwidth_Bps) && port.bandwidth_Bps > 0))
     throw ArgumentError("expected a finite bandwidth above 0 B/s, found " +
                         std::to_string(port.bandwidth_Bps));
-  const double share = static_cast<double>(cost.serialized) / static_cast<double>(cost.piece_count);
-  return static_cast<double>(cost.step_count) * port.latency_s +
-         share * static_cast<double>(nbytes) / port.bandwidth_Bps;
+  const auto scaled = static_cast<double>(static_cast<__int128>(cost.serialized) * nbytes);
+  const double bytes = scaled / static_cast<double>(cost.piece_count);
+  return static_cast<double>(cost.step_count) * port.latency_s + bytes / port.bandwidth_Bps;
 }
 
 ChunkCount best_chunk_count(const Algorithm& algorithm, std::int64_t rank_count, std::int64_t nbytes,

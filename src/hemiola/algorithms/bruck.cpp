@@ -71,7 +71,7 @@ Cost all_to_all_cost(int n) {
 }
 
 constexpr Paper kBruck{"bruck1997", "Bruck, Ho, Kipnis, Upfal, Weathersby 1997"};
-constexpr Paper kTraff{"traff2024", "Träff 2024"};
+constexpr Paper kTraff{"traff2024reduce", "Träff 2024"};
 
 }  // namespace
 

@@ -62,7 +62,7 @@ Schedule broadcast_scatter_all_gather(int rank_count, Rank root) {
 std::vector<Algorithm> scatter_all_gather_algorithms() {
   return {{.name = "broadcast_scatter_all_gather",
            .kind = CollectiveKind::broadcast,
-           .paper = {"watts1995", "Watts, van de Geijn 1995"},
+           .paper = {"barnett1994", "Barnett, Gupta, Payne, Shuler, van de Geijn, Watts 1994"},
            .idea = "Binomial scatter, then ring all-gather.",
            .sizes = kAnyRankCount,
            .chunks_formula = "n",

@@ -43,7 +43,7 @@ Notes
 -----
 chunk_count + ceil(log2 n) - 1 rounds after arrival; owners are balanced; the late rank's part is added exactly once
 per chunk, all other messages are copies, so results are bitwise equal on all ranks. Lower bound: [StragglAR, §4];
-the construction is ours, on the circulant broadcast of [Traff2024].)";
+the construction is ours, on the circulant broadcast of [traff2024broadcast].)";
 
 constexpr const char* kStragglarDoc = R"(StragglAR's published all-reduce with one late rank.
 

@@ -1,0 +1,83 @@
+"""Writes docs/algorithms.md from the registry and docs/references.bib; scripts/generate.py calls it."""
+
+import re
+from pathlib import Path
+
+import hemiola as hm
+
+ROOT = Path(__file__).resolve().parent.parent
+
+INTRODUCTION = """\
+# Algorithms
+
+Generated from the registry (`make generate`); do not edit. The tests evaluate every formula on this page and
+compare it with the transfers of the schedules, for 2 to 64 ranks.
+
+Each algorithm is a function `hemiola.algorithms.<name>(rank_count, …)` that returns a schedule; rooted
+collectives take `root`, pipelined algorithms `chunk_count`. `hemiola.algorithms.get(name)` has the figures
+below as numbers.
+
+| symbol | meaning |
+|---|---|
+| n | ranks, at least 2; with one rank there is nothing to do |
+| N | bytes of one rank's buffer: what a gather collects, what a scatter or reduce-scatter divides |
+| K | chunk count, chosen by the caller |
+| p, f | the largest power of two ≤ n, and n - p |
+| S | min(2^k, f) summed over k = 0 … log2 p - 1 |
+| B | bits set in all of 0 … n-1 together |
+| [f>0] | 1 if n is no power of two, 0 if it is |
+| α, β | latency in seconds; seconds per byte (1/bandwidth) |
+
+*Sent* is what the busiest rank sends. *Seconds* is the classical cost on a network in which every rank has
+one port that sends and receives at once: each step costs α and the time of its busiest port. The simulator,
+for which steps are no barriers and latency overlaps the next transfer, may find less.
+"""
+
+
+def bibliography() -> dict[str, dict[str, str]]:
+    """Return the fields of every entry of docs/references.bib by key."""
+    text = (ROOT / "docs" / "references.bib").read_text()
+    entries = {}
+    for key, body in re.findall(r"^@\w+\{(\w+),\n(.*?)^\}", text, re.MULTILINE | re.DOTALL):
+        entries[key] = dict(re.findall(r"^\s*(\w+)\s*=\s*\{(.*)\},?$", body, re.MULTILINE))
+    return entries
+
+
+def reference(key: str, fields: dict[str, str]) -> str:
+    """Return one line of the list of references."""
+    authors = fields["author"].replace(" and ", ", ")
+    where = fields.get("journal") or fields.get("booktitle") or fields["howpublished"]
+    if "volume" in fields:
+        where += " " + fields["volume"] + (f"({fields['number']})" if "number" in fields else "")
+    if "pages" in fields:
+        where += ", pp. " + fields["pages"]
+    line = f"- **[{key}]** {authors}: *{fields['title']}*. {where}, {fields['year']}."
+    return line.replace('{\\"a}', "ä").replace("--", "-")
+
+
+def row(cells: list[str]) -> str:
+    """Return one line of a table."""
+    return "| " + " | ".join(cells) + " |"
+
+
+def section(kind: str) -> str:
+    """Return the heading, table and one-line explanations of one collective's algorithms."""
+    algorithms = [hm.algorithms.get(name) for name in hm.algorithms.names(kind)]
+    columns = ["algorithm", "paper", "ranks", "chunks", "steps", "sent", "seconds"]
+    lines = [f"## {kind}", "", row(columns), row(["---"] * len(columns))]
+    for a in algorithms:
+        formulas = [a.chunks_formula, a.steps_formula, a.bytes_formula, a.formula]
+        lines.append(row([f"`{a.name}`", f"[{a.paper.key}]", a.sizes, *formulas]))
+    lines.append("")
+    lines += [f"- `{a.name}`: {a.idea}" for a in algorithms]
+    return "\n".join(lines) + "\n"
+
+
+def text() -> str:
+    """Return the whole document."""
+    algorithms = [hm.algorithms.get(name) for name in hm.algorithms.names()]
+    kinds = list(dict.fromkeys(a.kind for a in algorithms))
+    entries = bibliography()
+    cited = sorted({a.paper.key for a in algorithms})
+    references = "## References\n\n" + "\n".join(reference(key, entries[key]) for key in cited) + "\n"
+    return "\n".join([INTRODUCTION, *(section(kind) for kind in kinds), references])

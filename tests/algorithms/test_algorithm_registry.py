@@ -1,0 +1,153 @@
+"""The registry: what it lists, how it answers questions that make no sense."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import hemiola as hm
+from hemiola.errors import ArgumentError
+
+NAMES = hm.algorithms.names()
+REQUIRED = [
+    "all_gather_ring",
+    "all_gather_ring_two_way",
+    "reduce_scatter_ring",
+    "reduce_scatter_ring_two_way",
+    "all_reduce_ring",
+    "all_reduce_ring_two_way",
+    "all_gather_direct",
+    "reduce_scatter_direct",
+    "all_reduce_direct",
+    "all_gather_recursive_doubling",
+    "reduce_scatter_recursive_halving",
+    "all_reduce_recursive_doubling",
+    "all_reduce_recursive_halving_doubling",
+    "all_gather_bruck",
+    "all_reduce_double_binary_tree",
+    "broadcast_binomial",
+    "broadcast_chain",
+    "reduce_binomial",
+    "reduce_chain",
+    "all_to_all_direct",
+    "all_to_all_pairwise",
+    "gather_direct",
+    "gather_binomial",
+    "scatter_direct",
+    "scatter_binomial",
+]
+
+
+def test_names_are_unique_and_say_their_collective() -> None:
+    assert len(set(NAMES)) == len(NAMES)
+    for name in NAMES:
+        assert name.startswith(hm.algorithms.get(name).kind + "_")
+        assert re.fullmatch(r"[a-z0-9_]+", name)
+
+
+def test_the_classical_algorithms_are_there() -> None:
+    assert set(REQUIRED) <= set(NAMES)
+
+
+def test_names_of_one_collective() -> None:
+    assert hm.algorithms.names("all_reduce") == [n for n in NAMES if n.startswith("all_reduce_")]
+    assert hm.algorithms.names(kind="custom") == []
+
+
+def test_every_name_is_exported() -> None:
+    assert set(NAMES) <= set(hm.algorithms.__all__)
+    assert all(hasattr(hm.algorithms, name) for name in hm.algorithms.__all__)
+
+
+def test_every_paper_is_in_the_bibliography() -> None:
+    bibliography = (Path(__file__).parents[2] / "docs" / "references.bib").read_text()
+    keys = set(re.findall(r"^@\w+\{(\w+),", bibliography, re.MULTILINE))
+    for name in NAMES:
+        paper = hm.algorithms.get(name).paper
+        assert paper.key in keys
+        assert re.search(r"(19|20)\d\d", paper.citation)
+
+
+def test_every_citation_in_the_sources_is_in_the_bibliography() -> None:
+    root = Path(__file__).parents[2]
+    keys = set(re.findall(r"^@\w+\{(\w+),", (root / "docs" / "references.bib").read_text(), re.MULTILINE))
+    for path in sorted((root / "src" / "hemiola" / "algorithms").iterdir()):
+        for key in re.findall(r"\[([a-z]+(?:19|20)\d\d\w*|StragglAR|OptCC|TACOS)[],]", path.read_text()):
+            assert key in keys, f"{path.name} cites [{key}]"
+
+
+def test_entries_describe_themselves() -> None:
+    ring = hm.algorithms.get("all_reduce_ring")
+    assert ring.name == "all_reduce_ring"
+    assert ring.kind == "all_reduce"
+    assert ring.paper.key == "patarasuk2009"
+    assert ring.sizes == "any n ≥ 1"
+    assert ring.formula == "2(n-1)·α + 2(n-1)/n·N·β"
+    assert ring.needs == ""
+    assert not ring.is_rooted
+    assert not ring.is_pipelined
+    assert repr(ring) == "<Algorithm all_reduce_ring>"
+    assert hm.algorithms.get("broadcast_chain").is_rooted
+    assert hm.algorithms.get("broadcast_chain").is_pipelined
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_validity_is_a_matter_of_rank_and_transfer_count(name: str) -> None:
+    algorithm = hm.algorithms.get(name)
+    assert all(algorithm.is_valid(n) for n in range(1, 257))
+    assert not any(algorithm.is_valid(n) for n in [0, -1, 2**20 + 1, 2**40])
+
+
+def test_too_many_transfers_are_refused_before_memory_is_touched() -> None:
+    """A million ranks all to all would be 10^12 transfers; 2^28 are allowed."""
+    direct = hm.algorithms.get("all_to_all_direct")
+    assert not direct.is_valid(1_000_000)
+    with pytest.raises(ArgumentError, match="transfers"):
+        direct.generate(1_000_000)
+    assert hm.algorithms.get("broadcast_binomial").is_valid(1_000_000)
+    with pytest.raises(ArgumentError, match="transfers"):
+        hm.algorithms.broadcast_chain(1000, chunk_count=1_000_000)
+
+
+def test_unknown_names_are_refused() -> None:
+    with pytest.raises(ArgumentError, match="all_reduce_rng"):
+        hm.algorithms.get("all_reduce_rng")
+    with pytest.raises(ArgumentError, match="all_reduced"):
+        hm.algorithms.names("all_reduced")
+
+
+@pytest.mark.parametrize("rank_count", [0, -3, 2**20 + 1])
+def test_rank_counts_out_of_range_are_refused(rank_count: int) -> None:
+    with pytest.raises(ArgumentError, match=str(rank_count)):
+        hm.algorithms.all_reduce_ring(rank_count)
+
+
+@pytest.mark.parametrize("root", [-1, 4])
+def test_roots_out_of_range_are_refused(root: int) -> None:
+    with pytest.raises(ArgumentError, match=f"root {root}"):
+        hm.algorithms.broadcast_binomial(4, root=root)
+
+
+def test_a_root_for_an_unrooted_collective_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="root"):
+        hm.algorithms.get("all_reduce_ring").generate(4, root=1)
+
+
+@pytest.mark.parametrize("chunk_count", [0, -2, 3, 2**40])
+def test_chunk_counts_that_do_not_fit_are_refused(chunk_count: int) -> None:
+    with pytest.raises(ArgumentError, match=f"found {chunk_count}"):
+        hm.algorithms.all_reduce_double_binary_tree(4, chunk_count=chunk_count)
+
+
+def test_a_chunk_count_for_an_algorithm_that_chooses_its_own_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="chunk_count"):
+        hm.algorithms.get("all_reduce_ring").generate(4, chunk_count=8)
+
+
+@pytest.mark.parametrize(
+    ("nbytes", "latency_s", "bandwidth"),
+    [(-1, 1e-6, 1e9), (10, -1e-6, 1e9), (10, float("nan"), 1e9), (10, 1e-6, 0.0), (10, 1e-6, float("inf"))],
+)
+def test_costs_of_impossible_networks_are_refused(nbytes: int, latency_s: float, bandwidth: float) -> None:
+    with pytest.raises(ArgumentError):
+        hm.algorithms.get("all_reduce_ring").seconds(4, nbytes, latency_s, bandwidth)
