@@ -1,6 +1,7 @@
 #include "hemiola/schedule/collective.hpp"
 
 #include <nanobind/operators.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
