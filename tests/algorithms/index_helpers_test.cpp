@@ -106,7 +106,8 @@ TEST(DoubleTree, NobodyForwardsInBothTreesAndTurnsNeverCollide) {
             << n << " ranks: node " << parent << " sends twice in one turn";
         forwards_in[static_cast<std::size_t>(parent)].insert(tree);
         EXPECT_LT(trees.depth(tree, node), trees.levels());
-        if (parent != 0) EXPECT_EQ(trees.depth(tree, parent) + 1, trees.depth(tree, node));
+        const int parent_depth = parent == 0 ? -1 : trees.depth(tree, parent);
+        EXPECT_EQ(parent_depth + 1, trees.depth(tree, node));
       }
     for (int node = 1; node < n; ++node) {
       EXPECT_NE(trees.turn(0, node), trees.turn(1, node));
