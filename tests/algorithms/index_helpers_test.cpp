@@ -93,7 +93,7 @@ TEST(DoubleTree, PlacesAndNodesAreInverse) {
         EXPECT_EQ(DoubleTree::node_at(tree, DoubleTree::place_of(tree, node, count), count), node);
 }
 
-// What the paper promises: [sanders2009, §3 and §4].
+// What [sanders2009] promises.
 TEST(DoubleTree, NobodyForwardsInBothTreesAndTurnsNeverCollide) {
   for (int n = 2; n <= 130; ++n) {
     const DoubleTree trees(n);

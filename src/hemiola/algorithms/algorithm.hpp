@@ -49,17 +49,16 @@ struct Algorithm {
   /// No schedule has more transfers than this, so that a mistyped rank count cannot exhaust memory.
   static constexpr std::int64_t kMaxTransfers = std::int64_t{1} << 28;
 
-  std::string_view
-      name;  ///< <collective>_<pattern>[_<variant>], the same in C++, Python, the CLI and the docs
+  /// <collective>_<pattern>[_<variant>], the same in C++, Python, the CLI and the docs.
+  std::string_view name;
   CollectiveKind kind;
   Paper paper;
   std::string_view idea;   ///< one sentence
   std::string_view sizes;  ///< valid rank counts, in words
 
-  // Cost in symbols, for n >= 2 (one rank needs no step), evaluated by the tests. n: ranks; N: bytes of one
-  // rank's buffer; α: latency; β: 1/bandwidth; K: the chosen chunk count; p: the largest power of two <= n; f
-  // = n - p; S = Σ min(2^k, f) for k = 0 … log2 p - 1; B: bits set in 0 … n-1 together; [condition]: 1 if it
-  // holds, else 0.
+  // Cost in symbols for n >= 2 ranks (one needs no step), evaluated by the tests. N: bytes of one rank's
+  // buffer; α: latency; β: 1/bandwidth; K: the chosen chunk count; p: the largest power of two <= n;
+  // f: n - p; S: Σ min(2^k, f) for k = 0 … log2 p - 1; B: bits set in 0 … n-1 together; [f>0]: 1 or 0.
   std::string_view chunks_formula;
   std::string_view steps_formula;
   std::string_view bytes_formula;  ///< sent by the busiest rank
@@ -101,8 +100,7 @@ struct PortSpeed {
 /// step_count·α + serialized bytes·β: every step costs one latency and the time of its busiest port.
 double seconds(const Cost& cost, std::int64_t nbytes, PortSpeed port);
 
-/// The chunk count, up to 4096 chunks, at which a pipelined algorithm's formula is smallest; empty for
-/// others.
+/// The chunk count, at most 4096, at which a pipelined algorithm's formula is smallest; empty for others.
 ChunkCount best_chunk_count(const Algorithm& algorithm, std::int64_t rank_count, std::int64_t nbytes,
                             PortSpeed port);
 

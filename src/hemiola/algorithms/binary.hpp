@@ -1,5 +1,4 @@
-// Arithmetic on the binary digits of rank numbers, shared by the algorithms with a logarithmic number of
-// rounds.
+// Arithmetic on the binary digits of rank numbers, for the algorithms with a logarithmic number of rounds.
 #pragma once
 
 #include <bit>

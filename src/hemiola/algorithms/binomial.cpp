@@ -5,8 +5,9 @@
 //   round 1 (distance 2)   0 → 2   (4 → 6 does not exist)
 //                          23
 //   round 2 (distance 1)   0 → 1   2 → 3   4 → 5
-//                          1       3       5             reduce and gather run the rounds backwards, arrows
-//                          reversed
+//                          1       3       5
+//
+// Reduce and gather run the rounds backwards, with the arrows reversed.
 #include "hemiola/algorithms/binomial.hpp"
 
 #include <algorithm>

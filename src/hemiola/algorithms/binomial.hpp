@@ -21,16 +21,14 @@ struct BinomialTree {
   bool sends(int position, int round) const {
     return position % (2 * distance(round)) == 0 && position + distance(round) < rank_count;
   }
-  /// The positions below and including one that was reached in that round: [position, subtree_end(position,
-  /// round)).
+  /// A position that was reached in that round is the root of the positions up to this one, exclusive.
   int subtree_end(int position, int round) const {
     return position + distance(round) < rank_count ? position + distance(round) : rank_count;
   }
   Rank rank_at(int position) const { return Rank{(position + root) % rank_count}; }
 };
 
-/// Adds the steps of a scatter from the root, in which a rank forwards what its subtree owns; one chunk per
-/// rank.
+/// Adds the steps of a scatter from the root, in which a rank forwards what its subtree owns.
 void add_binomial_scatter(ScheduleBuilder* builder, const BinomialTree& tree);
 
 Schedule broadcast_binomial(int rank_count, Rank root);

@@ -1,12 +1,11 @@
-// Five ranks, chunk c belongs to rank c. All-gather; what rank 4 receives, and from where (all others alike,
-// rotated):
+// Five ranks, chunk c belongs to rank c. What rank 4 receives in an all-gather; all others alike, rotated:
 //
 //   round 0   hop 1   from 3: chunk 3                      rank 4 then holds 4 3
 //   round 1   hop 2   from 2: chunks 2 1                                     4 3 2 1
 //   round 2   hop 4   from 0: chunk 0 (of its 0 4 3 2)                       4 3 2 1 0
 //
-// Reduce-scatter, rounds backwards; what rank 0 sends: hop 4 to 4: chunk 4; hop 2 to 2: chunks 2 3; hop 1 to
-// 1: chunk 1.
+// What rank 0 sends in a reduce-scatter, which runs the rounds backwards: chunk 4 to 4, chunks 2 3 to 2,
+// chunk 1 to 1.
 #include "hemiola/algorithms/bruck.hpp"
 
 #include <algorithm>

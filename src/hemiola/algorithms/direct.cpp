@@ -1,10 +1,10 @@
-// Four ranks, chunk c belongs to rank c. Rounds of the all-gather: entries are "whom this rank sends its
-// chunk to".
+// Four ranks, chunk c belongs to rank c. Rounds; entries are whom a rank sends to: its own chunk in an
+// all-gather, the receiver's in a reduce-scatter. The plain form puts all rounds in one step.
 //
-//            rank 0  rank 1  rank 2  rank 3
-//   round 1     1       2       3       0         The plain form puts the three rounds in one step. A
-//   reduce-scatter round 2     2       3       0       1         sends to the same ranks, but each the chunk
-//   that it owns. round 3     3       0       1       2
+//             rank 0  rank 1  rank 2  rank 3
+//   round 1      1       2       3       0
+//   round 2      2       3       0       1
+//   round 3      3       0       1       2
 #include "hemiola/algorithms/direct.hpp"
 
 namespace hemiola::algorithms {

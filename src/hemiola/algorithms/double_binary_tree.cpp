@@ -9,7 +9,7 @@
 //
 // Each node receives in even steps in one tree and in odd steps in the other; each parent serves one child in
 // even and one in odd steps. Such turns exist because the graph of senders and receivers, each with at most
-// two edges, consists of paths and even cycles [sanders2009, §4].
+// two edges, consists of paths and even cycles [sanders2009].
 #include "hemiola/algorithms/double_binary_tree.hpp"
 
 #include <algorithm>

@@ -1,10 +1,11 @@
 // Four ranks, chunk c belongs to rank c. All-gather; entries are "chunks sent → to rank":
 //
 //             rank 0     rank 1     rank 2     rank 3
-//   round 0   0 → 1      1 → 0      2 → 3      3 → 2        halving runs the rounds backwards and sends what
-//   the round 1   01 → 2     01 → 3     23 → 0     23 → 1       partner's side owns
+//   round 0   0 → 1      1 → 0      2 → 3      3 → 2
+//   round 1   01 → 2     01 → 3     23 → 0     23 → 1
 //
-// Six ranks: the core is ranks 1, 3, 4, 5; ranks 0 and 2 are folded into 1 and 3.
+// Halving runs the rounds backwards and sends what the partner's side owns. With six ranks the core is ranks
+// 1, 3, 4, 5; ranks 0 and 2 are folded into 1 and 3.
 #include "hemiola/algorithms/recursive.hpp"
 
 #include <algorithm>

@@ -10,7 +10,8 @@ namespace hemiola::algorithms {
 
 /// The largest power of two of ranks that can take part in the exchange of n ranks. The first 2(n - size)
 /// ranks form pairs; of each, the even rank hands its data to the odd one before and gets the result back
-/// after [thakur2005, §4.2]. Members are numbered 0 … size-1 in the order of their ranks.
+/// after
+/// [thakur2005]. Members are numbered 0 … size-1 in the order of their ranks.
 struct PowerOfTwoCore {
   explicit PowerOfTwoCore(int rank_count);
 

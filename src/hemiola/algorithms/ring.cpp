@@ -1,12 +1,12 @@
-// Four ranks, chunk c belongs to rank c. All-gather: rows are steps, columns ranks, entries what a rank
-// passes on.
+// Four ranks, chunk c belongs to rank c. Entries are the chunk that a rank passes on to rank + 1:
 //
-//           rank 0  rank 1  rank 2  rank 3          reduce-scatter sends what is one hop further behind, so
-//           that chunk
-//   step 0     0       1       2       3            c starts at rank c + 1 and ends, complete, at rank c:
-//   step 1     3       0       1       2              step 0     3       0       1       2
-//   step 2     2       3       0       1              step 1     2       3       0       1
-//                                                     step 2     1       2       3       0
+//   all-gather   rank 0  rank 1  rank 2  rank 3        reduce-scatter   rank 0  rank 1  rank 2  rank 3
+//   step 0          0       1       2       3          step 0              3       0       1       2
+//   step 1          3       0       1       2          step 1              2       3       0       1
+//   step 2          2       3       0       1          step 2              1       2       3       0
+//
+// A reduce-scatter passes on what is one hop further behind: chunk c starts at rank c + 1 and ends, complete,
+// at rank c.
 #include "hemiola/algorithms/ring.hpp"
 
 namespace hemiola::algorithms {
