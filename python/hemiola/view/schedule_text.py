@@ -1,0 +1,46 @@
+"""A schedule in words, and as text of chunks by steps: who sends what when."""
+
+from __future__ import annotations
+
+from hemiola import Schedule
+
+#: A cell with more transfers than this is a count.
+LETTERED_TRANSFERS = 6
+
+
+def step_cells(schedule: Schedule, chunks: int, steps: int) -> list[list[str]]:
+    """Write chunks and steps of a schedule as cells: '0+1' adds rank 0's slot into rank 1's, '0>1' copies it.
+
+    Parameters
+    ----------
+    schedule : Schedule.
+    chunks, steps : int >= 0, how many of each to write at most.
+
+    Returns
+    -------
+    list of rows, one per chunk, each a list with one text per step; a cell without transfers is empty,
+    and one with more than six is a count.
+    """
+    rows: list[list[list[str]]] = [
+        [[] for _ in range(min(steps, schedule.step_count))] for _ in range(min(chunks, schedule.chunk_count))
+    ]
+    transfers = schedule.transfers
+    shown = transfers[(transfers["chunk"] < len(rows)) & (transfers["step"] < steps)]
+    for step, src, dst, chunk, reduce in shown.tolist():
+        rows[chunk][step].append(f"{src}{'+' if reduce else '>'}{dst}")
+    return [[_cell(texts) for texts in row] for row in rows]
+
+
+def _cell(texts: list[str]) -> str:
+    return " ".join(texts) if len(texts) <= LETTERED_TRANSFERS else f"{len(texts)} transfers"
+
+
+def describe(schedule: Schedule) -> str:
+    """Return the size of a schedule in words."""
+    sizes = {
+        "rank": schedule.rank_count,
+        "chunk": schedule.chunk_count,
+        "step": schedule.step_count,
+        "transfer": schedule.transfer_count,
+    }
+    return ", ".join(f"{count:,} {noun}{'' if count == 1 else 's'}" for noun, count in sizes.items())

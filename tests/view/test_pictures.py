@@ -1,0 +1,72 @@
+"""Pictures: what they are drawn from, and that every kind of input makes a file."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hemiola as hm
+from hemiola.errors import ArgumentError
+from hemiola.view import steps, style
+from hemiola.view.schedule_text import describe, step_cells
+from hemiola.view.times import AlgorithmTime, draw_times
+
+
+def test_cells_name_source_and_destination_and_how() -> None:
+    assert step_cells(hm.algorithms.all_reduce_direct(3), 1, 2) == [["1+0 2+0", "0>1 0>2"]]
+
+
+def test_a_crowded_cell_is_a_count() -> None:
+    # All-pairs over 8 ranks: 7 transfers of each chunk in each of 2 steps.
+    assert step_cells(hm.algorithms.all_reduce_direct(8), 1, 2) == [["7 transfers", "7 transfers"]]
+
+
+def test_sizes_are_in_the_singular_where_there_is_one() -> None:
+    assert describe(hm.algorithms.all_gather_ring(2)) == "2 ranks, 2 chunks, 1 step, 2 transfers"
+
+
+def test_cells_of_a_large_schedule_are_binned_without_losing_transfers() -> None:
+    schedule = hm.algorithms.all_reduce_ring(1100)
+    counts, reduces = steps._count_cells(schedule)
+    assert counts.shape == (1024, 1024)
+    assert counts.sum() == schedule.transfer_count
+    assert reduces.sum() == schedule.transfer_count // 2
+
+
+@pytest.mark.parametrize(
+    ("times_s", "unit"),
+    [([], "ns"), ([0.0], "ns"), ([9e-7], "ns"), ([1e-6], "µs"), ([5e-4, 2e-2], "ms"), ([3.0], "s")],
+)
+def test_axes_take_the_unit_of_the_largest_time(times_s: list[float], unit: str) -> None:
+    assert style.time_unit(times_s)[1] == unit
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        [AlgorithmTime("a", measured_s=1e-3, predicted_s=9e-4, spread_s=(1e-3, 2e-3))],
+        [AlgorithmTime("a", predicted_s=0.0)],
+        [AlgorithmTime("a"), AlgorithmTime("b", measured_s=1.0)],
+    ],
+)
+@pytest.mark.parametrize("bound_s", [None, 0.0, 1e-4])
+def test_bars_are_drawn_whatever_is_known(
+    times: list[AlgorithmTime], bound_s: float | None, tmp_path: Path
+) -> None:
+    draw_times(times, tmp_path / "times.png", title="t", bound_s=bound_s)
+    assert (tmp_path / "times.png").stat().st_size > 1000
+
+
+def test_no_bars_and_unknown_suffixes_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match="at least one"):
+        draw_times([], tmp_path / "times.png", title="t")
+    with pytest.raises(ArgumentError, match=r"\.png, \.svg, \.pdf"):
+        draw_times([AlgorithmTime("a", predicted_s=1.0)], tmp_path / "times.gif", title="t")
+
+
+def test_reduces_are_painted_orange_and_copies_blue() -> None:
+    counts, reduces = np.array([[0, 1, 1]]), np.array([[0, 1, 0]])
+    nothing, reduce, copy = steps._paint(counts, reduces, strongest=0.8)[0]
+    assert nothing.tolist() == [1, 1, 1]
+    assert reduce[0] > reduce[2]
+    assert copy[2] > copy[0]
