@@ -41,6 +41,19 @@ Raises
 ArgumentError
     if the rank count or chunk count is not valid.)";
 
+constexpr const char* kTransferCountDoc =
+    R"(Count the transfers of the schedule for that many ranks, without making it.
+
+Parameters
+----------
+rank_count : int, valid for this algorithm.
+chunk_count : int or None, for pipelined algorithms; None takes the default.
+
+Raises
+------
+ArgumentError
+    if the rank count or chunk count is not valid.)";
+
 constexpr const char* kBytesDoc = R"(Return the bytes that the busiest rank sends.
 
 Parameters
@@ -131,12 +144,16 @@ void bind_algorithm(nb::module_& m) {
           "The condition it is made for: '' (none), 'late' or 'slow'.")
       .def_prop_ro("is_rooted", [](const Algorithm& a) { return is_rooted(a.kind); })
       .def_prop_ro("is_pipelined", &Algorithm::is_pipelined, "Whether it takes a chunk_count.")
-      .def_ro("chunk_count_multiple", &Algorithm::chunk_count_multiple,
-              "Of what a chunk_count must be a multiple.")
       .def("is_valid", &Algorithm::is_valid, "rank_count"_a,
            "Say whether there is a schedule for that many ranks, of at most 2**28 transfers.")
       .def("step_count", &Algorithm::step_count, "rank_count"_a, nb::kw_only(), "chunk_count"_a = nb::none(),
            kStepCountDoc)
+      .def(
+          "transfer_count",
+          [](const Algorithm& a, std::int64_t rank_count, ChunkCount chunk_count) {
+            return a.cost_of(rank_count, chunk_count).transfer_count;
+          },
+          "rank_count"_a, nb::kw_only(), "chunk_count"_a = nb::none(), kTransferCountDoc)
       .def("bytes_per_rank", &Algorithm::bytes_per_rank, "rank_count"_a, "nbytes"_a, nb::kw_only(),
            "chunk_count"_a = nb::none(), kBytesDoc)
       .def(
