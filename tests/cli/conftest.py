@@ -24,7 +24,7 @@ class Ran:
         return json.loads(self.out)
 
     def is_users_mistake(self) -> bool:
-        """Whether it ended as a user's mistake must: exit code 2, one line on standard error, no traceback."""
+        """Whether it ended as a user's mistake must: code 2, one line on standard error, no traceback."""
         lines = self.err.splitlines()
         return self.code == 2 and len(lines) == 1 and lines[0].startswith("hemiola: ") and not self.out
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import typer
 
-from hemiola.cli import doctor
+from hemiola.cli import doctor, verify, view
 from hemiola.cli.values import printable
 from hemiola.errors import ArgumentError, FormatError, HemiolaError, InternalError, MismatchError
 
@@ -22,6 +22,7 @@ app = typer.Typer(
     name="hemiola",
     help="Collective communication for clusters that don't keep time.",
     add_completion=False,
+    pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -33,7 +34,7 @@ def _show_help(context: typer.Context) -> None:
         typer.echo(context.get_help())
 
 
-for _command in (doctor.doctor,):
+for _command in (verify.verify, view.view, doctor.doctor):
     app.command()(_command)
 
 

@@ -72,7 +72,7 @@ def table(
 
 
 @contextmanager
-def progress(description: str, total: int | None, quiet: bool = False) -> Iterator[ProgressBar]:
+def progress(description: str, *, total: int | None = None, quiet: bool = False) -> Iterator[ProgressBar]:
     """Show a bar on standard error while the block runs; silent where nobody watches or `quiet`."""
     columns = (
         SpinnerColumn(),
@@ -92,6 +92,10 @@ class ProgressBar:
     def __init__(self, bar: Progress, description: str, total: int | None) -> None:
         self._bar = bar
         self._task = bar.add_task(description, total=total)
+
+    def reach(self, done: int, total: int) -> None:
+        """Show that `done` of `total` steps are finished."""
+        self._bar.update(self._task, completed=done, total=total)
 
     def doing(self, description: str) -> None:
         """Say what is being done now."""

@@ -9,6 +9,18 @@ from collections.abc import Callable, Iterable
 from hemiola import Conditions, units
 from hemiola.errors import ArgumentError, FormatError
 
+#: The collectives that have a name.
+KINDS = (
+    "all_gather",
+    "reduce_scatter",
+    "all_reduce",
+    "broadcast",
+    "reduce",
+    "all_to_all",
+    "gather",
+    "scatter",
+)
+
 
 def printable(text: str) -> str:
     """Replace what is not valid Unicode (bytes that the shell handed over), so that it can be printed."""
@@ -46,6 +58,11 @@ def read_count(text: str) -> int:
     return int(body)
 
 
+def read_kind(text: str) -> str:
+    """Read the name of a collective."""
+    return read_names(text, KINDS, "collective")[0]
+
+
 def read_late(texts: Iterable[str]) -> dict[int, float]:
     """Read '7=50ms' pairs, comma-separated or one per text, as rank → seconds."""
     return _read_pairs(texts, read_seconds, "7=50ms")
@@ -56,9 +73,9 @@ def read_slow(texts: Iterable[str]) -> dict[int, float]:
     return _read_pairs(texts, read_factor, "0=2")
 
 
-def read_conditions(late: Iterable[str], slow: Iterable[str], rank_count: int) -> Conditions:
+def read_conditions(late: Iterable[str] | None, slow: Iterable[str] | None, rank_count: int) -> Conditions:
     """Read --late and --slow, and check their ranks against the number of ranks there are."""
-    conditions = Conditions(late=read_late(late), slow=read_slow(slow))
+    conditions = Conditions(late=read_late(late or ()), slow=read_slow(slow or ()))
     for option, ranks in (("--late", conditions.late), ("--slow", conditions.slow)):
         for rank in ranks:
             if rank >= rank_count:

@@ -1,0 +1,64 @@
+"""What commands read from files: topologies, and schedules by file or by an algorithm's name."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+
+from hemiola import Schedule, Topology, algorithms
+from hemiola.cli.values import printable
+from hemiola.errors import ArgumentError, FormatError
+from hemiola.units import format_bytes
+
+
+def load_topology(path: Path) -> Topology:
+    """Read a topology file; raise FormatError or OSError that names it."""
+    return Topology.load(_existing(path))
+
+
+def load_schedule(text: str, rank_count: int | None = None, root: int = 0) -> Schedule:
+    """Read a schedule file, or generate an algorithm's schedule for that many ranks.
+
+    Raises ArgumentError where the text is neither, or names an algorithm and nothing says for how many ranks.
+    """
+    if text in algorithms.names():
+        if rank_count is None:
+            raise ArgumentError(f"for how many ranks is '{text}' meant? Say --ranks 8, for instance")
+        return algorithms.get(text).generate(rank_count, root=root)
+    path = Path(text)
+    if not _exists(path):
+        close = difflib.get_close_matches(text, algorithms.names(), n=3, cutoff=0.5)
+        meant = f"; did you mean {' or '.join(close)}?" if close else "; docs/algorithms.md lists their names"
+        raise ArgumentError(f"'{printable(text)}' is neither a schedule file nor an algorithm{meant}")
+    existing = _existing(path)
+    return Schedule.load(existing)
+
+
+def read_text(path: Path, limit: int = 1 << 26) -> str:
+    """Read a text file of at most `limit` bytes; raise FormatError or OSError that names it."""
+    existing = _existing(path)
+    with open(existing, "rb") as file:
+        content = file.read(limit + 1)
+    if len(content) > limit:
+        raise FormatError(f"'{printable(existing)}' is larger than {format_bytes(limit)}")
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise FormatError(f"'{printable(existing)}' is no text: byte {error.start} is not UTF-8") from None
+
+
+def _existing(path: Path) -> str:
+    """Return the path as text, or raise OSError: the readers' own errors then speak of content."""
+    if not _exists(path):
+        raise FileNotFoundError(2, "no such file", printable(str(path)))
+    if path.is_dir():
+        raise IsADirectoryError(21, "expected a file, found a directory", printable(str(path)))
+    with path.open("rb"):
+        return str(path)
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (ValueError, OSError):  # a NUL byte in the name, or a name that is too long
+        return False

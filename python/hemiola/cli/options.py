@@ -1,0 +1,84 @@
+"""Arguments and options that several commands share, spelled and explained the same everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import typer
+
+from hemiola.cli import values
+from hemiola.errors import HemiolaError
+
+Value = TypeVar("Value")
+
+
+def reads(reader: Callable[[str], Value]) -> Callable[[str], Value]:
+    """Make a reader of text into one for Typer, which keeps only its own exceptions' messages."""
+
+    def read(text: str) -> Value:
+        try:
+            return reader(text)
+        except HemiolaError as error:
+            raise typer.BadParameter(str(error)) from None
+
+    read.__name__ = reader.__name__
+    return read
+
+
+class Network(StrEnum):
+    """The simulator's network models."""
+
+    fluid = "fluid"
+    fifo = "fifo"
+
+
+ScheduleArgument = Annotated[
+    str, typer.Argument(metavar="SCHEDULE", help="Schedule file, or the name of an algorithm.")
+]
+TopologyFile = Annotated[Path, typer.Argument(metavar="TOPOLOGY", help="Topology file (YAML).")]
+KindArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="COLLECTIVE", parser=reads(values.read_kind), help=f"One of {', '.join(values.KINDS)}."
+    ),
+]
+SizeArgument = Annotated[
+    int,
+    typer.Argument(
+        metavar="SIZE", parser=reads(values.read_size), help="Bytes of one rank's buffer: 64MiB, 4096."
+    ),
+]
+Late = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--late", metavar="RANK=TIME", help="A rank arrives late: 7=50ms. Repeat or join with commas."
+    ),
+]
+Slow = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--slow", metavar="RANK=FACTOR", help="A rank's ports are slower: 0=2. Repeat or join with commas."
+    ),
+]
+Root = Annotated[
+    int,
+    typer.Option(
+        "--root", metavar="RANK", parser=reads(values.read_count), help="Root of rooted collectives."
+    ),
+]
+NetworkOption = Annotated[
+    Network,
+    typer.Option("--network", help="fluid: flows share links fairly; fifo: one message at a time per link."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
+Chart = Annotated[
+    Path | None,
+    typer.Option("--chart", metavar="FILE", help="Draw a picture into this file: .png, .svg or .pdf."),
+]
+Ranks = Annotated[
+    int | None,
+    typer.Option("--ranks", "-n", metavar="COUNT", parser=reads(values.read_count), help="Number of ranks."),
+]

@@ -1,0 +1,110 @@
+"""`hemiola verify`: does a schedule keep its collective's promise, and if not, where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from hemiola import Schedule, Violation
+from hemiola import verify as find_violations
+from hemiola.cli import options
+from hemiola.cli.inputs import load_schedule
+from hemiola.cli.output import answer, progress
+from hemiola.cli.values import printable
+from hemiola.view.schedule_text import describe
+
+#: Violations printed per schedule, and transfers printed per violation, without and with --explain.
+_VIOLATIONS_SHOWN, _VIOLATIONS_EXPLAINED, _TRANSFERS_SHOWN = 3, 50, 8
+
+
+@dataclass(frozen=True)
+class _Verdict:
+    name: str
+    schedule: Schedule
+    violations: list[Violation]
+
+
+def verify(
+    schedules: Annotated[
+        list[str], typer.Argument(metavar="SCHEDULE...", help="Schedule files, or names of algorithms.")
+    ],
+    ranks: options.Ranks = None,
+    explain: Annotated[
+        bool,
+        typer.Option("--explain", help="Show more violations, each with the transfers that touch its place."),
+    ] = False,
+    as_json: options.Json = False,
+) -> None:
+    """Prove that schedules are right, or say where they break.
+
+    Exit code 0 if all are correct, 1 if one is not, 2 if one cannot be read.
+    """
+    verdicts = []
+    for name in schedules:
+        schedule = load_schedule(name, ranks)
+        with progress(f"verifying {printable(name)}", quiet=as_json) as bar:
+            verdicts.append(
+                _Verdict(printable(name), schedule, find_violations(schedule, progress=bar.reach))
+            )
+    answer(
+        as_json,
+        [_data(verdict) for verdict in verdicts],
+        *(line for verdict in verdicts for line in _report(verdict, explain)),
+    )
+    if any(verdict.violations for verdict in verdicts):
+        raise typer.Exit(1)
+
+
+def _report(verdict: _Verdict, explain: bool) -> Iterator[Text]:
+    schedule, violations = verdict.schedule, verdict.violations
+    what = f"{schedule.collective.kind}, {describe(schedule)}"
+    if not violations:
+        yield Text.assemble(("correct  ", "bold green"), f"{verdict.name}: {what}")
+        return
+    count = f"{len(violations):,} violation{'' if len(violations) == 1 else 's'}"
+    yield Text.assemble(("wrong    ", "bold red"), f"{verdict.name}: {count} in {what}")
+    shown = violations[: _VIOLATIONS_EXPLAINED if explain else _VIOLATIONS_SHOWN]
+    for violation in shown:
+        yield Text.assemble("         ", (violation.rule, "bold"), f": {violation.message}")
+        if explain:
+            yield from (Text(f"           {line}", style="dim") for line in _around(schedule, violation))
+    if len(violations) > len(shown):
+        hint = "" if explain else "; --explain shows more"
+        yield Text(f"         and {len(violations) - len(shown):,} more{hint}", style="dim")
+
+
+def _around(schedule: Schedule, violation: Violation) -> list[str]:
+    """Return the transfers that write or read the violation's slot, in order, as lines."""
+    rows = schedule.transfers
+    touching = rows[
+        (rows["chunk"] == violation.chunk)
+        & ((rows["src"] == violation.rank) | (rows["dst"] == violation.rank))
+    ]
+    lines = [
+        f"step {step}: rank {src} {'adds its chunk into' if reduce else 'copies its chunk over'} rank {dst}'s"
+        for step, src, dst, _, reduce in touching[:_TRANSFERS_SHOWN].tolist()
+    ]
+    if len(touching) > _TRANSFERS_SHOWN:
+        lines.append(f"and {len(touching) - _TRANSFERS_SHOWN:,} more transfers of this chunk at this rank")
+    return lines
+
+
+def _data(verdict: _Verdict) -> dict[str, Any]:
+    schedule = verdict.schedule
+    return {
+        "schedule": verdict.name,
+        "collective": schedule.collective.kind,
+        "rank_count": schedule.rank_count,
+        "chunk_count": schedule.chunk_count,
+        "step_count": schedule.step_count,
+        "transfer_count": schedule.transfer_count,
+        "is_correct": not verdict.violations,
+        "violations": [
+            {"rule": v.rule, "step": v.step, "rank": v.rank, "chunk": v.chunk, "message": v.message}
+            for v in verdict.violations
+        ],
+    }

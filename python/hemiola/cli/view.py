@@ -1,0 +1,151 @@
+"""`hemiola view`: look at a schedule (chunks by steps), or at times that `run` or `plan --json` printed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import RenderableType
+from rich.text import Text
+
+from hemiola import Schedule
+from hemiola.cli import options
+from hemiola.cli.inputs import load_schedule, read_text
+from hemiola.cli.output import answer, console, table
+from hemiola.cli.values import printable
+from hemiola.errors import FormatError
+from hemiola.units import format_bytes, format_seconds
+from hemiola.view.schedule_text import describe, step_cells
+from hemiola.view.times import AlgorithmTime
+
+#: The part of a schedule that is printed.
+_CHUNKS_SHOWN, _STEPS_SHOWN = 32, 64
+
+
+def view(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="SOURCE",
+            help="Schedule file, name of an algorithm, or what run or plan --json printed (.json).",
+        ),
+    ],
+    ranks: options.Ranks = None,
+    chart: options.Chart = None,
+    as_json: options.Json = False,
+) -> None:
+    """Look at a schedule as chunks by steps, or at measured and predicted times as bars.
+
+    In a cell, 0>1 copies rank 0's chunk to rank 1, and 0+1 adds it to rank 1's. A schedule's JSON lists its
+    transfers.
+
+    Examples: hemiola view all_reduce_ring --ranks 4; hemiola view times.json --chart times.png
+    """
+    if source.endswith(".json"):
+        _view_times(Path(source), chart, as_json)
+    else:
+        _view_schedule(source, load_schedule(source, ranks), chart, as_json)
+
+
+def _view_schedule(source: str, schedule: Schedule, chart: Path | None, as_json: bool) -> None:
+    name = Path(printable(source)).name
+    if chart is not None:
+        from hemiola.view.steps import draw_steps
+
+        draw_steps(schedule, chart, title=name)
+    answer(as_json, _schedule_data(schedule) if as_json else None, *_schedule_table(name, schedule))
+
+
+def _schedule_table(name: str, schedule: Schedule) -> list[RenderableType]:
+    rows = step_cells(schedule, _CHUNKS_SHOWN, _STEPS_SHOWN)
+    steps = _steps_that_fit(rows)
+    shown = table("chunk", *(f"step {step}" for step in range(steps)))
+    for chunk, cells in enumerate(rows):
+        shown.add_row(str(chunk), *cells[:steps])
+    hidden = []
+    if schedule.chunk_count > len(rows):
+        hidden.append(f"{schedule.chunk_count - len(rows):,} more chunks")
+    if schedule.step_count > steps:
+        hidden.append(f"{schedule.step_count - steps:,} more steps")
+    parts: list[RenderableType] = [Text.assemble((name, "bold"), f": {describe(schedule)}"), shown]
+    if hidden:
+        parts.append(Text(f"and {' and '.join(hidden)}; --chart FILE draws them all", style="dim"))
+    return parts
+
+
+def _steps_that_fit(rows: list[list[str]]) -> int:
+    """Return how many steps fit side by side in the terminal."""
+    left = console().width - len("chunk") - 2
+    for step in range(len(rows[0])):
+        left -= max(len(f"step {step}"), *(len(row[step]) for row in rows)) + 3
+        if left < 0:
+            return step
+    return len(rows[0])
+
+
+def _schedule_data(schedule: Schedule) -> dict[str, Any]:
+    return {
+        "collective": schedule.collective.kind,
+        "rank_count": schedule.rank_count,
+        "chunk_count": schedule.chunk_count,
+        "step_count": schedule.step_count,
+        "transfers": [
+            {"step": step, "src": src, "dst": dst, "chunk": chunk, "reduce": reduce}
+            for step, src, dst, chunk, reduce in schedule.transfers.tolist()
+        ],
+    }
+
+
+def _view_times(path: Path, chart: Path | None, as_json: bool) -> None:
+    document = _read_document(path)
+    try:
+        what = f"{document['collective']} of {format_bytes(document['nbytes'])}"
+        title = f"{what} over {document['rank_count']} ranks"
+        times = [_time(row) for row in document.get("algorithms") or document["alternatives"]]
+        bound_s = None if document["bound_s"] is None else float(document["bound_s"])
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise FormatError(
+            f"'{printable(str(path))}': expected what 'run --json' or 'plan --json' prints"
+        ) from None
+    if chart is not None:
+        from hemiola.view.times import draw_times
+
+        draw_times(times, chart, title=title, subtitle=printable(path.name), bound_s=bound_s)
+    answer(as_json, document, _times_table(title, times))
+
+
+def _time(row: dict[str, Any]) -> AlgorithmTime:
+    """Read one algorithm of a document of `run` (predicted_s, p50_s) or `plan` (formula_s, simulated_s)."""
+    predicted = row.get("predicted_s") or row.get("simulated_s") or row.get("formula_s")
+    measured, slow = row.get("p50_s"), row.get("p99_s")
+    return AlgorithmTime(
+        name=str(row["algorithm"]) + (f" ({row['variant']})" if row.get("variant") else ""),
+        predicted_s=None if predicted is None else float(predicted),
+        measured_s=None if measured is None else float(measured),
+        spread_s=None if measured is None or slow is None else (float(measured), float(slow)),
+    )
+
+
+def _times_table(title: str, times: list[AlgorithmTime]) -> RenderableType:
+    shown = table("algorithm", "predicted", "measured", title=title, left=("algorithm",))
+    for time in times:
+        known = (
+            "-" if seconds is None else format_seconds(seconds)
+            for seconds in (time.predicted_s, time.measured_s)
+        )
+        shown.add_row(time.name, *known)
+    return shown
+
+
+def _read_document(path: Path) -> dict[str, Any]:
+    try:
+        document = json.loads(read_text(path))
+    except (ValueError, RecursionError) as error:
+        raise FormatError(f"'{printable(str(path))}' is no JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise FormatError(
+            f"'{printable(str(path))}': expected a JSON object, found {type(document).__name__}"
+        )
+    return document

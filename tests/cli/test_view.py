@@ -1,0 +1,81 @@
+"""`hemiola view`: schedules as text, times as bars, and files that are neither."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+TIMES = {
+    "collective": "all_reduce",
+    "nbytes": 1024,
+    "rank_count": 4,
+    "bound_s": 1e-5,
+    "algorithms": [{"algorithm": "all_reduce_ring", "predicted_s": 2e-5, "p50_s": 3e-5, "p99_s": 4e-5}],
+}
+
+
+def test_a_ring_of_two_is_written_out(hemiola) -> None:
+    ran = hemiola("view", "all_reduce_ring", "--ranks", 2)
+    rows = [line.split() for line in ran.out.splitlines()[-3:-1]]
+    assert rows == [["0", "1+0", "0>1"], ["1", "0+1", "1>0"]]
+
+
+def test_a_schedule_wider_than_the_terminal_says_what_is_hidden(hemiola) -> None:
+    ran = hemiola("view", "all_reduce_ring", "--ranks", 64)
+    assert max(len(line) for line in ran.out.splitlines()) <= 110
+    assert "and 32 more chunks and" in ran.out
+
+
+def test_one_rank_has_nothing_to_do(hemiola) -> None:
+    ran = hemiola("view", "all_reduce_ring", "--ranks", 1)
+    assert ran.code == 0
+    assert "1 rank, 1 chunk, 0 steps, 0 transfers" in ran.out
+
+
+def test_json_lists_the_transfers(hemiola) -> None:
+    ran = hemiola("view", "all_gather_ring", "--ranks", 2, "--json")
+    assert ran.data["transfers"] == [
+        {"step": 0, "src": 0, "dst": 1, "chunk": 0, "reduce": False},
+        {"step": 0, "src": 1, "dst": 0, "chunk": 1, "reduce": False},
+    ]
+
+
+@pytest.mark.parametrize("ranks", [1, 4, 40])
+def test_a_schedule_is_drawn_into_a_file(hemiola, tmp_path: Path, ranks: int) -> None:
+    chart = tmp_path / "steps.png"
+    assert hemiola("view", "all_reduce_ring", "--ranks", ranks, "--chart", chart).code == 0
+    assert chart.read_bytes().startswith(b"\x89PNG")
+
+
+def test_measured_times_are_read_back_and_drawn(hemiola, tmp_path: Path) -> None:
+    (tmp_path / "times.json").write_text(json.dumps(TIMES))
+    ran = hemiola("view", tmp_path / "times.json", "--chart", tmp_path / "times.svg")
+    assert ran.code == 0
+    assert "all_reduce of 1 KiB over 4 ranks" in ran.out
+    assert "<svg" in (tmp_path / "times.svg").read_text()
+
+
+def test_an_unknown_kind_of_picture_is_refused(hemiola, tmp_path: Path) -> None:
+    ran = hemiola("view", "all_reduce_ring", "--ranks", 2, "--chart", tmp_path / "steps.bmp")
+    assert ran.is_users_mistake(), ran
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+@given(
+    content=st.binary(max_size=200)
+    | st.recursive(st.none() | st.booleans() | st.floats() | st.text(max_size=5), st.lists).map(
+        lambda value: json.dumps(value).encode()
+    )
+    | st.fixed_dictionaries(
+        {},
+        optional={
+            key: st.none() | st.text() | st.integers() | st.lists(st.none() | st.text()) for key in TIMES
+        },
+    ).map(lambda value: json.dumps(value).encode())
+)
+def test_any_file_is_read_or_refused_in_one_line(hemiola, tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "times.json").write_bytes(content)
+    ran = hemiola("view", tmp_path / "times.json")
+    assert ran.code == 0 or ran.is_users_mistake(), ran
