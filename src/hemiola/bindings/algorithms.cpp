@@ -144,6 +144,8 @@ void bind_algorithm(nb::module_& m) {
           "The condition it is made for: '' (none), 'late' or 'slow'.")
       .def_prop_ro("is_rooted", [](const Algorithm& a) { return is_rooted(a.kind); })
       .def_prop_ro("is_pipelined", &Algorithm::is_pipelined, "Whether it takes a chunk_count.")
+      .def_ro("chunk_count_multiple", &Algorithm::chunk_count_multiple,
+              "Of what a chunk_count must be a multiple.")
       .def("is_valid", &Algorithm::is_valid, "rank_count"_a,
            "Say whether there is a schedule for that many ranks, of at most 2**28 transfers.")
       .def("step_count", &Algorithm::step_count, "rank_count"_a, nb::kw_only(), "chunk_count"_a = nb::none(),
