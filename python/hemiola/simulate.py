@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.progress import Progress, TaskID
 
 from hemiola import _core
 from hemiola.conditions import Conditions
+from hemiola.progress import ProgressBar
 
 
 @dataclass(frozen=True)
@@ -29,30 +27,6 @@ class Timeline:
     seconds: float
     finish_s: NDArray[np.float64]
     link_busy_s: NDArray[np.float64]
-
-
-class _ProgressBar:
-    """Appears on the terminal once a run has lasted a second."""
-
-    def __init__(self) -> None:
-        self._started = time.monotonic()
-        self._bar: Progress | None = None
-        self._task = TaskID(0)
-
-    def __call__(self, landed: int, total: int) -> None:
-        if self._bar is None and time.monotonic() - self._started > 1:
-            self._bar = Progress(console=Console(stderr=True), transient=True)
-            self._task = self._bar.add_task("simulating", total=total)
-            self._bar.start()
-        if self._bar is not None:
-            self._bar.update(self._task, completed=landed)
-
-    def __enter__(self) -> _ProgressBar:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
 
 
 def simulate(
@@ -94,7 +68,7 @@ def simulate(
     after a second. Model: docs/design/0002-simulation.md.
     """
     now = conditions or Conditions()
-    with _ProgressBar() as bar:
+    with ProgressBar("simulating") as bar:
         run = _core.simulate(
             schedule,
             topology,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hemiola import _core
-from hemiola._core import Schedule, Violation
+from hemiola._core import Schedule, Topology, Violation
+from hemiola.progress import ProgressBar
 
 
 def verify(
@@ -13,6 +14,9 @@ def verify(
     *,
     max_violations: int = 100,
     report_redundant: bool = False,
+    topology: Topology | None = None,
+    link_capacity: int | None = None,
+    port_capacity: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Violation]:
     """Prove a schedule right by following every rank's contribution through every slot.
@@ -22,7 +26,11 @@ def verify(
     schedule : Schedule
     max_violations : int >= 1, only the first so many are returned, in the order (step, chunk, rank, rule).
     report_redundant : bool, also report copies that bring what a slot already holds: wasteful, not wrong.
+    topology : Topology of as many ranks: transfers may use only its links, or go through switches alone.
+    link_capacity : int >= 1, the most chunks that a pair of ranks, in one direction, may carry in a step.
+    port_capacity : int >= 1, the most chunks that may leave, and the most that may enter, a rank in a step.
     progress : called now and then with the transfers judged so far and their total; what it raises ends it.
+        None for a bar on the terminal after a second.
 
     Returns
     -------
@@ -47,13 +55,17 @@ def verify(
         A wanted slot holds nothing in the end.
     ``leftover``
         A rank that does not want a chunk receives it, and no later transfer reads what it received.
+    ``no_link``
+        Only with `topology`: a transfer joins two ranks between which there is no link.
+    ``over_capacity``
+        Only with a capacity: a step puts more chunks on a link or a port than it takes.
     ``redundant``
         Only with `report_redundant`: a copy brings what the slot already holds.
 
     Raises
     ------
     ArgumentError
-        If max_violations < 1.
+        If max_violations or a capacity is < 1, or the topology has another rank count.
 
     Notes
     -----
@@ -62,6 +74,13 @@ def verify(
     paths to 64 results are counted at a time. Time O(transfers), times ceil(r / 64) for chunks whose r wanted
     results are different sums. Memory O(ranks) and at most 1 GiB for transfers sorted by chunk.
     """
-    return _core.verify(
-        schedule, max_violations=max_violations, report_redundant=report_redundant, progress=progress
-    )
+    with ProgressBar("verifying") as bar:
+        return _core.verify(
+            schedule,
+            max_violations=max_violations,
+            report_redundant=report_redundant,
+            topology=topology,
+            link_capacity=link_capacity,
+            port_capacity=port_capacity,
+            progress=progress or bar,
+        )

@@ -30,14 +30,171 @@ class Topology:
     def node_count(self) -> int: ...
 
 class Collective:
+    """
+    What must be true before and after: the promise that a schedule keeps.
+
+    Notes
+    -----
+    ======================  =======================  ====================  ===================================
+    kind                    owner of a chunk         defined before on     holds after
+    ======================  =======================  ====================  ===================================
+    ``all_gather``          the rank that brings it  its owner             every rank: the owner's value
+    ``reduce_scatter``      the rank that gets it    every rank: own part  its owner: all parts, once each
+    ``all_reduce``          the rank that reduces    every rank: own part  every rank: all parts, once each
+    ``broadcast``           the root                 the root              every rank: the root's value
+    ``reduce``              the root                 every rank: own part  the root: all parts, once each
+    ``all_to_all``          the rank that sends it   its owner             its destination: the owner's value
+    ``gather``              the rank that sends it   its owner             the root: the owner's value
+    ``scatter``             the rank that gets it    the root              its owner: the root's value
+    ``custom``              none                     ``before``            ``after``
+    ======================  =======================  ====================  ===================================
+
+    In an all_to_all, chunk ``(src * rank_count + dst) * k + j`` is the j-th piece of what src sends to dst.
+    """
+
+    @staticmethod
+    def make(kind: str, rank_count: int, chunk_count: int, root: int = 0) -> Collective:
+        """
+        Make a collective whose chunks are owned block-wise.
+
+        Parameters
+        ----------
+        kind : str, any of the kinds above but custom.
+        rank_count : int, 1 … 2^20.
+        chunk_count : int, 1 … 2^28; a multiple of rank_count (of its square for all_to_all) except for broadcast and reduce.
+        root : int, a rank; ignored by kinds without a root.
+
+        Returns
+        -------
+        Collective in which chunk c belongs to rank ``c // (chunk_count // rank_count)``, or to the root.
+
+        Raises
+        ------
+        ArgumentError
+            If the kind is unknown or a number is outside its range.
+        """
+
+    @staticmethod
+    def with_owners(kind: str, rank_count: int, owner: Sequence[int], root: int = 0) -> Collective:
+        """
+        Make a collective with a stated owner for each chunk.
+
+        Parameters
+        ----------
+        kind : str, any kind but custom.
+        rank_count : int, 1 … 2^20.
+        owner : sequence of int, one rank per chunk; all equal to the root for broadcast and reduce.
+        root : int, a rank; ignored by kinds without a root.
+
+        Raises
+        ------
+        ArgumentError
+            If the kind is unknown or a number is outside its range.
+        """
+
+    @staticmethod
+    def custom(
+        rank_count: int,
+        chunk_count: int,
+        before: Sequence[tuple[int, int]],
+        after: Sequence[tuple[int, int]],
+        *,
+        reducing: bool = False,
+    ) -> Collective:
+        """
+        Make a collective with any pre- and postcondition.
+
+        Parameters
+        ----------
+        rank_count : int, 1 … 2^20.
+        chunk_count : int, 1 … 2^28.
+        before : sequence of (rank, chunk): slots that hold the chunk's value (with `reducing`, the rank's contribution to it).
+        after : sequence of (rank, chunk): slots that must hold the value (all contributions, once each) in the end.
+        reducing : bool, whether values are added up.
+
+        Raises
+        ------
+        ArgumentError
+            If a rank or chunk does not exist, or a chunk is wanted that no rank holds before.
+        """
+
     @property
-    def kind(self) -> str: ...
+    def kind(self) -> str:
+        """The collective's name, a str."""
+
     @property
     def rank_count(self) -> int: ...
     @property
     def chunk_count(self) -> int: ...
+    @property
+    def root(self) -> int | None:
+        """
+        The root of a broadcast, reduce, gather or scatter; None for the others.
+        """
+
+    @property
+    def is_reducing(self) -> bool:
+        """Whether values are added up."""
+
+    @property
+    def owner(self) -> object:
+        """One rank per chunk, a read-only NumPy view; empty for custom."""
+
+    @property
+    def before(self) -> list[tuple[int, int]]:
+        """
+        The (rank, chunk) pairs of a custom collective's precondition, sorted; empty for other kinds.
+        """
+
+    @property
+    def after(self) -> list[tuple[int, int]]:
+        """
+        The (rank, chunk) pairs of a custom collective's postcondition, sorted; empty for other kinds.
+        """
+
+    def __eq__(self, arg: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __repr__(self) -> str: ...
 
 class Schedule:
+    """
+    A collective plus its transfers, ordered by step. Immutable.
+
+    Notes
+    -----
+    Within one step every read happens before every write. ``copy`` overwrites the destination's slot, ``reduce`` adds the
+    source's slot into it; in one step a slot may be the target of one copy or of any number of reduces, which are applied in
+    order of (step, src). Steps are not barriers. Transfers are kept in the order (step, src, dst, chunk, reduce).
+    """
+
+    @staticmethod
+    def from_transfers(
+        collective: Collective, rows: object, chunk_weights: Sequence[int] | None = None
+    ) -> Schedule:
+        """
+        Make a schedule of one's own transfers.
+
+        Parameters
+        ----------
+        collective : Collective
+        rows : transfers in any order: a structured array with the fields of `transfers`, an integer array of shape (n, 4) or
+            (n, 5), or an iterable of tuples ``(step, src, dst, chunk[, reduce])``. Steps are 0 … 2^30-1; reduce defaults to False.
+        chunk_weights : sequence of int >= 0, one per chunk, relative chunk sizes; None when all are equal.
+
+        Returns
+        -------
+        Schedule, not yet verified: see `verify`.
+
+        Raises
+        ------
+        ArgumentError
+            If a row has another shape, or names a rank, chunk or step that does not exist, or src equals dst.
+
+        Notes
+        -----
+        Costs O(n log n) time.
+        """
+
     @property
     def collective(self) -> Collective: ...
     @property
@@ -45,9 +202,83 @@ class Schedule:
     @property
     def chunk_count(self) -> int: ...
     @property
-    def step_count(self) -> int: ...
+    def step_count(self) -> int:
+        """The last used step plus one."""
+
     @property
     def transfer_count(self) -> int: ...
+    @property
+    def chunk_weights(self) -> object:
+        """Relative chunk sizes, int64, one per chunk; all 1 when equal."""
+
+    @property
+    def transfers(self) -> object:
+        """
+        All transfers as a new structured array: step, src, dst, chunk (int32), reduce (bool).
+        """
+
+    @property
+    def step_offset(self) -> object:
+        """
+        int64, step_count + 1: transfers of step t are [step_offset[t], step_offset[t+1]). A view, not a copy.
+        """
+
+    @property
+    def link(self) -> object:
+        """uint32 per transfer: its row in `pairs`. A view, not a copy."""
+
+    @property
+    def chunk(self) -> object:
+        """uint32 per transfer: its chunk. A view, not a copy."""
+
+    @property
+    def reduce_words(self) -> object:
+        """
+        uint64: bit i % 64 of word i // 64 says whether transfer i reduces. A view, not a copy.
+        """
+
+    @property
+    def pairs(self) -> object:
+        """
+        int32, shape (k, 2): the (src, dst) pairs that occur, sorted. A view, not a copy.
+        """
+
+    def __eq__(self, arg: object, /) -> bool: ...
+    def __repr__(self) -> str: ...
+
+class Violation:
+    """One rule that a schedule breaks, where, and a sentence about it."""
+
+    @property
+    def rule(self) -> str:
+        """The rule's name, see `verify`."""
+
+    @property
+    def step(self) -> int:
+        """
+        The offending transfer's step, or the schedule's step count for what is wrong in the end.
+        """
+
+    @property
+    def rank(self) -> int: ...
+    @property
+    def chunk(self) -> int: ...
+    @property
+    def message(self) -> str: ...
+    def __eq__(self, arg: object, /) -> bool: ...
+    def __repr__(self) -> str: ...
+
+def verify(
+    schedule: Schedule,
+    *,
+    max_violations: int = 100,
+    report_redundant: bool = False,
+    topology: Topology | None = None,
+    link_capacity: int | None = None,
+    port_capacity: int | None = None,
+    progress: object | None = None,
+) -> list[Violation]:
+    """See hemiola.verify."""
 
 class Timeline:
     @property

@@ -160,7 +160,7 @@ ArgumentError
       .def_prop_ro(
           "after", [](const Collective& c) { return to_rows(c.after()); },
           "The (rank, chunk) pairs of a custom collective's postcondition, sorted; empty for other kinds.")
-      .def(nb::self == nb::self)
+      .def(nb::self == nb::self, nb::sig("def __eq__(self, arg: object, /) -> bool"))
       .def("__hash__",
            [](const Collective& c) {
              return nb::hash(nb::make_tuple(name_of(c.kind()), c.rank_count(), c.chunk_count()));

@@ -129,7 +129,7 @@ Costs O(n log n) time.)")
                    "uint64: bit i % 64 of word i // 64 says whether transfer i reduces. A view, not a copy.")
       .def_prop_ro("pairs", &pairs,
                    "int32, shape (k, 2): the (src, dst) pairs that occur, sorted. A view, not a copy.")
-      .def(nb::self == nb::self)
+      .def(nb::self == nb::self, nb::sig("def __eq__(self, arg: object, /) -> bool"))
       .def("__repr__", &describe);
 }
 

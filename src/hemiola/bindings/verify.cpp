@@ -1,6 +1,7 @@
 #include "hemiola/verify/verify.hpp"
 
 #include <nanobind/operators.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
@@ -20,10 +21,14 @@ std::string describe(const Violation& v) {
 }
 
 std::vector<Violation> run(const Schedule& schedule, std::int64_t max_violations, bool report_redundant,
-                           const nb::object& progress) {
+                           const Topology* topology, std::optional<std::int64_t> link_capacity,
+                           std::optional<std::int64_t> port_capacity, const nb::object& progress) {
   VerifyOptions options;
   options.max_violations = to_index<Rank>(max_violations, "max_violations");
   options.report_redundant = report_redundant;
+  options.limits.topology = topology;
+  if (link_capacity) options.limits.link_capacity = to_index<Rank>(*link_capacity, "link_capacity");
+  if (port_capacity) options.limits.port_capacity = to_index<Rank>(*port_capacity, "port_capacity");
   if (!progress.is_none())
     options.progress = [&](std::int64_t done, std::int64_t total) {
       nb::gil_scoped_acquire acquire;
@@ -45,9 +50,10 @@ void bind_verify(nb::module_& m) {
       .def_prop_ro("rank", [](const Violation& v) -> int { return v.rank; })
       .def_prop_ro("chunk", [](const Violation& v) -> int { return v.chunk; })
       .def_ro("message", &Violation::message)
-      .def(nb::self == nb::self)
+      .def(nb::self == nb::self, nb::sig("def __eq__(self, arg: object, /) -> bool"))
       .def("__repr__", &describe);
   m.def("verify", &run, "schedule"_a, nb::kw_only(), "max_violations"_a = 100, "report_redundant"_a = false,
+        "topology"_a = nb::none(), "link_capacity"_a = nb::none(), "port_capacity"_a = nb::none(),
         "progress"_a = nb::none(), "See hemiola.verify.");
 }
 

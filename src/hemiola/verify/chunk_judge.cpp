@@ -22,10 +22,13 @@ std::string list_ranks(const std::vector<Rank>& ranks, std::size_t of) {
   return list;
 }
 
-/// "which it first receives in step 4" or "and it never receives it", for a slot that is read too early.
+/// When the slot that is read too early is filled, if ever.
 std::string first_arrival(std::span<const ChunkTransfer> transfers, Rank rank, Step step) {
-  for (const ChunkTransfer& t : transfers)
-    if (t.dst() == rank && t.step() >= step) return "which it first receives in step " + text(t.step());
+  for (const ChunkTransfer& t : transfers) {
+    if (t.dst() != rank || t.step() < step) continue;
+    const std::string arrival = "which it first receives in step " + text(t.step());
+    return t.step() == step ? arrival + "; a step reads before it writes" : arrival;
+  }
   return "which it does not hold and never receives";
 }
 

@@ -17,6 +17,7 @@ std::vector<Violation> verify(const TransferSource& source, const VerifyOptions&
     throw ArgumentError("verify: expected max_violations >= 1, found " +
                         std::to_string(options.max_violations));
   Report report(static_cast<std::size_t>(options.max_violations));
+  check_limits(source, options.limits, &report);
   ChunkJudge judge(source.collective(), source.step_count(), options.report_redundant, &report);
   constexpr std::int64_t kProgressEvery = 1 << 22;
   std::int64_t done = 0, said = 0;

@@ -8,6 +8,7 @@
 
 #include "hemiola/schedule/schedule.hpp"
 #include "hemiola/schedule/transfer_source.hpp"
+#include "hemiola/verify/limits.hpp"
 #include "hemiola/verify/violation.hpp"
 
 namespace hemiola {
@@ -17,6 +18,8 @@ struct VerifyOptions {
   int max_violations = 100;
   /// Also report copies that bring what the slot already holds: wasteful, not wrong.
   bool report_redundant = false;
+  /// What the schedule is to keep besides its collective's promise.
+  Limits limits;
   /// Transfers are sorted by chunk in as many passes as keep the sorted part below this size.
   std::int64_t memory_bytes = std::int64_t{1} << 30;
   /// Called now and then with the transfers judged so far and their total; an exception it throws ends the work.

@@ -6,7 +6,7 @@
 namespace hemiola {
 
 std::string_view name_of(Rule rule) {
-  constexpr std::array<std::string_view, 10> kNames{"read_before_defined",
+  constexpr std::array<std::string_view, 12> kNames{"read_before_defined",
                                                     "reduce_into_undefined",
                                                     "reduce_not_allowed",
                                                     "copy_conflict",
@@ -15,6 +15,8 @@ std::string_view name_of(Rule rule) {
                                                     "missing_contribution",
                                                     "missing_chunk",
                                                     "leftover",
+                                                    "no_link",
+                                                    "over_capacity",
                                                     "redundant"};
   return kNames[static_cast<std::size_t>(rule)];
 }

@@ -24,6 +24,8 @@ namespace hemiola {
 /// | missing_contribution  | a wanted result lacks the contributions of some ranks                                    |
 /// | missing_chunk         | a wanted slot holds nothing in the end                                                   |
 /// | leftover              | a rank that does not want a chunk receives it, and nothing reads what it received        |
+/// | no_link               | (with a topology) a transfer joins ranks between which there is no link                  |
+/// | over_capacity         | (with a capacity) a step puts more chunks on a link or a port                            |
 /// | redundant             | (only on request) a copy brings what the slot already holds                              |
 enum class Rule : std::uint8_t {
   read_before_defined,
@@ -35,6 +37,8 @@ enum class Rule : std::uint8_t {
   missing_contribution,
   missing_chunk,
   leftover,
+  no_link,
+  over_capacity,
   redundant,
 };
 
