@@ -14,5 +14,6 @@ void bind_verify(nanobind::module_& m);
 void bind_algorithms(nanobind::module_& m);
 void bind_conditional_algorithms(nanobind::module_& m);
 void bind_simulate(nanobind::module_& m);
+void bind_synthesis(nanobind::module_& m);
 
 }  // namespace hemiola::bindings

@@ -12,4 +12,5 @@ NB_MODULE(_core, m) {
   bind_algorithms(m);
   bind_conditional_algorithms(m);
   bind_simulate(m);
+  bind_synthesis(m);
 }

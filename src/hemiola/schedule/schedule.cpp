@@ -55,6 +55,39 @@ std::vector<std::int64_t> chunk_begins(const Schedule& schedule, std::int64_t si
   return begin;
 }
 
+Schedule Schedule::from_columns(Collective collective, Columns columns) {
+  const auto& [offset, link, chunk, reduce, pairs] = columns;
+  HEMIOLA_CHECK(!offset.empty() && offset.front() == 0 && std::is_sorted(offset.begin(), offset.end()) &&
+                    offset.back() == static_cast<std::int64_t>(link.size()) && link.size() == chunk.size() &&
+                    reduce.size() == (link.size() + 63) / 64,
+                "columns of a schedule must be of one length");
+  for (std::size_t p = 0; p < pairs.size(); ++p)
+    HEMIOLA_CHECK(pairs[p].src >= 0 && pairs[p].src < collective.rank_count() && pairs[p].dst >= 0 &&
+                      pairs[p].dst < collective.rank_count() && pairs[p].src != pairs[p].dst &&
+                      (p == 0 || pairs[p - 1] < pairs[p]),
+                  "pairs of a schedule must be sorted pairs of different ranks");
+  const auto chunk_count = static_cast<std::uint32_t>(collective.chunk_count());
+  std::vector<bool> used(pairs.size(), false);
+  for (std::size_t i = 0; i < link.size(); ++i) {
+    HEMIOLA_CHECK(link[i] < pairs.size() && chunk[i] < chunk_count, "a transfer must name a pair and a chunk that exist");
+    used[link[i]] = true;
+  }
+  HEMIOLA_CHECK(std::find(used.begin(), used.end(), false) == used.end(), "pairs of a schedule must be used");
+  for (std::size_t t = 0; t + 1 < offset.size(); ++t)
+    for (std::int64_t i = offset[t] + 1; i < offset[t + 1]; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      HEMIOLA_CHECK(std::tie(link[at - 1], chunk[at - 1]) <= std::tie(link[at], chunk[at]),
+                    "transfers of a step must be sorted by pair and chunk");
+    }
+  Schedule s(std::move(collective));
+  s.step_offset_ = std::move(columns.step_offset);
+  s.link_ = std::move(columns.link);
+  s.chunk_ = std::move(columns.chunk);
+  s.reduce_ = std::move(columns.reduce_words);
+  s.pairs_ = std::move(columns.pairs);
+  return s;
+}
+
 ScheduleBuilder::ScheduleBuilder(Collective collective) : collective_(std::move(collective)) {}
 
 void ScheduleBuilder::add(const Transfer& t) {

@@ -70,6 +70,17 @@ class Schedule {
         visit(transfer(step, i));
   }
 
+  /// The columns of a schedule whose transfers are in canonical order already, for generators of millions of them.
+  struct Columns {
+    std::vector<std::int64_t> step_offset;
+    std::vector<std::uint32_t> link, chunk;
+    std::vector<std::uint64_t> reduce_words;
+    std::vector<RankPair> pairs;
+  };
+  /// Takes the columns as they are. Throws InternalError where they are not canonical: columns of different lengths,
+  /// unsorted, unknown or unused pairs, an unknown chunk, transfers of a step out of order. Chunks are of equal weight.
+  static Schedule from_columns(Collective collective, Columns columns);
+
   friend bool operator==(const Schedule&, const Schedule&) = default;
 
  private:

@@ -1,0 +1,99 @@
+#include "hemiola/synthesis/trials.hpp"
+
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace hemiola::synthesis {
+namespace {
+
+constexpr auto kReportInterval = std::chrono::milliseconds(50);
+
+class Run {
+ public:
+  Run(const TrialOptions& options, SearchState* state, const std::function<Candidate(int, SearchState*)>& search)
+      : options_(options), state_(*state), search_(search), first_optimal_(options.trials) {}
+
+  TrialResult operator()() {
+    const int count = std::max(1, std::min(options_.threads, options_.trials));
+    running_ = count;
+    std::vector<std::thread> workers;
+    for (int w = 0; w < count; ++w) workers.emplace_back([this] { work(); });
+    try {
+      report_until_finished();
+    } catch (...) {
+      fail(std::current_exception());
+    }
+    for (std::thread& worker : workers) worker.join();
+    if (failure_) std::rethrow_exception(failure_);
+    return std::move(result_);
+  }
+
+ private:
+  void work() {
+    try {
+      for (int trial = next_.fetch_add(1); trial <= first_optimal_.load() && trial < options_.trials;
+           trial = next_.fetch_add(1)) {
+        if (state_.is_stopped()) break;
+        keep_if_better(trial, search_(trial, &state_));
+      }
+    } catch (...) {
+      fail(std::current_exception());
+    }
+    std::lock_guard lock(mutex_);
+    --running_;
+    finished_.notify_one();
+  }
+
+  /// Trials behind the first optimal one are ignored even where they were faster to finish: it wins ties anyway.
+  void keep_if_better(int trial, Candidate candidate) {
+    if (!candidate.complete) return;
+    std::lock_guard lock(mutex_);
+    ++result_.finished;
+    if (candidate.duration <= options_.bound && trial < first_optimal_) first_optimal_ = trial;
+    const bool better = result_.best_trial < 0 || candidate.duration < result_.best.duration ||
+                        (candidate.duration == result_.best.duration && trial < result_.best_trial);
+    if (!better) return;
+    result_.best = std::move(candidate);
+    result_.best_trial = trial;
+  }
+
+  void report_until_finished() {
+    std::unique_lock lock(mutex_);
+    while (!finished_.wait_for(lock, kReportInterval, [this] { return running_ == 0; })) {
+      if (!options_.report) continue;
+      lock.unlock();
+      if (!options_.report(state_)) state_.stop();
+      lock.lock();
+    }
+  }
+
+  void fail(std::exception_ptr failure) {
+    state_.stop();
+    std::lock_guard lock(mutex_);
+    if (!failure_) failure_ = failure;
+  }
+
+  const TrialOptions& options_;
+  SearchState& state_;
+  const std::function<Candidate(int, SearchState*)>& search_;
+  std::atomic<int> next_{0};
+  std::atomic<int> first_optimal_;
+  std::mutex mutex_;
+  std::condition_variable finished_;
+  int running_ = 0;
+  TrialResult result_;
+  std::exception_ptr failure_;
+};
+
+}  // namespace
+
+TrialResult run_trials(const TrialOptions& options, SearchState* state,
+                       const std::function<Candidate(int trial, SearchState* state)>& search) {
+  return Run(options, state, search)();
+}
+
+}  // namespace hemiola::synthesis
