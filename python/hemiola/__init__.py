@@ -4,16 +4,19 @@ from hemiola import algorithms
 from hemiola._core import Collective, Schedule, Topology, Violation
 from hemiola.conditions import Conditions
 from hemiola.simulate import Timeline, simulate
+from hemiola.synthesis import Synthesis, synthesize
 from hemiola.verify import verify
 
 __all__ = [
     "Collective",
     "Conditions",
     "Schedule",
+    "Synthesis",
     "Timeline",
     "Topology",
     "Violation",
     "algorithms",
     "simulate",
+    "synthesize",
     "verify",
 ]

@@ -1,11 +1,10 @@
-#include "hemiola/synthesis/synthesize.hpp"
-
 #include <nanobind/stl/string.h>
 
 #include <string>
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/bindings/bindings.hpp"
+#include "hemiola/synthesis/synthesize.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -20,7 +19,8 @@ using synthesis::Synthesis;
 LatencyModel latency_from_name(const std::string& name) {
   if (name == "pipelined") return LatencyModel::pipelined;
   if (name == "occupies") return LatencyModel::occupies;
-  throw ArgumentError("synthesize: expected latency 'pipelined' or 'occupies', found '" + name.substr(0, 60) + "'");
+  throw ArgumentError("synthesize: expected latency 'pipelined' or 'occupies', found '" + name.substr(0, 60) +
+                      "'");
 }
 
 /// Runs the search without the GIL and comes back for it to report and to look for Ctrl-C. What Python raised, a
@@ -69,8 +69,8 @@ void bind_synthesis(nb::module_& m) {
       .def_ro("stopped", &Synthesis::stopped);
   m.def(
       "synthesize",
-      [](const Topology& topology, const Collective& collective, std::int64_t nbytes, const std::string& latency,
-         std::uint64_t seed, int trials, int threads, nb::object progress) {
+      [](const Topology& topology, const Collective& collective, std::int64_t nbytes,
+         const std::string& latency, std::uint64_t seed, int trials, int threads, nb::object progress) {
         Options options;
         options.buffer_bytes = nbytes;
         options.latency = latency_from_name(latency);

@@ -2,8 +2,8 @@
 // own; what all of them have passed is forgotten, so a long run needs only the window between slowest and fastest.
 #pragma once
 
-#include <cstdint>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace hemiola::synthesis {

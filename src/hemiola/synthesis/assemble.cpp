@@ -23,7 +23,8 @@ Sends sorted_by_step_and_channel(const Sends& sends, std::uint32_t channel_count
   std::iota(order.begin(), order.end(), 0u);
   order = counting_sort(sends.channel, channel_count, order);
   const auto last = std::max_element(sends.step.begin(), sends.step.end());
-  order = counting_sort(sends.step, last == sends.step.end() ? 1 : static_cast<std::size_t>(*last) + 1, order);
+  order =
+      counting_sort(sends.step, last == sends.step.end() ? 1 : static_cast<std::size_t>(*last) + 1, order);
   Sends sorted;
   sorted.reserve(sends.size());
   for (const std::uint32_t i : order) sorted.add(sends.step[i], sends.channel[i], sends.chunk[i]);
@@ -55,7 +56,8 @@ Sends concatenated(const Sends& first, const Sends& second) {
   Sends all = first;
   all.reserve(first.size() + second.size());
   const int offset = first.step_count();
-  for (std::size_t i = 0; i < second.size(); ++i) all.add(offset + second.step[i], second.channel[i], second.chunk[i]);
+  for (std::size_t i = 0; i < second.size(); ++i)
+    all.add(offset + second.step[i], second.channel[i], second.chunk[i]);
   return all;
 }
 

@@ -13,7 +13,8 @@ namespace {
 std::vector<Link> best_links(const Topology& topology) {
   std::vector<Link> links = topology.links();
   std::sort(links.begin(), links.end(), [](const Link& a, const Link& b) {
-    return std::tie(a.src, a.dst, a.latency, b.bandwidth_Bps) < std::tie(b.src, b.dst, b.latency, a.bandwidth_Bps);
+    return std::tie(a.src, a.dst, a.latency, b.bandwidth_Bps) <
+           std::tie(b.src, b.dst, b.latency, a.bandwidth_Bps);
   });
   const auto same_pair = [](const Link& a, const Link& b) { return a.src == b.src && a.dst == b.dst; };
   links.erase(std::unique(links.begin(), links.end(), same_pair), links.end());
@@ -40,8 +41,9 @@ Channels::Channels(const Topology& topology, std::int64_t chunk_bytes, LatencyMo
 
 Channels::Channels(int rank_count, std::vector<Channel> channels)
     : rank_count_(rank_count), channels_(std::move(channels)) {
-  std::sort(channels_.begin(), channels_.end(),
-            [](const Channel& a, const Channel& b) { return std::tie(a.src, a.dst) < std::tie(b.src, b.dst); });
+  std::sort(channels_.begin(), channels_.end(), [](const Channel& a, const Channel& b) {
+    return std::tie(a.src, a.dst) < std::tie(b.src, b.dst);
+  });
   index_ends();
 }
 

@@ -52,9 +52,9 @@ void check_reachable(const Channels& channels, const std::vector<Rank>& from, co
   const auto cut_off =
       std::find_if(to.begin(), to.end(), [&](Rank rank) { return !reached[static_cast<std::size_t>(rank)]; });
   if (cut_off == to.end()) return;
-  throw ArgumentError("synthesize: rank " + std::to_string(from[0]) + " cannot reach rank " + std::to_string(*cut_off) +
-                      ": no link leads from " + list_ranks(reached, true) + " to " + list_ranks(reached, false) +
-                      ". Add a link, or leave one side out.");
+  throw ArgumentError("synthesize: rank " + std::to_string(from[0]) + " cannot reach rank " +
+                      std::to_string(*cut_off) + ": no link leads from " + list_ranks(reached, true) +
+                      " to " + list_ranks(reached, false) + ". Add a link, or leave one side out.");
 }
 
 void check_reachable(const Flood& flood) {
@@ -67,11 +67,14 @@ void check_reachable(const Flood& flood) {
   there[0] = back[0] = true;
   spread(flood.channels, &there);
   spread(flood.channels.reversed(), &back);
-  const auto all = [](const std::vector<bool>& reached) { return std::find(reached.begin(), reached.end(), false) == reached.end(); };
+  const auto all = [](const std::vector<bool>& reached) {
+    return std::find(reached.begin(), reached.end(), false) == reached.end();
+  };
   if (all(there) && all(back)) return;
   std::vector<std::vector<Rank>> holders(static_cast<std::size_t>(flood.chunk_count));
   for (Rank rank : everyone)
-    for (Chunk chunk : flood.start[static_cast<std::size_t>(rank)]) holders[static_cast<std::size_t>(chunk)].push_back(rank);
+    for (Chunk chunk : flood.start[static_cast<std::size_t>(rank)])
+      holders[static_cast<std::size_t>(chunk)].push_back(rank);
   std::set<std::vector<Rank>> distinct(holders.begin(), holders.end());
   for (const std::vector<Rank>& from : distinct) check_reachable(flood.channels, from, everyone);
 }

@@ -8,7 +8,8 @@ Picoseconds replay(const Channels& channels, const Sends& sends, int chunk_count
   const auto place = [&](Rank rank, std::uint32_t chunk) {
     return static_cast<std::size_t>(rank) * static_cast<std::size_t>(chunk_count) + chunk;
   };
-  std::vector<Picoseconds> there(static_cast<std::size_t>(channels.rank_count()) * static_cast<std::size_t>(chunk_count), 0);
+  std::vector<Picoseconds> there(
+      static_cast<std::size_t>(channels.rank_count()) * static_cast<std::size_t>(chunk_count), 0);
   std::vector<Picoseconds> free(channels.count(), 0);
   Picoseconds last = 0;
   for (std::size_t i = 0; i < sends.size(); ++i) {

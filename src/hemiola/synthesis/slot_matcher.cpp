@@ -8,9 +8,15 @@
 namespace hemiola::synthesis {
 namespace {
 
-bool test(const std::uint64_t* bits, std::uint32_t i) { return bits[i / 64] >> (i % 64) & 1; }
-void set(std::uint64_t* bits, std::uint32_t i) { bits[i / 64] |= std::uint64_t{1} << (i % 64); }
-void clear(std::uint64_t* bits, std::uint32_t i) { bits[i / 64] &= ~(std::uint64_t{1} << (i % 64)); }
+bool test(const std::uint64_t* bits, std::uint32_t i) {
+  return bits[i / 64] >> (i % 64) & 1;
+}
+void set(std::uint64_t* bits, std::uint32_t i) {
+  bits[i / 64] |= std::uint64_t{1} << (i % 64);
+}
+void clear(std::uint64_t* bits, std::uint32_t i) {
+  bits[i / 64] &= ~(std::uint64_t{1} << (i % 64));
+}
 
 /// Probes of other channels' picks per rank and slot; bounds the matching on ranks with hundreds of channels.
 constexpr int kMaxProbes = 256;
@@ -47,7 +53,8 @@ bool SlotMatcher::is_there(Rank rank, std::uint32_t chunk) const {
   if (lag_ == 0) return true;
   for (int back = 1; back <= std::min(lag_, slot_); ++back) {
     const auto& picks = on_way_[static_cast<std::size_t>((slot_ - back) % (lag_ + 1))];
-    const auto begin = picks.begin() + channels_.first_in(rank), end = picks.begin() + channels_.first_in(rank + 1);
+    const auto begin = picks.begin() + channels_.first_in(rank),
+               end = picks.begin() + channels_.first_in(rank + 1);
     if (std::find(begin, end, chunk) != end) return false;
   }
   return true;
@@ -79,7 +86,8 @@ void SlotMatcher::forget_log(Rank rank) {
   if (!log_[r].is_worth_forgetting()) return;
   std::uint32_t slowest = log_[r].end();
   for (std::uint32_t c = channels_.first_out(rank); c < channels_.first_out(rank + 1); ++c)
-    if (lacks_[static_cast<std::size_t>(channels_[c].dst)] > 0) slowest = std::min(slowest, cursor_[place_of_[c]]);
+    if (lacks_[static_cast<std::size_t>(channels_[c].dst)] > 0)
+      slowest = std::min(slowest, cursor_[place_of_[c]]);
   log_[r].forget_before(slowest);
 }
 
@@ -98,7 +106,8 @@ void SlotMatcher::Matching::match(Rank rank) {
     have_ = matcher_.have(rank);
     cursor_ = matcher_.cursor_.data() + first;
     probes_left_ = kMaxProbes;
-    Random random(matcher_.seed_ ^ (static_cast<std::uint64_t>(matcher_.slot_) << 32 | static_cast<std::uint32_t>(rank)));
+    Random random(matcher_.seed_ ^
+                  (static_cast<std::uint64_t>(matcher_.slot_) << 32 | static_cast<std::uint32_t>(rank)));
     const std::size_t offset = random.below(static_cast<std::uint32_t>(into_.size()));
     std::int32_t left = lacks;
     for (std::size_t i = 0; i < into_.size() && left > 0; ++i) {

@@ -42,7 +42,9 @@ class SlotMatcher {
   bool is_there(Rank rank, std::uint32_t chunk) const;
   void forget_log(Rank rank);
   std::vector<std::uint32_t>& row(int slot) { return on_way_[static_cast<std::size_t>(slot % (lag_ + 1))]; }
-  const std::uint64_t* have(Rank rank) const { return have_.data() + static_cast<std::size_t>(rank) * words_; }
+  const std::uint64_t* have(Rank rank) const {
+    return have_.data() + static_cast<std::size_t>(rank) * words_;
+  }
 
   const Channels& channels_;
   std::size_t words_;  ///< of a bit set of chunks
@@ -50,13 +52,14 @@ class SlotMatcher {
   std::uint64_t seed_;
   int slot_ = 0;
   std::int64_t missing_ = 0;
-  std::vector<std::uint64_t> have_;    ///< per rank, one bit per chunk that is there or on its way
-  std::vector<std::int32_t> lacks_;    ///< per rank, the number of zero bits
-  std::vector<ArrivalLog> log_;        ///< per rank, chunks that are there
+  std::vector<std::uint64_t> have_;  ///< per rank, one bit per chunk that is there or on its way
+  std::vector<std::int32_t> lacks_;  ///< per rank, the number of zero bits
+  std::vector<ArrivalLog> log_;      ///< per rank, chunks that are there
   /// Tables with one entry per channel, in order of destination (Channels::first_in).
   std::vector<std::uint32_t> cursor_;  ///< next position in the source's log
-  std::vector<std::vector<std::uint32_t>> on_way_;  ///< one table per slot whose chunks are still on their way
-  std::vector<std::uint32_t> place_of_;    ///< channel → its entry in those tables
+  std::vector<std::vector<std::uint32_t>>
+      on_way_;                           ///< one table per slot whose chunks are still on their way
+  std::vector<std::uint32_t> place_of_;  ///< channel → its entry in those tables
   std::vector<std::uint32_t> by_channel_;
 };
 

@@ -22,10 +22,12 @@ constexpr std::int64_t kCheapSends = 1 << 20;
 constexpr std::int64_t kMostCheapTrials = 64;
 
 void check(const Topology& topology, const Collective& collective, const Options& options) {
-  if (topology.rank_count() < 2) throw ArgumentError("synthesize: expected a topology of at least 2 ranks, found 1");
+  if (topology.rank_count() < 2)
+    throw ArgumentError("synthesize: expected a topology of at least 2 ranks, found 1");
   if (collective.rank_count() != topology.rank_count())
-    throw ArgumentError("synthesize: expected a collective of the topology's " + std::to_string(topology.rank_count()) +
-                        " ranks, found " + std::to_string(collective.rank_count()));
+    throw ArgumentError("synthesize: expected a collective of the topology's " +
+                        std::to_string(topology.rank_count()) + " ranks, found " +
+                        std::to_string(collective.rank_count()));
   if (options.buffer_bytes < 0)
     throw ArgumentError("synthesize: expected nbytes >= 0, found " + std::to_string(options.buffer_bytes));
   if (options.trials < 0 || options.trials > kMaxTrials)
@@ -109,7 +111,8 @@ class Synthesizer {
       return search_flood(flood, Random(base + static_cast<std::uint64_t>(trial)).next(), state);
     });
     if (result.best_trial < 0)
-      throw ArgumentError("synthesize: stopped before the first search was complete, so there is nothing to return");
+      throw ArgumentError(
+          "synthesize: stopped before the first search was complete, so there is nothing to return");
     duration_ += result.best.duration;
     bound_ += trial_options.bound;
     finished_ += result.finished;
@@ -117,11 +120,13 @@ class Synthesizer {
   }
 
   static int default_trials(std::int64_t sends) {
-    return static_cast<int>(std::clamp<std::int64_t>(kCheapSends / std::max<std::int64_t>(sends, 1), 1, kMostCheapTrials));
+    return static_cast<int>(
+        std::clamp<std::int64_t>(kCheapSends / std::max<std::int64_t>(sends, 1), 1, kMostCheapTrials));
   }
 
   Synthesis finish(const Sends& sends, std::size_t reducing) {
-    return {assemble(collective_, channels_, sends, reducing), duration_, bound_, finished_, state_.is_stopped()};
+    return {assemble(collective_, channels_, sends, reducing), duration_, bound_, finished_,
+            state_.is_stopped()};
   }
 
   const Collective& collective_;

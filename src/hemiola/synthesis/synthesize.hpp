@@ -17,10 +17,11 @@ struct Progress {
 };
 
 struct Options {
-  std::int64_t buffer_bytes = 0;  ///< one rank's buffer, as in simulate(); with the chunk count it sets the chunk size
+  std::int64_t buffer_bytes =
+      0;  ///< one rank's buffer, as in simulate(); with the chunk count it sets the chunk size
   LatencyModel latency = LatencyModel::pipelined;
   std::uint64_t seed = 0;
-  int trials = 0;   ///< searches with different seeds, of which the best counts; 0: as many as cost little
+  int trials = 0;  ///< searches with different seeds, of which the best counts; 0: as many as cost little
   int threads = 1;
   /// Called about every 50 ms from the calling thread; false ends the search with the best so far.
   std::function<bool(const Progress&)> report;
@@ -28,10 +29,11 @@ struct Options {
 
 struct Synthesis {
   Schedule schedule;
-  Picoseconds duration = 0;  ///< as this search sees it: channels of the stated latency model, chunks of equal size
-  Picoseconds bound = 0;     ///< what no schedule with these chunks can beat: the ports of the slowest rank
-  int trials = 0;            ///< how many searches were complete
-  bool stopped = false;      ///< `report` ended the search
+  Picoseconds duration =
+      0;  ///< as this search sees it: channels of the stated latency model, chunks of equal size
+  Picoseconds bound = 0;  ///< what no schedule with these chunks can beat: the ports of the slowest rank
+  int trials = 0;         ///< how many searches were complete
+  bool stopped = false;   ///< `report` ended the search
 };
 
 /// Throws ArgumentError for fewer than two ranks, a collective of another rank count, a network on which some rank

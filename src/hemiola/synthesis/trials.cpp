@@ -14,7 +14,8 @@ constexpr auto kReportInterval = std::chrono::milliseconds(50);
 
 class Run {
  public:
-  Run(const TrialOptions& options, SearchState* state, const std::function<Candidate(int, SearchState*)>& search)
+  Run(const TrialOptions& options, SearchState* state,
+      const std::function<Candidate(int, SearchState*)>& search)
       : options_(options), state_(*state), search_(search), first_optimal_(options.trials) {}
 
   TrialResult operator()() {

@@ -1,0 +1,45 @@
+"""Meshes and tori of the synthesis tests, written out link by link."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import prod
+
+import hemiola as hm
+
+GIB = 2**30
+LATENCY_S = 0.5e-6
+
+
+def grid(
+    sides: Sequence[int],
+    bandwidths: Sequence[float] = (50 * GIB,),
+    *,
+    wrap: bool = False,
+    latency_s: float = LATENCY_S,
+) -> hm.Topology:
+    """A mesh, or with `wrap` a torus; one bandwidth per dimension, or one for all. Ranks r and r + 1 are
+    neighbours in dimension 0."""
+    per_dimension = list(bandwidths) * (len(sides) if len(bandwidths) == 1 else 1)
+    links = [
+        (rank, neighbour, latency_s, per_dimension[d])
+        for rank in range(prod(sides))
+        for d, neighbour in neighbours(rank, sides, wrap=wrap)
+    ]
+    return hm.Topology(prod(sides), links)
+
+
+def neighbours(rank: int, sides: Sequence[int], *, wrap: bool) -> Iterator[tuple[int, int]]:
+    """Each (dimension, neighbouring rank)."""
+    stride = 1
+    for d, side in enumerate(sides):
+        at = rank // stride % side
+        for to in {at - 1, at + 1}:
+            if 0 <= to < side or (wrap and side > 2):
+                yield d, rank + (to % side - at) * stride
+        stride *= side
+
+
+def ring(rank_count: int) -> hm.Topology:
+    """A one-way ring of 1 us, 1 GB/s links."""
+    return hm.Topology(rank_count, [(r, (r + 1) % rank_count, 1e-6, 1e9) for r in range(rank_count)])

@@ -1,0 +1,92 @@
+"""What cannot be synthesized is refused in one line that names what is wrong."""
+
+from __future__ import annotations
+
+import pytest
+from grids import grid, ring
+
+import hemiola as hm
+from hemiola.errors import ArgumentError
+
+
+def refused(*arguments: object, **options: object) -> str:
+    with pytest.raises(ArgumentError) as caught:
+        hm.synthesize(*arguments, **options)  # type: ignore[arg-type]
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_two_islands_are_named() -> None:
+    islands = hm.Topology(4, [(0, 1, 0, 1e9), (1, 0, 0, 1e9), (2, 3, 0, 1e9), (3, 2, 0, 1e9)])
+    assert "no link leads from ranks 0, 1 to ranks 2, 3" in refused(islands, "all_gather")
+
+
+def test_a_one_way_street_is_named() -> None:
+    # Ranks 0 and 1 reach rank 2, which reaches nobody.
+    street = hm.Topology(3, [(0, 1, 0, 1e9), (1, 0, 0, 1e9), (1, 2, 0, 1e9)])
+    assert "rank 2 cannot reach rank 0" in refused(street, "all_gather")
+    assert hm.verify(hm.synthesize(street, "broadcast")) == []
+
+
+def test_a_reduction_needs_the_way_back() -> None:
+    street = hm.Topology(2, [(0, 1, 0, 1e9)])
+    assert hm.verify(hm.synthesize(street, "reduce", root=1)) == []
+    assert "cannot reach" in refused(street, "reduce", root=0)
+
+
+def test_one_rank_has_nobody_to_talk_to() -> None:
+    assert "at least 2 ranks" in refused(hm.Topology(1, []), "all_gather")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"chunks_per_rank": 0}, "at least 1 chunk per rank"),
+        ({"trials": 0}, "at least 1 trial"),
+        ({"threads": 0}, "threads"),
+        ({"seed": -1}, "seed"),
+        ({"nbytes": -1}, "nbytes"),
+        ({"latency": "quantum"}, "'pipelined' or 'occupies'"),
+    ],
+)
+def test_options_out_of_range_are_refused(options: dict[str, object], message: str) -> None:
+    assert message in refused(ring(4), "all_gather", **options)
+
+
+def test_an_unknown_collective_is_refused_with_the_known_names() -> None:
+    assert "all_gather" in refused(ring(4), "gather_all")
+
+
+def test_a_collective_of_another_rank_count_is_refused() -> None:
+    assert "4 ranks" in refused(ring(4), hm.Collective.make("all_gather", 5, 5))
+
+
+def test_switches_are_to_be_unwound_first() -> None:
+    star = hm.Topology(2, [(0, 2, 0, 1e9), (2, 1, 0, 1e9), (1, 2, 0, 1e9), (2, 0, 0, 1e9)], switch_count=1)
+    assert "switches" in refused(star, "all_gather")
+
+
+def test_an_exception_in_the_progress_function_ends_the_search() -> None:
+    def fail(_done: int, _total: int) -> None:
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        hm.synthesize(grid([24, 24]), "all_gather", trials=1000, progress=fail)
+
+
+def test_ctrl_c_before_the_first_result_is_raised() -> None:
+    def interrupt(_done: int, _total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        hm.synthesize(grid([80, 80]), "all_gather", threads=1, progress=interrupt)
+
+
+def test_ctrl_c_after_the_first_result_returns_it() -> None:
+    def interrupt(done: int, total: int) -> None:
+        if done > total // 1000:
+            raise KeyboardInterrupt
+
+    topology = grid([8, 8], wrap=True)
+    schedule = hm.synthesize(topology, "all_gather", trials=10000, progress=interrupt)
+    assert hm.verify(schedule) == []
