@@ -1,0 +1,105 @@
+"""Algorithms made for a late rank or for slow ranks: right by `verify`, and at the bound by counting."""
+
+import math
+
+import numpy as np
+import pytest
+
+import hemiola as hm
+
+
+def finish_rounds(schedule: hm.Schedule, rank_count: int) -> int:
+    """Count the steps after the early ranks' reduce-scatter."""
+    return schedule.step_count - (rank_count - 2)
+
+
+def busiest_port(schedule: hm.Schedule, first_step: int) -> int:
+    """Return the most messages that any rank sends or receives in one step from `first_step` on."""
+    rows = schedule.transfers[schedule.transfers["step"] >= first_step]
+    most = 0
+    for end in ("src", "dst"):
+        _, counts = np.unique(np.stack([rows["step"], rows[end]]), axis=1, return_counts=True)
+        most = max(most, int(counts.max()))
+    return most
+
+
+@pytest.mark.parametrize("rank_count", [*range(3, 34), 63, 64, 65])
+def test_late_all_reduce_takes_the_lower_bound_of_rounds_after_arrival(rank_count: int) -> None:
+    for chunks_per_early_rank in (1, 2, 4):
+        chunk_count = chunks_per_early_rank * (rank_count - 1)
+        schedule = hm.algorithms.all_reduce_late(rank_count, rank_count // 2, chunk_count)
+        assert hm.verify(schedule) == []
+        assert finish_rounds(schedule, rank_count) == chunk_count + math.ceil(math.log2(rank_count)) - 1
+        assert busiest_port(schedule, rank_count - 2) == 1
+
+
+@pytest.mark.parametrize(
+    ("rank_count", "chunk_count"), [(3, 1), (5, 1), (5, 3), (6, 2), (8, 3), (13, 40), (16, 31)]
+)
+def test_late_all_reduce_takes_any_chunk_count(rank_count: int, chunk_count: int) -> None:
+    schedule = hm.algorithms.all_reduce_late(rank_count, 0, chunk_count)
+    assert hm.verify(schedule) == []
+    assert finish_rounds(schedule, rank_count) == chunk_count + math.ceil(math.log2(rank_count)) - 1
+    owned = np.bincount(schedule.collective.owner, minlength=rank_count)
+    assert owned[0] == 0, "the late rank owns nothing"
+    assert owned[1:].max() - owned[1:].min() <= 1, "owners are balanced"
+
+
+def test_one_finish_serves_every_late_rank_by_relabelling() -> None:
+    counts = {hm.algorithms.all_reduce_late(7, late, 12).transfer_count for late in range(7)}
+    assert len(counts) == 1
+    for late in range(7):
+        assert hm.verify(hm.algorithms.all_reduce_late(7, late, 12)) == []
+
+
+@pytest.mark.parametrize("rank_count", [4, 8, 16, 32, 64, 128])
+def test_published_stragglar_takes_n_plus_log_n_minus_two_rounds(rank_count: int) -> None:
+    schedule = hm.algorithms.all_reduce_stragglar(rank_count, 1)
+    assert hm.verify(schedule) == []
+    assert finish_rounds(schedule, rank_count) == rank_count + int(math.log2(rank_count)) - 2
+
+
+@pytest.mark.parametrize("arguments", [(2, 0, 1), (4, 4, 3), (4, -1, 3), (4, 0, 0)])
+def test_late_all_reduce_rejects_what_cannot_be(arguments: tuple[int, int, int]) -> None:
+    with pytest.raises(hm.errors.ArgumentError):
+        hm.algorithms.all_reduce_late(*arguments)
+
+
+def test_published_stragglar_rejects_other_than_powers_of_two() -> None:
+    with pytest.raises(hm.errors.ArgumentError, match="power of two"):
+        hm.algorithms.all_reduce_stragglar(6, 0)
+
+
+@pytest.mark.parametrize("rank_count", [2, 3, 4, 5, 8, 9, 16])
+@pytest.mark.parametrize("slow", [{}, {0: 8 / 7}, {1: 1.5}, {0: 2.0}, {0: 3.0}, {0: 1.5, 1: 4 / 3}])
+def test_weighted_exchange_is_right(rank_count: int, slow: dict[int, float]) -> None:
+    for segments in (1, 2, 5):
+        schedule = hm.algorithms.all_reduce_weighted_exchange(rank_count, slow, segments)
+        assert hm.verify(schedule) == []
+        assert schedule.step_count == (segments + 1) * (rank_count - 1)
+
+
+def test_a_slow_rank_owns_what_its_port_has_to_spare() -> None:
+    # Given one rank of factor 3/2: it spares (2 - 3/2) / (3/2) = 1/3 of what a healthy rank owns.
+    schedule = hm.algorithms.all_reduce_weighted_exchange(4, {2: 1.5}, 1)
+    assert list(schedule.chunk_weights) == [3, 3, 1, 3]
+
+
+def test_a_rank_twice_as_slow_owns_nothing() -> None:
+    schedule = hm.algorithms.all_reduce_weighted_exchange(4, {3: 2.0}, 2)
+    assert sorted(set(schedule.collective.owner)) == [0, 1, 2]
+
+
+def test_when_every_rank_is_equally_slow_nobody_is() -> None:
+    slow = dict.fromkeys(range(4), 3.0)
+    assert hm.algorithms.all_reduce_weighted_exchange(
+        4, slow, 2
+    ) == hm.algorithms.all_reduce_weighted_exchange(4, {}, 2)
+
+
+@pytest.mark.parametrize("slow", [{0: 0.5}, {0: math.nan}, {0: math.inf}, {4: 2.0}, {-1: 2.0}])
+def test_weighted_exchange_rejects_bad_factors(slow: dict[int, float]) -> None:
+    with pytest.raises(hm.errors.ArgumentError):
+        hm.algorithms.all_reduce_weighted_exchange(4, slow, 2)
+    with pytest.raises(hm.errors.ArgumentError):
+        hm.algorithms.all_reduce_weighted_exchange(4, {}, 0)
