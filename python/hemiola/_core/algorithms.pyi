@@ -909,6 +909,60 @@ def reduce_chain(rank_count: int, *, root: int = 0, chunk_count: int | None = No
     Source: Watts, van de Geijn 1995 [watts1995].
     """
 
+def broadcast_circulant(
+    rank_count: int, *, root: int = 0, chunk_count: int | None = None
+) -> hemiola._core.Schedule:
+    """
+    K chunks reach everybody in the fewest possible steps; distances repeat every ⌈log2 n⌉ steps.
+
+    Parameters
+    ----------
+    rank_count : int, any n ≥ 1.
+    root : int, 0 … rank_count-1.
+    chunk_count : int, a multiple of 1; None takes the default for the rank count.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    ArgumentError
+        if an argument is not valid.
+
+    Notes
+    -----
+    Cost, in the symbols of docs/algorithms.md: (⌈log2 n⌉-1+K)·(α + N/K·β).
+    Source: Träff 2024 [traff2024broadcast].
+    """
+
+def reduce_circulant(
+    rank_count: int, *, root: int = 0, chunk_count: int | None = None
+) -> hemiola._core.Schedule:
+    """
+    The round-optimal broadcast backwards.
+
+    Parameters
+    ----------
+    rank_count : int, any n ≥ 1.
+    root : int, 0 … rank_count-1.
+    chunk_count : int, a multiple of 1; None takes the default for the rank count.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    ArgumentError
+        if an argument is not valid.
+
+    Notes
+    -----
+    Cost, in the symbols of docs/algorithms.md: (⌈log2 n⌉-1+K)·(α + N/K·β).
+    Source: Träff 2024 [traff2024broadcast].
+    """
+
 def broadcast_scatter_all_gather(rank_count: int, *, root: int = 0) -> hemiola._core.Schedule:
     """
     Binomial scatter, then ring all-gather.

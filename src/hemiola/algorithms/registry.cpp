@@ -6,6 +6,7 @@
 #include "hemiola/algorithms/binomial.hpp"
 #include "hemiola/algorithms/bruck.hpp"
 #include "hemiola/algorithms/chain.hpp"
+#include "hemiola/algorithms/circulant_pipeline.hpp"
 #include "hemiola/algorithms/direct.hpp"
 #include "hemiola/algorithms/double_binary_tree.hpp"
 #include "hemiola/algorithms/flat_tree.hpp"
@@ -22,7 +23,8 @@ std::vector<Algorithm> collect() {
   for (const auto& family :
        {ring_algorithms(), direct_algorithms(), recursive_algorithms(), bruck_algorithms(),
         double_binary_tree_algorithms(), binomial_algorithms(), chain_algorithms(),
-        scatter_all_gather_algorithms(), flat_tree_algorithms(), all_to_all_algorithms()})
+        circulant_pipeline_algorithms(), scatter_all_gather_algorithms(), flat_tree_algorithms(),
+        all_to_all_algorithms()})
     all.insert(all.end(), family.begin(), family.end());
   return all;
 }
