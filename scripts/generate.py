@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 
 import algorithm_table
+import cli_reference
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -21,19 +22,27 @@ def stubs() -> dict[Path, str]:
         subprocess.run(command, check=True)
         written = sorted(Path(folder).rglob("*.pyi"))
         for path in written:
-            subprocess.run([sys.executable, "-m", "ruff", "format", "-q", "--line-length=110", str(path)], check=True)
+            subprocess.run(
+                [sys.executable, "-m", "ruff", "format", "-q", "--line-length=110", str(path)], check=True
+            )
         return {ROOT / "python/hemiola" / path.relative_to(folder): path.read_text() for path in written}
 
 
 def generated() -> dict[Path, str]:
     """Return the text of every generated file, by path."""
-    return {**stubs(), ROOT / "docs/algorithms.md": algorithm_table.text()}
+    return {
+        **stubs(),
+        ROOT / "docs/algorithms.md": algorithm_table.text(),
+        ROOT / "docs/cli.md": cli_reference.text(),
+    }
 
 
 def main() -> int:
     """Write or check; see the module's docstring."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 where a file would change")
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; exit 1 where a file would change"
+    )
     check = parser.parse_args().check
     stale = 0
     for path, text in generated().items():
@@ -43,7 +52,9 @@ def main() -> int:
         name = str(path.relative_to(ROOT))
         if check:
             stale += 1
-            diff = difflib.unified_diff(old.splitlines(), text.splitlines(), name, "regenerated", lineterm="", n=1)
+            diff = difflib.unified_diff(
+                old.splitlines(), text.splitlines(), name, "regenerated", lineterm="", n=1
+            )
             print("\n".join(list(diff)[:20]))
             print(f"{name} is out of date; run 'make generate' and commit it")
         else:

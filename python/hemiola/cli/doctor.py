@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated
 
 import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from hemiola.cli import options
 from hemiola.cli.output import answer, table
 from hemiola.machine import Finding, examine
 
 _STYLES = {"ok": "green", "limited": "yellow", "missing": "dim", "broken": "bold red"}
 
 
-def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False) -> None:
+def doctor(as_json: options.Json = False) -> None:
     """Say what this machine offers Hemiola, and what to do about what is not there.
 
     Nothing is installed or changed. Exit code 1 where something that every run needs is broken.

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 from rich.text import Text
 
@@ -79,7 +80,7 @@ def _report(verdict: _Verdict, explain: bool) -> Iterator[Text]:
 
 def _around(schedule: Schedule, violation: Violation) -> list[str]:
     """Return the transfers that write or read the violation's slot, in order, as lines."""
-    rows = schedule.transfers
+    rows = np.asarray(schedule.transfers)
     touching = rows[
         (rows["chunk"] == violation.chunk)
         & ((rows["src"] == violation.rank) | (rows["dst"] == violation.rank))

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 from rich.console import RenderableType
 from rich.text import Text
@@ -93,7 +94,7 @@ def _schedule_data(schedule: Schedule) -> dict[str, Any]:
         "step_count": schedule.step_count,
         "transfers": [
             {"step": step, "src": src, "dst": dst, "chunk": chunk, "reduce": reduce}
-            for step, src, dst, chunk, reduce in schedule.transfers.tolist()
+            for step, src, dst, chunk, reduce in np.asarray(schedule.transfers).tolist()
         ],
     }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from hemiola import Schedule
 
 #: A cell with more transfers than this is a count.
@@ -24,7 +26,7 @@ def step_cells(schedule: Schedule, chunks: int, steps: int) -> list[list[str]]:
     rows: list[list[list[str]]] = [
         [[] for _ in range(min(steps, schedule.step_count))] for _ in range(min(chunks, schedule.chunk_count))
     ]
-    transfers = schedule.transfers
+    transfers = np.asarray(schedule.transfers)
     shown = transfers[(transfers["chunk"] < len(rows)) & (transfers["step"] < steps)]
     for step, src, dst, chunk, reduce in shown.tolist():
         rows[chunk][step].append(f"{src}{'+' if reduce else '>'}{dst}")

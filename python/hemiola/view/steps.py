@@ -67,7 +67,7 @@ def _count_cells(schedule: Schedule) -> tuple[NDArray[np.int64], NDArray[np.int6
     """Return how many transfers, and how many of them that reduce, fall into each cell; rows are chunks."""
     rows = min(schedule.chunk_count, _PAINTED_CELLS)
     columns = min(max(schedule.step_count, 1), _PAINTED_CELLS)
-    transfers: NDArray[Any] = schedule.transfers
+    transfers: NDArray[Any] = np.asarray(schedule.transfers)
     row = transfers["chunk"].astype(np.int64) * rows // schedule.chunk_count
     column = transfers["step"].astype(np.int64) * columns // max(schedule.step_count, 1)
     cell = row * columns + column
