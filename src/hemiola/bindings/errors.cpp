@@ -1,7 +1,7 @@
-#include "hemiola/base/error.hpp"
-
+#include <cstring>
 #include <exception>
 
+#include "hemiola/base/error.hpp"
 #include "hemiola/bindings/bindings.hpp"
 
 namespace nb = nanobind;
@@ -12,7 +12,10 @@ namespace hemiola::bindings {
 void bind_errors(nb::module_&) {
   nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
     const auto raise = [](const char* name, const std::exception& e) {
-      PyErr_SetString(nb::module_::import_("hemiola.errors").attr(name).ptr(), e.what());
+      // A message may quote text that was cut within a character.
+      const auto size = static_cast<Py_ssize_t>(std::strlen(e.what()));
+      const nb::object message = nb::steal(PyUnicode_DecodeUTF8(e.what(), size, "replace"));
+      PyErr_SetObject(nb::module_::import_("hemiola.errors").attr(name).ptr(), message.ptr());
     };
     try {
       std::rethrow_exception(pointer);
