@@ -1,6 +1,6 @@
 """Hemiola: collective communication for clusters that don't keep time."""
 
-from hemiola import algorithms
+from hemiola import algorithms, topologies, units
 from hemiola._core import Collective, Schedule, Topology, Violation
 from hemiola.conditions import Conditions
 from hemiola.simulate import Timeline, simulate
@@ -18,5 +18,7 @@ __all__ = [
     "algorithms",
     "simulate",
     "synthesize",
+    "topologies",
+    "units",
     "verify",
 ]

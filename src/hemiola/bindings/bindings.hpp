@@ -9,6 +9,7 @@ void bind_errors(nanobind::module_& m);
 void bind_units(nanobind::module_& m);
 void bind_topology(nanobind::module_& m);
 void bind_collective(nanobind::module_& m);
+void bind_topologies(nanobind::module_& m);
 void bind_schedule(nanobind::module_& m);
 void bind_verify(nanobind::module_& m);
 void bind_algorithms(nanobind::module_& m);

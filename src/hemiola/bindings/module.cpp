@@ -7,6 +7,7 @@ NB_MODULE(_core, m) {
   bind_units(m);
   bind_topology(m);
   bind_collective(m);
+  bind_topologies(m);
   bind_schedule(m);
   bind_verify(m);
   bind_algorithms(m);

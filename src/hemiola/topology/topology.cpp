@@ -1,10 +1,11 @@
 #include "hemiola/topology/topology.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
-#include <unordered_set>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/random.hpp"
 
 namespace hemiola {
 namespace {
@@ -18,8 +19,25 @@ void check_link(const Link& link, std::size_t index, int vertex_count) {
                         " (ranks first, then switches)");
   if (link.src == link.dst) throw ArgumentError(where + "a link must join two different vertices");
   if (!(std::isfinite(link.bandwidth_Bps) && link.bandwidth_Bps > 0))
-    throw ArgumentError(where + "expected a finite bandwidth above 0 B/s, found " + std::to_string(link.bandwidth_Bps));
+    throw ArgumentError(where + "expected a finite bandwidth above 0 B/s, found " +
+                        std::to_string(link.bandwidth_Bps));
   if (link.latency < 0) throw ArgumentError(where + "expected a latency of at least 0 s");
+}
+
+/// Hosts are numbered 0 … count-1 without gaps, in any order; throws ArgumentError otherwise.
+int count_nodes(const std::vector<int>& node_of_rank) {
+  std::vector<bool> seen(node_of_rank.size(), false);
+  for (int node : node_of_rank) {
+    if (node < 0 || static_cast<std::size_t>(node) >= seen.size())
+      throw ArgumentError("topology: expected node numbers 0 … " + std::to_string(seen.size() - 1) +
+                          ", found " + std::to_string(node));
+    seen[static_cast<std::size_t>(node)] = true;
+  }
+  const auto gap = std::find(seen.begin(), seen.end(), false);
+  if (std::find(gap, seen.end(), true) != seen.end())
+    throw ArgumentError("topology: expected node numbers without gaps, found no rank on node " +
+                        std::to_string(gap - seen.begin()));
+  return static_cast<int>(gap - seen.begin());
 }
 
 /// Groups link indices by one end: offsets per vertex and the indices, in link order.
@@ -47,21 +65,20 @@ Topology::Topology(std::string name, int rank_count, int switch_count, std::vect
       node_of_rank_(std::move(node_of_rank)) {
   if (rank_count < 1 || switch_count < 0 ||
       static_cast<std::int64_t>(rank_count) + switch_count > kMaxVertices)
-    throw ArgumentError("topology: expected 1 … " + std::to_string(kMaxVertices) + " ranks and switches, found " +
-                        std::to_string(rank_count) + " ranks and " + std::to_string(switch_count) + " switches");
+    throw ArgumentError("topology: expected 1 … " + std::to_string(kMaxVertices) +
+                        " ranks and switches, found " + std::to_string(rank_count) + " ranks and " +
+                        std::to_string(switch_count) + " switches");
   if (static_cast<std::int64_t>(links_.size()) > kMaxLinks)
     throw ArgumentError("topology: expected at most " + std::to_string(kMaxLinks) + " links, found " +
                         std::to_string(links_.size()));
   for (std::size_t l = 0; l < links_.size(); ++l) check_link(links_[l], l, vertex_count());
   if (!node_of_rank_.empty()) {
     if (node_of_rank_.size() != static_cast<std::size_t>(rank_count))
-      throw ArgumentError("topology: expected one node per rank (" + std::to_string(rank_count) + "), found " +
-                          std::to_string(node_of_rank_.size()));
-    for (int node : node_of_rank_)
-      if (node < 0 || node >= rank_count)
-        throw ArgumentError("topology: expected node numbers 0 … " + std::to_string(rank_count - 1) + ", found " +
-                            std::to_string(node));
-    node_count_ = static_cast<int>(std::unordered_set<int>(node_of_rank_.begin(), node_of_rank_.end()).size());
+      throw ArgumentError("topology: expected one node per rank (" + std::to_string(rank_count) +
+                          "), found " + std::to_string(node_of_rank_.size()));
+    node_count_ = count_nodes(node_of_rank_);
+    if (node_count_ == rank_count && std::is_sorted(node_of_rank_.begin(), node_of_rank_.end()))
+      node_of_rank_.clear();  // says what an empty list says, and must compare equal to it
   }
   group_by(links_, vertex_count(), [](const Link& l) { return l.src; }, &out_offset_, &out_links_);
   group_by(links_, vertex_count(), [](const Link& l) { return l.dst; }, &in_offset_, &in_links_);
@@ -69,6 +86,20 @@ Topology::Topology(std::string name, int rank_count, int switch_count, std::vect
 
 int Topology::node_of(Rank rank) const {
   return node_of_rank_.empty() ? static_cast<int>(rank) : node_of_rank_[static_cast<std::size_t>(rank)];
+}
+
+std::uint64_t Topology::fingerprint() const {
+  std::uint64_t hash = 0xcbf29ce484222325ull;
+  const auto mix = [&hash](std::uint64_t value) { hash = Random(hash ^ value).next(); };
+  for (char c : name_) mix(static_cast<unsigned char>(c));
+  mix(static_cast<std::uint64_t>(rank_count_) << 32 | static_cast<std::uint64_t>(switch_count_));
+  for (const Link& link : links_) {
+    mix(static_cast<std::uint64_t>(link.src) << 32 | static_cast<std::uint64_t>(link.dst));
+    mix(static_cast<std::uint64_t>(link.latency));
+    mix(std::bit_cast<std::uint64_t>(link.bandwidth_Bps));
+  }
+  for (int node : node_of_rank_) mix(static_cast<std::uint64_t>(node));
+  return hash;
 }
 
 }  // namespace hemiola

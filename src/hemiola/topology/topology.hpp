@@ -1,5 +1,5 @@
-// The network as a directed graph: ranks (vertices 0 … rank_count-1), switches (from rank_count up), links between them,
-// and which ranks share a host. Immutable once built.
+// The network as a directed graph: ranks (vertices 0 … rank_count-1), switches (from rank_count up), links
+// between them, and which ranks share a host. Immutable once built.
 #pragma once
 
 #include <cstdint>
@@ -25,10 +25,11 @@ class Topology {
  public:
   /// At most this many vertices and links, so that a hostile file cannot exhaust memory.
   static constexpr std::int64_t kMaxVertices = 1 << 22;
-  static constexpr std::int64_t kMaxLinks = 1 << 26;
+  static constexpr std::int64_t kMaxLinks = 1 << 24;
 
-  /// Checks every link (known vertices, no self-link, finite bandwidth > 0, latency >= 0) and throws ArgumentError that
-  /// names the first bad one. `node_of_rank` is empty when every rank is a host of its own. Parallel links are allowed.
+  /// Checks every link (known vertices, no self-link, finite bandwidth > 0, latency >= 0) and throws
+  /// ArgumentError that names the first bad one. `node_of_rank` is empty when every rank is a host of its
+  /// own, else it has hosts 0 … node_count-1 without gaps. Parallel links are allowed.
   Topology(std::string name, int rank_count, int switch_count, std::vector<Link> links,
            std::vector<int> node_of_rank = {});
 
@@ -47,10 +48,17 @@ class Topology {
   const std::vector<int>& node_of_rank() const { return node_of_rank_; }
 
   /// Indices of the links that leave (enter) a vertex, in the order of `links()`.
-  const int* out_begin(Vertex v) const { return out_links_.data() + out_offset_[static_cast<std::size_t>(v)]; }
-  const int* out_end(Vertex v) const { return out_links_.data() + out_offset_[static_cast<std::size_t>(v) + 1]; }
+  const int* out_begin(Vertex v) const {
+    return out_links_.data() + out_offset_[static_cast<std::size_t>(v)];
+  }
+  const int* out_end(Vertex v) const {
+    return out_links_.data() + out_offset_[static_cast<std::size_t>(v) + 1];
+  }
   const int* in_begin(Vertex v) const { return in_links_.data() + in_offset_[static_cast<std::size_t>(v)]; }
   const int* in_end(Vertex v) const { return in_links_.data() + in_offset_[static_cast<std::size_t>(v) + 1]; }
+
+  /// A number that equal topologies share, on every rank and platform.
+  std::uint64_t fingerprint() const;
 
   friend bool operator==(const Topology& a, const Topology& b) {
     return a.name_ == b.name_ && a.rank_count_ == b.rank_count_ && a.switch_count_ == b.switch_count_ &&

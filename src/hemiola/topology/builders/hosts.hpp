@@ -1,0 +1,39 @@
+// Hosts with several ranks and network cards: fast links inside a host, one port per card on the network that
+// joins the hosts. A card shared by ranks is a vertex of its own (rank -> card -> core), so that what they
+// send together is limited by the card; a card that only one rank uses is that rank's port.
+#pragma once
+
+#include <vector>
+
+#include "hemiola/topology/builders/row.hpp"
+
+namespace hemiola::topologies {
+
+struct Host {
+  int rank_count = 1;
+  Wires inside = Wires::switched;  ///< how the ranks of the host are joined
+  LinkCost local;                  ///< rank to rank inside the host
+  std::vector<LinkCost> cards;     ///< card to card across the core
+};
+
+struct HostsOptions {
+  bool rails = false;  ///< card i of every host is on switch i; otherwise all cards are on one switch
+};
+
+/// Switch vertices: host by host its inner switch and its shared cards, then the core. Ranks are numbered
+/// host by host.
+Topology hosts(const std::vector<Host>& hosts, HostsOptions options = {});
+
+Topology equal_hosts(int host_count, const Host& host, HostsOptions options = {});
+
+/// The ranks of a host, consecutive, that use one of its cards.
+struct CardUsers {
+  int first;
+  int count;
+};
+
+/// Rank r of a host uses card r * card_count / rank_count; where cards outnumber ranks, each card has one user
+/// and each rank several cards. Both differ by at most one over a host.
+CardUsers users_of(int card, int card_count, int rank_count);
+
+}  // namespace hemiola::topologies

@@ -1,0 +1,12 @@
+// Every rank has one port on one switch: what it sends to all others together is limited by that port.
+#pragma once
+
+#include "hemiola/topology/builders/wiring.hpp"
+
+namespace hemiola::topologies {
+
+/// `cost` is that of the path from rank to rank: each of its two hops has half the latency and the full
+/// bandwidth.
+Topology switch_(int rank_count, LinkCost cost);
+
+}  // namespace hemiola::topologies

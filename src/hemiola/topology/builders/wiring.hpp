@@ -1,0 +1,56 @@
+// What every builder uses to lay cables: the cost of a link, and a list of links that grows under the
+// topology's limits.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "hemiola/topology/topology.hpp"
+
+namespace hemiola::topologies {
+
+/// α and 1/β of a link.
+struct LinkCost {
+  Picoseconds latency = 0;
+  double bandwidth_Bps = 0;
+};
+
+/// Half the latency at the same bandwidth: a path of two such hops through a switch costs `cost` in all.
+constexpr LinkCost half_way(LinkCost cost) {
+  return {cost.latency / 2, cost.bandwidth_Bps};
+}
+/// The other half, so that an odd number of picoseconds loses nothing.
+constexpr LinkCost other_half(LinkCost cost) {
+  return {cost.latency - cost.latency / 2, cost.bandwidth_Bps};
+}
+
+/// Throws ArgumentError "<builder>: expected <what> between <low> and <high>, found <value>".
+void check_range(const char* builder, const char* what, std::int64_t value, std::int64_t low,
+                 std::int64_t high);
+
+/// Throws ArgumentError when a builder would exceed what a Topology may hold; call before allocating.
+void check_size(const char* builder, std::int64_t vertex_count, std::int64_t link_count);
+
+class Wiring {
+ public:
+  void reserve(std::int64_t link_count) { links_.reserve(static_cast<std::size_t>(link_count)); }
+  void one_way(Vertex src, Vertex dst, LinkCost cost) {
+    links_.push_back({src, dst, cost.latency, cost.bandwidth_Bps});
+  }
+  void both_ways(Vertex a, Vertex b, LinkCost cost) {
+    one_way(a, b, cost);
+    one_way(b, a, cost);
+  }
+  /// A port of `vertex` on `switch_vertex`; two of them in a row cost `path`.
+  void port(Vertex vertex, Vertex switch_vertex, LinkCost path) {
+    one_way(vertex, switch_vertex, half_way(path));
+    one_way(switch_vertex, vertex, other_half(path));
+  }
+  std::vector<Link> take() { return std::move(links_); }
+
+ private:
+  std::vector<Link> links_;
+};
+
+}  // namespace hemiola::topologies
