@@ -2,6 +2,7 @@
 
 from hemiola import algorithms, topologies, units
 from hemiola._core import Collective, Schedule, Topology, Violation
+from hemiola.bounds import LowerBound, lower_bound
 from hemiola.conditions import Conditions
 from hemiola.simulate import Timeline, simulate
 from hemiola.synthesis import Synthesis, synthesize
@@ -10,12 +11,14 @@ from hemiola.verify import verify
 __all__ = [
     "Collective",
     "Conditions",
+    "LowerBound",
     "Schedule",
     "Synthesis",
     "Timeline",
     "Topology",
     "Violation",
     "algorithms",
+    "lower_bound",
     "simulate",
     "synthesize",
     "topologies",

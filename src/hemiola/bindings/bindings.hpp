@@ -16,5 +16,6 @@ void bind_algorithms(nanobind::module_& m);
 void bind_conditional_algorithms(nanobind::module_& m);
 void bind_simulate(nanobind::module_& m);
 void bind_synthesis(nanobind::module_& m);
+void bind_bounds(nanobind::module_& m);
 
 }  // namespace hemiola::bindings

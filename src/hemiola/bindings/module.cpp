@@ -14,4 +14,5 @@ NB_MODULE(_core, m) {
   bind_conditional_algorithms(m);
   bind_simulate(m);
   bind_synthesis(m);
+  bind_bounds(m);
 }

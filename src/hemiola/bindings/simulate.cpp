@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "hemiola/bindings/bindings.hpp"
+#include "hemiola/bindings/conditions.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -42,25 +43,19 @@ class PythonProgress {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-Conditions conditions_of(const std::map<int, double>& late, const std::map<int, double>& slow) {
-  Conditions conditions;
-  for (const auto& [rank, seconds] : late) conditions.late[Rank{rank}] = from_seconds(seconds);
-  for (const auto& [rank, factor] : slow) conditions.slow[Rank{rank}] = factor;
-  return conditions;
-}
-
 }  // namespace
 
 void bind_simulate(nb::module_& m) {
   nb::class_<Timeline>(m, "Timeline")
       .def_prop_ro("seconds", [](const Timeline& t) { return to_seconds(t.duration); })
-      .def_prop_ro("finish_s", [](const Timeline& t) { return seconds_array(t.finish); }, nb::rv_policy::move)
-      .def_prop_ro("link_busy_s", [](const Timeline& t) { return seconds_array(t.link_busy); }, nb::rv_policy::move);
+      .def_prop_ro(
+          "finish_s", [](const Timeline& t) { return seconds_array(t.finish); }, nb::rv_policy::move)
+      .def_prop_ro(
+          "link_busy_s", [](const Timeline& t) { return seconds_array(t.link_busy); }, nb::rv_policy::move);
   m.def(
       "simulate",
-      [](const Schedule& schedule, const Topology& topology, std::int64_t nbytes,
-         const std::map<int, double>& late, const std::map<int, double>& slow, const std::string& network,
-         bool keep_spans, nb::object progress) {
+      [](const Schedule& schedule, const Topology& topology, std::int64_t nbytes, const RankSeconds& late,
+         const RankFactors& slow, const std::string& network, bool keep_spans, nb::object progress) {
         PythonProgress report(std::move(progress));
         SimulateOptions options{network_from_name(network), keep_spans, std::ref(report)};
         const Conditions conditions = conditions_of(late, slow);

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/topology/slowed_links.hpp"
 
 namespace hemiola::simulation {
 namespace {
@@ -40,13 +41,11 @@ Scenario::Scenario(const Schedule& schedule, const Topology& topology, std::int6
 }
 
 void Scenario::slow_down_links(const Conditions& conditions) {
-  const auto slowdown_of = [&](Vertex v) {
-    return topology_.is_rank(v) ? conditions.slowdown_of(Rank{v}) : 1.0;
-  };
-  for (const Link& link : topology_.links()) {
+  const std::vector<double> slowdown = link_slowdowns(topology_, conditions);
+  for (std::size_t l = 0; l < slowdown.size(); ++l) {
+    const Link& link = topology_.links()[l];
     latency_.push_back(link.latency);
-    const double slowdown = std::max(slowdown_of(link.src), slowdown_of(link.dst));
-    ps_per_byte_.push_back(static_cast<double>(kSecond) * slowdown / link.bandwidth_Bps);
+    ps_per_byte_.push_back(static_cast<double>(kSecond) * slowdown[l] / link.bandwidth_Bps);
   }
 }
 

@@ -1,0 +1,65 @@
+"""How fast a collective can possibly be on a topology, and what proves it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hemiola import _core
+from hemiola._core import Bound
+from hemiola.conditions import Conditions
+
+
+@dataclass(frozen=True)
+class LowerBound:
+    """No schedule is faster than this.
+
+    Attributes
+    ----------
+    seconds : float, the largest of the bounds.
+    witness : str, what proves it, in words.
+    bounds : tuple of Bound, all of them, largest first, each with name, seconds and witness.
+    """
+
+    seconds: float
+    witness: str
+    bounds: tuple[Bound, ...]
+
+
+def lower_bound(
+    topology: _core.Topology,
+    kind: str,
+    nbytes: int,
+    conditions: Conditions | None = None,
+    root: int = 0,
+) -> LowerBound:
+    """Bound the time of a collective from below, whatever the schedule.
+
+    Parameters
+    ----------
+    topology : Topology
+    kind : str, such as "all_reduce".
+    nbytes : int >= 0, one rank's buffer in bytes; chunks are owned in equal shares where ownership matters.
+    conditions : Conditions, late and slow ranks; all arrive at once and run at full speed by default.
+    root : int, of a broadcast, reduce, gather or scatter.
+
+    Returns
+    -------
+    LowerBound
+
+    Raises
+    ------
+    ArgumentError
+        The kind is unknown or custom, an argument is out of range, or a rank cannot reach one that needs its data.
+
+    Notes
+    -----
+    Four bounds: ports (what a rank must send or receive, over its links), traffic (the same for all ranks together;
+    an all-reduce moves at least 2(n-1) times its buffer [Patarasuk & Yuan, 2009]), distance (what one rank needs of
+    another must leave, travel and enter) and arrival. They hold for both network models of `simulate`, up to its
+    rounding of each message to a picosecond. Cost: a shortest-path search per rank, on large topologies from some.
+    """
+    now = conditions or Conditions()
+    bounds = tuple(
+        _core.lower_bounds(topology, kind, nbytes, late=dict(now.late), slow=dict(now.slow), root=root)
+    )
+    return LowerBound(bounds[0].seconds, bounds[0].witness, bounds)

@@ -1,0 +1,37 @@
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "hemiola/bindings/arrays.hpp"
+#include "hemiola/bindings/bindings.hpp"
+#include "hemiola/bindings/conditions.hpp"
+#include "hemiola/bounds/lower_bound.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace hemiola::bindings {
+
+void bind_bounds(nb::module_& m) {
+  nb::class_<Bound>(m, "Bound", "One lower bound: its name, its time, and what proves it.")
+      .def_ro("name", &Bound::name, "What limits: ports, traffic, distance or arrival.")
+      .def_prop_ro("seconds", [](const Bound& b) { return to_seconds(b.time); })
+      .def_ro("witness", &Bound::witness, "What proves the bound, in words.")
+      .def("__repr__", [](const Bound& b) {
+        return "<Bound " + b.name + ": " + format_seconds(to_seconds(b.time)) + ", " + b.witness + ">";
+      });
+  m.def(
+      "lower_bounds",
+      [](const Topology& topology, const std::string& kind, std::int64_t nbytes, const RankSeconds& late,
+         const RankFactors& slow, std::int64_t root) {
+        const CollectiveKind k = kind_from_name(kind);
+        const Rank r = to_index<Rank>(root, "root");
+        const Conditions conditions = conditions_of(late, slow);
+        nb::gil_scoped_release release;
+        return lower_bound(topology, k, nbytes, conditions, r).bounds;
+      },
+      "topology"_a, "kind"_a, "nbytes"_a, "late"_a, "slow"_a, "root"_a,
+      "Every lower bound, largest first; see hemiola.lower_bound.");
+}
+
+}  // namespace hemiola::bindings

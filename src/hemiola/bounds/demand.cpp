@@ -1,0 +1,116 @@
+#include "hemiola/bounds/demand.hpp"
+
+#include <algorithm>
+
+namespace hemiola::bounds {
+namespace {
+
+/// Size of block `index` of `count` equal ones, as chunk_begins cuts them.
+std::int64_t block_size(std::int64_t bytes, std::int64_t index, std::int64_t count) {
+  const auto begin = [&](std::int64_t i) {
+    return static_cast<std::int64_t>(static_cast<__int128>(bytes) * i / count);
+  };
+  return begin(index + 1) - begin(index);
+}
+
+/// The collective whose schedules are this one's backwards: what one receives, the other sends.
+CollectiveKind reversed(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::all_gather:
+      return CollectiveKind::reduce_scatter;
+    case CollectiveKind::reduce_scatter:
+      return CollectiveKind::all_gather;
+    case CollectiveKind::broadcast:
+      return CollectiveKind::reduce;
+    case CollectiveKind::reduce:
+      return CollectiveKind::broadcast;
+    case CollectiveKind::gather:
+      return CollectiveKind::scatter;
+    case CollectiveKind::scatter:
+      return CollectiveKind::gather;
+    case CollectiveKind::all_reduce:
+    case CollectiveKind::all_to_all:
+    case CollectiveKind::custom:
+      break;
+  }
+  return kind;
+}
+
+}  // namespace
+
+std::int64_t Demand::share_of(Rank rank) const {
+  return block_size(bytes_, rank, rank_count_);
+}
+
+std::int64_t Demand::exchanged(Rank src, Rank dst) const {
+  const std::int64_t n = rank_count_;
+  return block_size(bytes_ * n, src * n + dst, n * n);
+}
+
+std::int64_t Demand::from_to(Rank src, Rank dst) const {
+  if (src == dst) return 0;
+  switch (kind_) {
+    case CollectiveKind::all_reduce:
+      return bytes_;
+    case CollectiveKind::all_gather:
+      return share_of(src);
+    case CollectiveKind::reduce_scatter:
+      return share_of(dst);
+    case CollectiveKind::broadcast:
+      return src == root_ ? bytes_ : 0;
+    case CollectiveKind::reduce:
+      return dst == root_ ? bytes_ : 0;
+    case CollectiveKind::gather:
+      return dst == root_ ? share_of(src) : 0;
+    case CollectiveKind::scatter:
+      return src == root_ ? share_of(dst) : 0;
+    case CollectiveKind::all_to_all:
+      return exchanged(src, dst);
+    case CollectiveKind::custom:
+      break;
+  }
+  return 0;
+}
+
+std::int64_t Demand::sent_by(CollectiveKind kind, Rank rank) const {
+  if (rank_count_ == 1) return 0;
+  const bool is_root = rank == root_;
+  switch (kind) {
+    case CollectiveKind::all_reduce:
+      return bytes_;
+    case CollectiveKind::all_gather:
+      return share_of(rank);
+    case CollectiveKind::reduce_scatter:
+      return bytes_ - share_of(rank);
+    case CollectiveKind::broadcast:
+      return is_root ? bytes_ : 0;
+    case CollectiveKind::reduce:
+      return is_root ? 0 : bytes_;
+    case CollectiveKind::gather:
+      return is_root ? 0 : share_of(rank);
+    case CollectiveKind::scatter:
+      return is_root ? bytes_ - share_of(rank) : 0;
+    case CollectiveKind::all_to_all:
+      return (rank_count_ - 1) * (bytes_ / rank_count_);  // blocks differ by a byte; this is the least
+    case CollectiveKind::custom:
+      break;
+  }
+  return 0;
+}
+
+std::int64_t Demand::received_by(Rank rank) const {
+  return sent_by(reversed(kind_), rank);
+}
+
+std::int64_t Demand::sent_by_all() const {
+  if (kind_ == CollectiveKind::all_reduce) return 2 * (rank_count_ - 1) * bytes_;
+  // Of copies it is the receivers that count (one sender may serve many), of partial sums the senders.
+  std::int64_t sent = 0, received = 0;
+  for (Rank rank : indices<Rank>(rank_count_)) {
+    sent += sent_by(rank);
+    received += received_by(rank);
+  }
+  return std::max(sent, received);
+}
+
+}  // namespace hemiola::bounds

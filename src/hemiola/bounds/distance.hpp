@@ -1,0 +1,20 @@
+// Least latencies between vertices, along any path.
+#pragma once
+
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "hemiola/topology/topology.hpp"
+
+namespace hemiola::bounds {
+
+inline constexpr Picoseconds kUnreachable = std::numeric_limits<Picoseconds>::max();
+
+enum class Direction { from_sources, to_sources };
+
+/// Per vertex, the least latency from (to) the nearest of `sources`; kUnreachable where there is no path. Dijkstra.
+std::vector<Picoseconds> least_latency(const Topology& topology, std::span<const Vertex> sources,
+                                       Direction direction);
+
+}  // namespace hemiola::bounds

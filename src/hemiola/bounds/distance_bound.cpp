@@ -1,0 +1,115 @@
+#include <algorithm>
+
+#include "hemiola/base/units.hpp"
+#include "hemiola/bounds/distance.hpp"
+#include "hemiola/bounds/ports.hpp"
+#include "hemiola/bounds/problem.hpp"
+
+namespace hemiola::bounds {
+namespace {
+
+/// What the searches may cost together: every rank is a source where that fits, else some.
+constexpr std::int64_t kSearchBudget = 20'000'000;
+
+bool sends_to_root_only(CollectiveKind kind) {
+  return kind == CollectiveKind::reduce || kind == CollectiveKind::gather;
+}
+bool is_sent_by_root_only(CollectiveKind kind) {
+  return kind == CollectiveKind::broadcast || kind == CollectiveKind::scatter;
+}
+
+class DistanceBound {
+ public:
+  explicit DistanceBound(const Problem& problem) : problem_(problem) {
+    const Ports ports(problem);
+    for (Rank rank : indices<Rank>(problem.rank_count())) {
+      out_bandwidth_.push_back(ports.out_bandwidth(rank));
+      in_bandwidth_.push_back(ports.in_bandwidth(rank));
+    }
+  }
+
+  Bound find() {
+    if (sends_to_root_only(problem_.kind))
+      consider_root(Direction::to_sources);
+    else if (is_sent_by_root_only(problem_.kind))
+      consider_root(Direction::from_sources);
+    else
+      consider_all_pairs();
+    return best_;
+  }
+
+ private:
+  void consider_root(Direction direction) {
+    const Vertex root{problem_.root};
+    const auto latency = least_latency(problem_.topology, {&root, 1}, direction);
+    for (Rank rank : indices<Rank>(problem_.rank_count())) {
+      const Picoseconds between = latency[static_cast<std::size_t>(rank)];
+      if (direction == Direction::from_sources)
+        consider(problem_.root, rank, between);
+      else
+        consider(rank, problem_.root, between);
+    }
+  }
+
+  /// From every rank where the budget allows; else from the late ranks and rank 0, and then always on from the rank that
+  /// was found farthest, which finds the two ends of most networks.
+  void consider_all_pairs() {
+    const std::int64_t cost = problem_.topology.vertex_count() + problem_.topology.link_count();
+    const std::int64_t searches = std::max<std::int64_t>(kSearchBudget / cost, 8);
+    if (searches >= problem_.rank_count()) {
+      for (Rank rank : indices<Rank>(problem_.rank_count())) consider_source(rank);
+      return;
+    }
+    std::int64_t left = searches;
+    for (const auto& [rank, delay] : problem_.conditions.late)
+      if (left > 4) {
+        consider_source(rank);
+        --left;
+      }
+    for (Rank rank{0}; left > 0; --left) rank = consider_source(rank);
+  }
+
+  /// Returns the rank farthest from `src`.
+  Rank consider_source(Rank src) {
+    const Vertex source{src};
+    const auto latency = least_latency(problem_.topology, {&source, 1}, Direction::from_sources);
+    Rank farthest = src;
+    for (Rank dst : indices<Rank>(problem_.rank_count())) {
+      consider(src, dst, latency[static_cast<std::size_t>(dst)]);
+      if (latency[static_cast<std::size_t>(dst)] > latency[static_cast<std::size_t>(farthest)])
+        farthest = dst;
+    }
+    return farthest;
+  }
+
+  /// All that dst needs of src leaves src after it has arrived, at the speed of src's ports, travels, and enters dst at the
+  /// speed of dst's.
+  void consider(Rank src, Rank dst, Picoseconds latency) {
+    const std::int64_t bytes = problem_.demand.from_to(src, dst);
+    if (bytes == 0) return;
+    const double bandwidth =
+        std::min(out_bandwidth_[static_cast<std::size_t>(src)], in_bandwidth_[static_cast<std::size_t>(dst)]);
+    const Picoseconds delay = problem_.conditions.delay_of(src);
+    const Picoseconds time = delay + latency + round_down(static_cast<double>(bytes) / bandwidth * kSecond);
+    if (time <= best_.time) return;
+    best_.time = time;
+    best_.witness = format_bytes(bytes) + " of rank " + std::to_string(src) + " must reach rank " +
+                    std::to_string(dst) + ", " + format_seconds(to_seconds(latency)) +
+                    " away, through ports of " + format_bandwidth(bandwidth);
+    if (delay > 0)
+      best_.witness +=
+          ", after rank " + std::to_string(src) + " arrives at " + format_seconds(to_seconds(delay));
+  }
+
+  const Problem& problem_;
+  std::vector<double> out_bandwidth_, in_bandwidth_;
+  Bound best_{"distance", 0, "no rank needs anything from another"};
+};
+
+}  // namespace
+
+Bound distance_bound(const Problem& problem) {
+  return DistanceBound(problem).find();
+}
+
+}  // namespace hemiola::bounds

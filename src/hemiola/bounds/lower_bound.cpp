@@ -1,0 +1,70 @@
+#include "hemiola/bounds/lower_bound.hpp"
+
+#include <algorithm>
+
+#include "hemiola/base/error.hpp"
+#include "hemiola/bounds/distance.hpp"
+#include "hemiola/bounds/problem.hpp"
+#include "hemiola/topology/slowed_links.hpp"
+
+namespace hemiola {
+namespace {
+
+void check_arguments(const Topology& topology, CollectiveKind kind, std::int64_t bytes, Rank root) {
+  if (kind == CollectiveKind::custom)
+    throw ArgumentError(
+        "lower_bound: a custom collective has no stated demand; expected one of the named kinds");
+  const std::int64_t max_bytes = (std::int64_t{1} << 53) / topology.rank_count();
+  if (bytes < 0 || bytes > max_bytes)
+    throw ArgumentError("lower_bound: expected a buffer of 0 … " + std::to_string(max_bytes) +
+                        " bytes, found " + std::to_string(bytes));
+  if (root < 0 || root >= topology.rank_count())
+    throw ArgumentError("lower_bound: expected a root in 0 … " + std::to_string(topology.rank_count() - 1) +
+                        ", found " + std::to_string(root));
+}
+
+/// Throws ArgumentError that names two ranks of which one cannot reach the other, if the collective needs it to.
+void check_connected(const Topology& topology, CollectiveKind kind, Rank root) {
+  const Vertex hub{is_rooted(kind) ? root : Rank{0}};
+  const auto check = [&](bounds::Direction direction) {
+    const auto latency = bounds::least_latency(topology, {&hub, 1}, direction);
+    for (Vertex v : indices<Vertex>(topology.rank_count())) {
+      if (latency[static_cast<std::size_t>(v)] != bounds::kUnreachable) continue;
+      const bool from_hub = direction == bounds::Direction::from_sources;
+      throw ArgumentError("topology '" + topology.name() + "' has no path from rank " +
+                          std::to_string(from_hub ? hub : v) + " to rank " +
+                          std::to_string(from_hub ? v : hub) + ", which " + std::string(name_of(kind)) +
+                          " needs; add a link");
+    }
+  };
+  if (kind != CollectiveKind::reduce && kind != CollectiveKind::gather)
+    check(bounds::Direction::from_sources);
+  if (kind != CollectiveKind::broadcast && kind != CollectiveKind::scatter)
+    check(bounds::Direction::to_sources);
+}
+
+}  // namespace
+
+LowerBound lower_bound(const Topology& topology, CollectiveKind kind, std::int64_t bytes,
+                       const Conditions& conditions, Rank root) {
+  check_arguments(topology, kind, bytes, root);
+  conditions.check(topology.rank_count());
+  check_connected(topology, kind, root);
+  const bounds::Problem problem{topology,
+                                conditions,
+                                kind,
+                                root,
+                                bounds::Demand(kind, topology.rank_count(), root, bytes),
+                                slowed_bandwidths(topology, conditions)};
+  LowerBound result;
+  for (const auto find :
+       {bounds::port_bound, bounds::traffic_bound, bounds::distance_bound, bounds::arrival_bound})
+    result.bounds.push_back(find(problem));
+  std::stable_sort(result.bounds.begin(), result.bounds.end(),
+                   [](const Bound& a, const Bound& b) { return a.time > b.time; });
+  result.time = result.bounds[0].time;
+  result.witness = result.bounds[0].witness;
+  return result;
+}
+
+}  // namespace hemiola

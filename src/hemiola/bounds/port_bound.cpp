@@ -1,0 +1,36 @@
+#include "hemiola/base/units.hpp"
+#include "hemiola/bounds/ports.hpp"
+#include "hemiola/bounds/problem.hpp"
+
+namespace hemiola::bounds {
+namespace {
+
+std::string sending_witness(const Problem& problem, Rank rank, std::int64_t bytes, double bandwidth) {
+  std::string text = "rank " + std::to_string(rank) + " must send " + format_bytes(bytes) +
+                     " through ports of " + format_bandwidth(bandwidth);
+  if (const Picoseconds delay = problem.conditions.delay_of(rank); delay > 0)
+    text += ", after it arrives at " + format_seconds(to_seconds(delay));
+  return text;
+}
+
+std::string receiving_witness(Rank rank, std::int64_t bytes, double bandwidth) {
+  return "rank " + std::to_string(rank) + " must receive " + format_bytes(bytes) + " through ports of " +
+         format_bandwidth(bandwidth);
+}
+
+}  // namespace
+
+Bound port_bound(const Problem& problem) {
+  Bound best{"ports", 0, "no rank must send or receive anything"};
+  const Ports ports(problem);
+  for (Rank rank : indices<Rank>(problem.rank_count())) {
+    const std::int64_t out = problem.demand.sent_by(rank), in = problem.demand.received_by(rank);
+    if (const auto time = earliest_delivery(ports.out_windows(rank), out); time > best.time)
+      best = {"ports", time, sending_witness(problem, rank, out, ports.out_bandwidth(rank))};
+    if (const auto time = earliest_delivery(ports.in_windows(rank), in); time > best.time)
+      best = {"ports", time, receiving_witness(rank, in, ports.in_bandwidth(rank))};
+  }
+  return best;
+}
+
+}  // namespace hemiola::bounds

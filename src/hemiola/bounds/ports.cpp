@@ -1,0 +1,77 @@
+#include "hemiola/bounds/ports.hpp"
+
+#include <algorithm>
+
+#include "hemiola/base/error.hpp"
+#include "hemiola/bounds/distance.hpp"
+
+namespace hemiola::bounds {
+
+Picoseconds earliest_delivery(std::vector<Window> windows, std::int64_t bytes) {
+  if (bytes <= 0) return 0;
+  HEMIOLA_CHECK(!windows.empty(), "a rank that must send or receive has no link");
+  const auto opens = [](const Window& w) { return w.from + w.delay; };
+  std::sort(windows.begin(), windows.end(),
+            [&](const Window& a, const Window& b) { return opens(a) < opens(b); });
+  // Until the next window opens, those that are open deliver at `rate` bytes per picosecond.
+  double rate = 0;
+  auto missing = static_cast<double>(bytes);
+  for (std::size_t w = 0;; ++w) {
+    rate += windows[w].bandwidth_Bps / static_cast<double>(kSecond);
+    const auto open = static_cast<double>(opens(windows[w]));
+    const double end = open + missing / rate;
+    if (w + 1 == windows.size() || end <= static_cast<double>(opens(windows[w + 1]))) return round_down(end);
+    missing -= rate * (static_cast<double>(opens(windows[w + 1])) - open);
+  }
+}
+
+Ports::Ports(const Problem& problem) : problem_(problem) {
+  std::vector<Vertex> ranks;
+  for (Vertex v : indices<Vertex>(problem.rank_count())) ranks.push_back(v);
+  to_rank_ = least_latency(problem.topology, ranks, Direction::to_sources);
+  from_rank_ = least_latency(problem.topology, ranks, Direction::from_sources);
+}
+
+bool Ports::leads_to_rank(int link) const {
+  return to_rank_[static_cast<std::size_t>(problem_.topology.link(link).dst)] != kUnreachable;
+}
+
+bool Ports::comes_from_rank(int link) const {
+  return from_rank_[static_cast<std::size_t>(problem_.topology.link(link).src)] != kUnreachable;
+}
+
+std::vector<Window> Ports::out_windows(Rank rank) const {
+  const Topology& topology = problem_.topology;
+  std::vector<Window> windows;
+  for (const int* l = topology.out_begin(Vertex{rank}); l != topology.out_end(Vertex{rank}); ++l)
+    if (leads_to_rank(*l))
+      windows.push_back(
+          {problem_.bandwidth_of(*l), problem_.conditions.delay_of(rank),
+           topology.link(*l).latency + to_rank_[static_cast<std::size_t>(topology.link(*l).dst)]});
+  return windows;
+}
+
+std::vector<Window> Ports::in_windows(Rank rank) const {
+  const Topology& topology = problem_.topology;
+  std::vector<Window> windows;
+  for (const int* l = topology.in_begin(Vertex{rank}); l != topology.in_end(Vertex{rank}); ++l)
+    if (comes_from_rank(*l))
+      windows.push_back(
+          {problem_.bandwidth_of(*l), 0,
+           topology.link(*l).latency + from_rank_[static_cast<std::size_t>(topology.link(*l).src)]});
+  return windows;
+}
+
+double Ports::out_bandwidth(Rank rank) const {
+  double sum = 0;
+  for (const Window& w : out_windows(rank)) sum += w.bandwidth_Bps;
+  return sum;
+}
+
+double Ports::in_bandwidth(Rank rank) const {
+  double sum = 0;
+  for (const Window& w : in_windows(rank)) sum += w.bandwidth_Bps;
+  return sum;
+}
+
+}  // namespace hemiola::bounds

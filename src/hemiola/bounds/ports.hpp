@@ -1,0 +1,42 @@
+// The links by which ranks send and receive, as windows of time in which they can deliver.
+#pragma once
+
+#include <vector>
+
+#include "hemiola/bounds/problem.hpp"
+
+namespace hemiola::bounds {
+
+/// A link that may carry bytes from `from` on, where what it carries arrives `delay` after it has left: by a time T it can
+/// have delivered bandwidth * (T - from - delay).
+struct Window {
+  double bandwidth_Bps;
+  Picoseconds from;
+  Picoseconds delay;
+};
+
+/// The earliest time by which the windows together can have delivered `bytes`, rounded down; 0 for no bytes.
+/// Throws InternalError without windows.
+Picoseconds earliest_delivery(std::vector<Window> windows, std::int64_t bytes);
+
+class Ports {
+ public:
+  explicit Ports(const Problem& problem);
+
+  /// Nothing leaves before the rank has arrived, and what has left a link must still reach some rank.
+  std::vector<Window> out_windows(Rank rank) const;
+  /// What enters comes from some rank. A message may be under way to a rank that is late, so arrival does not count.
+  std::vector<Window> in_windows(Rank rank) const;
+
+  double out_bandwidth(Rank rank) const;
+  double in_bandwidth(Rank rank) const;
+
+ private:
+  bool leads_to_rank(int link) const;
+  bool comes_from_rank(int link) const;
+
+  const Problem& problem_;
+  std::vector<Picoseconds> to_rank_, from_rank_;  ///< per vertex, to or from the nearest rank
+};
+
+}  // namespace hemiola::bounds

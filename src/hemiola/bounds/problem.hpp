@@ -1,0 +1,37 @@
+// What every bound reads, and the list of bounds.
+#pragma once
+
+#include <vector>
+
+#include "hemiola/bounds/demand.hpp"
+#include "hemiola/bounds/lower_bound.hpp"
+
+namespace hemiola::bounds {
+
+struct Problem {
+  const Topology& topology;
+  const Conditions& conditions;
+  CollectiveKind kind;
+  Rank root;
+  Demand demand;
+  std::vector<double> bandwidth;  ///< per link, bytes per second under the conditions
+
+  int rank_count() const { return topology.rank_count(); }
+  double bandwidth_of(int link) const { return bandwidth[static_cast<std::size_t>(link)]; }
+};
+
+/// To whole picoseconds; a thousandth is granted to the doubles that led here.
+inline Picoseconds round_down(double picoseconds) {
+  return static_cast<Picoseconds>(picoseconds + 1e-3);
+}
+
+/// A rank can use all its out-links (in-links) at once, and they carry no more than their bandwidth.
+Bound port_bound(const Problem& problem);
+/// The same for all ranks together.
+Bound traffic_bound(const Problem& problem);
+/// What one rank needs from another must leave the one's ports, travel, and enter the other's.
+Bound distance_bound(const Problem& problem);
+/// No rank is done before it has come.
+Bound arrival_bound(const Problem& problem);
+
+}  // namespace hemiola::bounds

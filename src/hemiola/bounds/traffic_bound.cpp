@@ -1,0 +1,38 @@
+#include <algorithm>
+
+#include "hemiola/base/units.hpp"
+#include "hemiola/bounds/ports.hpp"
+#include "hemiola/bounds/problem.hpp"
+
+namespace hemiola::bounds {
+namespace {
+
+double total_bandwidth(const std::vector<Window>& windows) {
+  double sum = 0;
+  for (const Window& w : windows) sum += w.bandwidth_Bps;
+  return sum;
+}
+
+Bound bound_for(const char* verb, const std::vector<Window>& windows, std::int64_t bytes) {
+  return {"traffic", earliest_delivery(windows, bytes),
+          std::string("all ranks together must ") + verb + " " + format_bytes(bytes) + " through ports of " +
+              format_bandwidth(total_bandwidth(windows))};
+}
+
+}  // namespace
+
+Bound traffic_bound(const Problem& problem) {
+  const std::int64_t bytes = problem.demand.sent_by_all();
+  if (bytes == 0) return {"traffic", 0, "no rank must send or receive anything"};
+  const Ports ports(problem);
+  std::vector<Window> out, in;
+  for (Rank rank : indices<Rank>(problem.rank_count())) {
+    const auto sends = ports.out_windows(rank), receives = ports.in_windows(rank);
+    out.insert(out.end(), sends.begin(), sends.end());
+    in.insert(in.end(), receives.begin(), receives.end());
+  }
+  Bound sending = bound_for("send", out, bytes), receiving = bound_for("receive", in, bytes);
+  return sending.time >= receiving.time ? sending : receiving;
+}
+
+}  // namespace hemiola::bounds

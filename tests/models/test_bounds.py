@@ -1,0 +1,138 @@
+"""Lower bounds: each by hand on a small network, and all of them below every simulated schedule."""
+
+import itertools
+
+import pytest
+from networks import KB, US, fully_connected, line, one_way_ring, switch, two_unequal_switches
+
+import hemiola as hm
+from hemiola import errors
+
+NETWORKS = {
+    "ring": lambda n: one_way_ring(n, US, 1e9),
+    "switch": lambda n: switch(n, US, 1e9),
+    "fully connected": lambda n: fully_connected(n, US, 1e9),
+    "line": lambda n: line(n, US, 3e8),
+    "two switches": two_unequal_switches,
+}
+CONDITIONS = {
+    "none": lambda n: hm.Conditions(),
+    "late": lambda n: hm.Conditions(late={n - 1: 20 * US}),
+    "slow": lambda n: hm.Conditions(slow={0: 2.5}),
+    "both": lambda n: hm.Conditions(late={0: 7 * US, 1: 3 * US}, slow={0: 2, n - 1: 1.5}),
+}
+
+
+def named(bound: hm.LowerBound, name: str) -> float:
+    return next(b.seconds for b in bound.bounds if b.name == name)
+
+
+@pytest.mark.parametrize("network", ["fifo", "fluid"])
+@pytest.mark.parametrize("name", hm.algorithms.names())
+def test_no_schedule_beats_the_bound(name, network):
+    algorithm = hm.algorithms.get(name)
+    for ranks, topology, conditions in itertools.product((2, 3, 5, 8), NETWORKS, CONDITIONS):
+        if not algorithm.is_valid(ranks):
+            continue
+        root = 1 if algorithm.is_rooted else 0
+        schedule = algorithm.generate(ranks, root)
+        graph, now = NETWORKS[topology](ranks), CONDITIONS[conditions](ranks)
+        for nbytes in (0, 1, 1001, 840 * KB):
+            bound = hm.lower_bound(graph, algorithm.kind, nbytes, now, root)
+            seconds = hm.simulate(schedule, graph, nbytes, now, network).seconds
+            # The simulator rounds each message to the nearest picosecond, half a picosecond down at most.
+            rounding = 0.5e-12 * schedule.transfer_count
+            assert seconds >= bound.seconds - rounding, (ranks, topology, conditions, nbytes, bound)
+
+
+def test_ring_all_reduce_on_its_ring_meets_the_traffic_bound_but_for_the_latencies():
+    # Given 8 ranks on a ring of 1 us, 1 GB/s, 8 kB.
+    # Derivation: all send 2 * 7 * 8 kB = 112 kB through 8 GB/s: 14 us, and the last byte travels 1 us.
+    # The ring takes 14 us of bytes and 14 us of latencies.
+    bound = hm.lower_bound(one_way_ring(8, US, 1e9), "all_reduce", 8 * KB)
+    assert named(bound, "traffic") == pytest.approx(15 * US, rel=1e-12)
+
+
+def test_direct_all_gather_through_a_switch_meets_the_port_bound():
+    # Derivation: a rank receives 7 kB at 1 GB/s, and the last byte is 1 us away.
+    bound = hm.lower_bound(switch(8, US, 1e9), "all_gather", 8 * KB)
+    assert bound.seconds == pytest.approx(8 * US, rel=1e-12)
+    assert bound.witness == "rank 0 must receive 6.836 KiB through ports of 1 GB/s"
+
+
+@pytest.mark.parametrize(
+    ("kind", "sent_by_root", "received_by_root"),
+    [("broadcast", 8, 0), ("reduce", 0, 8), ("scatter", 7, 0), ("gather", 0, 7)],
+)
+def test_the_root_of_a_rooted_collective_sends_or_receives_all(kind, sent_by_root, received_by_root):
+    # Given a network in which the ports of rank 3 are 100 times slower than the others', and no latency.
+    bound = hm.lower_bound(switch(8, 0, 1e9), kind, 8 * KB, hm.Conditions(slow={3: 100}), root=3)
+    assert named(bound, "ports") == pytest.approx((sent_by_root + received_by_root) * 100 * US, rel=1e-12)
+
+
+def test_all_to_all_sends_each_rank_its_part():
+    bound = hm.lower_bound(switch(4, 0, 1e9), "all_to_all", 8 * KB)
+    assert bound.seconds == pytest.approx(6 * US, rel=1e-12)
+
+
+def test_a_port_with_several_links_uses_all_of_them_as_soon_as_each_can_deliver():
+    # Given two links from 0 to 1: 1 GB/s at once, and 1 GB/s with 2 us of latency; 10 kB to broadcast.
+    # Derivation: 2 kB by 2 us over the first, then 2 GB/s for the other 8 kB. Expect 6 us.
+    graph = hm.Topology(2, [(0, 1, 0, 1e9), (0, 1, 2 * US, 1e9), (1, 0, 0, 1e9)])
+    assert named(hm.lower_bound(graph, "broadcast", 10 * KB), "ports") == pytest.approx(6 * US, rel=1e-12)
+
+
+def test_the_two_ends_of_a_line_bound_the_latency():
+    bound = hm.lower_bound(line(6, US, 1e9), "all_gather", 6)
+    assert named(bound, "distance") == pytest.approx(5.001 * US, rel=1e-9)
+
+
+def test_what_a_late_rank_brings_leaves_after_it_arrives():
+    # Derivation: all 8 kB of rank 7's part must leave it after 5 us, at 1 GB/s, and travel 1 us.
+    bound = hm.lower_bound(switch(8, US, 1e9), "all_reduce", 8 * KB, hm.Conditions(late={7: 5 * US}))
+    assert named(bound, "distance") == pytest.approx(14 * US, rel=1e-12)
+    assert named(bound, "arrival") == pytest.approx(5 * US, rel=1e-12)
+
+
+def test_a_slow_receiver_of_a_late_rank_is_bound_by_its_own_port():
+    now = hm.Conditions(late={7: 5 * US}, slow={2: 2})
+    bound = hm.lower_bound(switch(8, US, 1e9), "all_reduce", 8 * KB, now)
+    assert bound.seconds == pytest.approx(22 * US, rel=1e-12)
+    assert bound.witness.startswith("7.812 KiB of rank 7 must reach rank 2")
+
+
+def test_one_rank_needs_no_time_but_its_own_arrival():
+    graph = hm.Topology(1, [])
+    assert hm.lower_bound(graph, "all_reduce", KB).seconds == 0
+    assert hm.lower_bound(graph, "all_reduce", KB, hm.Conditions(late={0: US})).seconds == US
+
+
+def test_large_networks_are_bounded_from_the_two_ends_found_by_search():
+    # 3,000 ranks are more than are searched from; the ends of a line are found all the same.
+    bound = hm.lower_bound(line(3000, US, 1e9), "all_gather", 3000)
+    assert named(bound, "distance") == pytest.approx(2999.001 * US, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("kind", "nbytes", "conditions", "root"),
+    [
+        ("all_product", KB, None, 0),
+        ("custom", KB, None, 0),
+        ("all_reduce", -1, None, 0),
+        ("all_reduce", 2**60, None, 0),
+        ("broadcast", KB, None, 4),
+        ("broadcast", KB, None, -1),
+        ("all_reduce", KB, hm.Conditions(late={4: US}), 0),
+        ("all_reduce", KB, hm.Conditions(slow={0: 0.5}), 0),
+    ],
+)
+def test_rejects(kind, nbytes, conditions, root):
+    with pytest.raises(errors.ArgumentError):
+        hm.lower_bound(one_way_ring(4, US, 1e9), kind, nbytes, conditions, root)
+
+
+def test_names_a_rank_that_cannot_be_reached():
+    graph = hm.Topology(3, [(0, 1, US, 1e9), (1, 0, US, 1e9), (2, 0, US, 1e9)], name="leaky")
+    with pytest.raises(errors.ArgumentError, match="no path from rank 0 to rank 2"):
+        hm.lower_bound(graph, "all_gather", KB)
+    assert hm.lower_bound(graph, "reduce", KB, root=0).seconds > 0
