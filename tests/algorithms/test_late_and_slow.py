@@ -52,6 +52,34 @@ def test_one_finish_serves_every_late_rank_by_relabelling() -> None:
         assert hm.verify(hm.algorithms.all_reduce_late(7, late, 12)) == []
 
 
+@pytest.mark.parametrize("rank_count", [3, 4, 5, 6, 8, 9, 16])
+def test_segments_reduced_so_far_get_the_finish_and_the_rest_the_ring(rank_count: int) -> None:
+    for reduced in range(5):
+        schedule = hm.algorithms.all_reduce_late_segmented(
+            rank_count, 1, segments=4, reduced=reduced, chunks_per_owner=2
+        )
+        assert hm.verify(schedule) == []
+        waiting = reduced * (rank_count - 2)
+        finish = reduced * 2 * (rank_count - 1) + math.ceil(math.log2(rank_count)) - 1 if reduced else 0
+        ring = 2 * (rank_count - 1) if reduced < 4 else 0
+        assert schedule.step_count == waiting + finish + ring
+
+
+def test_reducing_a_segment_takes_the_same_steps_however_many_are_reduced() -> None:
+    def first_segments(reduced: int) -> list[tuple[int, ...]]:
+        schedule = hm.algorithms.all_reduce_late_segmented(
+            6, 2, segments=4, reduced=reduced, chunks_per_owner=3
+        )
+        return [tuple(row) for row in schedule.transfers if row["step"] < 2 * (6 - 2)]
+
+    assert first_segments(2) == first_segments(3) == first_segments(4)
+
+
+def test_with_nothing_reduced_the_segmented_all_reduce_is_the_ring() -> None:
+    segmented = hm.algorithms.all_reduce_late_segmented(5, 0, segments=3, reduced=0)
+    assert np.array_equal(segmented.transfers, hm.algorithms.all_reduce_ring(5).transfers)
+
+
 @pytest.mark.parametrize("rank_count", [4, 8, 16, 32, 64, 128])
 def test_published_stragglar_takes_n_plus_log_n_minus_two_rounds(rank_count: int) -> None:
     schedule = hm.algorithms.all_reduce_stragglar(rank_count, 1)

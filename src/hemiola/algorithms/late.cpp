@@ -83,28 +83,90 @@ void check_ranks(const char* algorithm, int rank_count, Rank late_rank) {
                         std::to_string(rank_count - 1) + ", found " + std::to_string(late_rank));
 }
 
-/// While waiting: each chunk gathers the early ranks' parts along their ring, from just behind its owner
-/// round to it. After arrival: the finish.
-Schedule reduce_then_finish(const FinishTable& finish, Rank late_rank) {
-  const int rank_count = finish.rank_count, early = rank_count - 1;
-  const std::vector<Chunk> place = buffer_order(finish.owner);
-  const auto in_job = [&](Rank rank) { return rank_in_job(rank, late_rank, rank_count); };
+/// Numbers a finish's ranks and chunks as the job does.
+struct FinishInJob {
+  const FinishTable& table;
+  Rank late_rank;
+  std::vector<Chunk> place;  // the finish's chunk → the schedule's
 
-  std::vector<Rank> owner(place.size());
-  for (std::size_t c = 0; c < place.size(); ++c)
-    owner[static_cast<std::size_t>(place[c])] = in_job(finish.owner[c]);
-  ScheduleBuilder builder(Collective::with_owners(CollectiveKind::all_reduce, rank_count, std::move(owner)));
-  for (std::size_t c = 0; c < place.size(); ++c)
-    for (int hop = 0; hop < early - 1; ++hop) {
-      const Rank src{(finish.owner[c] + 1 + hop) % early}, dst{(finish.owner[c] + 2 + hop) % early};
-      builder.reduce(Step{hop}, in_job(src), in_job(dst), place[c]);
-    }
-  const int first = late_finish_first_step(rank_count);
-  for (std::size_t round = 0; round < finish.rounds.size(); ++round)
-    for (const FinishMove& move : finish.rounds[round])
-      builder.add({Step{first + round}, in_job(move.src), in_job(move.dst),
-                   place[static_cast<std::size_t>(move.chunk)], move.reduce});
+  int early_count() const { return table.rank_count - 1; }
+  Rank rank(Rank r) const { return rank_in_job(r, late_rank, table.rank_count); }
+  Chunk chunk(Chunk c) const { return place[static_cast<std::size_t>(c)]; }
+};
+
+/// While waiting: a chunk gathers the early ranks' parts along their ring, from just behind its owner round to it.
+void add_reduce_scatter(ScheduleBuilder* builder, const FinishInJob& finish, Chunk chunk, int first_step) {
+  const int early = finish.early_count();
+  const Rank owner = finish.table.owner[static_cast<std::size_t>(chunk)];
+  for (int hop = 0; hop < early - 1; ++hop) {
+    const Rank src{(owner + 1 + hop) % early}, dst{(owner + 2 + hop) % early};
+    builder->reduce(Step{first_step + hop}, finish.rank(src), finish.rank(dst), finish.chunk(chunk));
+  }
+}
+
+/// After arrival. Returns the first step that follows.
+int add_finish(ScheduleBuilder* builder, const FinishInJob& finish, int first_step) {
+  for (const auto& round : finish.table.rounds) {
+    for (const FinishMove& move : round)
+      builder->add({Step{first_step}, finish.rank(move.src), finish.rank(move.dst), finish.chunk(move.chunk),
+                    move.reduce});
+    ++first_step;
+  }
+  return first_step;
+}
+
+Schedule reduce_then_finish(const FinishTable& table, Rank late_rank) {
+  const FinishInJob finish{table, late_rank, buffer_order(table.owner)};
+  std::vector<Rank> owner(table.owner.size());
+  for (Chunk c : indices<Chunk>(static_cast<int>(owner.size())))
+    owner[static_cast<std::size_t>(finish.chunk(c))] = finish.rank(table.owner[static_cast<std::size_t>(c)]);
+  ScheduleBuilder builder(
+      Collective::with_owners(CollectiveKind::all_reduce, table.rank_count, std::move(owner)));
+  for (Chunk c : indices<Chunk>(static_cast<int>(finish.place.size())))
+    add_reduce_scatter(&builder, finish, c, 0);
+  add_finish(&builder, finish, late_finish_first_step(table.rank_count));
   return builder.finish();
+}
+
+FinishCache& finish_cache() {
+  static FinishCache cache;
+  return cache;
+}
+
+/// Where the finish's chunks lie when segments are reduced one after another: a rank's releases go through its blocks
+/// segment by segment, so every segment's blocks belong to the same ranks however many segments there are.
+std::vector<Chunk> segmented_order(const FinishTable& table, int chunks_per_owner) {
+  const int early = table.rank_count - 1;
+  std::vector<int> released(static_cast<std::size_t>(early), 0);
+  std::vector<Chunk> place;
+  for (Rank owner : table.owner) {
+    const int release = released[static_cast<std::size_t>(owner)]++;
+    const int segment = release / chunks_per_owner, within = release % chunks_per_owner;
+    place.push_back(Chunk{(segment * early + owner) * chunks_per_owner + within});
+  }
+  return place;
+}
+
+/// The ring all-reduce of all ranks over the chunks from `first_chunk` on, one per rank.
+void add_ring_all_reduce(ScheduleBuilder* builder, int first_chunk, int first_step) {
+  const int n = builder->rank_count();
+  for (int t = 0; t < 2 * (n - 1); ++t)
+    for (Rank rank : indices<Rank>(n)) {
+      const int chunk = (rank + (t < n - 1 ? n - 1 - t : 2 * n - 1 - t) + n) % n;
+      builder->add({Step{first_step + t}, rank, Rank{(rank + 1) % n}, Chunk{first_chunk + chunk}, t < n - 1});
+    }
+}
+
+void check_segments(const LateSegments& parts) {
+  const std::string where = "all_reduce_late_segmented: ";
+  if (parts.segments < 1 || parts.segments > (1 << 12))
+    throw ArgumentError(where + "expected segments in 1 … 4096, found " + std::to_string(parts.segments));
+  if (parts.reduced < 0 || parts.reduced > parts.segments)
+    throw ArgumentError(where + "expected reduced in 0 … " + std::to_string(parts.segments) + ", found " +
+                        std::to_string(parts.reduced));
+  if (parts.chunks_per_owner < 1 || parts.chunks_per_owner > (1 << 12))
+    throw ArgumentError(where + "expected chunks_per_owner in 1 … 4096, found " +
+                        std::to_string(parts.chunks_per_owner));
 }
 
 }  // namespace
@@ -114,8 +176,39 @@ Schedule all_reduce_late(int rank_count, Rank late_rank, int chunk_count) {
   if (chunk_count < 1 || chunk_count > (1 << 20))
     throw ArgumentError("all_reduce_late: expected chunk_count in 1 … 2^20, found " +
                         std::to_string(chunk_count));
-  static FinishCache cache;
-  return reduce_then_finish(*cache.get(rank_count, chunk_count), late_rank);
+  return reduce_then_finish(*finish_cache().get(rank_count, chunk_count), late_rank);
+}
+
+Schedule all_reduce_late_segmented(int rank_count, Rank late_rank, const LateSegments& parts) {
+  check_ranks("all_reduce_late_segmented", rank_count, late_rank);
+  check_segments(parts);
+  const int early = rank_count - 1;
+  const int per_segment = early * parts.chunks_per_owner, reduced_chunks = parts.reduced * per_segment;
+  const int plain_segments = parts.segments - parts.reduced,
+            plain_chunks = plain_segments > 0 ? rank_count : 0;
+
+  std::vector<Rank> owner;
+  for (int c = 0; c < reduced_chunks; ++c)
+    owner.push_back(rank_in_job(Rank{c / parts.chunks_per_owner % early}, late_rank, rank_count));
+  for (int c = 0; c < plain_chunks; ++c) owner.push_back(Rank{c});
+  // Every segment weighs per_segment * rank_count, in chunks of either kind.
+  std::vector<std::int64_t> weights(static_cast<std::size_t>(reduced_chunks), rank_count);
+  weights.insert(weights.end(), static_cast<std::size_t>(plain_chunks),
+                 static_cast<std::int64_t>(plain_segments) * per_segment);
+
+  ScheduleBuilder builder(Collective::with_owners(CollectiveKind::all_reduce, rank_count, std::move(owner)));
+  builder.set_chunk_weights(std::move(weights));
+  int step = parts.reduced * late_finish_first_step(rank_count);
+  if (parts.reduced > 0) {
+    const auto table = finish_cache().get(rank_count, reduced_chunks);
+    const FinishInJob finish{*table, late_rank, segmented_order(*table, parts.chunks_per_owner)};
+    for (Chunk c : indices<Chunk>(reduced_chunks))
+      add_reduce_scatter(&builder, finish, c,
+                         finish.chunk(c) / per_segment * late_finish_first_step(rank_count));
+    step = add_finish(&builder, finish, step);
+  }
+  if (plain_chunks > 0) add_ring_all_reduce(&builder, reduced_chunks, step);
+  return builder.finish();
 }
 
 Schedule all_reduce_stragglar(int rank_count, Rank late_rank) {

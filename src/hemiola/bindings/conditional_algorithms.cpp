@@ -45,6 +45,36 @@ chunk_count + ceil(log2 n) - 1 rounds after arrival; owners are balanced; the la
 per chunk, all other messages are copies, so results are bitwise equal on all ranks. Lower bound: [StragglAR, §4];
 the construction is ours, on the circulant broadcast of [traff2024broadcast].)";
 
+constexpr const char* kSegmentedDoc =
+    R"(All-reduce with one late rank that arrives while the early ranks are still reducing.
+
+The buffer goes in segments. Those that the early ranks have reduced by then get the short finish of
+all_reduce_late, together; the others a plain ring all-reduce of all ranks. So there is no critical delay: with no
+segment reduced this is the ring, with all of them all_reduce_late.
+
+Parameters
+----------
+rank_count : int >= 3.
+late_rank : int, 0 … rank_count-1.
+segments : int >= 1, equal parts of the buffer.
+reduced : int, 0 … segments, how many the early ranks reduce before the late rank joins.
+chunks_per_owner : int >= 1, chunks into which each early rank's block of a segment is cut.
+
+Returns
+-------
+Schedule, with chunk_weights when both kinds of segment occur.
+
+Raises
+------
+ArgumentError
+    if an argument is outside its range.
+
+Notes
+-----
+reduced·(n-2) steps before arrival, then reduced·(n-1)·chunks_per_owner + ceil(log2 n) - 1 rounds, then 2(n-1) ring
+steps over the rest. Exposed time, bandwidth only: [x + (1-x)·2(n-1)/n]·Nβ for a share x reduced, which is the
+traffic bound. The construction is ours.)";
+
 constexpr const char* kStragglarDoc = R"(StragglAR's published all-reduce with one late rank.
 
 Parameters
@@ -107,6 +137,14 @@ void bind_conditional_algorithms(nb::module_& m) {
         return algorithms::all_reduce_late(rank_count, Rank{late_rank}, chunk_count.value_or(rank_count - 1));
       },
       "rank_count"_a, "late_rank"_a, "chunk_count"_a = nb::none(), kLateDoc, no_gil);
+  a.def(
+      "all_reduce_late_segmented",
+      [](int rank_count, int late_rank, int segments, int reduced, int chunks_per_owner) {
+        return algorithms::all_reduce_late_segmented(rank_count, Rank{late_rank},
+                                                     {segments, reduced, chunks_per_owner});
+      },
+      "rank_count"_a, "late_rank"_a, nb::kw_only(), "segments"_a, "reduced"_a, "chunks_per_owner"_a = 1,
+      kSegmentedDoc, no_gil);
   a.def(
       "all_reduce_stragglar",
       [](int rank_count, int late_rank) {
