@@ -8,6 +8,7 @@ import pytest
 import hemiola as hm
 from hemiola.errors import ArgumentError
 from hemiola.view import steps, style
+from hemiola.view.losses import draw_losses
 from hemiola.view.schedule_text import describe, step_cells
 from hemiola.view.times import AlgorithmTime, draw_times
 
@@ -70,3 +71,13 @@ def test_reduces_are_painted_orange_and_copies_blue() -> None:
     assert nothing.tolist() == [1, 1, 1]
     assert reduce[0] > reduce[2]
     assert copy[2] > copy[0]
+
+
+def test_two_loss_curves_are_drawn_even_where_they_are_equal(tmp_path: Path) -> None:
+    draw_losses([1.0, 0.5], [1.0, 0.5], tmp_path / "losses.png", title="t", rank_count=4, allowed=1e-6)
+    assert (tmp_path / "losses.png").stat().st_size > 1000
+
+
+def test_loss_curves_of_different_length_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match="2 and 1 steps"):
+        draw_losses([1.0, 0.5], [1.0], tmp_path / "losses.png", title="t", rank_count=4, allowed=1e-6)

@@ -93,10 +93,6 @@ class ProgressBar:
         self._bar = bar
         self._task = bar.add_task(description, total=total)
 
-    def reach(self, done: int, total: int) -> None:
-        """Show that `done` of `total` steps are finished."""
-        self._bar.update(self._task, completed=done, total=total)
-
     def doing(self, description: str) -> None:
         """Say what is being done now."""
         self._bar.update(self._task, description=description)

@@ -14,8 +14,9 @@ from hemiola import Schedule, Violation
 from hemiola import verify as find_violations
 from hemiola.cli import options
 from hemiola.cli.inputs import load_schedule
-from hemiola.cli.output import answer, progress
+from hemiola.cli.output import answer
 from hemiola.cli.values import printable
+from hemiola.progress import ProgressBar
 from hemiola.view.schedule_text import describe
 
 #: Violations printed per schedule, and transfers printed per violation, without and with --explain.
@@ -47,10 +48,8 @@ def verify(
     verdicts = []
     for name in schedules:
         schedule = load_schedule(name, ranks)
-        with progress(f"verifying {printable(name)}", quiet=as_json) as bar:
-            verdicts.append(
-                _Verdict(printable(name), schedule, find_violations(schedule, progress=bar.reach))
-            )
+        with ProgressBar(f"verifying {printable(name)}") as bar:
+            verdicts.append(_Verdict(printable(name), schedule, find_violations(schedule, progress=bar)))
     answer(
         as_json,
         [_data(verdict) for verdict in verdicts],

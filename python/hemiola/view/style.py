@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from matplotlib.axes import Axes
@@ -36,6 +36,23 @@ def new_axes(width: float, height: float, title: str, subtitle: str = "") -> tup
     figure = Figure(figsize=(width, height), layout="constrained")
     axes = figure.add_subplot()
     axes.spines[["top", "right"]].set_visible(False)
+    _write_titles(axes, title, subtitle)
+    return figure, axes
+
+
+def new_axes_above_each_other(
+    width: float, height: float, shares: Sequence[float], title: str, subtitle: str = ""
+) -> tuple[Figure, list[Axes]]:
+    """Return a figure with one set of axes per share of the height, from the top, titled at the left."""
+    figure = Figure(figsize=(width, height), layout="constrained")
+    stacked = list(figure.subplots(len(shares), 1, height_ratios=list(shares)))
+    for axes in stacked:
+        axes.spines[["top", "right"]].set_visible(False)
+    _write_titles(stacked[0], title, subtitle)
+    return figure, stacked
+
+
+def _write_titles(axes: Axes, title: str, subtitle: str) -> None:
     axes.set_title(title, loc="left", fontsize=12, fontweight="bold", pad=24 if subtitle else 8)
     if subtitle:
         axes.annotate(
@@ -47,7 +64,6 @@ def new_axes(width: float, height: float, title: str, subtitle: str = "") -> tup
             fontsize=9,
             color="#555555",
         )
-    return figure, axes
 
 
 def save(figure: Figure, path: str | Path) -> None:
