@@ -4,6 +4,7 @@ from hemiola import algorithms, topologies, units
 from hemiola._core import Collective, Schedule, Topology, Violation
 from hemiola.bounds import LowerBound, lower_bound
 from hemiola.conditions import Conditions
+from hemiola.planner import Plan, plan
 from hemiola.simulate import Timeline, simulate
 from hemiola.synthesis import Synthesis, synthesize
 from hemiola.verify import verify
@@ -12,6 +13,7 @@ __all__ = [
     "Collective",
     "Conditions",
     "LowerBound",
+    "Plan",
     "Schedule",
     "Synthesis",
     "Timeline",
@@ -19,6 +21,7 @@ __all__ = [
     "Violation",
     "algorithms",
     "lower_bound",
+    "plan",
     "simulate",
     "synthesize",
     "topologies",

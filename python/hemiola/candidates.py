@@ -1,0 +1,150 @@
+"""What could run a collective: the published algorithms, and those made for the conditions at hand.
+
+Whoever adds a way to make schedules adds it here, and the planner considers it."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from hemiola import algorithms
+from hemiola._core import Schedule
+from hemiola.conditions import Conditions
+from hemiola.port_speed import PortSpeed
+
+#: Chunks of a late rank's finish and segments of a weighted exchange, at most.
+_MOST_CHUNKS = 4096
+_SEGMENTS = (1, 2, 4, 8, 16, 32, 64)
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is to be run: a collective of `nbytes` over `rank_count` ranks whose ports have that speed."""
+
+    kind: str
+    rank_count: int
+    nbytes: int
+    speed: PortSpeed
+    conditions: Conditions
+    root: int = 0
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An algorithm that could run: its formula's time, how big its schedule is, and how to make it.
+
+    `name` is the algorithm's; `variant` says what was chosen for it, such as "12 chunks"; it is empty where
+    nothing was.
+    """
+
+    name: str
+    variant: str
+    formula_s: float
+    transfer_count: int
+    generate: Callable[[], Schedule]
+
+
+def candidates(task: Task) -> list[Candidate]:
+    """List what can run a task, cheapest by formula first; equal costs are ordered by name.
+
+    Returns
+    -------
+    list of Candidate. Algorithms made for a late rank or for slow ranks are among them where there are
+    such ranks.
+
+    Raises
+    ------
+    ArgumentError
+        for an unknown collective or a rank count below 1.
+    """
+    found = [*_published(task), *_for_late_rank(task), *_for_slow_ranks(task)]
+    return sorted(found, key=lambda candidate: (candidate.formula_s, candidate.name, candidate.variant))
+
+
+def _published(task: Task) -> Iterator[Candidate]:
+    """Yield the registry's algorithms; their formulas know no conditions, so the delay is added in full."""
+    cost = (task.rank_count, task.nbytes, task.speed.latency_s, task.speed.bandwidth)
+    delay_s = max(task.conditions.late.values(), default=0.0)
+    for name in algorithms.names(task.kind):
+        algorithm = algorithms.get(name)
+        if algorithm.needs or not algorithm.is_valid(task.rank_count):
+            continue
+        chunks = algorithm.best_chunk_count(*cost)
+        generate = functools.partial(algorithm.generate, task.rank_count, root=task.root, chunk_count=chunks)
+        yield Candidate(
+            name=name,
+            variant=f"{chunks} chunks" if chunks else "",
+            formula_s=delay_s + algorithm.seconds(*cost, chunk_count=chunks),
+            transfer_count=algorithm.transfer_count(task.rank_count, chunk_count=chunks),
+            generate=generate,
+        )
+
+
+def _for_late_rank(task: Task) -> Iterator[Candidate]:
+    """Yield the all-reduces in which the others work while they wait for one late rank [StragglAR].
+
+    M chunks take M + ceil(log2 n) - 1 rounds after its arrival, or after the early ranks' reduce-scatter
+    where that takes longer.
+    """
+    n = task.rank_count
+    late = [rank for rank, delay_s in task.conditions.late.items() if delay_s > 0]
+    if task.kind != "all_reduce" or len(late) != 1 or n < 3:
+        return
+    (late_rank,) = late
+    latency_s, serial_s = task.speed.latency_s, task.nbytes / task.speed.bandwidth
+    waiting_s = (n - 2) * (latency_s + serial_s / (n - 1))
+    begin_s = max(task.conditions.late[late_rank], waiting_s)
+    extra = math.ceil(math.log2(n)) - 1
+
+    def finish_s(chunks: int) -> float:
+        return begin_s + (chunks + extra) * (latency_s + serial_s / chunks)
+
+    balance = math.sqrt(extra * serial_s / latency_s) if latency_s > 0 else math.inf
+    for chunks in sorted({n - 1, max(1, round(min(balance, _MOST_CHUNKS)))}):
+        yield Candidate(
+            name="all_reduce_late",
+            variant=f"{chunks} chunks",
+            formula_s=finish_s(chunks),
+            transfer_count=2 * chunks * (n - 1),
+            generate=functools.partial(algorithms.all_reduce_late, n, late_rank, chunk_count=chunks),
+        )
+    if n >= 4 and n & (n - 1) == 0:
+        yield Candidate(
+            name="all_reduce_stragglar",
+            variant="",
+            formula_s=finish_s(n - 1),
+            transfer_count=2 * (n - 1) ** 2,
+            generate=functools.partial(algorithms.all_reduce_stragglar, n, late_rank),
+        )
+
+
+def _for_slow_ranks(task: Task) -> Iterator[Candidate]:
+    """Yield the all-reduce in which slow ranks own less [OptCC], in the best number of segments.
+
+    A rank of factor l owns a share w in proportion to max(0, 2/l - 1). Its port carries what it sends
+    away of its own part, 1 - w, and what it hands out, (n - 1)·w; the slowest port sets the pace.
+    """
+    n, slow = task.rank_count, task.conditions.slow
+    factors = [slow.get(rank, 1.0) for rank in range(n)]
+    if task.kind != "all_reduce" or n < 2 or max(factors) == min(factors):
+        return
+    healthy = task.speed.bandwidth * max(factors)
+    spare = [max(0.0, 2 * min(factors) / factor - 1) for factor in factors]
+    share = [mine / sum(spare) for mine in spare]
+    load = max(factor * (1 + (n - 2) * mine) for factor, mine in zip(factors, share, strict=True))
+    delay_s = max(task.conditions.late.values(), default=0.0)
+
+    def time_s(segments: int) -> float:
+        bodies = segments + 1
+        return bodies * ((n - 1) * task.speed.latency_s + load * task.nbytes / healthy / segments)
+
+    segments = min(_SEGMENTS, key=time_s)
+    yield Candidate(
+        name="all_reduce_weighted_exchange",
+        variant=f"{segments} segments",
+        formula_s=delay_s + time_s(segments),
+        transfer_count=2 * segments * sum(mine > 0 for mine in spare) * (n - 1),
+        generate=functools.partial(algorithms.all_reduce_weighted_exchange, n, dict(slow), segments),
+    )

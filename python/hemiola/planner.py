@@ -1,0 +1,272 @@
+"""Conditions → candidates → cheapest → Plan: which schedule to run for a collective on a topology, and why.
+
+The candidates are ranked by their cost formulas, which are cheap and know one port speed only; the best
+few are then simulated on the topology itself, and the fastest of those wins."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hemiola._core import Schedule, Topology
+from hemiola.bounds import LowerBound, lower_bound
+from hemiola.candidates import Candidate, Task, candidates
+from hemiola.conditions import Conditions
+from hemiola.errors import ArgumentError
+from hemiola.port_speed import PortSpeed, port_speed
+from hemiola.simulate import simulate
+from hemiola.units import format_bandwidth, format_bytes, format_seconds
+
+#: Transfers simulated per plan, at most: about a second of one core.
+TRANSFER_BUDGET = {"fifo": 2_000_000, "fluid": 1_000_000}
+
+#: A petabyte; larger ones are slips of the unit.
+_MOST_BYTES = 1 << 50
+
+#: Two times closer than this are called the same (simulated times are whole picoseconds, bounds are not).
+_SAME = 1.0005
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A candidate as the planner saw it, in seconds; `simulated_s` is None where the formula had to do.
+
+    `variant` says what was chosen for the algorithm, such as "12 chunks"; it is empty where nothing was.
+    """
+
+    name: str
+    variant: str
+    formula_s: float
+    simulated_s: float | None
+    transfer_count: int
+
+    @property
+    def seconds(self) -> float:
+        """The better-founded of the two times."""
+        return self.formula_s if self.simulated_s is None else self.simulated_s
+
+    @property
+    def label(self) -> str:
+        """Name and variant together, for tables."""
+        return f"{self.name} ({self.variant})" if self.variant else self.name
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The chosen schedule with its predicted time, its lower bound, the alternatives, and why.
+
+    `alternatives` holds every candidate, the winner first, by increasing time; those that were not
+    simulated come last. `seconds` is the winner's time; see `is_simulated`.
+    """
+
+    kind: str
+    nbytes: int
+    topology_name: str
+    conditions: Conditions
+    network: str
+    schedule: Schedule
+    bound: LowerBound
+    speed: PortSpeed
+    alternatives: tuple[Alternative, ...]
+
+    @property
+    def name(self) -> str:
+        """The chosen algorithm."""
+        return self.alternatives[0].name
+
+    @property
+    def seconds(self) -> float:
+        """The predicted time in seconds."""
+        return self.alternatives[0].seconds
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether `seconds` comes from a simulation, not from the cost formula."""
+        return self.alternatives[0].simulated_s is not None
+
+    @property
+    def bound_s(self) -> float:
+        """The time in seconds that no schedule can beat under these conditions."""
+        return float(self.bound.seconds)
+
+    def explain(self) -> str:
+        """Say in sentences what was considered, why the winner won, and how far from the bound it is."""
+        return " ".join(
+            [self._what(), *self._conditions(), self._considered(), *self._why(), self._distance()]
+        )
+
+    def _what(self) -> str:
+        where = f" of '{self.topology_name}'" if self.topology_name else ""
+        ranks = _counted(self.schedule.rank_count, "rank")
+        return f"The task is {self.kind} of {format_bytes(self.nbytes)} over the {ranks}{where}."
+
+    def _conditions(self) -> list[str]:
+        late, slow = sorted(self.conditions.late.items()), sorted(self.conditions.slow.items())
+        told = [f"rank {rank} is {format_seconds(time)} late" for rank, time in late]
+        told += [f"the ports of rank {rank} are {factor:g} times slower" for rank, factor in slow]
+        return [f"Conditions: {', '.join(told)}."] if told else []
+
+    def _considered(self) -> str:
+        count = len(self.alternatives)
+        simulated = sum(other.simulated_s is not None for other in self.alternatives)
+        port = f"{format_seconds(self.speed.latency_s)} and {format_bandwidth(self.speed.bandwidth)} a port"
+        if simulated == 0:
+            transfers = f"{self.alternatives[0].transfer_count:,} transfers"
+            return (
+                f"{_counted(count, 'candidate')} can run this. Their cost formulas decide, at {port}: "
+                f"the best has {transfers}, too many to simulate in about a second."
+            )
+        which = "all" if simulated == count else f"the best {simulated}"
+        return (
+            f"{_counted(count, 'candidate')} can run this; cost formulas put them in order, at {port}, and "
+            f"{which} were simulated on the {self.network} network."
+        )
+
+    def _why(self) -> list[str]:
+        winner, others = self.alternatives[0], self.alternatives[1:]
+        source = "by simulation" if self.is_simulated else "by its formula"
+        told = [f"{winner.label} is chosen: {format_seconds(winner.seconds)} {source}."]
+        comparable = [other for other in others if (other.simulated_s is not None) == self.is_simulated]
+        if comparable:
+            told.append(
+                f"Next comes {comparable[0].label} with {_compared(comparable[0].seconds, winner.seconds)}."
+            )
+        return told
+
+    def _distance(self) -> str:
+        if self.bound_s <= 0:
+            return "The lower bound is zero."
+        ratio = self.seconds / self.bound_s
+        if ratio < _SAME:
+            distance = ""
+        elif ratio < 1.01:
+            distance = f"{ratio - 1:.2%} above "
+        else:
+            distance = f"{ratio:.3g} times "
+        bound = f"the lower bound of {format_seconds(self.bound_s)}"
+        return f"That is {distance}{bound}: {self.bound.witness.rstrip('.')}."
+
+
+def plan(
+    topology: Topology,
+    kind: str,
+    nbytes: int,
+    conditions: Conditions | None = None,
+    *,
+    root: int = 0,
+    network: str = "fluid",
+) -> Plan:
+    """Choose the schedule for a collective on a topology.
+
+    Parameters
+    ----------
+    topology : Topology.
+    kind : str, a collective such as "all_reduce".
+    nbytes : int >= 0, bytes of one rank's buffer (of the gathered one, for all_gather and gather).
+    conditions : Conditions, optional; ranks that are late or slow.
+    root : int, 0 … rank_count-1, for rooted collectives.
+    network : "fluid" or "fifo", the network model of the simulation.
+
+    Returns
+    -------
+    Plan, the same one for the same arguments in every process; equal times are decided by name.
+
+    Raises
+    ------
+    ArgumentError
+        for a collective, root, size, network or condition that does not exist or fit, and for a topology
+        on which no known algorithm can run.
+
+    Notes
+    -----
+    Simulations take about a second at most, whatever the number of ranks; making the schedules comes on
+    top. A candidate that is too large for the rest of that second is not simulated; where that is the
+    best one by formula, the formulas decide alone.
+    """
+    conditions = conditions or Conditions()
+    _check(topology, nbytes, network)
+    bound = lower_bound(topology, kind, nbytes, conditions=conditions, root=root)
+    speed = port_speed(topology, conditions)
+    found = candidates(Task(kind, topology.rank_count, nbytes, speed, conditions, root))
+    if not found:
+        raise ArgumentError(
+            f"no known algorithm runs {kind} on {topology.rank_count} ranks; bring a schedule of your own"
+        )
+    alternatives, schedule = _Race(topology, nbytes, conditions, network).run(found)
+    return Plan(kind, nbytes, topology.name, conditions, network, schedule, bound, speed, alternatives)
+
+
+class _Race:
+    """Simulates candidates until the budget is spent, and keeps the schedule of the fastest."""
+
+    def __init__(self, topology: Topology, nbytes: int, conditions: Conditions, network: str) -> None:
+        self._topology = topology
+        self._nbytes = nbytes
+        self._conditions = conditions
+        self._network = network
+        self._budget = TRANSFER_BUDGET[network]
+
+    def run(self, found: Sequence[Candidate]) -> tuple[tuple[Alternative, ...], Schedule]:
+        """Return every candidate with its times, the winner first, and the winner's schedule."""
+        # A small schedule's simulated time says nothing against a large one's formula, so either the
+        # first by formula is simulated too, or none is.
+        simulating = found[0].transfer_count <= self._budget
+        best: tuple[float, str, str] | None = None
+        best_schedule: Schedule | None = None
+        seen = []
+        for candidate in found:
+            schedule = self._generate(candidate) if simulating else None
+            simulated_s = None if schedule is None else self._simulate(schedule)
+            seen.append(
+                Alternative(
+                    candidate.name,
+                    candidate.variant,
+                    candidate.formula_s,
+                    simulated_s,
+                    candidate.transfer_count,
+                )
+            )
+            if simulated_s is not None and (
+                best is None or (simulated_s, candidate.name, candidate.variant) < best
+            ):
+                best, best_schedule = (simulated_s, candidate.name, candidate.variant), schedule
+        ranked = sorted(seen, key=lambda a: (a.simulated_s is None, a.seconds, a.name, a.variant))
+        return tuple(ranked), best_schedule if best_schedule is not None else found[0].generate()
+
+    def _generate(self, candidate: Candidate) -> Schedule | None:
+        """Make the schedule if the budget allows for simulating it."""
+        if candidate.transfer_count > self._budget:
+            return None
+        self._budget -= candidate.transfer_count
+        return candidate.generate()
+
+    def _simulate(self, schedule: Schedule) -> float:
+        timeline = simulate(
+            schedule, self._topology, self._nbytes, conditions=self._conditions, network=self._network
+        )
+        return float(timeline.seconds)
+
+
+def _check(topology: Topology, nbytes: int, network: str) -> None:
+    if not isinstance(topology, Topology):
+        raise ArgumentError(f"expected a Topology, found {type(topology).__name__}")
+    try:
+        size = operator.index(nbytes)
+    except TypeError:
+        raise ArgumentError(f"expected a whole number of bytes, found {nbytes!r}") from None
+    if not 0 <= size <= _MOST_BYTES:
+        raise ArgumentError(f"expected a buffer of 0 … {_MOST_BYTES} bytes, found {size}")
+    if network not in TRANSFER_BUDGET:
+        raise ArgumentError(f"expected the network 'fluid' or 'fifo', found '{network}'")
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def _compared(other_s: float, winner_s: float) -> str:
+    if other_s <= winner_s * _SAME:
+        return "the same time"
+    more = f", {other_s / winner_s - 1:.1%} more" if winner_s > 0 else ""
+    return f"{format_seconds(other_s)}{more}"

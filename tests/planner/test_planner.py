@@ -1,0 +1,192 @@
+"""The planner's choices, derived by hand from the α-β model; its answers to odd questions; its sentences."""
+
+import math
+
+import pytest
+
+import hemiola as hm
+from hemiola import planner
+from hemiola.errors import ArgumentError
+
+KINDS = [
+    "all_gather",
+    "reduce_scatter",
+    "all_reduce",
+    "broadcast",
+    "reduce",
+    "all_to_all",
+    "gather",
+    "scatter",
+]
+LATENCY_S, BANDWIDTH = 5e-6, 12.5e9
+
+
+def switch(rank_count: int) -> hm.Topology:
+    return hm.topologies.switch(rank_count, latency_s=LATENCY_S, bandwidth=BANDWIDTH)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("rank_count", [1, 2, 3, 7, 8])
+def test_every_plan_is_a_correct_schedule_at_or_above_the_bound(kind: str, rank_count: int) -> None:
+    plan = hm.plan(switch(rank_count), kind, 1 << 20)
+    assert hm.verify(plan.schedule) == []
+    assert plan.schedule.collective.kind == kind
+    # Times are rounded to picoseconds, once per message.
+    assert plan.seconds >= plan.bound_s * (1 - 1e-6)
+
+
+def test_a_small_all_reduce_over_a_switch_goes_all_pairs() -> None:
+    # Given: 8 ranks, 1 KiB, one port of 12.5 GB/s each. Derivation: two steps of 5 us, in each of which a
+    # port sends 7 chunks of 128 B: 2 * (5 us + 896 B / 12.5 GB/s). Expect: 10.14336 us, and no other is
+    # below.
+    plan = hm.plan(switch(8), "all_reduce", 1024)
+    assert plan.name == "all_reduce_direct"
+    assert plan.seconds == pytest.approx(2 * (LATENCY_S + 896 / BANDWIDTH), rel=1e-6)
+
+
+def test_a_large_all_reduce_on_a_torus_takes_both_directions() -> None:
+    # Given: 4 x 4 torus, 64 MiB. A ring that uses both directions of its links takes half of the one-way
+    # ring's time.
+    torus = hm.topologies.torus([4, 4], latency_s=0.5e-6, bandwidth=50e9)
+    plan = hm.plan(torus, "all_reduce", 1 << 26)
+    assert plan.name == "all_reduce_ring_two_way"
+
+
+def test_a_late_rank_is_met_with_an_algorithm_made_for_it() -> None:
+    # Given: rank 7 comes 20 ms late; a plain all-reduce then takes 2 * 7/8 of the buffer's time (9.4 ms)
+    # after that. Expect: less than 1.1 of the bound of one buffer's time (5.37 ms) after arrival.
+    plan = hm.plan(switch(8), "all_reduce", 1 << 26, hm.Conditions(late={7: 20e-3}))
+    assert plan.name == "all_reduce_late"
+    assert plan.seconds - 20e-3 < 1.1 * (1 << 26) / BANDWIDTH
+    assert hm.verify(plan.schedule) == []
+
+
+def test_a_slow_rank_is_met_with_an_algorithm_made_for_it() -> None:
+    # Given: rank 0 at half speed; a plain all-reduce takes twice as long (18.8 ms).
+    plan = hm.plan(switch(8), "all_reduce", 1 << 26, hm.Conditions(slow={0: 2.0}))
+    assert plan.name == "all_reduce_weighted_exchange"
+    assert plan.seconds < 1.1 * plan.bound_s
+    assert hm.verify(plan.schedule) == []
+
+
+@pytest.mark.parametrize(
+    "conditions", [{"late": {1: 0.0}}, {"slow": {1: 1.0}}, {"slow": {0: 2.0, 1: 2.0, 2: 2.0, 3: 2.0}}]
+)
+def test_conditions_that_treat_all_alike_add_no_candidates(conditions: dict[str, dict[int, float]]) -> None:
+    names = {
+        other.name
+        for other in hm.plan(switch(4), "all_reduce", 1 << 20, hm.Conditions(**conditions)).alternatives
+    }
+    assert names == {name for name in hm.algorithms.names("all_reduce")}
+
+
+def test_conditions_of_other_collectives_add_no_candidates() -> None:
+    plan = hm.plan(switch(4), "broadcast", 1 << 20, hm.Conditions(late={1: 1e-3}, slow={2: 2.0}))
+    assert {other.name for other in plan.alternatives} <= set(hm.algorithms.names("broadcast"))
+
+
+@pytest.mark.parametrize(("late", "slow"), [({3: 1e-2}, {}), ({}, {3: 1.5}), ({}, {1: 1.25, 2: 3.0})])
+def test_formulas_for_conditions_are_within_a_tenth_of_the_simulation(late: dict, slow: dict) -> None:
+    plan = hm.plan(switch(8), "all_reduce", 1 << 26, hm.Conditions(late=late, slow=slow))
+    made_for_it = [other for other in plan.alternatives if other.name not in hm.algorithms.names()]
+    assert made_for_it
+    for other in made_for_it:
+        assert other.formula_s == pytest.approx(other.simulated_s, rel=0.1), other
+        assert other.name == "all_reduce_stragglar" or other.variant
+
+
+def test_transfer_counts_of_the_candidates_are_exact() -> None:
+    for conditions in (
+        hm.Conditions(late={3: 1e-2}),
+        hm.Conditions(slow={3: 2.0}),
+        hm.Conditions(slow={1: 1.5}),
+    ):
+        task = planner.Task("all_reduce", 8, 1 << 22, planner.port_speed(switch(8)), conditions)
+        for candidate in planner.candidates(task):
+            assert candidate.generate().transfer_count == candidate.transfer_count, candidate.name
+
+
+def test_the_root_is_kept() -> None:
+    assert hm.plan(switch(5), "broadcast", 4096, root=3).schedule.collective.root == 3
+
+
+def test_the_same_question_has_the_same_answer() -> None:
+    first, second = (hm.plan(switch(6), "all_reduce", 12345) for _ in range(2))
+    assert first.alternatives == second.alternatives
+    assert (first.schedule.transfers == second.schedule.transfers).all()
+
+
+def test_equal_times_are_decided_by_name() -> None:
+    # One rank: every algorithm takes no time at all.
+    names = [other.name for other in hm.plan(switch(1), "all_reduce", 1 << 20).alternatives]
+    assert names == sorted(names)
+
+
+def test_nothing_to_send_still_has_a_plan() -> None:
+    plan = hm.plan(switch(4), "all_reduce", 0)
+    assert plan.bound_s == 0 or math.isfinite(plan.seconds / plan.bound_s)
+    assert "0 B" in plan.explain()
+
+
+def test_a_schedule_too_large_to_simulate_is_chosen_by_formula(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(planner.TRANSFER_BUDGET, "fluid", 100)
+    plan = hm.plan(switch(8), "all_reduce", 1 << 20)  # the best by formula has 112 transfers
+    assert not plan.is_simulated
+    assert all(other.simulated_s is None for other in plan.alternatives)
+    assert plan.seconds == min(other.formula_s for other in plan.alternatives)
+    assert "too many to simulate" in plan.explain()
+    assert hm.verify(plan.schedule) == []
+
+
+def test_what_the_budget_does_not_cover_comes_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(
+        planner.TRANSFER_BUDGET, "fluid", 240
+    )  # two candidates of 112, and one of 24 do not fit
+    plan = hm.plan(switch(8), "all_reduce", 1 << 20)
+    simulated = [other.simulated_s is not None for other in plan.alternatives]
+    assert plan.is_simulated
+    assert simulated == sorted(simulated, reverse=True)
+    assert "the best 2 were simulated" in plan.explain()
+
+
+def test_the_explanation_names_the_winner_the_next_and_the_bound() -> None:
+    plan = hm.plan(switch(8), "all_reduce", 1 << 26, hm.Conditions(late={7: 20e-3}))
+    text = plan.explain()
+    assert "rank 7 is 20 ms late" in text
+    assert f"{plan.alternatives[0].label} is chosen" in text
+    assert f"Next comes {plan.alternatives[1].label}" in text
+    assert plan.bound.witness in text
+    assert "times the lower bound" in text
+
+
+@pytest.mark.parametrize("network", ["fluid", "fifo"])
+def test_predictions_are_those_of_the_simulator(network: str) -> None:
+    plan = hm.plan(switch(4), "all_gather", 1 << 20, network=network)
+    assert plan.seconds == hm.simulate(plan.schedule, switch(4), 1 << 20, network=network).seconds
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ({"kind": "all_scatter"}, "all_scatter"),
+        ({"kind": "custom"}, "custom"),
+        ({"nbytes": -1}, "-1"),
+        ({"nbytes": 1 << 60}, "bytes"),
+        ({"nbytes": 1.5}, "1.5"),
+        ({"network": "token ring"}, "token ring"),
+        ({"kind": "broadcast", "root": 4}, "root"),
+        ({"conditions": hm.Conditions(late={4: 1.0})}, "rank 4"),
+        ({"conditions": hm.Conditions(slow={0: 0.5})}, "slow"),
+        ({"conditions": hm.Conditions(late={0: math.nan})}, "nan"),
+        ({"topology": "cluster.yaml"}, "str"),
+    ],
+)
+def test_a_wrong_argument_is_a_typed_error_that_names_it(arguments: dict[str, object], named: str) -> None:
+    right = {"topology": switch(4), "kind": "all_reduce", "nbytes": 1024}
+    with pytest.raises(ArgumentError, match=named):
+        hm.plan(**{**right, **arguments})
+
+
+def test_a_topology_in_two_pieces_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="no path"):
+        hm.plan(hm.Topology(3, [(0, 1, 1e-6, 1e9), (1, 0, 1e-6, 1e9)]), "all_reduce", 1024)
