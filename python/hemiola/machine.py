@@ -3,6 +3,7 @@ the optional packages. Looks only; changes nothing."""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes.util
 import importlib.metadata
 import mmap
@@ -284,3 +285,15 @@ def _network_namespaces() -> Finding:
         purpose,
         "run as root, or allow CAP_SYS_ADMIN in the container",
     )
+
+
+def describe_machine() -> str:
+    """Return one line: processor, cores, memory, system."""
+    model = "unknown processor"
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace").splitlines():
+            if line.startswith("model name"):
+                model = line.split(":", 1)[1].strip()
+                break
+    total, _ = memory_bytes()
+    return f"{model}, {core_count()} cores, {units.format_bytes(total)}, {os.uname().sysname} {os.uname().machine}"

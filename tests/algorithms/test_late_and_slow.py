@@ -8,9 +8,15 @@ import pytest
 import hemiola as hm
 
 
-def finish_rounds(schedule: hm.Schedule, rank_count: int) -> int:
-    """Count the steps after the early ranks' reduce-scatter."""
-    return schedule.step_count - (rank_count - 2)
+def arrival_step(schedule: hm.Schedule, late_rank: int) -> int:
+    """Return the first step in which the late rank sends."""
+    rows = schedule.transfers
+    return int(rows["step"][rows["src"] == late_rank].min())
+
+
+def finish_rounds(schedule: hm.Schedule, late_rank: int) -> int:
+    """Count the steps from the late rank's first message on."""
+    return schedule.step_count - arrival_step(schedule, late_rank)
 
 
 def busiest_port(schedule: hm.Schedule, first_step: int) -> int:
@@ -29,7 +35,7 @@ def test_late_all_reduce_takes_the_lower_bound_of_rounds_after_arrival(rank_coun
         chunk_count = chunks_per_early_rank * (rank_count - 1)
         schedule = hm.algorithms.all_reduce_late(rank_count, rank_count // 2, chunk_count)
         assert hm.verify(schedule) == []
-        assert finish_rounds(schedule, rank_count) == chunk_count + math.ceil(math.log2(rank_count)) - 1
+        assert finish_rounds(schedule, rank_count // 2) == chunk_count + math.ceil(math.log2(rank_count)) - 1
         assert busiest_port(schedule, rank_count - 2) == 1
 
 
@@ -39,10 +45,23 @@ def test_late_all_reduce_takes_the_lower_bound_of_rounds_after_arrival(rank_coun
 def test_late_all_reduce_takes_any_chunk_count(rank_count: int, chunk_count: int) -> None:
     schedule = hm.algorithms.all_reduce_late(rank_count, 0, chunk_count)
     assert hm.verify(schedule) == []
-    assert finish_rounds(schedule, rank_count) == chunk_count + math.ceil(math.log2(rank_count)) - 1
-    owned = np.bincount(schedule.collective.owner, minlength=rank_count)
+    assert finish_rounds(schedule, 0) == chunk_count + math.ceil(math.log2(rank_count)) - 1
+    pieces = schedule.chunk_count // chunk_count
+    owned = np.bincount(schedule.collective.owner, minlength=rank_count) // pieces
     assert owned[0] == 0, "the late rank owns nothing"
     assert owned[1:].max() - owned[1:].min() <= 1, "owners are balanced"
+
+
+def test_with_fewer_chunks_than_early_ranks_all_of_them_reduce_a_piece() -> None:
+    # Given 10 ranks and 3 chunks: 9 early ranks reduce 3 pieces of each chunk, one each, which one step gathers.
+    schedule = hm.algorithms.all_reduce_late(10, 9, 3)
+    assert schedule.chunk_count == 9
+    rows = schedule.transfers
+    assert arrival_step(schedule, 9) == 8 + 1
+    assert all(np.bincount(rows["src"][rows["step"] == step], minlength=10)[:9].tolist() == [1] * 9 for step in range(8))
+    gathered = rows[rows["step"] == 8]
+    assert len(gathered) == 6
+    assert not gathered["reduce"].any()
 
 
 def test_one_finish_serves_every_late_rank_by_relabelling() -> None:
@@ -84,7 +103,7 @@ def test_with_nothing_reduced_the_segmented_all_reduce_is_the_ring() -> None:
 def test_published_stragglar_takes_n_plus_log_n_minus_two_rounds(rank_count: int) -> None:
     schedule = hm.algorithms.all_reduce_stragglar(rank_count, 1)
     assert hm.verify(schedule) == []
-    assert finish_rounds(schedule, rank_count) == rank_count + int(math.log2(rank_count)) - 2
+    assert finish_rounds(schedule, 1) == rank_count + int(math.log2(rank_count)) - 2
 
 
 @pytest.mark.parametrize("arguments", [(2, 0, 1), (4, 4, 3), (4, -1, 3), (4, 0, 0)])

@@ -1,7 +1,6 @@
 #include "hemiola/algorithms/late.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -62,14 +61,12 @@ std::vector<Chunk> buffer_order(const std::vector<Rank>& owner) {
 
 }  // namespace
 
-int late_finish_first_step(int rank_count) {
-  return rank_count - 2;
+int late_pieces(int rank_count, int chunk_count) {
+  return std::max(1, (rank_count - 1) / chunk_count);
 }
 
-int best_late_chunk_count(int rank_count, double nbytes, double latency_s, double bandwidth_Bps, int limit) {
-  if (latency_s <= 0) return limit;
-  const double best = std::sqrt((doubling_rounds(rank_count) - 1) * nbytes / bandwidth_Bps / latency_s);
-  return static_cast<int>(std::clamp(std::round(best), 1.0, static_cast<double>(limit)));
+int late_finish_first_step(int rank_count, int chunk_count) {
+  return rank_count - 2 + (late_pieces(rank_count, chunk_count) > 1 ? 1 : 0);
 }
 
 namespace {
@@ -83,24 +80,26 @@ void check_ranks(const char* algorithm, int rank_count, Rank late_rank) {
                         std::to_string(rank_count - 1) + ", found " + std::to_string(late_rank));
 }
 
-/// Numbers a finish's ranks and chunks as the job does.
+/// Numbers a finish's ranks and chunks as the job does. A chunk of the finish is `pieces` chunks of the schedule.
 struct FinishInJob {
   const FinishTable& table;
   Rank late_rank;
-  std::vector<Chunk> place;  // the finish's chunk → the schedule's
+  std::vector<Chunk> place;  // the finish's chunk → its place among the finish's chunks in the buffer
+  int pieces = 1;
 
   int early_count() const { return table.rank_count - 1; }
   Rank rank(Rank r) const { return rank_in_job(r, late_rank, table.rank_count); }
-  Chunk chunk(Chunk c) const { return place[static_cast<std::size_t>(c)]; }
+  Chunk piece(Chunk c, int i) const { return Chunk{place[static_cast<std::size_t>(c)] * pieces + i}; }
+  Rank owner(Chunk c) const { return table.owner[static_cast<std::size_t>(c)]; }
 };
 
-/// While waiting: a chunk gathers the early ranks' parts along their ring, from just behind its owner round to it.
-void add_reduce_scatter(ScheduleBuilder* builder, const FinishInJob& finish, Chunk chunk, int first_step) {
+/// While waiting: a chunk gathers the early ranks' parts along their ring, from just behind `end` round to it.
+void add_ring_reduce(ScheduleBuilder* builder, const FinishInJob& finish, Chunk chunk, Rank end,
+                     int first_step) {
   const int early = finish.early_count();
-  const Rank owner = finish.table.owner[static_cast<std::size_t>(chunk)];
   for (int hop = 0; hop < early - 1; ++hop) {
-    const Rank src{(owner + 1 + hop) % early}, dst{(owner + 2 + hop) % early};
-    builder->reduce(Step{first_step + hop}, finish.rank(src), finish.rank(dst), finish.chunk(chunk));
+    const Rank src{(end + 1 + hop) % early}, dst{(end + 2 + hop) % early};
+    builder->reduce(Step{first_step + hop}, finish.rank(src), finish.rank(dst), chunk);
   }
 }
 
@@ -108,23 +107,48 @@ void add_reduce_scatter(ScheduleBuilder* builder, const FinishInJob& finish, Chu
 int add_finish(ScheduleBuilder* builder, const FinishInJob& finish, int first_step) {
   for (const auto& round : finish.table.rounds) {
     for (const FinishMove& move : round)
-      builder->add({Step{first_step}, finish.rank(move.src), finish.rank(move.dst), finish.chunk(move.chunk),
-                    move.reduce});
+      for (int i = 0; i < finish.pieces; ++i)
+        builder->add({Step{first_step}, finish.rank(move.src), finish.rank(move.dst),
+                      finish.piece(move.chunk, i), move.reduce});
     ++first_step;
   }
   return first_step;
 }
 
+/// The early ranks that own no chunk, each to reduce one piece of a chunk with fewer owners than ranks.
+std::vector<Rank> ranks_without_chunk(const FinishTable& table) {
+  std::vector<bool> owns(static_cast<std::size_t>(table.rank_count), false);
+  for (Rank owner : table.owner) owns[static_cast<std::size_t>(owner)] = true;
+  std::vector<Rank> free;
+  for (Rank rank : indices<Rank>(table.rank_count - 1))
+    if (!owns[static_cast<std::size_t>(rank)]) free.push_back(rank);
+  return free;
+}
+
+/// With fewer chunks than early ranks each chunk is reduced in pieces by different ranks, all of which then hand theirs to
+/// its owner: so the reduce-scatter is the balanced one of all early ranks, and one more step gathers.
 Schedule reduce_then_finish(const FinishTable& table, Rank late_rank) {
-  const FinishInJob finish{table, late_rank, buffer_order(table.owner)};
-  std::vector<Rank> owner(table.owner.size());
-  for (Chunk c : indices<Chunk>(static_cast<int>(owner.size())))
-    owner[static_cast<std::size_t>(finish.chunk(c))] = finish.rank(table.owner[static_cast<std::size_t>(c)]);
+  const int chunk_count = static_cast<int>(table.owner.size());
+  const FinishInJob finish{table, late_rank, buffer_order(table.owner),
+                           late_pieces(table.rank_count, chunk_count)};
+  std::vector<Rank> owner(static_cast<std::size_t>(chunk_count * finish.pieces));
+  for (Chunk c : indices<Chunk>(chunk_count))
+    for (int i = 0; i < finish.pieces; ++i)
+      owner[static_cast<std::size_t>(finish.piece(c, i))] = finish.rank(finish.owner(c));
   ScheduleBuilder builder(
       Collective::with_owners(CollectiveKind::all_reduce, table.rank_count, std::move(owner)));
-  for (Chunk c : indices<Chunk>(static_cast<int>(finish.place.size())))
-    add_reduce_scatter(&builder, finish, c, 0);
-  add_finish(&builder, finish, late_finish_first_step(table.rank_count));
+
+  const std::vector<Rank> free = finish.pieces > 1 ? ranks_without_chunk(table) : std::vector<Rank>{};
+  const int gather_step = table.rank_count - 2;
+  for (Chunk c : indices<Chunk>(chunk_count)) {
+    add_ring_reduce(&builder, finish, finish.piece(c, 0), finish.owner(c), 0);
+    for (int i = 1; i < finish.pieces; ++i) {
+      const Rank reducer = free[static_cast<std::size_t>(c * (finish.pieces - 1) + i - 1)];
+      add_ring_reduce(&builder, finish, finish.piece(c, i), reducer, 0);
+      builder.copy(Step{gather_step}, finish.rank(reducer), finish.rank(finish.owner(c)), finish.piece(c, i));
+    }
+  }
+  add_finish(&builder, finish, late_finish_first_step(table.rank_count, chunk_count));
   return builder.finish();
 }
 
@@ -198,13 +222,15 @@ Schedule all_reduce_late_segmented(int rank_count, Rank late_rank, const LateSeg
 
   ScheduleBuilder builder(Collective::with_owners(CollectiveKind::all_reduce, rank_count, std::move(owner)));
   builder.set_chunk_weights(std::move(weights));
-  int step = parts.reduced * late_finish_first_step(rank_count);
+  const int reduce_steps = rank_count - 2;
+  int step = parts.reduced * reduce_steps;
   if (parts.reduced > 0) {
     const auto table = finish_cache().get(rank_count, reduced_chunks);
     const FinishInJob finish{*table, late_rank, segmented_order(*table, parts.chunks_per_owner)};
-    for (Chunk c : indices<Chunk>(reduced_chunks))
-      add_reduce_scatter(&builder, finish, c,
-                         finish.chunk(c) / per_segment * late_finish_first_step(rank_count));
+    for (Chunk c : indices<Chunk>(reduced_chunks)) {
+      const Chunk chunk = finish.piece(c, 0);
+      add_ring_reduce(&builder, finish, chunk, finish.owner(c), chunk / per_segment * reduce_steps);
+    }
     step = add_finish(&builder, finish, step);
   }
   if (plain_chunks > 0) add_ring_all_reduce(&builder, reduced_chunks, step);

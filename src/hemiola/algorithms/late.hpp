@@ -15,8 +15,12 @@ Schedule all_reduce_late(int rank_count, Rank late_rank, int chunk_count);
 /// rank [StragglAR, §3 and Algorithm 1]. Throws ArgumentError for other counts.
 Schedule all_reduce_stragglar(int rank_count, Rank late_rank);
 
-/// The number of steps before the finish.
-int late_finish_first_step(int rank_count);
+/// Into how many pieces a chunk is cut while the early ranks reduce, so that all of them have one where there are fewer
+/// chunks than early ranks: max(1, ⌊(n - 1) / chunk_count⌋).
+int late_pieces(int rank_count, int chunk_count);
+
+/// The number of steps before the finish: n - 2, and one more where pieces are gathered at their owners.
+int late_finish_first_step(int rank_count, int chunk_count);
 
 /// How much of the buffer the early ranks have reduced among themselves when the late rank arrives.
 struct LateSegments {
@@ -29,9 +33,5 @@ struct LateSegments {
 /// reduced this is the ring, with all of them all_reduce_late. The reduce-scatter of segment k takes the same steps,
 /// (n - 2)·k on, whatever `reduced` is, so it can run before that is known. Throws ArgumentError.
 Schedule all_reduce_late_segmented(int rank_count, Rank late_rank, const LateSegments& parts);
-
-/// The chunk count that minimizes (M + q - 1)(α + s·β/M): M* = sqrt((q - 1)·s·β/α), at least 1, at most
-/// `limit`.
-int best_late_chunk_count(int rank_count, double nbytes, double latency_s, double bandwidth_Bps, int limit);
 
 }  // namespace hemiola::algorithms

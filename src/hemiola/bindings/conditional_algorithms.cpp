@@ -21,7 +21,8 @@ namespace {
 constexpr const char* kLateDoc =
     R"(All-reduce with one late rank, at the lower bound of rounds after its arrival.
 
-The early ranks reduce-scatter among themselves while they wait (rank_count - 2 steps). Then the late rank sends
+The early ranks reduce-scatter among themselves while they wait (rank_count - 2 steps, one more where there are fewer
+chunks than early ranks). Then the late rank sends
 one raw chunk a round, each to the chunk's owner, which adds it; finished chunks double behind it.
 
 Parameters

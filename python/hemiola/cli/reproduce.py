@@ -1,0 +1,29 @@
+"""`hemiola reproduce`: the papers' tables and figures again, from this project's own runs and simulations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hemiola.cli import options
+from hemiola.cli.output import answer
+from hemiola.errors import ArgumentError
+from hemiola.reproduce import stragglar
+
+_PAPERS = {"stragglar": stragglar.reproduce}
+
+
+def reproduce(
+    paper: Annotated[str, typer.Argument(help=f"One of: {', '.join(_PAPERS)}.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder for the report and its pictures.")] = Path(
+        "docs/results"
+    ),
+    as_json: options.Json = False,
+) -> None:
+    """Regenerate a paper's tables and figures, each beside Hemiola's schedule and the lower bound."""
+    if paper not in _PAPERS:
+        raise ArgumentError(f"expected a paper ({', '.join(_PAPERS)}), found '{paper}'")
+    report = _PAPERS[paper](out)
+    answer(as_json, report.data, f"wrote {report.path}")

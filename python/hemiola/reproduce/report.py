@@ -1,0 +1,91 @@
+"""A report in Markdown with pictures beside it, written as it grows so that a cut-off run leaves what it has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hemiola.machine import describe_machine
+from hemiola.view import style
+
+
+class Report:
+    """Collects sections, tables and pictures; `write` puts them into `<folder>/<name>.md`.
+
+    Parameters
+    ----------
+    name : str, the file's stem; pictures go to `<folder>/<name>/`.
+    title : str, the first heading.
+    folder : path, made if missing.
+    """
+
+    def __init__(self, name: str, title: str, folder: str | Path) -> None:
+        self._name = name
+        self._folder = Path(folder)
+        self._lines = [f"# {title}", "", f"Machine: {describe_machine()}.", ""]
+        self.data: dict[str, Any] = {}
+        self.path = self._folder / f"{name}.md"
+
+    def text(self, *paragraphs: str) -> None:
+        """Add paragraphs."""
+        for paragraph in paragraphs:
+            self._lines += [paragraph, ""]
+
+    def section(self, heading: str, text: str, command: str) -> None:
+        """Start a section; `command` is what reproduces its figures."""
+        self._lines += [f"## {heading}", "", text, "", f"Reproduce: `{command}`", ""]
+
+    def table(self, key: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+        """Add a table and keep its rows under `key` in `data`; floats print with four significant digits."""
+        self.data[key] = [dict(zip(columns, row, strict=True)) for row in rows]
+        self._lines += ["| " + " | ".join(columns) + " |", "|" + "--:|" * len(columns)]
+        self._lines += ["| " + " | ".join(map(_cell, row)) + " |" for row in rows]
+        self._lines.append("")
+
+    def curves(
+        self,
+        name: str,
+        title: str,
+        x: Sequence[float],
+        series: Mapping[str, Sequence[float | None]],
+        *,
+        x_label: str,
+        y_label: str,
+        log: str = "",
+    ) -> None:
+        """Add a picture with one line per entry of `series`; `log` names the logarithmic axes ("x", "y", "xy")."""
+        figure, axes = style.new_axes(8, 4.5, title)
+        colors = (style.GREY, style.SKY, style.ORANGE, style.GREEN, style.BLUE, style.RED, style.PURPLE)
+        for index, (label, values) in enumerate(series.items()):
+            points = [(a, b) for a, b in zip(x, values, strict=True) if b is not None]
+            axes.plot(*zip(*points, strict=True), marker="o", ms=4, label=label, color=colors[index % len(colors)])
+        if "x" in log:
+            axes.set_xscale("log", base=2)
+        if "y" in log:
+            axes.set_yscale("log")
+        axes.set_xlabel(x_label)
+        axes.set_ylabel(y_label)
+        axes.grid(alpha=0.25)
+        axes.legend(frameon=False, fontsize=9)
+        self.picture(name, title, lambda path: style.save(figure, path))
+
+    def picture(self, name: str, caption: str, draw: Callable[[Path], None]) -> None:
+        """Add a picture that `draw(path)` writes."""
+        path = self._folder / self._name / f"{name}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draw(path)
+        self._lines += [f"![{caption}]({self._name}/{name}.png)", ""]
+
+    def write(self) -> None:
+        """Write the report to `path`."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self.path.write_text("\n".join(self._lines), encoding="utf-8")
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return str(value)
