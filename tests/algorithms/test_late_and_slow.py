@@ -58,7 +58,10 @@ def test_with_fewer_chunks_than_early_ranks_all_of_them_reduce_a_piece() -> None
     assert schedule.chunk_count == 9
     rows = schedule.transfers
     assert arrival_step(schedule, 9) == 8 + 1
-    assert all(np.bincount(rows["src"][rows["step"] == step], minlength=10)[:9].tolist() == [1] * 9 for step in range(8))
+    assert all(
+        np.bincount(rows["src"][rows["step"] == step], minlength=10)[:9].tolist() == [1] * 9
+        for step in range(8)
+    )
     gathered = rows[rows["step"] == 8]
     assert len(gathered) == 6
     assert not gathered["reduce"].any()

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import typer
 
-from hemiola.cli import doctor, verify, view
+from hemiola.cli import doctor, reproduce, verify, view
 from hemiola.cli.values import printable
 from hemiola.errors import ArgumentError, FormatError, HemiolaError, InternalError, MismatchError
 
@@ -34,7 +34,7 @@ def _show_help(context: typer.Context) -> None:
         typer.echo(context.get_help())
 
 
-for _command in (verify.verify, view.view, doctor.doctor):
+for _command in (verify.verify, view.view, reproduce.reproduce, doctor.doctor):
     app.command()(_command)
 
 

@@ -59,7 +59,9 @@ class Report:
         colors = (style.GREY, style.SKY, style.ORANGE, style.GREEN, style.BLUE, style.RED, style.PURPLE)
         for index, (label, values) in enumerate(series.items()):
             points = [(a, b) for a, b in zip(x, values, strict=True) if b is not None]
-            axes.plot(*zip(*points, strict=True), marker="o", ms=4, label=label, color=colors[index % len(colors)])
+            axes.plot(
+                *zip(*points, strict=True), marker="o", ms=4, label=label, color=colors[index % len(colors)]
+            )
         if "x" in log:
             axes.set_xscale("log", base=2)
         if "y" in log:

@@ -123,7 +123,16 @@ def table_1(report: Report, rank_counts: Iterable[int]) -> None:
         "paper's schedule exists for powers of two. Bytes are in units of the buffer.",
         COMMAND,
     )
-    columns = ("n", "ring rounds", "ring bytes", "paper (printed)", "stragglar", "late", "late bytes", "bound")
+    columns = (
+        "n",
+        "ring rounds",
+        "ring bytes",
+        "paper (printed)",
+        "stragglar",
+        "late",
+        "late bytes",
+        "bound",
+    )
     report.table("table_1", columns, rows)
 
 
@@ -195,14 +204,12 @@ def figure_6(report: Report, rank_counts: Iterable[int]) -> None:
     """The early ranks' reduce-scatter, and scaling at 1 GiB."""
     report.section(
         "Figure 6: the delay that hides the reduce-scatter, and scaling",
-        "(a, b) Time of the early ranks' reduce-scatter, 8 ranks: a late rank's delay that is hidden in full. (c) 1 GiB, "
-        "450 GB/s: exposed time, ms, with full delay and with none.",
+        "(a, b) Time of the early ranks' reduce-scatter, 8 ranks: a late rank's delay that is hidden in full. "
+        "(c) 1 GiB, 450 GB/s: exposed time, ms, with full delay and with none.",
         COMMAND,
     )
     sizes = [16 * MIB << k for k in range(9)]
-    rows = [
-        (s // MIB, *(reduce_scatter_seconds(Case(8, s, b)) * 1e3 for b in (H100, A100))) for s in sizes
-    ]
+    rows = [(s // MIB, *(reduce_scatter_seconds(Case(8, s, b)) * 1e3 for b in (H100, A100))) for s in sizes]
     report.table("figure_6_reduce_scatter", ("MiB", "H100 ms", "A100 ms"), rows)
     _scaling(report, "figure_6_scaling", "Powers of two: exposed time, 1 GiB, 450 GB/s", rank_counts)
 
@@ -228,7 +235,9 @@ def _scaling(report: Report, key: str, title: str, rank_counts: Iterable[int]) -
         ring = times[0] or 0.0
         ring_prompt = prompt.exposed(_baselines(n)["ring"])
         values = [*times, late, no_delay, bound_exposed(case)]
-        rows.append((n, *(None if t is None else t * 1e3 for t in values), ring / late, ring_prompt / no_delay))
+        rows.append(
+            (n, *(None if t is None else t * 1e3 for t in values), ring / late, ring_prompt / no_delay)
+        )
     columns = ("n", "ring", "rhd", "allpairs", "stragglar", "late", "late, no delay", "bound")
     report.table(key, (*columns, "ring / late", "ring / late, no delay"), rows)
     report.curves(
@@ -247,8 +256,8 @@ def figure_7(report: Report, rank_counts: Iterable[int]) -> None:
     report.section(
         "Figure 7: critical delay",
         "1 GiB, 450 GB/s: the delay from which the schedule beats the ring. The paper's is (log2 n - 2)α + log2(n)/n·sβ; "
-        "`late` is one reduce-scatter and one finish, serially; segmented, there is no critical delay: the column gives "
-        "ring over segmented with no delay at all.",
+        "`late` is one reduce-scatter and one finish, serially; segmented, there is no critical delay: the column "
+        "gives ring over segmented with no delay at all.",
         COMMAND,
     )
     rows = []
