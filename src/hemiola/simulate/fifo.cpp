@@ -31,11 +31,12 @@ class FifoNetwork {
     while (!queue_.empty()) {
       const auto [now, event] = queue_.pop();
       if (event.hop == kOpenPort)
-        open_port(static_cast<int>(event.subject), now);
+        open_port(static_cast<int>(event.subject));
       else if (event.hop == kLand)
         try_landing(event.subject, now);
       else
-        reach_hop(event.subject, event.hop, now);
+        ready_.push_back({event.subject, event.hop});
+      if (!queue_.has_more_now()) serve_ready(now);
     }
     return finish_timeline();
   }
@@ -66,52 +67,55 @@ class FifoNetwork {
     queue_.push(within_limit(time), {subject, hop});
   }
 
-  /// Gives the port to the next step that uses it; what is ready is sent in the order of the schedule. Then,
-  /// as long as all of a step has been sent, the turn goes on: when its last message has left, or right away
-  /// where that is the same (one message follows, and nothing else can take the link before it) and spares an
-  /// event.
-  void open_port(int port, Picoseconds now) {
-    LinkState& s = state(port);
-    for (;;) {
-      const auto step = out_ports_.open_next_step(port);
-      s.to_leave = static_cast<std::uint32_t>(step.size());
-      for (TransferId t : step)
-        if (--waits_for_[t] == 0) send_first_hop(t, port, now);
-      if (step.empty() || s.to_leave > 0) return;
-      if (!may_open_early(port))
-        return push(std::max(now, s.turn_ends), static_cast<std::uint32_t>(port), kOpenPort);
+  /// Gives the port to the next step that uses it.
+  void open_port(int port) {
+    const auto step = out_ports_.open_next_step(port);
+    state(port).to_leave = static_cast<std::uint32_t>(step.size());
+    for (TransferId t : step) release(t);
+  }
+
+  /// One of the two things that t waits for is there: the slot it reads, or its port's turn.
+  void release(TransferId t) {
+    if (--waits_for_[t] == 0) ready_.push_back({t, 0});
+  }
+
+  /// Everything that can happen at `now` has; what became ready by it joins the queues of its links.
+  void serve_ready(Picoseconds now) {
+    const auto in_order_of_schedule = [](const Event& a, const Event& b) { return a.subject < b.subject; };
+    while (!ready_.empty()) {
+      serving_.swap(ready_);
+      if (!std::is_sorted(serving_.begin(), serving_.end(), in_order_of_schedule))
+        std::sort(serving_.begin(), serving_.end(), in_order_of_schedule);
+      for (const auto [t, hop] : serving_)
+        if (hop == 0)
+          send_first_hop(t, now);
+        else
+          occupy(scenario_.path(t)[hop], t, hop, now);
+      serving_.clear();
     }
   }
 
-  bool may_open_early(int port) const {
-    return !transit_[static_cast<std::size_t>(port)] && out_ports_.is_next_step_single(port);
-  }
-
-  /// What t reads is there.
-  void release(TransferId t, Picoseconds now) {
-    if (--waits_for_[t] > 0) return;
+  void send_first_hop(TransferId t, Picoseconds now) {
     const int port = scenario_.path(t)[0];
-    LinkState& s = state(port);
-    send_first_hop(t, port, now);
-    if (s.to_leave > 0) return;
-    if (may_open_early(port))
-      open_port(port, now);
-    else
-      push(std::max(now, s.turn_ends), static_cast<std::uint32_t>(port), kOpenPort);
-  }
-
-  void send_first_hop(TransferId t, int port, Picoseconds now) {
-    const Picoseconds end = occupy(port, t, 1, now);
-    Picoseconds& finish = timeline_.finish[static_cast<std::size_t>(scenario_.src(t))];
-    finish = std::max(finish, end);
+    const Picoseconds end = occupy(port, t, 0, now);
+    note_finish(scenario_.src(t), end);
     if (const TransferId waiting = dataflow_.leave(t, end); waiting != kNoTransfer) [[unlikely]]
       push(now, waiting, kLand);
     LinkState& s = state(port);
     s.turn_ends = std::max(s.turn_ends, end);
-    --s.to_leave;
+    if (--s.to_leave == 0) hand_over_port(port);
   }
 
-  /// Queues t on a link at `now`; returns when its last byte has left.
+  /// The turn ends when the step's last message has left. Where one message follows and nothing else can take the link
+  /// before it, it may as well join the queue now, which spares an event.
+  void hand_over_port(int port) {
+    if (!transit_[static_cast<std::size_t>(port)] && out_ports_.is_next_step_single(port))
+      open_port(port);
+    else
+      push(state(port).turn_ends, static_cast<std::uint32_t>(port), kOpenPort);
+  }
+
+  /// t joins the queue of the link that is `hop` of its path; returns when its last byte has left.
   Picoseconds occupy(int link, TransferId t, std::uint32_t hop, Picoseconds now) {
     LinkState& s = state(link);
     const Picoseconds duration = scenario_.serialization(link, t);
@@ -120,13 +124,9 @@ class FifoNetwork {
     s.free_at = end;
     s.busy += duration;
     const Picoseconds arrival = end + scenario_.latency(link);
-    push(arrival, t, hop == scenario_.path(t).size() ? kLand : hop);
+    push(arrival, t, hop + 1 == scenario_.path(t).size() ? kLand : hop + 1);
     if (keep_spans_) timeline_.spans.push_back({t, link, start, end, arrival});
     return end;
-  }
-
-  void reach_hop(TransferId t, std::uint32_t hop, Picoseconds now) {
-    occupy(scenario_.path(t)[hop], t, hop + 1, now);
   }
 
   void try_landing(TransferId t, Picoseconds now) {
@@ -139,12 +139,16 @@ class FifoNetwork {
   }
 
   void land(TransferId t, Picoseconds now) {
-    Picoseconds& finish = timeline_.finish[static_cast<std::size_t>(scenario_.dst(t))];
-    finish = std::max(finish, now);
-    const TransferId waiting = dataflow_.land(t, [&](TransferId reader) { release(reader, now); });
+    note_finish(scenario_.dst(t), now);
+    const TransferId waiting = dataflow_.land(t, [&](TransferId reader) { release(reader); });
     if (waiting != kNoTransfer) [[unlikely]]
       push(now, waiting, kLand);
     meter_.count_landing();
+  }
+
+  void note_finish(Rank rank, Picoseconds time) {
+    Picoseconds& finish = timeline_.finish[static_cast<std::size_t>(rank)];
+    finish = std::max(finish, time);
   }
 
   Timeline finish_timeline() {
@@ -161,6 +165,7 @@ class FifoNetwork {
   std::vector<LinkState> links_;
   std::vector<std::uint8_t> waits_for_;
   EventQueue<Event> queue_;
+  std::vector<Event> ready_, serving_;  ///< messages, with the hop before which they stand
   ProgressMeter meter_;
   bool keep_spans_;
   Timeline timeline_;

@@ -7,8 +7,8 @@
 
 namespace hemiola::simulation {
 
-/// Cost: O(1) amortized per message and link. Deterministic: what becomes ready at the same instant goes in
-/// the order in which its cause was processed, what waited for a port's turn in the order of the schedule.
+/// Cost: O(1) amortized per message and link. Deterministic: messages that join queues at the same instant do so in the
+/// order of the schedule.
 Timeline simulate_fifo(const Scenario& scenario, const SimulateOptions& options);
 
 }  // namespace hemiola::simulation

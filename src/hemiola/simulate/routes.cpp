@@ -62,7 +62,7 @@ class Search {
  private:
   struct Reach {
     Distance distance;
-    std::vector<int> links;  ///< the last links of all shortest paths
+    std::vector<int> links;  ///< the last links of all shortest paths, as they were found
   };
 
   Reach& at(Vertex v) { return reach_[static_cast<std::size_t>(v)]; }
@@ -83,9 +83,8 @@ class Search {
 
   /// Switches and parallel links take turns; ranks that relay do not.
   int choose_link_into(Vertex v, int turn) {
-    std::vector<int>& links = at(v).links;
+    const std::vector<int>& links = at(v).links;
     if (links.size() == 1) return links[0];
-    std::sort(links.begin(), links.end());
     const Vertex first = topology_.link(links[0]).src;
     const bool any_switch = !topology_.is_rank(first);
     const auto takes_part = [&](int l) {

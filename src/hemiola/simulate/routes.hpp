@@ -10,9 +10,9 @@
 
 namespace hemiola::simulation {
 
-/// One path per rank pair. Fewest links first, then least latency, then least time per byte summed over the
-/// links. Among equals, parallel links and parallel switches take turns by src + dst (as equal-cost routing
-/// in switches does); a mesh's ranks relay by lowest link index, which is dimension order on grids.
+/// One path per rank pair. Fewest links first, then least latency, then least time per byte summed over the links.
+/// Among equals, parallel links and parallel switches take turns by src + dst (as equal-cost routing in switches does);
+/// where ranks relay, the path goes along the lower-numbered of a rank's links first, which is dimension order on grids.
 class Routes {
  public:
   /// Throws ArgumentError that names two ranks without a path. Cost: one breadth-first search per sending
