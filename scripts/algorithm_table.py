@@ -34,6 +34,15 @@ for which steps are no barriers and latency overlaps the next transfer, may find
 """
 
 
+CONDITIONAL = """\
+## For a late rank, for slow ranks, for a topology
+
+Their functions take more than a rank count; what the table says of their cost is for reading only.
+"""
+
+NEEDS = {"late": "the late rank", "slow": "the slow ranks", "topology": "the topology"}
+
+
 def bibliography() -> dict[str, dict[str, str]]:
     """Return the fields of every entry of docs/references.bib by key."""
     text = (ROOT / "docs" / "references.bib").read_text()
@@ -60,24 +69,43 @@ def row(cells: list[str]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
+def table(columns: list[str], rows: list[list[str]]) -> list[str]:
+    """Return the lines of a table; empty cells show as a dash."""
+    return [row(columns), row(["---"] * len(columns)), *(row([c or "–" for c in cells]) for cells in rows)]
+
+
+def ideas(algorithms: list[hm.algorithms.Algorithm]) -> list[str]:
+    """Return a line per algorithm that says how it works."""
+    return [f"- `{a.name}`: {a.idea}" for a in algorithms]
+
+
+def figures(a: hm.algorithms.Algorithm) -> list[str]:
+    """Return the cells that every table ends with."""
+    return [a.sizes, a.chunks_formula, a.steps_formula, a.bytes_formula, a.formula]
+
+
 def section(kind: str) -> str:
-    """Return the heading, table and one-line explanations of one collective's algorithms."""
+    """Return the heading, table and explanations of one collective's algorithms."""
     algorithms = [hm.algorithms.get(name) for name in hm.algorithms.names(kind)]
     columns = ["algorithm", "paper", "ranks", "chunks", "steps", "sent", "seconds"]
-    lines = [f"## {kind}", "", row(columns), row(["---"] * len(columns))]
-    for a in algorithms:
-        formulas = [a.chunks_formula, a.steps_formula, a.bytes_formula, a.formula]
-        lines.append(row([f"`{a.name}`", f"[{a.paper.key}]", a.sizes, *formulas]))
-    lines.append("")
-    lines += [f"- `{a.name}`: {a.idea}" for a in algorithms]
-    return "\n".join(lines) + "\n"
+    rows = [[f"`{a.name}`", f"[{a.paper.key}]", *figures(a)] for a in algorithms]
+    return "\n".join([f"## {kind}", "", *table(columns, rows), "", *ideas(algorithms)]) + "\n"
+
+
+def conditional_section() -> str:
+    """Return the same for the algorithms that take more than a rank count."""
+    algorithms = [hm.algorithms.get(name) for need in NEEDS for name in hm.algorithms.names(needs=need)]
+    columns = ["algorithm", "needs", "paper", "ranks", "chunks", "steps", "sent", "seconds"]
+    rows = [[f"`{a.name}`", NEEDS[a.needs], f"[{a.paper.key}]", *figures(a)] for a in algorithms]
+    return "\n".join([CONDITIONAL, *table(columns, rows), "", *ideas(algorithms)]) + "\n"
 
 
 def text() -> str:
     """Return the whole document."""
-    algorithms = [hm.algorithms.get(name) for name in hm.algorithms.names()]
-    kinds = list(dict.fromkeys(a.kind for a in algorithms))
+    needs = ["", *NEEDS]
+    algorithms = [hm.algorithms.get(name) for need in needs for name in hm.algorithms.names(needs=need)]
+    kinds = list(dict.fromkeys(a.kind for a in algorithms if not a.needs))
     entries = bibliography()
-    cited = sorted({a.paper.key for a in algorithms})
+    cited = sorted({a.paper.key for a in algorithms}, key=str.lower)
     references = "## References\n\n" + "\n".join(reference(key, entries[key]) for key in cited) + "\n"
-    return "\n".join([INTRODUCTION, *(section(kind) for kind in kinds), references])
+    return "\n".join([INTRODUCTION, *(section(kind) for kind in kinds), conditional_section(), references])

@@ -7,6 +7,7 @@
 #include "hemiola/algorithms/binary.hpp"
 #include "hemiola/algorithms/binomial.hpp"
 #include "hemiola/algorithms/double_binary_tree.hpp"
+#include "hemiola/algorithms/rank_grid.hpp"
 #include "hemiola/algorithms/recursive.hpp"
 
 namespace hemiola::algorithms {
@@ -91,6 +92,25 @@ TEST(DoubleTree, PlacesAndNodesAreInverse) {
     for (int tree : {0, 1})
       for (int node = 1; node <= count; ++node)
         EXPECT_EQ(DoubleTree::node_at(tree, DoubleTree::place_of(tree, node, count), count), node);
+}
+
+TEST(RankGrid, RankThirteenOfThreeByFourByTwo) {
+  const RankGrid grid({3, 4, 2});  // 13 = 1 + 3 * (0 + 4 * 1)
+  EXPECT_EQ(grid.rank_count(), 24);
+  const std::vector<int> coordinates{1, 0, 1};
+  for (int d = 0; d < 3; ++d)
+    EXPECT_EQ(grid.coordinate(Rank{13}, d), coordinates[static_cast<std::size_t>(d)]);
+  EXPECT_EQ(grid.moved(Rank{13}, 0, 2), 14);
+  EXPECT_EQ(grid.moved(Rank{13}, 0, 3), 12) << "coordinates wrap";
+  EXPECT_EQ(grid.moved(Rank{13}, 1, -1), 22);
+  EXPECT_EQ(grid.moved(Rank{13}, 2, 0), 1);
+}
+
+TEST(RankGrid, SpannedRanksVaryInTheGivenDimensionsOnly) {
+  const RankGrid grid({3, 4, 2});
+  EXPECT_EQ(grid.spanned({}), (std::vector<Rank>{Rank{0}}));
+  EXPECT_EQ(grid.spanned({2, 0}),
+            (std::vector<Rank>{Rank{0}, Rank{1}, Rank{2}, Rank{12}, Rank{13}, Rank{14}}));
 }
 
 // What [sanders2009] promises.

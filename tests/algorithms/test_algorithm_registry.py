@@ -9,6 +9,7 @@ import hemiola as hm
 from hemiola.errors import ArgumentError
 
 NAMES = hm.algorithms.names()
+CONDITIONAL = [name for needs in ["late", "slow", "topology"] for name in hm.algorithms.names(needs=needs)]
 REQUIRED = [
     "all_gather_ring",
     "all_gather_ring_two_way",
@@ -54,15 +55,34 @@ def test_names_of_one_collective() -> None:
     assert hm.algorithms.names(kind="custom") == []
 
 
+def test_algorithms_that_need_more_than_a_rank_count_are_listed_apart() -> None:
+    assert "all_reduce_late" in hm.algorithms.names(needs="late")
+    assert hm.algorithms.names(needs="slow") == ["all_reduce_weighted_exchange"]
+    assert "all_reduce_themis" in hm.algorithms.names("all_reduce", needs="topology")
+    assert not set(CONDITIONAL) & set(NAMES)
+    with pytest.raises(ArgumentError, match="early"):
+        hm.algorithms.names(needs="early")
+
+
+@pytest.mark.parametrize("name", CONDITIONAL)
+def test_a_rank_count_is_not_enough_for_them(name: str) -> None:
+    algorithm = hm.algorithms.get(name)
+    assert not algorithm.is_valid(8)
+    for ask in [algorithm.generate, algorithm.step_count, algorithm.transfer_count]:
+        with pytest.raises(ArgumentError, match=algorithm.needs):
+            ask(8)
+
+
 def test_every_name_is_exported() -> None:
-    assert set(NAMES) <= set(hm.algorithms.__all__)
+    functions = set(hm.algorithms.__all__) - {"Algorithm", "Paper", "get", "names"}
+    assert functions == {*NAMES, *CONDITIONAL}
     assert all(hasattr(hm.algorithms, name) for name in hm.algorithms.__all__)
 
 
 def test_every_paper_is_in_the_bibliography() -> None:
     bibliography = (Path(__file__).parents[2] / "docs" / "references.bib").read_text()
     keys = set(re.findall(r"^@\w+\{(\w+),", bibliography, re.MULTILINE))
-    for name in NAMES:
+    for name in [*NAMES, *CONDITIONAL]:
         paper = hm.algorithms.get(name).paper
         assert paper.key in keys
         assert re.search(r"(19|20)\d\d", paper.citation)

@@ -1,6 +1,6 @@
 """Published algorithms; import hemiola.algorithms instead."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import hemiola._core
 
@@ -56,7 +56,9 @@ class Algorithm:
 
     @property
     def needs(self) -> str:
-        """The condition it is made for: '' (none), 'late' or 'slow'."""
+        """
+        What it must know beside the rank count: '' (nothing), 'late', 'slow' or 'topology'.
+        """
 
     @property
     def is_rooted(self) -> bool: ...
@@ -70,12 +72,27 @@ class Algorithm:
 
     def is_valid(self, rank_count: int) -> bool:
         """
-        Say whether there is a schedule for that many ranks, of at most 2**28 transfers.
+        Say whether the rank count is enough to generate a schedule, one of at most 2**28 transfers.
         """
 
     def step_count(self, rank_count: int, *, chunk_count: int | None = None) -> int:
         """
         Count the steps of the schedule for that many ranks.
+
+        Parameters
+        ----------
+        rank_count : int, valid for this algorithm.
+        chunk_count : int or None, for pipelined algorithms; None takes the default.
+
+        Raises
+        ------
+        ArgumentError
+            if the rank count or chunk count is not valid.
+        """
+
+    def transfer_count(self, rank_count: int, *, chunk_count: int | None = None) -> int:
+        """
+        Count the transfers of the schedule for that many ranks, without making it.
 
         Parameters
         ----------
@@ -185,13 +202,14 @@ class Algorithm:
 
     def __repr__(self) -> str: ...
 
-def names(kind: str | None = None) -> list[str]:
+def names(kind: str | None = None, *, needs: str = "") -> list[str]:
     """
-    List the names of all algorithms, or of those for one collective.
+    List the names of algorithms, of those for one collective if `kind` is given.
 
     Parameters
     ----------
     kind : str or None, a collective such as 'all_reduce'.
+    needs : str, what they must know beside the rank count: '' (nothing), 'late', 'slow' or 'topology'.
 
     Returns
     -------
@@ -200,7 +218,7 @@ def names(kind: str | None = None) -> list[str]:
     Raises
     ------
     ArgumentError
-        if no collective has that name.
+        if no collective or need has that name.
     """
 
 def get(name: str) -> Algorithm:
@@ -1135,7 +1153,8 @@ def all_reduce_late(
     """
     All-reduce with one late rank, at the lower bound of rounds after its arrival.
 
-    The early ranks reduce-scatter among themselves while they wait (rank_count - 2 steps). Then the late rank sends
+    The early ranks reduce-scatter among themselves while they wait (rank_count - 2 steps, one more where there are fewer
+    chunks than early ranks). Then the late rank sends
     one raw chunk a round, each to the chunk's owner, which adds it; finished chunks double behind it.
 
     Parameters
@@ -1158,6 +1177,40 @@ def all_reduce_late(
     chunk_count + ceil(log2 n) - 1 rounds after arrival; owners are balanced; the late rank's part is added exactly once
     per chunk, all other messages are copies, so results are bitwise equal on all ranks. Lower bound: [StragglAR, §4];
     the construction is ours, on the circulant broadcast of [traff2024broadcast].
+    """
+
+def all_reduce_late_segmented(
+    rank_count: int, late_rank: int, *, segments: int, reduced: int, chunks_per_owner: int = 1
+) -> hemiola._core.Schedule:
+    """
+    All-reduce with one late rank that arrives while the early ranks are still reducing.
+
+    The buffer goes in segments. Those that the early ranks have reduced by then get the short finish of
+    all_reduce_late, together; the others a plain ring all-reduce of all ranks. So there is no critical delay: with no
+    segment reduced this is the ring, with all of them all_reduce_late.
+
+    Parameters
+    ----------
+    rank_count : int >= 3.
+    late_rank : int, 0 … rank_count-1.
+    segments : int >= 1, equal parts of the buffer.
+    reduced : int, 0 … segments, how many the early ranks reduce before the late rank joins.
+    chunks_per_owner : int >= 1, chunks into which each early rank's block of a segment is cut.
+
+    Returns
+    -------
+    Schedule, with chunk_weights when both kinds of segment occur.
+
+    Raises
+    ------
+    ArgumentError
+        if an argument is outside its range.
+
+    Notes
+    -----
+    reduced·(n-2) steps before arrival, then reduced·(n-1)·chunks_per_owner + ceil(log2 n) - 1 rounds, then 2(n-1) ring
+    steps over the rest. Exposed time, bandwidth only: [x + (1-x)·2(n-1)/n]·Nβ for a share x reduced, which is the
+    traffic bound. The construction is ours.
     """
 
 def all_reduce_stragglar(rank_count: int, late_rank: int) -> hemiola._core.Schedule:
@@ -1216,4 +1269,167 @@ def all_reduce_weighted_exchange(
     -----
     One slow rank of factor l, k segments, bandwidth only: l(k+1)/k · Nβ for l >= 2, and
     2(n-1)l/((n-2)l+2) · (k+l-1)/k · Nβ below, the closed forms of [OptCC, Theorems 1 and 6]. (k+1)(n-1) steps.
+    """
+
+def all_gather_multitree(topology: hemiola._core.Topology) -> hemiola._core.Schedule:
+    """
+    Grow one tree per rank, all at once, so that no link is used twice in a step.
+
+    Parameters
+    ----------
+    topology : Topology without switches, in which all ranks reach each other. Links count as alike.
+
+    Returns
+    -------
+    Schedule, one chunk per rank.
+
+    Raises
+    ------
+    ArgumentError
+        if the topology has switches, or some rank cannot reach another.
+
+    Notes
+    -----
+    Deterministic. At most one chunk a link and step; steps are close to (n-1) / smallest degree on meshes and tori. About
+    0.7 s for a 32 x 32 torus. Trees take turns and add one edge a turn [huang2021]; the reduce-scatter is the all-gather
+    over the reversed links, backwards, and the all-reduce is one after the other.
+    """
+
+def reduce_scatter_multitree(topology: hemiola._core.Topology) -> hemiola._core.Schedule:
+    """
+    Grow one tree per rank, all at once, so that no link is used twice in a step.
+
+    Parameters
+    ----------
+    topology : Topology without switches, in which all ranks reach each other. Links count as alike.
+
+    Returns
+    -------
+    Schedule, one chunk per rank.
+
+    Raises
+    ------
+    ArgumentError
+        if the topology has switches, or some rank cannot reach another.
+
+    Notes
+    -----
+    Deterministic. At most one chunk a link and step; steps are close to (n-1) / smallest degree on meshes and tori. About
+    0.7 s for a 32 x 32 torus. Trees take turns and add one edge a turn [huang2021]; the reduce-scatter is the all-gather
+    over the reversed links, backwards, and the all-reduce is one after the other.
+    """
+
+def all_reduce_multitree(topology: hemiola._core.Topology) -> hemiola._core.Schedule:
+    """
+    Grow one tree per rank, all at once, so that no link is used twice in a step.
+
+    Parameters
+    ----------
+    topology : Topology without switches, in which all ranks reach each other. Links count as alike.
+
+    Returns
+    -------
+    Schedule, one chunk per rank.
+
+    Raises
+    ------
+    ArgumentError
+        if the topology has switches, or some rank cannot reach another.
+
+    Notes
+    -----
+    Deterministic. At most one chunk a link and step; steps are close to (n-1) / smallest degree on meshes and tori. About
+    0.7 s for a 32 x 32 torus. Trees take turns and add one edge a turn [huang2021]; the reduce-scatter is the all-gather
+    over the reversed links, backwards, and the all-reduce is one after the other.
+    """
+
+def all_reduce_blueconnect(
+    dims: Sequence[int],
+    wires: Sequence[str],
+    *,
+    latency_s: float | Sequence[float],
+    bandwidth: float | Sequence[float],
+    nbytes: int,
+    chunk_count: int = 1,
+) -> hemiola._core.Schedule:
+    """
+    Reduce-scatter along each dimension of a grid in turn, then all-gather along them in reverse.
+
+    Parameters
+    ----------
+    dims, wires, latency_s, bandwidth : as hemiola.topologies.grid takes them.
+    nbytes : int >= 0, one rank's buffer; with the links' costs it decides which part is where at a time.
+    chunk_count : int >= 1, parts that the buffer is cut into.
+
+    Returns
+    -------
+    Schedule, of chunk_count parts of one chunk per rank, or two per rank where there are rings or lines.
+
+    Raises
+    ------
+    ArgumentError
+        if the dimensions make no grid, an argument is out of range, or there would be more than 2**28 transfers.
+
+    Notes
+    -----
+    Deterministic. Rings and lines use the ring algorithm, half of a part each way round; fully connected and switched
+    dimensions exchange directly. A dimension serves one exchange at a time: the one that can begin first, the
+    lowest part's of several. Source: [cho2019].
+    """
+
+def all_reduce_themis(
+    dims: Sequence[int],
+    wires: Sequence[str],
+    *,
+    latency_s: float | Sequence[float],
+    bandwidth: float | Sequence[float],
+    nbytes: int,
+    chunk_count: int = 64,
+) -> hemiola._core.Schedule:
+    """
+    All-reduce on a grid, each part beginning in the dimension that has least to do so far.
+
+    Parameters
+    ----------
+    dims, wires, latency_s, bandwidth : as hemiola.topologies.grid takes them.
+    nbytes : int >= 0, one rank's buffer; with the links' costs it decides which part is where at a time.
+    chunk_count : int >= 1, parts that the buffer is cut into.
+
+    Returns
+    -------
+    Schedule, of chunk_count parts of one chunk per rank, or two per rank where there are rings or lines.
+
+    Raises
+    ------
+    ArgumentError
+        if the dimensions make no grid, an argument is out of range, or there would be more than 2**28 transfers.
+
+    Notes
+    -----
+    Deterministic. Rings and lines use the ring algorithm, half of a part each way round; fully connected and switched
+    dimensions exchange directly. A dimension serves one exchange at a time: the one that can begin first, the
+    lowest part's of several. Source: [rashidi2022].
+    """
+
+def all_reduce_c_cube(*, chunk_count: int = 16) -> hemiola._core.Schedule:
+    """
+    All-reduce along two binary trees of a DGX-1, reduce and broadcast overlapped.
+
+    Parameters
+    ----------
+    chunk_count : int, even, >= 2; half of the chunks take each tree.
+
+    Returns
+    -------
+    Schedule for 8 ranks, numbered as the GPUs of a DGX-1 (V100).
+
+    Raises
+    ------
+    ArgumentError
+        if chunk_count is odd or below 2.
+
+    Notes
+    -----
+    chunk_count / 2 + 5 steps, in each of which a link carries at most one chunk. Source: [cho2023]. The paper routes
+    edges that its trees lack over a third rank; these trees lack none.
     """

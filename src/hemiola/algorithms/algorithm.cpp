@@ -1,6 +1,7 @@
 #include "hemiola/algorithms/algorithm.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
 
@@ -10,6 +11,14 @@ namespace hemiola::algorithms {
 namespace {
 
 constexpr std::int64_t kMaxChosenChunks = 4096;
+constexpr std::array<std::string_view, 4> kNeeds{"", "late", "slow", "topology"};  // in the order of Needs
+
+void check_needs(const Algorithm& algorithm) {
+  if (algorithm.needs == Needs::nothing) return;
+  throw ArgumentError(std::string(algorithm.name) +
+                      ": its schedule and cost depend on more than the rank count (" +
+                      std::string(name_of(algorithm.needs)) + "); call the function of that name");
+}
 
 void check_rank_count(const Algorithm& algorithm, std::int64_t rank_count) {
   if (rank_count < 1 || rank_count > Collective::kMaxRanks)
@@ -49,24 +58,24 @@ int chosen_or_default(const Algorithm& algorithm, std::int64_t rank_count, Chunk
 }  // namespace
 
 std::string_view name_of(Needs needs) {
-  switch (needs) {
-    case Needs::nothing:
-      return "";
-    case Needs::late:
-      return "late";
-    case Needs::slow:
-      return "slow";
-  }
-  return "";
+  return kNeeds[static_cast<std::size_t>(needs)];
+}
+
+Needs needs_from_name(std::string_view name) {
+  for (std::size_t i = 0; i < kNeeds.size(); ++i)
+    if (kNeeds[i] == name) return static_cast<Needs>(i);
+  throw ArgumentError("expected what an algorithm needs ('', 'late', 'slow' or 'topology'), found '" +
+                      std::string(name.substr(0, 60)) + "'");
 }
 
 bool Algorithm::is_valid(std::int64_t rank_count) const {
-  if (rank_count < 1 || rank_count > Collective::kMaxRanks) return false;
+  if (needs != Needs::nothing || rank_count < 1 || rank_count > Collective::kMaxRanks) return false;
   const int n = static_cast<int>(rank_count);
   return cost(n, chosen_or_default(*this, n, {})).transfer_count <= kMaxTransfers;
 }
 
 Cost Algorithm::cost_of(std::int64_t rank_count, ChunkCount chunk_count) const {
+  check_needs(*this);
   check_rank_count(*this, rank_count);
   check_chunk_count(*this, chunk_count);
   const Cost found = cost(static_cast<int>(rank_count), chosen_or_default(*this, rank_count, chunk_count));

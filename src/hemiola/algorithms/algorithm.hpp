@@ -17,11 +17,13 @@ struct Paper {
   std::string_view citation;
 };
 
-/// Conditions without which an algorithm has nothing to do; such an algorithm reads them from its Request.
-enum class Needs : std::uint8_t { nothing, late, slow };
+/// What an algorithm must know beside the rank count: which rank is late, which are slow, or the topology.
+enum class Needs : std::uint8_t { nothing, late, slow, topology };
 
-/// "", "late" or "slow".
+/// "", "late", "slow" or "topology".
 std::string_view name_of(Needs needs);
+/// Throws ArgumentError that lists the names.
+Needs needs_from_name(std::string_view name);
 
 /// How people choose the chunk count of a pipelined algorithm; empty: its default.
 using ChunkCount = std::optional<std::int64_t>;
@@ -64,9 +66,10 @@ struct Algorithm {
   std::string_view bytes_formula;  ///< sent by the busiest rank
   std::string_view formula;        ///< seconds on a one-port network
 
-  /// For checked arguments. Others call the methods below.
-  Cost (*cost)(int rank_count, int chunk_count);
-  Schedule (*generate)(const Request& request);
+  /// For checked arguments; others call the methods below. Null where `needs` says that a rank count is not
+  /// enough: the function of that name makes the schedule.
+  Cost (*cost)(int rank_count, int chunk_count) = nullptr;
+  Schedule (*generate)(const Request& request) = nullptr;
 
   /// Null unless the buffer is cut into a chosen number of chunks that follow each other through the network.
   int (*default_chunk_count)(int rank_count) = nullptr;
@@ -74,12 +77,12 @@ struct Algorithm {
   Needs needs = Needs::nothing;
 
   bool is_pipelined() const { return default_chunk_count != nullptr; }
-  /// Whether there is a schedule for that many ranks, and one of at most kMaxTransfers.
+  /// Whether the rank count is enough, and gives a schedule of at most kMaxTransfers.
   bool is_valid(std::int64_t rank_count) const;
 
-  // The following throw ArgumentError for a rank count that is not valid, for a chunk count below 1, no
-  // multiple of chunk_count_multiple or given to an algorithm that is not pipelined, and for a root that does
-  // not exist.
+  // The following throw ArgumentError for an algorithm that needs more than a rank count, for a rank count that
+  // is not valid, for a chunk count below 1, no multiple of chunk_count_multiple or given to an algorithm that is
+  // not pipelined, and for a root that does not exist.
 
   Cost cost_of(std::int64_t rank_count, ChunkCount chunk_count = {}) const;
   std::int64_t step_count(std::int64_t rank_count, ChunkCount chunk_count = {}) const;

@@ -7,6 +7,7 @@
 #include "hemiola/algorithms/bruck.hpp"
 #include "hemiola/algorithms/chain.hpp"
 #include "hemiola/algorithms/circulant_pipeline.hpp"
+#include "hemiola/algorithms/conditional_algorithms.hpp"
 #include "hemiola/algorithms/direct.hpp"
 #include "hemiola/algorithms/double_binary_tree.hpp"
 #include "hemiola/algorithms/flat_tree.hpp"
@@ -24,7 +25,7 @@ std::vector<Algorithm> collect() {
        {ring_algorithms(), direct_algorithms(), recursive_algorithms(), bruck_algorithms(),
         double_binary_tree_algorithms(), binomial_algorithms(), chain_algorithms(),
         circulant_pipeline_algorithms(), scatter_all_gather_algorithms(), flat_tree_algorithms(),
-        all_to_all_algorithms()})
+        all_to_all_algorithms(), conditional_algorithms()})
     all.insert(all.end(), family.begin(), family.end());
   return all;
 }
@@ -36,10 +37,10 @@ const std::vector<Algorithm>& registry() {
   return all;
 }
 
-std::vector<std::string_view> names(std::optional<CollectiveKind> kind) {
+std::vector<std::string_view> names(std::optional<CollectiveKind> kind, Needs needs) {
   std::vector<std::string_view> found;
   for (const Algorithm& algorithm : registry())
-    if (!kind || algorithm.kind == *kind) found.push_back(algorithm.name);
+    if (algorithm.needs == needs && (!kind || algorithm.kind == *kind)) found.push_back(algorithm.name);
   return found;
 }
 

@@ -12,8 +12,9 @@ namespace hemiola::algorithms {
 
 /// Every entry; names are unique.
 const std::vector<Algorithm>& registry();
-/// Names of all algorithms, or of those for one collective, in registry order.
-std::vector<std::string_view> names(std::optional<CollectiveKind> kind = std::nullopt);
+/// Names of the algorithms for one collective, or for any, that need that beside a rank count; in registry order.
+std::vector<std::string_view> names(std::optional<CollectiveKind> kind = std::nullopt,
+                                    Needs needs = Needs::nothing);
 /// Throws ArgumentError for an unknown name.
 const Algorithm& get(std::string_view name);
 

@@ -141,13 +141,13 @@ void bind_algorithm(nb::module_& m) {
       .def_ro("formula", &Algorithm::formula, "Seconds on a one-port network, in the same symbols.")
       .def_prop_ro(
           "needs", [](const Algorithm& a) { return name_of(a.needs); },
-          "The condition it is made for: '' (none), 'late' or 'slow'.")
+          "What it must know beside the rank count: '' (nothing), 'late', 'slow' or 'topology'.")
       .def_prop_ro("is_rooted", [](const Algorithm& a) { return is_rooted(a.kind); })
       .def_prop_ro("is_pipelined", &Algorithm::is_pipelined, "Whether it takes a chunk_count.")
       .def_ro("chunk_count_multiple", &Algorithm::chunk_count_multiple,
               "Of what a chunk_count must be a multiple.")
       .def("is_valid", &Algorithm::is_valid, "rank_count"_a,
-           "Say whether there is a schedule for that many ranks, of at most 2**28 transfers.")
+           "Say whether the rank count is enough to generate a schedule, one of at most 2**28 transfers.")
       .def("step_count", &Algorithm::step_count, "rank_count"_a, nb::kw_only(), "chunk_count"_a = nb::none(),
            kStepCountDoc)
       .def(
@@ -219,15 +219,17 @@ void bind_algorithms(nb::module_& m) {
   bind_algorithm(a);
   a.def(
       "names",
-      [](std::optional<std::string_view> kind) {
-        return algorithms::names(kind ? std::optional(kind_from_name(*kind)) : std::nullopt);
+      [](std::optional<std::string_view> kind, std::string_view needs) {
+        return algorithms::names(kind ? std::optional(kind_from_name(*kind)) : std::nullopt,
+                                 algorithms::needs_from_name(needs));
       },
-      "kind"_a = nb::none(),
-      R"(List the names of all algorithms, or of those for one collective.
+      "kind"_a = nb::none(), nb::kw_only(), "needs"_a = "",
+      R"(List the names of algorithms, of those for one collective if `kind` is given.
 
 Parameters
 ----------
 kind : str or None, a collective such as 'all_reduce'.
+needs : str, what they must know beside the rank count: '' (nothing), 'late', 'slow' or 'topology'.
 
 Returns
 -------
@@ -236,7 +238,7 @@ list of str, in the order of docs/algorithms.md.
 Raises
 ------
 ArgumentError
-    if no collective has that name.)");
+    if no collective or need has that name.)");
   a.def("get", &algorithms::get, "name"_a, nb::rv_policy::reference,
         R"(Look up an algorithm by name.
 
@@ -252,7 +254,8 @@ Raises
 ------
 ArgumentError
     if there is none of that name.)");
-  for (const Algorithm& algorithm : algorithms::registry()) bind_generator(a, algorithm);
+  for (const Algorithm& algorithm : algorithms::registry())
+    if (algorithm.needs == algorithms::Needs::nothing) bind_generator(a, algorithm);
 }
 
 }  // namespace hemiola::bindings

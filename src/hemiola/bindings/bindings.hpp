@@ -14,6 +14,7 @@ void bind_schedule(nanobind::module_& m);
 void bind_verify(nanobind::module_& m);
 void bind_algorithms(nanobind::module_& m);
 void bind_conditional_algorithms(nanobind::module_& m);
+void bind_topology_algorithms(nanobind::module_& m);
 void bind_simulate(nanobind::module_& m);
 void bind_synthesis(nanobind::module_& m);
 void bind_bounds(nanobind::module_& m);

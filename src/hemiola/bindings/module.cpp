@@ -12,6 +12,7 @@ NB_MODULE(_core, m) {
   bind_verify(m);
   bind_algorithms(m);
   bind_conditional_algorithms(m);
+  bind_topology_algorithms(m);
   bind_simulate(m);
   bind_synthesis(m);
   bind_bounds(m);

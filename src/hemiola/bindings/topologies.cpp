@@ -3,10 +3,9 @@
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
-#include <variant>
-
 #include "hemiola/base/error.hpp"
 #include "hemiola/bindings/bindings.hpp"
+#include "hemiola/bindings/dimensions.hpp"
 #include "hemiola/topology/builders/fully_connected.hpp"
 #include "hemiola/topology/builders/grid.hpp"
 #include "hemiola/topology/builders/hosts.hpp"
@@ -20,29 +19,6 @@ namespace hemiola::bindings {
 namespace {
 
 using namespace hemiola::topologies;
-
-/// One number for all dimensions, or one per dimension.
-using PerDimension = std::variant<double, std::vector<double>>;
-
-double value_at(const PerDimension& values, std::size_t dimension, std::size_t count, const char* what) {
-  if (const auto* same = std::get_if<double>(&values)) return *same;
-  const auto& list = std::get<std::vector<double>>(values);
-  if (list.size() != count)
-    throw ArgumentError(std::string("expected one ") + what + ", or one for each of the " +
-                        std::to_string(count) + " dimensions, found " + std::to_string(list.size()));
-  return list[dimension];
-}
-
-std::vector<Dimension> dimensions_of(Wires wires, const std::vector<int>& dims, const PerDimension& latency_s,
-                                     const PerDimension& bandwidth) {
-  std::vector<Dimension> dimensions;
-  for (std::size_t d = 0; d < dims.size(); ++d)
-    dimensions.push_back({wires,
-                          dims[d],
-                          {from_seconds(value_at(latency_s, d, dims.size(), "latency")),
-                           value_at(bandwidth, d, dims.size(), "bandwidth")}});
-  return dimensions;
-}
 
 void bind_flat(nb::module_& t) {
   t.def(
@@ -112,15 +88,7 @@ The same as mesh with three dimensions. The binary n-cube that other papers call
   t.def(
       "grid",
       [](const std::vector<int>& dims, const std::vector<std::string>& wires, const PerDimension& latency_s,
-         const PerDimension& bandwidth) {
-        if (wires.size() != dims.size())
-          throw ArgumentError("grid: expected one kind of wires for each of the " +
-                              std::to_string(dims.size()) + " dimensions, found " +
-                              std::to_string(wires.size()));
-        std::vector<Dimension> dimensions = dimensions_of(Wires::line, dims, latency_s, bandwidth);
-        for (std::size_t d = 0; d < dims.size(); ++d) dimensions[d].wires = wires_of(wires[d]);
-        return grid(dimensions);
-      },
+         const PerDimension& bandwidth) { return grid(dimensions_of(wires, dims, latency_s, bandwidth)); },
       "dims"_a, "wires"_a, nb::kw_only(), "latency_s"_a, "bandwidth"_a,
       R"(Join ranks on an n-dimensional grid, each dimension in its own way.
 

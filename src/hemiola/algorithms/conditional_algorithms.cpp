@@ -1,0 +1,111 @@
+#include "hemiola/algorithms/conditional_algorithms.hpp"
+
+namespace hemiola::algorithms {
+namespace {
+
+std::vector<Algorithm> for_late_ranks() {
+  return {
+      {.name = "all_reduce_late",
+       .kind = CollectiveKind::all_reduce,
+       .paper = {"traff2024broadcast", "Träff 2024"},
+       .idea =
+           "The early ranks reduce-scatter while they wait; then the late rank's raw chunks and the finished "
+           "chunks follow each other on the circulant graph.",
+       .sizes = "any n ≥ 3",
+       .chunks_formula = "K, by default n-1",
+       .steps_formula = "⌈log2 n⌉-1+K after arrival",
+       .bytes_formula = "",
+       .formula = "(⌈log2 n⌉-1+K)·(α + N/K·β) after arrival",
+       .needs = Needs::late},
+      {.name = "all_reduce_late_segmented",
+       .kind = CollectiveKind::all_reduce,
+       .paper = {"traff2024broadcast", "Träff 2024"},
+       .idea = "The finish of all_reduce_late for the segments that the early ranks have reduced by then, a "
+               "ring for the others.",
+       .sizes = "any n ≥ 3",
+       .chunks_formula = "",
+       .steps_formula = "",
+       .bytes_formula = "",
+       .formula = "",
+       .needs = Needs::late},
+      {.name = "all_reduce_stragglar",
+       .kind = CollectiveKind::all_reduce,
+       .paper = {"StragglAR", "Devraj, Ding, Vijaya Kumar, Kleinberg, Singh 2025"},
+       .idea =
+           "The early ranks reduce-scatter while they wait; then they spread what the late rank completes.",
+       .sizes = "powers of two from 4",
+       .chunks_formula = "n-1",
+       .steps_formula = "n-2+log2 n after arrival",
+       .bytes_formula = "",
+       .formula = "(n-2+log2 n)·(α + N/(n-1)·β) after arrival",
+       .needs = Needs::late},
+  };
+}
+
+std::vector<Algorithm> for_slow_ranks() {
+  return {
+      {.name = "all_reduce_weighted_exchange",
+       .kind = CollectiveKind::all_reduce,
+       .paper = {"OptCC", "Chen, Jiang, Yu, Wang, Xiong, Wang, Liu 2026"},
+       .idea =
+           "Direct exchange in K segments in which a slow rank owns less; the reduce-scatter of a segment "
+           "shares its messages with the all-gather of the one before.",
+       .sizes = "any n ≥ 2",
+       .chunks_formula = "",
+       .steps_formula = "(n-1)(K+1)",
+       .bytes_formula = "",
+       .formula = "l(K+1)/K·N·β for one slow rank of factor l ≥ 2, bandwidth only",
+       .needs = Needs::slow},
+  };
+}
+
+/// What a topology decides stays empty.
+Algorithm for_topology(std::string_view name, CollectiveKind kind, Paper paper, std::string_view idea,
+                       std::string_view topologies, std::string_view chunks) {
+  return {.name = name,
+          .kind = kind,
+          .paper = paper,
+          .idea = idea,
+          .sizes = topologies,
+          .chunks_formula = chunks,
+          .steps_formula = "",
+          .bytes_formula = "",
+          .formula = "",
+          .needs = Needs::topology};
+}
+
+std::vector<Algorithm> for_topologies() {
+  constexpr Paper kMultiTree{"huang2021", "Huang, Majumder, Kim, Muzahid, Yum, Kim 2021"};
+  constexpr std::string_view kDirect = "without switches, links alike";
+  constexpr std::string_view kGrid = "grids of any dimensions";
+  return {
+      for_topology("all_gather_multitree", CollectiveKind::all_gather, kMultiTree,
+                   "One tree per rank, all grown at once, no link used twice in a step.", kDirect, "n"),
+      for_topology("reduce_scatter_multitree", CollectiveKind::reduce_scatter, kMultiTree,
+                   "The all-gather over the reversed links, backwards.", kDirect, "n"),
+      for_topology("all_reduce_multitree", CollectiveKind::all_reduce, kMultiTree,
+                   "The reduce-scatter, then the all-gather, of the same trees.", kDirect, "n"),
+      for_topology("all_reduce_blueconnect", CollectiveKind::all_reduce,
+                   {"cho2019", "Cho, Finkler, Serrano, Kung, Hunter 2019"},
+                   "Reduce-scatter along each dimension in turn, then all-gather along them in reverse.",
+                   kGrid, "K parts of n, or 2n where there are rings"),
+      for_topology("all_reduce_themis", CollectiveKind::all_reduce,
+                   {"rashidi2022", "Rashidi, Won, Srinivasan, Sridharan, Krishna 2022"},
+                   "BlueConnect with an order of its own for each part: least busy dimension first.", kGrid,
+                   "K parts of n, or 2n where there are rings"),
+      for_topology("all_reduce_c_cube", CollectiveKind::all_reduce, {"cho2023", "Cho, Son, Kim 2023"},
+                   "Two binary trees that share no link, reduce and broadcast overlapped.", "DGX-1: 8 ranks",
+                   "K, even"),
+  };
+}
+
+}  // namespace
+
+std::vector<Algorithm> conditional_algorithms() {
+  std::vector<Algorithm> all;
+  for (const auto& family : {for_late_ranks(), for_slow_ranks(), for_topologies()})
+    all.insert(all.end(), family.begin(), family.end());
+  return all;
+}
+
+}  // namespace hemiola::algorithms
