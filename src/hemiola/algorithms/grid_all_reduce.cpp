@@ -90,9 +90,7 @@ std::vector<PlacedExchange> place(const GridPhases& phases, const GridLoad& load
   const auto free_at = [&](const Journey& j) -> Picoseconds& {
     return free[static_cast<std::size_t>(j.phase().dimension())];
   };
-  const auto urgency = [&](const Journey& j) {
-    return std::tuple(std::max(j.ready, free_at(j)), j.part);
-  };
+  const auto urgency = [&](const Journey& j) { return std::tuple(std::max(j.ready, free_at(j)), j.part); };
   for (Journey& journey : journeys) journey.advance(phases);
   std::erase_if(journeys, [](const Journey& j) { return j.is_over(); });
   while (!journeys.empty()) {

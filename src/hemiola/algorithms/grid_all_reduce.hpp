@@ -21,8 +21,9 @@ struct GridLoad {
 /// BlueConnect [cho2019]: every part goes through the dimensions as they are listed. Throws ArgumentError for
 /// dimensions that make no grid, nbytes < 0, part_count < 1, or more than 2^28 transfers.
 Schedule all_reduce_blueconnect(const GridLoad& load);
-/// Themis [rashidi2022]: each part begins in the dimension that has least to do so far, and so on, because a part
-/// shrinks with every dimension that it has been through. Throws ArgumentError as all_reduce_blueconnect.
+/// Themis [rashidi2022]: each part begins in the dimension whose links have least to carry so far, goes on to the
+/// next, and so on, because a part shrinks with every dimension that it has been through; it comes back in the
+/// opposite order. Throws ArgumentError as all_reduce_blueconnect.
 Schedule all_reduce_themis(const GridLoad& load);
 
 }  // namespace hemiola::algorithms
