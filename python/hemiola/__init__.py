@@ -3,7 +3,9 @@
 from hemiola import algorithms, topologies, units
 from hemiola._core import Collective, Schedule, Topology, Violation
 from hemiola.bounds import LowerBound, lower_bound
+from hemiola.communicator import Communicator, Handle, init
 from hemiola.conditions import Conditions
+from hemiola.launch import launch
 from hemiola.planner import Plan, plan
 from hemiola.simulate import Timeline, simulate
 from hemiola.synthesis import Synthesis, synthesize
@@ -11,7 +13,9 @@ from hemiola.verify import verify
 
 __all__ = [
     "Collective",
+    "Communicator",
     "Conditions",
+    "Handle",
     "LowerBound",
     "Plan",
     "Schedule",
@@ -20,6 +24,8 @@ __all__ = [
     "Topology",
     "Violation",
     "algorithms",
+    "init",
+    "launch",
     "lower_bound",
     "plan",
     "simulate",

@@ -29,3 +29,11 @@ class TimeoutError(HemiolaError, builtins.TimeoutError):
 
 class InternalError(HemiolaError, RuntimeError):
     """A bug in Hemiola itself."""
+
+
+class FailedRankError(HemiolaError, RuntimeError):
+    """The function of a launched rank raised, or its process died; `rank` says which."""
+
+    def __init__(self, message: str, rank: int = -1) -> None:
+        super().__init__(message)
+        self.rank = rank

@@ -1,33 +1,80 @@
 """Hemiola's C++ core; import hemiola instead."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated
 
 import numpy
 from numpy.typing import NDArray
 
-from hemiola._core import algorithms as algorithms, units as units
+from hemiola._core import algorithms as algorithms, topologies as topologies, units as units
 
 class Topology:
+    """
+    The network: ranks, switches, nodes (hosts) and directed links; immutable.
+
+    Vertices are numbered: ranks 0 … rank_count-1, then switches from rank_count up.
+
+    Parameters
+    ----------
+    rank_count : int, at least 1.
+    links : rows (src, dst, latency_s, bandwidth), or an array such as `Topology.links`; latency in seconds, bandwidth in
+        bytes per second. Sending n bytes occupies a link for n / bandwidth; the last byte arrives latency_s later. Parallel
+        links are allowed.
+    switch_count : int, vertices that are not ranks.
+    nodes : the host of each rank, 0 … node_count-1 without gaps; empty when every rank is a host of its own.
+    name : str.
+
+    Raises
+    ------
+    ArgumentError
+        A link with an unknown end, equal ends, a bandwidth that is not finite and above 0, or a negative latency; more than
+        4,194,304 vertices or 16,777,216 links.
+    """
+
     def __init__(
         self,
         rank_count: int,
-        links: Sequence[tuple[int, int, float, float]],
+        links: object,
         *,
         switch_count: int = 0,
         nodes: Sequence[int] = [],
         name: str = "",
     ) -> None: ...
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """What this network is called in reports."""
+
     @property
-    def rank_count(self) -> int: ...
+    def rank_count(self) -> int:
+        """How many ranks there are."""
+
     @property
-    def switch_count(self) -> int: ...
+    def switch_count(self) -> int:
+        """How many vertices are not ranks."""
+
     @property
-    def link_count(self) -> int: ...
+    def link_count(self) -> int:
+        """How many directed links there are."""
+
     @property
-    def node_count(self) -> int: ...
+    def node_count(self) -> int:
+        """How many hosts the ranks are spread over."""
+
+    @property
+    def links(self) -> object:
+        """
+        Links as a read-only structured array: src, dst (int32), latency_s, bandwidth (float64, B/s).
+        """
+
+    @property
+    def nodes(self) -> object:
+        """The host of each rank, as a read-only int32 array."""
+
+    def __eq__(self, arg: Topology, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __repr__(self) -> str: ...
+    def __getstate__(self) -> tuple[str, int, int, object, list[int]]: ...
+    def __setstate__(self, arg: tuple[str, int, int, object, Sequence[int]], /) -> None: ...
 
 class Collective:
     """
@@ -298,3 +345,109 @@ def simulate(
     keep_spans: bool,
     progress: object | None,
 ) -> Timeline: ...
+
+class Synthesis:
+    @property
+    def schedule(self) -> Schedule: ...
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def bound_s(self) -> float: ...
+    @property
+    def trials(self) -> int: ...
+    @property
+    def stopped(self) -> bool: ...
+
+def synthesize(
+    topology: Topology,
+    collective: Collective,
+    *,
+    nbytes: int,
+    latency: str,
+    seed: int,
+    trials: int,
+    threads: int,
+    progress: object | None,
+) -> Synthesis: ...
+
+class Bound:
+    """One lower bound: its name, its time, and what proves it."""
+
+    @property
+    def name(self) -> str:
+        """What limits: ports, traffic, distance or arrival."""
+
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def witness(self) -> str:
+        """What proves the bound, in words."""
+
+    def __repr__(self) -> str: ...
+
+def lower_bounds(
+    topology: Topology,
+    kind: str,
+    nbytes: int,
+    late: Mapping[int, float],
+    slow: Mapping[int, float],
+    root: int,
+) -> list[Bound]:
+    """Every lower bound, largest first; see hemiola.lower_bound."""
+
+class LocalSession:
+    """The ranks of one machine that have found each other."""
+
+    @staticmethod
+    def join(rank: int, rank_count: int, name: str, timeout_s: float = 60.0) -> LocalSession: ...
+    @property
+    def rank(self) -> int: ...
+    @property
+    def rank_count(self) -> int: ...
+
+class PendingOperation:
+    """An operation that runs in the background."""
+
+    def wait(self, timeout_s: float | None = None) -> bool: ...
+    def done(self) -> bool: ...
+
+class Communicator:
+    """The core of hemiola.Communicator."""
+
+    def __init__(
+        self,
+        session: LocalSession,
+        members: Sequence[int],
+        timeout_s: float,
+        keep_inputs: bool,
+        choose: Callable[[str, int, int], Schedule],
+    ) -> None: ...
+    @property
+    def rank(self) -> int: ...
+    @property
+    def rank_count(self) -> int: ...
+    def run(
+        self,
+        kind: str,
+        input: object | None,
+        output: object | None,
+        op: str,
+        root: int,
+        schedule: object | None,
+        timeout_s: float,
+        complaint: str,
+    ) -> None: ...
+    def start(
+        self,
+        kind: str,
+        input: object | None,
+        output: object | None,
+        op: str,
+        root: int,
+        schedule: object | None,
+        timeout_s: float,
+        complaint: str,
+    ) -> PendingOperation: ...
+    def forget_choices(self) -> None: ...
+    def arrival_times_ns(self) -> object: ...
+    def close(self) -> None: ...

@@ -18,5 +18,6 @@ void bind_topology_algorithms(nanobind::module_& m);
 void bind_simulate(nanobind::module_& m);
 void bind_synthesis(nanobind::module_& m);
 void bind_bounds(nanobind::module_& m);
+void bind_runtime(nanobind::module_& m);
 
 }  // namespace hemiola::bindings

@@ -16,4 +16,5 @@ NB_MODULE(_core, m) {
   bind_simulate(m);
   bind_synthesis(m);
   bind_bounds(m);
+  bind_runtime(m);
 }

@@ -38,6 +38,14 @@ class JoinedSession final : public LocalSession {
     return first_ended(everyone_, [](std::size_t i) { return Rank{i}; });
   }
 
+  std::vector<Rank> dead_ranks() override {
+    std::vector<Rank> dead;
+    if (::poll(everyone_.data(), everyone_.size(), 0) <= 0) return dead;
+    for (std::size_t i = 0; i < everyone_.size(); ++i)
+      if (everyone_[i].revents != 0) dead.push_back(Rank{i});
+    return dead;
+  }
+
  private:
   std::optional<Rank> dead_among(const std::vector<Rank>& ranks) const {
     std::vector<pollfd> some;

@@ -39,6 +39,8 @@ class LocalSession {
 
   /// A rank that has died, if any (one poll call; a finished process counts as dead).
   virtual std::optional<Rank> dead_rank() = 0;
+  /// All of them.
+  virtual std::vector<Rank> dead_ranks() = 0;
 };
 
 }  // namespace hemiola

@@ -1,0 +1,449 @@
+"""What a user holds: ranks that can run collectives together, on NumPy arrays."""
+
+from __future__ import annotations
+
+import atexit
+import builtins
+import weakref
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hemiola import _core
+from hemiola._core import Schedule
+from hemiola.communicator_plans import CommunicatorPlans
+from hemiola.errors import ArgumentError, HemiolaError
+from hemiola.launch_environment import job_of
+
+Array = NDArray[Any]
+
+#: Seconds that an operation may take unless it says otherwise.
+DEFAULT_TIMEOUT_S = 300.0
+
+
+class Handle:
+    """An operation that runs in the background; its arrays must not be touched until it is done."""
+
+    def __init__(self, pending: _core.PendingOperation, result: Array | None) -> None:
+        self._pending = pending
+        self._result = result
+
+    def wait(self, timeout_s: float | None = None) -> Array | None:
+        """Wait for the end and return what the blocking call would have returned.
+
+        Parameters
+        ----------
+        timeout_s : float, optional; how long to wait here. The operation itself goes on.
+
+        Raises
+        ------
+        builtins.TimeoutError
+            when it is still running after `timeout_s`.
+        MismatchError, LostRankError, TimeoutError
+            what the operation raised.
+        """
+        if not self._pending.wait(timeout_s):
+            raise builtins.TimeoutError(f"the operation is still running after {timeout_s} s")
+        return self._result
+
+    def done(self) -> bool:
+        """Say whether the operation is over, one way or the other."""
+        return self._pending.done()
+
+
+class Communicator:
+    """Ranks that can run collectives together.
+
+    Every rank makes the same calls in the same order. Arrays are NumPy arrays, contiguous in C order, of
+    float16, bfloat16 (ml_dtypes), float32, float64, any integer, bool, complex64 or complex128; `op` is one
+    of sum, product, min, max, average, and, or, xor, where it makes sense for the type. Results are the
+    same, bit for bit, on every rank and in every run with the same schedule.
+
+    All collectives take
+
+    schedule : Schedule or str, optional. A schedule of your own, or an algorithm's name from
+        `hemiola.algorithms.names()`. None lets the planner choose, the same on every rank.
+    out : array, optional. Where the result goes, in any shape of the right size and type. Where it is the
+        same memory as the input (for a gather or scatter: the rank's own block of the larger array), the
+        operation runs in place.
+    wait : bool. With False the operation runs in the background, after those that were started before, and
+        a Handle is returned at once.
+    timeout_s : float, optional. How long the operation may take.
+
+    and raise
+
+    ArgumentError
+        when this rank's arguments are wrong.
+    MismatchError
+        on every rank, when ranks disagree about shape, dtype, op, root, order or schedule, or one of them
+        has raised ArgumentError. Arrays are as they were, and the communicator can be used further.
+    LostRankError, TimeoutError
+        on every rank, naming the rank that died or did not come in time. Inputs are as they were; the
+        communicator cannot be used any more.
+    """
+
+    def __init__(
+        self, session: _core.LocalSession, ranks: Sequence[int], *, timeout_s: float, keep_inputs: bool
+    ) -> None:
+        self._session = session
+        self._ranks = tuple(ranks)
+        self._timeout_s, self._keep_inputs = timeout_s, keep_inputs
+        self._plans = CommunicatorPlans(len(self._ranks))
+        self._core = _core.Communicator(
+            session, list(self._ranks), timeout_s, keep_inputs, self._plans.choose
+        )
+        self._plans.measure(self._core)
+        self.rank = self._core.rank
+        self.rank_count = self._core.rank_count
+        _open.add(self)
+
+    def all_reduce(
+        self,
+        x: Array,
+        op: str = "sum",
+        *,
+        schedule: Schedule | str | None = None,
+        out: Array | None = None,
+        wait: bool = True,
+        timeout_s: float | None = None,
+    ) -> Any:
+        """Combine all ranks' arrays; every rank gets the result, in `x` unless `out` is given.
+
+        Returns
+        -------
+        The array with the result, or a Handle.
+        """
+        if out is None:
+            out = x
+        if wait and schedule is None and timeout_s is None:
+            self._core.run("all_reduce", x, out, op, 0, None, 0.0, "")
+            return out
+        return self._call("all_reduce", x, out, op, 0, schedule, wait, timeout_s)
+
+    def reduce(
+        self,
+        x: Array,
+        op: str = "sum",
+        root: int = 0,
+        *,
+        schedule: Schedule | str | None = None,
+        out: Array | None = None,
+        wait: bool = True,
+        timeout_s: float | None = None,
+    ) -> Any:
+        """Combine all ranks' arrays; the root gets the result, in its `x` unless `out` is given.
+
+        Returns
+        -------
+        The array with the result on the root, None elsewhere, or a Handle.
+        """
+        result = (x if out is None else out) if root == self.rank else None
+        return self._call("reduce", x, result, op, root, schedule, wait, timeout_s)
+
+    def reduce_scatter(
+        self,
+        x: Array,
+        op: str = "sum",
+        *,
+        schedule: Schedule | str | None = None,
+        out: Array | None = None,
+        wait: bool = True,
+        timeout_s: float | None = None,
+    ) -> Any:
+        """Combine all ranks' arrays; rank r gets the r-th of rank_count equal parts along the first axis.
+
+        Returns
+        -------
+        A new array with the part (`out` where given), or a Handle.
+        """
+        result = self._part_of("reduce_scatter", x, out)
+        return self._call("reduce_scatter", x, result, op, 0, schedule, wait, timeout_s)
+
+    def all_gather(
+        self,
+        x: Array,
+        *,
+        schedule: Schedule | str | None = None,
+        out: Array | None = None,
+        wait: bool = True,
+        timeout_s: float | None = None,
+    ) -> Any:
+        """Put all ranks' arrays one after the other along the first axis; every rank gets the result.
+
+        Returns
+        -------
+        A new array, rank_count times as long as `x` (`out` where given), or a Handle.
+        """
+        result = self._whole_of(x, out)
+        return self._call("all_gather", x, result, "sum", 0, schedule, wait, timeout_s)
+
+    def gather(
+        self,
+        x: Array,
+        root: int = 0,
+        *,
+        schedule: Schedule | str | None = None,
+        out: Array | None = None,
+        wait: bool = True,
+        timeout_s: float | None = None,
+    ) -> Any:
+        """Put all ranks' arrays one after the other along the first axis; the root gets the result.
+
+        Returns
+        -------
+        A new array on the root (`out` where given), None elsewhere, or a Handle.
+        """
+        result = self._whole_of(x, out) if root == self.rank else None
+        return self._call("gather", x, result, "sum", root, schedule, wait, timeout_s)
+
+    def scatter(
+        self,
+        x: Array | None = None,
+        root: int = 0,
+        *,
+        schedule: Schedule | str | None = None,
+        out: Array | None = None,
+        wait: bool = True,
+        timeout_s: float | None = None,
+    ) -> Any:
+        """Give rank r the r-th of rank_count equal parts of the root's array along the first axis.
+
+        Only the root's `x` is read. Elsewhere it is only asked for its shape and type, where no `out` is
+        given.
+
+        Returns
+        -------
+        A new array with the part (`out` where given), or a Handle.
+        """
+        result = out if x is None else self._part_of("scatter", x, out)
+        brought = x if root == self.rank else None
+        return self._call("scatter", brought, result, "sum", root, schedule, wait, timeout_s)
+
+    def broadcast(
+        self,
+        x: Array | None = None,
+        root: int = 0,
+        *,
+        schedule: Schedule | str | None = None,
+        out: Array | None = None,
+        wait: bool = True,
+        timeout_s: float | None = None,
+    ) -> Any:
+        """Give every rank the root's array, in `x` unless `out` is given.
+
+        Returns
+        -------
+        The array with the result, or a Handle.
+        """
+        result = x if out is None else out
+        brought = x if root == self.rank else None
+        return self._call("broadcast", brought, result, "sum", root, schedule, wait, timeout_s)
+
+    def all_to_all(
+        self,
+        x: Array,
+        *,
+        schedule: Schedule | str | None = None,
+        out: Array | None = None,
+        wait: bool = True,
+        timeout_s: float | None = None,
+    ) -> Any:
+        """Send the d-th of rank_count equal parts of `x` to rank d, and get one from each in rank order.
+
+        Returns
+        -------
+        A new array like `x` (`out` where given), or a Handle.
+        """
+        result = np.empty_like(x) if out is None and isinstance(x, np.ndarray) else out
+        return self._call("all_to_all", x, result, "sum", 0, schedule, wait, timeout_s)
+
+    def custom(
+        self,
+        x: Array,
+        op: str = "sum",
+        *,
+        schedule: Schedule,
+        out: Array | None = None,
+        wait: bool = True,
+        timeout_s: float | None = None,
+    ) -> Any:
+        """Run a schedule of `Collective.custom` on a buffer, in place unless `out` is given.
+
+        Returns
+        -------
+        The array with the result, or a Handle.
+        """
+        result = x if out is None else out
+        return self._call("custom", x, result, op, 0, schedule, wait, timeout_s)
+
+    def barrier(self, *, wait: bool = True, timeout_s: float | None = None) -> Any:
+        """Return once every rank has called this."""
+        return self._call("barrier", None, None, "sum", 0, None, wait, timeout_s)
+
+    def group(self, ranks: Sequence[int]) -> Communicator:
+        """Make a communicator of some of the ranks; each of them calls this with the same ones.
+
+        Parameters
+        ----------
+        ranks : distinct ranks of this communicator, this one among them. They are numbered in the new one
+            in increasing order.
+
+        Returns
+        -------
+        Communicator, independent of this one: operations of different groups may overlap.
+
+        Raises
+        ------
+        ArgumentError
+            for a rank that does not exist or is named twice, and on a rank that is not among them.
+        TimeoutError
+            when some of them do not come.
+        """
+        chosen = sorted(ranks)
+        if len(set(chosen)) != len(chosen) or not all(0 <= rank < self.rank_count for rank in chosen):
+            raise ArgumentError(
+                f"group: expected distinct ranks in 0 … {self.rank_count - 1}, found {list(ranks)}"
+            )
+        if self.rank not in chosen:
+            raise ArgumentError(f"group: rank {self.rank} is not among the ranks {chosen}")
+        return Communicator(
+            self._session,
+            [self._ranks[rank] for rank in chosen],
+            timeout_s=self._timeout_s,
+            keep_inputs=self._keep_inputs,
+        )
+
+    def recent_arrivals_s(self) -> NDArray[np.float64]:
+        """Return when each rank came to the latest operations.
+
+        Returns
+        -------
+        Array of shape (operations, rank_count), oldest operation first, at most 512: seconds after the
+        first rank's arrival at the operation.
+
+        Notes
+        -----
+        Noted at every operation anyway; costs no communication.
+        """
+        times_ns = np.array(self._core.arrival_times_ns(), np.int64).reshape(-1, self.rank_count)
+        first_ns = times_ns.min(axis=1, keepdims=True, initial=np.iinfo(np.int64).max)
+        return np.asarray(times_ns - first_ns) * 1e-9
+
+    def close(self) -> None:
+        """End the communicator; operations that still run in the background are aborted."""
+        _open.discard(self)
+        self._core.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Communicator: rank {self.rank} of {self.rank_count}>"
+
+    def _call(
+        self,
+        kind: str,
+        brought: Array | None,
+        result: Array | None,
+        op: str,
+        root: int,
+        schedule: Schedule | str | None,
+        wait: bool,
+        timeout_s: float | None,
+    ) -> Any:
+        """Run or start an operation. What is wrong with the arguments is told to the other ranks, too."""
+        complaint = ""
+        try:
+            if isinstance(schedule, str):
+                sample = brought if brought is not None else result
+                schedule = self._plans.named(schedule, kind, getattr(sample, "nbytes", 0), root)
+            timeout_s = _checked_timeout(timeout_s)
+        except HemiolaError as error:
+            complaint, schedule, timeout_s = str(error), None, 0.0
+        arguments = (kind, brought, result, op, root, schedule, timeout_s, complaint)
+        if wait:
+            self._core.run(*arguments)
+            return result
+        return Handle(self._core.start(*arguments), result)
+
+    def _whole_of(self, x: Array, out: Array | None) -> Array | None:
+        """Return `out`, or a new array that has room for one `x` of each rank."""
+        if out is not None or not isinstance(x, np.ndarray):
+            return out
+        first = x.shape[0] if x.ndim else 1
+        return np.empty((self.rank_count * first, *x.shape[1:]), x.dtype)
+
+    def _part_of(self, kind: str, x: Array, out: Array | None) -> Array | None:
+        """Return `out`, or a new array for one of rank_count equal parts of `x`."""
+        if out is not None or not isinstance(x, np.ndarray):
+            return out
+        first = x.shape[0] if x.ndim else 1
+        if first % self.rank_count != 0:
+            text = (
+                f"{kind}: the first axis of {x.dtype}{list(x.shape)} does not divide into {self.rank_count} "
+                f"equal parts; pass an array that does, or out"
+            )
+            self._core.run(kind, None, None, "sum", 0, None, 0.0, text)
+        return np.empty((first // self.rank_count, *x.shape[1:]), x.dtype)
+
+
+def init(*, timeout_s: float = DEFAULT_TIMEOUT_S, keep_inputs: bool = True) -> Communicator:
+    """Join the other ranks of this job and return the communicator of all of them.
+
+    Which job this is, and which rank, is read from the variables of hemiola.launch, torchrun, Open MPI's or
+    MPICH's mpirun.
+
+    Parameters
+    ----------
+    timeout_s : float, seconds > 0. How long to wait for the others, here and in each operation.
+    keep_inputs : bool. Whether a failure in the middle of an operation in place leaves its input as it was.
+        It costs a private copy of what is overwritten; with False a failed operation's buffer is undefined.
+
+    Returns
+    -------
+    Communicator; the same one when called again.
+
+    Raises
+    ------
+    ArgumentError
+        when this process belongs to no job that is known here, or to one on several hosts.
+    TimeoutError
+        naming the ranks that did not come.
+    """
+    limit_s = _checked_timeout(timeout_s)
+    for communicator in _world:
+        if communicator in _open:
+            return communicator
+    job = job_of()
+    session = _core.LocalSession.join(job.rank, job.rank_count, job.name, limit_s)
+    world = Communicator(session, range(job.rank_count), timeout_s=limit_s, keep_inputs=keep_inputs)
+    _world[:] = [world]
+    return world
+
+
+def _checked_timeout(timeout_s: float | None) -> float:
+    """Return a timeout in seconds, 0 for None."""
+    if timeout_s is None:
+        return 0.0
+    if not isinstance(timeout_s, int | float) or not 0 < timeout_s < 1e9:
+        raise ArgumentError(f"expected a timeout above 0 seconds, found {timeout_s!r}")
+    return float(timeout_s)
+
+
+_open: weakref.WeakSet[Communicator] = weakref.WeakSet()
+_world: list[Communicator] = []
+
+
+@atexit.register
+def _close_all() -> None:
+    """Stop background threads before the interpreter goes."""
+    for communicator in list(_open):
+        communicator.close()

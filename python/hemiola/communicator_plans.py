@@ -1,0 +1,96 @@
+"""Which schedule a communicator runs: the planner's choice for the links as measured at start-up.
+
+Every rank plans with the same figures, so every rank comes to the same schedule."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from hemiola import _core, algorithms, topologies
+from hemiola._core import Schedule, Topology
+from hemiola.errors import ArgumentError
+from hemiola.planner import plan
+from hemiola.port_speed import PortSpeed
+
+_REPETITIONS = 8
+_SMALL_BYTES, _LARGE_BYTES = 64, 1 << 20
+
+
+class CommunicatorPlans:
+    """Chooses and remembers schedules for one communicator."""
+
+    def __init__(self, rank_count: int) -> None:
+        self._rank_count = rank_count
+        self._chosen: dict[tuple[str, int, int], Schedule] = {}
+        self._named: dict[tuple[str, int, int], Schedule] = {}
+        self.speed = PortSpeed(1e-6, 5e9)
+
+    def measure(self, core: _core.Communicator) -> None:
+        """Find out latency and bandwidth between the ranks, all of them active; collective."""
+        if self._rank_count > 1:
+            self.speed = _agreed(core, _measured(core))
+
+    @property
+    def topology(self) -> Topology:
+        """The network as measured: every rank one port, a switch between them."""
+        return topologies.switch(
+            self._rank_count, latency_s=self.speed.latency_s / 2, bandwidth=self.speed.bandwidth
+        )
+
+    def choose(self, kind: str, nbytes: int, root: int) -> Schedule:
+        """Return the schedule for a collective; the same for all sizes between two powers of two."""
+        key = (kind, _bucket(nbytes), root)
+        if key not in self._chosen:
+            self._chosen[key] = plan(self.topology, kind, key[1], root=root).schedule
+        return self._chosen[key]
+
+    def named(self, name: str, kind: str, nbytes: int, root: int) -> Schedule:
+        """Return the schedule of a published algorithm; raise ArgumentError unless it is one for this."""
+        key = (name, _bucket(nbytes), root)
+        if key not in self._named:
+            algorithm = algorithms.get(name)
+            if algorithm.needs:
+                raise ArgumentError(
+                    f"algorithm '{name}' needs to know which ranks are {algorithm.needs}; generate its schedule "
+                    f"with hemiola.algorithms.{name}() and pass that"
+                )
+            if algorithm.kind != kind:
+                raise ArgumentError(f"algorithm '{name}' is for {algorithm.kind}, not for {kind}")
+            cost = (self._rank_count, key[1], self.speed.latency_s, self.speed.bandwidth)
+            chunks = algorithm.best_chunk_count(*cost)
+            self._named[key] = algorithm.generate(self._rank_count, root=root, chunk_count=chunks)
+        return self._named[key]
+
+
+def _bucket(nbytes: int) -> int:
+    """Return the next power of two."""
+    return 0 if nbytes == 0 else 1 << (nbytes - 1).bit_length()
+
+
+def _measured(core: _core.Communicator) -> PortSpeed:
+    """Time a ring, in which every rank sends and receives in every step, with small and large blocks."""
+    schedule = algorithms.all_gather_ring(core.rank_count)
+    steps = core.rank_count - 1
+
+    def step_s(block_bytes: int) -> float:
+        block = np.zeros(block_bytes, np.uint8)
+        whole = np.zeros(block_bytes * core.rank_count, np.uint8)
+        times = []
+        for _ in range(_REPETITIONS):
+            begin = time.perf_counter()
+            core.run("all_gather", block, whole, "sum", 0, schedule, 0.0, "")
+            times.append(time.perf_counter() - begin)
+        return min(times) / steps
+
+    latency_s = step_s(_SMALL_BYTES)
+    return PortSpeed(latency_s, _LARGE_BYTES / max(step_s(_LARGE_BYTES) - latency_s, 1e-9))
+
+
+def _agreed(core: _core.Communicator, speed: PortSpeed) -> PortSpeed:
+    """Return what rank 0 measured."""
+    numbers = np.array([speed.latency_s, speed.bandwidth])
+    schedule = algorithms.get("broadcast_binomial").generate(core.rank_count, root=0)
+    core.run("broadcast", numbers if core.rank == 0 else None, numbers, "sum", 0, schedule, 0.0, "")
+    return PortSpeed(float(numbers[0]), float(numbers[1]))

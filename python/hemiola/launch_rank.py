@@ -1,0 +1,54 @@
+"""What runs in each process that hemiola.launch starts: python -m hemiola.launch_rank <payload> <report> <parent>."""
+
+from __future__ import annotations
+
+import ctypes
+import multiprocessing.spawn
+import os
+import pickle
+import signal
+import sys
+import traceback
+from typing import Any
+
+_PR_SET_PDEATHSIG = 1
+
+
+def _end_with(parent: int) -> None:
+    """Have the kernel end this process when the one that launched it ends."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def _call(payload: int) -> Any:
+    with os.fdopen(os.open(f"/proc/self/fd/{payload}", os.O_RDONLY), "rb") as file:
+        preparation, call = pickle.load(file)
+    multiprocessing.spawn.prepare(preparation)
+    fn, args = pickle.loads(call)
+    return fn(*args)
+
+
+def _report_of(payload: int) -> bytes:
+    """Call the function and pickle how it ended."""
+    try:
+        return pickle.dumps(("result", pickle.dumps(_call(payload))))
+    except BaseException as error:
+        text = "".join(traceback.format_exception(error))
+        try:
+            return pickle.dumps(("error", (pickle.loads(pickle.dumps(error)), text)))
+        except Exception:  # an exception that cannot travel is told by its text
+            return pickle.dumps(("error", (None, text)))
+
+
+def main() -> None:
+    """Run one rank."""
+    payload, report, parent = (int(number) for number in sys.argv[1:4])
+    _end_with(parent)
+    text = _report_of(payload)
+    with os.fdopen(report, "wb") as file:
+        file.write(text)
+
+
+if __name__ == "__main__":
+    main()

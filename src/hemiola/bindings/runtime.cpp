@@ -1,0 +1,211 @@
+#include <nanobind/stl/function.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <optional>
+
+#include "hemiola/base/error.hpp"
+#include "hemiola/bindings/array_argument.hpp"
+#include "hemiola/bindings/bindings.hpp"
+#include "hemiola/runtime/communicator/call_desk.hpp"
+#include "hemiola/runtime/communicator/communicator.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace hemiola::bindings {
+namespace {
+
+/// Lets the user interrupt a blocking call. Signals are handled in the main thread only; elsewhere this does nothing.
+void raise_signals() {
+  nb::gil_scoped_acquire gil;
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
+/// A schedule of Python's, kept alive by a reference to its Python object.
+std::shared_ptr<const Schedule> share(nb::handle object) {
+  const Schedule* schedule = nb::cast<const Schedule*>(object);
+  auto* owner = new nb::object(nb::borrow(object));
+  return {schedule, [owner](const Schedule*) {
+            nb::gil_scoped_acquire gil;
+            delete owner;
+          }};
+}
+
+/// (kind, bytes, root) -> Schedule, in Python.
+using PyChooser = nb::typed<nb::callable, Schedule(std::string, std::int64_t, int)>;
+
+CallDesk::Chooser chooser_of(PyChooser choose) {
+  return [choose = std::move(choose)](CollectiveKind kind, std::int64_t byte_count, Rank root) {
+    try {
+      return share(choose(nb::cast(name_of(kind)), byte_count, static_cast<int>(root)));
+    } catch (nb::python_error& e) {
+      if (e.matches(PyExc_KeyboardInterrupt)) throw;
+      throw ArgumentError(std::string("no schedule could be chosen: ") + e.what());
+    }
+  };
+}
+
+OperationKind operation_named(std::string_view name) {
+  return name == "barrier" ? OperationKind::barrier : operation_of(kind_from_name(name));
+}
+
+std::string unknown_op(const std::string& op) {
+  std::string known;
+  for (std::string_view name : kOpNames) known += (known.empty() ? "" : ", ") + std::string(name);
+  return "expected an op of " + known + ", found '" + op.substr(0, 60) + "'";
+}
+
+/// The arrays of a call, and the call that views them.
+struct CallArguments {
+  ArrayArgument input, output;
+  Call call;
+};
+
+/// A communicator and what is remembered about its calls.
+class PyCommunicator {
+ public:
+  PyCommunicator(std::shared_ptr<LocalSession> session, const std::vector<int>& members, double timeout_s,
+                 bool keep_inputs, PyChooser choose) {
+    std::vector<Rank> ranks;
+    for (int member : members) ranks.push_back(Rank{member});
+    {
+      nb::gil_scoped_release release;
+      core_ = std::make_unique<Communicator>(std::move(session), std::move(ranks),
+                                             CommunicatorOptions{timeout_s, keep_inputs});
+    }
+    desk_ = std::make_unique<CallDesk>(core_.get(), chooser_of(std::move(choose)));
+  }
+  ~PyCommunicator() { close(); }
+
+  /// Aborts what runs in the background.
+  void close() {
+    nb::gil_scoped_release release;
+    core_.reset();
+  }
+
+  Communicator& core() const {
+    if (!core_) throw ArgumentError("this communicator is closed");
+    return *core_;
+  }
+
+  void run(std::string_view kind, nb::handle input, nb::handle output, const std::string& op,
+           std::int64_t root, nb::handle schedule, double timeout_s, const std::string& complaint) {
+    CallArguments arguments;
+    fill(kind, input, output, op, root, schedule, timeout_s, complaint, &arguments);
+    const Operation operation = desk().prepare(arguments.call);
+    static const std::function<void()> interrupted = raise_signals;
+    nb::gil_scoped_release release;
+    core_->run(operation, interrupted);
+  }
+
+  std::shared_ptr<PendingOperation> start(std::string_view kind, nb::handle input, nb::handle output,
+                                          const std::string& op, std::int64_t root, nb::handle schedule,
+                                          double timeout_s, const std::string& complaint) {
+    auto* arguments = new CallArguments;
+    const std::shared_ptr<CallArguments> owned(arguments, [](CallArguments* a) {
+      nb::gil_scoped_acquire gil;
+      delete a;
+    });
+    fill(kind, input, output, op, root, schedule, timeout_s, complaint, arguments);
+    Operation operation = desk().prepare(arguments->call);
+    operation.keep_alive = owned;
+    const std::string wrong = operation.complaint;
+    const auto pending = core_->start(std::move(operation));
+    if (!wrong.empty()) throw ArgumentError(wrong);  // the others learn of it in the operation's turn
+    return pending;
+  }
+
+  void forget_choices() { desk().forget_choices(); }
+
+  nb::object arrivals() const {
+    std::vector<std::int64_t> times = core().arrival_times_ns();
+    return nb::cast(times);
+  }
+
+ private:
+  CallDesk& desk() {
+    core();
+    return *desk_;
+  }
+
+  static void fill(std::string_view kind, nb::handle input, nb::handle output, const std::string& op,
+                   std::int64_t root, nb::handle schedule, double timeout_s, const std::string& complaint,
+                   CallArguments* to) {
+    Call& call = to->call;
+    call.kind = operation_named(kind);
+    call.root = root;
+    call.timeout_s = timeout_s;
+    call.complaint = complaint;
+    if (const auto known = op_named(op))
+      call.op = *known;
+    else if (call.complaint.empty())
+      call.complaint = unknown_op(op);
+    take(input, &to->input, &call.input, &call.complaint);
+    take(output, &to->output, &call.output, &call.complaint);
+    if (!schedule.is_none()) call.schedule = share(schedule);
+  }
+
+  static void take(nb::handle object, ArrayArgument* argument, std::optional<ArrayView>* view,
+                   std::string* complaint) {
+    if (object.is_none()) return;
+    const std::string wrong = argument->take(object);
+    if (wrong.empty())
+      *view = argument->view();
+    else if (complaint->empty())
+      *complaint = wrong;
+  }
+
+  std::unique_ptr<Communicator> core_;
+  std::unique_ptr<CallDesk> desk_;
+};
+
+/// Waits with the GIL released, looking for signals now and then. Returns false after `timeout_s`.
+bool wait_for(PendingOperation& pending, std::optional<double> timeout_s) {
+  constexpr double kGlance_s = 0.05;
+  double left = timeout_s.value_or(std::numeric_limits<double>::infinity());
+  nb::gil_scoped_release release;
+  for (; left > 0; left -= kGlance_s) {
+    if (pending.wait_for(std::min(left, kGlance_s))) return true;
+    raise_signals();
+  }
+  return pending.wait_for(0);
+}
+
+}  // namespace
+
+void bind_runtime(nb::module_& m) {
+  nb::class_<LocalSession>(m, "LocalSession", "The ranks of one machine that have found each other.")
+      .def_static(
+          "join",
+          [](int rank, int rank_count, std::string name, double timeout_s) {
+            nb::gil_scoped_release release;
+            return LocalSession::join({Rank{rank}, rank_count, std::move(name), timeout_s});
+          },
+          "rank"_a, "rank_count"_a, "name"_a, "timeout_s"_a = 60.0)
+      .def_prop_ro("rank", [](const LocalSession& s) { return static_cast<int>(s.rank()); })
+      .def_prop_ro("rank_count", &LocalSession::rank_count);
+
+  nb::class_<PendingOperation>(m, "PendingOperation", "An operation that runs in the background.")
+      .def("wait", &wait_for, "timeout_s"_a = nb::none())
+      .def("done", &PendingOperation::is_done);
+
+  nb::class_<PyCommunicator>(m, "Communicator", "The core of hemiola.Communicator.")
+      .def(nb::init<std::shared_ptr<LocalSession>, const std::vector<int>&, double, bool, PyChooser>(),
+           "session"_a, "members"_a, "timeout_s"_a, "keep_inputs"_a, "choose"_a)
+      .def_prop_ro("rank", [](const PyCommunicator& c) { return static_cast<int>(c.core().rank()); })
+      .def_prop_ro("rank_count", [](const PyCommunicator& c) { return c.core().rank_count(); })
+      .def("run", &PyCommunicator::run, "kind"_a, "input"_a.none(), "output"_a.none(), "op"_a, "root"_a,
+           "schedule"_a.none(), "timeout_s"_a, "complaint"_a)
+      .def("start", &PyCommunicator::start, "kind"_a, "input"_a.none(), "output"_a.none(), "op"_a, "root"_a,
+           "schedule"_a.none(), "timeout_s"_a, "complaint"_a)
+      .def("forget_choices", &PyCommunicator::forget_choices)
+      .def("arrival_times_ns", &PyCommunicator::arrivals)
+      .def("close", &PyCommunicator::close);
+}
+
+}  // namespace hemiola::bindings

@@ -1,0 +1,128 @@
+#include "hemiola/runtime/communicator/call_check.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "hemiola/base/error.hpp"
+
+namespace hemiola {
+namespace {
+
+bool reduces(OperationKind kind) {
+  return kind == OperationKind::all_reduce || kind == OperationKind::reduce ||
+         kind == OperationKind::reduce_scatter;
+}
+bool gathers(OperationKind kind) {
+  return kind == OperationKind::all_gather || kind == OperationKind::gather;
+}
+bool scatters(OperationKind kind) {
+  return kind == OperationKind::reduce_scatter || kind == OperationKind::scatter;
+}
+
+bool needs_input(const Call& call, Rank self) {
+  const bool only_root = call.kind == OperationKind::broadcast || call.kind == OperationKind::scatter;
+  return !only_root || call.root == self;
+}
+bool needs_output(const Call& call, Rank self) {
+  const bool only_root = call.kind == OperationKind::reduce || call.kind == OperationKind::gather;
+  return !only_root || call.root == self;
+}
+
+std::string describe(const ArrayView& array) {
+  Signature s;
+  s.dtype = array.dtype;
+  s.set_shape(array.shape);
+  return describe_array(s);
+}
+
+void check_array(const ArrayView& array, const std::string& what, bool written) {
+  if (!array.contiguous)
+    throw ArgumentError(what + " is not contiguous in C order; pass numpy.ascontiguousarray() of it");
+  if (written && !array.writable)
+    throw ArgumentError(what + " is read-only, but the result goes there; pass a writable array as out");
+}
+
+/// Elements of one block of an array that holds `blocks` of them.
+std::int64_t block_of(const ArrayView& array, int blocks, const std::string& what) {
+  const std::int64_t elements = array.element_count();
+  if (elements % blocks != 0)
+    throw ArgumentError(what + " is " + describe(array) + ", which does not divide into " +
+                        std::to_string(blocks) + " equal blocks, one per rank");
+  return elements / blocks;
+}
+
+/// In place is: the same bytes, or the rank's own block of the larger array. Any other overlap would let results
+/// overwrite what is still needed.
+bool is_in_place(const Call& call, Rank self, std::int64_t block_bytes) {
+  const std::byte* in = call.input->data;
+  const std::byte* out = call.output->data;
+  const std::byte* const own_in = gathers(call.kind) ? in - self * block_bytes : in;
+  const std::byte* const own_out = scatters(call.kind) ? out - self * block_bytes : out;
+  if (own_in == own_out) return true;
+  if (in < out + call.output->byte_count() && out < in + call.input->byte_count())
+    throw ArgumentError(
+        "input and out overlap; they must be apart, or the same (for a gather or scatter: the rank's own "
+        "block of the larger array)");
+  return false;
+}
+
+void check_reduction(const Call& call, DType dtype) {
+  if (combine_for(dtype, call.op) == nullptr || (call.op == Op::average && scale_for(dtype) == nullptr))
+    throw ArgumentError("op='" + std::string(name_of(call.op)) + "' makes no sense for " +
+                        std::string(name_of(dtype)));
+}
+
+}  // namespace
+
+std::int64_t ArrayView::element_count() const {
+  std::int64_t count = 1;
+  for (std::int64_t extent : shape) count *= extent;
+  return count;
+}
+
+CallShape check_call(const Call& call, Rank self, int rank_count) {
+  if (call.kind == OperationKind::barrier) return {};
+  if (call.root < 0 || call.root >= rank_count)
+    throw ArgumentError("expected a root in 0 … " + std::to_string(rank_count - 1) + ", found " +
+                        std::to_string(call.root));
+  const bool has_input = needs_input(call, self), has_output = needs_output(call, self);
+  if (has_input && !call.input) throw ArgumentError("rank " + std::to_string(self) + " must pass an array");
+  if (has_output && !call.output)
+    throw ArgumentError("rank " + std::to_string(self) + " must pass an array as out");
+  const int in_blocks = scatters(call.kind) || call.kind == OperationKind::all_to_all ? rank_count : 1;
+  const int out_blocks = gathers(call.kind) || call.kind == OperationKind::all_to_all ? rank_count : 1;
+  CallShape shape;
+  if (has_input) {
+    check_array(*call.input, "the array", false);
+    shape.block_elements = block_of(*call.input, in_blocks, "the array");
+    if (reduces(call.kind)) check_reduction(call, call.input->dtype);
+  }
+  if (!has_output) return shape;
+  check_array(*call.output, has_input && call.output->data != call.input->data ? "out" : "the array", true);
+  const std::int64_t out_block = block_of(*call.output, out_blocks, "out");
+  if (!has_input) return {out_block, false};
+  if (call.output->dtype != call.input->dtype || out_block != shape.block_elements)
+    throw ArgumentError("out is " + describe(*call.output) + ", expected " +
+                        std::string(name_of(call.input->dtype)) + " with " +
+                        std::to_string(shape.block_elements * out_blocks) + " elements for " +
+                        describe(*call.input));
+  const auto block_bytes = shape.block_elements * static_cast<std::int64_t>(bytes_of(call.input->dtype));
+  shape.in_place = is_in_place(call, self, block_bytes);
+  return shape;
+}
+
+void check_schedule(const Schedule& schedule, const Call& call, int rank_count) {
+  const Collective& collective = schedule.collective();
+  const auto kind = static_cast<CollectiveKind>(call.kind);
+  if (collective.kind() != kind)
+    throw ArgumentError("the schedule is for " + std::string(name_of(collective.kind())) + ", not for " +
+                        std::string(name_of(kind)));
+  if (collective.rank_count() != rank_count)
+    throw ArgumentError("the schedule is for " + std::to_string(collective.rank_count()) +
+                        " ranks, the communicator has " + std::to_string(rank_count));
+  if (is_rooted(kind) && collective.root() != call.root)
+    throw ArgumentError("the schedule is for root " + std::to_string(collective.root()) +
+                        ", the call for root " + std::to_string(call.root));
+}
+
+}  // namespace hemiola

@@ -1,0 +1,23 @@
+// What can be wrong with a call, as far as one rank can see.
+#pragma once
+
+#include <cstdint>
+
+#include "hemiola/runtime/communicator/call_desk.hpp"
+
+namespace hemiola {
+
+/// How the arrays of a correct call relate.
+struct CallShape {
+  std::int64_t block_elements = 0;  ///< see BufferLayout
+  bool in_place = false;
+};
+
+/// Throws ArgumentError: an array is missing, not contiguous, read-only or of the wrong size or type, input and output
+/// overlap other than in place, the root does not exist, or the operation makes no sense for the type.
+CallShape check_call(const Call& call, Rank self, int rank_count);
+
+/// Throws ArgumentError unless the schedule is for this collective, root and number of ranks.
+void check_schedule(const Schedule& schedule, const Call& call, int rank_count);
+
+}  // namespace hemiola

@@ -1,0 +1,101 @@
+#include "hemiola/runtime/communicator/call_desk.hpp"
+
+#include <algorithm>
+
+#include "hemiola/base/error.hpp"
+#include "hemiola/runtime/communicator/call_check.hpp"
+#include "hemiola/runtime/engine/schedule_digest.hpp"
+
+namespace hemiola {
+namespace {
+
+/// The array whose shape all ranks must agree about: what each brings, or, of a broadcast, gets. The root of a scatter
+/// passes another shape than the others, so for that only the block's size counts.
+void describe(const Call& call, const CallShape& shape, Signature* signature) {
+  const std::optional<ArrayView>& array = call.input ? call.input : call.output;
+  if (!array) return;
+  signature->dtype = array->dtype;
+  if (call.kind == OperationKind::scatter)
+    signature->set_shape(std::span(&shape.block_elements, 1));
+  else
+    signature->set_shape(array->shape);
+}
+
+}  // namespace
+
+Operation CallDesk::prepare(const Call& call) {
+  Operation operation;
+  operation.signature.kind = call.kind;
+  operation.timeout_s = call.timeout_s;
+  operation.complaint = call.complaint;
+  if (!call.complaint.empty() || call.kind == OperationKind::barrier) return operation;
+  try {
+    const CallShape shape = check_call(call, communicator_->rank(), communicator_->rank_count());
+    describe(call, shape, &operation.signature);
+    const Key key{call.kind,
+                  call.op,
+                  operation.signature.dtype,
+                  shape.in_place,
+                  static_cast<std::int32_t>(call.root),
+                  shape.block_elements,
+                  call.schedule.get()};
+    const Prepared& prepared = look_up(key, call);
+    operation.signature.op = call.op;
+    operation.signature.root = key.root;
+    operation.signature.schedule_digest = prepared.digest;
+    operation.program = prepared.program;
+    operation.arithmetic = prepared.arithmetic;
+    if (call.input) operation.buffers.input = call.input->data;
+    if (call.output) operation.buffers.output = call.output->data;
+  } catch (const ArgumentError& e) {
+    operation.complaint = e.what();
+  }
+  return operation;
+}
+
+const CallDesk::Prepared& CallDesk::look_up(const Key& key, const Call& call) {
+  if (latest_ != nullptr && latest_->first == key) [[likely]]
+    return latest_->second;
+  auto found = prepared_.find(key);
+  if (found == prepared_.end()) {
+    Prepared made = make(key, call);
+    if (prepared_.size() >= kMaxPrepared) prepared_.clear();
+    found = prepared_.emplace(key, std::move(made)).first;
+  }
+  latest_ = &*found;
+  return latest_->second;
+}
+
+CallDesk::Prepared CallDesk::make(const Key& key, const Call& call) {
+  const int ranks = communicator_->rank_count();
+  const auto element_bytes = static_cast<int>(bytes_of(key.dtype));
+  const auto kind = static_cast<CollectiveKind>(key.kind);
+  const bool many_blocks = kind != CollectiveKind::all_reduce && kind != CollectiveKind::broadcast &&
+                           kind != CollectiveKind::reduce && kind != CollectiveKind::custom;
+  Prepared made;
+  made.schedule = call.schedule;
+  if (!made.schedule)
+    made.schedule =
+        chooser_(kind, key.block_elements * element_bytes * (many_blocks ? ranks : 1), Rank{key.root});
+  check_schedule(*made.schedule, call, ranks);
+  made.digest = digest(made.schedule);
+  const bool average = key.op == Op::average && made.schedule->collective().is_reducing();
+  made.program = communicator_->programs().get(
+      made.schedule, {made.schedule.get(), key.block_elements, element_bytes, key.in_place, average});
+  made.arithmetic = {combine_for(key.dtype, key.op), scale_for(key.dtype), ranks};
+  return made;
+}
+
+std::uint64_t CallDesk::digest(const std::shared_ptr<const Schedule>& schedule) {
+  const auto found = digests_.find(schedule);
+  if (found != digests_.end()) return found->second;
+  if (digests_.size() >= kMaxDigests) digests_.clear();
+  return digests_[schedule] = digest_of(*schedule);
+}
+
+void CallDesk::forget_choices() {
+  latest_ = nullptr;
+  prepared_.clear();
+}
+
+}  // namespace hemiola

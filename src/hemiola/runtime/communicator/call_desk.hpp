@@ -1,0 +1,92 @@
+// Turns a user's call into an Operation: checks the arguments, finds the schedule and its program, and remembers what it
+// found, so that repeating a call costs next to nothing.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "hemiola/runtime/communicator/communicator.hpp"
+
+namespace hemiola {
+
+/// An array as the user passes it.
+struct ArrayView {
+  std::byte* data = nullptr;
+  DType dtype = DType::uint8;
+  std::span<const std::int64_t> shape;
+  bool contiguous = true;  ///< in C order
+  bool writable = true;
+
+  std::int64_t element_count() const;
+  std::int64_t byte_count() const { return element_count() * static_cast<std::int64_t>(bytes_of(dtype)); }
+};
+
+/// What one rank asks for. `input` is what it brings, `output` where its result goes; whoever brings (gets) nothing in a
+/// rooted collective leaves it out. Both may be the same memory, or one the rank's own block of the other.
+struct Call {
+  OperationKind kind = OperationKind::barrier;
+  Op op = Op::sum;
+  std::int64_t root = 0;
+  std::optional<ArrayView> input;
+  std::optional<ArrayView> output;
+  std::shared_ptr<const Schedule> schedule;  ///< null: choose one
+  double timeout_s = 0;                      ///< 0: the communicator's
+  std::string complaint;  ///< of whoever made the call: its arguments cannot even be written here
+};
+
+class CallDesk {
+ public:
+  /// Chooses a schedule for a collective over `byte_count` bytes: of the whole buffer, or of the larger of input and output.
+  /// The same on all ranks.
+  using Chooser =
+      std::function<std::shared_ptr<const Schedule>(CollectiveKind kind, std::int64_t byte_count, Rank root)>;
+
+  CallDesk(Communicator* communicator, Chooser chooser)
+      : communicator_(communicator), chooser_(std::move(chooser)) {}
+
+  /// An operation with a complaint when the arguments are wrong: it must be run all the same, so that the other ranks learn
+  /// of it.
+  Operation prepare(const Call& call);
+  /// Forgets the choices made so far, because conditions have changed. To be called by all ranks at the same operation.
+  void forget_choices();
+
+ private:
+  /// What decides about the program.
+  struct Key {
+    OperationKind kind;
+    Op op;
+    DType dtype;
+    bool in_place;
+    std::int32_t root;
+    std::int64_t block_elements;
+    const Schedule* asked_for;
+    friend auto operator<=>(const Key&, const Key&) = default;
+  };
+  struct Prepared {
+    std::shared_ptr<const Schedule> schedule;
+    std::uint64_t digest = 0;
+    std::shared_ptr<const Program> program;
+    Arithmetic arithmetic;
+  };
+
+  const Prepared& look_up(const Key& key, const Call& call);
+  Prepared make(const Key& key, const Call& call);
+  std::uint64_t digest(const std::shared_ptr<const Schedule>& schedule);
+
+  static constexpr std::size_t kMaxPrepared = 1024;
+  static constexpr std::size_t kMaxDigests = 256;
+
+  Communicator* communicator_;
+  Chooser chooser_;
+  std::map<Key, Prepared> prepared_;
+  const std::pair<const Key, Prepared>* latest_ = nullptr;
+  std::map<std::shared_ptr<const Schedule>, std::uint64_t> digests_;
+};
+
+}  // namespace hemiola

@@ -1,0 +1,199 @@
+#include "hemiola/runtime/communicator/communicator.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <new>
+#include <utility>
+
+#include "hemiola/base/error.hpp"
+
+namespace hemiola {
+namespace {
+
+constexpr auto kGlance =
+    std::chrono::milliseconds(20);  ///< how often a waiting thread looks for an interrupt
+
+Members members_of(std::shared_ptr<LocalSession> session, std::vector<Rank> ranks) {
+  const auto self = std::find(ranks.begin(), ranks.end(), session->rank());
+  if (self == ranks.end())
+    throw ArgumentError("group: rank " + std::to_string(session->rank()) +
+                        " is not among the ranks it asks for");
+  const Rank number{self - ranks.begin()};
+  return {std::move(session), std::move(ranks), number};
+}
+
+}  // namespace
+
+bool PendingOperation::wait_for(double timeout_s) {
+  std::unique_lock lock(mutex_);
+  if (!changed_.wait_for(lock, std::chrono::duration<double>(timeout_s), [this] { return done_; }))
+    return false;
+  if (error_) std::rethrow_exception(error_);
+  return true;
+}
+
+bool PendingOperation::is_done() const {
+  std::lock_guard lock(mutex_);
+  return done_;
+}
+
+void PendingOperation::finish(std::exception_ptr error) {
+  std::shared_ptr<const void> released = std::move(operation_.keep_alive);
+  {
+    std::lock_guard lock(mutex_);
+    done_ = true;
+    error_ = std::move(error);
+  }
+  changed_.notify_all();
+}
+
+Communicator::Communicator(std::shared_ptr<LocalSession> session, std::vector<Rank> members,
+                           const CommunicatorOptions& options)
+    : members_(members_of(std::move(session), std::move(members))),
+      options_(options),
+      connection_(connect(members_, options)),
+      programs_(members_.self, connection_.compile),
+      engine_(connection_.wire.get(), connection_.engine),
+      watch_(&members_, connection_.board.get()),
+      arrivals_(members_.count()) {}
+
+Communicator::~Communicator() {
+  closing_ = true;
+  {
+    std::lock_guard lock(queue_mutex_);
+    queue_changed_.notify_all();
+  }
+  if (worker_.joinable()) worker_.join();
+}
+
+void Communicator::run(const Operation& operation, const std::function<void()>& interrupted) {
+  await_background(interrupted);
+  std::lock_guard lock(running_);
+  execute(operation, interrupted);
+}
+
+std::shared_ptr<PendingOperation> Communicator::start(Operation operation) {
+  auto pending = std::make_shared<PendingOperation>();
+  pending->operation_ = std::move(operation);
+  std::lock_guard lock(queue_mutex_);
+  queue_.push_back(pending);
+  if (!worker_.joinable()) worker_ = std::thread([this] { work(); });
+  queue_changed_.notify_all();
+  return pending;
+}
+
+void Communicator::await_background(const std::function<void()>& interrupted) {
+  std::unique_lock lock(queue_mutex_);
+  while (!queue_changed_.wait_for(lock, kGlance, [this] { return queue_.empty() && !working_; })) {
+    lock.unlock();
+    if (interrupted) interrupted();
+    lock.lock();
+  }
+}
+
+void Communicator::work() {
+  const std::function<void()> aborted = [this] {
+    if (closing_) throw LostRankError("rank " + std::to_string(rank()) + " has closed its communicator");
+  };
+  while (true) {
+    std::shared_ptr<PendingOperation> next;
+    {
+      std::unique_lock lock(queue_mutex_);
+      working_ = false;
+      queue_changed_.notify_all();
+      queue_changed_.wait(lock, [this] { return closing_ || !queue_.empty(); });
+      if (queue_.empty()) return;
+      next = std::move(queue_.front());
+      queue_.pop_front();
+      working_ = true;
+    }
+    std::exception_ptr error;
+    try {
+      aborted();
+      std::lock_guard lock(running_);
+      execute(next->operation_, aborted);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    next->finish(error);
+  }
+}
+
+void Communicator::execute(const Operation& operation, const std::function<void()>& interrupted) {
+  if (broken_) std::rethrow_exception(broken_);
+  const std::uint64_t number = next_number_;
+  const double timeout_s = operation.timeout_s > 0 ? operation.timeout_s : options_.timeout_s;
+  watch_.begin(number, operation.signature, timeout_s, interrupted);
+  try {
+    publish(number, operation);
+    if (operation.program) engine_.run(*operation.program, operation.buffers, operation.arithmetic, &watch_);
+    await([this] { return watch_.all_have_arrived(); });
+    all_came_to_last_ = true;
+    watch_.note_arrivals(&arrivals_);
+    board().complete(number);
+  } catch (const ArgumentError&) {
+    recover(number);
+    throw;
+  } catch (const MismatchError&) {
+    engine_.restore();
+    recover(number);
+    throw;
+  } catch (const LostRankError& e) {
+    give_up(Failure::lost_rank, e.what());
+    throw;
+  } catch (const TimeoutError& e) {
+    give_up(Failure::timeout, e.what());
+    throw;
+  } catch (const std::bad_alloc&) {
+    give_up(Failure::lost_rank, "rank " + std::to_string(rank()) + " ran out of memory");
+    throw;
+  } catch (...) {
+    give_up(Failure::interrupted, "rank " + std::to_string(rank()) + " was interrupted");
+    throw;
+  }
+}
+
+/// The board's entry that is written now was last used for the operation before the last one; every rank must have read
+/// it. All have when they came to the last operation, which they do unless it failed here early.
+void Communicator::publish(std::uint64_t number, const Operation& operation) {
+  if (!all_came_to_last_ && number >= 2)
+    await([&] { return everyone([&](Rank rank) { return board().has_completed(rank, number - 2); }); });
+  ++next_number_;
+  all_came_to_last_ = false;
+  board().publish(number, operation.signature, operation.complaint);
+  if (!operation.complaint.empty()) throw ArgumentError(operation.complaint);
+}
+
+template <typename Condition>
+void Communicator::await(Condition condition) {
+  Patience patience(connection_.engine.patience);
+  while (!condition()) patience.wait(connection_.wire.get(), &watch_);
+}
+
+template <typename Predicate>
+bool Communicator::everyone(Predicate predicate) const {
+  for (Rank rank : indices<Rank>(rank_count()))
+    if (!predicate(rank)) return false;
+  return true;
+}
+
+/// After an operation in which ranks disagreed: all of them see that, so all give their wires the same new epoch.
+void Communicator::recover(std::uint64_t number) {
+  connection_.wire->reset(number + 1);
+  board().complete(number);
+}
+
+void Communicator::give_up(Failure failure, const std::string& text) {
+  engine_.restore();
+  const std::string later = "this communicator can no longer be used, because of an earlier failure: " + text;
+  broken_ = failure == Failure::timeout ? std::make_exception_ptr(TimeoutError(later))
+                                        : std::make_exception_ptr(LostRankError(later));
+  board().give_up(failure, text);
+}
+
+std::vector<std::int64_t> Communicator::arrival_times_ns() {
+  std::lock_guard lock(running_);
+  return arrivals_.rows();
+}
+
+}  // namespace hemiola

@@ -1,0 +1,113 @@
+// What a user holds, without Python: ranks that can run collectives together. Operations run one after the other, in the
+// caller's thread or in one of the communicator's own.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "hemiola/runtime/arrival/arrival_log.hpp"
+#include "hemiola/runtime/communicator/connection.hpp"
+#include "hemiola/runtime/communicator/operation_watch.hpp"
+#include "hemiola/runtime/communicator/program_cache.hpp"
+#include "hemiola/runtime/engine/engine.hpp"
+#include "hemiola/runtime/rendezvous/local_session.hpp"
+
+namespace hemiola {
+
+/// One call of one rank, checked and prepared.
+struct Operation {
+  Signature signature;
+  std::string complaint;  ///< not empty: the caller's mistake, about which the other ranks must learn
+  std::shared_ptr<const Program> program;  ///< null: nothing to move
+  Buffers buffers;
+  Arithmetic arithmetic;
+  double timeout_s = 0;
+  std::shared_ptr<const void> keep_alive;  ///< what owns the buffers, for operations in the background
+};
+
+/// An operation that runs in the background.
+class PendingOperation {
+ public:
+  /// True once it is over; rethrows its error. `timeout_s` bounds the waiting, not the operation.
+  bool wait_for(double timeout_s);
+  bool is_done() const;
+
+ private:
+  friend class Communicator;
+  void finish(std::exception_ptr error);
+
+  Operation operation_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  bool done_ = false;
+  std::exception_ptr error_;
+};
+
+class Communicator {
+ public:
+  /// Collective over the members (ranks of the session, sorted, this one among them).
+  Communicator(std::shared_ptr<LocalSession> session, std::vector<Rank> members,
+               const CommunicatorOptions& options);
+  /// Aborts what still runs in the background.
+  ~Communicator();
+  Communicator(const Communicator&) = delete;
+
+  Rank rank() const { return members_.self; }
+  int rank_count() const { return members_.count(); }
+  const Members& members() const { return members_; }
+  const CommunicatorOptions& options() const { return options_; }
+  ProgramCache& programs() { return programs_; }
+
+  /// Blocks until the operation is over, after all that were started before it. `interrupted` is called now and then and
+  /// throws to abort. Throws MismatchError (the communicator stays usable), LostRankError or TimeoutError (it does not);
+  /// inputs are as they were.
+  void run(const Operation& operation, const std::function<void()>& interrupted = {});
+  /// Runs the operation in the background, after all that were started before it.
+  std::shared_ptr<PendingOperation> start(Operation operation);
+
+  /// When each rank arrived at the latest operations, oldest first, in nanoseconds of CLOCK_MONOTONIC.
+  std::vector<std::int64_t> arrival_times_ns();
+
+ private:
+  void execute(const Operation& operation, const std::function<void()>& interrupted);
+  void publish(std::uint64_t number, const Operation& operation);
+  template <typename Condition>
+  void await(Condition condition);
+  template <typename Predicate>
+  bool everyone(Predicate predicate) const;
+  ArrivalBoard& board() const { return *connection_.board; }
+  void recover(std::uint64_t number);
+  void give_up(Failure failure, const std::string& text);
+  void await_background(const std::function<void()>& interrupted);
+  void work();
+
+  const Members members_;
+  const CommunicatorOptions options_;
+  Connection connection_;
+  ProgramCache programs_;
+
+  std::mutex running_;  ///< held while an operation runs; guards all down to `broken_`
+  Engine engine_;
+  OperationWatch watch_;
+  ArrivalLog arrivals_;
+  std::uint64_t next_number_ = 0;
+  bool all_came_to_last_ = true;  ///< whether every rank is known to have come to operation next_number_ - 1
+  std::exception_ptr broken_;     ///< what every further call raises
+
+  std::mutex queue_mutex_;  ///< guards the rest
+  std::condition_variable queue_changed_;
+  std::deque<std::shared_ptr<PendingOperation>> queue_;
+  bool working_ = false;  ///< on an operation that is no longer in the queue
+  std::atomic<bool> closing_ = false;
+  std::thread worker_;
+};
+
+}  // namespace hemiola

@@ -1,0 +1,282 @@
+#include "hemiola/runtime/engine/engine.hpp"
+
+#include <cstring>
+
+#include "hemiola/base/error.hpp"
+
+namespace hemiola {
+namespace {
+
+constexpr std::int32_t kNone = -1;
+
+}  // namespace
+
+void Engine::run(const Program& program, const Buffers& buffers, const Arithmetic& arithmetic,
+                 Supervisor* supervisor) {
+  begin(program, buffers, arithmetic);
+  wire_->progress();  // what is left of earlier operations must not count as news of this one
+  for (std::size_t lane = 0; lane < lanes_.size(); ++lane) open_groups(lane);
+  for (std::size_t i = 0; i < program.tasks.size(); ++i)
+    if (program.tasks[i].needs == 0) ready_.push_back(static_cast<std::int32_t>(i));
+  drive(supervisor);
+  while (copy_one()) {
+  }
+}
+
+void Engine::begin(const Program& program, const Buffers& buffers, const Arithmetic& arithmetic) {
+  program_ = &program;
+  arithmetic_ = arithmetic;
+  place_regions(buffers);
+  needs_.resize(program.tasks.size());
+  for (std::size_t i = 0; i < program.tasks.size(); ++i) needs_[i] = program.tasks[i].needs;
+  requests_.resize(program.tasks.size());
+  is_posted_.assign(program.tasks.size(), 0);
+  is_saved_.assign(program.saves.size(), 0);
+  head_.assign(program.channels.size(), kNone);
+  active_channels_.clear();
+  ready_.clear();
+  next_ready_ = 0;
+  tasks_left_ = program.tasks.size();
+  copies_done_ = 0;
+  not_admitted_.clear();
+  for (std::size_t c = 0; c < program.channels.size(); ++c)
+    if (!program.channels[c].sending) not_admitted_.push_back(static_cast<std::int32_t>(c));
+  reset_lanes();
+  if (program.moves_input) {
+    std::memcpy(base_[static_cast<int>(Region::saved)], buffers.input,
+                static_cast<std::size_t>(program.bytes[static_cast<int>(Region::input)]));
+    base_[static_cast<int>(Region::input)] = base_[static_cast<int>(Region::saved)];
+  }
+  for (const Copy& copy : program.copies_before)
+    std::memcpy(at(copy.to), at(copy.from), static_cast<std::size_t>(copy.bytes));
+}
+
+void Engine::place_regions(const Buffers& buffers) {
+  const auto bytes = [&](Region region) {
+    return static_cast<std::size_t>(program_->bytes[static_cast<int>(region)]);
+  };
+  const auto whole_lines = [](std::size_t size) { return (size + 63) / 64 * 64; };
+  std::byte* work = work_.get(whole_lines(bytes(Region::scratch)) + whole_lines(bytes(Region::pool)) +
+                              bytes(Region::staging));
+  // The engine writes to the input's region only where it is the output, too.
+  base_[static_cast<int>(Region::input)] = const_cast<std::byte*>(buffers.input);
+  base_[static_cast<int>(Region::output)] = buffers.output;
+  base_[static_cast<int>(Region::scratch)] = work;
+  base_[static_cast<int>(Region::pool)] = work += whole_lines(bytes(Region::scratch));
+  base_[static_cast<int>(Region::staging)] = work + whole_lines(bytes(Region::pool));
+  base_[static_cast<int>(Region::saved)] = saved_.get(bytes(Region::saved));
+}
+
+void Engine::reset_lanes() {
+  lanes_.assign(program_->lanes.size(), {});
+  left_in_group_.clear();
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    lanes_[i].first_left = left_in_group_.size();
+    const auto& begins = program_->lanes[i].group_begin;
+    for (std::size_t g = 0; g + 1 < begins.size(); ++g) left_in_group_.push_back(begins[g + 1] - begins[g]);
+  }
+}
+
+void Engine::drive(Supervisor* supervisor) {
+  Patience patience(options_.patience);
+  while (true) {
+    bool moved = admit(supervisor);
+    start_ready();
+    if (tasks_left_ == 0) return;
+    moved |= wire_->progress();
+    moved |= poll();
+    if (moved || next_ready_ < ready_.size() || copy_one())
+      patience.renew();
+    else
+      patience.wait(wire_, supervisor);
+  }
+}
+
+/// Lets in the peers that have arrived since we last looked.
+bool Engine::admit(Supervisor* supervisor) {
+  bool news = false;
+  for (std::size_t i = 0; i < not_admitted_.size();) {
+    const Channel& channel = program_->channels[static_cast<std::size_t>(not_admitted_[i])];
+    if (!supervisor->admits(channel.peer)) {
+      ++i;
+      continue;
+    }
+    release(channel.first_task);
+    not_admitted_[i] = not_admitted_.back();
+    not_admitted_.pop_back();
+    news = true;
+  }
+  return news;
+}
+
+/// Messages of a channel are seen to finish in order; looking only at the oldest keeps this short.
+bool Engine::poll() {
+  bool news = false;
+  for (std::size_t i = 0; i < active_channels_.size();) {
+    const auto channel = static_cast<std::size_t>(active_channels_[i]);
+    std::int32_t head = head_[channel];
+    while (head != kNone && is_posted_[static_cast<std::size_t>(head)] &&
+           wire_->done(requests_[static_cast<std::size_t>(head)])) {
+      news = true;
+      finish(head);
+      head = task(head).next_in_channel;
+    }
+    if (head == kNone || !is_posted_[static_cast<std::size_t>(head)]) {
+      head_[channel] = kNone;
+      active_channels_[i] = active_channels_.back();
+      active_channels_.pop_back();
+    } else {
+      head_[channel] = head;
+      ++i;
+    }
+  }
+  return news;
+}
+
+void Engine::start_ready() {
+  while (next_ready_ < ready_.size()) start(ready_[next_ready_++]);
+  ready_.clear();
+  next_ready_ = 0;
+}
+
+void Engine::start(std::int32_t index) {
+  const Task& o = task(index);
+  save(o);
+  switch (o.kind) {
+    case TaskKind::send:
+      return post(index, send(o));
+    case TaskKind::receive:
+      return post(index, receive(o));
+    case TaskKind::apply:
+      apply(o);
+      return finish(index);
+    case TaskKind::scale:
+      scale(o);
+      return finish(index);
+  }
+}
+
+Request Engine::send(const Task& o) {
+  const Piece* piece = &program_->pieces[static_cast<std::size_t>(o.first_piece)];
+  const Rank peer = program_->channels[static_cast<std::size_t>(o.channel)].peer;
+  if (!o.staged) return wire_->send(peer, at(piece->at), static_cast<std::size_t>(o.bytes));
+  std::byte* const staging = at({o.staging_region, o.staging});
+  std::byte* to = staging;
+  for (std::int32_t i = 0; i < o.piece_count; ++i, ++piece) {
+    std::memcpy(to, at(piece->at), static_cast<std::size_t>(piece->bytes));
+    to += piece->bytes;
+  }
+  return wire_->send(peer, staging, static_cast<std::size_t>(o.bytes));
+}
+
+Request Engine::receive(const Task& o) {
+  const Rank peer = program_->channels[static_cast<std::size_t>(o.channel)].peer;
+  Landing landing;
+  if (o.staged) {
+    landing.dst = at({o.staging_region, o.staging});
+  } else {
+    const Piece& piece = program_->pieces[static_cast<std::size_t>(o.first_piece)];
+    landing.dst = at(piece.at);
+    if (piece.combine) {
+      landing.operand = at(piece.operand);
+      landing.combine = arithmetic_.combine;
+    }
+  }
+  return wire_->receive(peer, landing, static_cast<std::size_t>(o.bytes));
+}
+
+void Engine::apply(const Task& o) {
+  const std::byte* from = at({o.staging_region, o.staging});
+  const Piece* piece = &program_->pieces[static_cast<std::size_t>(o.first_piece)];
+  for (std::int32_t i = 0; i < o.piece_count; ++i, ++piece) {
+    const auto bytes = static_cast<std::size_t>(piece->bytes);
+    if (piece->combine)
+      arithmetic_.combine(at(piece->at), at(piece->operand), from, bytes);
+    else
+      std::memcpy(at(piece->at), from, bytes);
+    from += bytes;
+  }
+}
+
+void Engine::scale(const Task& o) {
+  const Piece& piece = program_->pieces[static_cast<std::size_t>(o.first_piece)];
+  arithmetic_.scale(at(piece.at), static_cast<std::size_t>(piece.bytes), arithmetic_.divisor);
+}
+
+/// Notes that a message is under way, which lets the next one of its channel and perhaps its port's next group start.
+void Engine::post(std::int32_t index, Request request) {
+  const Task& o = task(index);
+  requests_[static_cast<std::size_t>(index)] = request;
+  is_posted_[static_cast<std::size_t>(index)] = 1;
+  std::int32_t& head = head_[static_cast<std::size_t>(o.channel)];
+  if (head == kNone) {
+    head = index;
+    active_channels_.push_back(o.channel);
+  }
+  if (o.next_in_channel != kNone) release(o.next_in_channel);
+  ++lanes_[static_cast<std::size_t>(o.lane)].posted;
+  open_groups(static_cast<std::size_t>(o.lane));
+}
+
+void Engine::finish(std::int32_t index) {
+  const Task& o = task(index);
+  --tasks_left_;
+  for (std::int32_t i = 0; i < o.successor_count; ++i)
+    release(program_->successors[static_cast<std::size_t>(o.first_successor + i)]);
+  if (o.lane == kNone) return;
+  LaneState& lane = lanes_[static_cast<std::size_t>(o.lane)];
+  const std::int32_t* const left = left_in_group_.data() + lane.first_left;
+  --left_in_group_[lane.first_left + static_cast<std::size_t>(o.group)];
+  while (lane.finished < lane.opened && left[lane.finished] == 0) ++lane.finished;
+  open_groups(static_cast<std::size_t>(o.lane));
+}
+
+void Engine::open_groups(std::size_t index) {
+  LaneState& state = lanes_[index];
+  const Lane& lane = program_->lanes[index];
+  const auto groups = static_cast<std::int32_t>(lane.group_begin.size()) - 1;
+  while (state.opened < groups && state.posted == lane.group_begin[static_cast<std::size_t>(state.opened)] &&
+         state.opened - state.finished < options_.groups_in_flight) {
+    const auto begin = static_cast<std::size_t>(lane.group_begin[static_cast<std::size_t>(state.opened)]);
+    const auto end = static_cast<std::size_t>(lane.group_begin[static_cast<std::size_t>(state.opened) + 1]);
+    ++state.opened;
+    for (std::size_t i = begin; i < end; ++i) release(lane.tasks[i]);
+  }
+}
+
+/// Keeps what is about to be overwritten in place, while the combining needs it in cache anyway.
+void Engine::save(const Task& o) {
+  for (std::int32_t i = 0; i < o.save_count; ++i) {
+    const auto index =
+        static_cast<std::size_t>(program_->save_lists[static_cast<std::size_t>(o.first_save + i)]);
+    if (is_saved_[index]) continue;
+    is_saved_[index] = 1;
+    const Save& s = program_->saves[index];
+    std::memcpy(at({Region::saved, s.offset}), at({Region::output, s.offset}),
+                static_cast<std::size_t>(s.bytes));
+  }
+}
+
+bool Engine::copy_one() {
+  if (copies_done_ == program_->copies_after.size()) return false;
+  const Copy& copy = program_->copies_after[copies_done_++];
+  std::memcpy(at(copy.to), at(copy.from), static_cast<std::size_t>(copy.bytes));
+  return true;
+}
+
+void Engine::restore() {
+  if (program_ == nullptr) return;
+  for (std::size_t i = 0; i < is_saved_.size(); ++i) {
+    if (!is_saved_[i]) continue;
+    const Save& s = program_->saves[i];
+    std::memcpy(at({Region::output, s.offset}), at({Region::saved, s.offset}),
+                static_cast<std::size_t>(s.bytes));
+  }
+  is_saved_.clear();
+  if (program_->moves_input)
+    std::memcpy(base_[static_cast<int>(Region::output)], base_[static_cast<int>(Region::saved)],
+                static_cast<std::size_t>(program_->bytes[static_cast<int>(Region::output)]));
+  program_ = nullptr;
+}
+
+}  // namespace hemiola

@@ -1,0 +1,106 @@
+// Runs one rank's program on real buffers over any wire. Dependencies decide what starts; there are no barriers.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "hemiola/runtime/engine/arena.hpp"
+#include "hemiola/runtime/engine/combine.hpp"
+#include "hemiola/runtime/engine/patience.hpp"
+#include "hemiola/runtime/engine/program.hpp"
+#include "hemiola/runtime/engine/supervisor.hpp"
+#include "hemiola/runtime/wire/wire.hpp"
+
+namespace hemiola {
+
+/// The user's memory. In place, the two overlap where a chunk lies in both.
+struct Buffers {
+  const std::byte* input = nullptr;
+  std::byte* output = nullptr;
+};
+
+struct Arithmetic {
+  Combine combine = nullptr;
+  Scale scale = nullptr;
+  int divisor = 1;
+};
+
+struct EngineOptions {
+  /// How many groups of a lane may be unfinished at a time. 1: a port carries one step after the other, as on a NIC; more
+  /// hides the time between a message's end and the next one's start.
+  int groups_in_flight = 8;
+  Patience::Limits patience;
+};
+
+class Engine {
+ public:
+  Engine(Wire* wire, const EngineOptions& options) : wire_(wire), options_(options) {}
+
+  /// Blocks until this rank's part is done: every result is in place and no sent byte is needed any more. `combine` is
+  /// needed if the program reduces. When it throws, messages may still be posted: reset the wire, then `restore`.
+  void run(const Program& program, const Buffers& buffers, const Arithmetic& arithmetic,
+           Supervisor* supervisor);
+
+  /// After run has thrown: puts inputs that were overwritten in place back as they were.
+  void restore();
+
+ private:
+  struct LaneState {
+    std::int32_t opened = 0;     ///< groups
+    std::int32_t posted = 0;     ///< tasks
+    std::int32_t finished = 0;   ///< groups from the front of which every task is done
+    std::size_t first_left = 0;  ///< into left_in_group_
+  };
+
+  void begin(const Program& program, const Buffers& buffers, const Arithmetic& arithmetic);
+  void place_regions(const Buffers& buffers);
+  void reset_lanes();
+  void drive(Supervisor* supervisor);
+  bool admit(Supervisor* supervisor);
+  bool poll();
+  void start_ready();
+  void start(std::int32_t index);
+  void post(std::int32_t index, Request request);
+  Request send(const Task& task);
+  Request receive(const Task& task);
+  void apply(const Task& task);
+  void scale(const Task& task);
+  void finish(std::int32_t index);
+  void release(std::int32_t index) {
+    if (--needs_[static_cast<std::size_t>(index)] == 0) ready_.push_back(index);
+  }
+  void open_groups(std::size_t lane);
+  void save(const Task& task);
+  bool copy_one();
+  std::byte* at(const Place& place) const {
+    return base_[static_cast<std::size_t>(place.region)] + place.offset;
+  }
+  const Task& task(std::int32_t index) const { return program_->tasks[static_cast<std::size_t>(index)]; }
+
+  Wire* wire_;
+  const EngineOptions options_;
+  Arena work_;  ///< scratch, pool and staging
+  Arena saved_;
+
+  // Of the operation at hand:
+  const Program* program_ = nullptr;
+  Arithmetic arithmetic_;
+  std::array<std::byte*, kRegionCount> base_{};
+  std::vector<std::int32_t> needs_;
+  std::vector<Request> requests_;
+  std::vector<std::int32_t> head_;  ///< by channel: the oldest message in flight, or kNone
+  std::vector<std::uint8_t> is_posted_;
+  std::vector<std::uint8_t> is_saved_;
+  std::vector<std::int32_t> active_channels_;
+  std::vector<std::int32_t> not_admitted_;  ///< channels
+  std::vector<std::int32_t> ready_;
+  std::size_t next_ready_ = 0;
+  std::vector<LaneState> lanes_;
+  std::vector<std::int32_t> left_in_group_;
+  std::size_t tasks_left_ = 0;
+  std::size_t copies_done_ = 0;
+};
+
+}  // namespace hemiola

@@ -1,0 +1,109 @@
+// One rank's part of a schedule, ready to run on buffers of one size: messages to send and receive, in the order of their
+// ports, what each waits for, and where its bytes lie. Plain data: `compile` makes it, Engine runs it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "hemiola/base/index.hpp"
+
+namespace hemiola {
+
+/// The memory a program works on. The first two are the user's; the others belong to the engine.
+enum class Region : std::uint8_t {
+  input,
+  output,
+  scratch,  ///< slots that the user has no place for, laid out like the buffer
+  pool,     ///< the same for slices: blocks that are used again and again, so that they stay in cache
+  staging,  ///< messages whose pieces do not lie side by side
+  saved,    ///< what the output held before, at the same offsets, to give it back after a failure
+};
+inline constexpr int kRegionCount = 6;
+
+struct Place {
+  Region region = Region::input;
+  std::int64_t offset = 0;
+
+  friend bool operator==(const Place&, const Place&) = default;
+};
+
+/// Consecutive bytes of a message: read from `at`, or written to `at`, combined with what lies at `operand`.
+struct Piece {
+  Place at;
+  Place operand = {};
+  std::int64_t bytes = 0;
+  bool combine = false;
+};
+
+struct Copy {
+  Place from;
+  Place to;
+  std::int64_t bytes = 0;
+};
+
+/// Output bytes to be saved before they are first overwritten (or before they are sent from the saved copy).
+struct Save {
+  std::int64_t offset;
+  std::int64_t bytes;
+};
+
+enum class TaskKind : std::uint8_t {
+  send,
+  receive,
+  apply,  ///< takes a staged message apart into its places
+  scale,  ///< ends an average
+};
+
+/// One thing to do once `needs` other things have happened: tasks that name it as successor are done, the previous message
+/// of its channel is posted, and the port has come to its group.
+struct Task {
+  TaskKind kind;
+  bool staged = false;  ///< the bytes pass through `staging`
+  std::int32_t channel = -1;
+  std::int32_t lane = -1;
+  std::int32_t group = -1;
+  std::int32_t needs = 0;
+  std::int32_t next_in_channel = -1;
+  std::int32_t first_piece = 0;
+  std::int32_t piece_count = 0;
+  std::int32_t first_save = 0;  ///< into `save_lists`
+  std::int32_t save_count = 0;
+  std::int32_t first_successor = 0;
+  std::int32_t successor_count = 0;
+  std::int64_t bytes = 0;
+  std::int64_t staging = 0;
+  Region staging_region = Region::staging;
+};
+
+/// All messages to one peer, or from one, in the order in which both ends post them.
+struct Channel {
+  Rank peer;
+  bool sending = false;
+  std::int32_t first_task = -1;
+};
+
+/// The messages of one port in one direction. Those of a group (a step, or a step of one slice and others of earlier
+/// slices) may be in flight together; a later group does not start before an earlier one.
+struct Lane {
+  std::vector<std::int32_t> tasks;        ///< in order
+  std::vector<std::int32_t> group_begin;  ///< into `tasks`, with an end mark
+};
+
+struct Program {
+  std::vector<Task> tasks;
+  std::vector<Piece> pieces;
+  std::vector<std::int32_t> successors;
+  std::vector<Channel> channels;
+  std::vector<Lane> lanes;
+  std::vector<Save> saves;
+  std::vector<std::int32_t> save_lists;
+  std::vector<Copy> copies_before;  ///< before anything else
+  std::vector<Copy> copies_after;   ///< at any time; the engine does them while it would wait
+
+  /// What each region must hold; input and output say what the user must pass.
+  std::int64_t bytes[kRegionCount] = {};
+  /// The collective may permute in place, so the input is moved to `saved` first and read from there.
+  bool moves_input = false;
+};
+
+}  // namespace hemiola
