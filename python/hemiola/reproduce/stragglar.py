@@ -255,7 +255,8 @@ def figure_7(report: Report, rank_counts: Iterable[int]) -> None:
     """The delay from which a late-aware schedule is no slower than the ring."""
     report.section(
         "Figure 7: critical delay",
-        "1 GiB, 450 GB/s: the delay from which the schedule beats the ring. The paper's is (log2 n - 2)α + log2(n)/n·sβ; "
+        "1 GiB, 450 GB/s: the delay from which the schedule beats the ring. "
+        "The paper's is (log2 n - 2)α + log2(n)/n·sβ. "
         "`late` is one reduce-scatter and one finish, serially; segmented, there is no critical delay: the column "
         "gives ring over segmented with no delay at all.",
         COMMAND,
