@@ -153,3 +153,38 @@ def test_weighted_exchange_rejects_bad_factors(slow: dict[int, float]) -> None:
         hm.algorithms.all_reduce_weighted_exchange(4, slow, 2)
     with pytest.raises(hm.errors.ArgumentError):
         hm.algorithms.all_reduce_weighted_exchange(4, {}, 0)
+
+
+@pytest.mark.parametrize(("rank_count", "slow_rank"), [(3, 0), (4, 3), (5, 2), (8, 0), (9, 4), (16, 15)])
+def test_optcc_ring_is_right(rank_count: int, slow_rank: int) -> None:
+    for segments in (1, 2, 5):
+        schedule = hm.algorithms.all_reduce_optcc(rank_count, slow_rank, segments)
+        assert hm.verify(schedule) == []
+        rows = schedule.transfers
+        # Given k segments of n-1 sections: the slow rank sends each section once and receives it once.
+        assert (
+            (rows["src"] == slow_rank).sum()
+            == (rows["dst"] == slow_rank).sum()
+            == segments * (rank_count - 1)
+        )
+
+
+@pytest.mark.parametrize(("hosts", "ranks_per_host"), [(2, 1), (2, 2), (3, 2), (4, 4), (5, 3)])
+@pytest.mark.parametrize("slow", [{}, {0: 4 / 3}, {1: 2.0}, {0: 1.5, 1: 4 / 3}])
+def test_rail_exchange_is_right(hosts: int, ranks_per_host: int, slow: dict[int, float]) -> None:
+    for segments in (1, 3):
+        schedule = hm.algorithms.all_reduce_rail_exchange(hosts, ranks_per_host, slow, segments)
+        assert hm.verify(schedule) == []
+        assert schedule.rank_count == hosts * ranks_per_host
+
+
+@pytest.mark.parametrize("arguments", [(2, 0, 1), (4, 4, 1), (4, -1, 1), (4, 0, 0)])
+def test_optcc_ring_rejects_what_cannot_be(arguments: tuple[int, int, int]) -> None:
+    with pytest.raises(hm.errors.ArgumentError):
+        hm.algorithms.all_reduce_optcc(*arguments)
+
+
+@pytest.mark.parametrize("arguments", [(1, 2, {}, 1), (2, 0, {}, 1), (2, 2, {2: 2.0}, 1), (2, 2, {}, 0)])
+def test_rail_exchange_rejects_what_cannot_be(arguments: tuple[int, int, dict[int, float], int]) -> None:
+    with pytest.raises(hm.errors.ArgumentError):
+        hm.algorithms.all_reduce_rail_exchange(*arguments)

@@ -42,3 +42,40 @@ def test_simulated_time_equals_the_closed_form(rank_count: int, factor: Fraction
         )
         expected = closed_form(rank_count, factor, segments) * Fraction(nbytes, BANDWIDTH)
         assert timeline.seconds == pytest.approx(float(expected), rel=1e-12)
+
+
+@pytest.mark.parametrize("rank_count", [4, 8, 16, 32])
+@pytest.mark.parametrize("segments", [8, 32])
+def test_optcc_ring_takes_k_plus_one_and_a_half_over_k_of_the_bound(rank_count: int, segments: int) -> None:
+    schedule = hm.algorithms.all_reduce_optcc(rank_count, 0, segments)
+    nbytes = schedule.chunk_count * 1000
+    conditions = hm.Conditions(slow={0: 2.0})
+    timeline = hm.simulate(
+        schedule, one_port_cluster(rank_count), nbytes, conditions=conditions, network="fluid"
+    )
+    # Given l = 2, where the bound is 2·N·β.
+    assert timeline.seconds == pytest.approx(2 * (segments + 1.5) / segments * nbytes / BANDWIDTH, rel=1e-12)
+
+
+def rails(hosts: int, ranks_per_host: int, factor: int) -> hm.Topology:
+    """Every rank has a NIC to its rail's switch, and g - 1 times that to its host's; host 0's NICs are slower."""
+    links = []
+    for host in range(hosts):
+        for rail in range(ranks_per_host):
+            rank, inside = host * ranks_per_host + rail, hosts * ranks_per_host + host
+            outside, nic = hosts * ranks_per_host + hosts + rail, BANDWIDTH / (factor if host == 0 else 1)
+            for vertex, bandwidth in ((inside, BANDWIDTH * (ranks_per_host - 1)), (outside, nic)):
+                links += [(rank, vertex, 0.0, bandwidth), (vertex, rank, 0.0, bandwidth)]
+    return hm.Topology(hosts * ranks_per_host, links, switch_count=hosts + ranks_per_host)
+
+
+@pytest.mark.parametrize(("hosts", "ranks_per_host"), [(3, 2), (4, 2), (8, 2), (3, 4), (4, 4)])
+@pytest.mark.parametrize("factor", [2, 3])
+def test_rail_exchange_is_within_its_closed_form(hosts: int, ranks_per_host: int, factor: int) -> None:
+    for segments in (1, 4, 8):
+        schedule = hm.algorithms.all_reduce_rail_exchange(hosts, ranks_per_host, {0: factor}, segments)
+        nbytes = int(sum(schedule.chunk_weights)) * 840
+        seconds = hm.simulate(schedule, rails(hosts, ranks_per_host, factor), nbytes, network="fluid").seconds
+        # [l(k+1) + 2]/(gk), and no less than the slow host's NICs need for its part, l/g.
+        unit = nbytes / BANDWIDTH / ranks_per_host
+        assert factor * unit <= seconds <= (factor * (segments + 1) + 2) / segments * unit * (1 + 1e-12)

@@ -9,11 +9,6 @@
 
 namespace hemiola::algorithms {
 
-/// Relative ownership for slowdown factors l_i >= 1: max(0, (2 - l_i) / l_i), as integers in exact proportion
-/// where the factors are fractions with small terms (to 2^-40 otherwise). Equal shares when no rank has
-/// anything to spare.
-std::vector<std::int64_t> ownership_weights(const std::vector<double>& slowdown);
-
 /// k+1 bodies of n-1 rounds. In round d of body b every rank i sends one message to i + d: its raw part of i
 /// + d's section of segment b, and its finished section of segment b - 1. With one slow rank of factor l the
 /// time is l(k+1)/k · s·β for l >= 2, and 2(n-1)l / ((n-2)l + 2) · (k+l-1)/k · s·β below: OptCC's closed

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "hemiola/algorithms/late.hpp"
+#include "hemiola/algorithms/optcc.hpp"
+#include "hemiola/algorithms/rail_exchange.hpp"
 #include "hemiola/algorithms/weighted_exchange.hpp"
 #include "hemiola/base/error.hpp"
 #include "hemiola/bindings/bindings.hpp"
@@ -127,6 +129,68 @@ Notes
 One slow rank of factor l, k segments, bandwidth only: l(k+1)/k · Nβ for l >= 2, and
 2(n-1)l/((n-2)l+2) · (k+l-1)/k · Nβ below, the closed forms of [OptCC, Theorems 1 and 6]. (k+1)(n-1) steps.)";
 
+constexpr const char* kRailDoc =
+    R"(All-reduce for hosts with several ranks and one NIC each, some of them slow.
+
+The weighted exchange over the hosts on every rail (ranks of equal place), with the reduce-scatter and all-gather inside
+the hosts one segment ahead and one behind.
+
+Parameters
+----------
+host_count : int >= 2.
+ranks_per_host : int >= 1; rank = host * ranks_per_host + rail.
+slow_hosts : mapping of host to float >= 1, the factors by which its ranks' NICs are slower.
+segments : int >= 1, pieces the buffer is pipelined in.
+
+Returns
+-------
+Schedule
+
+Raises
+------
+ArgumentError
+    if a host does not exist, a factor is below 1 or not finite, or a count is out of range.
+
+Notes
+-----
+With g ranks a host, links inside that carry g - 1 times a NIC, and one host of factor l >= 2, bandwidth only:
+[l(k+1) + 2]/(gk) · Nβ for k segments. [OptCC, §4.4] states l(k+5.5)/(gk) and leaves several slow hosts open.)";
+
+constexpr const char* kOptccDoc = R"(OptCC's four stages on a ring of the healthy ranks.
+
+Parameters
+----------
+rank_count : int >= 3.
+slow_rank : int, 0 … rank_count-1.
+segments : int >= 1, pieces the buffer is pipelined in.
+
+Returns
+-------
+Schedule
+
+Raises
+------
+ArgumentError
+    if an argument is outside its range.
+
+Notes
+-----
+Raw part to a healthy rank, round the healthy ring adding, back to the slow rank, round the ring copying [OptCC, §4.1].
+One rotating pattern instead of the paper's four. For networks in which only neighbours are near;
+all_reduce_weighted_exchange is faster where all pairs are.)";
+
+/// One factor per participant from a mapping that names some.
+std::vector<double> factors_of(const char* what, const std::map<int, double>& slow, int count) {
+  std::vector<double> factors(static_cast<std::size_t>(std::max(count, 0)), 1.0);
+  for (const auto& [index, factor] : slow) {
+    if (index < 0 || index >= count)
+      throw ArgumentError(std::string(what) + " names " + std::to_string(index) + ", expected 0 … " +
+                          std::to_string(count - 1));
+    factors[static_cast<std::size_t>(index)] = factor;
+  }
+  return factors;
+}
+
 }  // namespace
 
 void bind_conditional_algorithms(nb::module_& m) {
@@ -155,16 +219,23 @@ void bind_conditional_algorithms(nb::module_& m) {
   a.def(
       "all_reduce_weighted_exchange",
       [](int rank_count, const std::map<int, double>& slow, int segments) {
-        std::vector<double> slowdown(static_cast<std::size_t>(std::max(rank_count, 0)), 1.0);
-        for (const auto& [rank, factor] : slow) {
-          if (rank < 0 || rank >= rank_count)
-            throw ArgumentError("all_reduce_weighted_exchange: slow names rank " + std::to_string(rank) +
-                                ", expected 0 … " + std::to_string(rank_count - 1));
-          slowdown[static_cast<std::size_t>(rank)] = factor;
-        }
-        return algorithms::all_reduce_weighted_exchange(rank_count, slowdown, segments);
+        const auto factors = factors_of("all_reduce_weighted_exchange: slow", slow, rank_count);
+        return algorithms::all_reduce_weighted_exchange(rank_count, factors, segments);
       },
       "rank_count"_a, "slow"_a, "segments"_a, kWeightedDoc, no_gil);
+  a.def(
+      "all_reduce_rail_exchange",
+      [](int host_count, int ranks_per_host, const std::map<int, double>& slow_hosts, int segments) {
+        const auto factors = factors_of("all_reduce_rail_exchange: slow_hosts", slow_hosts, host_count);
+        return algorithms::all_reduce_rail_exchange({host_count, ranks_per_host}, factors, segments);
+      },
+      "host_count"_a, "ranks_per_host"_a, "slow_hosts"_a, "segments"_a, kRailDoc, no_gil);
+  a.def(
+      "all_reduce_optcc",
+      [](int rank_count, int slow_rank, int segments) {
+        return algorithms::all_reduce_optcc(rank_count, Rank{slow_rank}, segments);
+      },
+      "rank_count"_a, "slow_rank"_a, "segments"_a, kOptccDoc, no_gil);
 }
 
 }  // namespace hemiola::bindings
