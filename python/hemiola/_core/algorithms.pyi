@@ -1271,6 +1271,63 @@ def all_reduce_weighted_exchange(
     2(n-1)l/((n-2)l+2) · (k+l-1)/k · Nβ below, the closed forms of [OptCC, Theorems 1 and 6]. (k+1)(n-1) steps.
     """
 
+def all_reduce_rail_exchange(
+    host_count: int, ranks_per_host: int, slow_hosts: Mapping[int, float], segments: int
+) -> hemiola._core.Schedule:
+    """
+    All-reduce for hosts with several ranks and one NIC each, some of them slow.
+
+    The weighted exchange over the hosts on every rail (ranks of equal place), with the reduce-scatter and all-gather inside
+    the hosts one segment ahead and one behind.
+
+    Parameters
+    ----------
+    host_count : int >= 2.
+    ranks_per_host : int >= 1; rank = host * ranks_per_host + rail.
+    slow_hosts : mapping of host to float >= 1, the factors by which its ranks' NICs are slower.
+    segments : int >= 1, pieces the buffer is pipelined in.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    ArgumentError
+        if a host does not exist, a factor is below 1 or not finite, or a count is out of range.
+
+    Notes
+    -----
+    With g ranks a host, links inside that carry g - 1 times a NIC, and one host of factor l >= 2, bandwidth only:
+    [l(k+1) + 2]/(gk) · Nβ for k segments. [OptCC, §4.4] states l(k+5.5)/(gk) and leaves several slow hosts open.
+    """
+
+def all_reduce_optcc(rank_count: int, slow_rank: int, segments: int) -> hemiola._core.Schedule:
+    """
+    OptCC's four stages on a ring of the healthy ranks.
+
+    Parameters
+    ----------
+    rank_count : int >= 3.
+    slow_rank : int, 0 … rank_count-1.
+    segments : int >= 1, pieces the buffer is pipelined in.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    ArgumentError
+        if an argument is outside its range.
+
+    Notes
+    -----
+    Raw part to a healthy rank, round the healthy ring adding, back to the slow rank, round the ring copying [OptCC, §4.1].
+    One rotating pattern instead of the paper's four. For networks in which only neighbours are near;
+    all_reduce_weighted_exchange is faster where all pairs are.
+    """
+
 def all_gather_multitree(topology: hemiola._core.Topology) -> hemiola._core.Schedule:
     """
     Grow one tree per rank, all at once, so that no link is used twice in a step.

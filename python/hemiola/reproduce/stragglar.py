@@ -225,16 +225,15 @@ def figure_9(report: Report, rank_counts: Iterable[int]) -> None:
 
 
 def _scaling(report: Report, key: str, title: str, rank_counts: Iterable[int]) -> None:
-    rows = []
-    for n in rank_counts:
+    counts, rows = list(rank_counts), []
+    for n in counts:
         case, prompt = Case(n, GIB), Case(n, GIB, delay_s=0.0)
-        times: list[float | None] = [case.exposed(s) for s in _baselines(n).values()]
-        if len(times) == 3:
-            times.append(None)
+        times = {name: case.exposed(schedule) for name, schedule in _baselines(n).items()}
         late, no_delay = late_exposed(case), segmented_exposed(prompt)
-        ring = times[0] or 0.0
+        ring = times["ring"]
         ring_prompt = prompt.exposed(_baselines(n)["ring"])
-        values = [*times, late, no_delay, bound_exposed(case)]
+        known = [times.get(name) for name in ("ring", "rhd", "allpairs", "stragglar")]
+        values = [*known, late, no_delay, bound_exposed(case)]
         rows.append(
             (n, *(None if t is None else t * 1e3 for t in values), ring / late, ring_prompt / no_delay)
         )
@@ -243,7 +242,7 @@ def _scaling(report: Report, key: str, title: str, rank_counts: Iterable[int]) -
     report.curves(
         key,
         title,
-        [row[0] for row in rows],
+        counts,
         {label: [row[1 + i] for row in rows] for i, label in enumerate(columns[1:])},
         x_label="ranks",
         y_label="ms",
