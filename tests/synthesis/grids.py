@@ -1,4 +1,4 @@
-"""Meshes and tori of the synthesis tests, written out link by link."""
+"""Networks of the synthesis tests, written out link by link."""
 
 from __future__ import annotations
 
@@ -43,3 +43,24 @@ def neighbours(rank: int, sides: Sequence[int], *, wrap: bool) -> Iterator[tuple
 def ring(rank_count: int) -> hm.Topology:
     """A one-way ring of 1 us, 1 GB/s links."""
     return hm.Topology(rank_count, [(r, (r + 1) % rank_count, 1e-6, 1e9) for r in range(rank_count)])
+
+
+def star(rank_count: int, bandwidth: float = 1e9) -> hm.Topology:
+    """Ranks behind one switch; 1 us from rank to rank."""
+    up = [(r, rank_count, 0.5e-6, bandwidth) for r in range(rank_count)]
+    down = [(rank_count, r, 0.5e-6, bandwidth) for r in range(rank_count)]
+    return hm.Topology(rank_count, up + down, switch_count=1)
+
+
+def boxes(box_count: int, ranks_per_box: int, inner: float, outer: float) -> hm.Topology:
+    """Boxes whose ranks are joined all to all, and each rank's port on one switch that joins the boxes."""
+    ranks = box_count * ranks_per_box
+    links = [
+        (a, b, LATENCY_S, inner)
+        for a in range(ranks)
+        for b in range(ranks)
+        if a != b and a // ranks_per_box == b // ranks_per_box
+    ]
+    for rank in range(ranks):
+        links += [(rank, ranks, LATENCY_S, outer), (ranks, rank, LATENCY_S, outer)]
+    return hm.Topology(ranks, links, switch_count=1)

@@ -61,11 +61,6 @@ def test_a_collective_of_another_rank_count_is_refused() -> None:
     assert "4 ranks" in refused(ring(4), hm.Collective.make("all_gather", 5, 5))
 
 
-def test_switches_are_to_be_unwound_first() -> None:
-    star = hm.Topology(2, [(0, 2, 0, 1e9), (2, 1, 0, 1e9), (1, 2, 0, 1e9), (2, 0, 0, 1e9)], switch_count=1)
-    assert "switches" in refused(star, "all_gather")
-
-
 def test_an_exception_in_the_progress_function_ends_the_search() -> None:
     def fail(_done: int, _total: int) -> None:
         raise RuntimeError("enough")

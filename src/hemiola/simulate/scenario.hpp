@@ -9,7 +9,7 @@
 #include "hemiola/schedule/schedule.hpp"
 #include "hemiola/simulate/dataflow.hpp"
 #include "hemiola/simulate/port_order.hpp"
-#include "hemiola/simulate/routes.hpp"
+#include "hemiola/schedule/routes.hpp"
 #include "hemiola/simulate/simulate.hpp"
 
 namespace hemiola::simulation {

@@ -1,5 +1,5 @@
-// Who can send straight to whom, and what one chunk costs there: a topology as the matchers see it. One channel per
-// ordered pair of ranks, sorted by (source, destination).
+// Who can send straight to whom, and what one chunk costs there: a topology as the matchers see it. A channel is a link
+// between two ranks, or the way from one to the other through switches, where it shares links with other channels.
 #pragma once
 
 #include <cstdint>
@@ -18,52 +18,68 @@ enum class LatencyModel : std::uint8_t {
   occupies,   ///< the link stays taken until the chunk is there (what TACOS assumes)
 };
 
+/// One link of a channel's way.
+struct Hop {
+  std::uint32_t link;  ///< number of the topology's link
+  Picoseconds busy;    ///< one chunk keeps the link from the next for this long
+  Picoseconds delay;   ///< one chunk is at the far end this long after it started; at least `busy`
+
+  friend bool operator==(const Hop&, const Hop&) = default;
+};
+
 struct Channel {
   Rank src;
   Rank dst;
-  Picoseconds busy = 0;   ///< one chunk keeps the channel from the next for this long
-  Picoseconds delay = 0;  ///< one chunk is there this long after it started; at least `busy`
 
   friend bool operator==(const Channel&, const Channel&) = default;
 };
 
-/// Immutable. Of parallel links between two ranks only the best counts (least latency, then highest bandwidth), because
-/// a schedule names ranks, not links, and whoever runs it sends a pair's chunks one way.
+/// Immutable; sorted by (src, dst), one channel per ordered pair of ranks whose route (see Routes) touches no third rank.
 class Channels {
  public:
-  /// Throws ArgumentError where the topology has switches (unwind them first).
   Channels(const Topology& topology, std::int64_t chunk_bytes, LatencyModel latency);
-  /// `channels` in any order, at most one per ordered pair.
-  Channels(int rank_count, std::vector<Channel> channels);
 
-  /// The same network with every channel turned round.
+  /// The same network with every link turned round.
   Channels reversed() const;
 
   int rank_count() const { return rank_count_; }
   std::uint32_t count() const { return static_cast<std::uint32_t>(channels_.size()); }
-  const Channel& operator[](std::uint32_t index) const { return channels_[index]; }
-  std::span<const Channel> all() const { return channels_; }
-  /// Whether every channel costs the same, so that time is a number of slots.
+  std::uint32_t link_count() const { return link_count_; }
+  const Channel& operator[](std::uint32_t channel) const { return channels_[channel]; }
+  /// At least one; a chunk is stored and forwarded at each switch.
+  std::span<const Hop> hops(std::uint32_t channel) const {
+    return {hops_.data() + hop_offset_[channel], hops_.data() + hop_offset_[channel + 1]};
+  }
+  /// From the start of the first hop to the end of the last, where nothing is in the way.
+  Picoseconds delay(std::uint32_t channel) const;
+  /// Whether every channel has one link of its own and all cost the same, so that time is a number of slots.
   bool is_uniform() const;
+  bool has_switches() const { return hops_.size() > channels_.size(); }
 
   /// Channels into a rank, by source.
-  std::span<const std::uint32_t> into(Rank rank) const;
+  std::span<const std::uint32_t> into(Rank rank) const {
+    return {in_.data() + first_in(rank), in_.data() + first_in(rank + 1)};
+  }
   /// All channels, by (destination, source); those into rank v are at first_in(v) … first_in(v + 1).
   std::span<const std::uint32_t> by_destination() const { return in_; }
   std::uint32_t first_in(int rank) const { return in_offset_[static_cast<std::size_t>(rank)]; }
   /// Channels out of a rank, by destination: consecutive indices.
   std::uint32_t first_out(int rank) const { return out_offset_[static_cast<std::size_t>(rank)]; }
 
-  friend bool operator==(const Channels& a, const Channels& b) {
-    return a.rank_count_ == b.rank_count_ && a.channels_ == b.channels_;
-  }
-
  private:
+  Channels() = default;
   void index_ends();
 
-  int rank_count_;
+  int rank_count_ = 0;
+  std::uint32_t link_count_ = 0;
   std::vector<Channel> channels_;
+  std::vector<std::uint32_t> hop_offset_;
+  std::vector<Hop> hops_;
   std::vector<std::uint32_t> out_offset_, in_offset_, in_;
 };
+
+/// Whether two networks are the same but for the numbers of their links, so that what was found for one holds for the
+/// other.
+bool are_alike(const Channels& a, const Channels& b);
 
 }  // namespace hemiola::synthesis

@@ -1,15 +1,20 @@
 #include "hemiola/synthesis/flood_search.hpp"
 
+#include <algorithm>
+
+#include "hemiola/synthesis/event_matcher.hpp"
 #include "hemiola/synthesis/replay.hpp"
 #include "hemiola/synthesis/slot_matcher.hpp"
 
 namespace hemiola::synthesis {
 namespace {
 
+/// Slots cost memory and time for every slot that a chunk is on its way.
+constexpr Picoseconds kMostLag = 32;
+
 /// Slots that a chunk's latency behind its serialization takes, to the nearest slot.
-int lag_of(const Channel& channel) {
-  const Picoseconds extra = channel.delay - channel.busy;
-  return channel.busy == 0 ? 0 : static_cast<int>((extra + channel.busy / 2) / channel.busy);
+Picoseconds lag_of(const Hop& hop) {
+  return (hop.delay - hop.busy + hop.busy / 2) / hop.busy;
 }
 
 void add_slot(const SlotMatcher& matcher, int slot, Sends* sends) {
@@ -18,28 +23,53 @@ void add_slot(const SlotMatcher& matcher, int slot, Sends* sends) {
     if (picks[c] != SlotMatcher::kIdle) sends->add(slot, c, picks[c]);
 }
 
-Candidate search_in_slots(const Flood& flood, std::uint64_t seed, SearchState* state) {
+bool has_one_source(const Flood& flood) {
+  const auto holds = [](const std::vector<Chunk>& chunks) { return !chunks.empty(); };
+  return std::count_if(flood.start.begin(), flood.start.end(), holds) == 1;
+}
+
+}  // namespace
+
+FloodSearch::FloodSearch(const Flood& flood) : flood_(flood) {
+  const Channels& channels = flood.channels;
+  const Hop& hop = channels.hops(0)[0];
+  // In slots, first come first served would send every chunk of a single source to all its neighbours at once.
+  if (!has_one_source(flood) && channels.is_uniform() && hop.busy > 0 && lag_of(hop) <= kMostLag)
+    lag_ = static_cast<int>(lag_of(hop));
+  else
+    classes_.emplace(channels);
+}
+
+Candidate FloodSearch::operator()(std::uint64_t seed, int trial, SearchState* state) const {
   Candidate candidate;
-  candidate.sends.reserve(static_cast<std::size_t>(flood.sends_needed()));
-  SlotMatcher matcher(flood, seed, lag_of(flood.channels[0]));
+  candidate.sends.reserve(static_cast<std::size_t>(flood_.sends_needed()));
+  candidate.complete = classes_ ? match_event_by_event(seed, trial, state, &candidate.sends)
+                                : match_in_slots(seed, state, &candidate.sends);
+  if (candidate.complete) candidate.duration = replay(flood_.channels, candidate.sends, flood_.chunk_count);
+  return candidate;
+}
+
+bool FloodSearch::match_in_slots(std::uint64_t seed, SearchState* state, Sends* sends) const {
+  SlotMatcher matcher(flood_, seed, lag_);
   SlotMatcher::Matching matching(&matcher);
   for (int slot = 0; !matcher.is_done(); ++slot) {
     for (Rank rank : indices<Rank>(matcher.rank_count())) matching.match(rank);
     std::int64_t delivered = 0;
     for (Rank rank : indices<Rank>(matcher.rank_count())) delivered += matcher.commit(rank);
-    add_slot(matcher, slot, &candidate.sends);
+    add_slot(matcher, slot, sends);
     matcher.close_slot(delivered);
-    if (!state->advance(delivered)) return candidate;
+    if (!state->advance(delivered)) return false;
   }
-  candidate.duration = replay(flood.channels, candidate.sends, flood.chunk_count);
-  candidate.complete = true;
-  return candidate;
+  if (lag_ > 0) number_steps(flood_.channels, flood_.chunk_count, sends);
+  return true;
 }
 
-}  // namespace
-
-Candidate search_flood(const Flood& flood, std::uint64_t seed, SearchState* state) {
-  return search_in_slots(flood, seed, state);
+bool FloodSearch::match_event_by_event(std::uint64_t seed, int trial, SearchState* state,
+                                       Sends* sends) const {
+  const PeerOrder order = trial % 2 == 0 ? PeerOrder::nearest : PeerOrder::rotating;
+  if (!EventMatcher(flood_, *classes_, seed, order).run(state, sends)) return false;
+  number_steps(flood_.channels, flood_.chunk_count, sends);
+  return true;
 }
 
 }  // namespace hemiola::synthesis

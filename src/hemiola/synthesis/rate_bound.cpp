@@ -2,31 +2,53 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <tuple>
+#include <vector>
 
 namespace hemiola::synthesis {
 namespace {
 
-/// Whether the channels into a rank can bring that many chunks by `time`.
-bool can_bring(const Channels& channels, Rank rank, std::int64_t chunks, Picoseconds time) {
+/// A link over which chunks enter a rank.
+struct Entry {
+  std::uint32_t link;
+  Picoseconds first;  ///< when it can have brought its first chunk
+  Picoseconds busy;   ///< and how much later each further one
+};
+
+/// The links over which chunks enter a rank, each once.
+std::vector<Entry> entries_of(const Channels& channels, Rank rank) {
+  std::vector<Entry> entries;
   for (const std::uint32_t c : channels.into(rank)) {
-    const Channel& channel = channels[c];
-    if (time < channel.delay) continue;
-    if (channel.busy == 0) return true;
-    chunks -= (time - channel.delay) / channel.busy + 1;
-    if (chunks <= 0) return true;
+    const Hop& last = channels.hops(c).back();
+    entries.push_back({last.link, channels.delay(c), last.busy});
   }
-  return chunks <= 0;
+  const auto by_link = [](const Entry& a, const Entry& b) {
+    return std::tie(a.link, a.first) < std::tie(b.link, b.first);
+  };
+  std::sort(entries.begin(), entries.end(), by_link);
+  const auto same_link = [](const Entry& a, const Entry& b) { return a.link == b.link; };
+  entries.erase(std::unique(entries.begin(), entries.end(), same_link), entries.end());
+  return entries;
 }
 
-Picoseconds least_time(const Channels& channels, Rank rank, std::int64_t chunks) {
+bool can_bring(const std::vector<Entry>& entries, std::int64_t chunks, Picoseconds time) {
+  for (const Entry& entry : entries) {
+    if (time < entry.first) continue;
+    if (entry.busy == 0) return true;
+    chunks -= (time - entry.first) / entry.busy + 1;
+    if (chunks <= 0) return true;
+  }
+  return false;
+}
+
+Picoseconds least_time(const std::vector<Entry>& entries, std::int64_t chunks) {
   if (chunks == 0) return 0;
   Picoseconds enough = 0;
-  for (const std::uint32_t c : channels.into(rank)) enough = std::max(enough, channels[c].delay);
-  enough += chunks * enough;
+  for (const Entry& entry : entries) enough = std::max(enough, entry.first + chunks * entry.busy);
   Picoseconds too_little = -1;
   while (enough - too_little > 1) {
     const Picoseconds middle = too_little + (enough - too_little) / 2;
-    (can_bring(channels, rank, chunks, middle) ? enough : too_little) = middle;
+    (can_bring(entries, chunks, middle) ? enough : too_little) = middle;
   }
   return enough;
 }
@@ -38,7 +60,7 @@ Picoseconds in_rate_bound(const Flood& flood) {
   for (Rank rank : indices<Rank>(flood.channels.rank_count())) {
     const std::int64_t lacks =
         flood.chunk_count - static_cast<std::int64_t>(flood.start[static_cast<std::size_t>(rank)].size());
-    bound = std::max(bound, least_time(flood.channels, rank, lacks));
+    bound = std::max(bound, least_time(entries_of(flood.channels, rank), lacks));
   }
   return bound;
 }

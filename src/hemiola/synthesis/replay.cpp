@@ -1,24 +1,123 @@
 #include "hemiola/synthesis/replay.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <queue>
+#include <vector>
+
+#include "hemiola/synthesis/places.hpp"
 
 namespace hemiola::synthesis {
+namespace {
 
-Picoseconds replay(const Channels& channels, const Sends& sends, int chunk_count) {
-  const auto place = [&](Rank rank, std::uint32_t chunk) {
-    return static_cast<std::size_t>(rank) * static_cast<std::size_t>(chunk_count) + chunk;
-  };
-  std::vector<Picoseconds> there(
-      static_cast<std::size_t>(channels.rank_count()) * static_cast<std::size_t>(chunk_count), 0);
+/// Where every channel is one link, the order of the list is the order of every link.
+Picoseconds replay_in_order(const Channels& channels, const Sends& sends, int chunk_count) {
+  Places<Picoseconds> there(channels.rank_count(), chunk_count);
   std::vector<Picoseconds> free(channels.count(), 0);
   Picoseconds last = 0;
   for (std::size_t i = 0; i < sends.size(); ++i) {
-    const Channel& channel = channels[sends.channel[i]];
-    const Picoseconds start = std::max(free[sends.channel[i]], there[place(channel.src, sends.chunk[i])]);
-    free[sends.channel[i]] = start + channel.busy;
-    last = std::max(last, there[place(channel.dst, sends.chunk[i])] = start + channel.delay);
+    const std::uint32_t c = sends.channel[i];
+    const Hop& hop = channels.hops(c)[0];
+    const Picoseconds start = std::max(free[c], there.at(channels[c].src, sends.chunk[i]));
+    free[c] = start + hop.busy;
+    last = std::max(last, there.at(channels[c].dst, sends.chunk[i]) = start + hop.delay);
   }
   return last;
+}
+
+/// Through switches: a rank's ports send in the order of the list, a switch's in the order of arrival.
+class SwitchedReplay {
+ public:
+  SwitchedReplay(const Channels& channels, const Sends& sends, int chunk_count)
+      : channels_(channels),
+        sends_(sends),
+        there_(channels.rank_count(), chunk_count, kAlways),
+        free_(channels.link_count(), 0),
+        queue_(channels.link_count()),
+        sent_(channels.link_count(), 0) {
+    for (std::uint32_t i = 0; i < sends.size(); ++i) {
+      queue_[port_of(i)].push_back(i);
+      there_.at(channels[sends.channel[i]].dst, sends.chunk[i]) = kNotYet;
+    }
+  }
+
+  Picoseconds operator()() {
+    for (std::uint32_t port = 0; port < queue_.size(); ++port) send_what_is_there(port, 0);
+    Picoseconds last = 0;
+    while (!events_.empty()) {
+      const Event event = events_.top();
+      events_.pop();
+      const std::uint32_t c = sends_.channel[event.send];
+      if (event.hop < channels_.hops(c).size()) {
+        cross(event.send, event.hop, event.time);
+        continue;
+      }
+      last = event.time;
+      const Rank rank = channels_[c].dst;
+      there_.at(rank, sends_.chunk[event.send]) = event.time;
+      for (std::uint32_t out = channels_.first_out(rank); out < channels_.first_out(rank + 1); ++out)
+        send_what_is_there(channels_.hops(out)[0].link, event.time);
+    }
+    return last;
+  }
+
+ private:
+  static constexpr Picoseconds kAlways = 0, kNotYet = -1;
+  struct Event {
+    Picoseconds time;
+    std::uint32_t order;  ///< of events of one time
+    std::uint32_t send;
+    std::uint32_t hop;
+    bool operator>(const Event& other) const {
+      return time != other.time ? time > other.time : order > other.order;
+    }
+  };
+
+  std::uint32_t port_of(std::uint32_t send) const { return channels_.hops(sends_.channel[send])[0].link; }
+
+  void send_what_is_there(std::uint32_t port, Picoseconds now) {
+    const std::vector<std::uint32_t>& queue = queue_[port];
+    for (std::uint32_t& at = sent_[port]; at < queue.size(); ++at) {
+      if (there_.at(channels_[sends_.channel[queue[at]]].src, sends_.chunk[queue[at]]) == kNotYet) return;
+      cross(queue[at], 0, now);
+    }
+  }
+
+  void cross(std::uint32_t send, std::uint32_t hop_index, Picoseconds now) {
+    const Hop& hop = channels_.hops(sends_.channel[send])[hop_index];
+    const Picoseconds start = std::max(now, free_[hop.link]);
+    free_[hop.link] = start + hop.busy;
+    events_.push({start + hop.delay, next_order_++, send, hop_index + 1});
+  }
+
+  const Channels& channels_;
+  const Sends& sends_;
+  Places<Picoseconds> there_;
+  std::vector<Picoseconds> free_;
+  std::vector<std::vector<std::uint32_t>> queue_;  ///< per link out of a rank, the sends in order
+  std::vector<std::uint32_t> sent_;                ///< how many of them have been sent
+  std::uint32_t next_order_ = 0;
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+};
+
+}  // namespace
+
+Picoseconds replay(const Channels& channels, const Sends& sends, int chunk_count) {
+  return channels.has_switches() ? SwitchedReplay(channels, sends, chunk_count)()
+                                 : replay_in_order(channels, sends, chunk_count);
+}
+
+void number_steps(const Channels& channels, int chunk_count, Sends* sends) {
+  Places<std::int32_t> ready(channels.rank_count(), chunk_count);
+  std::vector<std::int32_t> next(channels.link_count(), 0);
+  for (std::size_t i = 0; i < sends->size(); ++i) {
+    const Channel& ends = channels[sends->channel[i]];
+    std::int32_t step = ready.at(ends.src, sends->chunk[i]);
+    for (const Hop& hop : channels.hops(sends->channel[i])) step = std::max(step, next[hop.link]);
+    for (const Hop& hop : channels.hops(sends->channel[i])) next[hop.link] = step + 1;
+    ready.at(ends.dst, sends->chunk[i]) = step + 1;
+    sends->step[i] = step;
+  }
 }
 
 }  // namespace hemiola::synthesis

@@ -1,8 +1,6 @@
-// How long a list of sends takes when every send starts as soon as its chunk is there and its channel is free: what the
-// simulator's fifo network makes of the schedule, for one chunk size.
+// From a list of sends in the order of their starts to the two things a schedule needs: how long it takes when every
+// send starts as soon as its chunk is there and its links are free, and steps that say just that order.
 #pragma once
-
-#include <vector>
 
 #include "hemiola/base/units.hpp"
 #include "hemiola/synthesis/channels.hpp"
@@ -10,7 +8,11 @@
 
 namespace hemiola::synthesis {
 
-/// Cost O(sends); memory one time per rank and chunk. Chunks that no send brought are there from the beginning.
+/// What the simulator's fifo network makes of the sends. Cost O(sends); memory one time per rank and chunk. Chunks that
+/// no send brought are there from the beginning.
 Picoseconds replay(const Channels& channels, const Sends& sends, int chunk_count);
+
+/// Sets the least steps such that a chunk leaves after the step in which it came and that a link's steps ascend.
+void number_steps(const Channels& channels, int chunk_count, Sends* sends);
 
 }  // namespace hemiola::synthesis

@@ -2,19 +2,20 @@
 // the folder turns such a list round, times it, and makes a Schedule of it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
 namespace hemiola::synthesis {
 
 struct Sends {
-  // One entry per send in each column. Steps ascend; a channel carries at most one chunk in a step.
+  // One entry per send in each column. A channel carries at most one chunk in a step.
   std::vector<std::int32_t> step;
   std::vector<std::uint32_t> channel;
   std::vector<std::uint32_t> chunk;
 
   std::size_t size() const { return step.size(); }
-  int step_count() const { return step.empty() ? 0 : step.back() + 1; }
+  int step_count() const { return step.empty() ? 0 : *std::max_element(step.begin(), step.end()) + 1; }
   void add(std::int32_t s, std::uint32_t c, std::uint32_t k) {
     step.push_back(s);
     channel.push_back(c);

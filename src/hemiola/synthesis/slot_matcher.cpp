@@ -8,16 +8,6 @@
 namespace hemiola::synthesis {
 namespace {
 
-bool test(const std::uint64_t* bits, std::uint32_t i) {
-  return bits[i / 64] >> (i % 64) & 1;
-}
-void set(std::uint64_t* bits, std::uint32_t i) {
-  bits[i / 64] |= std::uint64_t{1} << (i % 64);
-}
-void clear(std::uint64_t* bits, std::uint32_t i) {
-  bits[i / 64] &= ~(std::uint64_t{1} << (i % 64));
-}
-
 /// Probes of other channels' picks per rank and slot; bounds the matching on ranks with hundreds of channels.
 constexpr int kMaxProbes = 256;
 
@@ -25,10 +15,9 @@ constexpr int kMaxProbes = 256;
 
 SlotMatcher::SlotMatcher(const Flood& flood, std::uint64_t seed, int lag)
     : channels_(flood.channels),
-      words_((static_cast<std::size_t>(flood.chunk_count) + 63) / 64),
       lag_(lag),
       seed_(seed),
-      have_(words_ * flood.start.size(), 0),
+      have_(flood.start.size(), flood.chunk_count),
       lacks_(flood.start.size()),
       log_(flood.start.size()),
       cursor_(channels_.count(), 0),
@@ -38,7 +27,7 @@ SlotMatcher::SlotMatcher(const Flood& flood, std::uint64_t seed, int lag)
   for (Rank rank : indices<Rank>(rank_count())) {
     const auto r = static_cast<std::size_t>(rank);
     for (Chunk chunk : flood.start[r]) {
-      set(have_.data() + r * words_, static_cast<std::uint32_t>(chunk));
+      insert(have_[rank], static_cast<std::uint32_t>(chunk));
       log_[r].append(static_cast<std::uint32_t>(chunk));
     }
     lacks_[r] = flood.chunk_count - static_cast<int>(flood.start[r].size());
@@ -49,7 +38,7 @@ SlotMatcher::SlotMatcher(const Flood& flood, std::uint64_t seed, int lag)
 }
 
 bool SlotMatcher::is_there(Rank rank, std::uint32_t chunk) const {
-  if (!test(have(rank), chunk)) return false;
+  if (!contains(have_[rank], chunk)) return false;
   if (lag_ == 0) return true;
   for (int back = 1; back <= std::min(lag_, slot_); ++back) {
     const auto& picks = on_way_[static_cast<std::size_t>((slot_ - back) % (lag_ + 1))];
@@ -66,7 +55,7 @@ std::int64_t SlotMatcher::commit(Rank rank) {
   std::int32_t delivered = 0;
   for (std::uint32_t p = first; p < last; ++p)
     if (const std::uint32_t chunk = row(slot_)[p]; chunk != kIdle) {
-      set(have_.data() + r * words_, chunk);
+      insert(have_[rank], chunk);
       ++delivered;
     }
   lacks_[r] -= delivered;
@@ -103,7 +92,7 @@ void SlotMatcher::Matching::match(Rank rank) {
   std::fill_n(pick_, into_.size(), kIdle);
   const std::int32_t lacks = matcher_.lacks_[static_cast<std::size_t>(rank)];
   if (lacks > 0) {
-    have_ = matcher_.have(rank);
+    have_ = matcher_.have_[rank];
     cursor_ = matcher_.cursor_.data() + first;
     probes_left_ = kMaxProbes;
     Random random(matcher_.seed_ ^
@@ -115,14 +104,14 @@ void SlotMatcher::Matching::match(Rank rank) {
       left -= take_oldest(channel) || take_from_another(channel);
     }
     for (std::size_t e = 0; e < into_.size(); ++e)
-      if (pick_[e] != kIdle) clear(claimed_.data(), pick_[e]);
+      if (pick_[e] != kIdle) remove(claimed_.data(), pick_[e]);
   }
   for (std::size_t e = 0; e < into_.size(); ++e) matcher_.by_channel_[into_[e]] = pick_[e];
 }
 
 void SlotMatcher::Matching::set_pick(std::size_t channel, std::uint32_t chunk) {
   pick_[channel] = chunk;
-  set(claimed_.data(), chunk);
+  insert(claimed_.data(), chunk);
 }
 
 bool SlotMatcher::Matching::take_oldest(std::size_t channel) {
@@ -131,7 +120,7 @@ bool SlotMatcher::Matching::take_oldest(std::size_t channel) {
   // A claimed chunk may be passed for good too: it will be there when the slot is committed.
   for (std::uint32_t& at = cursor_[channel]; at < end; ++at) {
     const std::uint32_t chunk = log[at];
-    if (test(have_, chunk) || test(claimed_.data(), chunk)) continue;
+    if (contains(have_, chunk) || contains(claimed_.data(), chunk)) continue;
     set_pick(channel, chunk);
     ++at;
     return true;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "hemiola/synthesis/arrival_log.hpp"
+#include "hemiola/synthesis/chunk_sets.hpp"
 #include "hemiola/synthesis/flood.hpp"
 
 namespace hemiola::synthesis {
@@ -42,23 +43,19 @@ class SlotMatcher {
   bool is_there(Rank rank, std::uint32_t chunk) const;
   void forget_log(Rank rank);
   std::vector<std::uint32_t>& row(int slot) { return on_way_[static_cast<std::size_t>(slot % (lag_ + 1))]; }
-  const std::uint64_t* have(Rank rank) const {
-    return have_.data() + static_cast<std::size_t>(rank) * words_;
-  }
 
   const Channels& channels_;
-  std::size_t words_;  ///< of a bit set of chunks
   int lag_;
   std::uint64_t seed_;
   int slot_ = 0;
   std::int64_t missing_ = 0;
-  std::vector<std::uint64_t> have_;  ///< per rank, one bit per chunk that is there or on its way
-  std::vector<std::int32_t> lacks_;  ///< per rank, the number of zero bits
+  ChunkSets have_;                   ///< per rank, chunks that are there or on their way
+  std::vector<std::int32_t> lacks_;  ///< per rank, the number of the others
   std::vector<ArrivalLog> log_;      ///< per rank, chunks that are there
   /// Tables with one entry per channel, in order of destination (Channels::first_in).
   std::vector<std::uint32_t> cursor_;  ///< next position in the source's log
-  std::vector<std::vector<std::uint32_t>>
-      on_way_;                           ///< one table per slot whose chunks are still on their way
+  /// One table per slot whose chunks are still on their way.
+  std::vector<std::vector<std::uint32_t>> on_way_;
   std::vector<std::uint32_t> place_of_;  ///< channel → its entry in those tables
   std::vector<std::uint32_t> by_channel_;
 };
@@ -66,7 +63,7 @@ class SlotMatcher {
 /// One thread's scratch for matching ranks one after another.
 class SlotMatcher::Matching {
  public:
-  explicit Matching(SlotMatcher* matcher) : matcher_(*matcher), claimed_(matcher->words_, 0) {}
+  explicit Matching(SlotMatcher* matcher) : matcher_(*matcher), claimed_(matcher->have_.words(), 0) {}
   /// Picks a chunk for as many channels into the rank as possible.
   void match(Rank rank);
 
@@ -77,7 +74,7 @@ class SlotMatcher::Matching {
   void set_pick(std::size_t channel, std::uint32_t chunk);
 
   SlotMatcher& matcher_;
-  std::vector<std::uint64_t> claimed_;  ///< bit set of the chunks picked for this rank in this slot
+  std::vector<std::uint64_t> claimed_;  ///< the chunks picked for this rank in this slot
   std::vector<bool> visited_;
   const std::uint64_t* have_ = nullptr;
   std::span<const std::uint32_t> into_;

@@ -81,7 +81,7 @@ class Synthesizer {
  private:
   Synthesis reduce_then_spread() {
     const Channels reversed = channels_.reversed();
-    phases_ = reversed == channels_ ? 1 : 2;
+    phases_ = are_alike(reversed, channels_) ? 1 : 2;
     const Sends there = spread(channels_);
     const Picoseconds gather_time = duration_, gather_bound = bound_;
     const Sends back = turned_round(phases_ == 1 ? there : spread(reversed), channels_);
@@ -107,8 +107,9 @@ class Synthesizer {
       };
     Random seeds(options_.seed);
     const std::uint64_t base = seeds.next();
+    const FloodSearch search(flood);
     TrialResult result = run_trials(trial_options, &state_, [&](int trial, SearchState* state) {
-      return search_flood(flood, Random(base + static_cast<std::uint64_t>(trial)).next(), state);
+      return search(Random(base + static_cast<std::uint64_t>(trial)).next(), trial, state);
     });
     if (result.best_trial < 0)
       throw ArgumentError(

@@ -1,4 +1,4 @@
-#include "hemiola/simulate/routes.hpp"
+#include "hemiola/schedule/routes.hpp"
 
 #include <algorithm>
 #include <string>
@@ -6,7 +6,7 @@
 
 #include "hemiola/base/error.hpp"
 
-namespace hemiola::simulation {
+namespace hemiola {
 namespace {
 
 constexpr int kUnreached = -1;
@@ -123,4 +123,4 @@ Routes::Routes(const Topology& topology, std::span<const RankPair> pairs) {
   }
 }
 
-}  // namespace hemiola::simulation
+}  // namespace hemiola

@@ -8,7 +8,7 @@
 #include "hemiola/schedule/schedule.hpp"
 #include "hemiola/topology/topology.hpp"
 
-namespace hemiola::simulation {
+namespace hemiola {
 
 /// One path per rank pair. Fewest links first, then least latency, then least time per byte summed over the links.
 /// Among equals, parallel links and parallel switches take turns by src + dst (as equal-cost routing in switches does);
@@ -31,4 +31,4 @@ class Routes {
   std::vector<int> links_;
 };
 
-}  // namespace hemiola::simulation
+}  // namespace hemiola
