@@ -60,6 +60,7 @@ from hemiola._core.algorithms import (
     scatter_binomial,
     scatter_direct,
 )
+from hemiola.stragglar_matching import all_reduce_stragglar_matching
 
 __all__ = [
     "Algorithm",
@@ -87,6 +88,7 @@ __all__ = [
     "all_reduce_ring",
     "all_reduce_ring_two_way",
     "all_reduce_stragglar",
+    "all_reduce_stragglar_matching",
     "all_reduce_themis",
     "all_reduce_weighted_exchange",
     "all_to_all_bruck",

@@ -109,6 +109,20 @@ def test_published_stragglar_takes_n_plus_log_n_minus_two_rounds(rank_count: int
     assert finish_rounds(schedule, 1) == rank_count + int(math.log2(rank_count)) - 2
 
 
+@pytest.mark.parametrize("rank_count", [4, 6, 10, 12, 14, 20, 24, 30])
+def test_matching_variant_of_stragglar_stays_below_the_papers_claim(rank_count: int) -> None:
+    schedule = hm.algorithms.all_reduce_stragglar_matching(rank_count, 1)
+    assert hm.verify(schedule) == []
+    bound = rank_count + math.ceil(math.log2(rank_count)) - 2
+    assert bound <= finish_rounds(schedule, 1) <= rank_count + 2 * math.log2(rank_count) - 2
+
+
+@pytest.mark.parametrize("arguments", [(3, 0), (7, 0), (6, 6), (6, -1)])
+def test_matching_variant_rejects_what_cannot_be(arguments: tuple[int, int]) -> None:
+    with pytest.raises(hm.errors.ArgumentError):
+        hm.algorithms.all_reduce_stragglar_matching(*arguments)
+
+
 @pytest.mark.parametrize("arguments", [(2, 0, 1), (4, 4, 3), (4, -1, 3), (4, 0, 0)])
 def test_late_all_reduce_rejects_what_cannot_be(arguments: tuple[int, int, int]) -> None:
     with pytest.raises(hm.errors.ArgumentError):
