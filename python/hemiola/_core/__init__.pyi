@@ -1,9 +1,12 @@
 """Hemiola's C++ core; import hemiola instead."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated
+import os
+from typing import Annotated, Any
 
+import networkx
 import numpy
+import numpy.typing
 from numpy.typing import NDArray
 
 from hemiola._core import algorithms as algorithms, topologies as topologies, units as units
@@ -61,20 +64,141 @@ class Topology:
         """How many hosts the ranks are spread over."""
 
     @property
-    def links(self) -> object:
+    def links(self) -> numpy.typing.NDArray[numpy.void]:
         """
         Links as a read-only structured array: src, dst (int32), latency_s, bandwidth (float64, B/s).
         """
 
     @property
-    def nodes(self) -> object:
+    def nodes(self) -> numpy.typing.NDArray[numpy.int32]:
         """The host of each rank, as a read-only int32 array."""
 
-    def __eq__(self, arg: Topology, /) -> bool: ...
+    def __eq__(self, arg: object, /) -> bool: ...
     def __hash__(self) -> int: ...
     def __repr__(self) -> str: ...
     def __getstate__(self) -> tuple[str, int, int, object, list[int]]: ...
     def __setstate__(self, arg: tuple[str, int, int, object, Sequence[int]], /) -> None: ...
+    def without_links(self, links: Sequence[tuple[int, int]], *, both_ways: bool = True) -> Topology:
+        """
+        Return a copy without these links.
+
+        Parameters
+        ----------
+        links : pairs (src, dst) of vertices; all parallel links of a pair go.
+        both_ways : bool, whether the links from dst to src go too, as when a cable is cut.
+
+        Raises
+        ------
+        ArgumentError
+            There is no link from src to dst (or back, where both go).
+        """
+
+    def without_ranks(self, ranks: Sequence[int]) -> Topology:
+        """
+        Return a copy without these ranks and all their links, such as 7 GPUs of 8.
+
+        What is left is renumbered in order: ranks, switches, nodes. Raises ArgumentError for a rank that does not exist or
+        when none would be left.
+        """
+
+    def degraded(self, factors: dict[int | tuple[int, int], float]) -> Topology:
+        """
+        Return a copy in which some links are slower.
+
+        Parameters
+        ----------
+        factors : rank or (src, dst) -> factor >= 1 by which bandwidth is divided; of a rank, that of all its links in both
+            directions. Between two slow ranks the slower one counts; a link's own factor comes on top.
+
+        Raises
+        ------
+        ArgumentError
+            An unknown rank, a pair without a link, a factor below 1 or not finite.
+        """
+
+    def repeated(self, count: int, *, shared: Sequence[int] = []) -> Topology:
+        """
+        Return `count` copies of this box side by side, joined at the switches they share.
+
+        Parameters
+        ----------
+        count : int, at least 1.
+        shared : switch vertices of this topology that all copies have in common, such as the core that its NICs are on.
+
+        Returns
+        -------
+        Topology
+            Ranks of copy 0, of copy 1, …, then each copy's own switches, then the shared ones.
+        """
+
+    def unwind_switches(self, degree: int) -> Topology:
+        """
+        Return a copy in which links between ranks stand for the switches [TACOS, §IV-G].
+
+        Each rank on a switch gets links to the next `degree` ranks on it, of the same latency and 1/degree of its port's
+        bandwidth. Switches that are linked to each other count as one; a link's bandwidth is then the smallest share on its
+        path, each hop being shared equally by the new links that cross it. The ranks of a switch form a circle by rank number;
+        where hosts have several ranks, neighbours in the circle are on different hosts.
+
+        Parameters
+        ----------
+        degree : int, at least 1; at most one less than the ranks on a switch are used.
+
+        Raises
+        ------
+        ArgumentError
+            A degree below 1; ranks that a switch does not link both ways.
+        """
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> Topology:
+        """
+        Read a topology from a file.
+
+        Parameters
+        ----------
+        path : a YAML file (docs/formats/topology.md), NCCL's topology XML (NCCL_TOPO_DUMP_FILE) or what `nvidia-smi topo -m`
+            prints; told apart by content.
+
+        Raises
+        ------
+        FormatError
+            The file is none of these, malformed or too large; names file, line and what was expected.
+        OSError
+            The file cannot be read.
+        """
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """
+        Write the topology to a YAML file that `load` reads back as an equal topology.
+        """
+
+    @staticmethod
+    def from_yaml(text: str) -> Topology:
+        """
+        Read a topology from YAML text; raises FormatError that names line, key and what was expected.
+        """
+
+    def to_yaml(self) -> str:
+        """Write YAML text that `from_yaml` reads back as an equal topology."""
+
+    @staticmethod
+    def from_networkx(graph: networkx.Graph[Any]) -> Topology:
+        """
+        Build a topology from a NetworkX graph of any kind.
+
+        Vertices with a true `switch` attribute are switches, all others ranks, both numbered in the graph's order. A `node`
+        attribute (any value) names a rank's host. Edges need `latency_s` and `bandwidth`; without a direction they become
+        links both ways. The graph's `name` is the topology's.
+
+        Raises
+        ------
+        ArgumentError
+            No rank, an edge without these attributes or with bad ones.
+        """
+
+    def to_networkx(self) -> networkx.MultiDiGraph[int]:
+        """Return a MultiDiGraph with the attributes that `from_networkx` reads."""
 
 class Collective:
     """

@@ -70,6 +70,38 @@ def grid(
     latency_s, bandwidth : one number, or one per dimension; of a link, or of a port for 'switch'.
     """
 
+def switch_2d(
+    dims: Sequence[int], *, latency_s: float | Sequence[float], bandwidth: float | Sequence[float]
+) -> hemiola._core.Topology:
+    """
+    Join ranks on a 2D grid by a switch for every row and every column: the 2D switch of [TACOS, Table IV].
+
+    The paper's is switch_2d([8, 4], latency_s=0.5e-6, bandwidth=[300e9, 25e9]); bandwidths are those of ports.
+    """
+
+def rfs_3d(
+    dims: Sequence[int], *, latency_s: float | Sequence[float], bandwidth: float | Sequence[float]
+) -> hemiola._core.Topology:
+    """
+    Join ranks on a 3D grid by rings, all pairs and switches: the 3D ring-FC-switch of [TACOS, Table IV].
+
+    The paper's has dims [2, 4, nodes] and bandwidths [200e9, 100e9, 50e9]; we read them as those of one link of a ring (each
+    way), one link of a pair, and one port of a switch. A ring of two is one link each way.
+    """
+
+def dragonfly(
+    dims: Sequence[int], *, latency_s: float | Sequence[float], bandwidth: float | Sequence[float]
+) -> hemiola._core.Topology:
+    """
+    Join ranks into fully connected groups, and every two groups by one global link [Kim et al., ISCA 2008].
+
+    Parameters
+    ----------
+    dims : [ranks per group, groups]. With one group more than ranks in a group, every rank has one global link. The
+        DragonFly of [TACOS, §VI-B] is dragonfly([4, 5], latency_s=0.5e-6, bandwidth=[400e9, 200e9]).
+    latency_s, bandwidth : one number, or [within a group, between groups]; of a link.
+    """
+
 def hosts(
     host_count: int,
     ranks_per_host: int,
@@ -77,8 +109,8 @@ def hosts(
     *,
     latency_s: float,
     bandwidth: float,
-    nic_latency_s: float,
-    nic_bandwidth: float,
+    nic_latency_s: float | Sequence[float],
+    nic_bandwidth: float | Sequence[float],
     inside: str = "switch",
     rails: bool = False,
 ) -> hemiola._core.Topology:
@@ -90,7 +122,101 @@ def hosts(
     host_count, ranks_per_host, nics_per_host : int. Ranks are numbered host by host. With fewer NICs than ranks, rank r of
         a host uses NIC r * nics // ranks, a vertex of its own where several ranks share it; with more, a rank has several.
     latency_s, bandwidth : float, between ranks of one host.
-    nic_latency_s, nic_bandwidth : float, from NIC to NIC across the network; the bandwidth of one NIC.
+    nic_latency_s, nic_bandwidth : float, from NIC to NIC across the network; the bandwidth of one NIC. One number, or one
+        per NIC where they are mixed.
     inside : 'switch', 'fully_connected', 'ring' or 'line', how the ranks of a host are joined.
     rails : bool, whether NIC i of every host is on a switch of its own; otherwise all are on one switch.
+    """
+
+class Host:
+    """
+    One host of a `cluster`: its ranks, how they are joined, its NICs; see `hosts`.
+    """
+
+    def __init__(
+        self,
+        rank_count: int,
+        nic_count: int = 1,
+        *,
+        latency_s: float,
+        bandwidth: float,
+        nic_latency_s: float | Sequence[float],
+        nic_bandwidth: float | Sequence[float],
+        inside: str = "switch",
+    ) -> None: ...
+
+def cluster(hosts: Sequence[Host], *, rails: bool = False) -> hemiola._core.Topology:
+    """
+    Build hosts that differ in ranks, inner links or NICs, behind a switch.
+
+    Parameters
+    ----------
+    hosts : list of Host; ranks are numbered in this order.
+    rails : bool, whether NIC i of every host is on a switch of its own; otherwise all are on one switch.
+    """
+
+def boxes(
+    box_count: int,
+    cables: str | Sequence[tuple[int, int]] = "ring",
+    *,
+    ranks_per_box: int = 1,
+    cable_latency_s: float | Sequence[float],
+    cable_bandwidth: float | Sequence[float],
+    latency_s: float = 1e-06,
+    bandwidth: float = 25000000000.0,
+    inside: str = "fully_connected",
+) -> hemiola._core.Topology:
+    """
+    Cable boxes directly to each other, without a switch: rings and partial meshes of a few machines.
+
+    Parameters
+    ----------
+    box_count : int, 1 … 4096.
+    cables : 'ring', 'fully_connected', or pairs of boxes such as [(0, 1), (1, 2)]; each cable carries both ways at once.
+    ranks_per_box : int; several ranks of a box share its cables, each of which ends in a vertex of its own there.
+    cable_latency_s, cable_bandwidth : one number, or one per cable (mixed NICs); latency from rank to rank.
+    latency_s, bandwidth : between ranks of one box; no use where a box is one rank.
+    inside : 'fully_connected', 'switch', 'ring' or 'line', how the ranks of a box are joined.
+    """
+
+def dgx1(
+    *, latency_s: float = 7e-07, bandwidth: float = 25000000000.0, parallel_links: bool = False
+) -> hemiola._core.Topology:
+    """
+    Build a DGX-1 with eight V100s: NVLink as a hybrid cube mesh, six NVLinks at every GPU.
+
+    latency_s and bandwidth are one NVLink's [TACOS, §VI-B5]. Half of the pairs share two NVLinks: one link of twice the
+    bandwidth, or two links where parallel_links is True.
+    """
+
+def dgx_a100(
+    box_count: int = 1,
+    *,
+    latency_s: float = 7e-07,
+    bandwidth: float = 300000000000.0,
+    nic_latency_s: float = 5e-06,
+    nic_bandwidth: float = 25000000000.0,
+    rails: bool = True,
+) -> hemiola._core.Topology:
+    """
+    Build DGX A100 boxes: eight GPUs on an NVSwitch, 12 NVLinks and a 200 Gbit/s NIC for each.
+
+    bandwidth is all NVLinks of a GPU together, nominal, in one direction. Several boxes are joined by their NICs: NIC i of
+    all boxes on switch i (rails), or all NICs on one switch. A single box has no NICs.
+    """
+
+def dgx_h100(
+    box_count: int = 1,
+    *,
+    latency_s: float = 7e-07,
+    bandwidth: float = 450000000000.0,
+    nic_latency_s: float = 5e-06,
+    nic_bandwidth: float = 50000000000.0,
+    rails: bool = True,
+) -> hemiola._core.Topology:
+    """
+    Build DGX H100 boxes: eight GPUs on an NVSwitch, 18 NVLinks and a 400 Gbit/s NIC for each.
+
+    bandwidth is all NVLinks of a GPU together, nominal, in one direction. Several boxes are joined by their NICs: NIC i of
+    all boxes on switch i (rails), or all NICs on one switch. A single box has no NICs.
     """

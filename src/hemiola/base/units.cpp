@@ -74,7 +74,7 @@ std::string format_number(double value) {
 
 Picoseconds from_seconds(double seconds) {
   if (!std::isfinite(seconds) || seconds < 0 || seconds > 9e6)
-    throw ArgumentError("expected a time between 0 and 9e6 seconds, found " + std::to_string(seconds));
+    throw ArgumentError("expected a time between 0 and 9e6 seconds, found " + format_number(seconds));
   return std::llround(static_cast<long double>(seconds) * kSecond);
 }
 

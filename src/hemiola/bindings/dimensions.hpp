@@ -2,23 +2,20 @@
 #pragma once
 
 #include <string>
-#include <variant>
 #include <vector>
 
+#include "hemiola/bindings/per_item.hpp"
 #include "hemiola/topology/builders/grid.hpp"
 
 namespace hemiola::bindings {
 
-/// One number for all dimensions, or one per dimension.
-using PerDimension = std::variant<double, std::vector<double>>;
-
-/// Throws ArgumentError where a list has the wrong length or a number is no latency.
-std::vector<topologies::Dimension> dimensions_of(topologies::Wires wires, const std::vector<int>& dims,
-                                                 const PerDimension& latency_s,
-                                                 const PerDimension& bandwidth);
-/// The same with wires of its own for each dimension.
+/// Throws ArgumentError where a list has not one entry per dimension or a number is no latency.
+std::vector<topologies::Dimension> dimensions_of(const std::vector<topologies::Wires>& wires,
+                                                 const std::vector<int>& dims, const PerItem& latency_s,
+                                                 const PerItem& bandwidth);
+/// The same with wires by their names.
 std::vector<topologies::Dimension> dimensions_of(const std::vector<std::string>& wires,
-                                                 const std::vector<int>& dims, const PerDimension& latency_s,
-                                                 const PerDimension& bandwidth);
+                                                 const std::vector<int>& dims, const PerItem& latency_s,
+                                                 const PerItem& bandwidth);
 
 }  // namespace hemiola::bindings

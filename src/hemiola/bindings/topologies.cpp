@@ -1,14 +1,11 @@
-// The builders, hemiola.topologies: seconds and bytes per second in, a Topology out.
+// The builders of regular networks, hemiola.topologies: seconds and bytes per second in, a Topology out.
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/variant.h>
-#include <nanobind/stl/vector.h>
 
-#include "hemiola/base/error.hpp"
 #include "hemiola/bindings/bindings.hpp"
 #include "hemiola/bindings/dimensions.hpp"
+#include "hemiola/bindings/topology.hpp"
+#include "hemiola/topology/builders/dragonfly.hpp"
 #include "hemiola/topology/builders/fully_connected.hpp"
-#include "hemiola/topology/builders/grid.hpp"
-#include "hemiola/topology/builders/hosts.hpp"
 #include "hemiola/topology/builders/ring.hpp"
 #include "hemiola/topology/builders/switch.hpp"
 
@@ -19,6 +16,24 @@ namespace hemiola::bindings {
 namespace {
 
 using namespace hemiola::topologies;
+
+/// A builder of grids whose dimensions are all wired alike.
+auto uniform_grid(Wires wires) {
+  return [wires](const std::vector<int>& dims, const PerItem& latency_s, const PerItem& bandwidth) {
+    return grid(dimensions_of(std::vector<Wires>(dims.size(), wires), dims, latency_s, bandwidth));
+  };
+}
+
+/// A builder of grids with a fixed number of dimensions, each wired in its own way.
+auto fixed_grid(const char* name, std::vector<Wires> wires) {
+  return [name, wires](const std::vector<int>& dims, const PerItem& latency_s, const PerItem& bandwidth) {
+    if (dims.size() != wires.size())
+      throw ArgumentError(std::string(name) + ": expected " + std::to_string(wires.size()) +
+                          " dimensions, found " + std::to_string(dims.size()) +
+                          "; 'mesh' and 'grid' take any number");
+    return grid(dimensions_of(wires, dims, latency_s, bandwidth));
+  };
+}
 
 void bind_flat(nb::module_& t) {
   t.def(
@@ -51,44 +66,27 @@ latency_s is that from rank to rank; each of the two hops has half of it.
 }
 
 void bind_grids(nb::module_& t) {
-  constexpr const char* kLine =
-      R"(Join ranks on an n-dimensional grid by lines: a rank's neighbours differ by 1 in one coordinate.
+  t.def("mesh", uniform_grid(Wires::line), "dims"_a, nb::kw_only(), "latency_s"_a, "bandwidth"_a,
+        R"(Join ranks on an n-dimensional grid by lines: a rank's neighbours differ by 1 in one coordinate.
 
 Rank = x0 + dims[0] * (x1 + dims[1] * …). latency_s and bandwidth are one number, or one per dimension.
-)";
-  const auto line = [](const std::vector<int>& dims, const PerDimension& latency_s,
-                       const PerDimension& bandwidth) {
-    return grid(dimensions_of(Wires::line, dims, latency_s, bandwidth));
-  };
-  t.def("mesh", line, "dims"_a, nb::kw_only(), "latency_s"_a, "bandwidth"_a, kLine);
-  t.def(
-      "torus",
-      [](const std::vector<int>& dims, const PerDimension& latency_s, const PerDimension& bandwidth) {
-        return grid(dimensions_of(Wires::ring, dims, latency_s, bandwidth));
-      },
-      "dims"_a, nb::kw_only(), "latency_s"_a, "bandwidth"_a,
-      R"(Join ranks on an n-dimensional grid by two-way rings.
+)");
+  t.def("torus", uniform_grid(Wires::ring), "dims"_a, nb::kw_only(), "latency_s"_a, "bandwidth"_a,
+        R"(Join ranks on an n-dimensional grid by two-way rings.
 
 Rank = x0 + dims[0] * (x1 + dims[1] * …). A dimension of size 2 has one link each way, not two. latency_s and bandwidth
 are one number, or one per dimension.
 )");
-  t.def(
-      "hypercube",
-      [line](const std::vector<int>& dims, const PerDimension& latency_s, const PerDimension& bandwidth) {
-        if (dims.size() != 3)
-          throw ArgumentError("hypercube: expected 3 dimensions, found " + std::to_string(dims.size()) +
-                              "; use mesh for other grids, mesh([2] * n) for the binary n-cube");
-        return line(dims, latency_s, bandwidth);
-      },
-      "dims"_a, nb::kw_only(), "latency_s"_a, "bandwidth"_a,
-      R"(Join ranks on a 3D grid by lines: what [TACOS, Table IV] calls a 3D hypercube.
+  t.def("hypercube", fixed_grid("hypercube", {3, Wires::line}), "dims"_a, nb::kw_only(), "latency_s"_a,
+        "bandwidth"_a,
+        R"(Join ranks on a 3D grid by lines: what [TACOS, Table IV] calls a 3D hypercube.
 
 The same as mesh with three dimensions. The binary n-cube that other papers call a hypercube is mesh([2] * n).
 )");
   t.def(
       "grid",
-      [](const std::vector<int>& dims, const std::vector<std::string>& wires, const PerDimension& latency_s,
-         const PerDimension& bandwidth) { return grid(dimensions_of(wires, dims, latency_s, bandwidth)); },
+      [](const std::vector<int>& dims, const std::vector<std::string>& wires, const PerItem& latency_s,
+         const PerItem& bandwidth) { return grid(dimensions_of(wires, dims, latency_s, bandwidth)); },
       "dims"_a, "wires"_a, nb::kw_only(), "latency_s"_a, "bandwidth"_a,
       R"(Join ranks on an n-dimensional grid, each dimension in its own way.
 
@@ -100,31 +98,41 @@ latency_s, bandwidth : one number, or one per dimension; of a link, or of a port
 )");
 }
 
-void bind_hosts(nb::module_& t) {
+void bind_papers(nb::module_& t) {
   t.def(
-      "hosts",
-      [](int host_count, int ranks_per_host, int nics_per_host, double latency_s, double bandwidth,
-         double nic_latency_s, double nic_bandwidth, const std::string& inside, bool rails) {
-        check_range("hosts", "NICs per host", nics_per_host, 0, 4096);
-        const LinkCost card{from_seconds(nic_latency_s), nic_bandwidth};
-        const Host host{ranks_per_host,
-                        wires_of(inside),
-                        {from_seconds(latency_s), bandwidth},
-                        std::vector<LinkCost>(static_cast<std::size_t>(nics_per_host), card)};
-        return equal_hosts(host_count, host, {rails});
+      "switch_2d", fixed_grid("switch_2d", {2, Wires::switched}), "dims"_a, nb::kw_only(), "latency_s"_a,
+      "bandwidth"_a,
+      R"(Join ranks on a 2D grid by a switch for every row and every column: the 2D switch of [TACOS, Table IV].
+
+The paper's is switch_2d([8, 4], latency_s=0.5e-6, bandwidth=[300e9, 25e9]); bandwidths are those of ports.
+)");
+  t.def(
+      "rfs_3d", fixed_grid("rfs_3d", {Wires::ring, Wires::all_pairs, Wires::switched}), "dims"_a,
+      nb::kw_only(), "latency_s"_a, "bandwidth"_a,
+      R"(Join ranks on a 3D grid by rings, all pairs and switches: the 3D ring-FC-switch of [TACOS, Table IV].
+
+The paper's has dims [2, 4, nodes] and bandwidths [200e9, 100e9, 50e9]; we read them as those of one link of a ring (each
+way), one link of a pair, and one port of a switch. A ring of two is one link each way.
+)");
+  t.def(
+      "dragonfly",
+      [](const std::vector<int>& dims, const PerItem& latency_s, const PerItem& bandwidth) {
+        if (dims.size() != 2)
+          throw ArgumentError("dragonfly: expected dims [ranks per group, groups], found " +
+                              std::to_string(dims.size()) + " numbers");
+        const std::vector<double> latencies = values_of(latency_s, 2, "latency");
+        const std::vector<double> bandwidths = values_of(bandwidth, 2, "bandwidth");
+        return dragonfly({dims[0], dims[1]}, {from_seconds(latencies[0]), bandwidths[0]},
+                         {from_seconds(latencies[1]), bandwidths[1]});
       },
-      "host_count"_a, "ranks_per_host"_a, "nics_per_host"_a = 1, nb::kw_only(), "latency_s"_a, "bandwidth"_a,
-      "nic_latency_s"_a, "nic_bandwidth"_a, "inside"_a = "switch", "rails"_a = false,
-      R"(Build equal hosts with several ranks and NICs behind a switch.
+      "dims"_a, nb::kw_only(), "latency_s"_a, "bandwidth"_a,
+      R"(Join ranks into fully connected groups, and every two groups by one global link [Kim et al., ISCA 2008].
 
 Parameters
 ----------
-host_count, ranks_per_host, nics_per_host : int. Ranks are numbered host by host. With fewer NICs than ranks, rank r of
-    a host uses NIC r * nics // ranks, a vertex of its own where several ranks share it; with more, a rank has several.
-latency_s, bandwidth : float, between ranks of one host.
-nic_latency_s, nic_bandwidth : float, from NIC to NIC across the network; the bandwidth of one NIC.
-inside : 'switch', 'fully_connected', 'ring' or 'line', how the ranks of a host are joined.
-rails : bool, whether NIC i of every host is on a switch of its own; otherwise all are on one switch.
+dims : [ranks per group, groups]. With one group more than ranks in a group, every rank has one global link. The
+    DragonFly of [TACOS, §VI-B] is dragonfly([4, 5], latency_s=0.5e-6, bandwidth=[400e9, 200e9]).
+latency_s, bandwidth : one number, or [within a group, between groups]; of a link.
 )");
 }
 
@@ -134,7 +142,8 @@ void bind_topologies(nb::module_& m) {
   nb::module_ t = m.def_submodule("topologies", "Builders of common networks.");
   bind_flat(t);
   bind_grids(t);
-  bind_hosts(t);
+  bind_papers(t);
+  bind_machines(t);
 }
 
 }  // namespace hemiola::bindings

@@ -11,6 +11,7 @@
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/bindings/bindings.hpp"
+#include "hemiola/bindings/topology.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -105,8 +106,8 @@ using State = std::tuple<std::string, int, int, nb::object, std::vector<int>>;
 }  // namespace
 
 void bind_topology(nb::module_& m) {
-  nb::class_<Topology>(m, "Topology",
-                       R"(The network: ranks, switches, nodes (hosts) and directed links; immutable.
+  nb::class_<Topology> topology(m, "Topology",
+                                R"(The network: ranks, switches, nodes (hosts) and directed links; immutable.
 
 Vertices are numbered: ranks 0 … rank_count-1, then switches from rank_count up.
 
@@ -125,7 +126,8 @@ Raises
 ArgumentError
     A link with an unknown end, equal ends, a bandwidth that is not finite and above 0, or a negative latency; more than
     4,194,304 vertices or 16,777,216 links.
-)")
+)");
+  topology
       .def(
           "__init__",
           [](Topology* self, int rank_count, const nb::object& links, int switch_count,
@@ -141,10 +143,11 @@ ArgumentError
       .def_prop_ro("link_count", &Topology::link_count, "How many directed links there are.")
       .def_prop_ro("node_count", &Topology::node_count, "How many hosts the ranks are spread over.")
       .def_prop_ro(
-          "links", &links_array,
+          "links", &links_array, nb::sig("def links(self) -> numpy.typing.NDArray[numpy.void]"),
           "Links as a read-only structured array: src, dst (int32), latency_s, bandwidth (float64, B/s).")
-      .def_prop_ro("nodes", &nodes_array, "The host of each rank, as a read-only int32 array.")
-      .def(nb::self == nb::self)
+      .def_prop_ro("nodes", &nodes_array, nb::sig("def nodes(self) -> numpy.typing.NDArray[numpy.int32]"),
+                   "The host of each rank, as a read-only int32 array.")
+      .def(nb::self == nb::self, nb::sig("def __eq__(self, arg: object, /) -> bool"))
       .def("__hash__", [](const Topology& t) { return t.fingerprint() >> 1; })
       .def("__repr__", &repr_of)
       .def("__getstate__",
@@ -155,6 +158,8 @@ ArgumentError
         const auto& [name, rank_count, switch_count, links, nodes] = state;
         new (&self) Topology(name, rank_count, switch_count, links_from_array(links), nodes);
       });
+  bind_topology_copies(topology);
+  bind_topology_formats(topology);
 }
 
 }  // namespace hemiola::bindings

@@ -91,8 +91,7 @@ void bind_grid(nb::module_& a, const char* name, AllReduce all_reduce, int chunk
   a.def(
       name,
       [all_reduce](const std::vector<int>& dims, const std::vector<std::string>& wires,
-                   const PerDimension& latency_s, const PerDimension& bandwidth, std::int64_t nbytes,
-                   int chunks) {
+                   const PerItem& latency_s, const PerItem& bandwidth, std::int64_t nbytes, int chunks) {
         return all_reduce({dimensions_of(wires, dims, latency_s, bandwidth), nbytes, chunks});
       },
       "dims"_a, "wires"_a, nb::kw_only(), "latency_s"_a, "bandwidth"_a, "nbytes"_a,

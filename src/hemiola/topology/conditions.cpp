@@ -19,7 +19,8 @@ void check_rank(Rank rank, int rank_count, const char* what) {
 void Conditions::check(int rank_count) const {
   for (const auto& [rank, delay] : late) {
     check_rank(rank, rank_count, "late");
-    if (delay < 0) throw ArgumentError("conditions: expected late[" + std::to_string(rank) + "] >= 0 seconds");
+    if (delay < 0)
+      throw ArgumentError("conditions: expected late[" + std::to_string(rank) + "] >= 0 seconds");
   }
   for (const auto& [rank, factor] : slow) {
     check_rank(rank, rank_count, "slow");

@@ -1,0 +1,38 @@
+"""Topology files: which format a file has, reading and writing."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from hemiola import Topology
+from hemiola.topology import nccl_xml, nvidia_smi
+from hemiola.topology.place import Place, quote
+from hemiola.topology.yaml_reader import from_yaml
+from hemiola.topology.yaml_tree import MAX_BYTES
+from hemiola.topology.yaml_writer import to_yaml
+
+
+def load(path: str | os.PathLike[str]) -> Topology:
+    """Read a YAML file, NCCL's XML or what `nvidia-smi topo -m` prints; told apart by content."""
+    source = quote(os.fspath(path))
+    with open(path, "rb") as file:
+        content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        Place(source).fail(f"expected at most {MAX_BYTES} bytes")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        Place(source).fail(
+            f"expected text in UTF-8, found byte 0x{content[error.start]:02x} at {error.start}"
+        )
+    if nvidia_smi.is_matrix(text):
+        return nvidia_smi.from_matrix(text, source)
+    if text.lstrip().startswith("<"):
+        return nccl_xml.from_xml(text, source)
+    return from_yaml(text, source)
+
+
+def save(topology: Topology, path: str | os.PathLike[str]) -> None:
+    """Write a YAML file; `load` reads back an equal topology."""
+    Path(path).write_text(to_yaml(topology), encoding="utf-8")

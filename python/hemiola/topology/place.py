@@ -1,0 +1,36 @@
+"""Where in a text something is, for error messages that fit on one line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NoReturn
+
+from hemiola.errors import FormatError
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line of a text, and the key there.
+
+    source : what the text is called in messages, such as "'cluster.yaml'".
+    line : int from 1, or 0 where the text as a whole is meant.
+    """
+
+    source: str
+    line: int = 0
+    key: str = ""
+
+    def fail(self, message: str) -> NoReturn:
+        """Raise FormatError: source, line, key, message."""
+        parts = [self.source]
+        if self.line:
+            parts.append(f"line {self.line}")
+        if self.key:
+            parts.append(quote(self.key))
+        raise FormatError(f"{', '.join(parts)}: {message}") from None
+
+
+def quote(text: str) -> str:
+    """Write text in quotes, on one line, cut after 60 characters, with what cannot be printed escaped."""
+    shown = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text[:60])
+    return f"'{shown}…'" if len(text) > 60 else f"'{shown}'"

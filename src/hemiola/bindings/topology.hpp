@@ -1,0 +1,17 @@
+// The parts in which hemiola.Topology and hemiola.topologies are bound.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include "hemiola/topology/topology.hpp"
+
+namespace hemiola::bindings {
+
+/// Copies with something missing, slower, repeated or unwound.
+void bind_topology_copies(nanobind::class_<Topology>& topology);
+/// Files, text and graphs: what hemiola.topology (Python) reads and writes.
+void bind_topology_formats(nanobind::class_<Topology>& topology);
+/// Hosts, boxes and racks, into the module of builders.
+void bind_machines(nanobind::module_& topologies);
+
+}  // namespace hemiola::bindings

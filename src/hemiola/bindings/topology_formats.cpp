@@ -1,0 +1,71 @@
+// Methods of hemiola.Topology whose work is done in Python, where YAML, XML and NetworkX are: hemiola.topology.
+#include "hemiola/bindings/topology.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace hemiola::bindings {
+namespace {
+
+nb::object call(const char* module, const char* function, nb::handle argument) {
+  return nb::module_::import_(module).attr(function)(argument);
+}
+
+}  // namespace
+
+void bind_topology_formats(nb::class_<Topology>& topology) {
+  topology
+      .def_static(
+          "load", [](nb::object path) { return call("hemiola.topology.files", "load", path); }, "path"_a,
+          nb::sig("def load(path: str | os.PathLike[str]) -> Topology"),
+          R"(Read a topology from a file.
+
+Parameters
+----------
+path : a YAML file (docs/formats/topology.md), NCCL's topology XML (NCCL_TOPO_DUMP_FILE) or what `nvidia-smi topo -m`
+    prints; told apart by content.
+
+Raises
+------
+FormatError
+    The file is none of these, malformed or too large; names file, line and what was expected.
+OSError
+    The file cannot be read.
+)")
+      .def(
+          "save",
+          [](nb::handle self, nb::object path) {
+            nb::module_::import_("hemiola.topology.files").attr("save")(self, path);
+          },
+          "path"_a, nb::sig("def save(self, path: str | os.PathLike[str]) -> None"),
+          "Write the topology to a YAML file that `load` reads back as an equal topology.")
+      .def_static(
+          "from_yaml", [](nb::str text) { return call("hemiola.topology.yaml_reader", "from_yaml", text); },
+          "text"_a, nb::sig("def from_yaml(text: str) -> Topology"),
+          "Read a topology from YAML text; raises FormatError that names line, key and what was expected.")
+      .def(
+          "to_yaml", [](nb::handle self) { return call("hemiola.topology.yaml_writer", "to_yaml", self); },
+          nb::sig("def to_yaml(self) -> str"),
+          "Write YAML text that `from_yaml` reads back as an equal topology.")
+      .def_static(
+          "from_networkx",
+          [](nb::object graph) { return call("hemiola.topology.graphs", "from_networkx", graph); }, "graph"_a,
+          nb::sig("def from_networkx(graph: networkx.Graph[typing.Any]) -> Topology"),
+          R"(Build a topology from a NetworkX graph of any kind.
+
+Vertices with a true `switch` attribute are switches, all others ranks, both numbered in the graph's order. A `node`
+attribute (any value) names a rank's host. Edges need `latency_s` and `bandwidth`; without a direction they become
+links both ways. The graph's `name` is the topology's.
+
+Raises
+------
+ArgumentError
+    No rank, an edge without these attributes or with bad ones.
+)")
+      .def(
+          "to_networkx", [](nb::handle self) { return call("hemiola.topology.graphs", "to_networkx", self); },
+          nb::sig("def to_networkx(self) -> networkx.MultiDiGraph[int]"),
+          "Return a MultiDiGraph with the attributes that `from_networkx` reads.");
+}
+
+}  // namespace hemiola::bindings

@@ -1,0 +1,33 @@
+// Copies of a topology with something missing or slower: dead links, lost ranks, slow ranks and links. The original
+// stays as it is.
+#pragma once
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "hemiola/topology/topology.hpp"
+
+namespace hemiola {
+
+using VertexPair = std::pair<Vertex, Vertex>;  ///< source, destination
+
+/// Without every link from `first` to `second` of each pair. Throws ArgumentError, naming the pair, where there is none.
+Topology without_links(const Topology& topology, const std::vector<VertexPair>& pairs);
+
+/// Without these ranks and every link that touches them. What is left is renumbered in order: ranks, switches and hosts;
+/// switches stay even where nothing is connected to them any more. Throws ArgumentError for a rank that does not exist
+/// or when none would be left.
+Topology without_ranks(const Topology& topology, const std::vector<Rank>& ranks);
+
+struct Slowdown {
+  std::map<Rank, double> ranks;        ///< all links that leave or enter the rank
+  std::map<VertexPair, double> links;  ///< all links from the first vertex to the second
+};
+
+/// With bandwidths divided by these factors (>= 1, finite). Between two slow ranks the slower one counts (as it does
+/// under Conditions); a link's own factor comes on top.
+/// Throws ArgumentError, naming the entry, for a bad factor, an unknown rank or a pair without a link.
+Topology degraded(const Topology& topology, const Slowdown& slowdown);
+
+}  // namespace hemiola
