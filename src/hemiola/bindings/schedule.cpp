@@ -95,7 +95,8 @@ Parameters
 ----------
 collective : Collective
 rows : transfers in any order: a structured array with the fields of `transfers`, an integer array of shape (n, 4) or
-    (n, 5), or an iterable of tuples ``(step, src, dst, chunk[, reduce])``. Steps are 0 … 2^30-1; reduce defaults to False.
+    (n, 5), or an iterable of tuples ``(step, src, dst, chunk[, reduce])``. Steps are 0 … 2^24-1; reduce defaults to
+    False.
 chunk_weights : sequence of int >= 0, one per chunk, relative chunk sizes; None when all are equal.
 
 Returns
@@ -117,6 +118,9 @@ Costs O(n log n) time.)")
       .def_prop_ro("transfer_count", &Schedule::transfer_count)
       .def_prop_ro("chunk_weights", &chunk_weights,
                    "Relative chunk sizes, int64, one per chunk; all 1 when equal.")
+      .def_prop_ro(
+          "digest", [](const Schedule& s) { return s.digest().hex(); },
+          "32 hexadecimal digits that are equal exactly when schedules are equal, on every rank and machine.")
       .def_prop_ro("transfers", &transfers,
                    "All transfers as a new structured array: step, src, dst, chunk (int32), reduce (bool).")
       .def_prop_ro("step_offset", column(&Schedule::step_offset),
@@ -130,6 +134,7 @@ Costs O(n log n) time.)")
       .def_prop_ro("pairs", &pairs,
                    "int32, shape (k, 2): the (src, dst) pairs that occur, sorted. A view, not a copy.")
       .def(nb::self == nb::self, nb::sig("def __eq__(self, arg: object, /) -> bool"))
+      .def("__hash__", [](const Schedule& s) { return static_cast<std::int64_t>(s.digest().low >> 2); })
       .def("__repr__", &describe);
 }
 

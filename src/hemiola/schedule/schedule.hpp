@@ -6,8 +6,10 @@
 #include <span>
 #include <vector>
 
+#include "hemiola/base/hash.hpp"
 #include "hemiola/base/index.hpp"
 #include "hemiola/schedule/collective.hpp"
+#include "hemiola/schedule/pair_table.hpp"
 
 namespace hemiola {
 
@@ -20,14 +22,6 @@ struct Transfer {
   bool reduce = false;
 
   friend bool operator==(const Transfer&, const Transfer&) = default;
-};
-
-/// A pair of ranks that some transfer uses; the schedule's link column indexes a table of these.
-struct RankPair {
-  Rank src;
-  Rank dst;
-  friend bool operator==(const RankPair&, const RankPair&) = default;
-  friend auto operator<=>(const RankPair&, const RankPair&) = default;
 };
 
 /// Immutable. Within a step, transfers are sorted by (src, dst, chunk, reduce); pairs are sorted too, so equal schedules
@@ -81,12 +75,18 @@ class Schedule {
   /// unsorted, unknown or unused pairs, an unknown chunk, transfers of a step out of order. Chunks are of equal weight.
   static Schedule from_columns(Collective collective, Columns columns);
 
+  /// A hash of collective, weights and transfers: equal schedules have equal digests on every rank and machine.
+  const Hash128& digest() const { return digest_; }
+
   friend bool operator==(const Schedule&, const Schedule&) = default;
 
  private:
   friend class ScheduleBuilder;
   explicit Schedule(Collective collective) : collective_(std::move(collective)) {}
 
+  Hash128 compute_digest() const;
+
+  Hash128 digest_;  ///< first, so that schedules that differ are told apart at once
   Collective collective_;
   std::vector<std::int64_t> chunk_weights_;
   std::vector<std::int64_t> step_offset_;
@@ -105,30 +105,48 @@ std::vector<std::int64_t> chunk_begins(const Schedule& schedule, std::int64_t si
 /// all_to_all.
 std::int64_t exchange_size(const Collective& collective, std::int64_t size);
 
-/// Collects transfers in any order and makes a Schedule of them.
+/// Collects transfers in any order and makes a Schedule of them. Fastest, and without a second copy, when steps ascend.
 class ScheduleBuilder {
  public:
+  static constexpr int kMaxSteps = 1 << 24;
+
   explicit ScheduleBuilder(Collective collective);
 
   const Collective& collective() const { return collective_; }
   int rank_count() const { return collective_.rank_count(); }
 
-  /// Throws ArgumentError for a step < 0 or >= 2^30, ranks or chunks that do not exist, or src == dst.
+  /// Throws ArgumentError for a step < 0 or >= kMaxSteps, ranks or chunks that do not exist, or src == dst.
   void add(const Transfer& transfer);
   void copy(Step step, Rank src, Rank dst, Chunk chunk) { add({step, src, dst, chunk, false}); }
   void reduce(Step step, Rank src, Rank dst, Chunk chunk) { add({step, src, dst, chunk, true}); }
 
   /// Throws ArgumentError unless there is one weight >= 0 per chunk and their sum is in 1 … 2^62.
   void set_chunk_weights(std::vector<std::int64_t> weights);
-  void reserve(std::int64_t transfer_count) { transfers_.reserve(static_cast<std::size_t>(transfer_count)); }
+  void reserve(std::int64_t transfer_count);
 
   /// Sorts into canonical order. Empty steps are kept only up to the last used one. Leaves the builder empty.
   Schedule finish();
 
  private:
+  /// Consecutive transfers of one step, from `begin` to the next run.
+  struct Run {
+    Step step;
+    std::int64_t begin;
+  };
+  void check(const Transfer& transfer) const;
+  std::vector<std::int64_t> step_offsets() const;
+  bool steps_ascend() const;
+  void gather_steps(const std::vector<std::int64_t>& step_offset);
+  void renumber_pairs(std::vector<RankPair>* sorted);
+  void sort_step(std::size_t begin, std::size_t end);
+
   Collective collective_;
   std::vector<std::int64_t> weights_;
-  std::vector<Transfer> transfers_;
+  PairTable pairs_;
+  std::vector<Run> runs_;
+  std::vector<std::uint32_t> link_;
+  std::vector<std::uint32_t> chunk_reduce_;  ///< 2 * chunk + reduce
+  std::vector<std::uint64_t> keys_;          ///< scratch of sort_step
 };
 
 }  // namespace hemiola

@@ -1,0 +1,36 @@
+#include "hemiola/schedule/pair_table.hpp"
+
+#include "hemiola/base/error.hpp"
+
+namespace hemiola {
+
+/// Where the pair is, or the free slot where it belongs.
+std::size_t PairTable::slot_of(RankPair pair) const {
+  const std::uint64_t key = static_cast<std::uint64_t>(pair.src) << 32 | static_cast<std::uint32_t>(pair.dst);
+  std::size_t slot = static_cast<std::size_t>((key * 0x9e3779b97f4a7c15ull) >> shift_);
+  while (slots_[slot] != kFree && pairs_[slots_[slot]] != pair) slot = (slot + 1) & (slots_.size() - 1);
+  return slot;
+}
+
+void PairTable::grow() {
+  constexpr std::size_t kFirst = 64;
+  const std::size_t size = slots_.empty() ? kFirst : 2 * slots_.size();
+  shift_ = 64;
+  for (std::size_t s = 1; s < size; s *= 2) --shift_;
+  slots_.assign(size, kFree);
+  for (std::uint32_t i = 0; i < pairs_.size(); ++i) slots_[slot_of(pairs_[i])] = i;
+}
+
+std::uint32_t PairTable::number_of(RankPair pair) {
+  if (2 * pairs_.size() >= slots_.size()) grow();
+  const std::size_t slot = slot_of(pair);
+  if (slots_[slot] != kFree) return slots_[slot];
+  constexpr std::size_t kMaxPairs = std::size_t{1} << 31;
+  if (pairs_.size() >= kMaxPairs)
+    throw ArgumentError("schedule: expected at most 2^31 different pairs of ranks");
+  slots_[slot] = static_cast<std::uint32_t>(pairs_.size());
+  pairs_.push_back(pair);
+  return slots_[slot];
+}
+
+}  // namespace hemiola
