@@ -1,7 +1,7 @@
 """Hemiola: collective communication for clusters that don't keep time."""
 
 from hemiola import algorithms, topologies, units
-from hemiola._core import Collective, Schedule, Topology, Violation
+from hemiola._core import Collective, Schedule, ScheduleFile, Topology, Violation
 from hemiola.bounds import LowerBound, lower_bound
 from hemiola.communicator import Communicator, Handle, init
 from hemiola.conditions import Conditions
@@ -19,6 +19,7 @@ __all__ = [
     "LowerBound",
     "Plan",
     "Schedule",
+    "ScheduleFile",
     "Synthesis",
     "Timeline",
     "Topology",

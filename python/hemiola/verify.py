@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hemiola import _core
-from hemiola._core import Schedule, Topology, Violation
+from hemiola._core import Schedule, ScheduleFile, Topology, Violation
 from hemiola.progress import ProgressBar
 
 
 def verify(
-    schedule: Schedule,
+    schedule: Schedule | ScheduleFile,
     *,
     max_violations: int = 100,
     report_redundant: bool = False,
@@ -23,7 +23,7 @@ def verify(
 
     Parameters
     ----------
-    schedule : Schedule
+    schedule : Schedule, or ScheduleFile to read it block by block.
     max_violations : int >= 1, only the first so many are returned, in the order (step, chunk, rank, rule).
     report_redundant : bool, also report copies that bring what a slot already holds: wasteful, not wrong.
     topology : Topology of as many ranks: transfers may use only its links, or go through switches alone.
@@ -72,7 +72,8 @@ def verify(
     Exact and deterministic; runs without the GIL. Chunks are judged one by one. A sum is a node of a graph
     whose edges are additions; a result is right when exactly one path leads from it to each contribution, and
     paths to 64 results are counted at a time. Time O(transfers), times ceil(r / 64) for chunks whose r wanted
-    results are different sums. Memory O(ranks) and at most 1 GiB for transfers sorted by chunk.
+    results are different sums. Memory O(ranks) and at most 1 GiB for transfers sorted by chunk; a file that has
+    more is read several times.
     """
     with ProgressBar("verifying") as bar:
         return _core.verify(

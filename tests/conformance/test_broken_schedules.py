@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
-from patterns import (
+from small_patterns import (
     Pattern,
     Row,
     binomial_broadcast,

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracle import broken_rules
-from patterns import PATTERNS, Pattern, Row
+from multiset_oracle import broken_rules
+from small_patterns import PATTERNS, Pattern, Row
 
 import hemiola as hm
 

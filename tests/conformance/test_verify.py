@@ -1,7 +1,13 @@
 """What the judge returns: order, bounds, options, and its answer at the sizes it promises."""
 
 import pytest
-from patterns import binomial_broadcast, direct_scatter, relayed_gather, ring_all_gather, ring_all_reduce
+from small_patterns import (
+    binomial_broadcast,
+    direct_scatter,
+    relayed_gather,
+    ring_all_gather,
+    ring_all_reduce,
+)
 
 import hemiola as hm
 from hemiola.errors import ArgumentError

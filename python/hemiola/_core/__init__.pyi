@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 import os
-from typing import Annotated, Any
+from typing import Annotated, Any, overload
 
 import networkx
 import numpy
@@ -325,6 +325,16 @@ class Collective:
 
     def __eq__(self, arg: object, /) -> bool: ...
     def __hash__(self) -> int: ...
+    def __getstate__(
+        self,
+    ) -> tuple[str, int, int, int, list[int], list[tuple[int, int]], list[tuple[int, int]], bool]: ...
+    def __setstate__(
+        self,
+        arg: tuple[
+            str, int, int, int, Sequence[int], Sequence[tuple[int, int]], Sequence[tuple[int, int]], bool
+        ],
+        /,
+    ) -> None: ...
     def __repr__(self) -> str: ...
 
 class Schedule:
@@ -349,7 +359,8 @@ class Schedule:
         ----------
         collective : Collective
         rows : transfers in any order: a structured array with the fields of `transfers`, an integer array of shape (n, 4) or
-            (n, 5), or an iterable of tuples ``(step, src, dst, chunk[, reduce])``. Steps are 0 … 2^30-1; reduce defaults to False.
+            (n, 5), or an iterable of tuples ``(step, src, dst, chunk[, reduce])``. Steps are 0 … 2^24-1; reduce defaults to
+            False.
         chunk_weights : sequence of int >= 0, one per chunk, relative chunk sizes; None when all are equal.
 
         Returns
@@ -381,6 +392,12 @@ class Schedule:
     @property
     def chunk_weights(self) -> object:
         """Relative chunk sizes, int64, one per chunk; all 1 when equal."""
+
+    @property
+    def digest(self) -> str:
+        """
+        32 hexadecimal digits that are equal exactly when schedules are equal, on every rank and machine.
+        """
 
     @property
     def transfers(self) -> object:
@@ -415,7 +432,103 @@ class Schedule:
         """
 
     def __eq__(self, arg: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
     def __repr__(self) -> str: ...
+    def to_text(self) -> str:
+        """
+        Return the readable form, which `from_text` turns back into an equal schedule.
+
+        Raises
+        ------
+        ArgumentError
+            If the schedule has more than 4,194,304 chunks or 1,048,576 steps that are nearly all unused.
+        """
+
+    @staticmethod
+    def from_text(text: str) -> Schedule:
+        """
+        Read the text form (docs/formats/schedule.md).
+
+        Raises
+        ------
+        FormatError
+            If the text is malformed; names the line, what was expected and what was found.
+
+        Notes
+        -----
+        Memory stays within a small multiple of the text's size.
+        """
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """
+        Write the schedule to a file: the binary form where the name ends in ``.schedb``, else the text form.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written.
+        """
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> Schedule:
+        """
+        Read a schedule from a file of either form, told apart by its first bytes.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be read.
+        FormatError
+            If it is malformed; names the line or the offset, what was expected and what was found.
+        ArgumentError
+            If it is not a regular file.
+        """
+
+    def to_bytes(self) -> bytes:
+        """Return the binary form. Equal schedules give equal bytes."""
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Schedule:
+        """Read the binary form. Raises FormatError that names the offset."""
+
+    def __getstate__(self) -> bytes: ...
+    def __setstate__(self, arg: bytes, /) -> None: ...
+
+class ScheduleFile:
+    """
+    A binary schedule on disk that is read in blocks, for schedules that do not fit in memory.
+
+    Parameters
+    ----------
+    path : str or os.PathLike, a file that `Schedule.save` wrote as ``.schedb``.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+    FormatError
+        If it is malformed; names the offset, what was expected and what was found.
+
+    Notes
+    -----
+    Opening reads the collective, the pairs of ranks and the index. Blocks are checked as they are read.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None: ...
+    @property
+    def collective(self) -> Collective: ...
+    @property
+    def rank_count(self) -> int: ...
+    @property
+    def chunk_count(self) -> int: ...
+    @property
+    def step_count(self) -> int: ...
+    @property
+    def transfer_count(self) -> int: ...
+    def load(self) -> Schedule:
+        """
+        Read all of it into memory, a Schedule. Raises FormatError where a block is malformed.
+        """
 
 class Violation:
     """One rule that a schedule breaks, where, and a sentence about it."""
@@ -439,8 +552,20 @@ class Violation:
     def __eq__(self, arg: object, /) -> bool: ...
     def __repr__(self) -> str: ...
 
+@overload
 def verify(
     schedule: Schedule,
+    *,
+    max_violations: int = 100,
+    report_redundant: bool = False,
+    topology: Topology | None = None,
+    link_capacity: int | None = None,
+    port_capacity: int | None = None,
+    progress: object | None = None,
+) -> list[Violation]: ...
+@overload
+def verify(
+    schedule: ScheduleFile,
     *,
     max_violations: int = 100,
     report_redundant: bool = False,

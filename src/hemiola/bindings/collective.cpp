@@ -5,9 +5,11 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "hemiola/bindings/arrays.hpp"
@@ -55,6 +57,22 @@ Collective custom(std::int64_t rank_count, std::int64_t chunk_count, const std::
                   const std::vector<PlaceRow>& after, bool reducing) {
   return Collective::custom(narrow_count(rank_count, "rank_count"), chunk_count, to_places(before, "before"),
                             to_places(after, "after"), reducing);
+}
+
+/// What pickle keeps: kind, rank count, chunk count, root, owners, before, after, reducing.
+using State = std::tuple<std::string, int, int, int, std::vector<int>, std::vector<PlaceRow>,
+                         std::vector<PlaceRow>, bool>;
+
+State get_state(const Collective& c) {
+  return {std::string(name_of(c.kind())),       c.rank_count(),      c.chunk_count(),    c.root(),
+          {c.owner().begin(), c.owner().end()}, to_rows(c.before()), to_rows(c.after()), c.is_reducing()};
+}
+
+void set_state(Collective& self, const State& state) {
+  const auto& [kind, rank_count, chunk_count, root, owner, before, after, reducing] = state;
+  new (&self) Collective(kind == name_of(CollectiveKind::custom)
+                             ? custom(rank_count, chunk_count, before, after, reducing)
+                             : with_owners(kind, rank_count, {owner.begin(), owner.end()}, root));
 }
 
 std::string describe(const Collective& c) {
@@ -165,6 +183,8 @@ ArgumentError
            [](const Collective& c) {
              return nb::hash(nb::make_tuple(name_of(c.kind()), c.rank_count(), c.chunk_count()));
            })
+      .def("__getstate__", &get_state)
+      .def("__setstate__", &set_state)
       .def("__repr__", &describe);
 }
 

@@ -1,5 +1,6 @@
 #include <cstring>
 #include <exception>
+#include <system_error>
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/bindings/bindings.hpp"
@@ -33,6 +34,9 @@ void bind_errors(nb::module_&) {
       raise("InternalError", e);
     } catch (const Error& e) {
       raise("HemiolaError", e);
+    } catch (const std::system_error& e) {
+      // OSError picks the subclass (FileNotFoundError, …) by the number.
+      PyErr_SetObject(PyExc_OSError, nb::make_tuple(e.code().value(), e.what()).ptr());
     }
   });
 }

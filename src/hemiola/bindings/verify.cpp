@@ -8,6 +8,7 @@
 
 #include "hemiola/bindings/arrays.hpp"
 #include "hemiola/bindings/bindings.hpp"
+#include "hemiola/schedule/schedule_file.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -20,7 +21,8 @@ std::string describe(const Violation& v) {
          ", rank=" + std::to_string(v.rank) + ", chunk=" + std::to_string(v.chunk) + ": " + v.message + ")";
 }
 
-std::vector<Violation> run(const Schedule& schedule, std::int64_t max_violations, bool report_redundant,
+template <typename Transfers>  // Schedule, or ScheduleFile
+std::vector<Violation> run(const Transfers& schedule, std::int64_t max_violations, bool report_redundant,
                            const Topology* topology, std::optional<std::int64_t> link_capacity,
                            std::optional<std::int64_t> port_capacity, const nb::object& progress) {
   VerifyOptions options;
@@ -52,9 +54,13 @@ void bind_verify(nb::module_& m) {
       .def_ro("message", &Violation::message)
       .def(nb::self == nb::self, nb::sig("def __eq__(self, arg: object, /) -> bool"))
       .def("__repr__", &describe);
-  m.def("verify", &run, "schedule"_a, nb::kw_only(), "max_violations"_a = 100, "report_redundant"_a = false,
-        "topology"_a = nb::none(), "link_capacity"_a = nb::none(), "port_capacity"_a = nb::none(),
-        "progress"_a = nb::none(), "See hemiola.verify.");
+  const auto define = [&](auto run) {
+    m.def("verify", run, "schedule"_a, nb::kw_only(), "max_violations"_a = 100, "report_redundant"_a = false,
+          "topology"_a = nb::none(), "link_capacity"_a = nb::none(), "port_capacity"_a = nb::none(),
+          "progress"_a = nb::none(), "See hemiola.verify.");
+  };
+  define(&run<Schedule>);
+  define(&run<ScheduleFile>);
 }
 
 }  // namespace hemiola::bindings

@@ -129,6 +129,14 @@ Collective Collective::custom(int rank_count, std::int64_t chunk_count, std::vec
   return c;
 }
 
+bool Collective::has_block_owners() const {
+  if (kind_ == CollectiveKind::custom) return false;
+  if (kind_ == CollectiveKind::broadcast || kind_ == CollectiveKind::reduce ||
+      kind_ == CollectiveKind::all_to_all)
+    return true;  // with_owners admits no others
+  return chunk_count_ % rank_count_ == 0 && *this == make(kind_, rank_count_, chunk_count_, root_);
+}
+
 Rank Collective::destination_of(Chunk chunk) const {
   const int pieces = chunk_count_ / (rank_count_ * rank_count_);
   return Rank{chunk / pieces % rank_count_};

@@ -70,6 +70,8 @@ class Collective {
   /// One rank per chunk; empty for custom.
   const std::vector<Rank>& owner() const { return owner_; }
   Rank owner_of(Chunk chunk) const { return owner_[static_cast<std::size_t>(chunk)]; }
+  /// Whether make(), given kind, counts and root, would give the same owners.
+  bool has_block_owners() const;
   /// Where a chunk of an all_to_all must go.
   Rank destination_of(Chunk chunk) const;
 

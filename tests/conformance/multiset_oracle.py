@@ -3,7 +3,7 @@ shares no code and no idea with hemiola's, and names the rules that a schedule b
 
 from collections import Counter, defaultdict
 
-from patterns import Row
+from small_patterns import Row
 
 import hemiola as hm
 
