@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from hemiola._core import Collective, Schedule, Topology
 from hemiola.errors import ArgumentError
 
@@ -70,7 +72,7 @@ def rank_links(topology: Topology) -> tuple[RankLink, ...]:
     if topology.switch_count:
         raise ArgumentError(
             f"expected a topology of links between ranks, found {topology.switch_count} switches; "
-            f"unwind them first: topology.unwound(degree)"
+            f"unwind them first: topology.unwind_switches(degree)"
         )
     counts: dict[RankLink, int] = {}
     for src, dst, latency_s, bandwidth in topology.links.tolist():
@@ -92,13 +94,14 @@ def solve_collective(
     collective = Collective.make(kind, n, shares * chunks_per_rank, root=root)
     links = rank_links(topology)
     rows: list[tuple[int, int, int, int, bool]] = []
-    owners = tuple(int(rank) for rank in collective.owner)
+    owners = tuple(np.asarray(collective.owner).tolist())
     if kind in _REDUCES or kind == "all_reduce":
         backwards = Spreading(n, tuple(link.reversed() for link in links), owners)
         rows += turned_round(solver(backwards))
     if kind in _SPREADS or kind == "all_reduce":
         first = 1 + max((row[0] for row in rows), default=-1)
-        rows += [(first + step, *rest, False) for step, *rest in solver(Spreading(n, links, owners))]
+        sends = solver(Spreading(n, links, owners))
+        rows += [(first + step, src, dst, chunk, False) for step, src, dst, chunk in sends]
     return Schedule.from_transfers(collective, rows)
 
 
