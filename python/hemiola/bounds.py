@@ -55,8 +55,8 @@ def lower_bound(
     Notes
     -----
     Four bounds: ports (what a rank must send or receive, over its links), traffic (the same for all ranks
-    together; an all-reduce moves at least 2(n-1) times its buffer [Patarasuk & Yuan, 2009]), distance (what one
-    rank needs of another must leave, travel and enter) and arrival. They hold for both network models of
+    together; an all-reduce moves 2(n-1) times its buffer at least [Patarasuk & Yuan, 2009]), distance (what
+    one rank needs of another must leave, travel and enter) and arrival. They hold for both network models of
     `simulate`, up to its rounding of each message to a picosecond. Cost: a shortest-path search per rank, on
     large topologies from some.
     """

@@ -103,8 +103,7 @@ class Search {
 }  // namespace
 
 Routes::Routes(const Topology& topology, std::span<const RankPair> pairs) {
-  offset_.reserve(pairs.size() + 1);
-  offset_.push_back(0);
+  routes_.reserve(pairs.size());
   links_.reserve(pairs.size());
   Search search(topology);
   for (std::size_t begin = 0, end = 0; begin < pairs.size(); begin = end) {  // pairs are sorted by src
@@ -117,8 +116,9 @@ Routes::Routes(const Topology& topology, std::span<const RankPair> pairs) {
             "topology '" + topology.name() + "' has no path from rank " + std::to_string(src) + " to rank " +
             std::to_string(pairs[p].dst) +
             ", which the schedule needs; add a link, or synthesize a schedule for this topology");
+      const std::size_t path = links_.size();
       search.append_path(src, pairs[p].dst, &links_);
-      offset_.push_back(links_.size());
+      routes_.push_back({path, static_cast<std::uint32_t>(links_.size() - path), links_[path]});
     }
   }
 }

@@ -20,14 +20,21 @@ class Routes {
   Routes(const Topology& topology, std::span<const RankPair> pairs);
 
   std::span<const int> path(std::uint32_t pair) const {
-    return {links_.data() + offset_[pair], links_.data() + offset_[pair + 1]};
+    const Route& route = routes_[pair];
+    return {links_.data() + route.begin, route.hop_count};
   }
-  int first_link(std::uint32_t pair) const { return links_[offset_[pair]]; }
-  int last_link(std::uint32_t pair) const { return links_[offset_[pair + 1] - 1]; }
-  std::size_t pair_count() const { return offset_.size() - 1; }
+  std::uint32_t hop_count(std::uint32_t pair) const { return routes_[pair].hop_count; }
+  int first_link(std::uint32_t pair) const { return routes_[pair].first_link; }
+  int last_link(std::uint32_t pair) const { return path(pair).back(); }
+  std::size_t pair_count() const { return routes_.size(); }
 
  private:
-  std::vector<std::size_t> offset_;
+  struct Route {
+    std::size_t begin;  ///< of the path, in links_
+    std::uint32_t hop_count;
+    int first_link;
+  };
+  std::vector<Route> routes_;
   std::vector<int> links_;
 };
 

@@ -73,15 +73,18 @@ void Dataflow::assign_slots(const Schedule& schedule) {
 /// Walks the steps in order, in each first the reads, then the writes, and strings the accesses of each slot
 /// together.
 void Dataflow::link_accesses(const Schedule& schedule) {
+  constexpr TransferId kAhead =
+      16;  // transfers; slots are touched in no order, so their lines are asked for early
   struct Last {
     TransferId read = kNoTransfer, write = kNoTransfer;
     std::uint32_t reads = 0;
   };
-  std::vector<Last> last(slots_.size());
+  LargeVector<Last> last(slots_.size());
   const auto steps = schedule.step_offset();
   for (std::size_t s = 0; s + 1 < steps.size(); ++s) {
     const auto begin = static_cast<TransferId>(steps[s]), end = static_cast<TransferId>(steps[s + 1]);
     for (TransferId t = begin; t < end; ++t) {
+      if (t + kAhead < end) __builtin_prefetch(&last[messages_[t + kAhead].src_slot]);
       Message& m = messages_[t];
       Last& before = last[m.src_slot];
       ++before.reads;
@@ -91,6 +94,7 @@ void Dataflow::link_accesses(const Schedule& schedule) {
       before.read = t;
     }
     for (TransferId t = begin; t < end; ++t) {
+      if (t + kAhead < end) __builtin_prefetch(&last[messages_[t + kAhead].dst_slot]);
       Message& m = messages_[t];
       Last& before = last[m.dst_slot];
       m.reads_before = before.reads;

@@ -13,6 +13,7 @@
 #include <limits>
 #include <vector>
 
+#include "hemiola/base/huge_pages.hpp"
 #include "hemiola/base/units.hpp"
 #include "hemiola/schedule/schedule.hpp"
 
@@ -95,9 +96,9 @@ class Dataflow {
     return t;
   }
 
-  std::vector<Message> messages_;
-  std::vector<Slot> slots_;
-  std::vector<std::uint8_t> waiting_;
+  LargeVector<Message> messages_;
+  LargeVector<Slot> slots_;
+  LargeVector<std::uint8_t> waiting_;
 };
 
 }  // namespace hemiola::simulation

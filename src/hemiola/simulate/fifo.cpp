@@ -14,11 +14,12 @@ class FifoNetwork {
       : scenario_(scenario),
         dataflow_(scenario.schedule()),
         out_ports_(scenario.out_ports()),
-        transit_(scenario.transit_links()),
-        links_(transit_.size()),
         waits_for_(scenario.transfer_count(), 2),
         meter_(scenario.transfer_count(), options.progress),
         keep_spans_(options.keep_spans) {
+    for (int l = 0; l < scenario.topology().link_count(); ++l)
+      links_.push_back({.latency = scenario.latency(l), .ps_per_byte = scenario.ps_per_byte(l)});
+    for (int l : scenario.transit_links()) link(l).is_transit = true;
     for (TransferId t = 0; t < scenario.transfer_count(); ++t)
       if (dataflow_.can_read_at_once(t)) --waits_for_[t];
     for (Rank rank : indices<Rank>(scenario.topology().rank_count())) {
@@ -30,13 +31,14 @@ class FifoNetwork {
   Timeline run() {
     while (!queue_.empty()) {
       const auto [now, event] = queue_.pop();
-      if (event.hop == kOpenPort)
-        open_port(static_cast<int>(event.subject));
-      else if (event.hop == kLand)
+      if (event.hop == kLand) [[likely]]
         try_landing(event.subject, now);
+      else if (event.hop == kOpenPort)
+        open_port(static_cast<int>(event.subject));
       else
-        ready_.push_back({event.subject, event.hop});
-      if (!queue_.has_more_now()) serve_ready(now);
+        contending_.push_back({event.subject, event.hop});
+      send_alone(now);
+      if (!contending_.empty() && !queue_.has_more_now()) settle_contention(now);
     }
     return finish_timeline();
   }
@@ -49,18 +51,23 @@ class FifoNetwork {
     std::uint32_t hop;  ///< how many links of its path the transfer has passed, kLand after all, or kOpenPort
   };
   struct LinkState {
+    Picoseconds latency;
+    double ps_per_byte;
     Picoseconds free_at = 0;
     Picoseconds busy = 0;
     Picoseconds turn_ends = 0;   ///< as a port: when the last message of the open step has left
     std::uint32_t to_leave = 0;  ///< as a port: messages of the open step whose start is not known
+    bool is_transit = false;     ///< carries some message as a later link of its path
+    bool is_contended = false;   ///< is a transit link, or its open step has several messages
   };
 
-  LinkState& state(int link) { return links_[static_cast<std::size_t>(link)]; }
+  LinkState& link(int index) { return links_[static_cast<std::size_t>(index)]; }
 
   void open_ports_on_arrival(Rank rank) {
     const Topology& topology = scenario_.topology();
     for (const int* l = topology.out_begin(Vertex{rank}); l != topology.out_end(Vertex{rank}); ++l)
-      if (out_ports_.is_used(*l)) push(scenario_.arrival(rank), static_cast<std::uint32_t>(*l), kOpenPort);
+      if (out_ports_.has_next_step(*l))
+        push(scenario_.arrival(rank), static_cast<std::uint32_t>(*l), kOpenPort);
   }
 
   void push(Picoseconds time, std::uint32_t subject, std::uint32_t hop) {
@@ -69,63 +76,75 @@ class FifoNetwork {
 
   /// Gives the port to the next step that uses it.
   void open_port(int port) {
-    const auto step = out_ports_.open_next_step(port);
-    state(port).to_leave = static_cast<std::uint32_t>(step.size());
-    for (TransferId t : step) release(t);
+    LinkState& state = link(port);
+    state.is_contended = state.is_transit || !out_ports_.is_next_step_single(port);
+    state.to_leave = out_ports_.open_next_step(port, [this](TransferId t) { release(t); });
   }
 
-  /// One of the two things that t waits for is there: the slot it reads, or its port's turn.
+  /// One of the two things that t waits for is there: the slot it reads, or its port's turn. Where nothing else can take
+  /// the link, order does not matter.
   void release(TransferId t) {
-    if (--waits_for_[t] == 0) ready_.push_back({t, 0});
+    if (--waits_for_[t] > 0) return;
+    if (link(scenario_.first_link(t)).is_contended)
+      contending_.push_back({t, 0});
+    else
+      alone_.push_back(t);
   }
 
-  /// Everything that can happen at `now` has; what became ready by it joins the queues of its links.
-  void serve_ready(Picoseconds now) {
-    const auto in_order_of_schedule = [](const Event& a, const Event& b) { return a.subject < b.subject; };
-    while (!ready_.empty()) {
-      serving_.swap(ready_);
-      if (!std::is_sorted(serving_.begin(), serving_.end(), in_order_of_schedule))
-        std::sort(serving_.begin(), serving_.end(), in_order_of_schedule);
-      for (const auto [t, hop] : serving_)
-        if (hop == 0)
-          send_first_hop(t, now);
-        else
-          occupy(scenario_.path(t)[hop], t, hop, now);
-      serving_.clear();
+  void send_alone(Picoseconds now) {
+    while (!alone_.empty()) {
+      const TransferId t = alone_.back();
+      alone_.pop_back();
+      send_first_hop(t, now);
     }
   }
 
+  /// Everything that can happen at `now` has; what became ready by it joins the queues of its links in the order of the
+  /// schedule.
+  void settle_contention(Picoseconds now) {
+    const auto in_order_of_schedule = [](const Event& a, const Event& b) { return a.subject < b.subject; };
+    if (!std::is_sorted(contending_.begin(), contending_.end(), in_order_of_schedule))
+      std::sort(contending_.begin(), contending_.end(), in_order_of_schedule);
+    joining_.swap(contending_);
+    for (const auto [t, hop] : joining_)
+      if (hop == 0)
+        send_first_hop(t, now);
+      else
+        occupy(scenario_.path(t)[hop], t, hop, now);
+    joining_.clear();
+    send_alone(now);
+  }
+
   void send_first_hop(TransferId t, Picoseconds now) {
-    const int port = scenario_.path(t)[0];
+    const int port = scenario_.first_link(t);
     const Picoseconds end = occupy(port, t, 0, now);
-    note_finish(scenario_.src(t), end);
     if (const TransferId waiting = dataflow_.leave(t, end); waiting != kNoTransfer) [[unlikely]]
       push(now, waiting, kLand);
-    LinkState& s = state(port);
-    s.turn_ends = std::max(s.turn_ends, end);
-    if (--s.to_leave == 0) hand_over_port(port);
+    LinkState& state = link(port);
+    state.turn_ends = end;
+    if (--state.to_leave == 0) hand_over_port(port);
   }
 
   /// The turn ends when the step's last message has left. Where one message follows and nothing else can take the link
   /// before it, it may as well join the queue now, which spares an event.
   void hand_over_port(int port) {
-    if (!transit_[static_cast<std::size_t>(port)] && out_ports_.is_next_step_single(port))
+    if (!link(port).is_transit && out_ports_.is_next_step_single(port))
       open_port(port);
     else
-      push(state(port).turn_ends, static_cast<std::uint32_t>(port), kOpenPort);
+      push(link(port).turn_ends, static_cast<std::uint32_t>(port), kOpenPort);
   }
 
   /// t joins the queue of the link that is `hop` of its path; returns when its last byte has left.
-  Picoseconds occupy(int link, TransferId t, std::uint32_t hop, Picoseconds now) {
-    LinkState& s = state(link);
-    const Picoseconds duration = scenario_.serialization(link, t);
-    const Picoseconds start = std::max(now, s.free_at);
+  Picoseconds occupy(int index, TransferId t, std::uint32_t hop, Picoseconds now) {
+    LinkState& state = link(index);
+    const auto duration = static_cast<Picoseconds>(scenario_.bytes(t) * state.ps_per_byte + 0.5);
+    const Picoseconds start = std::max(now, state.free_at);
     const Picoseconds end = start + duration;
-    s.free_at = end;
-    s.busy += duration;
-    const Picoseconds arrival = end + scenario_.latency(link);
-    push(arrival, t, hop + 1 == scenario_.path(t).size() ? kLand : hop + 1);
-    if (keep_spans_) timeline_.spans.push_back({t, link, start, end, arrival});
+    state.free_at = end;
+    state.busy += duration;
+    const Picoseconds arrival = end + state.latency;
+    push(arrival, t, hop + 1 == scenario_.hop_count(t) ? kLand : hop + 1);
+    if (keep_spans_) timeline_.spans.push_back({t, index, start, end, arrival});
     return end;
   }
 
@@ -139,21 +158,22 @@ class FifoNetwork {
   }
 
   void land(TransferId t, Picoseconds now) {
-    note_finish(scenario_.dst(t), now);
-    const TransferId waiting = dataflow_.land(t, [&](TransferId reader) { release(reader); });
+    timeline_.finish[static_cast<std::size_t>(scenario_.dst(t))] = now;  // later than any before
+    const TransferId waiting = dataflow_.land(t, [this](TransferId reader) { release(reader); });
     if (waiting != kNoTransfer) [[unlikely]]
       push(now, waiting, kLand);
     meter_.count_landing();
   }
 
-  void note_finish(Rank rank, Picoseconds time) {
-    Picoseconds& finish = timeline_.finish[static_cast<std::size_t>(rank)];
-    finish = std::max(finish, time);
-  }
-
   Timeline finish_timeline() {
     meter_.check_complete();
-    for (const LinkState& s : links_) timeline_.link_busy.push_back(s.busy);
+    for (int l = 0; l < scenario_.topology().link_count(); ++l) {
+      timeline_.link_busy.push_back(link(l).busy);
+      const Vertex src = scenario_.topology().link(l).src;
+      if (!scenario_.topology().is_rank(src)) continue;
+      Picoseconds& finish = timeline_.finish[static_cast<std::size_t>(src)];
+      finish = std::max(finish, link(l).turn_ends);
+    }
     timeline_.duration = *std::max_element(timeline_.finish.begin(), timeline_.finish.end());
     return std::move(timeline_);
   }
@@ -161,11 +181,11 @@ class FifoNetwork {
   const Scenario& scenario_;
   Dataflow dataflow_;
   PortOrder out_ports_;
-  std::vector<std::uint8_t> transit_;
   std::vector<LinkState> links_;
-  std::vector<std::uint8_t> waits_for_;
+  LargeVector<std::uint8_t> waits_for_;
   EventQueue<Event> queue_;
-  std::vector<Event> ready_, serving_;  ///< messages, with the hop before which they stand
+  std::vector<TransferId> alone_;            ///< ready, on links that nothing else can take
+  std::vector<Event> contending_, joining_;  ///< ready, with the hop before which they stand
   ProgressMeter meter_;
   bool keep_spans_;
   Timeline timeline_;

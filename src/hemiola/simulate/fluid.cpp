@@ -91,9 +91,8 @@ class FluidNetwork {
   }
 
   void open_next_step(Ports* ports, int port, Picoseconds now) {
-    const auto step = ports->order.open_next_step(port);
-    ports->to_leave[static_cast<std::size_t>(port)] = static_cast<std::uint32_t>(step.size());
-    for (TransferId t : step) release(t, now);
+    ports->to_leave[static_cast<std::size_t>(port)] =
+        ports->order.open_next_step(port, [&](TransferId t) { release(t, now); });
   }
 
   /// One of the three things that t waits for is there: the slot it reads, or the turn of one of its two
@@ -104,7 +103,7 @@ class FluidNetwork {
     const FlowId f = shares_.add(scenario_.path(t));
     if (f >= flows_.size()) flows_.resize(f + 1);
     Flow& flow = flows_[f];
-    flow = {t, flow.version, static_cast<double>(scenario_.bytes(t)), 0, now, now};
+    flow = {t, flow.version, scenario_.bytes(t), 0, now, now};
   }
 
   /// Gives every flow whose share has changed its new end.

@@ -5,45 +5,52 @@
 #include <span>
 #include <vector>
 
+#include "hemiola/base/huge_pages.hpp"
 #include "hemiola/schedule/schedule.hpp"
 #include "hemiola/simulate/dataflow.hpp"
 
 namespace hemiola::simulation {
 
-/// For each port (numbered by the link it is) its transfers in groups, one group per step.
+/// For each port (numbered by the link it is) its transfers, strung together in the order of the schedule.
 class PortOrder {
  public:
   /// `port_of_pair[p]` is the port that transfers of the schedule's pair p use.
   PortOrder(const Schedule& schedule, std::span<const int> port_of_pair, int port_count);
 
-  std::size_t port_count() const { return next_.size(); }
-  bool is_used(int port) const { return offset_[index(port)] != offset_[index(port) + 1]; }
-
-  /// The transfers of the step whose turn comes next; empty after the last.
-  std::span<const TransferId> next_step(int port) const {
-    const std::uint32_t begin = next_[index(port)], limit = offset_[index(port) + 1];
-    std::uint32_t end = begin;
-    if (end < limit) ++end;
-    while (end < limit && !starts_step_[end]) ++end;
-    return {transfers_.data() + begin, end - begin};
-  }
-  std::span<const TransferId> open_next_step(int port) {
-    const auto group = next_step(port);
-    next_[index(port)] += static_cast<std::uint32_t>(group.size());
-    return group;
-  }
+  std::size_t port_count() const { return next_of_port_.size(); }
+  /// Whether a step that uses the port has not been opened yet.
+  bool has_next_step(int port) const { return next_of_port_[index(port)] != kNone; }
   /// Whether the next step sends at most one message through this port.
   bool is_next_step_single(int port) const {
-    const std::uint32_t at = next_[index(port)] + 1;
-    return at >= offset_[index(port) + 1] || starts_step_[at];
+    const TransferId first = next_of_port_[index(port)];
+    return first == kNone || next_[first].starts_step;
+  }
+
+  /// Calls visit(transfer) for each transfer of the step whose turn comes next; returns how many there are.
+  template <typename Visit>
+  std::uint32_t open_next_step(int port, Visit visit) {
+    std::uint32_t count = 0;
+    TransferId& at = next_of_port_[index(port)];
+    if (at == kNone) return 0;
+    for (bool ends = false; !ends; ++count) {
+      const TransferId t = at;
+      at = next_[t].transfer;
+      ends = next_[t].starts_step;
+      visit(t);
+    }
+    return count;
   }
 
  private:
+  static constexpr std::uint32_t kNone = (std::uint32_t{1} << 31) - 1;
+  struct Successor {
+    TransferId transfer : 31 = kNone;
+    std::uint32_t starts_step : 1 = 1;
+  };
   static std::size_t index(int port) { return static_cast<std::size_t>(port); }
 
-  std::vector<std::uint32_t> offset_, next_;
-  std::vector<TransferId> transfers_;
-  std::vector<std::uint8_t> starts_step_;
+  LargeVector<Successor> next_;  ///< per transfer, the next one on the same port
+  std::vector<TransferId> next_of_port_;
 };
 
 }  // namespace hemiola::simulation

@@ -31,10 +31,9 @@ Scenario::Scenario(const Schedule& schedule, const Topology& topology, std::int6
     : schedule_(checked(schedule, topology, bytes, conditions)),
       topology_(topology),
       routes_(topology, schedule.pairs()) {
-  chunk_bytes_ = chunk_begins(schedule, exchange_size(schedule.collective(), bytes));
-  for (std::size_t c = 0; c + 1 < chunk_bytes_.size(); ++c)
-    chunk_bytes_[c] = chunk_bytes_[c + 1] - chunk_bytes_[c];
-  chunk_bytes_.pop_back();
+  const auto begins = chunk_begins(schedule, exchange_size(schedule.collective(), bytes));
+  for (std::size_t c = 0; c + 1 < begins.size(); ++c)
+    chunk_bytes_.push_back(static_cast<double>(begins[c + 1] - begins[c]));
   for (Rank rank : indices<Rank>(topology.rank_count())) arrival_.push_back(conditions.delay_of(rank));
   slow_down_links(conditions);
   check_durations();
@@ -50,7 +49,7 @@ void Scenario::slow_down_links(const Conditions& conditions) {
 }
 
 void Scenario::check_durations() const {
-  const auto largest = static_cast<double>(*std::max_element(chunk_bytes_.begin(), chunk_bytes_.end()));
+  const double largest = *std::max_element(chunk_bytes_.begin(), chunk_bytes_.end());
   for (std::size_t l = 0; l < ps_per_byte_.size(); ++l)
     if (largest * ps_per_byte_[l] + static_cast<double>(latency_[l]) > 4e18)
       throw ArgumentError("simulate: one message would occupy link " + std::to_string(l) +
@@ -69,10 +68,10 @@ PortOrder Scenario::in_ports() const {
   return PortOrder(schedule_, port, topology_.link_count());
 }
 
-std::vector<std::uint8_t> Scenario::transit_links() const {
-  std::vector<std::uint8_t> transit(latency_.size());
+std::vector<int> Scenario::transit_links() const {
+  std::vector<int> transit;
   for (std::uint32_t p = 0; p < routes_.pair_count(); ++p)
-    for (int link : routes_.path(p).subspan(1)) transit[static_cast<std::size_t>(link)] = 1;
+    for (int link : routes_.path(p).subspan(1)) transit.push_back(link);
   return transit;
 }
 

@@ -25,9 +25,12 @@ class Scenario {
   TransferId transfer_count() const { return static_cast<TransferId>(schedule_.transfer_count()); }
 
   std::span<const int> path(TransferId t) const { return routes_.path(schedule_.link()[t]); }
+  std::uint32_t hop_count(TransferId t) const { return routes_.hop_count(schedule_.link()[t]); }
+  int first_link(TransferId t) const { return routes_.first_link(schedule_.link()[t]); }
   Rank src(TransferId t) const { return schedule_.pair_of(t).src; }
   Rank dst(TransferId t) const { return schedule_.pair_of(t).dst; }
-  std::int64_t bytes(TransferId t) const { return chunk_bytes_[schedule_.chunk()[t]]; }
+  /// A whole number, below 2^53.
+  double bytes(TransferId t) const { return chunk_bytes_[schedule_.chunk()[t]]; }
 
   /// When a rank arrives; before that nothing leaves it and nothing lands.
   Picoseconds arrival(Rank rank) const { return arrival_[static_cast<std::size_t>(rank)]; }
@@ -41,15 +44,15 @@ class Scenario {
   double ps_per_byte(int link) const { return ps_per_byte_[static_cast<std::size_t>(link)]; }
   /// Of t alone on the link, to the nearest picosecond.
   Picoseconds serialization(int link, TransferId t) const {
-    return static_cast<Picoseconds>(static_cast<double>(bytes(t)) * ps_per_byte(link) + 0.5);
+    return static_cast<Picoseconds>(bytes(t) * ps_per_byte(link) + 0.5);
   }
 
   /// Transfers grouped by the link on which they leave their source, or reach their destination.
   PortOrder out_ports() const;
   PortOrder in_ports() const;
 
-  /// Links that carry some transfer as a second or later link of its path.
-  std::vector<std::uint8_t> transit_links() const;
+  /// Links that carry some transfer as a second or later link of its path; some more than once.
+  std::vector<int> transit_links() const;
 
  private:
   void slow_down_links(const Conditions& conditions);
@@ -58,7 +61,7 @@ class Scenario {
   const Schedule& schedule_;
   const Topology& topology_;
   Routes routes_;
-  std::vector<std::int64_t> chunk_bytes_;
+  std::vector<double> chunk_bytes_;
   std::vector<Picoseconds> arrival_;
   std::vector<Picoseconds> latency_;
   std::vector<double> ps_per_byte_;
