@@ -39,6 +39,16 @@ std::vector<Algorithm> for_late_ranks() {
        .bytes_formula = "",
        .formula = "(n-2+log2 n)·(α + N/(n-1)·β) after arrival",
        .needs = Needs::late},
+      {.name = "all_reduce_stragglar_matching",
+       .kind = CollectiveKind::all_reduce,
+       .paper = {"StragglAR", "Devraj, Ding, Vijaya Kumar, Kleinberg, Singh 2025"},
+       .idea = "The same for other even counts, each round a maximum-weight matching.",
+       .sizes = "even n ≥ 4",
+       .chunks_formula = "n-1",
+       .steps_formula = "n-2+⌈log2 n⌉ after arrival, or a few more",
+       .bytes_formula = "",
+       .formula = "",
+       .needs = Needs::late},
   };
 }
 
@@ -55,6 +65,30 @@ std::vector<Algorithm> for_slow_ranks() {
        .steps_formula = "(n-1)(K+1)",
        .bytes_formula = "",
        .formula = "l(K+1)/K·N·β for one slow rank of factor l ≥ 2, bandwidth only",
+       .needs = Needs::slow},
+      {.name = "all_reduce_rail_exchange",
+       .kind = CollectiveKind::all_reduce,
+       .paper = {"OptCC", "Chen, Jiang, Yu, Wang, Xiong, Wang, Liu 2026"},
+       .idea = "The weighted exchange over hosts on every rail, phases inside the hosts one segment ahead "
+               "and one "
+               "behind.",
+       .sizes = "q ≥ 2 hosts of g ranks",
+       .chunks_formula = "",
+       .steps_formula = "(max(q, g)-1)(K+3)",
+       .bytes_formula = "",
+       .formula = "(l(K+1)+2)/(gK)·N·β for one slow host of factor l ≥ 2, bandwidth only",
+       .needs = Needs::slow},
+      {.name = "all_reduce_optcc",
+       .kind = CollectiveKind::all_reduce,
+       .paper = {"OptCC", "Chen, Jiang, Yu, Wang, Xiong, Wang, Liu 2026"},
+       .idea =
+           "The slow rank's part joins a section on its way round the ring of the others, which returns the "
+           "result.",
+       .sizes = "any n ≥ 3",
+       .chunks_formula = "K(n-1)",
+       .steps_formula = "",
+       .bytes_formula = "",
+       .formula = "2(K+1.5)/K·N·β for one slow rank of factor 2, bandwidth only",
        .needs = Needs::slow},
   };
 }

@@ -3,6 +3,8 @@
 NB_MODULE(_core, m) {
   using namespace hemiola::bindings;
   m.doc() = "Hemiola's C++ core; import hemiola instead.";
+  // What a caller's module globals keep alive until the interpreter ends is no leak of ours.
+  nanobind::set_leak_warnings(false);
   bind_errors(m);
   bind_units(m);
   bind_topology(m);
