@@ -4,16 +4,13 @@ docs/design/0005-synthesis.md."""
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
-
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from hemiola import _core
 from hemiola._core import Collective, Schedule, Topology
 from hemiola.errors import ArgumentError
+from hemiola.progress import ProgressBar
 
 #: The buffer that a schedule is made for where the caller names none: it only matters how latencies and
 #: bandwidths of the links compare.
@@ -143,7 +140,7 @@ def search(
         if isinstance(kind, Collective)
         else _collective(kind, topology.rank_count, chunks_per_rank, root)
     )
-    with _ProgressBar(progress is True) as bar:
+    with ProgressBar("synthesizing") as bar:
         found = _core.synthesize(
             topology,
             collective,
@@ -152,7 +149,7 @@ def search(
             seed=seed,
             trials=trials or 0,
             threads=threads if threads is not None else len(os.sched_getaffinity(0)),
-            progress=progress if callable(progress) else bar,
+            progress=(bar if progress else None) if isinstance(progress, bool) else progress,
         )
     return Synthesis(found.schedule, found.seconds, found.bound_s, found.trials, found.stopped)
 
@@ -162,32 +159,3 @@ def _collective(kind: str, rank_count: int, chunks_per_rank: int, root: int) -> 
         raise ArgumentError(f"synthesize: expected at least 1 chunk per rank, found {chunks_per_rank}")
     shares = {"broadcast": 1, "reduce": 1, "all_to_all": rank_count**2}.get(kind, rank_count)
     return Collective.make(kind, rank_count, shares * chunks_per_rank, root=root)
-
-
-class _ProgressBar:
-    """Appears on a terminal once a search has lasted a second, with an estimate of what is left."""
-
-    def __init__(self, wanted: bool) -> None:
-        self._console = Console(stderr=True)
-        self._wanted = wanted and self._console.is_terminal
-        self._started = time.monotonic()
-        self._bar: Progress | None = None
-        self._task = TaskID(0)
-
-    def __call__(self, done: int, total: int) -> None:
-        if not self._wanted:
-            return
-        if self._bar is None and time.monotonic() - self._started > 1:
-            columns = (TextColumn("synthesizing"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-            self._bar = Progress(*columns, console=self._console, transient=True)
-            self._task = self._bar.add_task("", total=total)
-            self._bar.start()
-        if self._bar is not None:
-            self._bar.update(self._task, completed=done, total=total)
-
-    def __enter__(self) -> _ProgressBar:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()

@@ -27,7 +27,8 @@ Sends sorted_by_step_and_channel(const Sends& sends, std::uint32_t channel_count
       counting_sort(sends.step, last == sends.step.end() ? 1 : static_cast<std::size_t>(*last) + 1, order);
   Sends sorted;
   sorted.reserve(sends.size());
-  for (const std::uint32_t i : order) sorted.add(sends.step[i], sends.channel[i], sends.chunk[i]);
+  for (const std::uint32_t i : order)
+    sorted.add(sends.step[i], sends.channel[i], sends.chunk[i], sends.reduce[i]);
   return sorted;
 }
 
@@ -48,7 +49,7 @@ Sends turned_round(const Sends& sends, const Channels& channels) {
   Sends turned;
   turned.reserve(sends.size());
   for (std::size_t i = sends.size(); i-- > 0;)
-    turned.add(last - sends.step[i], by_destination[sends.channel[i]], sends.chunk[i]);
+    turned.add(last - sends.step[i], by_destination[sends.channel[i]], sends.chunk[i], true);
   return sorted_by_step_and_channel(turned, channels.count());
 }
 
@@ -57,11 +58,11 @@ Sends concatenated(const Sends& first, const Sends& second) {
   all.reserve(first.size() + second.size());
   const int offset = first.step_count();
   for (std::size_t i = 0; i < second.size(); ++i)
-    all.add(offset + second.step[i], second.channel[i], second.chunk[i]);
+    all.add(offset + second.step[i], second.channel[i], second.chunk[i], second.reduce[i]);
   return all;
 }
 
-Schedule assemble(Collective collective, const Channels& channels, const Sends& given, std::size_t reducing) {
+Schedule assemble(Collective collective, const Channels& channels, const Sends& given) {
   const Sends sorted = is_sorted(given) ? Sends{} : sorted_by_step_and_channel(given, channels.count());
   const Sends& sends = sorted.size() > 0 ? sorted : given;
   Schedule::Columns columns;
@@ -78,7 +79,7 @@ Schedule assemble(Collective collective, const Channels& channels, const Sends& 
   for (std::size_t i = 0; i < sends.size(); ++i) {
     ++columns.step_offset[static_cast<std::size_t>(sends.step[i]) + 1];
     columns.link[i] = pair_of[sends.channel[i]];
-    if (i < reducing) columns.reduce_words[i / 64] |= std::uint64_t{1} << (i % 64);
+    if (sends.reduce[i]) columns.reduce_words[i / 64] |= std::uint64_t{1} << (i % 64);
   }
   std::partial_sum(columns.step_offset.begin(), columns.step_offset.end(), columns.step_offset.begin());
   columns.chunk = sends.chunk;

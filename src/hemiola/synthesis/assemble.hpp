@@ -17,7 +17,6 @@ Sends turned_round(const Sends& sends, const Channels& channels);
 /// One list after another.
 Sends concatenated(const Sends& first, const Sends& second);
 
-/// The first `reducing` sends add up, the others copy.
-Schedule assemble(Collective collective, const Channels& channels, const Sends& sends, std::size_t reducing);
+Schedule assemble(Collective collective, const Channels& channels, const Sends& sends);
 
 }  // namespace hemiola::synthesis

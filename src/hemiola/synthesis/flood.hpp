@@ -14,12 +14,10 @@ struct Flood {
   int chunk_count;
   std::vector<std::vector<Chunk>> start;  ///< per rank, the chunks it holds at first
 
+  /// `holders`: per chunk.
+  Flood(const Channels& channels, const std::vector<std::vector<Rank>>& holders);
+
   std::int64_t sends_needed() const;
 };
-
-/// Throws ArgumentError that names a rank of `from`, a rank of `to` that none of `from` reaches, and the two sides.
-void check_reachable(const Channels& channels, const std::vector<Rank>& from, const std::vector<Rank>& to);
-/// The same for every chunk's holders and all ranks.
-void check_reachable(const Flood& flood);
 
 }  // namespace hemiola::synthesis

@@ -6,9 +6,12 @@
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/random.hpp"
 #include "hemiola/synthesis/assemble.hpp"
-#include "hemiola/synthesis/flood.hpp"
+#include "hemiola/synthesis/delivery_search.hpp"
 #include "hemiola/synthesis/flood_search.hpp"
-#include "hemiola/synthesis/rate_bound.hpp"
+#include "hemiola/synthesis/phases.hpp"
+#include "hemiola/synthesis/port_bound.hpp"
+#include "hemiola/synthesis/reachability.hpp"
+#include "hemiola/synthesis/relays.hpp"
 #include "hemiola/synthesis/trials.hpp"
 
 namespace hemiola::synthesis {
@@ -44,80 +47,69 @@ std::int64_t chunk_bytes(const Collective& collective, std::int64_t buffer_bytes
   return (exchange_size(collective, buffer_bytes) + chunks - 1) / chunks;
 }
 
-/// Every chunk begins at its owner.
-std::vector<std::vector<Chunk>> chunks_by_owner(const Collective& collective) {
-  std::vector<std::vector<Chunk>> chunks(static_cast<std::size_t>(collective.rank_count()));
-  for (Chunk chunk : indices<Chunk>(collective.chunk_count()))
-    chunks[static_cast<std::size_t>(collective.owner_of(chunk))].push_back(chunk);
-  return chunks;
-}
-
-/// One search after another, sharing the progress display and the wish to stop.
+/// One phase's search after the other, sharing the progress display and the wish to stop.
 class Synthesizer {
  public:
   Synthesizer(const Topology& topology, const Collective& collective, const Options& options)
       : collective_(collective),
         options_(options),
-        channels_(topology, chunk_bytes(collective, options.buffer_bytes), options.latency) {}
+        channels_(topology, chunk_bytes(collective, options.buffer_bytes), options.latency),
+        phases_(phases_of(collective)) {}
 
   Synthesis operator()() {
-    switch (collective_.kind()) {
-      case CollectiveKind::all_gather:
-      case CollectiveKind::broadcast:
-        return finish(spread(channels_), 0);
-      case CollectiveKind::reduce_scatter:
-      case CollectiveKind::reduce: {
-        const Sends sends = turned_round(spread(channels_.reversed()), channels_);
-        return finish(sends, sends.size());
-      }
-      case CollectiveKind::all_reduce:
-        return reduce_then_spread();
-      default:
-        throw ArgumentError("synthesize: expected another collective, found " +
-                            std::string(name_of(collective_.kind())));
+    const Channels reversed = channels_.reversed();
+    const bool alike = are_alike(reversed, channels_);
+    Sends all;
+    const Phase* done = nullptr;
+    for (const Phase& phase : phases_) {
+      // The two halves of an all-reduce are the same search where the network is the same both ways.
+      if (!done || !alike || done->holders != phase.holders || done->wanted != phase.wanted)
+        search(phase, phase.reducing ? reversed : channels_);
+      done = &phase;
+      duration_ += best_.duration;
+      bound_ += best_bound_;
+      all = concatenated(all, phase.reducing ? as_reduction() : best_.sends);
     }
+    return {assemble(collective_, channels_, all), duration_, bound_, finished_, state_.is_stopped()};
   }
 
  private:
-  Synthesis reduce_then_spread() {
-    const Channels reversed = channels_.reversed();
-    phases_ = are_alike(reversed, channels_) ? 1 : 2;
-    const Sends there = spread(channels_);
-    const Picoseconds gather_time = duration_, gather_bound = bound_;
-    const Sends back = turned_round(phases_ == 1 ? there : spread(reversed), channels_);
-    if (phases_ == 1) {
-      duration_ = 2 * gather_time;
-      bound_ = 2 * gather_bound;
+  /// Leaves the best sends in best_.
+  void search(const Phase& phase, const Channels& channels) {
+    check_reachable(channels, phase);
+    if (phase.to_all) {
+      const Flood flood(channels, phase.holders);
+      const FloodSearch search_flood(flood);
+      run(flood.sends_needed(), port_bound(flood), search_flood);
+    } else {
+      const Delivery delivery{channels, phase.holders, phase.wanted};
+      run(sends_at_least(phase), port_bound(delivery), [&](std::uint64_t seed, int, SearchState* state) {
+        return search_delivery(delivery, seed, state);
+      });
     }
-    return finish(concatenated(back, there), back.size());
   }
 
-  /// The best search for sends that bring every chunk from its owner to all ranks.
-  Sends spread(const Channels& channels) {
-    const Flood flood{channels, collective_.chunk_count(), chunks_by_owner(collective_)};
-    check_reachable(flood);
-    const std::int64_t sends = flood.sends_needed();
+  template <typename Search>
+  void run(std::int64_t sends, Picoseconds bound, const Search& search) {
     TrialOptions trial_options;
     trial_options.trials = options_.trials > 0 ? options_.trials : default_trials(sends);
     trial_options.threads = options_.threads;
-    trial_options.bound = in_rate_bound(flood);
+    trial_options.bound = bound;
     if (options_.report)
       trial_options.report = [&](const SearchState& state) {
-        return options_.report({state.done(), sends * trial_options.trials * phases_});
+        const auto phases = static_cast<std::int64_t>(phases_.size());
+        return options_.report({state.done(), sends * trial_options.trials * phases});
       };
-    Random seeds(options_.seed);
-    const std::uint64_t base = seeds.next();
-    const FloodSearch search(flood);
+    const std::uint64_t base = Random(options_.seed).next();
     TrialResult result = run_trials(trial_options, &state_, [&](int trial, SearchState* state) {
       return search(Random(base + static_cast<std::uint64_t>(trial)).next(), trial, state);
     });
     if (result.best_trial < 0)
       throw ArgumentError(
           "synthesize: stopped before the first search was complete, so there is nothing to return");
-    duration_ += result.best.duration;
-    bound_ += trial_options.bound;
+    best_ = std::move(result.best);
+    best_bound_ = bound;
     finished_ += result.finished;
-    return std::move(result.best.sends);
   }
 
   static int default_trials(std::int64_t sends) {
@@ -125,16 +117,25 @@ class Synthesizer {
         std::clamp<std::int64_t>(kCheapSends / std::max<std::int64_t>(sends, 1), 1, kMostCheapTrials));
   }
 
-  Synthesis finish(const Sends& sends, std::size_t reducing) {
-    return {assemble(collective_, channels_, sends, reducing), duration_, bound_, finished_,
-            state_.is_stopped()};
+  static std::int64_t sends_at_least(const Phase& phase) {
+    std::int64_t sends = 0;
+    for (const auto& ranks : phase.wanted) sends += static_cast<std::int64_t>(ranks.size());
+    return sends;
+  }
+
+  Sends as_reduction() const {
+    Sends turned = turned_round(best_.sends, channels_);
+    if (collective_.kind() == CollectiveKind::custom) copy_into_relays(channels_, collective_, &turned);
+    return turned;
   }
 
   const Collective& collective_;
   const Options& options_;
   Channels channels_;
+  std::vector<Phase> phases_;
   SearchState state_;
-  int phases_ = 1;
+  Candidate best_;
+  Picoseconds best_bound_ = 0;
   Picoseconds duration_ = 0, bound_ = 0;
   int finished_ = 0;
 };

@@ -1,4 +1,4 @@
-#include "hemiola/synthesis/rate_bound.hpp"
+#include "hemiola/synthesis/port_bound.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -55,12 +55,30 @@ Picoseconds least_time(const std::vector<Entry>& entries, std::int64_t chunks) {
 
 }  // namespace
 
-Picoseconds in_rate_bound(const Flood& flood) {
+Picoseconds port_bound(const Flood& flood) {
   Picoseconds bound = 0;
   for (Rank rank : indices<Rank>(flood.channels.rank_count())) {
     const std::int64_t lacks =
         flood.chunk_count - static_cast<std::int64_t>(flood.start[static_cast<std::size_t>(rank)].size());
     bound = std::max(bound, least_time(entries_of(flood.channels, rank), lacks));
+  }
+  return bound;
+}
+
+Picoseconds port_bound(const Delivery& delivery) {
+  const auto ranks = static_cast<std::size_t>(delivery.channels.rank_count());
+  std::vector<std::int64_t> enter(ranks, 0), leave(ranks, 0);
+  for (std::size_t chunk = 0; chunk < delivery.holders.size(); ++chunk) {
+    for (const Rank rank : delivery.wanted[chunk]) ++enter[static_cast<std::size_t>(rank)];
+    if (delivery.holders[chunk].size() == 1 && !delivery.wanted[chunk].empty())
+      ++leave[static_cast<std::size_t>(delivery.holders[chunk][0])];
+  }
+  const Channels reversed = delivery.channels.reversed();
+  Picoseconds bound = 0;
+  for (Rank rank : indices<Rank>(delivery.channels.rank_count())) {
+    const auto r = static_cast<std::size_t>(rank);
+    bound = std::max(bound, least_time(entries_of(delivery.channels, rank), enter[r]));
+    bound = std::max(bound, least_time(entries_of(reversed, rank), leave[r]));
   }
   return bound;
 }
