@@ -57,7 +57,7 @@ def test_names_of_one_collective() -> None:
 
 def test_algorithms_that_need_more_than_a_rank_count_are_listed_apart() -> None:
     assert "all_reduce_late" in hm.algorithms.names(needs="late")
-    assert hm.algorithms.names(needs="slow") == ["all_reduce_weighted_exchange"]
+    assert "all_reduce_weighted_exchange" in hm.algorithms.names(needs="slow")
     assert "all_reduce_themis" in hm.algorithms.names("all_reduce", needs="topology")
     assert not set(CONDITIONAL) & set(NAMES)
     with pytest.raises(ArgumentError, match="early"):
