@@ -1,5 +1,5 @@
-"""Check that each folder of the core includes only folders above it, and that Python's inner modules do not import outer
-ones. The order is the architecture; see docs/design/0001-schedule.md and CONTRIBUTING.md."""
+"""Check that each folder of the core includes only folders above it, and that the engine knows no particular wire.
+The order is the architecture; see CONTRIBUTING.md."""
 
 import re
 import sys
@@ -40,14 +40,20 @@ def layer_violations() -> list[str]:
     for path in sorted((ROOT / "src" / "hemiola").rglob("*.[ch]pp")):
         layer = path.relative_to(ROOT / "src" / "hemiola").parts[0]
         if layer not in LAYERS:
-            found.append(f"{path.relative_to(ROOT)}: folder '{layer}' is in no layer; add it to {Path(__file__).name}")
+            found.append(
+                f"{path.relative_to(ROOT)}: folder '{layer}' is in no layer; add it to {Path(__file__).name}"
+            )
             continue
         for number, line in enumerate(path.read_text().splitlines(), 1):
             match = INCLUDE.match(line)
             if not match:
                 continue
             other = match.group(1)
-            if other not in LAYERS or LAYERS.index(other) > LAYERS.index(layer) or (layer, other) in FORBIDDEN:
+            if (
+                other not in LAYERS
+                or LAYERS.index(other) > LAYERS.index(layer)
+                or (layer, other) in FORBIDDEN
+            ):
                 found.append(f"{path.relative_to(ROOT)}:{number}: '{layer}' must not include '{other}'")
             if layer != "bindings" and ("nanobind" in line or "Python.h" in line):
                 found.append(f"{path.relative_to(ROOT)}:{number}: the core knows no Python")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from hemiola import Schedule
@@ -55,8 +56,8 @@ def draw_steps(schedule: Schedule, path: str | Path, *, title: str) -> None:
         _letter(axes, schedule)
     axes.set_xlabel("step")
     axes.set_ylabel("chunk")
-    axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
-    axes.yaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     keys = [("copy", style.BLUE), ("reduce", style.ORANGE)]
     marks = [Line2D([], [], marker="s", linestyle="", color=color, label=label) for label, color in keys]
     figure.legend(handles=marks, loc="outside lower right", ncols=2, frameon=False)

@@ -40,8 +40,8 @@ struct InternalError : Error {
 }  // namespace hemiola
 
 /// Guards an invariant of our own; on in release builds, so keep it off the innermost loops.
-#define HEMIOLA_CHECK(condition, message)                                        \
-  do {                                                                           \
-    if (!(condition)) [[unlikely]]                                               \
-      ::hemiola::fail_check(#condition, __FILE__, __LINE__, (message));          \
+#define HEMIOLA_CHECK(condition, message)                               \
+  do {                                                                  \
+    if (!(condition)) [[unlikely]]                                      \
+      ::hemiola::fail_check(#condition, __FILE__, __LINE__, (message)); \
   } while (false)

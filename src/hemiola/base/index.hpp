@@ -23,7 +23,9 @@ class Index {
   template <typename Other>
   constexpr explicit Index(Index<Other> other) : value_(other) {}
 
-  constexpr operator value_type() const { return value_; }  // NOLINT: reading an index as a number is always safe
+  constexpr operator value_type() const {
+    return value_;
+  }  // NOLINT: reading an index as a number is always safe
   constexpr Index& operator++() {
     ++value_;
     return *this;

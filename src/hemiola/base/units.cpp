@@ -110,7 +110,8 @@ double parse_bandwidth(std::string_view text) {
     if (factor == 0) factor = prefixed(size, "bit") / 8;
   }
   if (factor == 0 || value == 0)
-    throw FormatError("expected a bandwidth above 0 such as '50 GB/s' or '200 Gbit/s', found " + quoted(text));
+    throw FormatError("expected a bandwidth above 0 such as '50 GB/s' or '200 Gbit/s', found " +
+                      quoted(text));
   return value * factor;
 }
 
@@ -129,14 +130,17 @@ std::string format_seconds(double seconds) {
   if (seconds == 0) return "0 s";
   constexpr std::array<Unit, 5> scale{{{"s", 1.0}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}, {"ps", 1e-12}}};
   for (const Unit& u : scale)
-    if (std::abs(seconds) >= u.factor * 0.99995) return format_number(seconds / u.factor) + " " + std::string(u.name);
+    if (std::abs(seconds) >= u.factor * 0.99995)
+      return format_number(seconds / u.factor) + " " + std::string(u.name);
   return format_number(seconds / 1e-12) + " ps";
 }
 
 std::string format_bandwidth(double bandwidth) {
-  constexpr std::array<Unit, 5> scale{{{"TB/s", 1e12}, {"GB/s", 1e9}, {"MB/s", 1e6}, {"kB/s", 1e3}, {"B/s", 1.0}}};
+  constexpr std::array<Unit, 5> scale{
+      {{"TB/s", 1e12}, {"GB/s", 1e9}, {"MB/s", 1e6}, {"kB/s", 1e3}, {"B/s", 1.0}}};
   for (const Unit& u : scale)
-    if (bandwidth >= u.factor * 0.99995) return format_number(bandwidth / u.factor) + " " + std::string(u.name);
+    if (bandwidth >= u.factor * 0.99995)
+      return format_number(bandwidth / u.factor) + " " + std::string(u.name);
   return format_number(bandwidth) + " B/s";
 }
 
@@ -144,7 +148,8 @@ std::string format_bytes(std::int64_t bytes) {
   constexpr std::array<Unit, 4> scale{
       {{"TiB", 1099511627776.0}, {"GiB", 1073741824.0}, {"MiB", 1048576.0}, {"KiB", 1024.0}}};
   for (const Unit& u : scale)
-    if (static_cast<double>(bytes) >= u.factor) return format_number(static_cast<double>(bytes) / u.factor) + " " + std::string(u.name);
+    if (static_cast<double>(bytes) >= u.factor)
+      return format_number(static_cast<double>(bytes) / u.factor) + " " + std::string(u.name);
   return std::to_string(bytes) + " B";
 }
 

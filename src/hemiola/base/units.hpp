@@ -13,7 +13,9 @@ inline constexpr Picoseconds kSecond = 1'000'000'000'000;
 
 /// Nearest picosecond; throws ArgumentError unless finite, >= 0 and below about 100 days.
 Picoseconds from_seconds(double seconds);
-constexpr double to_seconds(Picoseconds t) { return static_cast<double>(t) / static_cast<double>(kSecond); }
+constexpr double to_seconds(Picoseconds t) {
+  return static_cast<double>(t) / static_cast<double>(kSecond);
+}
 
 /// Time that `bytes` need on a link of `bandwidth_Bps` slowed down by `slowdown`, to the nearest picosecond. Exact when
 /// the bandwidth is an integer number of bytes per second and the slowdown is 1.

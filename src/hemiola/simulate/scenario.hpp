@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/schedule/routes.hpp"
 #include "hemiola/schedule/schedule.hpp"
 #include "hemiola/simulate/dataflow.hpp"
 #include "hemiola/simulate/port_order.hpp"
-#include "hemiola/schedule/routes.hpp"
 #include "hemiola/simulate/simulate.hpp"
 
 namespace hemiola::simulation {
