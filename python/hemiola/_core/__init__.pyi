@@ -493,6 +493,78 @@ class Schedule:
 
     def __getstate__(self) -> bytes: ...
     def __setstate__(self, arg: bytes, /) -> None: ...
+    def reverse(self) -> Schedule:
+        """
+        Return the schedule that runs backwards.
+
+        Returns
+        -------
+        Schedule: a reduce_scatter of an all_gather, a reduce of a broadcast, a scatter of a gather, an all_to_all of an
+            all_to_all, each the other way round too; of a custom collective, before and after change places. Transfers that only
+            bring what is there already, and those that no wanted slot depends on, are left out.
+
+        Raises
+        ------
+        ArgumentError
+            For an all_reduce, for a custom collective in which a chunk starts (when reducing: ends) on several ranks, where a
+            transfer reads a slot that holds nothing, and where a rank that contributes nothing to a sum would receive two parts
+            of it in one step.
+
+        Notes
+        -----
+        The reverse of a right schedule is right. Costs O(n log n) time.
+        """
+
+    def concatenate(self, second: Schedule) -> Schedule:
+        """
+        Return this schedule, then a second one.
+
+        Parameters
+        ----------
+        second : Schedule that only copies, of the same ranks, chunks and weights, and starts with what this one leaves.
+
+        Returns
+        -------
+        Schedule: reduce_scatter and all_gather, or reduce and broadcast, make an all_reduce; reduce_scatter and gather a reduce;
+            scatter and all_gather a broadcast; gather and broadcast an all_gather; reduce and scatter a reduce_scatter; others a
+            custom collective. The second's steps follow the first's.
+
+        Raises
+        ------
+        ArgumentError
+            If the two do not match; says what does not.
+        """
+
+    def relabel(self, *, ranks: Sequence[int] | None = None, chunks: Sequence[int] | None = None) -> Schedule:
+        """
+        Return the schedule with ranks or chunks called by other numbers.
+
+        Parameters
+        ----------
+        ranks : permutation of the ranks; rank r becomes ranks[r]. Chunks keep their numbers and follow their owners, except in an
+            all_to_all, where chunks are named after their ranks.
+        chunks : permutation of the chunks, applied after `ranks`; chunk c becomes chunks[c].
+
+        Raises
+        ------
+        ArgumentError
+            If either is not a permutation, or moves a chunk of an all_to_all between other ranks.
+        """
+
+    def repeat_per_slice(self, slice_count: int, *, stagger: int = 0) -> Schedule:
+        """
+        Return the schedule with every chunk cut into slices that run it one by one.
+
+        Parameters
+        ----------
+        slice_count : int >= 1; chunk c becomes the chunks c * slice_count … c * slice_count + slice_count - 1.
+        stagger : int >= 0; slice i runs that many steps later than slice i - 1. 1 makes a pipeline.
+
+        Raises
+        ------
+        ArgumentError
+            If there would be more than 2^28 chunks or 2^24 steps.
+        """
 
 class ScheduleFile:
     """

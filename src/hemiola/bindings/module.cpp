@@ -12,6 +12,7 @@ NB_MODULE(_core, m) {
   bind_topologies(m);
   bind_schedule(m);
   bind_schedule_file(m);
+  bind_schedule_transformations(m);
   bind_verify(m);
   bind_algorithms(m);
   bind_conditional_algorithms(m);

@@ -6,29 +6,13 @@
 #include <span>
 #include <vector>
 
+#include "hemiola/schedule/chunk_sorter.hpp"
 #include "hemiola/schedule/collective.hpp"
-#include "hemiola/verify/places.hpp"
+#include "hemiola/schedule/places.hpp"
 #include "hemiola/verify/sums.hpp"
 #include "hemiola/verify/violation.hpp"
 
 namespace hemiola {
-
-/// A transfer of a chunk that is known from the context, in 12 bytes.
-struct ChunkTransfer {
-  ChunkTransfer() = default;
-  ChunkTransfer(Step step, Rank src, Rank dst, bool reduce)
-      : step_(step), src_(src), dst_and_reduce_(static_cast<std::uint32_t>(dst) << 1 | (reduce ? 1u : 0u)) {}
-
-  Step step() const { return Step{step_}; }
-  Rank src() const { return Rank{src_}; }
-  Rank dst() const { return Rank{dst_and_reduce_ >> 1}; }
-  bool reduce() const { return (dst_and_reduce_ & 1) != 0; }
-
- private:
-  std::int32_t step_ = 0;
-  std::int32_t src_ = 0;
-  std::uint32_t dst_and_reduce_ = 0;
-};
 
 class ChunkJudge {
  public:

@@ -3,8 +3,8 @@
 #include <string>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/schedule/chunk_sorter.hpp"
 #include "hemiola/verify/chunk_judge.hpp"
-#include "hemiola/verify/chunk_sorter.hpp"
 
 namespace hemiola {
 

@@ -1,4 +1,4 @@
-#include "hemiola/verify/chunk_sorter.hpp"
+#include "hemiola/schedule/chunk_sorter.hpp"
 
 #include <limits>
 #include <string>
@@ -16,7 +16,7 @@ ChunkSorter::ChunkSorter(const TransferSource& source, std::int64_t memory_bytes
   });
   for (std::size_t c = 0; c < count_.size(); ++c)
     if (count_[c] > std::numeric_limits<std::int32_t>::max() - Collective::kMaxRanks)
-      throw ArgumentError("verify: expected fewer than 2^31 - 2^20 transfers of a chunk, found " +
+      throw ArgumentError("schedule: expected fewer than 2^31 - 2^20 transfers of a chunk, found " +
                           std::to_string(count_[c]) + " of chunk " + std::to_string(c));
 }
 

@@ -1,4 +1,5 @@
-// Sorts a schedule's transfers by chunk, a range of chunks at a time, so that the sorted part stays within a given memory.
+// Sorts a schedule's transfers by chunk, a range of chunks at a time, so that the sorted part stays within a given
+// memory. Chunks do not affect each other: whoever follows data through a schedule does it chunk by chunk.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +8,25 @@
 #include <vector>
 
 #include "hemiola/schedule/transfer_source.hpp"
-#include "hemiola/verify/chunk_judge.hpp"
 
 namespace hemiola {
+
+/// A transfer of a chunk that is known from the context, in 12 bytes.
+struct ChunkTransfer {
+  ChunkTransfer() = default;
+  ChunkTransfer(Step step, Rank src, Rank dst, bool reduce)
+      : step_(step), src_(src), dst_and_reduce_(static_cast<std::uint32_t>(dst) << 1 | (reduce ? 1u : 0u)) {}
+
+  Step step() const { return Step{step_}; }
+  Rank src() const { return Rank{src_}; }
+  Rank dst() const { return Rank{dst_and_reduce_ >> 1}; }
+  bool reduce() const { return (dst_and_reduce_ & 1) != 0; }
+
+ private:
+  std::int32_t step_ = 0;
+  std::int32_t src_ = 0;
+  std::uint32_t dst_and_reduce_ = 0;
+};
 
 /// Consecutive chunks with their transfers, each chunk's in step order.
 class ChunkRange {
@@ -31,7 +48,8 @@ class ChunkRange {
 
 class ChunkSorter {
  public:
-  /// Counts the transfers of every chunk (one pass over the source). Throws ArgumentError when one chunk has 2^31 or more.
+  /// Counts the transfers of every chunk (one pass over the source). Throws ArgumentError when one chunk has too many
+  /// to number them in 31 bits.
   ChunkSorter(const TransferSource& source, std::int64_t memory_bytes);
 
   /// Calls `visit` with ranges that cover all chunks in order; one pass over the source for each.

@@ -1,4 +1,4 @@
-#include "hemiola/verify/places.hpp"
+#include "hemiola/schedule/places.hpp"
 
 #include "hemiola/base/error.hpp"
 

@@ -1,0 +1,104 @@
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+
+#include "hemiola/bindings/arrays.hpp"
+#include "hemiola/bindings/bindings.hpp"
+#include "hemiola/schedule/concatenate.hpp"
+#include "hemiola/schedule/relabel.hpp"
+#include "hemiola/schedule/repeat_per_slice.hpp"
+#include "hemiola/schedule/reverse.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace hemiola::bindings {
+namespace {
+
+using Numbers = std::vector<std::int64_t>;
+
+template <typename I>
+std::vector<I> to_indices(const Numbers& numbers, const char* what) {
+  std::vector<I> indices;
+  indices.reserve(numbers.size());
+  for (std::int64_t number : numbers) indices.push_back(to_index<I>(number, what));
+  return indices;
+}
+
+Schedule relabel(const Schedule& schedule, const std::optional<Numbers>& ranks,
+                 const std::optional<Numbers>& chunks) {
+  nb::gil_scoped_release release;
+  const Schedule renamed = ranks ? relabel_ranks(schedule, to_indices<Rank>(*ranks, "ranks")) : schedule;
+  return chunks ? relabel_chunks(renamed, to_indices<Chunk>(*chunks, "chunks")) : renamed;
+}
+
+}  // namespace
+
+void bind_schedule_transformations(nb::module_&) {
+  const auto unlocked = nb::call_guard<nb::gil_scoped_release>();
+  nb::borrow<nb::class_<Schedule>>(nb::type<Schedule>())
+      .def("reverse", &reverse, unlocked,
+           R"(Return the schedule that runs backwards.
+
+Returns
+-------
+Schedule: a reduce_scatter of an all_gather, a reduce of a broadcast, a scatter of a gather, an all_to_all of an
+    all_to_all, each the other way round too; of a custom collective, before and after change places. Transfers that only
+    bring what is there already, and those that no wanted slot depends on, are left out.
+
+Raises
+------
+ArgumentError
+    For an all_reduce, for a custom collective in which a chunk starts (when reducing: ends) on several ranks, where a
+    transfer reads a slot that holds nothing, and where a rank that contributes nothing to a sum would receive two parts
+    of it in one step.
+
+Notes
+-----
+The reverse of a right schedule is right. Costs O(n log n) time.)")
+      .def("concatenate", &concatenate, "second"_a, unlocked,
+           R"(Return this schedule, then a second one.
+
+Parameters
+----------
+second : Schedule that only copies, of the same ranks, chunks and weights, and starts with what this one leaves.
+
+Returns
+-------
+Schedule: reduce_scatter and all_gather, or reduce and broadcast, make an all_reduce; reduce_scatter and gather a reduce;
+    scatter and all_gather a broadcast; gather and broadcast an all_gather; reduce and scatter a reduce_scatter; others a
+    custom collective. The second's steps follow the first's.
+
+Raises
+------
+ArgumentError
+    If the two do not match; says what does not.)")
+      .def("relabel", &relabel, nb::kw_only(), "ranks"_a = nb::none(), "chunks"_a = nb::none(),
+           R"(Return the schedule with ranks or chunks called by other numbers.
+
+Parameters
+----------
+ranks : permutation of the ranks; rank r becomes ranks[r]. Chunks keep their numbers and follow their owners, except in an
+    all_to_all, where chunks are named after their ranks.
+chunks : permutation of the chunks, applied after `ranks`; chunk c becomes chunks[c].
+
+Raises
+------
+ArgumentError
+    If either is not a permutation, or moves a chunk of an all_to_all between other ranks.)")
+      .def("repeat_per_slice", &repeat_per_slice, "slice_count"_a, nb::kw_only(), "stagger"_a = 0, unlocked,
+           R"(Return the schedule with every chunk cut into slices that run it one by one.
+
+Parameters
+----------
+slice_count : int >= 1; chunk c becomes the chunks c * slice_count … c * slice_count + slice_count - 1.
+stagger : int >= 0; slice i runs that many steps later than slice i - 1. 1 makes a pipeline.
+
+Raises
+------
+ArgumentError
+    If there would be more than 2^28 chunks or 2^24 steps.)");
+}
+
+}  // namespace hemiola::bindings
