@@ -52,7 +52,7 @@ def port_speed(topology: Topology, conditions: Conditions | None = None) -> Port
     """
     if topology.rank_count == 1:
         return PortSpeed(0.0, 1e12)
-    links = topology.links
+    links = np.asarray(topology.links)
     order = np.argsort(links["src"], kind="stable")
     out = links[order]
     begins = np.searchsorted(out["src"], np.arange(topology.rank_count + topology.switch_count + 1))
