@@ -45,6 +45,11 @@ class Candidate:
     transfer_count: int
     generate: Callable[[], Schedule]
 
+    @property
+    def label(self) -> str:
+        """Name and variant together, for tables."""
+        return f"{self.name} ({self.variant})" if self.variant else self.name
+
 
 def candidates(task: Task) -> list[Candidate]:
     """List what can run a task, cheapest by formula first; equal costs are ordered by name.

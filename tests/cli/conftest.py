@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import hemiola as hm
 from hemiola.cli import main
 
 
@@ -40,3 +42,11 @@ def hemiola(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) 
         return Ran(code, out, err)
 
     return run
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Path:
+    """A topology file: four ranks behind a switch, 10 us and 1 GB/s a port."""
+    path = tmp_path / "cluster.yaml"
+    hm.topologies.switch(4, latency_s=10e-6, bandwidth=1e9).save(path)
+    return path

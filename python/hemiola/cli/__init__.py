@@ -11,9 +11,16 @@ from collections.abc import Sequence
 
 import typer
 
-from hemiola.cli import doctor, reproduce, verify, view
+from hemiola.cli import doctor, plan, reproduce, simulate, verify, view
 from hemiola.cli.values import printable
-from hemiola.errors import ArgumentError, FormatError, HemiolaError, InternalError, MismatchError
+from hemiola.errors import (
+    ArgumentError,
+    FailedRankError,
+    FormatError,
+    HemiolaError,
+    InternalError,
+    MismatchError,
+)
 
 # Typer's usage errors have a common base that Typer does not export under a stable name.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[2]
@@ -34,7 +41,15 @@ def _show_help(context: typer.Context) -> None:
         typer.echo(context.get_help())
 
 
-for _command in (verify.verify, view.view, reproduce.reproduce, doctor.doctor):
+_COMMANDS = (
+    plan.plan,
+    simulate.simulate,
+    verify.verify,
+    view.view,
+    reproduce.reproduce,
+    doctor.doctor,
+)
+for _command in _COMMANDS:
     app.command()(_command)
 
 
@@ -55,10 +70,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return result if isinstance(result, int) else 0
     except InternalError:
         raise  # a bug of ours: the traceback is what the report needs
-    except (ArgumentError, FormatError, MismatchError) as error:
-        return _fail(str(error), 2)
     except HemiolaError as error:
-        return _fail(str(error), 1)
+        return _fail(*_line_and_code(error))
     except _UsageError as error:
         return _fail(f"{error.format_message()} Try 'hemiola --help'.", 2)  # type: ignore[attr-defined]
     except BrokenPipeError:
@@ -70,6 +83,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(f"{where}{error.strerror or error}", 2)
     except (KeyboardInterrupt, typer.Abort):
         return _fail("interrupted", 130)
+
+
+def _line_and_code(error: HemiolaError) -> tuple[str, int]:
+    """Return what to say about an error, and the exit code; a failed rank's own error counts."""
+    if isinstance(error, FailedRankError) and isinstance(error.__cause__, HemiolaError):
+        line, code = _line_and_code(error.__cause__)
+        return f"rank {error.rank}: {line}", code
+    return str(error), 2 if isinstance(error, ArgumentError | FormatError | MismatchError) else 1
 
 
 def _fail(message: str, code: int) -> int:

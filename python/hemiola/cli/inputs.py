@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import difflib
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from hemiola import Schedule, Topology, algorithms
 from hemiola.cli.values import printable
 from hemiola.errors import ArgumentError, FormatError
 from hemiola.units import format_bytes
+
+_DEFAULT_RANKS = 2
 
 
 def load_topology(path: Path) -> Topology:
@@ -62,3 +68,24 @@ def _exists(path: Path) -> bool:
         return path.exists()
     except (ValueError, OSError):  # a NUL byte in the name, or a name that is too long
         return False
+
+
+def rank_count_of(ranks: int | None, cluster: Topology | None) -> int:
+    """Return how many ranks to start: as many as --ranks says, or as the cluster has, or two."""
+    if cluster is not None and ranks not in (None, cluster.rank_count):
+        raise ArgumentError(
+            f"--ranks says {ranks}, but the cluster has {cluster.rank_count} ranks; leave --ranks out"
+        )
+    count = ranks if ranks is not None else cluster.rank_count if cluster is not None else _DEFAULT_RANKS
+    if count < 1:
+        raise ArgumentError("expected at least 1 rank, found 0")
+    return count
+
+
+def load_array(path: Path) -> NDArray[Any]:
+    """Read a .npy file without unpickling anything; raise FormatError or OSError that names it."""
+    existing = _existing(path)
+    try:
+        return np.asarray(np.load(existing, mmap_mode="r", allow_pickle=False))
+    except (ValueError, EOFError, OSError) as error:
+        raise FormatError(f"'{printable(existing)}' is no .npy file of numbers: {error}") from None

@@ -15,10 +15,15 @@ from hemiola.errors import HemiolaError
 Value = TypeVar("Value")
 
 
-def reads(reader: Callable[[str], Value]) -> Callable[[str], Value]:
-    """Make a reader of text into one for Typer, which keeps only its own exceptions' messages."""
+def reads(reader: Callable[[str], Value]) -> Callable[[str | Value], Value]:
+    """Make a reader of text into one for Typer, which keeps only its own exceptions' messages.
 
-    def read(text: str) -> Value:
+    Defaults come this way, too, as the values they are.
+    """
+
+    def read(text: str | Value) -> Value:
+        if not isinstance(text, str):
+            return text
         try:
             return reader(text)
         except HemiolaError as error:
@@ -81,4 +86,36 @@ Chart = Annotated[
 Ranks = Annotated[
     int | None,
     typer.Option("--ranks", "-n", metavar="COUNT", parser=reads(values.read_count), help="Number of ranks."),
+]
+OptionalKind = Annotated[
+    str,
+    typer.Argument(
+        metavar="COLLECTIVE", parser=reads(values.read_kind), help=f"One of {', '.join(values.KINDS)}."
+    ),
+]
+OptionalSize = Annotated[
+    int | None,
+    typer.Argument(
+        metavar="SIZE", parser=reads(values.read_size), help="Bytes of one rank's buffer: 64MiB, 4096."
+    ),
+]
+Emulate = Annotated[
+    Path | None,
+    typer.Option(
+        "--emulate", metavar="TOPOLOGY", help="Imitate this cluster (YAML): pace each rank's ports to it."
+    ),
+]
+DType = Annotated[str, typer.Option("--dtype", metavar="TYPE", help="float32, bfloat16, int8 and so on.")]
+Op = Annotated[str, typer.Option("--op", metavar="OP", help="sum, product, min, max, average, and, or, xor.")]
+Warmups = Annotated[
+    int,
+    typer.Option(
+        "--warmups", metavar="COUNT", parser=reads(values.read_count), help="Repetitions before timing."
+    ),
+]
+Repeats = Annotated[
+    int,
+    typer.Option(
+        "--repeats", metavar="COUNT", parser=reads(values.read_count), help="Timed repetitions, at least 1."
+    ),
 ]

@@ -65,10 +65,16 @@ def table(
         caption_style="dim",
         header_style="bold cyan",
         pad_edge=False,
+        padding=(0, 1, 0, 0),
     )
     for name in columns:
         made.add_column(name, justify="left" if name in left else "right", no_wrap=name not in left)
     return made
+
+
+def counted(count: int, noun: str) -> str:
+    """Return '1 rank' or '2 ranks'."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 @contextmanager

@@ -1,0 +1,107 @@
+"""`hemiola plan`: which algorithm the planner would run, and why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from hemiola.cli import options
+from hemiola.cli.inputs import load_topology
+from hemiola.cli.output import answer, counted, table
+from hemiola.cli.values import read_conditions
+from hemiola.planner import Alternative, Plan
+from hemiola.planner import plan as make_plan
+from hemiola.units import format_bytes, format_seconds
+
+
+def plan(
+    topology_file: options.TopologyFile,
+    kind: options.KindArgument,
+    nbytes: options.SizeArgument,
+    late: options.Late = None,
+    slow: options.Slow = None,
+    root: options.Root = 0,
+    network: options.NetworkOption = options.Network.fluid,
+    save: Annotated[
+        Path | None, typer.Option("--save", help="Write the chosen schedule to this file.")
+    ] = None,
+    chart: options.Chart = None,
+    as_json: options.Json = False,
+) -> None:
+    """Choose the schedule for a collective on a topology, and say why.
+
+    Example: hemiola plan cluster.yaml all_reduce 64MiB --slow 0=2
+    """
+    topology = load_topology(topology_file)
+    conditions = read_conditions(late, slow, topology.rank_count)
+    made = make_plan(topology, kind, nbytes, conditions, root=root, network=network.value)
+    if save is not None:
+        made.schedule.save(str(save))
+    if chart is not None:
+        _draw(made, chart)
+    answer(as_json, _data(made), _table(made), Padding(Text(made.explain()), (0, 0, 1, 1)))
+
+
+def _table(made: Plan) -> RenderableType:
+    columns = ("algorithm", "formula", f"simulated ({made.network})", "over bound", "transfers")
+    shown = table(*columns, title=_title(made), left=("algorithm",))
+    for place, other in enumerate(made.alternatives):
+        shown.add_row(
+            other.label,
+            format_seconds(other.formula_s),
+            "-" if other.simulated_s is None else format_seconds(other.simulated_s),
+            f"{other.seconds / made.bound_s:.2f}" if made.bound_s > 0 else "-",
+            f"{other.transfer_count:,}",
+            style="bold green" if place == 0 else "",
+        )
+    return shown
+
+
+def _title(made: Plan) -> str:
+    return f"{made.kind} of {format_bytes(made.nbytes)} over {counted(made.schedule.rank_count, 'rank')}"
+
+
+def _data(made: Plan) -> dict[str, Any]:
+    return {
+        "collective": made.kind,
+        "nbytes": made.nbytes,
+        "rank_count": made.schedule.rank_count,
+        "topology": made.topology_name,
+        "late": {str(rank): time for rank, time in made.conditions.late.items()},
+        "slow": {str(rank): factor for rank, factor in made.conditions.slow.items()},
+        "network": made.network,
+        "algorithm": made.name,
+        "seconds": made.seconds,
+        "is_simulated": made.is_simulated,
+        "bound_s": made.bound_s,
+        "bound_witness": made.bound.witness,
+        "alternatives": [_alternative(other) for other in made.alternatives],
+        "explanation": made.explain(),
+    }
+
+
+def _alternative(other: Alternative) -> dict[str, Any]:
+    return {
+        "algorithm": other.name,
+        "variant": other.variant,
+        "formula_s": other.formula_s,
+        "simulated_s": other.simulated_s,
+        "transfer_count": other.transfer_count,
+    }
+
+
+def _draw(made: Plan, path: Path) -> None:
+    from hemiola.view.times import AlgorithmTime, draw_times
+
+    draw_times(
+        [AlgorithmTime(other.label, predicted_s=other.seconds) for other in made.alternatives],
+        path,
+        title=_title(made),
+        subtitle=f"{made.topology_name or 'topology'}, {made.network} network",
+        bound_s=made.bound_s,
+    )

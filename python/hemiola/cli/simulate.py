@@ -1,0 +1,127 @@
+"""`hemiola simulate`: how long a schedule takes on a topology, and where it is stuck."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.columns import Columns
+from rich.console import RenderableType
+from rich.text import Text
+
+from hemiola import Schedule, Timeline, Topology, lower_bound
+from hemiola import simulate as run_simulation
+from hemiola.bounds import LowerBound
+from hemiola.cli import options
+from hemiola.cli.inputs import load_schedule, load_topology
+from hemiola.cli.output import answer, counted, table
+from hemiola.cli.values import printable, read_conditions
+from hemiola.units import format_bandwidth, format_bytes, format_seconds
+
+#: Ranks and links that are printed one by one.
+_RANKS_SHOWN, _LINKS_SHOWN = 16, 8
+
+
+def simulate(
+    schedule_name: options.ScheduleArgument,
+    topology_file: options.TopologyFile,
+    nbytes: options.SizeArgument,
+    late: options.Late = None,
+    slow: options.Slow = None,
+    root: options.Root = 0,
+    network: options.NetworkOption = options.Network.fluid,
+    trace: Annotated[
+        Path | None,
+        typer.Option("--trace", metavar="FILE", help="Write a trace for Perfetto or chrome://tracing."),
+    ] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Simulate a schedule on a topology: when each rank is done, and which links are busy.
+
+    Example: hemiola simulate all_reduce_ring cluster.yaml 64MiB --late 7=50ms
+    """
+    topology = load_topology(topology_file)
+    schedule = load_schedule(schedule_name, topology.rank_count, root)
+    conditions = read_conditions(late, slow, topology.rank_count)
+    timeline = run_simulation(schedule, topology, nbytes, conditions=conditions, network=network.value)
+    kind = schedule.collective.kind
+    bound = (
+        None if kind == "custom" else lower_bound(topology, kind, nbytes, conditions=conditions, root=root)
+    )
+    if trace is not None:
+        timeline.save_trace(str(trace))
+    what = f"{format_bytes(nbytes)} over {counted(topology.rank_count, 'rank')}"
+    title = f"{printable(schedule_name)}, {what}, {network.value} network"
+    answer(
+        as_json,
+        _data(schedule, topology, nbytes, timeline, bound),
+        Text(title, style="bold"),
+        _summary(timeline, bound),
+        Columns([_finish_table(timeline), _link_table(topology, timeline)], padding=(0, 6)),
+    )
+
+
+def _summary(timeline: Timeline, bound: LowerBound | None) -> Text:
+    shown = Text.assemble("  done after ", (format_seconds(timeline.seconds), "bold green"))
+    if bound is not None and bound.seconds > 0:
+        ratio = timeline.seconds / bound.seconds
+        shown.append(f", {ratio:.3g} times the lower bound of {format_seconds(bound.seconds)}")
+        shown.append(f"\n  ({bound.witness.rstrip('.')})")
+    return shown
+
+
+def _finish_table(timeline: Timeline) -> RenderableType:
+    finish_s = timeline.finish_s
+    if len(finish_s) > _RANKS_SHOWN:
+        shown = table("rank", "done after", title=f"First, last of {len(finish_s)}")
+        order = np.argsort(finish_s, kind="stable")
+        ranks = [int(rank) for rank in (*order[:4], *order[-4:])]
+    else:
+        shown = table("rank", "done after", title="Ranks")
+        ranks = list(range(len(finish_s)))
+    for rank in ranks:
+        shown.add_row(str(rank), format_seconds(float(finish_s[rank])))
+    return shown
+
+
+def _link_table(topology: Topology, timeline: Timeline) -> RenderableType:
+    busy_s, links = timeline.link_busy_s, topology.links
+    used = int(np.count_nonzero(busy_s))
+    title = f"Busiest links ({used} of {len(busy_s)} used)"
+    shown = table("link", "bandwidth", "busy", "share of the time", title=title)
+    for index in np.argsort(-busy_s, kind="stable")[:_LINKS_SHOWN]:
+        link = links[index]
+        shown.add_row(
+            f"{_vertex(topology, int(link['src']))} > {_vertex(topology, int(link['dst']))}",
+            format_bandwidth(float(link["bandwidth"])),
+            format_seconds(float(busy_s[index])),
+            f"{busy_s[index] / timeline.seconds:.0%}" if timeline.seconds > 0 else "-",
+        )
+    return shown
+
+
+def _vertex(topology: Topology, vertex: int) -> str:
+    return f"{vertex}" if vertex < topology.rank_count else f"switch {vertex - topology.rank_count}"
+
+
+def _data(
+    schedule: Schedule, topology: Topology, nbytes: int, timeline: Timeline, bound: LowerBound | None
+) -> dict[str, Any]:
+    links = topology.links
+    return {
+        "collective": schedule.collective.kind,
+        "nbytes": nbytes,
+        "rank_count": topology.rank_count,
+        "step_count": schedule.step_count,
+        "transfer_count": schedule.transfer_count,
+        "seconds": timeline.seconds,
+        "bound_s": bound.seconds if bound else None,
+        "bound_witness": bound.witness if bound else None,
+        "finish_s": timeline.finish_s.tolist(),
+        "links": [
+            {"src": int(src), "dst": int(dst), "busy_s": busy}
+            for src, dst, busy in zip(links["src"], links["dst"], timeline.link_busy_s.tolist(), strict=True)
+        ],
+    }

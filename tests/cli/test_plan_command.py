@@ -1,0 +1,77 @@
+"""`hemiola plan`: the plan as a table, as JSON, as a file; mistakes."""
+
+from pathlib import Path
+
+import pytest
+from broken_files import BROKEN_FILES
+
+import hemiola as hm
+
+
+def test_the_table_starts_with_the_winner_and_ends_with_why(hemiola, cluster: Path) -> None:
+    ran = hemiola("plan", cluster, "all_reduce", "64KiB")
+    plan = hm.plan(hm.Topology.load(cluster), "all_reduce", 64 << 10)
+    rows = [line.strip() for line in ran.out.splitlines() if line.startswith(" all_reduce_")]
+    assert ran.code == 0
+    assert rows[0].split()[0] == plan.name
+    assert len(rows) == len(plan.alternatives)
+    assert " ".join(ran.out.split()).endswith(" ".join(plan.explain().split()))
+
+
+def test_json_holds_the_whole_plan(hemiola, cluster: Path) -> None:
+    ran = hemiola("plan", cluster, "broadcast", "1MiB", "--root", 2, "--slow", "1=2", "--json")
+    assert ran.data["slow"] == {"1": 2.0}
+    assert ran.data["nbytes"] == 1 << 20
+    assert ran.data["algorithm"] == ran.data["alternatives"][0]["algorithm"]
+    assert ran.data["seconds"] >= ran.data["bound_s"] > 0
+
+
+def test_the_chosen_schedule_is_saved(hemiola, cluster: Path, tmp_path: Path) -> None:
+    ran = hemiola("plan", cluster, "all_gather", "4096", "--save", tmp_path / "chosen.sched")
+    assert ran.code == 0
+    assert hm.verify(hm.Schedule.load(tmp_path / "chosen.sched")) == []
+    assert hemiola("verify", tmp_path / "chosen.sched").code == 0
+
+
+def test_the_alternatives_are_drawn(hemiola, cluster: Path, tmp_path: Path) -> None:
+    assert hemiola("plan", cluster, "all_reduce", "1MiB", "--chart", tmp_path / "plan.png").code == 0
+    assert (tmp_path / "plan.png").stat().st_size > 1000
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["all_scatter", "1MiB"],
+        ["all_reduce", "1XiB"],
+        ["all_reduce", "-5"],
+        ["all_reduce"],
+        [],
+        ["all_reduce", "9999999 TiB"],
+        ["all_reduce", "1MiB", "--late", "4=1ms"],
+        ["all_reduce", "1MiB", "--late", "1=1"],
+        ["all_reduce", "1MiB", "--late", "1"],
+        ["all_reduce", "1MiB", "--slow", "1=0.5"],
+        ["all_reduce", "1MiB", "--slow", "1=2,1=3"],
+        ["all_reduce", "1MiB", "--network", "ether"],
+        ["broadcast", "1MiB", "--root", "4"],
+        ["broadcast", "1MiB", "--root", "-1"],
+        ["all_reduce", "1MiB", "--save", "/no/such/folder/x.sched"],
+        ["all_reduce", "1MiB", "--chart", "x.gif"],
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_code_2(hemiola, cluster: Path, arguments: list[str]) -> None:
+    ran = hemiola("plan", cluster, *arguments)
+    assert ran.is_users_mistake(), ran
+
+
+@pytest.mark.parametrize("broken", BROKEN_FILES)
+def test_a_file_that_is_no_topology_is_one_line_and_exit_code_2(hemiola, tmp_path: Path, broken: str) -> None:
+    (tmp_path / "broken.yaml").write_bytes(BROKEN_FILES[broken])
+    ran = hemiola("plan", tmp_path / "broken.yaml", "all_reduce", "1MiB")
+    assert ran.is_users_mistake(), ran
+
+
+@pytest.mark.parametrize("path", ["/no/such/file.yaml", "/tmp", "", "x\0y", "a" * 5000, "\udcff"])
+def test_a_path_that_is_no_file_is_one_line_and_exit_code_2(hemiola, path: str) -> None:
+    ran = hemiola("plan", path, "all_reduce", "1MiB")
+    assert ran.is_users_mistake(), ran

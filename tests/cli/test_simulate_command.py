@@ -1,0 +1,76 @@
+"""`hemiola simulate`: times, links, traces; mistakes."""
+
+from pathlib import Path
+
+import pytest
+from broken_files import BROKEN_FILES, CORPUS
+
+import hemiola as hm
+
+
+def test_times_are_the_simulators(hemiola, cluster: Path) -> None:
+    ran = hemiola(
+        "simulate", "all_reduce_ring", cluster, "1MiB", "--late", "3=5ms", "--network", "fifo", "--json"
+    )
+    conditions = hm.Conditions(late={3: 5e-3})
+    topology = hm.Topology.load(cluster)
+    timeline = hm.simulate(hm.algorithms.all_reduce_ring(4), topology, 1 << 20, conditions, "fifo")
+    assert ran.data["seconds"] == timeline.seconds
+    assert ran.data["finish_s"] == timeline.finish_s.tolist()
+    assert ran.data["bound_s"] == hm.lower_bound(topology, "all_reduce", 1 << 20, conditions).seconds
+    assert len(ran.data["links"]) == 8
+
+
+def test_the_summary_names_the_bound_and_the_busiest_links(hemiola, cluster: Path) -> None:
+    ran = hemiola("simulate", "all_reduce_ring", cluster, "1MiB")
+    assert "times the lower bound" in ran.out
+    assert "Busiest links (8 of 8 used)" in ran.out
+    assert max(len(line) for line in ran.out.splitlines()) <= 110
+
+
+def test_many_ranks_are_summed_up(hemiola, tmp_path: Path) -> None:
+    hm.topologies.ring(40, latency_s=1e-6, bandwidth=1e9).save(tmp_path / "ring.yaml")
+    ran = hemiola("simulate", "all_gather_ring", tmp_path / "ring.yaml", "1MiB")
+    assert "First, last of 40" in ran.out
+
+
+def test_a_schedule_file_is_simulated_like_the_algorithm(hemiola, cluster: Path, tmp_path: Path) -> None:
+    hm.algorithms.all_reduce_ring(4).save(tmp_path / "ring.sched")
+    from_file = hemiola("simulate", tmp_path / "ring.sched", cluster, "1MiB", "--json").data
+    assert from_file == hemiola("simulate", "all_reduce_ring", cluster, "1MiB", "--json").data
+
+
+def test_nothing_to_send_takes_the_latencies(hemiola, cluster: Path) -> None:
+    # Six steps of 10 us, one after the other.
+    assert hemiola("simulate", "all_reduce_ring", cluster, "0", "--json").data["seconds"] == pytest.approx(
+        60e-6
+    )
+
+
+def test_one_rank_is_done_at_once(hemiola, tmp_path: Path) -> None:
+    hm.topologies.switch(1, latency_s=1e-6, bandwidth=1e9).save(tmp_path / "one.yaml")
+    ran = hemiola("simulate", "all_reduce_ring", tmp_path / "one.yaml", "1MiB")
+    assert ran.code == 0
+    assert "done after 0 s" in ran.out
+
+
+def test_a_schedule_for_other_ranks_is_one_line_and_exit_code_2(
+    hemiola, cluster: Path, tmp_path: Path
+) -> None:
+    hm.algorithms.all_reduce_ring(5).save(tmp_path / "five.sched")
+    assert hemiola("simulate", tmp_path / "five.sched", cluster, "1MiB").is_users_mistake()
+
+
+@pytest.mark.parametrize("broken", BROKEN_FILES)
+def test_a_file_that_is_no_schedule_is_one_line_and_exit_code_2(
+    hemiola, cluster: Path, tmp_path: Path, broken: str
+) -> None:
+    (tmp_path / "broken.sched").write_bytes(BROKEN_FILES[broken])
+    ran = hemiola("simulate", tmp_path / "broken.sched", cluster, "1MiB")
+    assert ran.is_users_mistake(), ran
+
+
+@pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.name)
+def test_the_readers_corpus_never_ends_in_a_traceback(hemiola, path: Path) -> None:
+    ran = hemiola("verify", path)
+    assert ran.code in (0, 1) or ran.is_users_mistake(), ran
