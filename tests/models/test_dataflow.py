@@ -82,6 +82,18 @@ def test_even_a_schedule_that_keeps_no_promise_ends(network):
     assert timeline.seconds > 0
 
 
+def test_messages_without_bytes_are_left_out(network):
+    # As in the engine: chunk 0 has no bytes, so its chain through the late rank 1 holds up nothing.
+    s = schedule(4, [(0, 0, 1, 0), (1, 1, 2, 0), (2, 2, 3, 0), (3, 2, 3, 1)], [0, 3])
+    late = hm.Conditions(late={1: 50 * US})
+    assert finishes(hm.simulate(s, fully_connected(4), 3 * KB, late, network)) == [0, 50, 3, 4]
+
+
+def test_no_bytes_take_no_time(network):
+    timeline = hm.simulate(hm.algorithms.all_reduce_ring(4), one_way_ring(4), 0, network=network)
+    assert timeline.seconds == 0
+
+
 def test_an_empty_schedule_takes_no_time(network):
     timeline = hm.simulate(schedule(3, []), line(3), KB, network=network)
     assert timeline.seconds == 0

@@ -112,10 +112,6 @@ def test_what_a_rank_forwards_may_come_before_its_own_next_step():
     assert finishes(timeline) == [1, 5, 6]
 
 
-def test_messages_of_no_bytes_still_take_the_latency():
-    assert finishes(fifo(schedule(2, [(0, 0, 1, 0)]), line(2), 0)) == [0, 1]
-
-
 # ---- direct exchange where ranks share no link -----------------------------------------------------------
 
 

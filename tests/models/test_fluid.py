@@ -81,12 +81,6 @@ def test_a_flow_that_joins_later_slows_the_one_that_runs():
     assert finishes(timeline) == [4, 5, 6]
 
 
-def test_messages_of_no_bytes_still_take_the_latency_and_nothing_of_the_port():
-    s = schedule(3, [(0, 0, 1, 0), (0, 0, 2, 1)], [0, 4])
-    assert finishes(hm.simulate(s, switch(3), 4 * KB)) == [4, 1, 5]
-    assert finishes(hm.simulate(s, switch(3), 0)) == [0, 1, 1]
-
-
 # ---- ports -----------------------------------------------------------------------------------------------
 
 

@@ -1,13 +1,16 @@
 #include "hemiola/simulate/simulate.hpp"
 
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/string.h>
 
 #include <chrono>
+#include <memory>
 
 #include "hemiola/bindings/bindings.hpp"
 #include "hemiola/bindings/conditions.hpp"
+#include "hemiola/simulate/trace.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -15,16 +18,41 @@ using namespace nb::literals;
 namespace hemiola::bindings {
 namespace {
 
-using Seconds = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
-
-Seconds seconds_array(const std::vector<Picoseconds>& times) {
-  auto* values = new double[times.size()];
-  for (std::size_t i = 0; i < times.size(); ++i) values[i] = to_seconds(times[i]);
-  return Seconds(values, {times.size()},
-                 nb::capsule(values, [](void* p) noexcept { delete[] static_cast<double*>(p); }));
+/// A new NumPy array that owns its memory.
+template <typename T>
+nb::ndarray<nb::numpy, T, nb::ndim<1>> owned_array(std::unique_ptr<T[]> values, std::size_t count) {
+  T* data = values.release();
+  return {data, {count}, nb::capsule(data, [](void* p) noexcept { delete[] static_cast<T*>(p); })};
 }
 
-/// Calls a Python function at most ten times a second; in between, lets Ctrl-C through.
+auto seconds_array(const std::vector<Picoseconds>& times) {
+  auto values = std::make_unique<double[]>(times.size());
+  for (std::size_t i = 0; i < times.size(); ++i)
+    values[i] =
+        times[i] == Timeline::kNever ? std::numeric_limits<double>::quiet_NaN() : to_seconds(times[i]);
+  return owned_array(std::move(values), times.size());
+}
+
+/// One row of Timeline.spans, as NumPy lays it out.
+struct [[gnu::packed]] SpanRow {
+  std::int64_t transfer;
+  std::int32_t link;
+  double start_s, end_s, arrival_s;
+};
+
+nb::object spans_array(const Timeline& timeline) {
+  const std::size_t count = timeline.spans.size();
+  auto bytes = std::make_unique<std::uint8_t[]>(count * sizeof(SpanRow));
+  auto* rows = reinterpret_cast<SpanRow*>(bytes.get());
+  for (std::size_t i = 0; i < count; ++i) {
+    const Span& s = timeline.spans[i];
+    rows[i] = {s.transfer, s.link, to_seconds(s.start), to_seconds(s.end), to_seconds(s.arrival)};
+  }
+  return nb::cast(owned_array(std::move(bytes), count * sizeof(SpanRow)))
+      .attr("view")(nb::module_::import_("hemiola.simulate").attr("SPAN_DTYPE"));
+}
+
+/// Calls a Python function at most ten times a second; then lets Ctrl-C through, too.
 class PythonProgress {
  public:
   explicit PythonProgress(nb::object call) : call_(std::move(call)) {}
@@ -43,27 +71,39 @@ class PythonProgress {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
+Timeline simulate_with_conditions(const Schedule& schedule, const Topology& topology, std::int64_t nbytes,
+                                  const RankSeconds& late, const RankFactors& slow,
+                                  const std::string& network, bool keep_spans, nb::object progress) {
+  PythonProgress report(std::move(progress));
+  const SimulateOptions options{network_from_name(network), keep_spans, std::ref(report)};
+  const Conditions conditions = conditions_of(late, slow);
+  nb::gil_scoped_release release;
+  return simulate(schedule, topology, nbytes, conditions, options);
+}
+
 }  // namespace
 
 void bind_simulate(nb::module_& m) {
-  nb::class_<Timeline>(m, "Timeline")
+  nb::class_<Timeline>(m, "Timeline", "What the core's simulation returns; see hemiola.Timeline.")
       .def_prop_ro("seconds", [](const Timeline& t) { return to_seconds(t.duration); })
       .def_prop_ro(
           "finish_s", [](const Timeline& t) { return seconds_array(t.finish); }, nb::rv_policy::move)
       .def_prop_ro(
-          "link_busy_s", [](const Timeline& t) { return seconds_array(t.link_busy); }, nb::rv_policy::move);
+          "link_busy_s", [](const Timeline& t) { return seconds_array(t.link_busy); }, nb::rv_policy::move)
+      .def_prop_ro(
+          "landed_s", [](const Timeline& t) { return seconds_array(t.landed); }, nb::rv_policy::move)
+      .def_prop_ro("spans", &spans_array);
+  m.def("simulate", &simulate_with_conditions, "schedule"_a, "topology"_a, "nbytes"_a, nb::kw_only(),
+        "late"_a, "slow"_a, "network"_a, "keep_spans"_a, "progress"_a.none(), "See hemiola.simulate.");
   m.def(
-      "simulate",
-      [](const Schedule& schedule, const Topology& topology, std::int64_t nbytes, const RankSeconds& late,
-         const RankFactors& slow, const std::string& network, bool keep_spans, nb::object progress) {
-        PythonProgress report(std::move(progress));
-        SimulateOptions options{network_from_name(network), keep_spans, std::ref(report)};
-        const Conditions conditions = conditions_of(late, slow);
+      "write_trace",
+      [](const Schedule& schedule, const Topology& topology, std::int64_t nbytes, const Timeline& timeline,
+         const std::filesystem::path& path) {
         nb::gil_scoped_release release;
-        return simulate(schedule, topology, nbytes, conditions, options);
+        FileSink sink(path, "trace");
+        write_trace(schedule, topology, nbytes, timeline, &sink);
       },
-      "schedule"_a, "topology"_a, "nbytes"_a, "late"_a, "slow"_a, "network"_a, "keep_spans"_a,
-      "progress"_a.none());
+      "schedule"_a, "topology"_a, "nbytes"_a, "timeline"_a, "path"_a, "See hemiola.Timeline.save_trace.");
 }
 
 }  // namespace hemiola::bindings

@@ -13,8 +13,8 @@
 namespace hemiola {
 namespace {
 
-std::string name_file(const std::filesystem::path& path) {
-  return std::string("schedule '").append(path.string()).append("'");
+std::string name_file(std::string what, const std::filesystem::path& path) {
+  return what.append(" '").append(path.string()).append("'");
 }
 
 [[noreturn]] void fail_with_errno(const std::string& name) {
@@ -28,7 +28,7 @@ std::string name_file(const std::filesystem::path& path) {
 
 }  // namespace
 
-FileSource::FileSource(const std::filesystem::path& path) : name_(name_file(path)) {
+FileSource::FileSource(const std::filesystem::path& path) : name_(name_file("schedule", path)) {
   file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe without a writer must not hang
   if (file_ < 0) fail_with_errno(name_);
   struct stat status{};
@@ -57,7 +57,8 @@ void FileSource::read(std::int64_t offset, std::span<std::byte> to) const {
   }
 }
 
-FileSink::FileSink(const std::filesystem::path& path) : name_(name_file(path)) {
+FileSink::FileSink(const std::filesystem::path& path, const std::string& what)
+    : name_(name_file(what, path)) {
   file_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (file_ < 0) fail_with_errno(name_);
 }

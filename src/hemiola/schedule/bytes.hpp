@@ -48,8 +48,8 @@ class FileSource final : public ByteSource {
 
 class FileSink final : public ByteSink {
  public:
-  /// Creates or empties the file. Throws std::system_error.
-  explicit FileSink(const std::filesystem::path& path);
+  /// Creates or empties the file. Throws std::system_error, which calls the file a `what`.
+  explicit FileSink(const std::filesystem::path& path, const std::string& what = "schedule");
   ~FileSink() override;
   FileSink(const FileSink&) = delete;
   FileSink& operator=(const FileSink&) = delete;

@@ -1,14 +1,9 @@
 #include "hemiola/simulate/dataflow.hpp"
 
 #include <bit>
-#include <string>
-
-#include "hemiola/base/error.hpp"
 
 namespace hemiola::simulation {
 namespace {
-
-constexpr std::int64_t kMaxTransfers = std::int64_t{1} << 31;
 
 /// Numbers the slots that a schedule touches: by position where most are touched, else in order of first use.
 class SlotNumbers {
@@ -49,14 +44,10 @@ class SlotNumbers {
 
 }  // namespace
 
-Dataflow::Dataflow(const Schedule& schedule) {
-  if (schedule.transfer_count() >= kMaxTransfers)
-    throw ArgumentError("simulate: expected fewer than 2^31 transfers, found " +
-                        std::to_string(schedule.transfer_count()));
-  messages_.resize(static_cast<std::size_t>(schedule.transfer_count()));
-  waiting_.resize(messages_.size());
-  assign_slots(schedule);
-  link_accesses(schedule);
+Dataflow::Dataflow(const Scenario& scenario)
+    : messages_(static_cast<std::size_t>(scenario.transfer_count())), waiting_(messages_.size()) {
+  assign_slots(scenario.schedule());
+  string_accesses(scenario);
 }
 
 void Dataflow::assign_slots(const Schedule& schedule) {
@@ -72,7 +63,7 @@ void Dataflow::assign_slots(const Schedule& schedule) {
 
 /// Walks the steps in order, in each first the reads, then the writes, and strings the accesses of each slot
 /// together.
-void Dataflow::link_accesses(const Schedule& schedule) {
+void Dataflow::string_accesses(const Scenario& scenario) {
   constexpr TransferId kAhead =
       16;  // transfers; slots are touched in no order, so their lines are asked for early
   struct Last {
@@ -80,11 +71,13 @@ void Dataflow::link_accesses(const Schedule& schedule) {
     std::uint32_t reads = 0;
   };
   LargeVector<Last> last(slots_.size());
-  const auto steps = schedule.step_offset();
+  const auto steps = scenario.schedule().step_offset();
   for (std::size_t s = 0; s + 1 < steps.size(); ++s) {
     const auto begin = static_cast<TransferId>(steps[s]), end = static_cast<TransferId>(steps[s + 1]);
     for (TransferId t = begin; t < end; ++t) {
       if (t + kAhead < end) __builtin_prefetch(&last[messages_[t + kAhead].src_slot]);
+      if (!scenario.is_sent(t)) continue;
+      ++message_count_;
       Message& m = messages_[t];
       Last& before = last[m.src_slot];
       ++before.reads;
@@ -95,6 +88,7 @@ void Dataflow::link_accesses(const Schedule& schedule) {
     }
     for (TransferId t = begin; t < end; ++t) {
       if (t + kAhead < end) __builtin_prefetch(&last[messages_[t + kAhead].dst_slot]);
+      if (!scenario.is_sent(t)) continue;
       Message& m = messages_[t];
       Last& before = last[m.dst_slot];
       m.reads_before = before.reads;

@@ -10,24 +10,22 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 #include "hemiola/base/huge_pages.hpp"
 #include "hemiola/base/units.hpp"
-#include "hemiola/schedule/schedule.hpp"
+#include "hemiola/simulate/scenario.hpp"
 
 namespace hemiola::simulation {
-
-using TransferId = std::uint32_t;  ///< index into the schedule's columns
-inline constexpr TransferId kNoTransfer = std::numeric_limits<TransferId>::max();
 
 class Dataflow {
  public:
   static constexpr Picoseconds kNotYet = -1;
 
-  /// Throws ArgumentError above 2^31 transfers.
-  explicit Dataflow(const Schedule& schedule);
+  explicit Dataflow(const Scenario& scenario);
+
+  /// How many transfers must land.
+  std::int64_t message_count() const { return message_count_; }
 
   /// Whether nothing has to land before t can read.
   bool can_read_at_once(TransferId t) const { return messages_[t].last_write == kNoTransfer; }
@@ -86,7 +84,7 @@ class Dataflow {
   };
 
   void assign_slots(const Schedule& schedule);
-  void link_accesses(const Schedule& schedule);
+  void string_accesses(const Scenario& scenario);
 
   TransferId wake_next_write(Slot* slot) {
     const TransferId t = slot->next_write;
@@ -96,6 +94,7 @@ class Dataflow {
     return t;
   }
 
+  std::int64_t message_count_ = 0;
   LargeVector<Message> messages_;
   LargeVector<Slot> slots_;
   LargeVector<std::uint8_t> waiting_;

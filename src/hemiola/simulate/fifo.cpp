@@ -2,8 +2,11 @@
 
 #include <algorithm>
 
+#include "hemiola/simulate/dataflow.hpp"
 #include "hemiola/simulate/event_queue.hpp"
+#include "hemiola/simulate/port_order.hpp"
 #include "hemiola/simulate/progress_meter.hpp"
+#include "hemiola/simulate/recorder.hpp"
 
 namespace hemiola::simulation {
 namespace {
@@ -12,11 +15,11 @@ class FifoNetwork {
  public:
   FifoNetwork(const Scenario& scenario, const SimulateOptions& options)
       : scenario_(scenario),
-        dataflow_(scenario.schedule()),
-        out_ports_(scenario.out_ports()),
+        dataflow_(scenario),
+        out_ports_(scenario, PortOrder::Direction::out),
         waits_for_(scenario.transfer_count(), 2),
-        meter_(scenario.transfer_count(), options.progress),
-        keep_spans_(options.keep_spans) {
+        meter_(dataflow_.message_count(), options.progress),
+        recorder_(options.keep_spans, scenario.transfer_count()) {
     for (int l = 0; l < scenario.topology().link_count(); ++l)
       links_.push_back({.latency = scenario.latency(l), .ps_per_byte = scenario.ps_per_byte(l)});
     for (int l : scenario.transit_links()) link(l).is_transit = true;
@@ -144,7 +147,7 @@ class FifoNetwork {
     state.busy += duration;
     const Picoseconds arrival = end + state.latency;
     push(arrival, t, hop + 1 == scenario_.hop_count(t) ? kLand : hop + 1);
-    if (keep_spans_) timeline_.spans.push_back({t, index, start, end, arrival});
+    recorder_.span({t, index, start, end, arrival});
     return end;
   }
 
@@ -162,11 +165,13 @@ class FifoNetwork {
     const TransferId waiting = dataflow_.land(t, [this](TransferId reader) { release(reader); });
     if (waiting != kNoTransfer) [[unlikely]]
       push(now, waiting, kLand);
+    recorder_.landing(t, now);
     meter_.count_landing();
   }
 
   Timeline finish_timeline() {
     meter_.check_complete();
+    recorder_.move_to(&timeline_);
     for (int l = 0; l < scenario_.topology().link_count(); ++l) {
       timeline_.link_busy.push_back(link(l).busy);
       const Vertex src = scenario_.topology().link(l).src;
@@ -187,7 +192,7 @@ class FifoNetwork {
   std::vector<TransferId> alone_;            ///< ready, on links that nothing else can take
   std::vector<Event> contending_, joining_;  ///< ready, with the hop before which they stand
   ProgressMeter meter_;
-  bool keep_spans_;
+  Recorder recorder_;
   Timeline timeline_;
 };
 

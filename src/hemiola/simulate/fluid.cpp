@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hemiola/simulate/dataflow.hpp"
 #include "hemiola/simulate/event_queue.hpp"
 #include "hemiola/simulate/fair_shares.hpp"
+#include "hemiola/simulate/port_order.hpp"
 #include "hemiola/simulate/progress_meter.hpp"
+#include "hemiola/simulate/recorder.hpp"
 
 namespace hemiola::simulation {
 namespace {
@@ -20,13 +23,13 @@ class FluidNetwork {
  public:
   FluidNetwork(const Scenario& scenario, const SimulateOptions& options)
       : scenario_(scenario),
-        dataflow_(scenario.schedule()),
-        out_(scenario.out_ports()),
-        in_(scenario.in_ports()),
+        dataflow_(scenario),
+        out_(PortOrder(scenario, PortOrder::Direction::out)),
+        in_(PortOrder(scenario, PortOrder::Direction::in)),
         shares_(capacities(scenario)),
         waits_for_(scenario.transfer_count(), 3),
-        meter_(scenario.transfer_count(), options.progress),
-        keep_spans_(options.keep_spans) {
+        meter_(dataflow_.message_count(), options.progress),
+        recorder_(options.keep_spans, scenario.transfer_count()) {
     timeline_.link_busy.resize(static_cast<std::size_t>(scenario.topology().link_count()));
     for (TransferId t = 0; t < scenario.transfer_count(); ++t)
       if (dataflow_.can_read_at_once(t)) --waits_for_[t];
@@ -43,13 +46,12 @@ class FluidNetwork {
         open_ports_of(Rank{event.subject}, now);
       else if (event.what == kLand)
         try_landing(event.subject, now);
-      else if (event.what == kEmptyLeaves)
-        leave(event.subject, now);
       else if (flows_[event.subject].version == event.what)
         end_flow(event.subject, now);
       if (!queue_.has_more_now()) settle(now);
     }
     meter_.check_complete();
+    recorder_.move_to(&timeline_);
     timeline_.duration = *std::max_element(timeline_.finish.begin(), timeline_.finish.end());
     return std::move(timeline_);
   }
@@ -57,8 +59,7 @@ class FluidNetwork {
  private:
   static constexpr std::uint32_t kRankArrives = ~std::uint32_t{0};
   static constexpr std::uint32_t kLand = kRankArrives - 1;
-  static constexpr std::uint32_t kEmptyLeaves = kRankArrives - 2;
-  static constexpr std::uint32_t kVersions = kRankArrives - 3;
+  static constexpr std::uint32_t kVersions = kRankArrives - 2;
   struct Event {
     std::uint32_t subject;  ///< a rank, a transfer, or a flow
     std::uint32_t what;     ///< one of the above, or the version of the flow whose end it is
@@ -99,7 +100,6 @@ class FluidNetwork {
   /// ports.
   void release(TransferId t, Picoseconds now) {
     if (--waits_for_[t] > 0) return;
-    if (scenario_.bytes(t) == 0) return push(now, t, kEmptyLeaves);
     const FlowId f = shares_.add(scenario_.path(t));
     if (f >= flows_.size()) flows_.resize(f + 1);
     Flow& flow = flows_[f];
@@ -125,8 +125,7 @@ class FluidNetwork {
     const TransferId t = flow.transfer;
     for (int l : scenario_.path(t))
       timeline_.link_busy[static_cast<std::size_t>(l)] += scenario_.serialization(l, t);
-    if (keep_spans_)
-      timeline_.spans.push_back({t, scenario_.path(t)[0], flow.start, now, now + scenario_.path_latency(t)});
+    recorder_.span({t, scenario_.first_link(t), flow.start, now, now + scenario_.path_latency(t)});
     leave(t, now);
   }
 
@@ -155,6 +154,7 @@ class FluidNetwork {
     note_finish(scenario_.dst(t), now);
     const TransferId waiting = dataflow_.land(t, [&](TransferId reader) { release(reader, now); });
     if (waiting != kNoTransfer) push(now, waiting, kLand);
+    recorder_.landing(t, now);
     meter_.count_landing();
   }
 
@@ -171,7 +171,7 @@ class FluidNetwork {
   std::vector<std::uint8_t> waits_for_;
   EventQueue<Event> queue_;
   ProgressMeter meter_;
-  bool keep_spans_;
+  Recorder recorder_;
   Timeline timeline_;
 };
 

@@ -2,20 +2,18 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "hemiola/base/huge_pages.hpp"
-#include "hemiola/schedule/schedule.hpp"
-#include "hemiola/simulate/dataflow.hpp"
+#include "hemiola/simulate/scenario.hpp"
 
 namespace hemiola::simulation {
 
 /// For each port (numbered by the link it is) its transfers, strung together in the order of the schedule.
 class PortOrder {
  public:
-  /// `port_of_pair[p]` is the port that transfers of the schedule's pair p use.
-  PortOrder(const Schedule& schedule, std::span<const int> port_of_pair, int port_count);
+  enum class Direction { out, in };  ///< the first link of a path is its out-port, the last its in-port
+  PortOrder(const Scenario& scenario, Direction direction);
 
   std::size_t port_count() const { return next_of_port_.size(); }
   /// Whether a step that uses the port has not been opened yet.

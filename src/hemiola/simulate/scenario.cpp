@@ -20,6 +20,10 @@ const Schedule& checked(const Schedule& schedule, const Topology& topology, std:
     throw ArgumentError("simulate: expected a buffer of 0 … " +
                         std::to_string(max_bytes / schedule.rank_count()) + " bytes, found " +
                         std::to_string(bytes));
+  constexpr std::int64_t max_transfers = (std::int64_t{1} << 31) - 1;
+  if (schedule.transfer_count() >= max_transfers)
+    throw ArgumentError("simulate: expected fewer than " + std::to_string(max_transfers) +
+                        " transfers, found " + std::to_string(schedule.transfer_count()));
   conditions.check(topology.rank_count());
   return schedule;
 }
@@ -54,18 +58,6 @@ void Scenario::check_durations() const {
     if (largest * ps_per_byte_[l] + static_cast<double>(latency_[l]) > 4e18)
       throw ArgumentError("simulate: one message would occupy link " + std::to_string(l) +
                           " for more than 45 days; check the units of size and bandwidth");
-}
-
-PortOrder Scenario::out_ports() const {
-  std::vector<int> port(routes_.pair_count());
-  for (std::uint32_t p = 0; p < port.size(); ++p) port[p] = routes_.first_link(p);
-  return PortOrder(schedule_, port, topology_.link_count());
-}
-
-PortOrder Scenario::in_ports() const {
-  std::vector<int> port(routes_.pair_count());
-  for (std::uint32_t p = 0; p < port.size(); ++p) port[p] = routes_.last_link(p);
-  return PortOrder(schedule_, port, topology_.link_count());
 }
 
 std::vector<int> Scenario::transit_links() const {

@@ -2,17 +2,19 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/schedule/routes.hpp"
 #include "hemiola/schedule/schedule.hpp"
-#include "hemiola/simulate/dataflow.hpp"
-#include "hemiola/simulate/port_order.hpp"
 #include "hemiola/simulate/simulate.hpp"
 
 namespace hemiola::simulation {
+
+using TransferId = std::uint32_t;  ///< index into the schedule's columns
+inline constexpr TransferId kNoTransfer = std::numeric_limits<TransferId>::max();
 
 class Scenario {
  public:
@@ -27,8 +29,11 @@ class Scenario {
   std::span<const int> path(TransferId t) const { return routes_.path(schedule_.link()[t]); }
   std::uint32_t hop_count(TransferId t) const { return routes_.hop_count(schedule_.link()[t]); }
   int first_link(TransferId t) const { return routes_.first_link(schedule_.link()[t]); }
+  int last_link(TransferId t) const { return routes_.last_link(schedule_.link()[t]); }
   Rank src(TransferId t) const { return schedule_.pair_of(t).src; }
   Rank dst(TransferId t) const { return schedule_.pair_of(t).dst; }
+  /// Whether t is a message at all: like the engine, the simulator leaves out those without bytes.
+  bool is_sent(TransferId t) const { return bytes(t) > 0; }
   /// A whole number, below 2^53.
   double bytes(TransferId t) const { return chunk_bytes_[schedule_.chunk()[t]]; }
 
@@ -46,10 +51,6 @@ class Scenario {
   Picoseconds serialization(int link, TransferId t) const {
     return static_cast<Picoseconds>(bytes(t) * ps_per_byte(link) + 0.5);
   }
-
-  /// Transfers grouped by the link on which they leave their source, or reach their destination.
-  PortOrder out_ports() const;
-  PortOrder in_ports() const;
 
   /// Links that carry some transfer as a second or later link of its path; some more than once.
   std::vector<int> transit_links() const;

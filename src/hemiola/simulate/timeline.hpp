@@ -14,15 +14,19 @@ struct Span {
   int link;               ///< index into the topology's links
   Picoseconds start;      ///< the first byte leaves
   Picoseconds end;        ///< the last byte has left
-  Picoseconds arrival;    ///< the last byte is at the link's far end (fluid: the path's)
+  Picoseconds arrival;    ///< the last byte is at the far end of the link (fluid: of the path)
 };
 
 struct Timeline {
-  Picoseconds duration = 0;  ///< when the last rank is done
-  std::vector<Picoseconds>
-      finish;  ///< per rank: arrived, everything sent has left, everything received has landed
+  static constexpr Picoseconds kNever = -1;
+
+  Picoseconds duration = 0;         ///< when the last rank is done
+  std::vector<Picoseconds> finish;  ///< per rank: arrived, all it sends has left, all it receives has landed
   std::vector<Picoseconds> link_busy;  ///< per link: time its full bandwidth would need for what it carried
-  std::vector<Span> spans;             ///< by start time within a link; empty unless asked for
+
+  /// Only if asked for: by transfer, and along its path; and when each transfer landed, kNever if it was left out.
+  std::vector<Span> spans;
+  std::vector<Picoseconds> landed;
 };
 
 }  // namespace hemiola
