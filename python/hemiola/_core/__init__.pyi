@@ -655,6 +655,11 @@ class Timeline:
     def finish_s(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
     @property
     def link_busy_s(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+    @property
+    def spans(self) -> object:
+        """
+        One row per message and link: transfer, link, start, end, arrival (picoseconds).
+        """
 
 def simulate(
     schedule: Schedule,

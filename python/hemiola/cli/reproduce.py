@@ -10,9 +10,9 @@ import typer
 from hemiola.cli import options
 from hemiola.cli.output import answer
 from hemiola.errors import ArgumentError
-from hemiola.reproduce import stragglar
+from hemiola.reproduce import stragglar, tacos
 
-_PAPERS = {"stragglar": stragglar.reproduce}
+_PAPERS = ("stragglar", "tacos")
 
 
 def reproduce(
@@ -20,10 +20,19 @@ def reproduce(
     out: Annotated[Path, typer.Option("--out", help="Folder for the report and its pictures.")] = Path(
         "docs/results"
     ),
+    only: Annotated[
+        str, typer.Option("--only", help=f"tacos: one section out of {', '.join(tacos.SECTIONS)}.")
+    ] = "",
+    big: Annotated[
+        bool,
+        typer.Option("--big", help="tacos: networks of up to 43,000 ranks, too; some ten minutes and 5 GB."),
+    ] = False,
     as_json: options.Json = False,
 ) -> None:
     """Regenerate a paper's tables and figures, each beside Hemiola's schedule and the lower bound."""
     if paper not in _PAPERS:
         raise ArgumentError(f"expected a paper ({', '.join(_PAPERS)}), found '{paper}'")
-    report = _PAPERS[paper](out)
+    if paper != "tacos" and (only or big):
+        raise ArgumentError(f"--only and --big are for tacos, found them with '{paper}'")
+    report = tacos.reproduce(out, only=only, big=big) if paper == "tacos" else stragglar.reproduce(out)
     answer(as_json, report.data, f"wrote {report.path}")

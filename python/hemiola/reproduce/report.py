@@ -9,6 +9,9 @@ from typing import Any
 from hemiola.machine import describe_machine
 from hemiola.view import style
 
+#: A curve of more points than this is drawn as a line alone.
+_MOST_MARKERS = 40
+
 
 class Report:
     """Collects sections, tables and pictures; `write` puts them into `<folder>/<name>.md`.
@@ -60,7 +63,11 @@ class Report:
         for index, (label, values) in enumerate(series.items()):
             points = [(a, b) for a, b in zip(x, values, strict=True) if b is not None]
             axes.plot(
-                *zip(*points, strict=True), marker="o", ms=4, label=label, color=colors[index % len(colors)]
+                *zip(*points, strict=True),
+                marker="o" if len(points) <= _MOST_MARKERS else "",
+                ms=4,
+                label=label,
+                color=colors[index % len(colors)],
             )
         if "x" in log:
             axes.set_xscale("log", base=2)

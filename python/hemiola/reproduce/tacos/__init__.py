@@ -1,0 +1,65 @@
+"""TACOS's Figures 1, 2, 14 to 19 and Table V, each beside the paper's ideal and the exact bound.
+
+Simulations use the paper's model of a network, one message a link at a time; see `measure.network_model`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from hemiola.errors import ArgumentError
+from hemiola.reproduce.report import Report
+from hemiola.reproduce.tacos import asymmetric, motivation, scale, symmetric, targets
+
+COMMAND = "hemiola reproduce tacos"
+
+Section = Callable[[Report, str], None]
+
+SECTIONS: dict[str, Section] = {
+    "slots": targets.slots,
+    "heterogeneous": targets.unequal_meshes,
+    "figure_1": motivation.figures_1_and_2a,
+    "figure_2b": motivation.figure_2b,
+    "figure_14": motivation.figure_14,
+    "figure_15": symmetric.figure_15,
+    "table_v": symmetric.table_v,
+    "figure_16": symmetric.figure_16,
+    "figure_17a": asymmetric.figure_17a,
+    "figure_17b": asymmetric.figure_17b,
+    "figure_18": asymmetric.figure_18,
+    "figure_19": scale.figure_19,
+}
+
+_INTRODUCTION = (
+    "Every all-reduce in this report was simulated, one message a link at a time, first come first "
+    "served, on networks of links (the paper's model), and with fairly shared flows on networks with "
+    "switches. Latencies are pipelined behind the serialization unless a section says otherwise.",
+    "`ideal` is the paper's formula: 2(n-1)/n of the buffer through the slowest rank's links, and the "
+    "diameter. It is no bound: where ranks have unequal links it can be beaten. `bound` is "
+    "`hemiola.lower_bound`, which nothing can beat. `Hemiola` is `hemiola.synthesize`, the best of 1, "
+    "2, 4, 8 and 16 chunks per rank.",
+)
+
+
+def reproduce(folder: str | Path, *, only: str = "", big: bool = False) -> Report:
+    """Run all sections, some minutes on one core, or one; `big` adds networks of up to 43,000 ranks to Figure 19.
+
+    One section alone goes to a report of its own, tacos-<section>.md.
+    """
+    if only and only not in SECTIONS:
+        raise ArgumentError(f"expected a section out of {', '.join(SECTIONS)}, found '{only}'")
+    name = f"tacos-{only}" if only else "tacos"
+    report = Report(name, "TACOS: a schedule for any topology", folder)
+    report.text(*_INTRODUCTION)
+    for key in [only] if only else list(SECTIONS):
+        _section(key, big)(report, f"{COMMAND} --only {key}" + (" --big" if big else ""))
+        report.write()
+    return report
+
+
+def _section(key: str, big: bool) -> Section:
+    if big and key == "figure_19":
+        meshes, grids = scale.MESHES + scale.BIG_MESHES, scale.GRIDS + scale.BIG_GRIDS
+        return partial(scale.figure_19, meshes=meshes, grids=grids)
+    return SECTIONS[key]

@@ -1,0 +1,114 @@
+"""TACOS's report: its measures against hand-worked cases, and every section on networks small enough for a test."""
+
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hemiola as hm
+from hemiola.errors import ArgumentError
+from hemiola.reproduce import tacos
+from hemiola.reproduce.report import Report
+from hemiola.reproduce.tacos import asymmetric, measure, motivation, pictures, scale, symmetric, targets
+
+COST = {"latency_s": 1e-6, "bandwidth": 1e9}
+SMALL = {
+    "slots": partial(targets.slots, largest=100),
+    "heterogeneous": partial(targets.unequal_meshes, largest=64),
+    "figure_2b": partial(motivation.figure_2b, rank_count=8),
+    "figure_14": motivation.figure_14,
+    "table_v": partial(symmetric.table_v, node_counts=[2]),
+    "figure_16": partial(
+        symmetric.figure_16,
+        grids=[symmetric.Grid("3D torus 2x2x3", (2, 2, 3), "ring", COST)],
+        sizes=[measure.MB],
+    ),
+    "figure_17a": partial(
+        asymmetric.figure_17a,
+        grids=[symmetric.Grid("2D mesh 3x3", (3, 3), "line", COST)],
+        sizes=[measure.MB],
+    ),
+    "figure_17b": partial(asymmetric.figure_17b, sizes=[measure.MB]),
+    "figure_18": partial(asymmetric.figure_18, side=2, nbytes=measure.MB),
+    "figure_19": partial(scale.figure_19, meshes=[3, 10, 12], grids=[2]),
+}
+
+
+@pytest.mark.parametrize("section", SMALL)
+def test_a_section_writes_tables_and_the_pictures_it_names(section: str, tmp_path: Path) -> None:
+    report = Report("small", "Small", tmp_path)
+    SMALL[section](report, "the command")
+    report.write()
+    text = report.path.read_text(encoding="utf-8")
+    assert report.data
+    assert "Reproduce: `the command`" in text
+    for line in text.splitlines():
+        if line.startswith("!["):
+            assert (tmp_path / line[line.index("(") + 1 : -1]).stat().st_size > 1000
+
+
+def test_every_section_has_a_name_for_the_command_line() -> None:
+    assert set(SMALL) <= set(tacos.SECTIONS)
+
+
+def test_an_unknown_section_is_refused_with_the_known_ones(tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match="figure_15"):
+        tacos.reproduce(tmp_path, only="figure_20")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_slots_are_within_one_of_the_bound(tmp_path: Path) -> None:
+    report = Report("small", "Small", tmp_path)
+    targets.slots(report, "", largest=100)
+    for row in report.data["slots"]:
+        assert row["bound"] <= row["Hemiola"] <= row["bound"] + 1
+
+
+def test_slot_bound_of_a_mesh_is_that_of_its_corners() -> None:
+    """Given a 3x3 mesh: a corner receives 8 chunks over 2 links; with 4 per rank 32."""
+    mesh = hm.topologies.mesh([3, 3], **COST)
+    assert targets.slot_bound(mesh, 1) == 4
+    assert targets.slot_bound(mesh, 4) == 16
+
+
+def test_ideal_is_the_papers_formula() -> None:
+    """Given a ring of 4, 1 GB/s and 1 µs a link: 2·3/4 of 8 GB through 2 GB/s takes 6 s; two ranks are 2 µs apart."""
+    ring = hm.topologies.ring(4, **COST)
+    assert measure.ideal_s(ring, 8_000_000_000) == pytest.approx(6 + 2e-6, rel=1e-12)
+
+
+def test_ideal_counts_a_rank_s_ports_on_switches() -> None:
+    """Given 4 ranks with one port of 1 GB/s on a switch, 1 µs from rank to rank: 2·3/4 of 8 GB takes 12 s."""
+    assert measure.ideal_s(hm.topologies.switch(4, **COST), 8_000_000_000) == pytest.approx(12 + 1e-6)
+
+
+def test_link_bytes_of_a_ring_all_reduce_are_the_same_everywhere() -> None:
+    """Given 4 ranks around a one-way ring: every link carries 2·3/4 of the buffer."""
+    ring = hm.topologies.ring(4, bidirectional=False, **COST)
+    carried = measure.link_bytes(hm.algorithms.all_reduce_ring(4), ring, 4_000_000)
+    assert carried.tolist() == pytest.approx([6_000_000] * 4)
+
+
+def test_utilization_is_the_share_of_time_that_links_are_busy() -> None:
+    """Given 4 ranks around a one-way ring without latency: 6 steps of 1 ms, all links busy; then nothing."""
+    ring = hm.topologies.ring(4, latency_s=0, bandwidth=1e9, bidirectional=False)
+    edges = np.array([0, 3e-3, 6e-3, 9e-3])
+    shares = measure.utilization(hm.algorithms.all_reduce_ring(4), ring, 4_000_000, edges)
+    assert shares.tolist() == pytest.approx([1, 1, 0])
+
+
+def test_synthesized_keeps_the_fastest_chunk_count() -> None:
+    mesh = hm.topologies.mesh([2, 3], **COST)
+    each = [measure.synthesized(mesh, measure.MB, [chunks]).seconds for chunks in (1, 4)]
+    best = measure.synthesized(mesh, measure.MB, [1, 4])
+    assert best.seconds == min(each)
+    assert best.chunks_per_rank == (1, 4)[each.index(min(each))]
+
+
+def test_link_matrix_tells_idle_links_from_absent_ones() -> None:
+    ring = hm.topologies.ring(3, bidirectional=False, **COST)
+    matrix = pictures.link_matrix(ring, np.array([1.0, 0.0, 2.0]))
+    assert matrix[0, 1] == 1
+    assert matrix[1, 2] == 0
+    assert np.isnan(matrix[1, 0])
