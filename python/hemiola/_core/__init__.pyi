@@ -649,6 +649,8 @@ def verify(
     """See hemiola.verify."""
 
 class Timeline:
+    """What the core's simulation returns; see hemiola.Timeline."""
+
     @property
     def seconds(self) -> float: ...
     @property
@@ -656,21 +658,27 @@ class Timeline:
     @property
     def link_busy_s(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
     @property
-    def spans(self) -> object:
-        """
-        One row per message and link: transfer, link, start, end, arrival (picoseconds).
-        """
+    def landed_s(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+    @property
+    def spans(self) -> object: ...
 
 def simulate(
     schedule: Schedule,
     topology: Topology,
     nbytes: int,
+    *,
     late: Mapping[int, float],
     slow: Mapping[int, float],
     network: str,
     keep_spans: bool,
     progress: object | None,
-) -> Timeline: ...
+) -> Timeline:
+    """See hemiola.simulate."""
+
+def write_trace(
+    schedule: Schedule, topology: Topology, nbytes: int, timeline: Timeline, path: str | os.PathLike
+) -> None:
+    """See hemiola.Timeline.save_trace."""
 
 class Synthesis:
     @property

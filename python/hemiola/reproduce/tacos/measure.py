@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import shortest_path
 
-from hemiola import _core
 from hemiola._core import Schedule, Topology
 from hemiola.bounds import lower_bound
 from hemiola.simulate import simulate
@@ -118,10 +117,8 @@ def utilization(
     schedule: Schedule, topology: Topology, nbytes: int, edges_s: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return the share of all links' time that is used between each two of the given moments."""
-    run = _core.simulate(
-        schedule, topology, nbytes, {}, {}, network_model(topology), keep_spans=True, progress=None
-    )
-    start, end = run.spans[:, 2] * 1e-12, run.spans[:, 3] * 1e-12
+    spans = np.asarray(simulate(schedule, topology, nbytes, network=network_model(topology)).spans)
+    start, end = spans["start_s"], spans["end_s"]
     used = np.array([np.clip(edge - start, 0, end - start).sum() for edge in edges_s])
     shares: NDArray[np.float64] = np.diff(used) / np.diff(edges_s) / topology.link_count
     return shares
