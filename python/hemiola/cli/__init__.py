@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import typer
 
-from hemiola.cli import doctor, plan, reproduce, simulate, verify, view
+from hemiola.cli import doctor, plan, reproduce, simulate, topology, verify, view
 from hemiola.cli.values import printable
 from hemiola.errors import (
     ArgumentError,
@@ -51,6 +51,7 @@ _COMMANDS = (
 )
 for _command in _COMMANDS:
     app.command()(_command)
+app.add_typer(topology.app, name="topology")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -12,14 +12,22 @@ from numpy.typing import NDArray
 from hemiola import Schedule, Topology, algorithms
 from hemiola.cli.values import printable
 from hemiola.errors import ArgumentError, FormatError
+from hemiola.topology import files as topology_files
 from hemiola.units import format_bytes
 
 _DEFAULT_RANKS = 2
 
 
-def load_topology(path: Path) -> Topology:
-    """Read a topology file; raise FormatError or OSError that names it."""
-    return Topology.load(_existing(path))
+def load_topology(
+    path: Path, *, nvlink_bandwidth: float | None = None, nic_bandwidth: float | None = None
+) -> Topology:
+    """Read a topology file; raise FormatError or OSError that names it.
+
+    The bandwidths are for what nvidia-smi prints, which does not hold them.
+    """
+    return topology_files.load(
+        _existing(path), nvlink_bandwidth=nvlink_bandwidth, nic_bandwidth=nic_bandwidth
+    )
 
 
 def load_schedule(text: str, rank_count: int | None = None, root: int = 0) -> Schedule:

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from hemiola import Topology
+from hemiola.errors import ArgumentError
 from hemiola.topology import nccl_xml, nvidia_smi
 from hemiola.topology.place import Place, quote
 from hemiola.topology.yaml_reader import from_yaml
@@ -13,8 +14,17 @@ from hemiola.topology.yaml_tree import MAX_BYTES
 from hemiola.topology.yaml_writer import to_yaml
 
 
-def load(path: str | os.PathLike[str]) -> Topology:
-    """Read a YAML file, NCCL's XML or what `nvidia-smi topo -m` prints; told apart by content."""
+def load(
+    path: str | os.PathLike[str],
+    *,
+    nvlink_bandwidth: float | None = None,
+    nic_bandwidth: float | None = None,
+) -> Topology:
+    """Read a YAML file, NCCL's XML or what `nvidia-smi topo -m` prints; told apart by content.
+
+    The bandwidths are those of one NVLink and one NIC, which nvidia-smi does not print; ArgumentError where the
+    file is another.
+    """
     source = quote(os.fspath(path))
     with open(path, "rb") as file:
         content = file.read(MAX_BYTES + 1)
@@ -27,7 +37,12 @@ def load(path: str | os.PathLike[str]) -> Topology:
             f"expected text in UTF-8, found byte 0x{content[error.start]:02x} at {error.start}"
         )
     if nvidia_smi.is_matrix(text):
-        return nvidia_smi.from_matrix(text, source)
+        speed = nvlink_bandwidth or nvidia_smi.NVLINK_BANDWIDTH
+        return nvidia_smi.from_matrix(text, source, nvlink_bandwidth=speed, nic_bandwidth=nic_bandwidth)
+    if nvlink_bandwidth or nic_bandwidth:
+        raise ArgumentError(
+            f"{source} holds its own speeds; only for what nvidia-smi prints can they be given"
+        )
     if text.lstrip().startswith("<"):
         return nccl_xml.from_xml(text, source)
     return from_yaml(text, source)

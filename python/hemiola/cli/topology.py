@@ -1,0 +1,218 @@
+"""`hemiola topology`: show, convert and draw networks from YAML, NCCL's XML and `nvidia-smi topo -m`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import RenderableType
+from rich.text import Text
+
+from hemiola import Topology
+from hemiola.cli import options, values
+from hemiola.cli.inputs import load_topology
+from hemiola.cli.output import answer, table
+from hemiola.cli.values import printable
+from hemiola.errors import ArgumentError
+from hemiola.topology.summary import Summary, size_in_words, summarize
+from hemiola.topology.yaml_writer import to_yaml
+from hemiola.units import format_bandwidth, format_seconds, parse_bandwidth
+
+#: Kinds of links that a table shows.
+_KINDS_SHOWN = 20
+
+app = typer.Typer(help="Show, convert and draw networks.", no_args_is_help=True)
+
+_Source = Annotated[
+    Path,
+    typer.Argument(
+        metavar="TOPOLOGY", help="YAML file, NCCL's topology XML, or what 'nvidia-smi topo -m' prints."
+    ),
+]
+_NvlinkBandwidth = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SPEED",
+        parser=options.reads(parse_bandwidth),
+        help="One NVLink, where the file is from nvidia-smi, which does not say: '25 GB/s'.",
+    ),
+]
+_NicBandwidth = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SPEED",
+        parser=options.reads(parse_bandwidth),
+        help="One NIC, where the file is from nvidia-smi; without it NICs are left out: '200 Gbit/s'.",
+    ),
+]
+
+
+@app.command()
+def show(
+    source: _Source,
+    nvlink_bandwidth: _NvlinkBandwidth = None,
+    nic_bandwidth: _NicBandwidth = None,
+    as_json: options.Json = False,
+) -> None:
+    """Say what a network consists of, and whether all ranks reach each other.
+
+    Example: hemiola topology show examples/cluster8.yaml
+    """
+    topology = _load(source, nvlink_bandwidth, nic_bandwidth)
+    summary = summarize(topology)
+    answer(as_json, _summary_data(topology, summary) if as_json else None, *_report(topology, summary))
+
+
+@app.command()
+def convert(
+    source: _Source,
+    target: Annotated[
+        Path | None, typer.Argument(metavar="[FILE]", help="Where to write YAML; standard output by default.")
+    ] = None,
+    without_ranks: Annotated[
+        str | None, typer.Option(metavar="RANKS", help="Leave these ranks out: 7, or 3,7.")
+    ] = None,
+    repeat: Annotated[
+        int | None,
+        typer.Option(
+            metavar="COUNT",
+            parser=options.reads(values.read_count),
+            help="So many copies of the box, joined at its last switch: the network, in files from NCCL.",
+        ),
+    ] = None,
+    unwind: Annotated[
+        int | None,
+        typer.Option(
+            metavar="DEGREE",
+            parser=options.reads(values.read_count),
+            help="Replace switches by links to that many successors.",
+        ),
+    ] = None,
+    nvlink_bandwidth: _NvlinkBandwidth = None,
+    nic_bandwidth: _NicBandwidth = None,
+    as_json: options.Json = False,
+) -> None:
+    """Write a network as YAML, changed on the way if wanted: ranks left out, then repeated, then unwound.
+
+    With --json, print it as JSON too.
+
+    Example: hemiola topology convert dump.xml rack.yaml --repeat 4
+    """
+    topology = _load(source, nvlink_bandwidth, nic_bandwidth)
+    if without_ranks is not None:
+        topology = topology.without_ranks([values.read_count(rank) for rank in without_ranks.split(",")])
+    if repeat is not None:
+        topology = topology.repeated(repeat, shared=_network_of(topology))
+    if unwind is not None:
+        topology = topology.unwind_switches(unwind)
+    if target is not None:
+        topology.save(target)
+    elif not as_json:
+        typer.echo(to_yaml(topology), nl=False)
+    if target is not None or as_json:
+        answer(as_json, _topology_data(topology) if as_json else None, _written(topology, target))
+
+
+@app.command()
+def draw(
+    source: _Source,
+    picture: Annotated[
+        Path, typer.Argument(metavar="PICTURE", help="File to draw into: .png, .svg or .pdf.")
+    ],
+    nvlink_bandwidth: _NvlinkBandwidth = None,
+    nic_bandwidth: _NicBandwidth = None,
+    as_json: options.Json = False,
+) -> None:
+    """Draw a network: ranks, switches, hosts, and links coloured by bandwidth.
+
+    Example: hemiola topology draw examples/cluster8.yaml cluster8.png
+    """
+    topology = _load(source, nvlink_bandwidth, nic_bandwidth)
+    from hemiola.view.topology import draw_topology
+
+    draw_topology(topology, picture)
+    answer(as_json, {"picture": printable(str(picture)), **_size_data(topology)}, _written(topology, picture))
+
+
+def _load(source: Path, nvlink_bandwidth: float | None, nic_bandwidth: float | None) -> Topology:
+    return load_topology(source, nvlink_bandwidth=nvlink_bandwidth, nic_bandwidth=nic_bandwidth)
+
+
+def _network_of(topology: Topology) -> list[int]:
+    """Return the last switch, which joins hosts in topologies read from NCCL's and nvidia-smi's output."""
+    if topology.switch_count == 0:
+        raise ArgumentError(
+            "--repeat joins copies at the last switch, but this topology has none; for an nvidia-smi matrix "
+            "say --nic-bandwidth"
+        )
+    return [topology.rank_count + topology.switch_count - 1]
+
+
+def _written(topology: Topology, target: Path | None) -> RenderableType:
+    arrow = f" -> {printable(str(target))}" if target else ""
+    return Text.assemble((_title(topology), "bold"), f": {size_in_words(topology)}{arrow}")
+
+
+def _title(topology: Topology) -> str:
+    return topology.name or "topology"
+
+
+def _report(topology: Topology, summary: Summary) -> list[RenderableType]:
+    kinds = table("links", "count", "bandwidth", "latency", left=("links",))
+    for kind in summary.kinds[:_KINDS_SHOWN]:
+        kinds.add_row(
+            kind.ends, f"{kind.count:,}", format_bandwidth(kind.bandwidth), format_seconds(kind.latency_s)
+        )
+    if len(summary.kinds) > _KINDS_SHOWN:
+        kinds.caption = f"and {len(summary.kinds) - _KINDS_SHOWN:,} more kinds"
+    return [
+        Text.assemble((_title(topology), "bold"), f": {size_in_words(topology)}"),
+        kinds,
+        f"a rank sends    {_range(summary.out_bandwidth)}",
+        f"a rank receives {_range(summary.in_bandwidth)}",
+        _reach(summary),
+    ]
+
+
+def _range(bandwidths: tuple[float, float]) -> str:
+    low, high = bandwidths
+    return format_bandwidth(low) if low == high else f"{format_bandwidth(low)} to {format_bandwidth(high)}"
+
+
+def _reach(summary: Summary) -> str:
+    if summary.cut is not None:
+        return f"disconnected: rank {summary.cut[0]} does not reach rank {summary.cut[1]}"
+    if summary.hops is None:
+        return "every rank reaches every other"
+    return f"every rank reaches every other, over {summary.hops} links at most"
+
+
+def _size_data(topology: Topology) -> dict[str, Any]:
+    return {
+        "name": topology.name,
+        "rank_count": topology.rank_count,
+        "switch_count": topology.switch_count,
+        "node_count": topology.node_count,
+        "link_count": topology.link_count,
+    }
+
+
+def _summary_data(topology: Topology, summary: Summary) -> dict[str, Any]:
+    return {
+        **_size_data(topology),
+        "link_kinds": [vars(kind) for kind in summary.kinds],
+        "out_bandwidth": dict(zip(("min", "max"), summary.out_bandwidth, strict=True)),
+        "in_bandwidth": dict(zip(("min", "max"), summary.in_bandwidth, strict=True)),
+        "is_connected": summary.cut is None,
+        "hops": summary.hops,
+    }
+
+
+def _topology_data(topology: Topology) -> dict[str, Any]:
+    names = ("src", "dst", "latency_s", "bandwidth")
+    return {
+        **_size_data(topology),
+        "nodes": topology.nodes.tolist(),
+        "links": [dict(zip(names, row, strict=True)) for row in topology.links.tolist()],
+    }

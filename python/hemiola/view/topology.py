@@ -1,0 +1,251 @@
+"""A topology as a picture: ranks, switches, hosts, and links coloured by bandwidth."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection, PatchCollection
+from matplotlib.colors import LogNorm
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Circle, FancyArrowPatch, FancyBboxPatch, Patch, Rectangle
+
+from hemiola import Topology
+from hemiola.errors import ArgumentError
+from hemiola.topology.summary import size_in_words
+from hemiola.units import format_bandwidth, format_seconds
+from hemiola.view import style
+from hemiola.view.topology_layout import Layout, Points, lay_out
+
+#: More than this no picture shows, and placing them takes long.
+MAX_VERTICES = 1024
+#: More different bandwidths than this become a colour scale.
+_MOST_COLOURS = 7
+_RADIUS = 0.3
+
+_Colour = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True)
+class _Line:
+    """All links between two vertices, as one line: both ways where what goes back equals what goes there."""
+
+    src: int
+    dst: int
+    bandwidth: float
+    both_ways: bool
+
+
+def draw_topology(topology: Topology, path: str | Path) -> None:
+    """Draw the network and write it to a file.
+
+    Ranks are numbered circles, switches squares, hosts of several ranks frames. A line without an arrow is as fast both
+    ways; parallel links are one line of their total bandwidth.
+
+    Parameters
+    ----------
+    topology : Topology of at most 1,024 ranks and switches; up to about 100 ranks are readable.
+    path : where to write; the suffix (.png, .svg, .pdf) is the format.
+
+    Raises
+    ------
+    ArgumentError for an unknown suffix or a larger topology.
+    """
+    path = style.check_suffix(path)
+    vertex_count = topology.rank_count + topology.switch_count
+    if vertex_count > MAX_VERTICES:
+        raise ArgumentError(
+            f"expected at most {MAX_VERTICES} ranks and switches to draw, found {vertex_count}"
+        )
+    layout = lay_out(topology)
+    figure, axes, inches = _new_figure(topology, layout)
+    _draw_hosts(axes, layout)
+    colours = _draw_lines(axes, _lines_of(topology), layout, radius_pt=_RADIUS * inches * 72)
+    _draw_vertices(axes, topology, layout.points)
+    _draw_legend(figure, topology, layout, colours)
+    style.save(figure, path)
+
+
+def _new_figure(topology: Topology, layout: Layout) -> tuple[Figure, Axes, float]:
+    """Return a figure, its axes, and how many inches one unit of the layout takes."""
+    span = np.ptp(layout.points, axis=0) + 2
+    scale = min(0.62, 13 / span[0], 11 / span[1])
+    width, height = max(span[0] * scale, 3.2) + 2.3, max(span[1] * scale, 3.0) + 0.9
+    figure, axes = style.new_axes(width, height, topology.name or "topology", _subtitle(topology))
+    axes.set_aspect("equal")
+    axes.axis("off")
+    low, high = layout.points.min(axis=0) - 1, layout.points.max(axis=0) + 1
+    axes.set_xlim(low[0], high[0])
+    axes.set_ylim(low[1], high[1])
+    return figure, axes, scale
+
+
+def _subtitle(topology: Topology) -> str:
+    latencies = sorted({float(latency_s) for latency_s in topology.links["latency_s"]})
+    if not latencies:
+        return size_in_words(topology)
+    ends = dict.fromkeys(format_seconds(latency_s) for latency_s in (latencies[0], latencies[-1]))
+    return f"{size_in_words(topology)}, latency {' to '.join(ends)}"
+
+
+def _lines_of(topology: Topology) -> list[_Line]:
+    total: Counter[tuple[int, int]] = Counter()
+    for src, dst, _, bandwidth in topology.links.tolist():
+        total[src, dst] += bandwidth
+    lines = []
+    for (src, dst), bandwidth in total.items():
+        both_ways = total.get((dst, src)) == bandwidth
+        if not both_ways or src < dst:
+            lines.append(_Line(src, dst, bandwidth, both_ways))
+    return sorted(lines, key=lambda line: line.bandwidth)  # the fast ones on top
+
+
+def _draw_lines(axes: Axes, lines: list[_Line], layout: Layout, radius_pt: float) -> dict[float, _Colour]:
+    """Draw all lines; return the colour of each bandwidth."""
+    colours = _colours(sorted({line.bandwidth for line in lines}))
+    crowded = max(0.25, min(1.0, 250 / max(len(lines), 1)))
+    straight: list[_Line] = []
+    for line in lines:
+        a, b = layout.points[line.src], layout.points[line.dst]
+        bend = _bend(line, a, b, layout)
+        if bend == 0 and line.both_ways:
+            straight.append(line)
+            continue
+        axes.add_patch(
+            FancyArrowPatch(
+                tuple(a),
+                tuple(b),
+                connectionstyle=f"arc3,rad={bend}",
+                arrowstyle="-" if line.both_ways else "-|>",
+                shrinkA=0,
+                shrinkB=0 if line.both_ways else radius_pt,
+                mutation_scale=9,
+                linewidth=1.5,
+                alpha=max(crowded, 0.5),
+                color=colours[line.bandwidth],
+                zorder=2,
+                clip_on=False,
+            )
+        )
+    axes.add_collection(
+        LineCollection(
+            [layout.points[[line.src, line.dst]] for line in straight],
+            colors=[colours[line.bandwidth] for line in straight],
+            linewidths=1.8 if crowded == 1 else 1.1,
+            alpha=crowded,
+            zorder=2,
+        )
+    )
+    return colours
+
+
+def _bend(line: _Line, a: Points, b: Points, layout: Layout) -> float:
+    """Bend lines that would run over vertices on a grid, and one of two lines that differ by direction."""
+    if layout.bends and _passes_vertices(a, b, layout.points):
+        height = 0.6 + 0.1 * float(
+            np.linalg.norm(b - a)
+        )  # clears a vertex, and farther links clear nearer ones
+        return float(height / np.linalg.norm(b - a)) * (1 if a[0] == b[0] else -1)
+    return 0.0 if line.both_ways else 0.12
+
+
+def _passes_vertices(a: Points, b: Points, points: Points) -> bool:
+    """Whether a vertex lies on the line between two others."""
+    along = b - a
+    length = float(np.linalg.norm(along))
+    offset = points - a
+    across = np.abs(along[0] * offset[:, 1] - along[1] * offset[:, 0]) / length
+    place = offset @ along / length
+    return bool(((across < 0.1) & (place > 0.1) & (place < length - 0.1)).any())
+
+
+def _colours(bandwidths: list[float]) -> dict[float, _Colour]:
+    """Give dark to slow and bright to fast links, evenly by rank where they are few, else by logarithm."""
+    palette = matplotlib.colormaps["plasma"]
+    if len(bandwidths) == 1:
+        return {bandwidths[0]: palette(0.35)}
+    if len(bandwidths) <= _MOST_COLOURS:
+        return {b: palette(0.05 + 0.78 * i / (len(bandwidths) - 1)) for i, b in enumerate(bandwidths)}
+    low, high = math.log(bandwidths[0]), math.log(bandwidths[-1])
+    return {b: palette(0.05 + 0.78 * (math.log(b) - low) / (high - low)) for b in bandwidths}
+
+
+def _draw_hosts(axes: Axes, layout: Layout) -> None:
+    for members in layout.hosts:
+        low, high = layout.points[members].min(axis=0) - 0.55, layout.points[members].max(axis=0) + 0.55
+        width, height = high - low
+        axes.add_patch(
+            FancyBboxPatch(
+                (low[0], low[1]),
+                width,
+                height,
+                boxstyle="round,pad=0,rounding_size=0.3",
+                facecolor="#F1F3F6",
+                edgecolor=style.GREY,
+                linewidth=0.9,
+                zorder=1,
+            )
+        )
+
+
+def _draw_vertices(axes: Axes, topology: Topology, points: Points) -> None:
+    ranks, switches = points[: topology.rank_count], points[topology.rank_count :]
+    circles = [Circle((x, y), _RADIUS) for x, y in ranks]
+    squares = [Rectangle((x - 0.26, y - 0.26), 0.52, 0.52) for x, y in switches]
+    axes.add_collection(
+        PatchCollection(circles, facecolor=style.BLUE, edgecolor="white", linewidth=0.8, zorder=3)
+    )
+    axes.add_collection(
+        PatchCollection(squares, facecolor=style.BLACK, edgecolor="white", linewidth=0.8, zorder=3)
+    )
+    size = 8.0 if len(points) <= 130 else 5.0
+    for vertex, (x, y) in enumerate(points):
+        axes.text(
+            x,
+            y,
+            str(vertex),
+            ha="center",
+            va="center",
+            color="white",
+            fontsize=size - (vertex > 99),
+            zorder=4,
+        )
+
+
+def _draw_legend(figure: Figure, topology: Topology, layout: Layout, colours: dict[float, _Colour]) -> None:
+    marks: list[Line2D | Patch] = [
+        Line2D([], [], marker="o", linestyle="", markersize=9, color=style.BLUE, label="rank")
+    ]
+    if topology.switch_count:
+        marks.append(
+            Line2D([], [], marker="s", linestyle="", markersize=8, color=style.BLACK, label="switch")
+        )
+    if layout.hosts:
+        marks.append(Patch(facecolor="#F1F3F6", edgecolor=style.GREY, label="host"))
+    bandwidths = sorted(colours, reverse=True)
+    if len(bandwidths) <= _MOST_COLOURS:
+        marks += [
+            Line2D([], [], color=colours[b], linewidth=2.5, label=format_bandwidth(b)) for b in bandwidths
+        ]
+    figure.legend(handles=marks, loc="outside right upper", frameon=False)
+    if len(bandwidths) > _MOST_COLOURS:
+        _draw_scale(figure, bandwidths)
+
+
+def _draw_scale(figure: Figure, bandwidths: list[float]) -> None:
+    """Add a logarithmic colour scale with bandwidths in units."""
+    palette = matplotlib.colormaps["plasma"]
+    shades = matplotlib.colors.ListedColormap(palette(np.linspace(0.05, 0.83, 256)))
+    norm = LogNorm(bandwidths[-1], bandwidths[0])
+    ticks = np.geomspace(bandwidths[-1], bandwidths[0], 5).tolist()
+    bar = figure.colorbar(
+        matplotlib.cm.ScalarMappable(norm, shades), ax=figure.axes[0], shrink=0.5, label="bandwidth of a link"
+    )
+    bar.set_ticks(ticks, labels=[format_bandwidth(tick) for tick in ticks])
+    bar.ax.minorticks_off()
