@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import atexit
 import builtins
+import os
 import weakref
 from collections.abc import Sequence
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
@@ -13,8 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hemiola import _core
-from hemiola._core import Schedule
+from hemiola._core import Schedule, Topology
 from hemiola.communicator_plans import CommunicatorPlans
+from hemiola.conditions import Conditions
+from hemiola.emulation import Emulation, launched_emulation
 from hemiola.errors import ArgumentError, HemiolaError
 from hemiola.launch_environment import job_of
 
@@ -22,6 +26,15 @@ Array = NDArray[Any]
 
 #: Seconds that an operation may take unless it says otherwise.
 DEFAULT_TIMEOUT_S = 300.0
+
+
+@dataclass(frozen=True)
+class CommunicatorOptions:
+    """What `init` was asked for; groups inherit it."""
+
+    timeout_s: float
+    keep_inputs: bool
+    emulation: Emulation | None = None
 
 
 class Handle:
@@ -86,14 +99,22 @@ class Communicator:
     """
 
     def __init__(
-        self, session: _core.LocalSession, ranks: Sequence[int], *, timeout_s: float, keep_inputs: bool
+        self, session: _core.LocalSession, ranks: Sequence[int], options: CommunicatorOptions
     ) -> None:
         self._session = session
         self._ranks = tuple(ranks)
-        self._timeout_s, self._keep_inputs = timeout_s, keep_inputs
-        self._plans = CommunicatorPlans(len(self._ranks))
+        self._options = options
+        emulation = options.emulation
+        self._plans = CommunicatorPlans(len(self._ranks), options.emulation)
         self._core = _core.Communicator(
-            session, list(self._ranks), timeout_s, keep_inputs, self._plans.choose
+            session,
+            list(self._ranks),
+            options.timeout_s,
+            options.keep_inputs,
+            emulation.topology if emulation else None,
+            dict(emulation.conditions.late) if emulation else {},
+            dict(emulation.conditions.slow) if emulation else {},
+            self._plans.choose,
         )
         self._plans.measure(self._core)
         self.rank = self._core.rank
@@ -309,12 +330,7 @@ class Communicator:
             )
         if self.rank not in chosen:
             raise ArgumentError(f"group: rank {self.rank} is not among the ranks {chosen}")
-        return Communicator(
-            self._session,
-            [self._ranks[rank] for rank in chosen],
-            timeout_s=self._timeout_s,
-            keep_inputs=self._keep_inputs,
-        )
+        return Communicator(self._session, [self._ranks[rank] for rank in chosen], self._options)
 
     def recent_arrivals_s(self) -> NDArray[np.float64]:
         """Return when each rank came to the latest operations.
@@ -395,7 +411,13 @@ class Communicator:
         return np.empty((first // self.rank_count, *x.shape[1:]), x.dtype)
 
 
-def init(*, timeout_s: float = DEFAULT_TIMEOUT_S, keep_inputs: bool = True) -> Communicator:
+def init(
+    *,
+    timeout_s: float = DEFAULT_TIMEOUT_S,
+    keep_inputs: bool = True,
+    emulate: Topology | str | os.PathLike[str] | None = None,
+    conditions: Conditions | None = None,
+) -> Communicator:
     """Join the other ranks of this job and return the communicator of all of them.
 
     Which job this is, and which rank, is read from the variables of hemiola.launch, torchrun, Open MPI's or
@@ -406,6 +428,10 @@ def init(*, timeout_s: float = DEFAULT_TIMEOUT_S, keep_inputs: bool = True) -> C
     timeout_s : float, seconds > 0. How long to wait for the others, here and in each operation.
     keep_inputs : bool. Whether a failure in the middle of an operation in place leaves its input as it was.
         It costs a private copy of what is overwritten; with False a failed operation's buffer is undefined.
+    emulate : Topology or the path of its file, optional. A network to behave like: ports and links carry
+        real bytes at its latencies and bandwidths. The same on all ranks; hemiola.launch can set it.
+    conditions : Conditions, optional, of the emulated network: slow ranks' ports are slower, and late ranks
+        come to every operation that much later.
 
     Returns
     -------
@@ -414,7 +440,8 @@ def init(*, timeout_s: float = DEFAULT_TIMEOUT_S, keep_inputs: bool = True) -> C
     Raises
     ------
     ArgumentError
-        when this process belongs to no job that is known here, or to one on several hosts.
+        when this process belongs to no job that is known here, or to one on several hosts; and when the
+        emulated network does not fit the ranks.
     TimeoutError
         naming the ranks that did not come.
     """
@@ -423,8 +450,12 @@ def init(*, timeout_s: float = DEFAULT_TIMEOUT_S, keep_inputs: bool = True) -> C
         if communicator in _open:
             return communicator
     job = job_of()
+    emulation = launched_emulation() if emulate is None else Emulation.of(emulate, conditions)
+    if emulation is not None:
+        emulation.check(job.rank_count)
     session = _core.LocalSession.join(job.rank, job.rank_count, job.name, limit_s)
-    world = Communicator(session, range(job.rank_count), timeout_s=limit_s, keep_inputs=keep_inputs)
+    options = CommunicatorOptions(limit_s, keep_inputs, emulation)
+    world = Communicator(session, range(job.rank_count), options)
     _world[:] = [world]
     return world
 

@@ -10,9 +10,11 @@ import numpy as np
 
 from hemiola import _core, algorithms, topologies
 from hemiola._core import Schedule, Topology
+from hemiola.conditions import Conditions
+from hemiola.emulation import Emulation
 from hemiola.errors import ArgumentError
 from hemiola.planner import plan
-from hemiola.port_speed import PortSpeed
+from hemiola.port_speed import PortSpeed, port_speed
 
 _REPETITIONS = 8
 _SMALL_BYTES, _LARGE_BYTES = 64, 1 << 20
@@ -21,29 +23,35 @@ _SMALL_BYTES, _LARGE_BYTES = 64, 1 << 20
 class CommunicatorPlans:
     """Chooses and remembers schedules for one communicator."""
 
-    def __init__(self, rank_count: int) -> None:
+    def __init__(self, rank_count: int, emulation: Emulation | None) -> None:
         self._rank_count = rank_count
+        self._emulation = emulation
         self._chosen: dict[tuple[str, int, int], Schedule] = {}
         self._named: dict[tuple[str, int, int], Schedule] = {}
         self.speed = PortSpeed(1e-6, 5e9)
 
     def measure(self, core: _core.Communicator) -> None:
         """Find out latency and bandwidth between the ranks, all of them active; collective."""
-        if self._rank_count > 1:
+        if self._emulation is not None:
+            self.speed = port_speed(self._emulation.topology, self._emulation.conditions)
+        elif self._rank_count > 1:
             self.speed = _agreed(core, _measured(core))
 
-    @property
-    def topology(self) -> Topology:
-        """The network as measured: every rank one port, a switch between them."""
-        return topologies.switch(
-            self._rank_count, latency_s=self.speed.latency_s / 2, bandwidth=self.speed.bandwidth
-        )
+    def network(self) -> tuple[Topology, Conditions]:
+        """Return what to plan for: the emulated network, or, as measured, a switch with one port a rank."""
+        emulation = self._emulation
+        if emulation is not None and emulation.topology.rank_count == self._rank_count:
+            return emulation.topology, emulation.conditions
+        speed = self.speed
+        switch = topologies.switch(self._rank_count, latency_s=speed.latency_s / 2, bandwidth=speed.bandwidth)
+        return switch, Conditions()
 
     def choose(self, kind: str, nbytes: int, root: int) -> Schedule:
         """Return the schedule for a collective; the same for all sizes between two powers of two."""
         key = (kind, _bucket(nbytes), root)
         if key not in self._chosen:
-            self._chosen[key] = plan(self.topology, kind, key[1], root=root).schedule
+            topology, conditions = self.network()
+            self._chosen[key] = plan(topology, kind, key[1], conditions, root=root).schedule
         return self._chosen[key]
 
     def named(self, name: str, kind: str, nbytes: int, root: int) -> Schedule:

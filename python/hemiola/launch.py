@@ -15,6 +15,9 @@ import uuid
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from hemiola._core import Topology
+from hemiola.conditions import Conditions
+from hemiola.emulation import Emulation
 from hemiola.errors import ArgumentError, FailedRankError, TimeoutError
 from hemiola.launch_environment import JOB, RANK, RANK_COUNT
 
@@ -25,7 +28,14 @@ _GRACE_S = 1.0
 _MOST_RANKS = 1024
 
 
-def launch(fn: Callable[..., Result], ranks: int, *args: Any, timeout_s: float | None = None) -> list[Result]:
+def launch(
+    fn: Callable[..., Result],
+    ranks: int,
+    *args: Any,
+    emulate: Topology | str | os.PathLike[str] | None = None,
+    conditions: Conditions | None = None,
+    timeout_s: float | None = None,
+) -> list[Result]:
     """Call a function on several local ranks and return what each of them returns.
 
     Parameters
@@ -35,6 +45,9 @@ def launch(fn: Callable[..., Result], ranks: int, *args: Any, timeout_s: float |
         communicator of the ranks.
     ranks : int, 1 … 1024.
     args : passed to fn; must be picklable.
+    emulate : Topology or the path of its file, optional; the network that `hemiola.init()` in the ranks
+        emulates.
+    conditions : Conditions, optional; late and slow ranks of the emulated network.
     timeout_s : float, optional; how long all of it may take.
 
     Returns
@@ -49,7 +62,8 @@ def launch(fn: Callable[..., Result], ranks: int, *args: Any, timeout_s: float |
     TimeoutError
         naming the ranks that were not done after `timeout_s`. They are ended.
     ArgumentError
-        for a number of ranks out of range, or a function or arguments that cannot be pickled.
+        for a number of ranks out of range, a network that does not have that many, or a function or
+        arguments that cannot be pickled.
 
     Notes
     -----
@@ -58,7 +72,10 @@ def launch(fn: Callable[..., Result], ranks: int, *args: Any, timeout_s: float |
     """
     if not isinstance(ranks, int) or not 1 <= ranks <= _MOST_RANKS:
         raise ArgumentError(f"launch: expected 1 … {_MOST_RANKS} ranks, found {ranks!r}")
-    with _Payload(fn, args) as payload:
+    emulation = Emulation.of(emulate, conditions)
+    if emulation is not None:
+        emulation.check(ranks)
+    with _Payload(fn, args, emulation) as payload:
         processes = _RankProcesses(ranks, payload)
         try:
             return processes.results(timeout_s)
@@ -69,7 +86,7 @@ def launch(fn: Callable[..., Result], ranks: int, *args: Any, timeout_s: float |
 class _Payload:
     """What the ranks are to call, in an anonymous file that they inherit."""
 
-    def __init__(self, fn: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    def __init__(self, fn: Callable[..., Any], args: tuple[Any, ...], emulation: Emulation | None) -> None:
         # How to find a script's own functions in another process is multiprocessing's knowledge.
         preparation = multiprocessing.spawn.get_preparation_data("hemiola rank")
         preparation.pop("authkey", None)  # ours have nothing to authenticate
@@ -82,7 +99,7 @@ class _Payload:
             ) from error
         self.descriptor = os.memfd_create("hemiola-launch")
         with os.fdopen(self.descriptor, "wb", closefd=False) as file:
-            file.write(pickle.dumps((preparation, call)))
+            file.write(pickle.dumps((preparation, emulation, call)))
 
     def __enter__(self) -> _Payload:
         return self

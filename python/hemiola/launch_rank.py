@@ -11,6 +11,8 @@ import sys
 import traceback
 from typing import Any
 
+from hemiola.emulation import set_launched_emulation
+
 _PR_SET_PDEATHSIG = 1
 
 
@@ -23,7 +25,8 @@ def _end_with(parent: int) -> None:
 
 def _call(payload: int) -> Any:
     with os.fdopen(os.open(f"/proc/self/fd/{payload}", os.O_RDONLY), "rb") as file:
-        preparation, call = pickle.load(file)
+        preparation, emulation, call = pickle.load(file)
+    set_launched_emulation(emulation)
     multiprocessing.spawn.prepare(preparation)
     fn, args = pickle.loads(call)
     return fn(*args)

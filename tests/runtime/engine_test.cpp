@@ -62,7 +62,8 @@ CompileOptions compile_options(const Setting& setting) {
   CompileOptions options;
   options.block_elements = setting.block_elements;
   options.element_bytes = sizeof(std::int64_t);
-  options.rules = {static_cast<std::int64_t>(setting.wire.slice_bytes), setting.pack_bytes};
+  const auto slice_bytes = static_cast<std::int64_t>(setting.wire.slice_bytes);
+  options.rules = {slice_bytes, slice_bytes, setting.pack_bytes};
   options.in_place = setting.in_place;
   options.keep_inputs = setting.keep_inputs;
   options.land_at_once = setting.land_at_once;

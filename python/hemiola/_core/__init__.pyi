@@ -754,6 +754,9 @@ class Communicator:
         members: Sequence[int],
         timeout_s: float,
         keep_inputs: bool,
+        emulate: Topology | None,
+        late: Mapping[int, float],
+        slow: Mapping[int, float],
         choose: Callable[[str, int, int], Schedule],
     ) -> None: ...
     @property

@@ -1,4 +1,5 @@
 #include <nanobind/stl/function.h>
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -11,6 +12,7 @@
 #include "hemiola/base/error.hpp"
 #include "hemiola/bindings/array_argument.hpp"
 #include "hemiola/bindings/bindings.hpp"
+#include "hemiola/bindings/conditions.hpp"
 #include "hemiola/runtime/communicator/call_desk.hpp"
 #include "hemiola/runtime/communicator/communicator.hpp"
 
@@ -70,13 +72,16 @@ struct CallArguments {
 class PyCommunicator {
  public:
   PyCommunicator(std::shared_ptr<LocalSession> session, const std::vector<int>& members, double timeout_s,
-                 bool keep_inputs, PyChooser choose) {
+                 bool keep_inputs, const Topology* emulate, const RankSeconds& late, const RankFactors& slow,
+                 PyChooser choose) {
+    CommunicatorOptions options{timeout_s, keep_inputs, nullptr};
+    if (emulate != nullptr)
+      options.emulation = std::make_shared<const Emulation>(Emulation{*emulate, conditions_of(late, slow)});
     std::vector<Rank> ranks;
     for (int member : members) ranks.push_back(Rank{member});
     {
       nb::gil_scoped_release release;
-      core_ = std::make_unique<Communicator>(std::move(session), std::move(ranks),
-                                             CommunicatorOptions{timeout_s, keep_inputs});
+      core_ = std::make_unique<Communicator>(std::move(session), std::move(ranks), options);
     }
     desk_ = std::make_unique<CallDesk>(core_.get(), chooser_of(std::move(choose)));
   }
@@ -195,8 +200,10 @@ void bind_runtime(nb::module_& m) {
       .def("done", &PendingOperation::is_done);
 
   nb::class_<PyCommunicator>(m, "Communicator", "The core of hemiola.Communicator.")
-      .def(nb::init<std::shared_ptr<LocalSession>, const std::vector<int>&, double, bool, PyChooser>(),
-           "session"_a, "members"_a, "timeout_s"_a, "keep_inputs"_a, "choose"_a)
+      .def(nb::init<std::shared_ptr<LocalSession>, const std::vector<int>&, double, bool, const Topology*,
+                    const RankSeconds&, const RankFactors&, PyChooser>(),
+           "session"_a, "members"_a, "timeout_s"_a, "keep_inputs"_a, "emulate"_a.none(), "late"_a, "slow"_a,
+           "choose"_a)
       .def_prop_ro("rank", [](const PyCommunicator& c) { return static_cast<int>(c.core().rank()); })
       .def_prop_ro("rank_count", [](const PyCommunicator& c) { return c.core().rank_count(); })
       .def("run", &PyCommunicator::run, "kind"_a, "input"_a.none(), "output"_a.none(), "op"_a, "root"_a,

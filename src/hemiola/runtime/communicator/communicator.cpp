@@ -121,6 +121,7 @@ void Communicator::work() {
 
 void Communicator::execute(const Operation& operation, const std::function<void()>& interrupted) {
   if (broken_) std::rethrow_exception(broken_);
+  std::this_thread::sleep_for(connection_.delay);
   const std::uint64_t number = next_number_;
   const double timeout_s = operation.timeout_s > 0 ? operation.timeout_s : options_.timeout_s;
   watch_.begin(number, operation.signature, timeout_s, interrupted);

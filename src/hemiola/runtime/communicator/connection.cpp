@@ -2,6 +2,7 @@
 
 #include <sched.h>
 
+#include "hemiola/runtime/wire/emulated/emulated_wire.hpp"
 #include "hemiola/runtime/wire/shm/shm_wire.hpp"
 
 namespace hemiola {
@@ -24,19 +25,36 @@ Patience::Limits patience_for(int local_ranks) {
   return {.spins = 20, .yields = 200, .sleep_us = 500};
 }
 
+/// Puts an emulated network around the wire. Ports are real there: one step after the other, whatever is added in one step
+/// arrives side by side, and messages are as the schedule has them.
+void emulate(const Members& members, const Emulation& emulation, std::span<std::byte> region, Connection* c) {
+  c->network = std::make_unique<NetworkModel>(emulation.topology, emulation.conditions, members.ranks);
+  c->wire = std::make_unique<EmulatedWire>(std::move(c->wire), c->network.get(), region, members.self);
+  c->compile.ports = {c->network->sending_ports(members.self), c->network->receiving_ports(members.self)};
+  c->compile.land_at_once = true;
+  c->compile.rules.join_bytes = c->compile.rules.pack_bytes = 0;
+  c->engine.groups_in_flight = 1;
+  c->engine.patience = {.spins = 0, .yields = 4, .sleep_us = 1000};
+  const Picoseconds delay = emulation.conditions.delay_of(members.session->rank());
+  c->delay = std::chrono::nanoseconds(delay / 1000);
+}
+
 }  // namespace
 
 Connection connect(const Members& members, const CommunicatorOptions& options) {
   const int ranks = members.count();
   const std::size_t board_bytes = whole_pages(ArrivalBoard::region_bytes(ranks));
+  const std::size_t wire_bytes = whole_pages(ShmWire::region_bytes(ranks));
+  const std::size_t network_bytes = options.emulation ? SharedNetwork::region_bytes(ranks) : 0;
   const std::span<std::byte> region =
-      members.session->share(members.ranks, board_bytes + ShmWire::region_bytes(ranks), options.timeout_s);
+      members.session->share(members.ranks, board_bytes + wire_bytes + network_bytes, options.timeout_s);
   Connection c;
   c.board = std::make_unique<ArrivalBoard>(region.first(board_bytes), members.self, ranks);
-  c.wire = std::make_unique<ShmWire>(region.subspan(board_bytes), members.self, ranks);
+  c.wire = std::make_unique<ShmWire>(region.subspan(board_bytes, wire_bytes), members.self, ranks);
   c.compile.keep_inputs = options.keep_inputs;
-  c.compile.rules.slice_bytes = static_cast<std::int64_t>(c.wire->slice_bytes());
   c.engine.patience = patience_for(members.session->rank_count());
+  if (options.emulation) emulate(members, *options.emulation, region.subspan(board_bytes + wire_bytes), &c);
+  c.compile.rules.slice_bytes = static_cast<std::int64_t>(c.wire->slice_bytes());
   return c;
 }
 

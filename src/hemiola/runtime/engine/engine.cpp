@@ -19,6 +19,7 @@ void Engine::run(const Program& program, const Buffers& buffers, const Arithmeti
   for (std::size_t i = 0; i < program.tasks.size(); ++i)
     if (program.tasks[i].needs == 0) ready_.push_back(static_cast<std::int32_t>(i));
   drive(supervisor);
+  wire_->progress();  // nothing more follows from what happened last, which a wire may be waiting to know
   while (copy_one()) {
   }
 }

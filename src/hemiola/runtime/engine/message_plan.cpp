@@ -46,8 +46,8 @@ class MessageJoiner {
   bool extends(const Message& message, std::size_t i, std::int64_t bytes) const {
     const std::int64_t total = bytes + bytes_of(i);
     const bool neighbours = part_.transfers[i].chunk == part_.transfers[i - 1].chunk + 1;
-    return part_.transfers[i].reduce == message.reduce &&
-           total <= (neighbours ? rules_.slice_bytes : std::min(rules_.pack_bytes, rules_.slice_bytes));
+    const std::int64_t limit = std::max(neighbours ? rules_.join_bytes : 0, rules_.pack_bytes);
+    return part_.transfers[i].reduce == message.reduce && total <= std::min(limit, rules_.slice_bytes);
   }
 
   const RankPart& part_;

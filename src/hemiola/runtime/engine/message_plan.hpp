@@ -11,10 +11,9 @@
 namespace hemiola {
 
 struct MessageRules {
-  /// Chunks longer than this are cut into slices, and neighbouring chunks are joined up to this.
-  std::int64_t slice_bytes = 1 << 20;
-  /// Chunks that are not neighbours are joined, too, up to this: a copy costs less than a message.
-  std::int64_t pack_bytes = 8 << 10;
+  std::int64_t slice_bytes = 1 << 20;  ///< longer chunks are cut into slices
+  std::int64_t join_bytes = 1 << 20;   ///< neighbouring chunks are joined up to this, at most a slice
+  std::int64_t pack_bytes = 8 << 10;   ///< so are others up to this: a copy costs less than a message
 };
 
 /// How a chunk is cut. Slices are a multiple of a cache line, except the last.

@@ -1,0 +1,61 @@
+// A wire around another that makes it behave like a given network: real bytes move through the inner wire as fast as they
+// can, and a message is done only when the emulated network would be done with it, too.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "hemiola/runtime/wire/emulated/shared_network.hpp"
+#include "hemiola/runtime/wire/wire.hpp"
+
+namespace hemiola {
+
+class EmulatedWire final : public Wire {
+ public:
+  /// The model outlives the wire; the network's region is as SharedNetwork wants it.
+  EmulatedWire(std::unique_ptr<Wire> inner, const NetworkModel* model, std::span<std::byte> region,
+               Rank self);
+
+  int rank_count() const override { return inner_->rank_count(); }
+  Request send(Rank dst, const std::byte* data, std::size_t bytes) override;
+  Request receive(Rank src, const Landing& landing, std::size_t bytes) override;
+  bool progress() override;
+  bool done(Request request) const override;
+  void wait(int timeout_us) override;
+  void reset(std::uint64_t epoch) override;
+  /// A network's messages are as the schedule wants them: no slices.
+  std::size_t slice_bytes() const override;
+
+ private:
+  struct Message {
+    MessageName name;
+    std::size_t bytes;
+    Request inner;
+    bool is_posted = false;
+    bool is_done = false;
+  };
+  /// All messages to one peer, or from one; those before `first` are done.
+  struct Channel {
+    std::deque<Message> messages;
+    std::uint64_t first = 0;
+    std::uint64_t first_of_epoch = 0;
+    bool is_open() const { return !messages.empty(); }
+  };
+
+  Channel& channel(Rank peer, bool sending) {
+    return channels_[2 * static_cast<std::size_t>(peer) + sending];
+  }
+  Request add(Rank peer, bool sending, std::size_t bytes, Request inner);
+  bool settle(SharedNetwork::Session* session);
+
+  std::unique_ptr<Wire> inner_;
+  SharedNetwork network_;
+  Rank self_;
+  std::vector<Channel> channels_;
+  std::vector<std::size_t> open_;  ///< channels with messages that are not done
+  bool is_reacting_ = false;       ///< the network waits for us to say that we have seen what happened
+};
+
+}  // namespace hemiola

@@ -1,0 +1,284 @@
+#include "hemiola/runtime/wire/emulated/shared_network.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cmath>
+#include <ctime>
+#include <limits>
+
+#include "hemiola/base/error.hpp"
+
+namespace hemiola {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+double monotonic_ns() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
+}
+
+enum class Phase : std::uint32_t { posting, flowing, landing, over };
+
+}  // namespace
+
+/// One message. It starts when both ends are posted.
+struct SharedNetwork::Entry {
+  struct End {
+    bool posted;
+    bool taken;
+    double since;  ///< posted at this time of the emulated clock
+  };
+  std::uint64_t name;  ///< number + 1; 0: free
+  std::uint64_t epoch;
+  Phase phase;
+  std::uint32_t active_at;  ///< its index in active_
+  Rank src, dst;
+  End ends[2];  ///< the receiving, the sending
+  double bytes_left;
+  double rate;   ///< bytes per nanosecond
+  double since;  ///< when the rate was set last
+  double next;   ///< when its next phase begins, as things are now
+};
+
+struct SharedNetwork::RankState {
+  std::uint64_t epoch;
+  std::uint32_t untaken;  ///< events it has not seen
+  bool is_reacting;       ///< to events that it has seen
+};
+
+struct SharedNetwork::Header {
+  std::atomic<std::uint32_t> readiness;  ///< 0, 1: somebody prepares the state, 2: ready
+  pthread_mutex_t mutex;
+  double begin_ns;  ///< the real clock when the emulated one was 0
+  double now;
+  std::uint32_t active_count;
+};
+
+namespace {
+
+constexpr std::size_t whole_lines(std::size_t bytes) {
+  return (bytes + 63) / 64 * 64;
+}
+
+}  // namespace
+
+std::size_t SharedNetwork::region_bytes(int rank_count) {
+  const auto ranks = static_cast<std::size_t>(rank_count);
+  const std::size_t entries = ranks * ranks * kWindow;
+  return whole_lines(sizeof(Header)) + whole_lines(ranks * sizeof(RankState)) +
+         whole_lines(entries * sizeof(Entry)) + entries * sizeof(std::uint32_t);
+}
+
+SharedNetwork::SharedNetwork(std::span<std::byte> region, Rank self, const NetworkModel* model)
+    : model_(model), self_(self) {
+  const auto ranks = static_cast<std::size_t>(model->rank_count());
+  HEMIOLA_CHECK(region.size() >= region_bytes(model->rank_count()),
+                "the emulated network's region is too small");
+  std::byte* at = region.data();
+  header_ = reinterpret_cast<Header*>(at);
+  ranks_ = reinterpret_cast<RankState*>(at += whole_lines(sizeof(Header)));
+  entries_ = reinterpret_cast<Entry*>(at += whole_lines(ranks * sizeof(RankState)));
+  active_ = reinterpret_cast<std::uint32_t*>(at + whole_lines(ranks * ranks * kWindow * sizeof(Entry)));
+  std::uint32_t nobody = 0;
+  if (header_->readiness.compare_exchange_strong(nobody, 1)) {
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+    pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+    pthread_mutex_init(&header_->mutex, &attributes);
+    pthread_mutexattr_destroy(&attributes);
+    header_->begin_ns = monotonic_ns();
+    header_->readiness.store(2);
+  }
+  while (header_->readiness.load() != 2) sched_yield();
+}
+
+SharedNetwork::Session::Session(SharedNetwork* network) : network_(network) {
+  // A rank that died with the lock leaves the state as it was in the middle of a change; its death ends the operation, so
+  // what the others still read from it no longer matters.
+  if (pthread_mutex_lock(&network_->header_->mutex) == EOWNERDEAD)
+    pthread_mutex_consistent(&network_->header_->mutex);
+}
+
+SharedNetwork::Session::~Session() {
+  pthread_mutex_unlock(&network_->header_->mutex);
+}
+
+double SharedNetwork::real_now_ns() const {
+  return monotonic_ns() - header_->begin_ns;
+}
+
+std::size_t SharedNetwork::entry_index(const MessageName& m) const {
+  const auto pair = static_cast<std::size_t>(m.src) * static_cast<std::size_t>(model_->rank_count()) +
+                    static_cast<std::size_t>(m.dst);
+  return pair * kWindow + m.number % kWindow;
+}
+
+void SharedNetwork::Session::acknowledge() {
+  network_->ranks_[static_cast<std::size_t>(network_->self_)].is_reacting = false;
+}
+
+bool SharedNetwork::Session::post(const MessageName& message, std::size_t bytes) {
+  SharedNetwork& n = *network_;
+  RankState& own = n.ranks_[static_cast<std::size_t>(n.self_)];
+  const std::size_t index = n.entry_index(message);
+  Entry& e = n.entries_[index];
+  const bool sending = message.src == n.self_;
+  if (e.name != 0 && (e.name != message.number + 1 || e.epoch != own.epoch || e.ends[sending].posted))
+    return false;
+  if (e.name == 0) {
+    e = {message.number + 1,
+         own.epoch,
+         Phase::posting,
+         n.header_->active_count,
+         message.src,
+         message.dst,
+         {},
+         static_cast<double>(bytes),
+         0,
+         0,
+         kNever};
+    n.active_[n.header_->active_count++] = static_cast<std::uint32_t>(index);
+  }
+  HEMIOLA_CHECK(e.bytes_left == static_cast<double>(bytes),
+                "the two ends of a message state different sizes");
+  // A reaction belongs to the moment of what it reacts to, at which the clock stands still; anything else is new.
+  e.ends[sending] = {true, false,
+                     own.is_reacting ? n.header_->now : std::max(n.header_->now, n.real_now_ns())};
+  if (e.ends[!sending].posted) e.next = std::max(e.ends[0].since, e.ends[1].since);
+  return true;
+}
+
+double SharedNetwork::limit_ns() const {
+  for (Rank rank : indices<Rank>(model_->rank_count())) {
+    const RankState& state = ranks_[static_cast<std::size_t>(rank)];
+    if (state.untaken > 0 || state.is_reacting) return header_->now;
+  }
+  return std::max(header_->now, real_now_ns());
+}
+
+double SharedNetwork::next_time_ns() const {
+  double next = kNever;
+  for (std::uint32_t i = 0; i < header_->active_count; ++i) next = std::min(next, entries_[active_[i]].next);
+  return next;
+}
+
+void SharedNetwork::Session::advance() {
+  SharedNetwork& n = *network_;
+  while (true) {
+    const double limit = n.limit_ns();
+    const double next = n.next_time_ns();
+    if (next > limit) {
+      n.header_->now = limit;
+      return;
+    }
+    n.header_->now = std::max(n.header_->now, next);
+    n.handle_events_at(n.header_->now);
+  }
+}
+
+/// Flows progress at their rates up to `time`, then whatever is due changes its phase, then rates follow.
+void SharedNetwork::handle_events_at(double time) {
+  bool rates_change = false;
+  for (std::uint32_t i = 0; i < header_->active_count; ++i) {
+    Entry& e = entries_[active_[i]];
+    if (e.next > time) continue;
+    if (e.phase == Phase::posting) {
+      e.phase = Phase::flowing;
+      e.since = time;
+      rates_change = true;
+    } else if (e.phase == Phase::flowing) {
+      e.phase = Phase::landing;
+      e.next = time + model_->latency_ns(e.src, e.dst);
+      tell(e.src);
+      rates_change = true;
+    } else if (e.phase == Phase::landing) {
+      e.phase = Phase::over;
+      e.next = kNever;
+      tell(e.dst);
+    }
+  }
+  if (rates_change) set_rates();
+}
+
+void SharedNetwork::tell(Rank rank) {
+  ++ranks_[static_cast<std::size_t>(rank)].untaken;
+}
+
+void SharedNetwork::set_rates() {
+  std::vector<Entry*> flows;
+  std::vector<std::span<const int>> paths;
+  for (std::uint32_t i = 0; i < header_->active_count; ++i) {
+    Entry& e = entries_[active_[i]];
+    if (e.phase != Phase::flowing) continue;
+    flows.push_back(&e);
+    paths.push_back(model_->path(e.src, e.dst));
+  }
+  std::vector<double> rates(flows.size());
+  share_fairly(paths, model_->capacities(), rates);
+  for (std::size_t f = 0; f < flows.size(); ++f) {
+    Entry& e = *flows[f];
+    e.bytes_left = std::max(0.0, e.bytes_left - e.rate * (header_->now - e.since));
+    e.since = header_->now;
+    e.rate = rates[f];
+    e.next = header_->now + e.bytes_left / e.rate;
+  }
+}
+
+bool SharedNetwork::Session::take(const MessageName& message) {
+  SharedNetwork& n = *network_;
+  const std::size_t index = n.entry_index(message);
+  Entry& e = n.entries_[index];
+  const bool sending = message.src == n.self_;
+  if (e.phase != Phase::over && !(sending && e.phase == Phase::landing)) return false;
+  RankState& own = n.ranks_[static_cast<std::size_t>(n.self_)];
+  --own.untaken;
+  own.is_reacting = true;
+  e.ends[sending].taken = true;
+  if (e.ends[!sending].taken) n.free(index);
+  return true;
+}
+
+void SharedNetwork::free(std::size_t index) {
+  Entry& e = entries_[index];
+  const std::uint32_t last = active_[--header_->active_count];
+  active_[e.active_at] = last;
+  entries_[last].active_at = e.active_at;
+  e.name = 0;
+}
+
+void SharedNetwork::Session::reset(std::uint64_t epoch) {
+  SharedNetwork& n = *network_;
+  n.ranks_[static_cast<std::size_t>(n.self_)] = {epoch, 0, false};
+  for (std::uint32_t i = n.header_->active_count; i-- > 0;) {
+    const std::uint32_t index = n.active_[i];
+    Entry& e = n.entries_[index];
+    if (e.src != n.self_ && e.dst != n.self_) continue;
+    const bool sending = e.src == n.self_;
+    const bool other_waits = e.ends[!sending].posted && !e.ends[!sending].taken;
+    e.ends[sending] = {false, true, 0};
+    const bool other_is_told = e.phase == Phase::over || (!sending && e.phase == Phase::landing);
+    if (!other_waits) {
+      n.free(index);
+    } else if (!other_is_told) {
+      // The other end stays until its rank resets, too; until then nothing happens to it.
+      e.phase = Phase::posting;
+      e.next = kNever;
+    }
+  }
+  n.set_rates();
+}
+
+std::optional<double> SharedNetwork::Session::next_event_ns() const {
+  const double next = network_->next_time_ns();
+  if (next == kNever) return std::nullopt;
+  return std::max(0.0, next - network_->real_now_ns());
+}
+
+}  // namespace hemiola

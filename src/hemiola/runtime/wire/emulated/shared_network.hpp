@@ -1,0 +1,84 @@
+// The state of an emulated network in memory that all ranks share: a fluid simulation that follows the real clock. Whoever
+// looks moves it on; nobody serves it.
+//
+// Its clock never passes an event before the ranks concerned have reacted to it, that is, have posted what the event lets
+// them post. A rank that wakes up late therefore holds the emulated clock back for a moment and does not appear slow in
+// it; as soon as all have reacted, the clock catches up with the real one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "hemiola/base/index.hpp"
+#include "hemiola/runtime/wire/emulated/network_model.hpp"
+
+namespace hemiola {
+
+/// The k-th message from src to dst since the last reset.
+struct MessageName {
+  Rank src;
+  Rank dst;
+  std::uint64_t number = 0;
+};
+
+class SharedNetwork {
+ public:
+  static std::size_t region_bytes(int rank_count);
+
+  /// `region` is zero-filled at first, shared by all ranks, and outlives this.
+  SharedNetwork(std::span<std::byte> region, Rank self, const NetworkModel* model);
+
+  /// Holds the state's lock; everything below needs it.
+  class Session {
+   public:
+    explicit Session(SharedNetwork* network);
+    ~Session();
+    Session(const Session&) = delete;
+
+    /// This rank has reacted to all that `take` has returned so far.
+    void acknowledge();
+    /// Posts this rank's end of a message (it is the message's src or dst); false: no room yet, try again.
+    bool post(const MessageName& message, std::size_t bytes);
+    /// Moves the clock on, as far as it may go.
+    void advance();
+    /// Whether this rank's end of a posted message is finished; if so, its end is taken back and must not be asked for
+    /// again.
+    bool take(const MessageName& message);
+    /// Withdraws this rank's ends of all messages and starts a new epoch.
+    void reset(std::uint64_t epoch);
+    /// Nanoseconds of real time until the next event; at least 0. Empty: nothing is going on.
+    std::optional<double> next_event_ns() const;
+
+   private:
+    SharedNetwork* network_;
+  };
+
+ private:
+  struct Entry;
+  struct RankState;
+  struct Header;
+
+  /// Messages under way per pair. Power of two.
+  static constexpr std::size_t kWindow = 32;
+
+  std::size_t entry_index(const MessageName& message) const;
+  double real_now_ns() const;
+  double limit_ns() const;
+  double next_time_ns() const;
+  void handle_events_at(double time);
+  void tell(Rank rank);
+  void set_rates();
+  void free(std::size_t index);
+
+  Header* header_;
+  RankState* ranks_;
+  Entry* entries_;
+  std::uint32_t* active_;  ///< entries with at least one end posted, unordered
+  const NetworkModel* model_;
+  Rank self_;
+};
+
+}  // namespace hemiola
