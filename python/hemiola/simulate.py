@@ -29,6 +29,7 @@ class Timeline:
     finish_s : float64 array, one per rank: when it has arrived, all it sends has left and all it receives
         has landed.
     link_busy_s : float64 array, one per link of the topology: the time its full bandwidth needs for its load.
+    schedule : Schedule, what was simulated: the given one, or with every chunk in slices.
 
     Notes
     -----
@@ -39,6 +40,7 @@ class Timeline:
     seconds: float
     finish_s: NDArray[np.float64]
     link_busy_s: NDArray[np.float64]
+    schedule: _core.Schedule = field(repr=False)
     _replay: Callable[[], _core.Timeline] = field(repr=False, compare=False)
     _write: Callable[[_core.Timeline, str], None] = field(repr=False, compare=False)
 
@@ -50,14 +52,14 @@ class Timeline:
     def spans(self) -> NDArray[np.void]:
         """What each link carried when, by transfer and along its path: transfer, link, start_s, end_s, arrival_s.
 
-        A transfer is an index into `Schedule.transfers`. In the fluid network a flow is filed under the first
+        A transfer is an index into `schedule.transfers`. In the fluid network a flow is filed under the first
         link of its path, and arrival_s is that at the destination.
         """
         return self._record.spans
 
     @cached_property
     def landed_s(self) -> NDArray[np.float64]:
-        """When each transfer landed, in the order of `Schedule.transfers`; NaN for chunks without bytes."""
+        """When each transfer landed, in the order of `schedule.transfers`; NaN for chunks without bytes."""
         return self._record.landed_s
 
     def save_trace(self, path: str | os.PathLike[str]) -> None:
@@ -86,6 +88,7 @@ def simulate(
     nbytes: int,
     conditions: Conditions | None = None,
     network: str = "fluid",
+    slices: int = 1,
 ) -> Timeline:
     """Simulate a schedule's data dependencies over a topology.
 
@@ -103,6 +106,8 @@ def simulate(
     network : "fluid", concurrent flows share links max-min fairly and a flow holds all links of its path at
         once; or "fifo", a link carries one message at a time, first come first served, and several hops are
         stored and forwarded.
+    slices : int >= 1, pieces in which every chunk is pipelined, as the engine pipelines big chunks: what is
+        simulated is ``schedule.repeat_per_slice(slices, stagger=1)``.
 
     Returns
     -------
@@ -120,6 +125,8 @@ def simulate(
     after a second. Model: docs/design/0002-simulation.md.
     """
     now = conditions or Conditions()
+    if slices != 1:
+        schedule = schedule.repeat_per_slice(slices, stagger=1)
 
     def run(keep_spans: bool) -> _core.Timeline:
         with ProgressBar("simulating") as bar:
@@ -138,4 +145,6 @@ def simulate(
         _core.write_trace(schedule, topology, nbytes, record, path)
 
     result = run(keep_spans=False)
-    return Timeline(result.seconds, result.finish_s, result.link_busy_s, lambda: run(keep_spans=True), write)
+    return Timeline(
+        result.seconds, result.finish_s, result.link_busy_s, schedule, lambda: run(keep_spans=True), write
+    )

@@ -22,6 +22,7 @@ from networks import (
 )
 
 import hemiola as hm
+from hemiola import errors
 
 
 def incast(*sizes: int, at_once: bool) -> hm.Schedule:
@@ -181,7 +182,35 @@ def test_binomial_broadcast_takes_log_n_rounds(n):
     assert microseconds(timeline.seconds) == 3 * math.ceil(math.log2(n))
 
 
-# ---- all of them against their cost formula ----------------------------------------------------------------
+# ---- slices ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("network", ["fifo", "fluid"])
+def test_slices_pipeline_a_chunk_along_a_chain(network):
+    # Given 12 kB over three hops. Whole: 3 hops of 1 + 12. In four slices: 12 on the first link, then two
+    # hops of a slice, and three latencies.
+    s = hm.algorithms.broadcast_chain(4, chunk_count=1)
+    whole = hm.simulate(s, line(4), 12 * KB, network=network)
+    sliced = hm.simulate(s, line(4), 12 * KB, network=network, slices=4)
+    assert (microseconds(whole.seconds), microseconds(sliced.seconds)) == (39, 12 + 2 * 3 + 3)
+    assert sliced.schedule == s.repeat_per_slice(4, stagger=1)
+
+
+def test_slices_hide_the_latencies_of_a_ring():
+    # Given a ring of 4 and chunks of 4 kB in two slices: 6 rounds of two slices of 2. A slice is there
+    # again 1 after it has left, before the other slice has left: no link ever waits. 6 * 4 + 1; whole: 6 *
+    # (4 + 1).
+    s = hm.algorithms.all_reduce_ring(4)
+    whole, sliced = (hm.simulate(s, one_way_ring(4), 16 * KB, slices=k) for k in (1, 2))
+    assert (microseconds(whole.seconds), microseconds(sliced.seconds)) == (30, 25)
+
+
+def test_rejects_no_slices():
+    with pytest.raises(errors.ArgumentError, match="slice count"):
+        hm.simulate(hm.algorithms.all_reduce_ring(4), one_way_ring(4), KB, slices=0)
+
+
+# ---- all of them against their cost formula --------------------------------------------------------------
 
 # Those whose every step needs all of the step before, so that nothing can overlap.
 STEP_BY_STEP = [
