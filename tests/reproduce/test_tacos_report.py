@@ -10,7 +10,16 @@ import hemiola as hm
 from hemiola.errors import ArgumentError
 from hemiola.reproduce import tacos
 from hemiola.reproduce.report import Report
-from hemiola.reproduce.tacos import asymmetric, measure, motivation, pictures, scale, symmetric, targets
+from hemiola.reproduce.tacos import (
+    asymmetric,
+    executed,
+    measure,
+    motivation,
+    pictures,
+    scale,
+    symmetric,
+    targets,
+)
 
 COST = {"latency_s": 1e-6, "bandwidth": 1e9}
 SMALL = {
@@ -32,6 +41,9 @@ SMALL = {
     "figure_17b": partial(asymmetric.figure_17b, sizes=[measure.MB]),
     "figure_18": partial(asymmetric.figure_18, side=2, nbytes=measure.MB),
     "figure_19": partial(scale.figure_19, meshes=[3, 10, 12], grids=[2]),
+    "executed": partial(
+        executed.executed, networks={"a square": hm.topologies.mesh([2, 2], **COST)}, nbytes=800
+    ),
 }
 
 
@@ -46,6 +58,16 @@ def test_a_section_writes_tables_and_the_pictures_it_names(section: str, tmp_pat
     for line in text.splitlines():
         if line.startswith("!["):
             assert (tmp_path / line[line.index("(") + 1 : -1]).stat().st_size > 1000
+
+
+def test_executed_all_reduces_are_exact(tmp_path: Path) -> None:
+    report = Report("small", "Small", tmp_path)
+    networks = {"a path": hm.topologies.mesh([3], **COST)}
+    executed.executed(report, "", networks=networks, nbytes=1000)
+    assert [(row["schedule"], row["wrong"]) for row in report.data["executed"]] == [
+        ("Ring", 0),
+        ("Hemiola", 0),
+    ]
 
 
 def test_every_section_has_a_name_for_the_command_line() -> None:

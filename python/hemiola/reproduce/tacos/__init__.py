@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hemiola.errors import ArgumentError
 from hemiola.reproduce.report import Report
-from hemiola.reproduce.tacos import asymmetric, motivation, scale, symmetric, targets
+from hemiola.reproduce.tacos import asymmetric, executed, motivation, scale, symmetric, targets
 
 COMMAND = "hemiola reproduce tacos"
 
@@ -29,6 +29,7 @@ SECTIONS: dict[str, Section] = {
     "figure_17b": asymmetric.figure_17b,
     "figure_18": asymmetric.figure_18,
     "figure_19": scale.figure_19,
+    "executed": executed.executed,
 }
 
 _INTRODUCTION = (

@@ -268,13 +268,17 @@ def _figure_16_utilization(report: Report, grid: Grid, nbytes: int) -> None:
     )
 
 
+#: A slower schedule's curve is cut off here, in units of the last one's time.
+_LONGEST_SHOWN = 1.5
+
+
 def utilization_curves(
     report: Report, name: str, title: str, network: Topology, schedules: dict[str, Schedule], nbytes: int
 ) -> None:
     """Draw the share of links in use over time, in units of the last schedule's time."""
     times = {label: seconds(s, network, nbytes) for label, s in schedules.items()}
     unit = list(times.values())[-1]
-    edges = np.linspace(0, max(times.values()), 121)
+    edges = np.linspace(0, min(max(times.values()), _LONGEST_SHOWN * unit), 121)
     shares = {
         label: [float(u) for u in utilization(schedule, network, nbytes, edges)]
         for label, schedule in schedules.items()
