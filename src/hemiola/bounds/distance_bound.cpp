@@ -8,9 +8,6 @@
 namespace hemiola::bounds {
 namespace {
 
-/// What the searches may cost together: every rank is a source where that fits, else some.
-constexpr std::int64_t kSearchBudget = 20'000'000;
-
 bool sends_to_root_only(CollectiveKind kind) {
   return kind == CollectiveKind::reduce || kind == CollectiveKind::gather;
 }
@@ -54,13 +51,11 @@ class DistanceBound {
   /// From every rank where the budget allows; else from the late ranks and rank 0, and then always on from the rank that
   /// was found farthest, which finds the two ends of most networks.
   void consider_all_pairs() {
-    const std::int64_t cost = problem_.topology.vertex_count() + problem_.topology.link_count();
-    const std::int64_t searches = std::max<std::int64_t>(kSearchBudget / cost, 8);
-    if (searches >= problem_.rank_count()) {
+    std::int64_t left = problem_.affordable_searches();
+    if (left >= problem_.rank_count()) {
       for (Rank rank : indices<Rank>(problem_.rank_count())) consider_source(rank);
       return;
     }
-    std::int64_t left = searches;
     for (const auto& [rank, delay] : problem_.conditions.late)
       if (left > 4) {
         consider_source(rank);

@@ -1,6 +1,7 @@
 // What every bound reads, and the list of bounds.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "hemiola/bounds/demand.hpp"
@@ -16,6 +17,12 @@ struct Problem {
   Demand demand;
   std::vector<double> bandwidth;  ///< per link, bytes per second under the conditions
 
+  /// What searches from ranks may cost together; where all ranks are too many, bounds make do with some.
+  static constexpr std::int64_t kSearchBudget = 20'000'000;
+  std::int64_t affordable_searches() const {
+    return std::max<std::int64_t>(8, kSearchBudget / (topology.vertex_count() + topology.link_count()));
+  }
+
   int rank_count() const { return topology.rank_count(); }
   double bandwidth_of(int link) const { return bandwidth[static_cast<std::size_t>(link)]; }
 };
@@ -29,6 +36,8 @@ inline Picoseconds round_down(double picoseconds) {
 Bound port_bound(const Problem& problem);
 /// The same for all ranks together.
 Bound traffic_bound(const Problem& problem);
+/// What cannot be merged or copied on its way takes a link of every rank that relays it.
+Bound relay_bound(const Problem& problem);
 /// What one rank needs from another must leave the one's ports, travel, and enter the other's.
 Bound distance_bound(const Problem& problem);
 /// No rank is done before it has come.
