@@ -10,9 +10,9 @@ import typer
 from hemiola.cli import options
 from hemiola.cli.output import answer
 from hemiola.errors import ArgumentError
-from hemiola.reproduce import stragglar, tacos
+from hemiola.reproduce import optcc, stragglar, tacos
 
-_PAPERS = ("stragglar", "tacos")
+_PAPERS = {"optcc": optcc.reproduce, "stragglar": stragglar.reproduce, "tacos": tacos.reproduce}
 
 
 def reproduce(
@@ -34,5 +34,5 @@ def reproduce(
         raise ArgumentError(f"expected a paper ({', '.join(_PAPERS)}), found '{paper}'")
     if paper != "tacos" and (only or big):
         raise ArgumentError(f"--only and --big are for tacos, found them with '{paper}'")
-    report = tacos.reproduce(out, only=only, big=big) if paper == "tacos" else stragglar.reproduce(out)
+    report = tacos.reproduce(out, only=only, big=big) if paper == "tacos" else _PAPERS[paper](out)
     answer(as_json, report.data, f"wrote {report.path}")
