@@ -169,7 +169,8 @@ def test_what_is_saved_is_loaded_equal(t, tmp_path):
 def any_topology(draw):
     ranks, switches = draw(st.integers(1, 6)), draw(st.integers(0, 3))
     vertex = st.integers(0, ranks + switches - 1)
-    latency = st.integers(0, 10**18).map(lambda ps: ps * 1e-12)
+    # Up to an hour: a double tells picoseconds apart up to 2.5 hours.
+    latency = st.integers(0, 3600 * 10**12).map(lambda ps: ps * 1e-12)
     bandwidth = st.floats(min_value=0, exclude_min=True, allow_infinity=False)
     link = st.tuples(vertex, vertex, latency, bandwidth).filter(lambda row: row[0] != row[1])
     nodes = draw(st.lists(st.integers(0, ranks - 1), min_size=ranks, max_size=ranks))

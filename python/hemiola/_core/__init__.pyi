@@ -709,7 +709,7 @@ class Bound:
 
     @property
     def name(self) -> str:
-        """What limits: ports, traffic, distance or arrival."""
+        """What limits: ports, traffic, relays, distance or arrival."""
 
     @property
     def seconds(self) -> float: ...
