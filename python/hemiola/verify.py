@@ -17,6 +17,7 @@ def verify(
     topology: Topology | None = None,
     link_capacity: int | None = None,
     port_capacity: int | None = None,
+    threads: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Violation]:
     """Prove a schedule right by following every rank's contribution through every slot.
@@ -29,6 +30,8 @@ def verify(
     topology : Topology of as many ranks: transfers may use only its links, or go through switches alone.
     link_capacity : int >= 1, the most chunks that a pair of ranks, in one direction, may carry in a step.
     port_capacity : int >= 1, the most chunks that may leave, and the most that may enter, a rank in a step.
+    threads : int >= 1, how many threads judge; None for as many as the machine has and the schedule keeps busy, at
+        most 4. The answer does not depend on it.
     progress : called now and then with the transfers judged so far and their total; what it raises ends it.
         None for a bar on the terminal after a second.
 
@@ -65,7 +68,7 @@ def verify(
     Raises
     ------
     ArgumentError
-        If max_violations or a capacity is < 1, or the topology has another rank count.
+        If max_violations, threads or a capacity is < 1, or the topology has another rank count.
 
     Notes
     -----
@@ -83,5 +86,6 @@ def verify(
             topology=topology,
             link_capacity=link_capacity,
             port_capacity=port_capacity,
+            threads=threads,
             progress=progress or bar,
         )

@@ -633,6 +633,7 @@ def verify(
     topology: Topology | None = None,
     link_capacity: int | None = None,
     port_capacity: int | None = None,
+    threads: int | None = None,
     progress: object | None = None,
 ) -> list[Violation]: ...
 @overload
@@ -644,6 +645,7 @@ def verify(
     topology: Topology | None = None,
     link_capacity: int | None = None,
     port_capacity: int | None = None,
+    threads: int | None = None,
     progress: object | None = None,
 ) -> list[Violation]:
     """See hemiola.verify."""

@@ -24,13 +24,15 @@ std::string describe(const Violation& v) {
 template <typename Transfers>  // Schedule, or ScheduleFile
 std::vector<Violation> run(const Transfers& schedule, std::int64_t max_violations, bool report_redundant,
                            const Topology* topology, std::optional<std::int64_t> link_capacity,
-                           std::optional<std::int64_t> port_capacity, const nb::object& progress) {
+                           std::optional<std::int64_t> port_capacity, std::optional<std::int64_t> threads,
+                           const nb::object& progress) {
   VerifyOptions options;
   options.max_violations = to_index<Rank>(max_violations, "max_violations");
   options.report_redundant = report_redundant;
   options.limits.topology = topology;
   if (link_capacity) options.limits.link_capacity = to_index<Rank>(*link_capacity, "link_capacity");
   if (port_capacity) options.limits.port_capacity = to_index<Rank>(*port_capacity, "port_capacity");
+  if (threads) options.threads = to_index<Rank>(*threads, "threads");
   if (!progress.is_none())
     options.progress = [&](std::int64_t done, std::int64_t total) {
       nb::gil_scoped_acquire acquire;
@@ -57,7 +59,7 @@ void bind_verify(nb::module_& m) {
   const auto define = [&](auto run) {
     m.def("verify", run, "schedule"_a, nb::kw_only(), "max_violations"_a = 100, "report_redundant"_a = false,
           "topology"_a = nb::none(), "link_capacity"_a = nb::none(), "port_capacity"_a = nb::none(),
-          "progress"_a = nb::none(), "See hemiola.verify.");
+          "threads"_a = nb::none(), "progress"_a = nb::none(), "See hemiola.verify.");
   };
   define(&run<Schedule>);
   define(&run<ScheduleFile>);

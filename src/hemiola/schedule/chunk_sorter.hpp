@@ -46,22 +46,24 @@ class ChunkRange {
   std::vector<ChunkTransfer> transfers_;
 };
 
+/// Splits the chunks into ranges and sorts one range at a time. Several threads may load ranges at once.
 class ChunkSorter {
  public:
-  /// Counts the transfers of every chunk (one pass over the source). Throws ArgumentError when one chunk has too many
-  /// to number them in 31 bits.
-  ChunkSorter(const TransferSource& source, std::int64_t memory_bytes);
+  /// Counts the transfers of every chunk (one pass over the source, which must outlive the sorter). A range takes at most
+  /// `range_bytes` and one chunk more. Throws ArgumentError when one chunk has too many transfers to number
+  /// them in 31 bits.
+  ChunkSorter(const TransferSource& source, std::int64_t range_bytes);
 
-  /// Calls `visit` with ranges that cover all chunks in order; one pass over the source for each.
-  void for_each_range(const std::function<void(const ChunkRange&)>& visit);
+  int range_count() const { return static_cast<int>(range_begin_.size()) - 1; }
+  /// Sorts the transfers of a range, in one pass over the source; calls `at_block` for every block that it reads.
+  void load(int range_index, ChunkRange* range, const std::function<void()>& at_block = [] {}) const;
 
  private:
-  int range_end(int first) const;
-  void fill(ChunkRange* range, int end);
+  void split(std::int64_t range_bytes);
 
   const TransferSource& source_;
-  std::int64_t memory_bytes_;
   std::vector<std::int64_t> count_;  ///< per chunk
+  std::vector<int> range_begin_;     ///< range r is chunks [range_begin[r], range_begin[r+1])
 };
 
 }  // namespace hemiola

@@ -165,13 +165,24 @@ template <typename T>
 void SectionReader::differences(std::size_t count, std::vector<T>* values) {
   check(count <= rest_.size(), "expected more values in a column than this section holds");
   values->resize(count);
+  const std::byte* from = rest_.data();
+  const std::byte* const end = from + rest_.size();
   std::uint64_t value = 0;
   for (T& to : *values) {
-    const std::uint8_t difference = byte();
-    value = difference == kEscape ? u64() : value + difference;
+    check(from < end, "expected more values in a column than this section holds");
+    const auto difference = std::to_integer<std::uint8_t>(*from++);
+    if (difference == kEscape) {
+      check(end - from >= static_cast<std::ptrdiff_t>(sizeof value),
+            "expected a whole value after an escape");
+      std::memcpy(&value, from, sizeof value);
+      from += sizeof value;
+    } else {
+      value += difference;
+    }
     check(value <= std::numeric_limits<T>::max(), "expected a smaller value in a column");
     to = static_cast<T>(value);
   }
+  rest_ = rest_.subspan(static_cast<std::size_t>(from - rest_.data()));
 }
 
 }  // namespace hemiola

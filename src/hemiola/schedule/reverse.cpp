@@ -160,17 +160,15 @@ std::vector<Transfer> turn_round(const Schedule& schedule, const Collective& bac
   std::vector<Transfer> turned;
   UsefulTransfers useful(schedule.collective());
   const ScheduleSource source(schedule);
-  ChunkSorter sorter(source, std::numeric_limits<std::int64_t>::max());
-  sorter.for_each_range([&](const ChunkRange& range) {
-    for (int i = 0; i < range.count(); ++i) {
-      const Chunk chunk{range.first() + i};
-      const std::size_t begin = turned.size();
-      for (const ChunkTransfer& t : useful.of(chunk, range.transfers_of(chunk)))
-        turned.push_back({t.step(), t.dst(), t.src(), reverse_chunk(schedule.collective(), chunk),
-                          backward.is_reducing()});
-      if (backward.is_reducing()) fill_relays(backward, std::span(turned).subspan(begin));
-    }
-  });
+  ChunkRange all;
+  ChunkSorter(source, std::numeric_limits<std::int64_t>::max()).load(0, &all);
+  for (Chunk chunk : indices<Chunk>(schedule.chunk_count())) {
+    const std::size_t begin = turned.size();
+    for (const ChunkTransfer& t : useful.of(chunk, all.transfers_of(chunk)))
+      turned.push_back(
+          {t.step(), t.dst(), t.src(), reverse_chunk(schedule.collective(), chunk), backward.is_reducing()});
+    if (backward.is_reducing()) fill_relays(backward, std::span(turned).subspan(begin));
+  }
   return turned;
 }
 

@@ -32,8 +32,8 @@ class TransferSource {
   virtual int step_count() const = 0;
   virtual std::int64_t transfer_count() const = 0;
   virtual std::span<const RankPair> pairs() const = 0;
-  /// Calls `visit` for every block, from the first step. May be called again. A block is valid only during the call.
-  /// Not for several threads at once.
+  /// Calls `visit` for every block, from the first step. May be called again, and by several threads at once. A block is
+  /// valid only during the call.
   virtual void visit_blocks(const std::function<void(const TransferBlock&)>& visit) const = 0;
 };
 
