@@ -13,8 +13,8 @@ class ArrivalLog {
   void append(std::uint32_t chunk) { entries_.push_back(chunk); }
   /// Position after the last entry; positions count from the beginning of time.
   std::uint32_t end() const { return forgotten_ + static_cast<std::uint32_t>(entries_.size()); }
-  /// `position` must not be forgotten.
-  std::uint32_t operator[](std::uint32_t position) const { return entries_[position - forgotten_]; }
+  /// The entry at a position that is not forgotten; the following ones lie behind it.
+  const std::uint32_t* at(std::uint32_t position) const { return entries_.data() + (position - forgotten_); }
 
   /// Whether the log has grown enough since it was last shortened to look for what may go.
   bool is_worth_forgetting() const { return entries_.size() >= looked_at_ + kPiece; }

@@ -2,8 +2,6 @@
 // joining several.
 #pragma once
 
-#include <vector>
-
 #include "hemiola/schedule/schedule.hpp"
 #include "hemiola/synthesis/channels.hpp"
 #include "hemiola/synthesis/sends.hpp"
@@ -15,8 +13,8 @@ namespace hemiola::synthesis {
 Sends turned_round(const Sends& sends, const Channels& channels);
 
 /// One list after another.
-Sends concatenated(const Sends& first, const Sends& second);
+Sends concatenated(Sends first, const Sends& second);
 
-Schedule assemble(Collective collective, const Channels& channels, const Sends& sends);
+Schedule assemble(Collective collective, const Channels& channels, Sends sends);
 
 }  // namespace hemiola::synthesis

@@ -198,7 +198,7 @@ bool EventMatcher::comes_sooner(std::uint32_t channel, std::uint32_t chunk) cons
 
 void EventMatcher::send(std::uint32_t channel, std::uint32_t chunk) {
   const Channel& ends = channels_[channel];
-  sends_->add(0, channel, chunk);
+  sends_->push_back({0, channel, chunk});
   expect(ends.dst, chunk);
   --missing_;
   Picoseconds at = now_;

@@ -17,12 +17,6 @@ Picoseconds lag_of(const Hop& hop) {
   return (hop.delay - hop.busy + hop.busy / 2) / hop.busy;
 }
 
-void add_slot(const SlotMatcher& matcher, int slot, Sends* sends) {
-  const std::span<const std::uint32_t> picks = matcher.picks();
-  for (std::uint32_t c = 0; c < picks.size(); ++c)
-    if (picks[c] != SlotMatcher::kIdle) sends->add(slot, c, picks[c]);
-}
-
 bool has_one_source(const Flood& flood) {
   const auto holds = [](const std::vector<Chunk>& chunks) { return !chunks.empty(); };
   return std::count_if(flood.start.begin(), flood.start.end(), holds) == 1;
@@ -50,14 +44,14 @@ Candidate FloodSearch::operator()(std::uint64_t seed, int trial, SearchState* st
 }
 
 bool FloodSearch::match_in_slots(std::uint64_t seed, SearchState* state, Sends* sends) const {
+  const std::uint32_t channel_count = flood_.channels.count();
   SlotMatcher matcher(flood_, seed, lag_);
-  SlotMatcher::Matching matching(&matcher);
-  for (int slot = 0; !matcher.is_done(); ++slot) {
-    for (Rank rank : indices<Rank>(matcher.rank_count())) matching.match(rank);
-    std::int64_t delivered = 0;
-    for (Rank rank : indices<Rank>(matcher.rank_count())) delivered += matcher.commit(rank);
-    add_slot(matcher, slot, sends);
-    matcher.close_slot(delivered);
+  for (int first = 0; !matcher.is_done(); first += SlotMatcher::kSlots) {
+    const std::int64_t delivered = matcher.advance();
+    for (int slot = 0; slot < SlotMatcher::kSlots; ++slot)
+      for (std::uint32_t c = 0; c < channel_count; ++c)
+        if (const std::uint32_t chunk = matcher.pick(slot, c); chunk != SlotMatcher::kIdle)
+          sends->push_back({first + slot, c, chunk});
     if (!state->advance(delivered)) return false;
   }
   if (lag_ > 0) number_steps(flood_.channels, flood_.chunk_count, sends);

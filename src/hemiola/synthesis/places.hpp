@@ -3,8 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
+#include "hemiola/base/huge_pages.hpp"
 #include "hemiola/base/index.hpp"
 
 namespace hemiola::synthesis {
@@ -21,7 +21,7 @@ class Places {
 
  private:
   std::size_t chunk_count_;
-  std::vector<Value> values_;
+  LargeVector<Value> values_;
 };
 
 }  // namespace hemiola::synthesis

@@ -13,21 +13,21 @@ void copy_into_relays(const Channels& channels, const Collective& collective, Se
     defined.at(rank, static_cast<std::uint32_t>(chunk)) = 1;
   Places<std::int32_t> all_arrived(ranks, chunks), copied(ranks, chunks);
   std::vector<std::int32_t> next(channels.link_count(), 0);
-  for (std::size_t i = 0; i < sends->size(); ++i) {
-    const Channel& ends = channels[sends->channel[i]];
-    const std::uint32_t chunk = sends->chunk[i];
+  for (Send& send : *sends) {
+    const Channel& ends = channels[send.channel];
+    const std::uint32_t chunk = send.chunk;
     std::int32_t step = std::max(all_arrived.at(ends.src, chunk), copied.at(ends.dst, chunk));
-    for (const Hop& hop : channels.hops(sends->channel[i])) step = std::max(step, next[hop.link]);
-    for (const Hop& hop : channels.hops(sends->channel[i])) next[hop.link] = step + 1;
+    for (const Hop& hop : channels.hops(send.channel)) step = std::max(step, next[hop.link]);
+    for (const Hop& hop : channels.hops(send.channel)) next[hop.link] = step + 1;
     std::uint8_t& is_defined = defined.at(ends.dst, chunk);
     if (!is_defined) {
-      sends->reduce[i] = false;
+      send.reduce = false;
       is_defined = 1;
       copied.at(ends.dst, chunk) = step + 1;
     }
     std::int32_t& arrived = all_arrived.at(ends.dst, chunk);
     arrived = std::max(arrived, step + 1);
-    sends->step[i] = step;
+    send.step = step;
   }
 }
 

@@ -15,12 +15,12 @@ Picoseconds replay_in_order(const Channels& channels, const Sends& sends, int ch
   Places<Picoseconds> there(channels.rank_count(), chunk_count);
   std::vector<Picoseconds> free(channels.count(), 0);
   Picoseconds last = 0;
-  for (std::size_t i = 0; i < sends.size(); ++i) {
-    const std::uint32_t c = sends.channel[i];
+  for (const Send& send : sends) {
+    const std::uint32_t c = send.channel;
     const Hop& hop = channels.hops(c)[0];
-    const Picoseconds start = std::max(free[c], there.at(channels[c].src, sends.chunk[i]));
+    const Picoseconds start = std::max(free[c], there.at(channels[c].src, send.chunk));
     free[c] = start + hop.busy;
-    last = std::max(last, there.at(channels[c].dst, sends.chunk[i]) = start + hop.delay);
+    last = std::max(last, there.at(channels[c].dst, send.chunk) = start + hop.delay);
   }
   return last;
 }
@@ -37,7 +37,7 @@ class SwitchedReplay {
         sent_(channels.link_count(), 0) {
     for (std::uint32_t i = 0; i < sends.size(); ++i) {
       queue_[port_of(i)].push_back(i);
-      there_.at(channels[sends.channel[i]].dst, sends.chunk[i]) = kNotYet;
+      there_.at(channels[sends[i].channel].dst, sends[i].chunk) = kNotYet;
     }
   }
 
@@ -47,14 +47,14 @@ class SwitchedReplay {
     while (!events_.empty()) {
       const Event event = events_.top();
       events_.pop();
-      const std::uint32_t c = sends_.channel[event.send];
+      const std::uint32_t c = sends_[event.send].channel;
       if (event.hop < channels_.hops(c).size()) {
         cross(event.send, event.hop, event.time);
         continue;
       }
       last = event.time;
       const Rank rank = channels_[c].dst;
-      there_.at(rank, sends_.chunk[event.send]) = event.time;
+      there_.at(rank, sends_[event.send].chunk) = event.time;
       for (std::uint32_t out = channels_.first_out(rank); out < channels_.first_out(rank + 1); ++out)
         send_what_is_there(channels_.hops(out)[0].link, event.time);
     }
@@ -73,18 +73,18 @@ class SwitchedReplay {
     }
   };
 
-  std::uint32_t port_of(std::uint32_t send) const { return channels_.hops(sends_.channel[send])[0].link; }
+  std::uint32_t port_of(std::uint32_t send) const { return channels_.hops(sends_[send].channel)[0].link; }
 
   void send_what_is_there(std::uint32_t port, Picoseconds now) {
     const std::vector<std::uint32_t>& queue = queue_[port];
     for (std::uint32_t& at = sent_[port]; at < queue.size(); ++at) {
-      if (there_.at(channels_[sends_.channel[queue[at]]].src, sends_.chunk[queue[at]]) == kNotYet) return;
+      if (there_.at(channels_[sends_[queue[at]].channel].src, sends_[queue[at]].chunk) == kNotYet) return;
       cross(queue[at], 0, now);
     }
   }
 
   void cross(std::uint32_t send, std::uint32_t hop_index, Picoseconds now) {
-    const Hop& hop = channels_.hops(sends_.channel[send])[hop_index];
+    const Hop& hop = channels_.hops(sends_[send].channel)[hop_index];
     const Picoseconds start = std::max(now, free_[hop.link]);
     free_[hop.link] = start + hop.busy;
     events_.push({start + hop.delay, next_order_++, send, hop_index + 1});
@@ -110,13 +110,13 @@ Picoseconds replay(const Channels& channels, const Sends& sends, int chunk_count
 void number_steps(const Channels& channels, int chunk_count, Sends* sends) {
   Places<std::int32_t> ready(channels.rank_count(), chunk_count);
   std::vector<std::int32_t> next(channels.link_count(), 0);
-  for (std::size_t i = 0; i < sends->size(); ++i) {
-    const Channel& ends = channels[sends->channel[i]];
-    std::int32_t step = ready.at(ends.src, sends->chunk[i]);
-    for (const Hop& hop : channels.hops(sends->channel[i])) step = std::max(step, next[hop.link]);
-    for (const Hop& hop : channels.hops(sends->channel[i])) next[hop.link] = step + 1;
-    ready.at(ends.dst, sends->chunk[i]) = step + 1;
-    sends->step[i] = step;
+  for (Send& send : *sends) {
+    const Channel& ends = channels[send.channel];
+    std::int32_t step = ready.at(ends.src, send.chunk);
+    for (const Hop& hop : channels.hops(send.channel)) step = std::max(step, next[hop.link]);
+    for (const Hop& hop : channels.hops(send.channel)) next[hop.link] = step + 1;
+    ready.at(ends.dst, send.chunk) = step + 1;
+    send.step = step;
   }
 }
 

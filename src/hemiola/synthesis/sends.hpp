@@ -4,31 +4,28 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <vector>
+
+#include "hemiola/base/huge_pages.hpp"
 
 namespace hemiola::synthesis {
 
-struct Sends {
-  // One entry per send in each column. A channel carries at most one chunk in a step.
-  std::vector<std::int32_t> step;
-  std::vector<std::uint32_t> channel;
-  std::vector<std::uint32_t> chunk;
-  std::vector<bool> reduce;
+struct Send {
+  std::int32_t step;
+  std::uint32_t channel;  ///< carries at most one chunk in a step
+  std::uint32_t chunk;
+  bool reduce = false;
 
-  std::size_t size() const { return step.size(); }
-  int step_count() const { return step.empty() ? 0 : *std::max_element(step.begin(), step.end()) + 1; }
-  void add(std::int32_t in_step, std::uint32_t over, std::uint32_t what, bool reduces = false) {
-    step.push_back(in_step);
-    channel.push_back(over);
-    chunk.push_back(what);
-    reduce.push_back(reduces);
-  }
-  void reserve(std::size_t count) {
-    step.reserve(count);
-    channel.reserve(count);
-    chunk.reserve(count);
-    reduce.reserve(count);
+  friend bool operator<(const Send& a, const Send& b) {
+    return a.step != b.step ? a.step < b.step : a.channel < b.channel;
   }
 };
+
+using Sends = LargeVector<Send>;
+
+inline int step_count(const Sends& sends) {
+  int count = 0;
+  for (const Send& send : sends) count = std::max(count, send.step + 1);
+  return count;
+}
 
 }  // namespace hemiola::synthesis

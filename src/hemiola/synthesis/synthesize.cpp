@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/random.hpp"
@@ -68,9 +70,11 @@ class Synthesizer {
       done = &phase;
       duration_ += best_.duration;
       bound_ += best_bound_;
-      all = concatenated(all, phase.reducing ? as_reduction() : best_.sends);
+      Sends sends = phase.reducing ? as_reduction() : std::move(best_.sends);
+      all = all.empty() ? std::move(sends) : concatenated(std::move(all), sends);
     }
-    return {assemble(collective_, channels_, all), duration_, bound_, finished_, state_.is_stopped()};
+    return {assemble(collective_, channels_, std::move(all)), duration_, bound_, finished_,
+            state_.is_stopped()};
   }
 
  private:

@@ -130,7 +130,7 @@ bool TreeScheduler::is_open(std::uint32_t channel, std::uint32_t* blocked_by) co
 
 void TreeScheduler::start(SendId send) {
   const Planned& planned = planned_[send];
-  sends_->add(0, planned.channel, planned.chunk);
+  sends_->push_back({0, planned.channel, planned.chunk});
   Picoseconds at = now_;
   for (const Hop& hop : channels_.hops(planned.channel)) {
     free_[hop.link] = at + hop.busy;
