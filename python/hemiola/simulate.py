@@ -55,7 +55,7 @@ class Timeline:
         A transfer is an index into `schedule.transfers`. In the fluid network a flow is filed under the first
         link of its path, and arrival_s is that at the destination.
         """
-        return self._record.spans
+        return np.asarray(self._record.spans)
 
     @cached_property
     def landed_s(self) -> NDArray[np.float64]:
