@@ -152,6 +152,13 @@ def test_rejects(kind, nbytes, conditions, root):
         hm.lower_bound(one_way_ring(4, US, 1e9), kind, nbytes, conditions, root)
 
 
+@pytest.mark.parametrize(("latency_s", "bandwidth"), [(8e6, 1e9), (0, 1e-300), (8e6, 1e-300)])
+def test_bounds_of_absurd_networks_end_at_a_hundred_days(latency_s, bandwidth):
+    for kind in ("all_reduce", "all_to_all", "gather"):
+        bound = hm.lower_bound(line(5, latency_s, bandwidth), kind, KB, hm.Conditions(late={1: 8e6}))
+        assert 8e6 <= bound.seconds <= 9.3e6
+
+
 def test_names_a_rank_that_cannot_be_reached():
     graph = hm.Topology(3, [(0, 1, US, 1e9), (1, 0, US, 1e9), (2, 0, US, 1e9)], name="leaky")
     with pytest.raises(errors.ArgumentError, match="no path from rank 0 to rank 2"):

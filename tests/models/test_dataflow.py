@@ -2,7 +2,7 @@
 link of 1 us and 1 GB/s, so that nothing else is in the way; comments are in us and kB."""
 
 import pytest
-from networks import KB, US, finishes, fully_connected, line, one_way_ring, schedule
+from networks import KB, US, finishes, fully_connected, line, one_way_ring, schedule, switch
 
 import hemiola as hm
 from hemiola import errors
@@ -133,6 +133,19 @@ def test_rejects_schedules_that_add_up_to_times_beyond_reason(network):
     s = schedule(2, [(step, 0, 1, 0) for step in range(1000)])
     with pytest.raises(errors.ArgumentError, match="50 days"):
         hm.simulate(s, line(2, 0, 1), 20 * 86400, network=network)
+
+
+def test_rejects_latencies_beyond_reason(network):
+    # Three hops of 30 days each.
+    with pytest.raises(errors.ArgumentError, match="units"):
+        hm.simulate(schedule(4, [(0, 0, 3, 0)]), line(4, 30 * 86400), KB, network=network)
+
+
+def test_rejects_shares_that_take_beyond_reason(network):
+    # 1,000 messages of a day each into one port, at once.
+    s = schedule(1001, [(0, r, 1000, r) for r in range(1000)], 1000)
+    with pytest.raises(errors.ArgumentError, match="50 days"):
+        hm.simulate(s, switch(1001, 0, 1), 1000 * 86400, network=network)
 
 
 def test_rejects_an_unknown_network(network):

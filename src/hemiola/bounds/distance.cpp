@@ -28,7 +28,7 @@ std::vector<Picoseconds> least_latency(const Topology& topology, std::span<const
     const int* end = forward ? topology.out_end(v) : topology.in_end(v);
     for (const int* l = forward ? topology.out_begin(v) : topology.in_begin(v); l != end; ++l) {
       const Link& link = topology.link(*l);
-      offer(forward ? link.dst : link.src, here + link.latency);
+      offer(forward ? link.dst : link.src, sum_of(here, link.latency));
     }
   }
   return latency;

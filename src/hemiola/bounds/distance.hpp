@@ -11,6 +11,11 @@ namespace hemiola::bounds {
 
 inline constexpr Picoseconds kUnreachable = std::numeric_limits<Picoseconds>::max();
 
+/// A latency along two stretches of a path; sums that would overflow end just below kUnreachable.
+constexpr Picoseconds sum_of(Picoseconds a, Picoseconds b) {
+  return a < kUnreachable - 1 - b ? a + b : kUnreachable - 1;
+}
+
 enum class Direction { from_sources, to_sources };
 
 /// Per vertex, the least latency from (to) the nearest of `sources`; kUnreachable where there is no path. Dijkstra.

@@ -48,8 +48,8 @@ class DistanceBound {
     }
   }
 
-  /// From every rank where the budget allows; else from the late ranks and rank 0, and then always on from the rank that
-  /// was found farthest, which finds the two ends of most networks.
+  /// From every rank where the budget allows; else from the late ranks and rank 0, and then always on from the rank
+  /// that was found farthest, which finds the two ends of most networks.
   void consider_all_pairs() {
     std::int64_t left = problem_.affordable_searches();
     if (left >= problem_.rank_count()) {
@@ -77,15 +77,16 @@ class DistanceBound {
     return farthest;
   }
 
-  /// All that dst needs of src leaves src after it has arrived, at the speed of src's ports, travels, and enters dst at the
-  /// speed of dst's.
+  /// All that dst needs of src leaves src after it has arrived, at the speed of src's ports, travels, and enters dst
+  /// at the speed of dst's.
   void consider(Rank src, Rank dst, Picoseconds latency) {
     const std::int64_t bytes = problem_.demand.from_to(src, dst);
     if (bytes == 0) return;
     const double bandwidth =
         std::min(out_bandwidth_[static_cast<std::size_t>(src)], in_bandwidth_[static_cast<std::size_t>(dst)]);
     const Picoseconds delay = problem_.conditions.delay_of(src);
-    const Picoseconds time = delay + latency + round_down(static_cast<double>(bytes) / bandwidth * kSecond);
+    const Picoseconds time = round_down(static_cast<double>(delay) + static_cast<double>(latency) +
+                                        static_cast<double>(bytes) / bandwidth * kSecond);
     if (time <= best_.time) return;
     best_.time = time;
     best_.witness = format_bytes(bytes) + " of rank " + std::to_string(src) + " must reach rank " +

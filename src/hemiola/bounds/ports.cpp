@@ -10,7 +10,9 @@ namespace hemiola::bounds {
 Picoseconds earliest_delivery(std::vector<Window> windows, std::int64_t bytes) {
   if (bytes <= 0) return 0;
   HEMIOLA_CHECK(!windows.empty(), "a rank that must send or receive has no link");
-  const auto opens = [](const Window& w) { return w.from + w.delay; };
+  const auto opens = [](const Window& w) {
+    return static_cast<double>(w.from) + static_cast<double>(w.delay);
+  };
   std::sort(windows.begin(), windows.end(),
             [&](const Window& a, const Window& b) { return opens(a) < opens(b); });
   // Until the next window opens, those that are open deliver at `rate` bytes per picosecond.
@@ -18,10 +20,10 @@ Picoseconds earliest_delivery(std::vector<Window> windows, std::int64_t bytes) {
   auto missing = static_cast<double>(bytes);
   for (std::size_t w = 0;; ++w) {
     rate += windows[w].bandwidth_Bps / static_cast<double>(kSecond);
-    const auto open = static_cast<double>(opens(windows[w]));
+    const double open = opens(windows[w]);
     const double end = open + missing / rate;
-    if (w + 1 == windows.size() || end <= static_cast<double>(opens(windows[w + 1]))) return round_down(end);
-    missing -= rate * (static_cast<double>(opens(windows[w + 1])) - open);
+    if (w + 1 == windows.size() || end <= opens(windows[w + 1])) return round_down(end);
+    missing -= rate * (opens(windows[w + 1]) - open);
   }
 }
 
@@ -47,7 +49,7 @@ std::vector<Window> Ports::out_windows(Rank rank) const {
     if (leads_to_rank(*l))
       windows.push_back(
           {problem_.bandwidth_of(*l), problem_.conditions.delay_of(rank),
-           topology.link(*l).latency + to_rank_[static_cast<std::size_t>(topology.link(*l).dst)]});
+           sum_of(topology.link(*l).latency, to_rank_[static_cast<std::size_t>(topology.link(*l).dst)])});
   return windows;
 }
 
@@ -58,7 +60,7 @@ std::vector<Window> Ports::in_windows(Rank rank) const {
     if (comes_from_rank(*l))
       windows.push_back(
           {problem_.bandwidth_of(*l), 0,
-           topology.link(*l).latency + from_rank_[static_cast<std::size_t>(topology.link(*l).src)]});
+           sum_of(topology.link(*l).latency, from_rank_[static_cast<std::size_t>(topology.link(*l).src)])});
   return windows;
 }
 

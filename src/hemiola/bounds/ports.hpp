@@ -7,8 +7,8 @@
 
 namespace hemiola::bounds {
 
-/// A link that may carry bytes from `from` on, where what it carries arrives `delay` after it has left: by a time T it can
-/// have delivered bandwidth * (T - from - delay).
+/// A link that may carry bytes from `from` on, where what it carries arrives `delay` after it has left: by a time T it
+/// can have delivered bandwidth * (T - from - delay).
 struct Window {
   double bandwidth_Bps;
   Picoseconds from;

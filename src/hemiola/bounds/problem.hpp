@@ -27,9 +27,10 @@ struct Problem {
   double bandwidth_of(int link) const { return bandwidth[static_cast<std::size_t>(link)]; }
 };
 
-/// To whole picoseconds; a thousandth is granted to the doubles that led here.
+/// To whole picoseconds, at most 100 days; a thousandth is granted to the doubles that led here.
 inline Picoseconds round_down(double picoseconds) {
-  return static_cast<Picoseconds>(picoseconds + 1e-3);
+  constexpr double most = 9e18;
+  return static_cast<Picoseconds>(std::min(picoseconds, most) + 1e-3);
 }
 
 /// A rank can use all its out-links (in-links) at once, and they carry no more than their bandwidth.

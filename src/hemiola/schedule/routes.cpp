@@ -1,6 +1,7 @@
 #include "hemiola/schedule/routes.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <tuple>
 
@@ -17,7 +18,9 @@ struct Distance {
   double seconds_per_byte = 0;
 
   Distance beyond(const Link& link) const {
-    return {hops + 1, latency + link.latency, seconds_per_byte + 1 / link.bandwidth_Bps};
+    constexpr Picoseconds longest = std::numeric_limits<Picoseconds>::max();  // sums of days end here
+    const Picoseconds sum = latency < longest - link.latency ? latency + link.latency : longest;
+    return {hops + 1, sum, seconds_per_byte + 1 / link.bandwidth_Bps};
   }
   bool is_reached() const { return hops != kUnreached; }
   friend bool operator==(const Distance&, const Distance&) = default;
@@ -118,6 +121,11 @@ Routes::Routes(const Topology& topology, std::span<const RankPair> pairs) {
             ", which the schedule needs; add a link, or synthesize a schedule for this topology");
       const std::size_t path = links_.size();
       search.append_path(src, pairs[p].dst, &links_);
+      if (links_.size() > kMaxLinks)
+        throw ArgumentError("topology '" + topology.name() + "': the paths between the schedule's " +
+                            std::to_string(pairs.size()) + " pairs of ranks have more than " +
+                            std::to_string(kMaxLinks) +
+                            " links in all; use a schedule made for this topology");
       routes_.push_back({path, static_cast<std::uint32_t>(links_.size() - path), links_[path]});
     }
   }

@@ -15,7 +15,10 @@ namespace hemiola {
 /// where ranks relay, the path goes along the lower-numbered of a rank's links first, which is dimension order on grids.
 class Routes {
  public:
-  /// Throws ArgumentError that names two ranks without a path. Cost: one breadth-first search per sending
+  /// Of all paths together: 2 GiB.
+  static constexpr std::size_t kMaxLinks = std::size_t{1} << 29;
+
+  /// Throws ArgumentError that names two ranks without a path, or above kMaxLinks. Cost: one breadth-first search per sending
   /// rank, which ends as soon as its last receiver is reached.
   Routes(const Topology& topology, std::span<const RankPair> pairs);
 

@@ -84,8 +84,8 @@ class FifoNetwork {
     state.to_leave = out_ports_.open_next_step(port, [this](TransferId t) { release(t); });
   }
 
-  /// One of the two things that t waits for is there: the slot it reads, or its port's turn. Where nothing else can take
-  /// the link, order does not matter.
+  /// One of the two things that t waits for is there: the slot it reads, or its port's turn. Where nothing else can
+  /// take the link, order does not matter.
   void release(TransferId t) {
     if (--waits_for_[t] > 0) return;
     if (link(scenario_.first_link(t)).is_contended)

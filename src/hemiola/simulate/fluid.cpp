@@ -19,6 +19,13 @@ std::vector<double> capacities(const Scenario& scenario) {
   return capacity;
 }
 
+/// Throws ArgumentError where a flow would take too long for sums of times.
+Picoseconds rounded(double picoseconds) {
+  constexpr double limit = 4e18;
+  if (picoseconds > limit) fail_too_long();
+  return std::llround(std::max(0.0, picoseconds));
+}
+
 class FluidNetwork {
  public:
   FluidNetwork(const Scenario& scenario, const SimulateOptions& options)
@@ -114,7 +121,7 @@ class FluidNetwork {
       flow.rate = rate;
       flow.since = now;
       flow.version = (flow.version + 1) % kVersions;
-      push(now + std::max<Picoseconds>(0, std::llround(flow.bytes_left / rate)), f, flow.version);
+      push(now + rounded(flow.bytes_left / rate), f, flow.version);
     }
   }
 

@@ -53,11 +53,22 @@ void Scenario::slow_down_links(const Conditions& conditions) {
 }
 
 void Scenario::check_durations() const {
+  constexpr double limit = 4e18;  // 45 days
   const double largest = *std::max_element(chunk_bytes_.begin(), chunk_bytes_.end());
-  for (std::size_t l = 0; l < ps_per_byte_.size(); ++l)
-    if (largest * ps_per_byte_[l] + static_cast<double>(latency_[l]) > 4e18)
-      throw ArgumentError("simulate: one message would occupy link " + std::to_string(l) +
-                          " for more than 45 days; check the units of size and bandwidth");
+  for (std::uint32_t p = 0; p < routes_.pair_count(); ++p) {
+    double latencies = 0;
+    for (int l : routes_.path(p)) {
+      latencies += static_cast<double>(latency(l));
+      if (largest * ps_per_byte(l) + latencies > limit)
+        throw ArgumentError("simulate: one message would take link " + std::to_string(l) +
+                            " more than 45 days; check the units of size, bandwidth and latency");
+    }
+  }
+}
+
+void fail_too_long() {
+  throw ArgumentError(
+      "simulate: the schedule would take more than 50 days; check the units of size and bandwidths");
 }
 
 std::vector<int> Scenario::transit_links() const {

@@ -6,7 +6,6 @@
 #include <span>
 #include <vector>
 
-#include "hemiola/base/error.hpp"
 #include "hemiola/schedule/routes.hpp"
 #include "hemiola/schedule/schedule.hpp"
 #include "hemiola/simulate/simulate.hpp"
@@ -68,12 +67,13 @@ class Scenario {
   std::vector<double> ps_per_byte_;
 };
 
-/// Throws ArgumentError once simulated time passes 50 days, before sums of times could overflow.
+/// Throws ArgumentError: simulated time passes 50 days, before sums of times could overflow.
+[[noreturn]] void fail_too_long();
+
 inline Picoseconds within_limit(Picoseconds time) {
   constexpr Picoseconds limit = Picoseconds{1} << 62;
   if (time > limit) [[unlikely]]
-    throw ArgumentError(
-        "simulate: the schedule would take more than 50 days; check the units of size and bandwidths");
+    fail_too_long();
   return time;
 }
 
