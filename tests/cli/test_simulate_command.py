@@ -1,5 +1,6 @@
 """`hemiola simulate`: times, links, traces; mistakes."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,22 @@ def test_a_schedule_file_is_simulated_like_the_algorithm(hemiola, cluster: Path,
     hm.algorithms.all_reduce_ring(4).save(tmp_path / "ring.sched")
     from_file = hemiola("simulate", tmp_path / "ring.sched", cluster, "1MiB", "--json").data
     assert from_file == hemiola("simulate", "all_reduce_ring", cluster, "1MiB", "--json").data
+
+
+def test_a_trace_is_written_for_perfetto(hemiola, cluster: Path, tmp_path: Path) -> None:
+    assert (
+        hemiola("simulate", "all_reduce_ring", cluster, "1MiB", "--trace", tmp_path / "trace.json").code == 0
+    )
+    assert json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+
+
+def test_the_timeline_is_drawn(hemiola, cluster: Path, tmp_path: Path) -> None:
+    chart = tmp_path / "timeline.png"
+    assert (
+        hemiola("simulate", "all_reduce_direct", cluster, "1MiB", "--late", "1=1ms", "--chart", chart).code
+        == 0
+    )
+    assert chart.stat().st_size > 1000
 
 
 def test_nothing_to_send_takes_no_time(hemiola, cluster: Path) -> None:

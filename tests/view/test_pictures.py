@@ -7,7 +7,7 @@ import pytest
 
 import hemiola as hm
 from hemiola.errors import ArgumentError
-from hemiola.view import steps, style
+from hemiola.view import steps, style, timeline
 from hemiola.view.losses import draw_losses
 from hemiola.view.schedule_text import describe, step_cells
 from hemiola.view.times import AlgorithmTime, draw_times
@@ -81,3 +81,30 @@ def test_two_loss_curves_are_drawn_even_where_they_are_equal(tmp_path: Path) -> 
 def test_loss_curves_of_different_length_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match="2 and 1 steps"):
         draw_losses([1.0, 0.5], [1.0], tmp_path / "losses.png", title="t", rank_count=4, allowed=1e-6)
+
+
+def test_each_rank_sends_its_transfers_one_step_after_the_other() -> None:
+    # Given: ring of 2, 2 chunks of 500 KB at 1 GB/s. Expect: each rank sends for 500 us, then for 500 us again.
+    topology = hm.topologies.ring(2, latency_s=0.0, bandwidth=1e9)
+    schedule = hm.algorithms.all_reduce_ring(2)
+    transfers, begin_s, end_s = timeline._sending_times(schedule, hm.simulate(schedule, topology, 1_000_000))
+    assert transfers["src"].tolist() == [0, 1, 0, 1]
+    assert begin_s.tolist() == pytest.approx([0, 0, 500e-6, 500e-6])
+    assert end_s.tolist() == pytest.approx([500e-6, 500e-6, 1e-3, 1e-3])
+
+
+def test_transfers_of_one_step_share_a_ranks_row() -> None:
+    # All pairs of 3: in each of two steps each rank sends two chunks, to ranks in increasing order.
+    lane, lane_count = timeline._lanes(hm.algorithms.all_reduce_direct(3).transfers)
+    assert lane.tolist() == [0, 1] * 6
+    assert lane_count.tolist() == [2] * 12
+
+
+@pytest.mark.parametrize("rank_count", [1, 2, 40])
+@pytest.mark.parametrize("nbytes", [0, 1 << 20])
+def test_timelines_are_drawn_for_any_number_of_ranks(rank_count: int, nbytes: int, tmp_path: Path) -> None:
+    topology = hm.topologies.switch(rank_count, latency_s=1e-6, bandwidth=1e9)
+    schedule = hm.algorithms.all_reduce_direct(rank_count)
+    simulated = hm.simulate(schedule, topology, nbytes)
+    timeline.draw_timeline(schedule, simulated, tmp_path / "timeline.png", title="t", late={0: 1e-3})
+    assert (tmp_path / "timeline.png").stat().st_size > 1000

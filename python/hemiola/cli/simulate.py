@@ -36,6 +36,7 @@ def simulate(
         Path | None,
         typer.Option("--trace", metavar="FILE", help="Write a trace for Perfetto or chrome://tracing."),
     ] = None,
+    chart: options.Chart = None,
     as_json: options.Json = False,
 ) -> None:
     """Simulate a schedule on a topology: when each rank is done, and which links are busy.
@@ -48,12 +49,19 @@ def simulate(
     timeline = run_simulation(schedule, topology, nbytes, conditions=conditions, network=network.value)
     kind = schedule.collective.kind
     bound = (
-        None if kind == "custom" else lower_bound(topology, kind, nbytes, conditions=conditions, root=root)
+        None
+        if kind == "custom"
+        else lower_bound(topology, kind, nbytes, conditions, schedule.collective.root or 0)
     )
     if trace is not None:
         timeline.save_trace(str(trace))
     what = f"{format_bytes(nbytes)} over {counted(topology.rank_count, 'rank')}"
     title = f"{printable(schedule_name)}, {what}, {network.value} network"
+    if chart is not None:
+        from hemiola.view.timeline import draw_timeline
+
+        where = topology.name or printable(topology_file.name)
+        draw_timeline(schedule, timeline, chart, title=title, subtitle=where, late=conditions.late)
     answer(
         as_json,
         _data(schedule, topology, nbytes, timeline, bound),

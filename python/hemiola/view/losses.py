@@ -9,6 +9,7 @@ import numpy as np
 
 from hemiola.errors import ArgumentError
 from hemiola.view import style
+from hemiola.view.picture_file import check_suffix
 
 
 def draw_losses(
@@ -35,7 +36,7 @@ def draw_losses(
     ------
     ArgumentError for an unknown suffix, or curves that are empty or not equally long.
     """
-    path = style.check_suffix(path)
+    path = check_suffix(path)
     if not alone or len(alone) != len(together):
         raise ArgumentError(
             f"expected two curves of equal length, found {len(alone)} and {len(together)} steps"

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from hemiola import Schedule
 from hemiola.view import style
+from hemiola.view.picture_file import check_suffix
 from hemiola.view.schedule_text import LETTERED_TRANSFERS, describe, step_cells
 
 #: Cells are written out up to this many chunks and steps, and painted beyond.
@@ -35,7 +36,7 @@ def draw_steps(schedule: Schedule, path: str | Path, *, title: str) -> None:
     ------
     ArgumentError for an unknown suffix.
     """
-    path = style.check_suffix(path)
+    path = check_suffix(path)
     counts, reduces = _count_cells(schedule)
     lettered = (
         schedule.chunk_count <= _LETTERED_CHUNKS

@@ -8,7 +8,7 @@ from pathlib import Path
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from hemiola.errors import ArgumentError
+from hemiola.view.picture_file import check_suffix
 
 # Okabe and Ito's palette.
 BLUE = "#0072B2"
@@ -19,16 +19,6 @@ PURPLE = "#CC79A7"
 SKY = "#56B4E9"
 BLACK = "#222222"
 GREY = "#8A8F98"
-
-_SUFFIXES = (".png", ".svg", ".pdf")
-
-
-def check_suffix(path: str | Path) -> Path:
-    """Return the path if its suffix names a format we write; raise ArgumentError otherwise."""
-    path = Path(path)
-    if path.suffix.lower() not in _SUFFIXES:
-        raise ArgumentError(f"expected a picture file ending in {', '.join(_SUFFIXES)}, found '{path}'")
-    return path
 
 
 def new_axes(width: float, height: float, title: str, subtitle: str = "") -> tuple[Figure, Axes]:

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from hemiola.errors import ArgumentError
 from hemiola.view import style
+from hemiola.view.picture_file import check_suffix
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ def draw_times(
     ------
     ArgumentError for an unknown suffix or no groups.
     """
-    path = style.check_suffix(path)
+    path = check_suffix(path)
     if not times:
         raise ArgumentError("expected at least one algorithm to draw, found none")
     known = [time for row in times for time in (row.measured_s, row.predicted_s, bound_s) if time is not None]
