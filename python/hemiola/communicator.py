@@ -21,6 +21,7 @@ from hemiola.conditions import Conditions
 from hemiola.emulation import Emulation, launched_emulation
 from hemiola.errors import ArgumentError, HemiolaError
 from hemiola.launch_environment import job_of
+from hemiola.planner import Plan
 
 Array = NDArray[Any]
 
@@ -120,6 +121,31 @@ class Communicator:
         self.rank = self._core.rank
         self.rank_count = self._core.rank_count
         _open.add(self)
+
+    @property
+    def topology(self) -> Topology:
+        """The emulated network; without one, this machine as measured at start-up: a switch, a port a rank."""
+        return self._plans.network()[0]
+
+    def plan(self, kind: str, nbytes: int, root: int = 0) -> Plan:
+        """Return the plan that a collective without a `schedule` of its own runs: the same on every rank.
+
+        Parameters
+        ----------
+        kind : str, a collective such as "all_reduce".
+        nbytes : int >= 0, bytes of the whole buffer, or of the larger of input and output.
+        root : int, 0 … rank_count-1, for rooted collectives.
+
+        Returns
+        -------
+        Plan, made for the next power of two of bytes, which all sizes below it share.
+
+        Raises
+        ------
+        ArgumentError
+            for a collective, size or root that does not exist.
+        """
+        return self._plans.plan(kind, nbytes, root)
 
     def all_reduce(
         self,

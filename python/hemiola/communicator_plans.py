@@ -13,7 +13,7 @@ from hemiola._core import Schedule, Topology
 from hemiola.conditions import Conditions
 from hemiola.emulation import Emulation
 from hemiola.errors import ArgumentError
-from hemiola.planner import plan
+from hemiola.planner import Plan, plan
 from hemiola.port_speed import PortSpeed, port_speed
 
 _REPETITIONS = 8
@@ -26,7 +26,7 @@ class CommunicatorPlans:
     def __init__(self, rank_count: int, emulation: Emulation | None) -> None:
         self._rank_count = rank_count
         self._emulation = emulation
-        self._chosen: dict[tuple[str, int, int], Schedule] = {}
+        self._plans: dict[tuple[str, int, int], Plan] = {}
         self._named: dict[tuple[str, int, int], Schedule] = {}
         self.speed = PortSpeed(1e-6, 5e9)
 
@@ -43,16 +43,20 @@ class CommunicatorPlans:
         if emulation is not None and emulation.topology.rank_count == self._rank_count:
             return emulation.topology, emulation.conditions
         speed = self.speed
-        switch = topologies.switch(self._rank_count, latency_s=speed.latency_s / 2, bandwidth=speed.bandwidth)
+        switch = topologies.switch(self._rank_count, latency_s=speed.latency_s, bandwidth=speed.bandwidth)
         return switch, Conditions()
 
-    def choose(self, kind: str, nbytes: int, root: int) -> Schedule:
-        """Return the schedule for a collective; the same for all sizes between two powers of two."""
+    def plan(self, kind: str, nbytes: int, root: int) -> Plan:
+        """Return the plan for a collective; the same for all sizes between two powers of two."""
         key = (kind, _bucket(nbytes), root)
-        if key not in self._chosen:
+        if key not in self._plans:
             topology, conditions = self.network()
-            self._chosen[key] = plan(topology, kind, key[1], conditions, root=root).schedule
-        return self._chosen[key]
+            self._plans[key] = plan(topology, kind, key[1], conditions, root=root)
+        return self._plans[key]
+
+    def choose(self, kind: str, nbytes: int, root: int) -> Schedule:
+        """Return the schedule of the plan for a collective."""
+        return self.plan(kind, nbytes, root).schedule
 
     def named(self, name: str, kind: str, nbytes: int, root: int) -> Schedule:
         """Return the schedule of a published algorithm; raise ArgumentError unless it is one for this."""
