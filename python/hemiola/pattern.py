@@ -8,6 +8,7 @@ alone, so checking costs one lookup an element however many ranks there are."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -16,6 +17,14 @@ from numpy.typing import NDArray
 from hemiola.errors import ArgumentError
 
 Array = NDArray[np.generic]
+
+#: How values are combined.
+OPERATIONS = ("sum", "product", "min", "max", "average", "and", "or", "xor")
+
+#: Collectives in which every rank has a block of its own, that combine, and that have a root.
+BLOCKED = ("all_gather", "reduce_scatter", "all_to_all", "gather", "scatter")
+REDUCING = ("all_reduce", "reduce_scatter", "reduce")
+ROOTED = ("broadcast", "reduce", "gather", "scatter")
 
 _CODES = 256
 _BLOCK = 1 << 20
@@ -47,6 +56,36 @@ class Pattern:
     dtype: np.dtype[np.generic]
     op: str = "sum"
     root: int = 0
+
+    def __post_init__(self) -> None:
+        if self.op not in OPERATIONS:
+            raise ArgumentError(f"expected an operation ({', '.join(OPERATIONS)}), found '{self.op[:60]}'")
+        if self.rank_count < 1:
+            raise ArgumentError(f"expected at least 1 rank, found {self.rank_count}")
+        if not 0 <= self.root < self.rank_count:
+            raise ArgumentError(f"expected a root in 0 … {self.rank_count - 1}, found {self.root}")
+
+    @classmethod
+    def of_bytes(
+        cls,
+        kind: str,
+        rank_count: int,
+        nbytes: int,
+        dtype: np.dtype[np.generic],
+        *,
+        op: str = "sum",
+        root: int = 0,
+    ) -> Pattern:
+        """Make a pattern of at most `nbytes`: whole elements, and equally many per rank where each has a block."""
+        count = nbytes // dtype.itemsize
+        if kind in BLOCKED:
+            count -= count % rank_count
+        return cls(kind, rank_count, count, dtype, op, root)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the whole buffer."""
+        return self.count * self.dtype.itemsize
 
     def input_of(self, rank: int) -> Array:
         """Return what a rank brings; an empty array where it brings nothing."""
@@ -86,26 +125,33 @@ class Pattern:
             return int(np.count_nonzero(output != expected))
         wide = np.complex128 if self.dtype.kind == "c" else np.float64
         distance = np.abs(output.astype(wide) - expected.astype(wide))
-        return int(np.count_nonzero(distance > 2 * _spacing(self.dtype) * np.abs(expected.astype(wide))))
+        return int(np.count_nonzero(distance > 2 * spacing(self.dtype) * np.abs(expected.astype(wide))))
 
     def _values(self, rank: int, begin: int, end: int) -> Array:
         return self._lookup(self._table()[rank].astype(self.dtype), begin, end)
 
     def _reduced(self, begin: int, end: int) -> Array:
-        table = self._table()
-        exact = {
-            "sum": table.sum(axis=0),
-            "product": table.prod(axis=0),
-            "min": table.min(axis=0),
-            "max": table.max(axis=0),
-            "average": table.sum(axis=0) / self.rank_count,
-            "and": np.bitwise_and.reduce(table, axis=0),
-            "or": np.bitwise_or.reduce(table, axis=0),
-            "xor": np.bitwise_xor.reduce(table, axis=0),
-        }
-        if self.op not in exact:
-            raise ArgumentError(f"expected an operation ({', '.join(exact)}), found '{self.op[:60]}'")
-        return self._lookup(exact[self.op].astype(self.dtype), begin, end)
+        return self._lookup(self._combine(self._table()).astype(self.dtype), begin, end)
+
+    def _combine(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """Combine one row per rank into one."""
+        match self.op:
+            case "sum":
+                return np.asarray(rows.sum(axis=0))
+            case "average":
+                return np.asarray(rows.sum(axis=0) / self.rank_count)
+            case "product":
+                return np.asarray(rows.prod(axis=0))
+            case "min":
+                return np.asarray(rows.min(axis=0))
+            case "max":
+                return np.asarray(rows.max(axis=0))
+            case "and":
+                return np.asarray(np.bitwise_and.reduce(rows, axis=0))
+            case "or":
+                return np.asarray(np.bitwise_or.reduce(rows, axis=0))
+            case _:
+                return np.asarray(np.bitwise_xor.reduce(rows, axis=0))
 
     def _table(self) -> NDArray[np.int64]:
         """Return one row of whole numbers per rank, small enough that their sum or product is exact."""
@@ -134,5 +180,6 @@ def _codes(begin: int, end: int) -> NDArray[np.uint8]:
     return (index * np.uint32(0x9E3779B9) >> np.uint32(24)).astype(np.uint8)
 
 
-def _spacing(dtype: np.dtype[np.generic]) -> float:
+def spacing(dtype: np.dtype[np.generic]) -> float:
+    """Return the distance from 1 to the next number of a dtype; 0 for whole numbers."""
     return 0.0 if dtype.kind in "iub" else float(ml_dtypes.finfo(dtype).eps)

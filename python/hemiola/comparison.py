@@ -1,0 +1,191 @@
+"""Algorithms side by side: the same collective on real buffers by each of them, beside what was predicted and the
+bound."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from hemiola import algorithms
+from hemiola._core import Schedule, Topology
+from hemiola.bounds import LowerBound
+from hemiola.candidates import Candidate, Task, candidates
+from hemiola.communicator import init
+from hemiola.conditions import Conditions
+from hemiola.errors import ArgumentError
+from hemiola.launch import launch
+from hemiola.measurement import Measured, RankTimes, Trial, combine, measure
+from hemiola.pattern import Pattern
+from hemiola.planner import plan
+from hemiola.port_speed import PortSpeed, port_speed
+from hemiola.progress import ProgressBar
+from hemiola.simulate import simulate
+
+
+@dataclass(frozen=True)
+class Contest:
+    """What is compared: a collective on known data by several algorithms, each repeated.
+
+    `algorithms` holds names, or "auto" for the planner's choice, or "all" for everything that can run it; `schedules`
+    holds schedules of your own with their labels. `emulate` is the cluster to imitate; None means this machine as it
+    is.
+    """
+
+    pattern: Pattern
+    algorithms: tuple[str, ...] = ("auto",)
+    schedules: tuple[tuple[str, Schedule], ...] = ()
+    emulate: Topology | None = None
+    conditions: Conditions = field(default_factory=Conditions)
+    in_place: bool = False
+    warmups: int = 2
+    repeats: int = 20
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A schedule that takes part, under the name that tables show."""
+
+    label: str
+    schedule: Schedule
+
+
+@dataclass(frozen=True)
+class Row:
+    """One contestant's result: what the simulation predicted, in seconds, and what was measured."""
+
+    label: str
+    step_count: int
+    predicted_s: float
+    measured: Measured
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What came out, the fastest first, and the planner's choice among all that could run."""
+
+    contest: Contest
+    topology: Topology
+    bound: LowerBound
+    planned: str
+    rows: tuple[Row, ...]
+
+
+def compare(contest: Contest) -> Comparison:
+    """Run a contest on local processes.
+
+    Parameters
+    ----------
+    contest : Contest.
+
+    Returns
+    -------
+    Comparison. Predictions are simulations on the emulated cluster, or on this machine as its ranks measured it.
+
+    Raises
+    ------
+    ArgumentError
+        for an algorithm that does not exist or cannot run this, conditions that do not fit or have no cluster.
+    LostRankError, TimeoutError, FailedRankError
+        as the ranks raised them.
+
+    Notes
+    -----
+    Takes as long as all repetitions, plus about a second to start the ranks. One process per rank.
+    """
+    _check(contest)
+    pattern, emulated = contest.pattern, contest.emulate
+    conditions = None if emulated is None else contest.conditions
+    reports = launch(_contend, pattern.rank_count, contest, emulate=emulated, conditions=conditions)
+    topology = reports[0][0]
+    chosen = plan(topology, pattern.kind, pattern.nbytes, contest.conditions, root=pattern.root)
+    rows = []
+    for index, contestant in enumerate(contestants(contest, topology)):
+        timeline = simulate(contestant.schedule, topology, pattern.nbytes, contest.conditions)
+        measured = combine(pattern, [times[index] for _, times in reports], spaced=emulated is not None)
+        rows.append(Row(contestant.label, contestant.schedule.step_count, timeline.seconds, measured))
+    rows.sort(key=lambda row: row.measured.p50_s)
+    return Comparison(contest, topology, chosen.bound, chosen.alternatives[0].label, tuple(rows))
+
+
+def contestants(contest: Contest, topology: Topology) -> list[Contestant]:
+    """List who takes part on a topology: the same on every rank and in the process that launched them."""
+    pattern, conditions = contest.pattern, contest.conditions
+    found = []
+    if "auto" in contest.algorithms:
+        chosen = plan(topology, pattern.kind, pattern.nbytes, conditions, root=pattern.root)
+        found.append(Contestant(chosen.alternatives[0].label, chosen.schedule))
+    for one in _able(contest, port_speed(topology, conditions)):
+        if "all" in contest.algorithms or one.name in contest.algorithms:
+            found.append(Contestant(one.label, one.generate()))
+    found += [Contestant(label, schedule) for label, schedule in contest.schedules]
+    return list({one.label: one for one in found}.values())
+
+
+def _able(contest: Contest, speed: PortSpeed) -> list[Candidate]:
+    """List the algorithms that can run a contest's collective, by name."""
+    pattern = contest.pattern
+    task = Task(pattern.kind, pattern.rank_count, pattern.nbytes, speed, contest.conditions, pattern.root)
+    return sorted(candidates(task), key=lambda one: (one.name, one.variant))
+
+
+def _contend(contest: Contest) -> tuple[Topology, list[RankTimes]]:
+    """Measure everything, as one of the ranks."""
+    comm = init()
+    taking_part = contestants(contest, comm.topology)
+    times = []
+    with ProgressBar("measuring") as bar:
+        for index, contestant in enumerate(taking_part):
+            trial = Trial(
+                pattern=contest.pattern,
+                schedule=contestant.schedule,
+                in_place=contest.in_place,
+                spaced=contest.emulate is not None,
+                warmups=contest.warmups,
+                repeats=contest.repeats,
+            )
+            times.append(measure(comm, trial))
+            if comm.rank == 0:
+                bar(index + 1, len(taking_part))
+    return comm.topology, times
+
+
+def _check(contest: Contest) -> None:
+    """Refuse what the ranks would refuse, before they are started."""
+    ranks = contest.pattern.rank_count
+    if contest.emulate is not None and contest.emulate.rank_count != ranks:
+        raise ArgumentError(f"expected a cluster of {ranks} ranks, found {contest.emulate.rank_count}")
+    if contest.emulate is None and (contest.conditions.late or contest.conditions.slow):
+        raise ArgumentError(
+            "late and slow ranks are emulated, so they need a cluster: --emulate, or emulate=topology"
+        )
+    if contest.repeats < 1 or contest.warmups < 0:
+        raise ArgumentError(
+            f"expected at least 1 repetition, found {contest.repeats} after {contest.warmups}"
+        )
+    if not contest.algorithms and not contest.schedules:
+        raise ArgumentError("nothing to run: expected an algorithm, 'auto', 'all', or a schedule")
+    for _, schedule in contest.schedules:
+        _check_schedule(schedule, contest.pattern)
+    # Which algorithms are able does not depend on the speed.
+    able = {one.name for one in _able(contest, PortSpeed(1e-6, 1e9))}
+    for name in contest.algorithms:
+        if name not in (*able, "auto", "all"):
+            raise ArgumentError(_unable(name, contest.pattern, sorted(able)))
+
+
+def _check_schedule(schedule: Schedule, pattern: Pattern) -> None:
+    collective = schedule.collective
+    if (collective.kind, schedule.rank_count) != (pattern.kind, pattern.rank_count):
+        found = f"{collective.kind} on {schedule.rank_count}"
+        raise ArgumentError(
+            f"expected a schedule for {pattern.kind} on {pattern.rank_count} ranks, found one for {found}"
+        )
+
+
+def _unable(name: str, pattern: Pattern, able: Sequence[str]) -> str:
+    if name in algorithms.names():
+        entry = algorithms.get(name)
+        reason = f"'{name}' runs {entry.kind}, for {entry.sizes}"
+    else:
+        reason = f"there is no '{name[:60]}'"
+    return f"{reason}; {pattern.kind} on {pattern.rank_count} ranks can be run by: {', '.join(able)}"
