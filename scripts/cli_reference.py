@@ -5,7 +5,7 @@ from typing import Any
 
 import typer
 
-from hemiola.cli import app
+from hemiola.cli import make_app
 
 INTRODUCTION = """\
 # The command line
@@ -26,7 +26,7 @@ Sizes and times carry their units: `64MiB`, `1GB`, `4096`; `50ms`, `0.5us`. Rank
 
 def text() -> str:
     """Return the whole page."""
-    group = typer.main.get_command(app)
+    group = typer.main.get_command(make_app())
     return "\n".join(
         [INTRODUCTION, *(describe(name, command) for name, command in commands(group, "hemiola"))]
     )

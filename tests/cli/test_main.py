@@ -1,6 +1,11 @@
 """What holds for every command: help, exit codes, one line for a mistake."""
 
+import subprocess
+import sys
+
 import pytest
+
+from hemiola.cli import COMMANDS
 
 
 def test_no_arguments_print_the_help(hemiola) -> None:
@@ -20,3 +25,20 @@ def test_a_wrong_command_or_option_is_one_line_and_exit_code_2(hemiola, argument
 def test_arguments_that_are_no_unicode_are_one_line_and_exit_code_2(hemiola) -> None:
     ran = hemiola("\udcff\udc80")
     assert ran.is_users_mistake(), ran
+
+
+def test_ranks_and_most_commands_start_without_heavy_packages() -> None:
+    # Every rank of `hemiola run` imports these; matplotlib and SciPy would cost each of them a second.
+    code = "import sys, hemiola.cli.run, hemiola.cli.bench; print({'matplotlib', 'scipy'} & set(sys.modules))"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+        == "set()\n"
+    )
+
+
+def test_every_command_has_a_help_text_and_takes_json(hemiola) -> None:
+    for command in COMMANDS:
+        ran = hemiola(command, "--help")
+        assert ran.code == 0
+        assert "Usage" in ran.out
+        assert "--json" in ran.out or command == "topology"

@@ -5,13 +5,13 @@ Exit codes: 0 done; 1 the answer is no (a wrong schedule, a wrong element, a los
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import typer
 
-from hemiola.cli import doctor, plan, reproduce, simulate, topology, verify, view
 from hemiola.cli.values import printable
 from hemiola.errors import (
     ArgumentError,
@@ -25,33 +25,42 @@ from hemiola.errors import (
 # Typer's usage errors have a common base that Typer does not export under a stable name.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[2]
 
-app = typer.Typer(
-    name="hemiola",
-    help="Collective communication for clusters that don't keep time.",
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+#: In the order of the help; each is a module of that name with a function of that name, or a Typer `app`.
+COMMANDS = ("run", "bench", "plan", "simulate", "verify", "view", "topology", "reproduce", "doctor")
 
 
-@app.callback(invoke_without_command=True)
+def make_app(commands: Iterable[str] = COMMANDS) -> typer.Typer:
+    """Put together the application; only the named commands are imported, because some of them need much.
+
+    Parameters
+    ----------
+    commands : names out of COMMANDS.
+
+    Returns
+    -------
+    typer.Typer
+    """
+    app = typer.Typer(
+        name="hemiola",
+        help="Collective communication for clusters that don't keep time.",
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback(invoke_without_command=True)(_show_help)
+    for name in commands:
+        module = importlib.import_module(f"hemiola.cli.{name}")
+        if hasattr(module, "app"):
+            app.add_typer(module.app, name=name)
+        else:
+            app.command()(getattr(module, name))
+    return app
+
+
 def _show_help(context: typer.Context) -> None:
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
-
-
-_COMMANDS = (
-    plan.plan,
-    simulate.simulate,
-    verify.verify,
-    view.view,
-    reproduce.reproduce,
-    doctor.doctor,
-)
-for _command in _COMMANDS:
-    app.command()(_command)
-app.add_typer(topology.app, name="topology")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -65,8 +74,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     -------
     int, the exit code (see the module's docstring).
     """
+    words = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        result = app(args=None if arguments is None else list(arguments), standalone_mode=False)
+        app = make_app(words[:1] if words and words[0] in COMMANDS else COMMANDS)
+        result = app(args=words, standalone_mode=False)
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except InternalError:
@@ -74,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except HemiolaError as error:
         return _fail(*_line_and_code(error))
     except _UsageError as error:
-        return _fail(f"{error.format_message()} Try 'hemiola --help'.", 2)  # type: ignore[attr-defined]
+        return _fail(f"{error.format_message().rstrip('.')}. Try 'hemiola --help'.", 2)  # type: ignore[attr-defined]
     except BrokenPipeError:
         # The reader of our output has gone; leave nothing for the interpreter to flush into the closed pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -11,6 +11,7 @@ import typer
 
 from hemiola.cli import values
 from hemiola.errors import HemiolaError
+from hemiola.view.picture_file import check_suffix
 
 Value = TypeVar("Value")
 
@@ -81,7 +82,12 @@ NetworkOption = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
 Chart = Annotated[
     Path | None,
-    typer.Option("--chart", metavar="FILE", help="Draw a picture into this file: .png, .svg or .pdf."),
+    typer.Option(
+        "--chart",
+        metavar="FILE",
+        parser=reads(check_suffix),
+        help="Draw a picture into this file: .png, .svg or .pdf.",
+    ),
 ]
 Ranks = Annotated[
     int | None,

@@ -1,0 +1,199 @@
+"""`hemiola run`: one collective on real buffers, by one, several or all algorithms, beside what was predicted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import RenderableType
+from rich.text import Text
+
+from hemiola.cli import options
+from hemiola.cli.inputs import load_array, load_schedule, load_topology, rank_count_of
+from hemiola.cli.output import answer, counted, table
+from hemiola.cli.values import printable, read_conditions
+from hemiola.comparison import Comparison, Contest, Row, compare
+from hemiola.errors import ArgumentError
+from hemiola.given_data import GivenData
+from hemiola.measurement import bus_factor
+from hemiola.pattern import Pattern, dtype_named
+from hemiola.units import format_bytes, format_seconds
+
+
+def run(
+    kind: options.KindArgument,
+    nbytes: options.OptionalSize = None,
+    ranks: options.Ranks = None,
+    emulate: options.Emulate = None,
+    late: options.Late = None,
+    slow: options.Slow = None,
+    algorithm: Annotated[
+        str,
+        typer.Option(
+            "--algorithm",
+            "-a",
+            metavar="NAMES",
+            help="auto (what the planner chooses), all, or names.",
+        ),
+    ] = "auto",
+    schedule: Annotated[
+        list[str] | None,
+        typer.Option("--schedule", metavar="FILE", help="A schedule of your own. May be repeated."),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", metavar="FILE.npy", help="Run on this array, or on one of its rows per rank."),
+    ] = None,
+    dtype: options.DType = "float32",
+    op: options.Op = "sum",
+    root: options.Root = 0,
+    in_place: Annotated[bool, typer.Option("--in-place", help="Let results overwrite inputs.")] = False,
+    warmups: options.Warmups = 2,
+    repeats: options.Repeats = 20,
+    chart: options.Chart = None,
+    as_json: options.Json = False,
+) -> None:
+    """Run a collective on local processes, check every element on every rank, and time it.
+
+    With --emulate, every rank's ports are paced to the latency and bandwidth of a cluster; real bytes move. Exit code
+    1 if an element is wrong.
+
+    Example: hemiola run all_reduce 16MiB --emulate cluster.yaml --late 7=50ms --algorithm all --chart times.png
+    """
+    cluster = None if emulate is None else load_topology(emulate)
+    count = rank_count_of(ranks, cluster)
+    comparison = compare(
+        Contest(
+            pattern=_pattern(kind, nbytes, count, data, dtype, op, root),
+            algorithms=tuple(name.strip() for name in printable(algorithm).split(",")) if algorithm else (),
+            schedules=tuple((Path(name).name, load_schedule(name, count, root)) for name in schedule or ()),
+            emulate=cluster,
+            conditions=read_conditions(late, slow, count),
+            in_place=in_place,
+            warmups=warmups,
+            repeats=repeats,
+        )
+    )
+    if chart is not None:
+        _draw(comparison, chart, emulate)
+    answer(as_json, _data(comparison, emulate), _table(comparison, emulate), _notes(comparison))
+    if any(row.measured.wrong for row in comparison.rows):
+        raise typer.Exit(1)
+
+
+def _pattern(
+    kind: str, nbytes: int | None, rank_count: int, data: Path | None, dtype: str, op: str, root: int
+) -> Pattern:
+    """Return the data: the file's rows, or known values."""
+    if data is not None:
+        if nbytes is not None:
+            raise ArgumentError("--data has a size of its own; leave SIZE out")
+        return GivenData.of(kind, rank_count, load_array(data), op, root)
+    if nbytes is None:
+        raise ArgumentError("how large is the buffer? Say a SIZE such as 64MiB, or --data FILE.npy")
+    return Pattern.of_bytes(kind, rank_count, nbytes, dtype_named(dtype), op=op, root=root)
+
+
+def _title(comparison: Comparison, emulate: Path | None) -> str:
+    pattern = comparison.contest.pattern
+    where = f"emulated {printable(emulate.name)}" if emulate else "this machine"
+    size = format_bytes(pattern.nbytes)
+    return (
+        f"{pattern.kind} of {size} {pattern.dtype.name} over {counted(pattern.rank_count, 'rank')}, {where}"
+    )
+
+
+def _table(comparison: Comparison, emulate: Path | None) -> RenderableType:
+    columns = ("algorithm", "steps", "predicted", "p50", "p99", "algbw", "busbw", "/bound", "#wrong")
+    shown = table(*columns, title=_title(comparison, emulate), left=("algorithm",))
+    fastest = min(row.measured.p50_s for row in comparison.rows)
+    for row in comparison.rows:
+        measured = row.measured
+        shown.add_row(
+            f"{row.label} *" if row.label == comparison.planned else row.label,
+            f"{row.step_count:,}",
+            format_seconds(row.predicted_s),
+            format_seconds(measured.p50_s),
+            format_seconds(measured.percentile_s(99)),
+            f"{measured.algbw / 1e9:.3g}",
+            f"{measured.algbw * _bus_factor(comparison) / 1e9:.3g}",
+            f"{measured.p50_s / comparison.bound.seconds:.2f}" if comparison.bound.seconds > 0 else "-",
+            f"[bold red]{measured.wrong}[/]" if measured.wrong else "0",
+            style="bold green" if measured.p50_s == fastest and len(comparison.rows) > 1 else "",
+        )
+    return shown
+
+
+def _notes(comparison: Comparison) -> Text:
+    bound = comparison.bound
+    lines = [
+        f"lower bound {format_seconds(bound.seconds)}: {bound.witness}",
+        f"* the planner's choice; bandwidths in GB/s; {comparison.contest.repeats} repetitions each",
+    ]
+    conditions = comparison.contest.conditions
+    told = [f"rank {rank} late by {format_seconds(time)}" for rank, time in sorted(conditions.late.items())]
+    told += [f"rank {rank} {factor:g} times slower" for rank, factor in sorted(conditions.slow.items())]
+    return Text("\n".join([*([", ".join(told)] if told else []), *lines]), style="dim")
+
+
+def _bus_factor(comparison: Comparison) -> float:
+    return bus_factor(comparison.contest.pattern.kind, comparison.contest.pattern.rank_count)
+
+
+def _data(comparison: Comparison, emulate: Path | None) -> dict[str, Any]:
+    contest, pattern = comparison.contest, comparison.contest.pattern
+    return {
+        "collective": pattern.kind,
+        "nbytes": pattern.nbytes,
+        "count": pattern.count,
+        "rank_count": pattern.rank_count,
+        "dtype": pattern.dtype.name,
+        "op": pattern.op,
+        "root": pattern.root,
+        "in_place": contest.in_place,
+        "emulated": None if emulate is None else printable(str(emulate)),
+        "late": {str(rank): time for rank, time in contest.conditions.late.items()},
+        "slow": {str(rank): factor for rank, factor in contest.conditions.slow.items()},
+        "bound_s": comparison.bound.seconds,
+        "bound_witness": comparison.bound.witness,
+        "planned": comparison.planned,
+        "algorithms": [_row_data(comparison, row) for row in comparison.rows],
+    }
+
+
+def _row_data(comparison: Comparison, row: Row) -> dict[str, Any]:
+    measured = row.measured
+    return {
+        "algorithm": row.label,
+        "step_count": row.step_count,
+        "predicted_s": row.predicted_s,
+        "p50_s": measured.p50_s,
+        "p99_s": measured.percentile_s(99),
+        "min_s": float(np.min(measured.durations_s)),
+        "algbw": measured.algbw,
+        "busbw": measured.algbw * _bus_factor(comparison),
+        "wrong": measured.wrong,
+        "durations_s": measured.durations_s.tolist(),
+    }
+
+
+def _draw(comparison: Comparison, path: Path, emulate: Path | None) -> None:
+    from hemiola.view.times import AlgorithmTime, draw_times
+
+    draw_times(
+        [
+            AlgorithmTime(
+                row.label,
+                measured_s=row.measured.p50_s,
+                predicted_s=row.predicted_s,
+                spread_s=(row.measured.percentile_s(10), row.measured.percentile_s(99)),
+            )
+            for row in comparison.rows
+        ],
+        path,
+        title=_title(comparison, emulate),
+        subtitle=f"median of {comparison.contest.repeats}, and the span from the 10th to the 99th percentile",
+        bound_s=comparison.bound.seconds,
+    )

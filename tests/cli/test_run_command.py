@@ -1,0 +1,176 @@
+"""`hemiola run` and `hemiola bench` on real processes, and every way to ask for what cannot be."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from broken_files import BROKEN_FILES
+
+import hemiola as hm
+from hemiola.cli import bench as bench_command
+from hemiola.cli import run as run_command
+from hemiola.pattern import Pattern
+
+
+def test_run_prints_a_row_per_algorithm_with_nothing_wrong(hemiola) -> None:
+    ran = hemiola("run", "all_reduce", "4KiB", "-a", "all_reduce_ring,all_reduce_direct", "--repeats", 2)
+    rows = [line.split() for line in ran.out.splitlines() if line.startswith(" all_reduce_")]
+    assert ran.code == 0, ran
+    assert {row[0] for row in rows} == {"all_reduce_ring", "all_reduce_direct"}
+    assert all(row[-1] == "0" for row in rows)
+    assert max(len(line) for line in ran.out.splitlines()) <= 110
+
+
+def test_run_on_an_emulated_cluster_draws_and_answers_in_json(hemiola, cluster: Path, tmp_path: Path) -> None:
+    arguments = [
+        "run",
+        "all_gather",
+        "64KiB",
+        "--emulate",
+        cluster,
+        "--slow",
+        "1=2",
+        "--repeats",
+        2,
+        "--json",
+    ]
+    ran = hemiola(*arguments, "--chart", tmp_path / "times.png", "--warmups", 0)
+    assert ran.code == 0, ran
+    assert ran.data["rank_count"] == 4
+    assert ran.data["slow"] == {"1": 2.0}
+    (row,) = ran.data["algorithms"]
+    assert row["algorithm"] == ran.data["planned"]
+    assert row["wrong"] == 0
+    assert len(row["durations_s"]) == 2
+    # Ports of 1 GB/s cannot be beaten by more than the clock's grain.
+    assert row["min_s"] > ran.data["bound_s"] * 0.99
+    assert (tmp_path / "times.png").stat().st_size > 1000
+
+
+def test_what_run_printed_can_be_viewed(hemiola, tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text(hemiola("run", "broadcast", "1KiB", "--repeats", 1, "--json").out)
+    ran = hemiola("view", tmp_path / "run.json")
+    assert ran.code == 0
+    assert "broadcast of 1 KiB over 2 ranks" in ran.out
+
+
+def test_run_takes_data_and_schedules_of_ones_own(hemiola, tmp_path: Path) -> None:
+    np.save(tmp_path / "rows.npy", np.random.default_rng(1).normal(size=(2, 501)))
+    hm.algorithms.all_reduce_direct(3).save(tmp_path / "mine.sched")
+    ran = hemiola(
+        "run", "all_reduce", "-n", 3, "--data", tmp_path / "rows.npy", "--schedule", tmp_path / "mine.sched",
+        "-a", "all_reduce_ring", "--repeats", 1, "--op", "average", "--in-place", "--json",
+    )  # fmt: skip
+    assert ran.code == 0, ran
+    assert ran.data["dtype"] == "float64"
+    assert ran.data["count"] == 501
+    assert {row["algorithm"] for row in ran.data["algorithms"]} == {"mine.sched", "all_reduce_ring"}
+
+
+def test_wrong_elements_are_told_and_exit_with_1(hemiola, monkeypatch: pytest.MonkeyPatch) -> None:
+    compare = run_command.compare
+
+    def spoiled(contest):
+        comparison = compare(contest)
+        object.__setattr__(comparison.rows[0].measured, "wrong", 7)
+        return comparison
+
+    monkeypatch.setattr(run_command, "compare", spoiled)
+    ran = hemiola("run", "all_reduce", "1KiB", "--repeats", 1)
+    assert ran.code == 1
+    assert ran.out.splitlines()[4].split()[-1] == "7"
+
+
+def test_bench_has_the_columns_of_nccl_tests(hemiola) -> None:
+    ran = hemiola("bench", "reduce_scatter", "-b", 1024, "-e", 4096, "-f", 2, "--repeats", 2, "--op", "max")
+    rows = [line.split() for line in ran.out.splitlines() if " float32 " in line]
+    assert ran.code == 0, ran
+    assert [row[:5] for row in rows] == [
+        [str(size), str(size // 4), "float32", "max", "-1"] for size in (1024, 2048, 4096)
+    ]
+    assert all(row[9] == row[14] == "0" for row in rows)
+    assert "every element is right" in ran.out
+    assert max(len(line) for line in ran.out.splitlines()) <= 110
+
+
+def test_bench_runs_what_it_is_told_or_what_the_planner_chooses(hemiola, cluster: Path) -> None:
+    sizes = ["-b", "16KiB", "-e", "16KiB", "--repeats", 1, "--warmups", 0, "--json"]
+    told = hemiola("bench", "all_reduce", "-a", "all_reduce_ring", *sizes)
+    assert told.data["sizes"][0]["algorithm"] == "all_reduce_ring"
+    chosen = hemiola("bench", "all_reduce", "--emulate", cluster, *sizes)
+    assert (
+        chosen.data["sizes"][0]["algorithm"] == hm.plan(hm.Topology.load(cluster), "all_reduce", 1 << 14).name
+    )
+    assert chosen.data["sizes"][0]["out_of_place"]["wrong"] == 0
+
+
+def test_sizes_that_make_equal_blocks_are_measured_once() -> None:
+    patterns = bench_command._patterns("all_gather", 4, [1, 8, 16, 17, 31, 32], "float32", "sum", 0)
+    assert [pattern.nbytes for pattern in patterns] == [0, 16, 32]
+    assert isinstance(patterns[0], Pattern)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["all_reduce"],
+        ["all_scatter", "1KiB"],
+        ["all_reduce", "1.5"],
+        ["all_reduce", "1KiB", "-n", "0"],
+        ["all_reduce", "1KiB", "-n", "99999"],
+        ["all_reduce", "1KiB", "-a", "nonsense"],
+        ["all_reduce", "1KiB", "-a", "all_gather_ring"],
+        ["all_reduce", "1KiB", "-a", ""],
+        ["all_reduce", "1KiB", "--dtype", "float8"],
+        ["all_reduce", "1KiB", "--op", "median"],
+        ["all_reduce", "1KiB", "--op", "xor"],
+        ["all_reduce", "1KiB", "--late", "1=1ms"],
+        ["all_reduce", "1KiB", "--slow", "1=2"],
+        ["all_reduce", "1KiB", "--late", "7=1ms"],
+        ["all_reduce", "1KiB", "--repeats", "0"],
+        ["all_reduce", "1KiB", "--chart", "times.bmp"],
+        ["all_reduce", "1KiB", "--emulate", "/no/such/file"],
+        ["all_reduce", "1KiB", "--schedule", "/no/such/file"],
+        ["all_reduce", "1KiB", "--data", "/no/such/file"],
+        ["all_reduce", "--data", "/no/such/file"],
+        ["broadcast", "1KiB", "--root", "2"],
+    ],
+)
+def test_a_mistake_in_run_is_one_line_and_exit_code_2(hemiola, arguments: list[str]) -> None:
+    ran = hemiola("run", *arguments)
+    assert ran.is_users_mistake(), ran
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["all_scatter"],
+        ["-b", "2KiB", "-e", "1KiB"],
+        ["-f", "1"],
+        ["-f", "nan"],
+        ["-f", "x"],
+        ["-a", "nonsense"],
+        ["-a", "all_gather_ring"],
+        ["--late", "1=1ms"],
+        ["--root", "5"],
+        ["--dtype", ""],
+        ["-b", "0", "-e", "99999999999", "-f", "1.0000000001"],
+    ],
+)
+def test_a_mistake_in_bench_is_one_line_and_exit_code_2(hemiola, arguments: list[str]) -> None:
+    ran = hemiola("bench", *arguments)
+    assert ran.is_users_mistake(), ran
+
+
+@pytest.mark.parametrize("broken", BROKEN_FILES)
+def test_a_file_that_is_no_array_is_one_line_and_exit_code_2(hemiola, tmp_path: Path, broken: str) -> None:
+    (tmp_path / "broken.npy").write_bytes(BROKEN_FILES[broken])
+    ran = hemiola("run", "all_reduce", "--data", tmp_path / "broken.npy")
+    assert ran.is_users_mistake(), ran
+
+
+def test_ranks_and_a_cluster_that_disagree_are_refused(hemiola, cluster: Path) -> None:
+    ran = hemiola("run", "all_reduce", "1KiB", "--emulate", cluster, "-n", 3)
+    assert ran.is_users_mistake()
+    assert "4 ranks" in ran.err
