@@ -1,0 +1,1 @@
+"""Data-parallel training on real data through Hemiola, as an example to read and as `make demo`."""

@@ -1,0 +1,123 @@
+"""The demo: train on 4 local ranks, check that the losses are those of one process, and time the run's own gradient
+over an emulated cluster of 8 hosts."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from threadpoolctl import threadpool_limits
+
+from hemiola import cli, launch, topologies
+from hemiola.cli.output import progress
+from hemiola.communicator import init
+from hemiola.demo.network import Perceptron
+from hemiola.demo.training import Digits, Run, Task, batches, train_alone, train_together
+from hemiola.view.losses import draw_losses
+
+RANKS = 4
+ALLOWED = 1e-6
+FOLDER = Path("demo-output")
+
+
+@dataclass(frozen=True)
+class Timed:
+    """A training and how long it took, in seconds."""
+
+    run: Run
+    seconds: float
+
+
+def main() -> int:
+    """Train twice, compare, time the gradient's all-reduce, and draw both.
+
+    Returns
+    -------
+    int, the exit code: 1 if the losses differ by more than 1e-6, or an element of the all-reduce is wrong.
+    """
+    console = Console(highlight=False)
+    FOLDER.mkdir(exist_ok=True)
+    task, digits = Task(), Digits.load()
+    steps = sum(1 for _ in batches(task, len(digits.images)))
+    parameters = Perceptron(task.widths, task.seed).parameters.size
+    shape = "-".join(str(width) for width in task.widths)
+    console.print(
+        f"[bold]Training[/] a {shape} perceptron ({parameters:,} parameters) on scikit-learn's digits, {steps} steps"
+    )
+    alone = _train_alone(task, digits, steps)
+    _report(console, "1 process", alone)
+    reports = launch(_train_rank, RANKS, task, digits, steps)
+    together = reports[0]
+    _report(console, f"{RANKS} ranks", together)
+    distance = float(np.abs(np.subtract(alone.run.losses, together.run.losses)).max())
+    agrees = distance <= ALLOWED
+    verdict = "[green]agree[/]" if agrees else "[bold red]disagree[/]"
+    console.print(f"  The losses {verdict}: they are at most {distance:.1e} apart, {ALLOWED:g} is allowed.\n")
+    _draw(alone.run, together.run, f"{shape} perceptron, {parameters:,} parameters, batches of {task.batch}")
+    np.save(FOLDER / "gradients.npy", np.stack([report.run.gradient for report in reports]))
+    code = _time_gradient(console)
+    console.print(f"Pictures: {FOLDER / 'losses.png'} and {FOLDER / 'times.png'}")
+    return code if agrees else 1
+
+
+def _train_alone(task: Task, digits: Digits, steps: int) -> Timed:
+    begin = time.perf_counter()
+    with threadpool_limits(1), progress("  1 process", total=steps) as bar:
+        run = train_alone(task, digits, bar.advance)
+    return Timed(run, time.perf_counter() - begin)
+
+
+def _train_rank(task: Task, digits: Digits, steps: int) -> Timed:
+    """Train as one of the ranks that `launch` has started."""
+    comm = init()
+    begin = time.perf_counter()
+    # One thread a rank: more would only take turns on the cores that the ranks share.
+    with (
+        threadpool_limits(1),
+        progress(f"  {comm.rank_count} ranks", total=steps, quiet=comm.rank != 0) as bar,
+    ):
+        run = train_together(comm, task, digits, bar.advance)
+    return Timed(run, time.perf_counter() - begin)
+
+
+def _report(console: Console, who: str, timed: Timed) -> None:
+    run = timed.run
+    console.print(
+        f"  {who:<10} {timed.seconds:5.1f} s   loss {run.losses[0]:.4f} → {run.losses[-1]:.4f}   "
+        f"{run.accuracy:.1%} of held-out images right"
+    )
+
+
+def _draw(alone: Run, together: Run, subtitle: str) -> None:
+    draw_losses(
+        alone.losses,
+        together.losses,
+        FOLDER / "losses.png",
+        title=f"Training on digits, by 1 process and by {RANKS} ranks",
+        subtitle=subtitle,
+        rank_count=RANKS,
+        allowed=ALLOWED,
+    )
+
+
+def _time_gradient(console: Console) -> int:
+    """Run the last step's gradients through every all-reduce, over eight hosts on emulated Gigabit Ethernet."""
+    cluster = topologies.switch(8, latency_s=100e-6, bandwidth=125e6)
+    cluster.save(FOLDER / "cluster.yaml")
+    arguments = [
+        "run",
+        "all_reduce",
+        "--data",
+        FOLDER / "gradients.npy",
+        "--emulate",
+        FOLDER / "cluster.yaml",
+    ]
+    arguments += ["--algorithm", "all", "--repeats", 10, "--chart", FOLDER / "times.png"]
+    words = [str(argument) for argument in arguments]
+    console.print(
+        f"[bold]The gradient's all-reduce[/] on an emulated cluster:\n  hemiola {' '.join(words)}\n"
+    )
+    return cli.main(words)
