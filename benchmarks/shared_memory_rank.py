@@ -1,0 +1,159 @@
+"""One rank of one contender of benchmarks/shared_memory.py: takes orders from the harness, answers with times.
+
+Runs in the contender's own environment, so it imports nothing but NumPy and that library. Rank 0 reads lines
+"<collective> <bytes> <repeats>" from the harness's socket, shares them with the other ranks through the library itself,
+and answers "<seconds per operation> <wrong elements>"."""
+
+import os
+import socket
+import sys
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+ORDER_BYTES = 64
+Operation = Callable[[], None]
+
+
+class Hemiola:
+    def __init__(self) -> None:
+        import hemiola
+
+        self._comm = hemiola.init(timeout_s=600)
+        self.rank, self.rank_count = self._comm.rank, self._comm.rank_count
+
+    def barrier(self) -> None:
+        self._comm.barrier()
+
+    def share(self, order: np.ndarray) -> None:
+        self._comm.broadcast(order)
+
+    def operation(self, collective: str, x: np.ndarray, part: np.ndarray) -> Operation:
+        if collective == "all_reduce":
+            return lambda: self._comm.all_reduce(x)
+        if collective == "all_gather":
+            return lambda: self._comm.all_gather(part, out=x)
+        return lambda: self._comm.reduce_scatter(x, out=part)
+
+
+class Mpi:
+    def __init__(self) -> None:
+        from mpi4py import MPI
+
+        self._mpi, self._comm = MPI, MPI.COMM_WORLD
+        self.rank, self.rank_count = self._comm.rank, self._comm.size
+
+    def barrier(self) -> None:
+        self._comm.Barrier()
+
+    def share(self, order: np.ndarray) -> None:
+        self._comm.Bcast(order)
+
+    def operation(self, collective: str, x: np.ndarray, part: np.ndarray) -> Operation:
+        if collective == "all_reduce":
+            return lambda: self._comm.Allreduce(self._mpi.IN_PLACE, x)
+        if collective == "all_gather":
+            return lambda: self._comm.Allgather(part, x)
+        return lambda: self._comm.Reduce_scatter_block(x, part)
+
+
+class Gloo:
+    def __init__(self) -> None:
+        import torch
+        import torch.distributed as dist
+
+        torch.set_num_threads(1)
+        dist.init_process_group("gloo")
+        self._torch, self._dist = torch, dist
+        self.rank, self.rank_count = dist.get_rank(), dist.get_world_size()
+
+    def barrier(self) -> None:
+        self._dist.barrier()
+
+    def share(self, order: np.ndarray) -> None:
+        self._dist.broadcast(self._torch.from_numpy(order), 0)
+
+    def operation(self, collective: str, x: np.ndarray, part: np.ndarray) -> Operation:
+        whole, piece = self._torch.from_numpy(x), self._torch.from_numpy(part)
+        if collective == "all_reduce":
+            return lambda: self._dist.all_reduce(whole)
+        if collective == "all_gather":
+            return lambda: self._dist.all_gather_into_tensor(whole, piece)
+        return lambda: self._dist.reduce_scatter_tensor(piece, whole)
+
+
+LIBRARIES = {"hemiola": Hemiola, "openmpi": Mpi, "mpich": Mpi, "gloo": Gloo}
+
+
+def contribution(rank: int, count: int) -> np.ndarray:
+    """Small integers that differ by rank and place, so that sums are exact and a misplaced element shows."""
+    return ((np.arange(count) * 7 + rank * 3) % 11).astype(np.float32)
+
+
+def wrong_elements(library: Hemiola | Mpi | Gloo, collective: str, nbytes: int) -> int:
+    """Run the collective once on known data and count this rank's wrong elements."""
+    n, count = library.rank_count, nbytes // 4
+    piece = count // n
+    everyone = [contribution(rank, count) for rank in range(n)]
+    x, part = everyone[library.rank].copy(), contribution(library.rank, piece)
+    library.operation(collective, x, part)()
+    if collective == "all_gather":
+        return int((x != np.concatenate([contribution(rank, piece) for rank in range(n)])).sum())
+    total = np.sum(everyone, axis=0)
+    if collective == "all_reduce":
+        return int((x != total).sum())
+    return int((part != total[library.rank * piece : (library.rank + 1) * piece]).sum())
+
+
+def measure(library: Hemiola | Mpi | Gloo, collective: str, nbytes: int, repeats: int) -> float:
+    """Return seconds per operation, as rank 0 sees `repeats` of them between two barriers."""
+    x = np.zeros(nbytes // 4, dtype=np.float32)
+    part = np.zeros(nbytes // 4 // library.rank_count, dtype=np.float32)
+    operation = library.operation(collective, x, part)
+    operation()
+    library.barrier()
+    begin = time.perf_counter()
+    for _ in range(repeats):
+        operation()
+    library.barrier()
+    return (time.perf_counter() - begin) / repeats
+
+
+def serve(library: Hemiola | Mpi | Gloo, harness: socket.socket | None) -> None:
+    """Follow the harness's orders until it closes the connection."""
+    lines = harness.makefile("rw") if harness else None
+    if lines:
+        print(os.getpid(), file=lines, flush=True)
+    while True:
+        order = np.zeros(ORDER_BYTES, dtype=np.uint8)
+        if lines:
+            text = lines.readline().encode()
+            order[: len(text)] = np.frombuffer(text, dtype=np.uint8)
+        library.share(order)
+        words = order.tobytes().rstrip(b"\0").decode().split()
+        if not words:
+            return
+        collective, nbytes, repeats = words[0], int(words[1]), int(words[2])
+        wrong = np.array([0.0], dtype=np.float32)
+        if repeats == 0:
+            wrong[0] = wrong_elements(library, collective, nbytes)
+            library.operation("all_reduce", wrong, wrong)()
+            seconds = 0.0
+        else:
+            seconds = measure(library, collective, nbytes, repeats)
+        if lines:
+            print(f"{seconds!r} {int(wrong[0])}", file=lines, flush=True)
+
+
+def main() -> None:
+    """Arguments: library, port of the harness."""
+    library = LIBRARIES[sys.argv[1]]()
+    connection = None
+    if library.rank == 0:
+        connection = socket.create_connection(("127.0.0.1", int(sys.argv[2])))
+    serve(library, connection)
+
+
+if __name__ == "__main__":
+    main()
