@@ -131,30 +131,118 @@ def search(
     -------
     Synthesis
     """
-    if not 0 <= seed < 2**64:
-        raise ArgumentError(f"synthesize: expected a seed in 0 … 2^64-1, found {seed}")
-    if trials is not None and trials < 1:
-        raise ArgumentError(f"synthesize: expected at least 1 trial, found {trials}")
-    collective = (
-        kind
-        if isinstance(kind, Collective)
-        else _collective(kind, topology.rank_count, chunks_per_rank, root)
-    )
     with ProgressBar("synthesizing") as bar:
         found = _core.synthesize(
             topology,
-            collective,
+            _collective(kind, topology.rank_count, chunks_per_rank, root),
             nbytes=nbytes,
             latency=latency,
-            seed=seed,
-            trials=trials or 0,
-            threads=threads if threads is not None else len(os.sched_getaffinity(0)),
+            seed=_checked_seed(seed),
+            trials=_checked_trials(trials),
+            threads=_thread_count(threads),
             progress=(bar if progress else None) if isinstance(progress, bool) else progress,
         )
     return Synthesis(found.schedule, found.seconds, found.bound_s, found.trials, found.stopped)
 
 
-def _collective(kind: str, rank_count: int, chunks_per_rank: int, root: int) -> Collective:
+@dataclass(frozen=True)
+class StreamedSynthesis:
+    """What `synthesize_to_file` wrote.
+
+    Attributes
+    ----------
+    transfer_count, step_count : int, of the schedule in the file.
+    seconds_at_most : float, its duration if each step takes a chunk's full time, latency included.
+    streamed : bool, whether it was written while it was found, or made in memory first.
+    """
+
+    transfer_count: int
+    step_count: int
+    seconds_at_most: float
+    streamed: bool
+
+
+def synthesize_to_file(
+    topology: Topology,
+    kind: str | Collective,
+    path: str | os.PathLike[str],
+    chunks_per_rank: int = 1,
+    seed: int = 0,
+    *,
+    root: int = 0,
+    nbytes: int = DEFAULT_NBYTES,
+    latency: str = "pipelined",
+    threads: int | None = None,
+    progress: bool | Callable[[int, int], None] = True,
+) -> StreamedSynthesis:
+    """Do what `synthesize` does for networks of tens of thousands of ranks, and write the schedule to a file.
+
+    An all_gather over links that are all alike is written while it is found: one search, which the threads
+    share. Everything else is made in memory first. Parameters, exceptions and notes are those of `synthesize`,
+    and:
+
+    Parameters
+    ----------
+    path : the file to write, in the binary form. `hemiola.verify` and `hemiola.Schedule.load` read it.
+
+    Returns
+    -------
+    StreamedSynthesis
+
+    Raises
+    ------
+    OSError
+        The file cannot be written. Until the schedule is complete it has another name, with ``.part`` behind;
+        where the search fails, nothing is left of it and a file that was there before stays as it was.
+
+    Notes
+    -----
+    Memory of a streamed search: one bit per rank and chunk, and four bytes for each chunk that a rank has yet
+    to pass on. About 2.5 bytes a transfer on disk.
+    """
+    target = os.fspath(path)
+    unfinished = f"{target}.part"
+    collective = _collective(kind, topology.rank_count, chunks_per_rank, root)
+    try:
+        with ProgressBar("synthesizing") as bar:
+            made = _core.synthesize_to_file(
+                topology,
+                collective,
+                unfinished,
+                nbytes=nbytes,
+                latency=latency,
+                seed=_checked_seed(seed),
+                trials=0,
+                threads=_thread_count(threads),
+                progress=(bar if progress else None) if isinstance(progress, bool) else progress,
+            )
+        os.replace(unfinished, target)
+    finally:
+        if os.path.isfile(unfinished):
+            os.remove(unfinished)
+    return StreamedSynthesis(made.transfer_count, made.step_count, made.seconds_at_most, made.streamed)
+
+
+def _checked_seed(seed: int) -> int:
+    if not 0 <= seed < 2**64:
+        raise ArgumentError(f"synthesize: expected a seed in 0 … 2^64-1, found {seed}")
+    return seed
+
+
+def _checked_trials(trials: int | None) -> int:
+    """The core's number: 0 lets it choose."""
+    if trials is not None and trials < 1:
+        raise ArgumentError(f"synthesize: expected at least 1 trial, found {trials}")
+    return trials or 0
+
+
+def _thread_count(threads: int | None) -> int:
+    return len(os.sched_getaffinity(0)) if threads is None else threads
+
+
+def _collective(kind: str | Collective, rank_count: int, chunks_per_rank: int, root: int) -> Collective:
+    if isinstance(kind, Collective):
+        return kind
     if chunks_per_rank < 1:
         raise ArgumentError(f"synthesize: expected at least 1 chunk per rank, found {chunks_per_rank}")
     shares = {"broadcast": 1, "reduce": 1, "all_to_all": rank_count**2}.get(kind, rank_count)

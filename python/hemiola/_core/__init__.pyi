@@ -706,6 +706,29 @@ def synthesize(
     progress: object | None,
 ) -> Synthesis: ...
 
+class StreamedSynthesis:
+    @property
+    def transfer_count(self) -> int: ...
+    @property
+    def step_count(self) -> int: ...
+    @property
+    def seconds_at_most(self) -> float: ...
+    @property
+    def streamed(self) -> bool: ...
+
+def synthesize_to_file(
+    topology: Topology,
+    collective: Collective,
+    path: str,
+    *,
+    nbytes: int,
+    latency: str,
+    seed: int,
+    trials: int,
+    threads: int,
+    progress: object | None,
+) -> StreamedSynthesis: ...
+
 class Bound:
     """One lower bound: its name, its time, and what proves it."""
 

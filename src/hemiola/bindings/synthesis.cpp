@@ -4,6 +4,7 @@
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/bindings/bindings.hpp"
+#include "hemiola/synthesis/stream.hpp"
 #include "hemiola/synthesis/synthesize.hpp"
 
 namespace nb = nanobind;
@@ -14,6 +15,7 @@ namespace {
 
 using synthesis::LatencyModel;
 using synthesis::Options;
+using synthesis::Streamed;
 using synthesis::Synthesis;
 
 LatencyModel latency_from_name(const std::string& name) {
@@ -23,17 +25,30 @@ LatencyModel latency_from_name(const std::string& name) {
                       "'");
 }
 
+Options to_options(std::int64_t nbytes, const std::string& latency, std::uint64_t seed, int trials,
+                   int threads) {
+  Options options;
+  options.buffer_bytes = nbytes;
+  options.latency = latency_from_name(latency);
+  options.seed = seed;
+  options.trials = trials;
+  options.threads = threads;
+  return options;
+}
+
 /// Runs the search without the GIL and comes back for it to report and to look for Ctrl-C. What Python raised, a
 /// KeyboardInterrupt among it, ends the search; it is raised only where there is no result to return.
 class Session {
  public:
   Session(nb::object progress) : progress_(std::move(progress)) {}
 
-  Synthesis run(const Topology& topology, const Collective& collective, Options options) {
+  /// `search` takes the options.
+  template <typename Search>
+  auto run(Options options, const Search& search) {
     options.report = [this](const synthesis::Progress& progress) { return report(progress); };
     try {
       nb::gil_scoped_release released;
-      return synthesis::synthesize(topology, collective, options);
+      return search(options);
     } catch (const ArgumentError&) {
       if (raised_) std::rethrow_exception(raised_);
       throw;
@@ -71,16 +86,30 @@ void bind_synthesis(nb::module_& m) {
       "synthesize",
       [](const Topology& topology, const Collective& collective, std::int64_t nbytes,
          const std::string& latency, std::uint64_t seed, int trials, int threads, nb::object progress) {
-        Options options;
-        options.buffer_bytes = nbytes;
-        options.latency = latency_from_name(latency);
-        options.seed = seed;
-        options.trials = trials;
-        options.threads = threads;
-        return Session(std::move(progress)).run(topology, collective, std::move(options));
+        return Session(std::move(progress))
+            .run(to_options(nbytes, latency, seed, trials, threads), [&](const Options& options) {
+              return synthesis::synthesize(topology, collective, options);
+            });
       },
       "topology"_a, "collective"_a, nb::kw_only(), "nbytes"_a, "latency"_a, "seed"_a, "trials"_a, "threads"_a,
       "progress"_a.none());
+  nb::class_<Streamed>(m, "StreamedSynthesis")
+      .def_ro("transfer_count", &Streamed::transfer_count)
+      .def_ro("step_count", &Streamed::step_count)
+      .def_prop_ro("seconds_at_most", [](const Streamed& s) { return to_seconds(s.duration_at_most); })
+      .def_ro("streamed", &Streamed::streamed);
+  m.def(
+      "synthesize_to_file",
+      [](const Topology& topology, const Collective& collective, const std::string& path, std::int64_t nbytes,
+         const std::string& latency, std::uint64_t seed, int trials, int threads, nb::object progress) {
+        return Session(std::move(progress))
+            .run(to_options(nbytes, latency, seed, trials, threads), [&](const Options& options) {
+              FileSink sink(path);
+              return synthesis::synthesize_into(topology, collective, options, &sink);
+            });
+      },
+      "topology"_a, "collective"_a, "path"_a, nb::kw_only(), "nbytes"_a, "latency"_a, "seed"_a, "trials"_a,
+      "threads"_a, "progress"_a.none());
 }
 
 }  // namespace hemiola::bindings

@@ -24,14 +24,19 @@ bool has_one_source(const Flood& flood) {
 
 }  // namespace
 
+std::optional<int> slot_lag(const Flood& flood) {
+  const Hop& hop = flood.channels.hops(0)[0];
+  // First come first served would send every chunk of a single source to all its neighbours at once.
+  if (has_one_source(flood) || !flood.channels.is_uniform() || hop.busy == 0) return std::nullopt;
+  const Picoseconds lag = lag_of(hop);
+  return lag <= kMostLag ? std::optional<int>(static_cast<int>(lag)) : std::nullopt;
+}
+
 FloodSearch::FloodSearch(const Flood& flood) : flood_(flood) {
-  const Channels& channels = flood.channels;
-  const Hop& hop = channels.hops(0)[0];
-  // In slots, first come first served would send every chunk of a single source to all its neighbours at once.
-  if (!has_one_source(flood) && channels.is_uniform() && hop.busy > 0 && lag_of(hop) <= kMostLag)
-    lag_ = static_cast<int>(lag_of(hop));
+  if (const std::optional<int> lag = slot_lag(flood))
+    lag_ = *lag;
   else
-    classes_.emplace(channels);
+    classes_.emplace(flood.channels);
 }
 
 Candidate FloodSearch::operator()(std::uint64_t seed, int trial, SearchState* state) const {

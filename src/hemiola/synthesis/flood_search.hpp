@@ -10,6 +10,9 @@
 
 namespace hemiola::synthesis {
 
+/// How many slots after its arrival's next one a chunk may leave, where time is a number of slots; nothing where it is not.
+std::optional<int> slot_lag(const Flood& flood);
+
 class FloodSearch {
  public:
   /// The flood must be reachable, and must outlive the search.

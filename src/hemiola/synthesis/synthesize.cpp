@@ -19,35 +19,10 @@
 namespace hemiola::synthesis {
 namespace {
 
-constexpr int kMaxTrials = 1 << 20;
-constexpr int kMaxThreads = 1024;
 /// Sends that all trials of a search may decide together where the caller does not say how many trials: about a tenth
 /// of a second.
 constexpr std::int64_t kCheapSends = 1 << 20;
 constexpr std::int64_t kMostCheapTrials = 64;
-
-void check(const Topology& topology, const Collective& collective, const Options& options) {
-  if (topology.rank_count() < 2)
-    throw ArgumentError("synthesize: expected a topology of at least 2 ranks, found 1");
-  if (collective.rank_count() != topology.rank_count())
-    throw ArgumentError("synthesize: expected a collective of the topology's " +
-                        std::to_string(topology.rank_count()) + " ranks, found " +
-                        std::to_string(collective.rank_count()));
-  if (options.buffer_bytes < 0)
-    throw ArgumentError("synthesize: expected nbytes >= 0, found " + std::to_string(options.buffer_bytes));
-  if (options.trials < 0 || options.trials > kMaxTrials)
-    throw ArgumentError("synthesize: expected 1 … " + std::to_string(kMaxTrials) + " trials, found " +
-                        std::to_string(options.trials));
-  if (options.threads < 1 || options.threads > kMaxThreads)
-    throw ArgumentError("synthesize: expected 1 … " + std::to_string(kMaxThreads) + " threads, found " +
-                        std::to_string(options.threads));
-}
-
-/// Bytes of the largest chunk.
-std::int64_t chunk_bytes(const Collective& collective, std::int64_t buffer_bytes) {
-  const std::int64_t chunks = collective.chunk_count();
-  return (exchange_size(collective, buffer_bytes) + chunks - 1) / chunks;
-}
 
 /// One phase's search after the other, sharing the progress display and the wish to stop.
 class Synthesizer {
@@ -147,7 +122,7 @@ class Synthesizer {
 }  // namespace
 
 Synthesis synthesize(const Topology& topology, const Collective& collective, const Options& options) {
-  check(topology, collective, options);
+  check_options(topology, collective, options);
   return Synthesizer(topology, collective, options)();
 }
 

@@ -1,31 +1,11 @@
 // A schedule for any topology: the entry to this folder. How it works is in docs/design/0005-synthesis.md.
 #pragma once
 
-#include <cstdint>
-#include <functional>
-
 #include "hemiola/base/units.hpp"
 #include "hemiola/schedule/schedule.hpp"
-#include "hemiola/synthesis/channels.hpp"
-#include "hemiola/topology/topology.hpp"
+#include "hemiola/synthesis/options.hpp"
 
 namespace hemiola::synthesis {
-
-struct Progress {
-  std::int64_t done = 0;   ///< sends decided, over all trials
-  std::int64_t total = 0;  ///< sends to decide if every trial runs
-};
-
-struct Options {
-  std::int64_t buffer_bytes =
-      0;  ///< one rank's buffer, as in simulate(); with the chunk count it sets the chunk size
-  LatencyModel latency = LatencyModel::pipelined;
-  std::uint64_t seed = 0;
-  int trials = 0;  ///< searches with different seeds, of which the best counts; 0: as many as cost little
-  int threads = 1;
-  /// Called about every 50 ms from the calling thread; false ends the search with the best so far.
-  std::function<bool(const Progress&)> report;
-};
 
 struct Synthesis {
   Schedule schedule;

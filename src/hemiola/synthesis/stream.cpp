@@ -1,0 +1,98 @@
+#include "hemiola/synthesis/stream.hpp"
+
+#include <chrono>
+#include <optional>
+#include <vector>
+
+#include "hemiola/base/error.hpp"
+#include "hemiola/base/random.hpp"
+#include "hemiola/schedule/schedule_file.hpp"
+#include "hemiola/synthesis/flood_search.hpp"
+#include "hemiola/synthesis/phases.hpp"
+#include "hemiola/synthesis/reachability.hpp"
+#include "hemiola/synthesis/slot_matcher.hpp"
+#include "hemiola/synthesis/synthesize.hpp"
+
+namespace hemiola::synthesis {
+namespace {
+
+constexpr auto kReportInterval = std::chrono::milliseconds(50);
+
+class SlotStream {
+ public:
+  SlotStream(const Collective& collective, const Flood& flood, const Options& options, int lag,
+             ByteSink* sink)
+      : flood_(flood),
+        options_(options),
+        pairs_(pairs_of(flood.channels)),
+        writer_(collective, {}, pairs_, sink),
+        matcher_(flood, Random(options.seed).next(), lag) {}
+
+  Streamed operator()() {
+    Streamed result;
+    result.streamed = true;
+    for (int first = 0; !matcher_.is_done(); first += SlotMatcher::kSlots) {
+      result.transfer_count += matcher_.advance(options_.threads);
+      for (int slot = 0; slot < SlotMatcher::kSlots; ++slot)
+        if (write_slot(first, slot)) result.step_count = first + slot + 1;
+      report(result.transfer_count);
+    }
+    writer_.finish();
+    result.duration_at_most = result.step_count * flood_.channels.hops(0)[0].delay;
+    return result;
+  }
+
+ private:
+  static std::vector<RankPair> pairs_of(const Channels& channels) {
+    std::vector<RankPair> pairs;
+    for (std::uint32_t c = 0; c < channels.count(); ++c) pairs.push_back({channels[c].src, channels[c].dst});
+    return pairs;
+  }
+
+  /// Whether anything was sent.
+  bool write_slot(int first, int slot) {
+    bool any = false;
+    for (std::uint32_t c = 0; c < pairs_.size(); ++c) {
+      const std::uint32_t chunk = matcher_.pick(slot, c);
+      if (chunk == SlotMatcher::kIdle) continue;
+      writer_.add({Step{first + slot}, pairs_[c].src, pairs_[c].dst, Chunk{chunk}, false});
+      any = true;
+    }
+    return any;
+  }
+
+  void report(std::int64_t done) {
+    const auto now = std::chrono::steady_clock::now();
+    if (!options_.report || now < next_report_) return;
+    next_report_ = now + kReportInterval;
+    if (!options_.report({done, flood_.sends_needed()}))
+      throw ArgumentError("synthesize: stopped before the schedule was complete, so the file is of no use");
+  }
+
+  const Flood& flood_;
+  const Options& options_;
+  std::vector<RankPair> pairs_;
+  ScheduleWriter writer_;
+  SlotMatcher matcher_;
+  std::chrono::steady_clock::time_point next_report_ = std::chrono::steady_clock::now() + kReportInterval;
+};
+
+}  // namespace
+
+Streamed synthesize_into(const Topology& topology, const Collective& collective, const Options& options,
+                         ByteSink* sink) {
+  check_options(topology, collective, options);
+  const std::vector<Phase> phases = phases_of(collective);
+  if (phases.size() == 1 && phases[0].to_all && !phases[0].reducing) {
+    const Channels channels(topology, chunk_bytes(collective, options.buffer_bytes), options.latency);
+    check_reachable(channels, phases[0]);
+    const Flood flood(channels, phases[0].holders);
+    if (const std::optional<int> lag = slot_lag(flood))
+      return SlotStream(collective, flood, options, *lag, sink)();
+  }
+  const Synthesis found = synthesize(topology, collective, options);
+  write_binary(found.schedule, sink);
+  return {found.schedule.transfer_count(), found.schedule.step_count(), found.duration, false};
+}
+
+}  // namespace hemiola::synthesis
