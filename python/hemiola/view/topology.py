@@ -21,6 +21,7 @@ from hemiola.errors import ArgumentError
 from hemiola.topology.summary import size_in_words
 from hemiola.units import format_bandwidth, format_seconds
 from hemiola.view import style
+from hemiola.view.picture_file import check_suffix
 from hemiola.view.topology_layout import Layout, Points, lay_out
 
 #: More than this no picture shows, and placing them takes long.
@@ -57,7 +58,7 @@ def draw_topology(topology: Topology, path: str | Path) -> None:
     ------
     ArgumentError for an unknown suffix or a larger topology.
     """
-    path = style.check_suffix(path)
+    path = check_suffix(path)
     vertex_count = topology.rank_count + topology.switch_count
     if vertex_count > MAX_VERTICES:
         raise ArgumentError(
