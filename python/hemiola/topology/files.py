@@ -25,7 +25,7 @@ def load(
     The bandwidths are those of one NVLink and one NIC, which nvidia-smi does not print; ArgumentError where the
     file is another.
     """
-    source = quote(os.fspath(path))
+    source = quote(os.fspath(path), most=4096)
     with open(path, "rb") as file:
         content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:

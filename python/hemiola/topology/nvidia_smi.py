@@ -94,6 +94,8 @@ def _read(text: str, source: str) -> _Matrix:
         Place(source, 1).fail("expected a line with the names of the columns above the row of GPU0")
     header = lines[first - 1].split()
     columns = header[: header.index("CPU")] if "CPU" in header else header
+    if columns[:1] != ["GPU0"]:
+        Place(source, first).fail("expected the names of the columns, GPU0 first, above the row of GPU0")
     if len(columns) > _MAX_DEVICES or len(set(columns)) != len(columns):
         Place(source, first).fail(f"expected at most {_MAX_DEVICES} columns of different names")
     relation = {}

@@ -27,10 +27,14 @@ class Place:
             parts.append(f"line {self.line}")
         if self.key:
             parts.append(quote(self.key))
-        raise FormatError(f"{', '.join(parts)}: {message}") from None
+        raise FormatError(f"{', '.join(parts)}: {_printable(message)}") from None
 
 
-def quote(text: str) -> str:
-    """Write text in quotes, on one line, cut after 60 characters, with what cannot be printed escaped."""
-    shown = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text[:60])
-    return f"'{shown}…'" if len(text) > 60 else f"'{shown}'"
+def _printable(text: str) -> str:
+    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
+
+
+def quote(text: str, most: int = 60) -> str:
+    """Write text in quotes, on one line, cut after `most` characters, with what cannot be printed escaped."""
+    shown = _printable(text[:most])
+    return f"'{shown}…'" if len(text) > most else f"'{shown}'"

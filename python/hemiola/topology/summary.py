@@ -10,7 +10,7 @@ import numpy as np
 from hemiola import Topology
 
 #: Searching from every rank costs ranks times links; beyond this product it is left out.
-_MOST_SEARCH_STEPS = 30_000_000
+_MOST_SEARCH_STEPS = 5_000_000
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ class _Builder:
         self._open: list[Element] = []
         self._count = 0
         self.root: Element | None = None
-        self._parser = expat.ParserCreate()
+        self._parser = expat.ParserCreate("utf-8")  # whatever the file declares: we have decoded it
         self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = self._end
         self._parser.StartDoctypeDeclHandler = self._refuse_doctype

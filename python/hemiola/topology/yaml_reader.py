@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from hemiola import Topology
 from hemiola.errors import ArgumentError
 from hemiola.topology import yaml_values as read
+from hemiola.topology.place import quote
 from hemiola.topology.yaml_builders import BUILDERS, check_keys
 from hemiola.topology.yaml_tree import Node, parse
 
@@ -36,7 +37,7 @@ def _built(root: Node, entries: dict[str, Node]) -> Topology:
     builder = BUILDERS.get(read.text(builder_node))
     if builder is None:
         builder_node.place.fail(
-            f"expected one of: {', '.join(BUILDERS)}, found '{read.text(builder_node)[:60]}'"
+            f"expected one of: {', '.join(BUILDERS)}, found {quote(read.text(builder_node))}"
         )
     check_keys(root, entries, builder.arguments, builder.required)
     built = builder.from_entries(entries)
@@ -53,17 +54,20 @@ def _built(root: Node, entries: dict[str, Node]) -> Topology:
 
 def _listed(root: Node, entries: Mapping[str, Node]) -> Topology:
     check_keys(root, entries, dict.fromkeys((*_LISTED, "topology", *_CHANGES)), ("ranks", "links"))
-    defaults = _Defaults(
+    rank_count = read.count(entries["ranks"])
+    switch_count = read.count(entries["switches"]) if "switches" in entries else 0
+    reader = _LinkReader(
+        rank_count + switch_count,
         read.seconds(entries["latency"]) if "latency" in entries else None,
         read.bandwidth(entries["bandwidth"]) if "bandwidth" in entries else None,
     )
     links = [
-        link for item in read.list_of(lambda item: item)(entries["links"]) for link in defaults.links(item)
+        link for item in read.list_of(lambda item: item)(entries["links"]) for link in reader.links(item)
     ]
     return Topology(
-        read.count(entries["ranks"]),
+        rank_count,
         links,
-        switch_count=read.count(entries["switches"]) if "switches" in entries else 0,
+        switch_count=switch_count,
         nodes=read.list_of(read.count)(entries["nodes"]) if "nodes" in entries else [],
         name=_name(entries["name"]) if "name" in entries else "",
     )
@@ -77,9 +81,10 @@ def _name(node: Node) -> str:
 
 
 @dataclass(frozen=True)
-class _Defaults:
-    """What a link costs where it does not say so itself."""
+class _LinkReader:
+    """Reads the entries of `links`; knows which vertices there are, and what a link costs that does not say."""
 
+    vertex_count: int
     latency_s: float | None
     bandwidth: float | None
 
@@ -110,7 +115,18 @@ class _Defaults:
         rate = read.bandwidth(bandwidth) if bandwidth else self.bandwidth
         if latency_s is None or rate is None:
             node.place.fail("expected latency and bandwidth, here or for all links at the top of the file")
-        return read.count(src), read.count(dst), latency_s, rate
+        ends = self._vertex(src), self._vertex(dst)
+        if ends[0] == ends[1]:
+            node.place.fail(f"expected a link between two different vertices, found {ends[0]} twice")
+        return *ends, latency_s, rate
+
+    def _vertex(self, node: Node) -> int:
+        vertex = read.count(node)
+        if vertex >= self.vertex_count:
+            node.place.fail(
+                f"expected vertices 0 … {self.vertex_count - 1} (ranks first, then switches), found {vertex}"
+            )
+        return vertex
 
 
 def _changed(topology: Topology, changes: Mapping[str, Node]) -> Topology:

@@ -124,7 +124,7 @@ name : str.
 Raises
 ------
 ArgumentError
-    A link with an unknown end, equal ends, a bandwidth that is not finite and above 0, or a negative latency; more than
+    A link with an unknown end, equal ends, a bandwidth that is not finite and above 0, or a latency below 0 or above 1000 s; more than
     4,194,304 vertices or 16,777,216 links.
 )");
   topology

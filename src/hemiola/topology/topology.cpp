@@ -21,7 +21,10 @@ void check_link(const Link& link, std::size_t index, int vertex_count) {
   if (!(std::isfinite(link.bandwidth_Bps) && link.bandwidth_Bps > 0))
     throw ArgumentError(where + "expected a finite bandwidth above 0 B/s, found " +
                         std::to_string(link.bandwidth_Bps));
-  if (link.latency < 0) throw ArgumentError(where + "expected a latency of at least 0 s");
+  if (link.latency < 0 || link.latency > Topology::kMaxLatency)
+    throw ArgumentError(where + "expected a latency of 0 … " +
+                        format_seconds(to_seconds(Topology::kMaxLatency)) + ", found " +
+                        format_seconds(to_seconds(link.latency)));
 }
 
 /// Hosts are numbered 0 … count-1 without gaps, in any order; throws ArgumentError otherwise.

@@ -1,0 +1,126 @@
+"""`hemiola topology show | convert | draw`."""
+
+from pathlib import Path
+
+import pytest
+
+import hemiola as hm
+from hemiola import topologies
+
+ROOT = Path(__file__).parent.parent.parent
+CLUSTER = ROOT / "examples" / "cluster8.yaml"
+DATA = ROOT / "tests" / "topology" / "data"
+REFUSED = ROOT / "tests" / "topology" / "corpus" / "refused"
+
+
+def test_show_says_what_there_is(hemiola):
+    ran = hemiola("topology", "show", CLUSTER)
+    assert ran.code == 0
+    assert "eight hosts behind a switch: 8 ranks, 1 switch, 16 links" in ran.out
+    assert "200 MB/s" in ran.out
+    assert "every rank reaches every other, over 2 links at most" in ran.out
+
+
+def test_show_as_json(hemiola):
+    data = hemiola("topology", "show", CLUSTER, "--json").data
+    assert (data["rank_count"], data["switch_count"], data["hops"], data["is_connected"]) == (8, 1, 2, True)
+    assert data["link_kinds"] == [{"ends": "rank - switch", "latency_s": 5e-5, "bandwidth": 2e8, "count": 16}]
+    assert data["out_bandwidth"] == {"min": 2e8, "max": 2e8}
+
+
+def test_show_says_who_does_not_reach_whom(hemiola, tmp_path):
+    path = tmp_path / "halves.yaml"
+    hm.Topology(2, [(0, 1, 0.0, 1e9)]).save(path)
+    assert "rank 1 does not reach rank 0" in hemiola("topology", "show", path).out
+    assert hemiola("topology", "show", path, "--json").data["is_connected"] is False
+
+
+def test_convert_writes_yaml_that_loads_equal(hemiola, tmp_path):
+    for source in sorted(DATA.iterdir()):
+        target = tmp_path / "out.yaml"
+        assert hemiola("topology", "convert", source, target).code == 0
+        assert hm.Topology.load(target) == hm.Topology.load(source)
+
+
+def test_convert_prints_yaml_where_no_file_is_named(hemiola):
+    ran = hemiola("topology", "convert", CLUSTER)
+    assert hm.Topology.from_yaml(ran.out) == hm.Topology.load(CLUSTER)
+
+
+def test_convert_as_json_lists_links(hemiola):
+    data = hemiola("topology", "convert", CLUSTER, "--json").data
+    rows = [(r["src"], r["dst"], r["latency_s"], r["bandwidth"]) for r in data["links"]]
+    assert rows == hm.Topology.load(CLUSTER).links.tolist()
+
+
+def test_convert_leaves_out_repeats_and_unwinds_in_this_order(hemiola):
+    ran = hemiola("topology", "convert", CLUSTER, "--without-ranks", "3,7", "--repeat", "2", "--unwind", "2")
+    whole = hm.Topology.load(CLUSTER)
+    expected = whole.without_ranks([3, 7]).repeated(2, shared=[6]).unwind_switches(2)
+    assert hm.Topology.from_yaml(ran.out) == expected
+    assert expected.rank_count == 12
+
+
+def test_speeds_that_nvidia_smi_does_not_print_can_be_given(hemiola):
+    data = hemiola(
+        "topology",
+        "show",
+        DATA / "dgx_a100.topo",
+        "--nvlink-bandwidth",
+        "25GB/s",
+        "--nic-bandwidth",
+        "200Gbit/s",
+        "--json",
+    ).data
+    assert {kind["bandwidth"] for kind in data["link_kinds"]} == {300e9, 25e9, 24e9, 16e9}
+
+
+def test_draw_writes_a_picture(hemiola, tmp_path):
+    picture = tmp_path / "cluster.png"
+    ran = hemiola("topology", "draw", CLUSTER, picture)
+    assert ran.code == 0
+    assert str(picture) in ran.out.replace("\n", "")
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert hemiola("topology", "draw", CLUSTER, picture, "--json").data["picture"] == str(picture)
+
+
+@pytest.mark.parametrize(
+    "name", ["alias_bomb.yaml", "billion_laughs.xml", "ragged.topo", "random_bytes.yaml"]
+)
+@pytest.mark.parametrize("command", ["show", "convert"])
+def test_hostile_files_are_the_users_mistake(hemiola, command, name):
+    assert hemiola("topology", command, REFUSED / name).is_users_mistake()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("show", "no/such/file.yaml"),
+        ("show", "nul\0byte"),
+        ("show", ROOT),
+        ("show", CLUSTER, "--nic-bandwidth", "25 GB/s"),
+        ("show", CLUSTER, "--nic-bandwidth", "fast"),
+        ("convert", CLUSTER, "--without-ranks", "8"),
+        ("convert", CLUSTER, "--without-ranks", "x"),
+        ("convert", CLUSTER, "--repeat", "0"),
+        ("convert", CLUSTER, "--unwind", "0"),
+        ("convert", CLUSTER, "--unwind", "-1"),
+        ("convert", CLUSTER, "/no/such/folder/out.yaml"),
+        ("draw", CLUSTER, "cluster.bmp"),
+        ("draw", CLUSTER, "/no/such/folder/cluster.png"),
+        ("draw", CLUSTER),
+        ("frobnicate", CLUSTER),
+    ],
+    ids=lambda arguments: " ".join(Path(str(a)).name for a in arguments).replace("\0", "0"),
+)
+def test_bad_arguments_are_the_users_mistake(hemiola, arguments):
+    ran = hemiola("topology", *arguments)
+    assert ran.is_users_mistake(), (ran.code, ran.out, ran.err)
+
+
+def test_a_topology_without_switches_cannot_be_repeated(hemiola, tmp_path):
+    path = tmp_path / "ring.yaml"
+    topologies.ring(4, latency_s=1e-6, bandwidth=1e9).save(path)
+    ran = hemiola("topology", "convert", path, "--repeat", "2")
+    assert ran.is_users_mistake()
+    assert "has none" in ran.err
