@@ -1,5 +1,6 @@
-// A 128-bit hash of contents that is the same on every run and machine: for checksums of files and to see whether two
-// ranks hold the same schedule. Not cryptographic: it guards against accidents, not against an adversary.
+// A 128-bit hash of contents that is the same on every run and machine: for checksums of files and to see
+// whether two ranks hold the same schedule. Not cryptographic: it guards against accidents, not against an
+// adversary.
 #pragma once
 
 #include <bit>
@@ -23,7 +24,8 @@ struct Hash128 {
   friend bool operator==(const Hash128&, const Hash128&) = default;
 };
 
-/// Feed it words and arrays; an array's length is part of what is hashed, so that neighbours cannot trade elements.
+/// Feed it words and arrays; an array's length is part of what is hashed, so that neighbours cannot trade
+/// elements.
 class Hasher {
  public:
   void add(std::uint64_t word) {

@@ -1,5 +1,6 @@
-// Sorts a schedule's transfers by chunk, a range of chunks at a time, so that the sorted part stays within a given
-// memory. Chunks do not affect each other: whoever follows data through a schedule does it chunk by chunk.
+// Sorts a schedule's transfers by chunk, a range of chunks at a time, so that the sorted part stays within a
+// given memory. Chunks do not affect each other: whoever follows data through a schedule does it chunk by
+// chunk.
 #pragma once
 
 #include <cstdint>
@@ -49,13 +50,14 @@ class ChunkRange {
 /// Splits the chunks into ranges and sorts one range at a time. Several threads may load ranges at once.
 class ChunkSorter {
  public:
-  /// Counts the transfers of every chunk (one pass over the source, which must outlive the sorter). A range takes at most
-  /// `range_bytes` and one chunk more. Throws ArgumentError when one chunk has too many transfers to number
-  /// them in 31 bits.
+  /// Counts the transfers of every chunk (one pass over the source, which must outlive the sorter). A range
+  /// takes at most `range_bytes` and one chunk more. Throws ArgumentError when one chunk has too many
+  /// transfers to number them in 31 bits.
   ChunkSorter(const TransferSource& source, std::int64_t range_bytes);
 
   int range_count() const { return static_cast<int>(range_begin_.size()) - 1; }
-  /// Sorts the transfers of a range, in one pass over the source; calls `at_block` for every block that it reads.
+  /// Sorts the transfers of a range, in one pass over the source; calls `at_block` for every block that it
+  /// reads.
   void load(int range_index, ChunkRange* range, const std::function<void()>& at_block = [] {}) const;
 
  private:

@@ -41,8 +41,8 @@ bool is_rooted(CollectiveKind kind);
 /// | scatter        | the rank that gets it      | the root                    | its owner: the root's value          |
 /// | custom         | –                          | the pairs in `before`       | the pairs in `after`                 |
 ///
-/// In an all_to_all, chunk (src * rank_count + dst) * k + j is the j-th piece of what src sends to dst; its buffer is
-/// therefore rank_count times one rank's. In all other kinds a buffer holds every chunk once.
+/// In an all_to_all, chunk (src * rank_count + dst) * k + j is the j-th piece of what src sends to dst; its
+/// buffer is therefore rank_count times one rank's. In all other kinds a buffer holds every chunk once.
 class Collective {
  public:
   using Place = std::pair<Rank, Chunk>;
@@ -50,16 +50,16 @@ class Collective {
   static constexpr int kMaxRanks = 1 << 20;
   static constexpr std::int64_t kMaxChunks = 1 << 28;
 
-  /// Chunks are owned block-wise: chunk c belongs to rank c / (chunk_count / rank_count). `chunk_count` must be a multiple
-  /// of rank_count (of its square for all_to_all) where ownership matters; broadcast and reduce take any count.
-  /// Throws ArgumentError.
+  /// Chunks are owned block-wise: chunk c belongs to rank c / (chunk_count / rank_count). `chunk_count` must
+  /// be a multiple of rank_count (of its square for all_to_all) where ownership matters; broadcast and reduce
+  /// take any count. Throws ArgumentError.
   static Collective make(CollectiveKind kind, int rank_count, std::int64_t chunk_count, Rank root = Rank{0});
   /// The same with a stated owner for each chunk. For broadcast and reduce every owner must be the root.
   static Collective with_owners(CollectiveKind kind, int rank_count, std::vector<Rank> owner,
                                 Rank root = Rank{0});
-  /// Any promise: copies of values from the places in `before` to those in `after` (`reducing` false; each chunk must be
-  /// defined somewhere), or, with `reducing`, every rank named in `before` contributes to the chunk and each place in
-  /// `after` receives all contributions once.
+  /// Any promise: copies of values from the places in `before` to those in `after` (`reducing` false; each
+  /// chunk must be defined somewhere), or, with `reducing`, every rank named in `before` contributes to the
+  /// chunk and each place in `after` receives all contributions once.
   static Collective custom(int rank_count, std::int64_t chunk_count, std::vector<Place> before,
                            std::vector<Place> after, bool reducing);
 

@@ -1,4 +1,5 @@
-// Takes a text apart line by line and item by item, with errors that name source, line, and what was expected and found.
+// Takes a text apart line by line and item by item, with errors that name source, line, and what was expected
+// and found.
 #pragma once
 
 #include <algorithm>

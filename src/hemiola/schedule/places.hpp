@@ -1,4 +1,5 @@
-// A collective's promise chunk by chunk: on which ranks a chunk's slots hold something before, and where it is wanted.
+// A collective's promise chunk by chunk: on which ranks a chunk's slots hold something before, and where it
+// is wanted.
 #pragma once
 
 #include <span>
@@ -8,12 +9,14 @@
 
 namespace hemiola {
 
-/// Lists the places of one chunk in time proportional to their number, which Collective's yes/no questions cannot.
+/// Lists the places of one chunk in time proportional to their number, which Collective's yes/no questions
+/// cannot.
 class Places {
  public:
   explicit Places(const Collective& collective);
 
-  /// Ranks, ascending, whose slots hold a value (their own contribution, when reducing) before the first step.
+  /// Ranks, ascending, whose slots hold a value (their own contribution, when reducing) before the first
+  /// step.
   std::span<const Rank> defined(Chunk chunk) const;
   /// Ranks, ascending, whose slots must hold the result after the last step.
   std::span<const Rank> wanted(Chunk chunk) const;

@@ -105,7 +105,8 @@ class UsefulTransfers {
     return kept;
   }
 
-  /// Backwards from the wanted slots: a transfer matters when the slot it writes does, and then the slot it reads does.
+  /// Backwards from the wanted slots: a transfer matters when the slot it writes does, and then the slot it
+  /// reads does.
   std::vector<ChunkTransfer> live(Chunk chunk, const std::vector<ChunkTransfer>& transfers) {
     clear_marks();
     for (Rank rank : places_.wanted(chunk)) mark(rank, true);
@@ -155,7 +156,8 @@ std::vector<std::int64_t> reverse_weights(const Schedule& schedule) {
   return weights;
 }
 
-/// The useful transfers turned round, each chunk's backwards in time; steps are those of the forward schedule.
+/// The useful transfers turned round, each chunk's backwards in time; steps are those of the forward
+/// schedule.
 std::vector<Transfer> turn_round(const Schedule& schedule, const Collective& backward) {
   std::vector<Transfer> turned;
   UsefulTransfers useful(schedule.collective());

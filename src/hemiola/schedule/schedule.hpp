@@ -1,5 +1,6 @@
-// A collective plus its transfers, ordered by step: the one artefact that is verified, simulated, drawn, exported and
-// run. Columnar, so that 10^9 transfers fit in memory. What a step means is in docs/design/0001-schedule.md.
+// A collective plus its transfers, ordered by step: the one artefact that is verified, simulated, drawn,
+// exported and run. Columnar, so that 10^9 transfers fit in memory. What a step means is in
+// docs/design/0001-schedule.md.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +25,8 @@ struct Transfer {
   friend bool operator==(const Transfer&, const Transfer&) = default;
 };
 
-/// Immutable. Within a step, transfers are sorted by (src, dst, chunk, reduce); pairs are sorted too, so equal schedules
-/// have equal columns. Built by ScheduleBuilder.
+/// Immutable. Within a step, transfers are sorted by (src, dst, chunk, reduce); pairs are sorted too, so
+/// equal schedules have equal columns. Built by ScheduleBuilder.
 class Schedule {
  public:
   const Collective& collective() const { return collective_; }
@@ -64,18 +65,21 @@ class Schedule {
         visit(transfer(step, i));
   }
 
-  /// The columns of a schedule whose transfers are in canonical order already, for generators of millions of them.
+  /// The columns of a schedule whose transfers are in canonical order already, for generators of millions of
+  /// them.
   struct Columns {
     std::vector<std::int64_t> step_offset;
     std::vector<std::uint32_t> link, chunk;
     std::vector<std::uint64_t> reduce_words;
     std::vector<RankPair> pairs;
   };
-  /// Takes the columns as they are. Throws InternalError where they are not canonical: columns of different lengths,
-  /// unsorted, unknown or unused pairs, an unknown chunk, transfers of a step out of order. Chunks are of equal weight.
+  /// Takes the columns as they are. Throws InternalError where they are not canonical: columns of different
+  /// lengths, unsorted, unknown or unused pairs, an unknown chunk, transfers of a step out of order. Chunks
+  /// are of equal weight.
   static Schedule from_columns(Collective collective, Columns columns);
 
-  /// A hash of collective, weights and transfers: equal schedules have equal digests on every rank and machine.
+  /// A hash of collective, weights and transfers: equal schedules have equal digests on every rank and
+  /// machine.
   const Hash128& digest() const { return digest_; }
 
   friend bool operator==(const Schedule&, const Schedule&) = default;
@@ -96,16 +100,17 @@ class Schedule {
   std::vector<RankPair> pairs_;
 };
 
-/// Where each chunk lies in a buffer of `size` units (elements or bytes): chunk c is [begin[c], begin[c+1]). Chunk sizes
-/// follow the weights and differ by at most one unit from exact proportion; begin[c] = floor(size * prefix(c) / total).
-/// For an all_to_all, `size` is the whole exchange: rank_count times one rank's buffer.
+/// Where each chunk lies in a buffer of `size` units (elements or bytes): chunk c is [begin[c], begin[c+1]).
+/// Chunk sizes follow the weights and differ by at most one unit from exact proportion; begin[c] = floor(size
+/// * prefix(c) / total). For an all_to_all, `size` is the whole exchange: rank_count times one rank's buffer.
 std::vector<std::int64_t> chunk_begins(const Schedule& schedule, std::int64_t size);
 
-/// The size of the space that `chunk_begins` divides, for a per-rank buffer of `size`: size, or rank_count * size for
-/// all_to_all.
+/// The size of the space that `chunk_begins` divides, for a per-rank buffer of `size`: size, or rank_count *
+/// size for all_to_all.
 std::int64_t exchange_size(const Collective& collective, std::int64_t size);
 
-/// Collects transfers in any order and makes a Schedule of them. Fastest, and without a second copy, when steps ascend.
+/// Collects transfers in any order and makes a Schedule of them. Fastest, and without a second copy, when
+/// steps ascend.
 class ScheduleBuilder {
  public:
   static constexpr int kMaxSteps = 1 << 24;

@@ -16,20 +16,20 @@
 
 namespace hemiola {
 
-/// Appends transfers step by step; keeps one block, the table of pairs and 16 bytes per block in memory. Two to three
-/// bytes a transfer on disk where a step uses most links in order and chunks fit in 16 bits.
+/// Appends transfers step by step; keeps one block, the table of pairs and 16 bytes per block in memory. Two
+/// to three bytes a transfer on disk where a step uses most links in order and chunks fit in 16 bits.
 class ScheduleWriter {
  public:
-  /// `weights` as Schedule::chunk_weights gives them. `pairs` that are known beforehand, in the order in which a step
-  /// will use them, make links ascend and the file smaller. The sink must outlive the writer.
+  /// `weights` as Schedule::chunk_weights gives them. `pairs` that are known beforehand, in the order in
+  /// which a step will use them, make links ascend and the file smaller. The sink must outlive the writer.
   ScheduleWriter(const Collective& collective, std::span<const std::int64_t> weights,
                  std::span<const RankPair> pairs, ByteSink* sink);
 
-  /// Transfers of ascending steps; within a step in any order. Throws ArgumentError for a step before the last one, or
-  /// ranks or chunks that do not exist.
+  /// Transfers of ascending steps; within a step in any order. Throws ArgumentError for a step before the
+  /// last one, or ranks or chunks that do not exist.
   void add(const Transfer& transfer);
-  /// Writes what is left; without it the file is not readable. Throws ArgumentError where read_schedule would refuse the
-  /// file as too short for its sizes (see text.hpp).
+  /// Writes what is left; without it the file is not readable. Throws ArgumentError where read_schedule would
+  /// refuse the file as too short for its sizes (see text.hpp).
   void finish();
 
  private:
@@ -57,8 +57,8 @@ class ScheduleWriter {
   std::vector<std::uint32_t> block_step_, block_size_;
 };
 
-/// A binary schedule that is open for reading. Opening reads collective, pairs and index; blocks are read, checked and
-/// decoded as they are visited.
+/// A binary schedule that is open for reading. Opening reads collective, pairs and index; blocks are read,
+/// checked and decoded as they are visited.
 class ScheduleFile final : public TransferSource {
  public:
   /// Throws FormatError that names the source and the offset.

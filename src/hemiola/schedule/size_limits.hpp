@@ -1,5 +1,5 @@
-// How large a schedule may be that a file of a given size describes, so that a few hostile bytes cannot make a reader
-// allocate gigabytes. The writers refuse what the readers would.
+// How large a schedule may be that a file of a given size describes, so that a few hostile bytes cannot make
+// a reader allocate gigabytes. The writers refuse what the readers would.
 #pragma once
 
 #include <algorithm>
@@ -7,8 +7,8 @@
 
 namespace hemiola {
 
-/// Owners take 4 bytes a chunk in memory. A schedule of more chunks than this is written with one owner each (at least a
-/// byte), and so justifies itself.
+/// Owners take 4 bytes a chunk in memory. A schedule of more chunks than this is written with one owner each
+/// (at least a byte), and so justifies itself.
 inline constexpr std::int64_t kFreeChunks = 1 << 22;
 /// Step offsets take 8 bytes a step in memory; steps may be empty.
 inline constexpr std::int64_t kFreeSteps = 1 << 20;

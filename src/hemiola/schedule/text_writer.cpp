@@ -7,7 +7,8 @@
 namespace hemiola {
 namespace {
 
-/// Appends lines of the form "key: item item item", starting a new line with the same key before one grows too long.
+/// Appends lines of the form "key: item item item", starting a new line with the same key before one grows
+/// too long.
 class ItemLines {
  public:
   ItemLines(std::string* out, std::string key) : out_(*out), key_(std::move(key)) {}

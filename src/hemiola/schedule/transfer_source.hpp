@@ -1,5 +1,5 @@
-// Transfers in step order, block by block, from memory or from a file that does not fit there: what a reader of large
-// schedules needs, and all that `verify` reads.
+// Transfers in step order, block by block, from memory or from a file that does not fit there: what a reader
+// of large schedules needs, and all that `verify` reads.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +32,8 @@ class TransferSource {
   virtual int step_count() const = 0;
   virtual std::int64_t transfer_count() const = 0;
   virtual std::span<const RankPair> pairs() const = 0;
-  /// Calls `visit` for every block, from the first step. May be called again, and by several threads at once. A block is
-  /// valid only during the call.
+  /// Calls `visit` for every block, from the first step. May be called again, and by several threads at once.
+  /// A block is valid only during the call.
   virtual void visit_blocks(const std::function<void(const TransferBlock&)>& visit) const = 0;
 };
 

@@ -1,5 +1,5 @@
-// Judges the transfers of one chunk. Chunks do not affect each other, so a whole schedule is judged chunk by chunk with
-// the state of a single one: for each rank, what its slot holds.
+// Judges the transfers of one chunk. Chunks do not affect each other, so a whole schedule is judged chunk by
+// chunk with the state of a single one: for each rank, what its slot holds.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,8 @@ namespace hemiola {
 
 class ChunkJudge {
  public:
-  /// `collective` and `report` must outlive the judge. `step_count` is where violations of the end are placed.
+  /// `collective` and `report` must outlive the judge. `step_count` is where violations of the end are
+  /// placed.
   ChunkJudge(const Collective& collective, int step_count, bool report_redundant, Report* report);
 
   /// Transfers in step order. Costs O(transfers + places) plus Sums::faulty.

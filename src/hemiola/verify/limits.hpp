@@ -1,5 +1,5 @@
-// Limits that a schedule may be asked to keep beyond its promise: which links exist, and how much one step may put on a
-// link or a port. Some algorithms and machines assume them; the meaning of a schedule does not.
+// Limits that a schedule may be asked to keep beyond its promise: which links exist, and how much one step
+// may put on a link or a port. Some algorithms and machines assume them; the meaning of a schedule does not.
 #pragma once
 
 #include <optional>
@@ -19,8 +19,9 @@ struct Limits {
   std::optional<int> port_capacity;
 };
 
-/// Adds `no_link` and `over_capacity` violations, the latter at the transfer that exceeds. Throws ArgumentError for a
-/// capacity < 1 or a topology of another rank count. One pass over the source; memory O(ranks + pairs).
+/// Adds `no_link` and `over_capacity` violations, the latter at the transfer that exceeds. Throws
+/// ArgumentError for a capacity < 1 or a topology of another rank count. One pass over the source; memory
+/// O(ranks + pairs).
 void check_limits(const TransferSource& source, const Limits& limits, Report* report);
 
 }  // namespace hemiola

@@ -1,10 +1,11 @@
-// The partial sums of one chunk as a graph, and the proof that a result holds every contribution exactly once.
+// The partial sums of one chunk as a graph, and the proof that a result holds every contribution exactly
+// once.
 //
-// A sum is a rank's own contribution or the addition of two earlier sums; a copy makes no new sum. The number of times a
-// result counts rank r is therefore the number of paths from the result down to r's own contribution. Walking the
-// additions once, newest first, counts those paths for 64 results at a time: two bits a sum, "counted" and "counted more
-// than once". That is exact, needs memory for the additions only (no set of ranks per slot), and costs
-// O(additions * ceil(distinct results / 64)).
+// A sum is a rank's own contribution or the addition of two earlier sums; a copy makes no new sum. The number
+// of times a result counts rank r is therefore the number of paths from the result down to r's own
+// contribution. Walking the additions once, newest first, counts those paths for 64 results at a time: two
+// bits a sum, "counted" and "counted more than once". That is exact, needs memory for the additions only (no
+// set of ranks per slot), and costs O(additions * ceil(distinct results / 64)).
 #pragma once
 
 #include <cstdint>
@@ -38,8 +39,8 @@ class Sums {
     std::int32_t tag = kNothing;  ///< the addition where the first of `twice` meets itself
   };
 
-  /// Whether each of up to 64 results holds every contributor exactly once: bit i of the answer is set when result i does
-  /// not. Keeps what flaw_of needs until the next call.
+  /// Whether each of up to 64 results holds every contributor exactly once: bit i of the answer is set when
+  /// result i does not. Keeps what flaw_of needs until the next call.
   std::uint64_t faulty(std::span<const Id> results, std::span<const Rank> contributors);
   /// Details for result `lane` of the last call of `faulty`.
   Flaw flaw_of(int lane, std::span<const Rank> contributors) const;

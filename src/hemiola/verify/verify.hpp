@@ -1,5 +1,5 @@
-// The judge: proves a schedule right by following every rank's contribution through every slot. Knows the collective's
-// promise and the meaning of a step (docs/design/0001-schedule.md), and no algorithm.
+// The judge: proves a schedule right by following every rank's contribution through every slot. Knows the
+// collective's promise and the meaning of a step (docs/design/0001-schedule.md), and no algorithm.
 #pragma once
 
 #include <cstdint>
@@ -24,17 +24,17 @@ struct VerifyOptions {
   std::int64_t memory_bytes = std::int64_t{1} << 30;
   /// How many threads judge; 0: as many as the machine has and the schedule keeps busy, at most 4.
   int threads = 0;
-  /// Called now and then, by the calling thread, with the transfers judged so far and their total; an exception that it
-  /// throws ends the work.
+  /// Called now and then, by the calling thread, with the transfers judged so far and their total; an
+  /// exception that it throws ends the work.
   std::function<void(std::int64_t, std::int64_t)> progress;
 };
 
 /// Returns what is wrong with a schedule; empty when it keeps its collective's promise.
 ///
-/// Exact and deterministic, whatever the number of threads. Time O(transfers), times ceil(r / 64) for the chunks of a reducing collective whose r wanted
-/// results are different sums (copies of one sum count once). Memory: O(rank_count) and the largest chunk's transfers,
-/// but at most `memory_bytes` where a single chunk fits in it. Throws ArgumentError for max_violations < 1
-/// or threads < 0.
+/// Exact and deterministic, whatever the number of threads. Time O(transfers), times ceil(r / 64) for the
+/// chunks of a reducing collective whose r wanted results are different sums (copies of one sum count once).
+/// Memory: O(rank_count) and the largest chunk's transfers, but at most `memory_bytes` where a single chunk
+/// fits in it. Throws ArgumentError for max_violations < 1 or threads < 0.
 std::vector<Violation> verify(const Schedule& schedule, const VerifyOptions& options = {});
 std::vector<Violation> verify(const TransferSource& source, const VerifyOptions& options = {});
 

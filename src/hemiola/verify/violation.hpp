@@ -1,5 +1,5 @@
-// What the judge says: which rule a schedule breaks, where, and one sentence about it; and the bounded list of the first
-// such sentences.
+// What the judge says: which rule a schedule breaks, where, and one sentence about it; and the bounded list
+// of the first such sentences.
 #pragma once
 
 #include <cstdint>
