@@ -55,7 +55,7 @@ def lower_bound(
     Notes
     -----
     Five bounds: ports (what a rank must send or receive, over its links), traffic (the same for all ranks
-    together; an all-reduce moves 2(n-1) times its buffer at least [Patarasuk & Yuan, 2009]), relays (the
+    together; an all-reduce moves 2(n-1) times its buffer at least [patarasuk2009]), relays (the
     same with every hop from rank to rank counted, for what cannot be merged or copied on its way), distance (what
     one rank needs of another must leave, travel and enter) and arrival. They hold for both network models of
     `simulate`, up to its rounding of each message to a picosecond. Cost: a shortest-path search per rank, on

@@ -20,7 +20,7 @@ class Demand {
   std::int64_t received_by(Rank rank) const;
   /// How many bytes that enter `dst` depend on `src`.
   std::int64_t from_to(Rank src, Rank dst) const;
-  /// What all ranks together send at least. For an all-reduce 2(n-1) times the buffer [Patarasuk & Yuan, 2009, §3]: of
+  /// What all ranks together send at least. For an all-reduce 2(n-1) times the buffer [patarasuk2009]: of
   /// each byte, n-1 partial sums must be sent before the first rank holds the result, and every other rank receives it
   /// later.
   std::int64_t sent_by_all() const;

@@ -18,8 +18,8 @@ class Routes {
   /// Of all paths together: 2 GiB.
   static constexpr std::size_t kMaxLinks = std::size_t{1} << 29;
 
-  /// Throws ArgumentError that names two ranks without a path, or above kMaxLinks. Cost: one breadth-first search per sending
-  /// rank, which ends as soon as its last receiver is reached.
+  /// Throws ArgumentError that names two ranks without a path, or above kMaxLinks. Cost: one breadth-first search per
+  /// sending rank, which ends as soon as its last receiver is reached.
   Routes(const Topology& topology, std::span<const RankPair> pairs);
 
   std::span<const int> path(std::uint32_t pair) const {
