@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,7 +63,7 @@ class GivenData(Pattern):
         return np.asarray(parts.prod(axis=0) if self.op == "product" else parts.sum(axis=0), np.float64)
 
 
-def _wide(values: Array) -> NDArray[np.generic]:
+def _wide(values: Array) -> NDArray[Any]:
     """Return values in the type in which expectations are computed: whole numbers as they are, others as float64."""
     if values.dtype.kind in "biu":
         return values

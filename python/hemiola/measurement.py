@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,13 +107,16 @@ class _Buffers:
         self._rank = comm.rank
         self._brought = trial.pattern.input_of(comm.rank)
         self._input, self._output = self._place(trial.in_place)
-        options = {"schedule": trial.schedule, "out": self._output}
+        self._collective: Callable[..., object] = getattr(comm, trial.pattern.kind)
+        self._options: dict[str, Any] = {"schedule": trial.schedule, "out": self._output}
         if trial.pattern.kind in REDUCING:
-            options["op"] = trial.pattern.op
+            self._options["op"] = trial.pattern.op
         if trial.pattern.kind in ROOTED:
-            options["root"] = trial.pattern.root
-        collective: Callable[..., object] = getattr(comm, trial.pattern.kind)
-        self.call = lambda: collective(self._input, **options)
+            self._options["root"] = trial.pattern.root
+
+    def call(self) -> None:
+        """Run the collective once."""
+        self._collective(self._input, **self._options)
 
     def check(self) -> int:
         """Run once on the pattern's data and count wrong elements."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 from rich.console import Console
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from hemiola import cli, launch, topologies
 from hemiola.cli.output import progress

@@ -95,7 +95,7 @@ def _draw_bars(
     colors = np.where(transfers["reduce"], style.ORANGE, style.BLUE)
     thin = 0.8 if len(transfers) <= _MOST_LETTERED else 0.1
     axes.add_collection(
-        PolyCollection(corners, facecolors=colors, alpha=0.6, edgecolors="white", linewidths=thin)
+        PolyCollection(list(corners), facecolors=colors, alpha=0.6, edgecolors="white", linewidths=thin)
     )
     if len(transfers) > _MOST_LETTERED:
         return
