@@ -117,7 +117,6 @@ def _time_gradient(console: Console) -> int:
     ]
     arguments += ["--algorithm", "all", "--repeats", 10, "--chart", FOLDER / "times.png"]
     words = [str(argument) for argument in arguments]
-    console.print(
-        f"[bold]The gradient's all-reduce[/] on an emulated cluster:\n  hemiola {' '.join(words)}\n"
-    )
+    console.print("[bold]The gradient's all-reduce[/] on eight hosts, emulated:")
+    console.print(f"  hemiola {' '.join(words)}\n", soft_wrap=True)
     return cli.main(words)

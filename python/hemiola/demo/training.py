@@ -21,7 +21,7 @@ class Task:
     widths: tuple[int, ...] = (64, 512, 256, 10)
     epochs: int = 30
     batch: int = 256
-    rate: float = 0.5
+    rate: float = 0.3
     seed: int = 0
 
 
