@@ -96,18 +96,19 @@ def _pattern(
     return Pattern.of_bytes(kind, rank_count, nbytes, dtype_named(dtype), op=op, root=root)
 
 
-def _title(comparison: Comparison, emulate: Path | None) -> str:
+def _title(comparison: Comparison) -> str:
     pattern = comparison.contest.pattern
-    where = f"emulated {printable(emulate.name)}" if emulate else "this machine"
     size = format_bytes(pattern.nbytes)
-    return (
-        f"{pattern.kind} of {size} {pattern.dtype.name} over {counted(pattern.rank_count, 'rank')}, {where}"
-    )
+    return f"{pattern.kind} of {size} {pattern.dtype.name} over {counted(pattern.rank_count, 'rank')}"
+
+
+def _where(emulate: Path | None) -> str:
+    return f"emulated {printable(emulate.name)}" if emulate else "this machine"
 
 
 def _table(comparison: Comparison, emulate: Path | None) -> RenderableType:
     columns = ("algorithm", "steps", "predicted", "p50", "p99", "algbw", "busbw", "/bound", "#wrong")
-    shown = table(*columns, title=_title(comparison, emulate), left=("algorithm",))
+    shown = table(*columns, title=f"{_title(comparison)}, {_where(emulate)}", left=("algorithm",))
     fastest = min(row.measured.p50_s for row in comparison.rows)
     for row in comparison.rows:
         measured = row.measured
@@ -193,7 +194,7 @@ def _draw(comparison: Comparison, path: Path, emulate: Path | None) -> None:
             for row in comparison.rows
         ],
         path,
-        title=_title(comparison, emulate),
-        subtitle=f"median of {comparison.contest.repeats}, and the span from the 10th to the 99th percentile",
+        title=_title(comparison),
+        subtitle=f"{_where(emulate)}; median of {comparison.contest.repeats}, span from 10th to 99th percentile",
         bound_s=comparison.bound.seconds,
     )

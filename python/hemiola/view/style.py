@@ -43,17 +43,26 @@ def new_axes_above_each_other(
 
 
 def _write_titles(axes: Axes, title: str, subtitle: str) -> None:
-    axes.set_title(title, loc="left", fontsize=12, fontweight="bold", pad=24 if subtitle else 8)
-    if subtitle:
-        axes.annotate(
-            subtitle,
-            xy=(0, 1),
-            xytext=(0, 8),
-            xycoords="axes fraction",
-            textcoords="offset points",
-            fontsize=9,
-            color="#555555",
-        )
+    """Write both lines from the figure's left edge, above axes that may begin far to the right of it."""
+    height = 24 if subtitle else 8
+    # The lines are left out of the layout; an empty title of the axes keeps the room above for them.
+    axes.set_title(" ", fontsize=12, pad=height)
+    _write_line(axes, title, height, 12, "black", "bold")
+    _write_line(axes, subtitle, 8, 9, "#555555", "normal")
+
+
+def _write_line(axes: Axes, text: str, height: float, size: float, color: str, weight: str) -> None:
+    line = axes.annotate(
+        text,
+        xy=(0.01, 1),
+        xytext=(0, height),
+        xycoords=("figure fraction", "axes fraction"),
+        textcoords="offset points",
+        fontsize=size,
+        color=color,
+        fontweight=weight,
+    )
+    line.set_in_layout(False)
 
 
 def save(figure: Figure, path: str | Path) -> None:
