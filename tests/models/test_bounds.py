@@ -152,7 +152,7 @@ def test_rejects(kind, nbytes, conditions, root):
         hm.lower_bound(one_way_ring(4, US, 1e9), kind, nbytes, conditions, root)
 
 
-@pytest.mark.parametrize(("latency_s", "bandwidth"), [(8e6, 1e9), (0, 1e-300), (8e6, 1e-300)])
+@pytest.mark.parametrize(("latency_s", "bandwidth"), [(1000, 1e9), (0, 1e-300), (1000, 1e-300)])
 def test_bounds_of_absurd_networks_end_at_a_hundred_days(latency_s, bandwidth):
     for kind in ("all_reduce", "all_to_all", "gather"):
         bound = hm.lower_bound(line(5, latency_s, bandwidth), kind, KB, hm.Conditions(late={1: 8e6}))

@@ -136,9 +136,9 @@ def test_rejects_schedules_that_add_up_to_times_beyond_reason(network):
 
 
 def test_rejects_latencies_beyond_reason(network):
-    # Three hops of 30 days each.
+    # 5,000 hops of 1,000 s each.
     with pytest.raises(errors.ArgumentError, match="units"):
-        hm.simulate(schedule(4, [(0, 0, 3, 0)]), line(4, 30 * 86400), KB, network=network)
+        hm.simulate(schedule(5001, [(0, 0, 5000, 0)]), line(5001, 1000), KB, network=network)
 
 
 def test_rejects_shares_that_take_beyond_reason(network):
