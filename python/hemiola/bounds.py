@@ -54,12 +54,14 @@ def lower_bound(
 
     Notes
     -----
-    Five bounds: ports (what a rank must send or receive, over its links), traffic (the same for all ranks
-    together; an all-reduce moves 2(n-1) times its buffer at least [patarasuk2009]), relays (the
-    same with every hop from rank to rank counted, for what cannot be merged or copied on its way), distance (what
+    Six bounds: ports (what a rank must send or receive, over its links), traffic (the same for all ranks
+    together; an all-reduce moves 2(n-1) times its buffer at least [patarasuk2009]), relays (the same
+    with every hop from rank to rank counted, for what cannot be merged or copied on its way), cut (what one
+    side of the network needs of the other, over the links between: the exact bandwidth optimum of all kinds
+    but all_reduce and all_to_all, by maximum flows [ForestColl, §4], up to about 1,000 ranks), distance (what
     one rank needs of another must leave, travel and enter) and arrival. They hold for both network models of
     `simulate`, up to its rounding of each message to a picosecond. Cost: a shortest-path search per rank, on
-    large topologies from some.
+    large topologies from some, and for the cut a few maximum flows per rank.
     """
     now = conditions or Conditions()
     bounds = tuple(

@@ -57,7 +57,7 @@ LowerBound lower_bound(const Topology& topology, CollectiveKind kind, std::int64
                                 bounds::Demand(kind, topology.rank_count(), root, bytes),
                                 slowed_bandwidths(topology, conditions)};
   LowerBound result;
-  for (const auto find : {bounds::port_bound, bounds::traffic_bound, bounds::relay_bound,
+  for (const auto find : {bounds::port_bound, bounds::traffic_bound, bounds::relay_bound, bounds::cut_bound,
                           bounds::distance_bound, bounds::arrival_bound})
     result.bounds.push_back(find(problem));
   std::stable_sort(result.bounds.begin(), result.bounds.end(),

@@ -13,7 +13,7 @@
 namespace hemiola {
 
 struct Bound {
-  std::string name;  ///< ports, traffic, relays, distance, arrival
+  std::string name;  ///< ports, traffic, relays, cut, distance, arrival
   Picoseconds time = 0;
   std::string witness;  ///< what proves it, in words
 };

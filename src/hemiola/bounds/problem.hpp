@@ -41,6 +41,10 @@ Bound traffic_bound(const Problem& problem);
 Bound relay_bound(const Problem& problem);
 /// What one rank needs from another must leave the one's ports, travel, and enter the other's.
 Bound distance_bound(const Problem& problem);
+/// What ranks on one side of a cut need from the other side must cross it. Exact for all-gather, reduce-scatter,
+/// broadcast, reduce, scatter and gather: schedules of many small chunks come as near to the slowest cut as one likes. For
+/// an all-reduce it counts a buffer each way. Up to about 1,000 ranks.
+Bound cut_bound(const Problem& problem);
 /// No rank is done before it has come.
 Bound arrival_bound(const Problem& problem);
 

@@ -1,0 +1,120 @@
+"""The cut that limits a collective's bandwidth: by hand on small networks, against all subsets on random ones."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+import hemiola as hm
+
+GB = 10**9
+
+
+def cut(topology: hm.Topology, kind: str, nbytes: int, root: int = 0) -> tuple[float, str]:
+    bounds = hm.lower_bound(topology, kind, nbytes, root=root).bounds
+    return next((b.seconds, b.witness) for b in bounds if b.name == "cut")
+
+
+def two_boxes(inner: float, outer: float) -> hm.Topology:
+    """Two boxes of three ranks; ranks 2 and 3 join them."""
+    pairs = [(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5)]
+    links = [(a, b, 0.0, inner) for a, b in pairs] + [(2, 3, 0.0, outer)]
+    return hm.Topology(6, links + [(b, a, latency, bandwidth) for a, b, latency, bandwidth in links])
+
+
+def test_a_thin_bridge_limits_an_all_gather() -> None:
+    # Given two boxes of 3 ranks, 10 GB/s inside, 1 GB/s between; 6 GB in 6 shares.
+    # Derivation: 3 GB must cross the bridge, whereas 5 GB enter rank 0 over 20 GB/s.
+    # Expect 3 s.
+    seconds, witness = cut(two_boxes(10 * GB, 1 * GB), "all_gather", 6 * GB)
+    assert seconds == pytest.approx(3)
+    assert "ranks 0, 1, 2" in witness or "ranks 3, 4, 5" in witness
+
+
+@pytest.mark.parametrize(
+    ("kind", "gigabytes"),
+    [
+        ("reduce_scatter", 3),
+        ("all_reduce", 6),
+        ("broadcast", 6),
+        ("reduce", 6),
+        ("scatter", 3),
+        ("gather", 3),
+    ],
+)
+def test_what_crosses_the_bridge_is_what_one_side_needs_of_the_other(kind: str, gigabytes: int) -> None:
+    assert cut(two_boxes(10 * GB, 1 * GB), kind, 6 * GB)[0] == pytest.approx(gigabytes)
+
+
+def test_a_switch_cannot_be_split() -> None:
+    # Given 4 ranks behind a switch, 1 GB/s a port; 4 GB. Derivation: 3 GB enter each rank. Expect 3 s.
+    assert cut(hm.topologies.switch(4, latency_s=0, bandwidth=GB), "all_gather", 4 * GB)[0] == pytest.approx(
+        3
+    )
+
+
+@pytest.mark.parametrize("nodes", [2, 4, 8])
+def test_ports_of_a_node_limit_a_ring_of_all_to_all_of_switches(nodes: int) -> None:
+    # Given nodes of 2 x 4 ranks, a ring of 200 GB/s by all pairs of 100 GB/s, and a 50 GB/s port on a switch each.
+    # Derivation: (nodes-1)/nodes of the buffer enters a node over 8 ports of 50 GB/s; (n-1)/n enters a rank over 550.
+    n = 8 * nodes
+    topology = hm.Topology(n, list(rfs_links(nodes)), switch_count=8)
+    expected = max((nodes - 1) / nodes / 400, (n - 1) / n / 550)
+    assert cut(topology, "all_gather", GB)[0] == pytest.approx(expected, rel=1e-6)
+
+
+def rfs_links(nodes: int):
+    for rank in range(8 * nodes):
+        place, node = rank % 8, rank // 8
+        yield rank, 8 * node + (place ^ 1), 0.0, 200.0 * GB
+        for other in range(place % 2, 8, 2):
+            if other != place:
+                yield rank, 8 * node + other, 0.0, 100.0 * GB
+        yield rank, 8 * nodes + place, 0.0, 50.0 * GB
+        yield 8 * nodes + place, rank, 0.0, 50.0 * GB
+
+
+def test_random_networks_have_the_cut_that_all_subsets_show() -> None:
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(2, 7))
+        rows = random_links(rng, n)
+        topology = hm.Topology(n, rows)
+        share = 1000
+        for kind, expected in by_enumeration(rows, n, share).items():
+            found = cut(topology, kind, n * share)[0]
+            assert found == pytest.approx(expected, rel=1e-6), f"seed {seed}, {kind}"
+
+
+def random_links(rng: np.random.Generator, n: int) -> list[tuple[int, int, float, float]]:
+    pairs = {(r, (r + 1) % n) for r in range(n)}
+    pairs |= {(int(a), int(b)) for a, b in rng.integers(0, n, (2 * n, 2)) if a != b}
+    return [(a, b, 0.0, float(rng.integers(1, 50))) for a, b in sorted(pairs)]
+
+
+def by_enumeration(rows: list[tuple[int, int, float, float]], n: int, share: int) -> dict[str, float]:
+    """The slowest cut of each kind, over all sets of ranks; root 0."""
+    worst = dict.fromkeys(("all_gather", "reduce_scatter", "broadcast", "reduce", "scatter", "gather"), 0.0)
+    for size in range(1, n):
+        for inside in map(set, combinations(range(n), size)):
+            out = sum(b for s, d, _, b in rows if s in inside and d not in inside)
+            into = sum(b for s, d, _, b in rows if s not in inside and d in inside)
+            times = {"all_gather": size * share / out, "reduce_scatter": size * share / into}
+            if 0 in inside:
+                times |= {
+                    "broadcast": n * share / out,
+                    "reduce": n * share / into,
+                    "scatter": (n - size) * share / out,
+                    "gather": (n - size) * share / into,
+                }
+            worst = {kind: max(worst[kind], times.get(kind, 0.0)) for kind in worst}
+    return worst
+
+
+def test_a_synthesized_all_gather_comes_near_the_cut() -> None:
+    topology = two_boxes(10 * GB, 1 * GB)
+    schedule = hm.synthesize(topology, "all_gather", 16, nbytes=6 * GB)
+    seconds = hm.simulate(schedule, topology, 6 * GB, network="fifo").seconds
+    assert 3 <= seconds <= 1.05 * 3
