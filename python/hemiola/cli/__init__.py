@@ -26,7 +26,18 @@ from hemiola.errors import (
 _UsageError: type[Exception] = typer.BadParameter.__mro__[2]
 
 #: In the order of the help; each is a module of that name with a function of that name, or a Typer `app`.
-COMMANDS = ("run", "bench", "plan", "simulate", "verify", "view", "topology", "reproduce", "doctor")
+COMMANDS = (
+    "run",
+    "bench",
+    "plan",
+    "synthesize",
+    "simulate",
+    "verify",
+    "view",
+    "topology",
+    "reproduce",
+    "doctor",
+)
 
 
 def make_app(commands: Iterable[str] = COMMANDS) -> typer.Typer:

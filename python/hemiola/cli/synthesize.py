@@ -1,0 +1,145 @@
+"""`hemiola synthesize`: make a schedule for exactly one network."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from hemiola import Topology, lower_bound
+from hemiola import simulate as run_simulation
+from hemiola.bounds import LowerBound
+from hemiola.cli import options
+from hemiola.cli.inputs import load_topology
+from hemiola.cli.output import answer, table
+from hemiola.cli.values import printable, read_count, read_size
+from hemiola.synthesis import DEFAULT_NBYTES, Synthesis, search
+from hemiola.units import format_bytes, format_seconds
+
+
+class LatencyModel(StrEnum):
+    """How a link's latency counts while searching."""
+
+    pipelined = "pipelined"
+    occupies = "occupies"
+
+
+def synthesize(
+    kind: options.KindArgument,
+    topology_file: options.TopologyFile,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", metavar="FILE", help="Write the schedule: the binary form for .schedb, else text."
+        ),
+    ] = None,
+    size: Annotated[
+        int,
+        typer.Option(
+            "--size",
+            metavar="SIZE",
+            parser=options.reads(read_size),
+            help="Weigh latency against bandwidth for this buffer: 64MiB. The schedule is right for any.",
+        ),
+    ] = DEFAULT_NBYTES,
+    chunks: Annotated[
+        int,
+        typer.Option(
+            "--chunks",
+            metavar="COUNT",
+            parser=options.reads(read_count),
+            help="Chunks per rank: more of them spread better and cost more latency.",
+        ),
+    ] = 1,
+    seed: Annotated[
+        int, typer.Option("--seed", metavar="SEED", parser=options.reads(read_count), help="First seed.")
+    ] = 0,
+    trials: Annotated[
+        int | None,
+        typer.Option(
+            "--trials",
+            metavar="COUNT",
+            parser=options.reads(read_count),
+            help="Searches with different seeds, of which the best counts.",
+        ),
+    ] = None,
+    latency: Annotated[
+        LatencyModel,
+        typer.Option(
+            "--latency", help="pipelined behind the serialization, or occupying the link as in TACOS."
+        ),
+    ] = LatencyModel.pipelined,
+    root: options.Root = 0,
+    as_json: options.Json = False,
+) -> None:
+    """Make a schedule for exactly this network, by matching chunks to links.
+
+    Ctrl-C keeps the best so far. Example: hemiola synthesize all_gather cluster.yaml --chunks 4 --out x.sched
+    """
+    topology = load_topology(topology_file)
+    found = search(
+        topology,
+        kind,
+        chunks,
+        seed,
+        root=root,
+        nbytes=size,
+        latency=latency.value,
+        trials=trials,
+        threads=None,
+    )
+    if out is not None:
+        found.schedule.save(out)
+    bound = lower_bound(topology, kind, size, root=root)
+    simulated = run_simulation(found.schedule, topology, size, network="fifo").seconds
+    answer(
+        as_json, _data(found, bound, simulated, size), *_report(found, topology, bound, simulated, size, out)
+    )
+
+
+def _data(found: Synthesis, bound: LowerBound, simulated: float, nbytes: int) -> dict[str, Any]:
+    schedule = found.schedule
+    return {
+        "collective": schedule.collective.kind,
+        "ranks": schedule.rank_count,
+        "chunks": schedule.chunk_count,
+        "steps": schedule.step_count,
+        "transfers": schedule.transfer_count,
+        "nbytes": nbytes,
+        "searched_s": found.seconds,
+        "simulated_s": simulated,
+        "bound_s": bound.seconds,
+        "bound_witness": bound.witness,
+        "trials": found.trials,
+        "stopped": found.stopped,
+    }
+
+
+def _report(
+    found: Synthesis, topology: Topology, bound: LowerBound, simulated: float, nbytes: int, out: Path | None
+) -> list[Any]:
+    schedule = found.schedule
+    shown = table("steps", "transfers", "simulated", "lower bound", "share of bound", "trials")
+    shown.add_row(
+        f"{schedule.step_count:,}",
+        f"{schedule.transfer_count:,}",
+        format_seconds(simulated),
+        format_seconds(bound.seconds),
+        f"{bound.seconds / simulated:.1%}" if simulated > 0 else "",
+        str(found.trials),
+    )
+    where = printable(topology.name) or f"{topology.rank_count} ranks"
+    lines: list[Any] = [
+        Text(f"{schedule.collective.kind} of {format_bytes(nbytes)} on {where}", style="bold"),
+        shown,
+        Text(f"The bound: {bound.witness}.", style="dim"),
+    ]
+    if found.stopped:
+        lines.append(Text("Stopped early: this is the best so far.", style="yellow"))
+    lines.append(
+        Text("Not written: say --out FILE." if out is None else f"Written to {printable(str(out))}.")
+    )
+    return lines

@@ -1,0 +1,54 @@
+"""`hemiola synthesize`: a schedule for one network, with its distance from the bound."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import hemiola as hm
+
+
+@pytest.mark.parametrize("suffix", ["sched", "schedb"])
+def test_the_schedule_is_written_and_right(hemiola, cluster: Path, tmp_path: Path, suffix: str) -> None:
+    out = tmp_path / f"x.{suffix}"
+    ran = hemiola("synthesize", "all_gather", cluster, "--chunks", 2, "--out", out, "--json")
+    assert ran.code == 0, ran
+    schedule = hm.Schedule.load(out)
+    assert hm.verify(schedule) == []
+    assert schedule.chunk_count == ran.data["chunks"] == 8
+    assert ran.data["bound_s"] <= ran.data["simulated_s"]
+
+
+def test_people_read_the_share_of_the_bound_and_what_proves_it(hemiola, cluster: Path) -> None:
+    ran = hemiola("synthesize", "all_reduce", cluster, "--size", "64MiB")
+    assert ran.code == 0, ran
+    assert "%" in ran.out
+    assert "Not written" in ran.out
+
+
+def test_equal_seeds_write_equal_files(hemiola, cluster: Path, tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("a.sched", "b.sched")]
+    for file in files:
+        assert hemiola("synthesize", "broadcast", cluster, "--root", 2, "--seed", 5, "--out", file).code == 0
+    assert files[0].read_bytes() == files[1].read_bytes()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["all_gatherr"],
+        ["all_gather", "--chunks", "0"],
+        ["all_gather", "--trials", "0"],
+        ["all_gather", "--size", "lots"],
+        ["broadcast", "--root", "9"],
+        ["all_gather", "--latency", "none"],
+    ],
+)
+def test_mistakes_are_one_line(hemiola, cluster: Path, arguments: list[str]) -> None:
+    ran = hemiola("synthesize", arguments[0], cluster, *arguments[1:])
+    assert ran.is_users_mistake(), ran
+
+
+def test_a_missing_topology_is_one_line(hemiola, tmp_path: Path) -> None:
+    assert hemiola("synthesize", "all_gather", tmp_path / "none.yaml").is_users_mistake()
