@@ -93,7 +93,7 @@ class Communicator:
         when this rank's arguments are wrong.
     MismatchError
         on every rank, when ranks disagree about shape, dtype, op, root, order or schedule, or one of them
-        has raised ArgumentError. Arrays are as they were, and the communicator can be used further.
+        has raised ArgumentError. Inputs are as they were, and the communicator can be used further.
     LostRankError, TimeoutError
         on every rank, naming the rank that died or did not come in time. Inputs are as they were; the
         communicator cannot be used any more.

@@ -90,13 +90,13 @@ void ArrivalBoard::check_agreement(Rank rank, std::uint64_t number, const Signat
   if (e.complains)
     throw MismatchError(where + ": rank " + std::to_string(rank) + " raised '" + e.complaint.data() +
                         "', rank " + std::to_string(self_) + " called " + std::string(name_of(own.kind)) +
-                        " with " + describe_array(own) + ". Nothing was changed; correct the call on rank " +
-                        std::to_string(rank) + ".");
+                        " with " + describe_array(own) +
+                        ". Inputs are as they were; correct the call on rank " + std::to_string(rank) + ".");
   const Difference d = difference(e.signature, own);
   throw MismatchError(where + " (" + std::string(name_of(own.kind)) + "): rank " + std::to_string(rank) +
                       " " + std::string(d.verb) + " " + d.left + ", rank " + std::to_string(self_) + " " +
                       d.right +
-                      ". Nothing was changed; every rank must make the same calls in the same order.");
+                      ". Inputs are as they were; every rank must make the same calls in the same order.");
 }
 
 std::int64_t ArrivalBoard::arrival_ns(Rank rank, std::uint64_t number) const {

@@ -18,11 +18,11 @@ namespace hemiola {
 /// Why a rank has given the communicator up; the others raise the error of the same name.
 enum class Failure : std::uint32_t { none, lost_rank, timeout, interrupted };
 
-/// Operations are numbered from 0 by each rank's own count. A rank publishes operation g+2 only after g+1 is over, which
-/// all ranks had to come to, so two entries per rank, used in turn, are enough.
 /// Now, in nanoseconds of CLOCK_MONOTONIC, which all processes of a machine share.
 std::int64_t monotonic_ns();
 
+/// Operations are numbered from 0 by each rank's own count. A rank publishes operation g+2 only when all others have
+/// completed operation g, so two entries per rank, used in turn, are enough.
 class ArrivalBoard {
  public:
   static std::size_t region_bytes(int rank_count);

@@ -122,22 +122,21 @@ void Communicator::work() {
 void Communicator::execute(const Operation& operation, const std::function<void()>& interrupted) {
   if (broken_) std::rethrow_exception(broken_);
   std::this_thread::sleep_for(connection_.delay);
-  const std::uint64_t number = next_number_;
+  const std::uint64_t number = next_number_++;
   const double timeout_s = operation.timeout_s > 0 ? operation.timeout_s : options_.timeout_s;
   watch_.begin(number, operation.signature, timeout_s, interrupted);
+  board().publish(number, operation.signature, operation.complaint);
   try {
-    publish(number, operation);
-    if (operation.program) engine_.run(*operation.program, operation.buffers, operation.arithmetic, &watch_);
-    await([this] { return watch_.all_have_arrived(); });
-    all_came_to_last_ = true;
-    watch_.note_arrivals(&arrivals_);
+    if (!operation.complaint.empty()) {
+      recover(number);
+    } else if (const auto disagreement = attempt(operation)) {
+      engine_.restore();
+      recover(number);
+      throw MismatchError(*disagreement);
+    }
     board().complete(number);
-  } catch (const ArgumentError&) {
-    recover(number);
-    throw;
   } catch (const MismatchError&) {
-    engine_.restore();
-    recover(number);
+    board().complete(number);
     throw;
   } catch (const LostRankError& e) {
     give_up(Failure::lost_rank, e.what());
@@ -152,17 +151,17 @@ void Communicator::execute(const Operation& operation, const std::function<void(
     give_up(Failure::interrupted, "rank " + std::to_string(rank()) + " was interrupted");
     throw;
   }
+  if (!operation.complaint.empty()) throw ArgumentError(operation.complaint);
 }
 
-/// The board's entry that is written now was last used for the operation before the last one; every rank must have read
-/// it. All have when they came to the last operation, which they do unless it failed here early.
-void Communicator::publish(std::uint64_t number, const Operation& operation) {
-  if (!all_came_to_last_ && number >= 2)
-    await([&] { return everyone([&](Rank rank) { return board().has_completed(rank, number - 2); }); });
-  ++next_number_;
-  all_came_to_last_ = false;
-  board().publish(number, operation.signature, operation.complaint);
-  if (!operation.complaint.empty()) throw ArgumentError(operation.complaint);
+/// Returns what ranks disagree about, if they do.
+std::optional<std::string> Communicator::attempt(const Operation& operation) try {
+  if (operation.program) engine_.run(*operation.program, operation.buffers, operation.arithmetic, &watch_);
+  await([this] { return watch_.all_have_arrived(); });
+  watch_.note_arrivals(&arrivals_);
+  return std::nullopt;
+} catch (const MismatchError& e) {
+  return e.what();
 }
 
 template <typename Condition>
@@ -178,10 +177,14 @@ bool Communicator::everyone(Predicate predicate) const {
   return true;
 }
 
-/// After an operation in which ranks disagreed: all of them see that, so all give their wires the same new epoch.
+/// After an operation in which ranks disagreed: all of them see that, so all give their wires the same new epoch. First the
+/// others must have got what we sent them in the operation before, which a reset would throw away; that also frees the
+/// board's entry for the operation after this one.
 void Communicator::recover(std::uint64_t number) {
+  watch_.stop_comparing();
+  if (number > 0)
+    await([&] { return everyone([&](Rank rank) { return board().has_completed(rank, number - 1); }); });
   connection_.wire->reset(number + 1);
-  board().complete(number);
 }
 
 void Communicator::give_up(Failure failure, const std::string& text) {

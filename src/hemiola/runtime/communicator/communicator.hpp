@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -78,7 +79,7 @@ class Communicator {
 
  private:
   void execute(const Operation& operation, const std::function<void()>& interrupted);
-  void publish(std::uint64_t number, const Operation& operation);
+  std::optional<std::string> attempt(const Operation& operation);
   template <typename Condition>
   void await(Condition condition);
   template <typename Predicate>
@@ -99,8 +100,7 @@ class Communicator {
   OperationWatch watch_;
   ArrivalLog arrivals_;
   std::uint64_t next_number_ = 0;
-  bool all_came_to_last_ = true;  ///< whether every rank is known to have come to operation next_number_ - 1
-  std::exception_ptr broken_;     ///< what every further call raises
+  std::exception_ptr broken_;  ///< what every further call raises
 
   std::mutex queue_mutex_;  ///< guards the rest
   std::condition_variable queue_changed_;

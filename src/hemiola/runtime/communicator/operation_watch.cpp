@@ -73,8 +73,8 @@ std::string OperationWatch::stopped_ranks() const {
 void OperationWatch::check() {
   board_->beat();
   if (*interrupted_) (*interrupted_)();
+  check_surrender();  // tells more than the death that may follow it
   check_deaths();
-  check_surrender();
   all_have_arrived();  // a disagreement with a rank that sends us nothing must end this, too
   check_deadline();
 }

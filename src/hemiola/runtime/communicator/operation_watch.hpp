@@ -33,7 +33,9 @@ class OperationWatch final : public Supervisor {
              const std::function<void()>& interrupted);
 
   bool admits(Rank peer) override;
-  /// Throws LostRankError or TimeoutError that names the rank.
+  /// It is known by now that ranks disagree; `check` looks only at who lives.
+  void stop_comparing() { unseen_.clear(); }
+  /// Throws LostRankError or TimeoutError that names the rank; MismatchError, if comparing.
   void check() override;
   /// Looks at those not seen yet. Throws MismatchError.
   bool all_have_arrived();

@@ -1,0 +1,182 @@
+"""What the ranks of a fault test do. Each returns what it saw, as plain data."""
+
+from __future__ import annotations
+
+import ast
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import hemiola as hm
+from hemiola.errors import HemiolaError
+
+#: What a rank saw: the name of the exception it got (or ""), its message, and anything else.
+Seen = tuple[str, str, Any]
+
+BIG = 1 << 20
+
+
+def attempt(call: Callable[[], Any]) -> tuple[str, str]:
+    """Call something that should raise; return the exception's type and message."""
+    try:
+        call()
+    except HemiolaError as error:
+        return type(error).__name__, str(error)
+    return "", ""
+
+
+def start(timeout_s: float = 60) -> hm.Communicator:
+    """Join the others and warm up."""
+    comm = hm.init(timeout_s=timeout_s)
+    comm.all_reduce(np.ones(4, np.float32))
+    return comm
+
+
+def input_of(rank: int, size: int = BIG) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """Return an input that is a function of the rank."""
+    return np.arange(size, dtype=np.float32) % 1000 + rank
+
+
+def doomed_in_the_middle(victim: int, how: int, timeout_s: float) -> Seen:
+    """All-reduce big arrays in place until the victim is struck by a signal in the middle of one."""
+    comm = start(timeout_s)
+    if comm.rank == victim:
+        threading.Timer(0.2, os.kill, (os.getpid(), how)).start()
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        x = input_of(comm.rank)
+        struck = time.monotonic()
+        error = attempt(lambda x=x: comm.all_reduce(x))
+        if error[0]:
+            intact = bool(np.array_equal(x, input_of(comm.rank)))
+            again = attempt(lambda: comm.all_reduce(np.ones(1)))
+            return *error, (intact, time.monotonic() - struck, again[0])
+    return "", "", None
+
+
+def one_stays_away(absent: int, timeout_s: float) -> Seen:
+    """All but one call all_reduce; that one is asleep."""
+    comm = start()
+    if comm.rank == absent:
+        time.sleep(3 * timeout_s)
+        return *attempt(lambda: comm.all_reduce(input_of(comm.rank))), None
+    x = input_of(comm.rank)
+    error = attempt(lambda: comm.all_reduce(x, timeout_s=timeout_s))
+    return *error, bool(np.array_equal(x, input_of(comm.rank)))
+
+
+def one_exits(leaver: int) -> Seen:
+    """One rank's process ends before the operation the others call."""
+    comm = start()
+    if comm.rank == leaver:
+        os._exit(0)
+    return *attempt(lambda: comm.all_reduce(np.ones(8))), None
+
+
+def disagree(call: str, odd: int) -> Seen:
+    """All ranks make a call, the odd one with other arguments; then all make a good one."""
+    comm = start()
+    x = input_of(comm.rank, 5000)
+    before = x.copy()
+    error = attempt(lambda: CALLS[call](comm, x, comm.rank == odd))
+    intact = bool(np.array_equal(x, before))
+    total = comm.all_reduce(np.full(3, comm.rank + 1.0))
+    good = bool(np.all(total == sum(range(1, comm.rank_count + 1))))
+    return *error, (intact, good)
+
+
+def _read_only(x: Any) -> Any:
+    x = x.copy()
+    x.flags.writeable = False
+    return x
+
+
+CALLS: dict[str, Callable[[hm.Communicator, Any, bool], Any]] = {
+    "shape": lambda comm, x, odd: comm.all_reduce(x[:4000] if odd else x),
+    "dimensions": lambda comm, x, odd: comm.all_reduce(x.reshape(50, 100) if odd else x),
+    "dtype": lambda comm, x, odd: comm.all_reduce(x.view(np.int32) if odd else x),
+    "op": lambda comm, x, odd: comm.all_reduce(x, "max" if odd else "sum"),
+    "order": lambda comm, x, odd: comm.broadcast(x) if odd else comm.all_reduce(x),
+    "root": lambda comm, x, odd: comm.broadcast(x, root=1 if odd else 0),
+    "schedule": lambda comm, x, odd: comm.all_reduce(
+        x, schedule="all_reduce_ring" if odd else "all_reduce_direct"
+    ),
+    "not contiguous": lambda comm, x, odd: comm.all_reduce(np.zeros((9, 9), np.float32)[::2] if odd else x),
+    "read-only": lambda comm, x, odd: comm.all_reduce(_read_only(x) if odd else x),
+    "no array": lambda comm, x, odd: comm.all_reduce([1, 2, 3] if odd else x),  # type: ignore[arg-type]
+    "unknown dtype": lambda comm, x, odd: comm.all_reduce(x.astype("M8[s]") if odd else x),
+    "big-endian": lambda comm, x, odd: comm.all_reduce(x.astype(">f4") if odd else x),
+    "unknown op": lambda comm, x, odd: comm.all_reduce(x, "median" if odd else "sum"),
+    "senseless op": lambda comm, x, odd: comm.all_reduce(x, "xor" if odd else "sum"),
+    "unknown algorithm": lambda comm, x, odd: comm.all_reduce(x, schedule="bogus" if odd else None),
+    "other collective's algorithm": lambda comm, x, odd: comm.all_reduce(
+        x, schedule="all_gather_ring" if odd else None
+    ),
+    "other rank count": lambda comm, x, odd: comm.all_reduce(
+        x, schedule=hm.algorithms.all_reduce_ring(comm.rank_count + 1) if odd else None
+    ),
+    "unknown root": lambda comm, x, odd: comm.broadcast(x, root=99 if odd else 0),
+    "negative root": lambda comm, x, odd: comm.broadcast(x, root=-1 if odd else 0),
+    "indivisible": lambda comm, x, odd: comm.reduce_scatter(x[: comm.rank_count + 1] if odd else x[:60]),
+    "wrong out": lambda comm, x, odd: comm.all_gather(x, out=np.zeros(7, np.float32) if odd else None),
+    "overlap": lambda comm, x, odd: comm.all_reduce(x[:100], out=x[50:150] if odd else x[200:300]),
+    "bad timeout": lambda comm, x, odd: comm.all_reduce(x, timeout_s=-1 if odd else None),
+}
+
+
+def unfinished_schedule(ranks: int) -> hm.Schedule:
+    """Return an all-gather that leaves out the last rank, which alone can tell."""
+    rows = [(0, src, dst, src, False) for src in range(ranks) for dst in range(ranks - 1) if src != dst]
+    return hm.Schedule.from_transfers(hm.Collective.make("all_gather", ranks, ranks), rows)
+
+
+def misled() -> Seen:
+    """All ranks run a schedule that cannot give the last one what it wants."""
+    comm = start()
+    schedule = unfinished_schedule(comm.rank_count)
+    return *attempt(lambda: comm.all_gather(np.ones(3), schedule=schedule)), None
+
+
+def wrong_twice(odd: int) -> Seen:
+    """One rank makes many mistakes in a row, faster than the others notice."""
+    comm = start()
+    errors = []
+    for number in range(20):
+        if comm.rank != odd and number % 5 == 0:
+            time.sleep(0.02)
+        errors.append(
+            attempt(lambda: comm.all_reduce(np.ones(10), "median" if comm.rank == odd else "sum"))[0]
+        )
+    total = comm.all_reduce(np.full(3, 1.0))
+    return "", "", (errors, float(total[0]) == comm.rank_count)
+
+
+def interrupted(victim: int) -> Seen:
+    """One rank's blocking call is interrupted as by Ctrl-C, while another has not come yet."""
+    comm = start()
+    x = input_of(comm.rank)
+    if comm.rank == victim:
+        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+        try:
+            comm.all_reduce(x)
+        except KeyboardInterrupt:
+            return "KeyboardInterrupt", "", None
+    if comm.rank == comm.rank_count - 1:
+        time.sleep(1)
+    return *attempt(lambda: comm.all_reduce(x)), None
+
+
+def main() -> None:
+    """Run one function of this module with the arguments of the command line; print what it saw."""
+    name, *arguments = sys.argv[1:]
+    print(repr(globals()[name](*map(ast.literal_eval, arguments))), flush=True)
+
+
+if __name__ == "__main__":
+    main()

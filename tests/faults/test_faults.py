@@ -1,0 +1,155 @@
+"""Ranks that die, stop, stay away or make mistakes: every survivor raises the right error, and inputs are intact."""
+
+from __future__ import annotations
+
+import ast
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from faulty_ranks import CALLS, Seen
+
+RANKS = 3
+ODD = 1
+
+
+@contextmanager
+def processes(ranks: int, fn: str, *args: Any) -> Iterator[list[subprocess.Popen[str]]]:
+    """Start ranks as hemiola.launch would, but let survivors live when one dies."""
+    job = {"HEMIOLA_JOB": uuid.uuid4().hex, "HEMIOLA_RANK_COUNT": str(ranks)}
+    script = str(Path(__file__).with_name("faulty_ranks.py"))
+    started = [
+        subprocess.Popen(
+            [sys.executable, script, fn, *map(repr, args)],
+            env=os.environ | job | {"HEMIOLA_RANK": str(rank)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(ranks)
+    ]
+    try:
+        yield started
+    finally:
+        for process in started:
+            process.kill()
+            process.communicate()
+
+
+def seen_by(process: subprocess.Popen[str]) -> Seen:
+    out, _ = process.communicate(timeout=60)
+    seen: Seen = ast.literal_eval(out)
+    return seen
+
+
+def what_ranks_saw(fn: str, *args: Any, ranks: int = RANKS, but: tuple[int, ...] = ()) -> dict[int, Seen]:
+    """Run a function of faulty_ranks on every rank; return what those that are not in `but` saw."""
+    with processes(ranks, fn, *args) as started:
+        return {rank: seen_by(process) for rank, process in enumerate(started) if rank not in but}
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 5])
+def test_survivors_of_a_kill_in_mid_operation_name_the_dead_and_keep_their_inputs(ranks: int) -> None:
+    victim = ranks - 1
+    seen = what_ranks_saw("doomed_in_the_middle", victim, int(signal.SIGKILL), 60, ranks=ranks, but=(victim,))
+    for kind, message, (intact, _, again) in seen.values():
+        assert kind == "LostRankError"
+        assert f"rank {victim}" in message
+        assert intact
+        assert again == "LostRankError"
+
+
+def test_nothing_is_left_in_shared_memory_after_a_kill() -> None:
+    before = set(os.listdir("/dev/shm"))
+    what_ranks_saw("doomed_in_the_middle", 0, int(signal.SIGKILL), 60, but=(0,))
+    assert set(os.listdir("/dev/shm")) <= before
+
+
+def test_a_stopped_rank_is_named_after_the_timeout() -> None:
+    seen = what_ranks_saw("doomed_in_the_middle", ODD, int(signal.SIGSTOP), 2.0, but=(ODD,))
+    for kind, message, (intact, _, again) in seen.values():
+        assert kind == "TimeoutError"
+        assert f"rank {ODD}" in message
+        assert intact
+        assert again == "TimeoutError"
+
+
+def test_a_rank_that_does_not_come_is_named_and_learns_that_it_was_missed() -> None:
+    seen = what_ranks_saw("one_stays_away", ODD, 1.0)
+    for rank, (kind, message, intact) in seen.items():
+        assert kind == "TimeoutError"
+        if rank != ODD:
+            assert f"rank {ODD} has not arrived" in message
+            assert intact
+
+
+def test_a_rank_that_has_exited_is_lost() -> None:
+    for kind, message, _ in what_ranks_saw("one_exits", ODD, but=(ODD,)).values():
+        assert kind == "LostRankError"
+        assert f"rank {ODD}" in message
+
+
+#: What each rank sees that disagrees about a shape, dtype, op, order or schedule: both values, as it would print them.
+BOTH_VALUES = {
+    "shape": ("float32[4000]", "float32[5000]"),
+    "dimensions": ("float32[50, 100]", "float32[5000]"),
+    "dtype": ("int32[5000]", "float32[5000]"),
+    "op": ("op='max'", "op='sum'"),
+    "order": ("broadcast", "all_reduce"),
+    "root": ("root=1", "root=0"),
+    "schedule": ("a schedule", "a schedule"),
+}
+
+
+#: In these a rank other than the root brings no input, so what it passes may have been written to.
+ROOTED = ("order", "root", "unknown root", "negative root")
+
+
+@pytest.mark.parametrize("call", BOTH_VALUES)
+def test_a_disagreement_is_an_error_on_every_rank_that_names_both_values(call: str) -> None:
+    odd_value, even_value = BOTH_VALUES[call]
+    for rank, (kind, message, (intact, good)) in what_ranks_saw("disagree", call, ODD).items():
+        assert kind == "MismatchError"
+        other = "rank 0" if rank == ODD else f"rank {ODD}"
+        assert other in message or f"rank {RANKS - 1}" in message
+        assert f"rank {rank}" in message
+        assert odd_value in message
+        assert even_value in message
+        assert intact or (call in ROOTED and rank != 0)
+        assert good
+
+
+@pytest.mark.parametrize("call", [call for call in CALLS if call not in BOTH_VALUES])
+def test_a_mistake_is_an_argument_error_there_and_a_mismatch_elsewhere(call: str) -> None:
+    for rank, (kind, message, (intact, good)) in what_ranks_saw("disagree", call, ODD).items():
+        assert kind == ("ArgumentError" if rank == ODD else "MismatchError")
+        assert rank == ODD or f"rank {ODD}" in message
+        assert intact or (call in ROOTED and rank != 0)
+        assert good
+
+
+def test_many_mistakes_in_a_row_keep_the_ranks_in_step() -> None:
+    for rank, (_, _, (errors, good)) in what_ranks_saw("wrong_twice", ODD).items():
+        assert errors == ["ArgumentError" if rank == ODD else "MismatchError"] * 20
+        assert good
+
+
+def test_a_schedule_that_leaves_a_rank_without_its_result_is_refused() -> None:
+    seen = what_ranks_saw("misled")
+    assert seen[RANKS - 1][0] == "ArgumentError"
+    assert all(kind == "MismatchError" for rank, (kind, _, _) in seen.items() if rank != RANKS - 1)
+
+
+def test_control_c_ends_a_blocking_call_and_the_others_are_told() -> None:
+    seen = what_ranks_saw("interrupted", 0)
+    assert seen[0][0] == "KeyboardInterrupt"
+    for rank in range(1, RANKS):
+        kind, message, _ = seen[rank]
+        assert kind == "LostRankError"
+        assert "rank 0 was interrupted" in message
