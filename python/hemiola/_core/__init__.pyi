@@ -728,6 +728,9 @@ def synthesize_to_file(
     threads: int,
     progress: object | None,
 ) -> StreamedSynthesis: ...
+def synthesize_forest(
+    topology: Topology, kind: str, *, trees: int, pieces: int, nbytes: int
+) -> Synthesis: ...
 
 class Bound:
     """One lower bound: its name, its time, and what proves it."""

@@ -4,6 +4,7 @@
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/bindings/bindings.hpp"
+#include "hemiola/synthesis/forest.hpp"
 #include "hemiola/synthesis/stream.hpp"
 #include "hemiola/synthesis/synthesize.hpp"
 
@@ -110,6 +111,13 @@ void bind_synthesis(nb::module_& m) {
       },
       "topology"_a, "collective"_a, "path"_a, nb::kw_only(), "nbytes"_a, "latency"_a, "seed"_a, "trials"_a,
       "threads"_a, "progress"_a.none());
+  m.def(
+      "synthesize_forest",
+      [](const Topology& topology, const std::string& kind, int trees, int pieces, std::int64_t nbytes) {
+        nb::gil_scoped_release released;
+        return synthesis::synthesize_forest(topology, {kind_from_name(kind), trees, pieces, nbytes});
+      },
+      "topology"_a, "kind"_a, nb::kw_only(), "trees"_a, "pieces"_a, "nbytes"_a);
 }
 
 }  // namespace hemiola::bindings

@@ -1,0 +1,24 @@
+// Spanning out-trees from every rank that together use no link more than it can carry [Bérczi & Frank 2010; ForestColl,
+// §5.3].
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "hemiola/synthesis/capacity_graph.hpp"
+
+namespace hemiola::synthesis {
+
+/// `count` trees of one shape.
+struct TreeBatch {
+  int root = 0;
+  std::int64_t count = 0;
+  std::vector<std::pair<int, int>> links;  ///< (from, to), nearer to the root first
+};
+
+/// `trees` out-trees from every rank; they must fit, and the graph must have no switches. Cost: a maximum flow for about
+/// every link of every batch.
+std::vector<TreeBatch> pack_trees(CapacityGraph graph, std::int64_t trees);
+
+}  // namespace hemiola::synthesis
