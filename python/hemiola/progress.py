@@ -7,6 +7,8 @@ import time
 from rich.console import Console
 from rich.progress import Progress, TaskID
 
+_REDRAW_S = 0.1
+
 
 class ProgressBar:
     """Call it with the work done and the total; use it as a context so that it leaves no trace.
@@ -21,14 +23,18 @@ class ProgressBar:
         self._started = time.monotonic()
         self._bar: Progress | None = None
         self._task = TaskID(0)
+        self._drawn = 0.0
 
     def __call__(self, done: int, total: int) -> None:
-        if self._bar is None and time.monotonic() - self._started > 1:
-            self._bar = Progress(console=Console(stderr=True), transient=True)
+        now = time.monotonic()
+        if self._bar is None and now - self._started > 1:
+            # Drawn from here and not by a thread of its own, which would disturb what is being measured.
+            self._bar = Progress(console=Console(stderr=True), transient=True, auto_refresh=False)
             self._task = self._bar.add_task(self._label, total=total)
             self._bar.start()
-        if self._bar is not None:
-            self._bar.update(self._task, completed=done)
+        if self._bar is not None and now - self._drawn > _REDRAW_S:
+            self._bar.update(self._task, completed=done, total=total, refresh=True)
+            self._drawn = now
 
     def __enter__(self) -> ProgressBar:
         return self
