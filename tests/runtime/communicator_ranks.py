@@ -1,0 +1,171 @@
+"""What the ranks of the communicator's tests do; each returns plain data for the test to judge."""
+
+from __future__ import annotations
+
+import builtins
+import time
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+import hemiola as hm
+from hemiola.errors import HemiolaError
+
+
+def result_shapes() -> dict[str, Any]:
+    comm = hm.init(timeout_s=60)
+    n, x = comm.rank_count, np.zeros((2 * comm.rank_count, 3), np.int16)
+    shape = lambda result: None if result is None else (result.shape, str(result.dtype))  # noqa: E731
+    return {
+        "all_gather": shape(comm.all_gather(x)),
+        "all_gather of a scalar": shape(comm.all_gather(np.array(1.0))),
+        "reduce_scatter": shape(comm.reduce_scatter(x)),
+        "all_to_all": shape(comm.all_to_all(x)),
+        "gather": shape(comm.gather(x, root=n - 1)),
+        "scatter": shape(comm.scatter(x, root=n - 1)),
+        "reduce": shape(comm.reduce(x, root=n - 1)),
+        "broadcast": shape(comm.broadcast(x, root=n - 1)),
+        "all_reduce returns its argument": comm.all_reduce(x) is x,
+    }
+
+
+def background_order(operations: int) -> tuple[list[float], bool]:
+    """Each operation reads what the one before it wrote, so any other order gives other numbers."""
+    comm = hm.init(timeout_s=60)
+    x = np.ones(1000)
+    handles = [comm.all_reduce(x, wait=False) for _ in range(operations)]
+    last = comm.all_reduce(np.ones(1))  # blocking: after all of them
+    done = all(handle.done() for handle in handles)
+    assert handles[-1].wait() is x
+    return [float(x[0]), float(x[-1]), float(last[0])], done
+
+
+def waiting_has_limits() -> tuple[str, float]:
+    comm = hm.init(timeout_s=60)
+    if comm.rank == 0:
+        handle = comm.all_reduce(np.ones(4), wait=False)
+        try:
+            handle.wait(timeout_s=0.05)
+        except builtins.TimeoutError as error:
+            return type(error).__name__, float(handle.wait()[0])
+        return "", 0.0
+    time.sleep(0.5)
+    return "TimeoutError", float(comm.all_reduce(np.ones(4))[0])
+
+
+def mistakes_in_the_background() -> list[str]:
+    comm = hm.init(timeout_s=60)
+    seen = []
+    handles = []
+    for number in range(4):
+        op = "median" if number == comm.rank else "sum"
+        try:
+            handles.append(comm.all_reduce(np.ones(8), op, wait=False))
+        except HemiolaError as error:
+            seen.append(type(error).__name__)
+            continue
+        try:
+            handles[-1].wait()
+            seen.append("")
+        except HemiolaError as error:
+            seen.append(type(error).__name__)
+    return seen
+
+
+def groups_at_once(rounds: int) -> list[float]:
+    """Even and odd ranks, and all, interleaved without a common order between groups."""
+    comm = hm.init(timeout_s=60)
+    mine = comm.group([rank for rank in range(comm.rank_count) if rank % 2 == comm.rank % 2])
+    pair = comm.group([comm.rank ^ 1, comm.rank]) if comm.rank_count % 2 == 0 else mine
+    total = 0.0
+    for number in range(rounds):
+        pending = mine.all_reduce(np.full(100, float(comm.rank)), wait=False)
+        total += float(pair.all_reduce(np.full(5000, float(number)))[0])
+        total += float(comm.all_reduce(np.ones(10))[0]) + float(pending.wait()[0])
+    return [mine.rank, mine.rank_count, total]
+
+
+def group_mistakes() -> list[str]:
+    comm = hm.init(timeout_s=60)
+    seen = []
+    for ranks in ([0, 0], [99], [-1, comm.rank], [(comm.rank + 1) % comm.rank_count]):
+        try:
+            comm.group(ranks)
+            seen.append("")
+        except HemiolaError as error:
+            seen.append(type(error).__name__)
+    return seen
+
+
+def bits(algorithm: str, dtype: str, size: int) -> list[bytes]:
+    """Return the bytes of five runs, with ranks that come at different times."""
+    comm = hm.init(timeout_s=60)
+    kind: Any = ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype
+    found = []
+    for run in range(5):
+        random = np.random.default_rng(comm.rank)
+        x = (random.standard_normal(size) * 10.0 ** random.integers(-6, 7, size)).astype(kind)
+        time.sleep(0.004 * ((comm.rank * 7 + run * 3) % 5))
+        average = comm.all_reduce(x.copy(), "average", schedule=algorithm)
+        found.append(comm.all_reduce(x, schedule=algorithm).tobytes() + average.tobytes())
+    return found
+
+
+def own_schedule(schedule: hm.Schedule) -> list[float]:
+    comm = hm.init(timeout_s=60)
+    x = np.arange(6.0) + 10 * comm.rank
+    return list(comm.custom(x, schedule=schedule))
+
+
+def arrivals(late: int) -> list[list[float]]:
+    comm = hm.init(timeout_s=60)
+    for _ in range(3):
+        time.sleep(0.1 if comm.rank == late else 0)
+        comm.all_reduce(np.ones(1))
+    return [list(row) for row in comm.recent_arrivals_s()[-3:]]
+
+
+def closes_with_work_left() -> str:
+    comm = hm.init(timeout_s=60)
+    if comm.rank == 0:
+        handle = comm.all_reduce(np.ones(4), wait=False)
+        comm.close()
+        try:
+            handle.wait()
+        except HemiolaError as error:
+            return type(error).__name__
+        return ""
+    time.sleep(0.3)
+    try:
+        comm.all_reduce(np.ones(4))
+    except HemiolaError as error:
+        return type(error).__name__
+    return ""
+
+
+def emulated_seconds(size: int, algorithm: str) -> tuple[float, bool]:
+    comm = hm.init(timeout_s=60)
+    x = np.full(size // 4, comm.rank + 1.0, np.float32)
+    comm.barrier()
+    begin = time.perf_counter()
+    comm.all_reduce(x, schedule=algorithm)
+    seconds = time.perf_counter() - begin
+    return seconds, bool(np.all(x == sum(range(1, comm.rank_count + 1))))
+
+
+def disagreement_over_an_emulated_network() -> tuple[str, float]:
+    comm = hm.init(timeout_s=60)
+    try:
+        comm.all_reduce(np.ones(20_000 + comm.rank))
+        kind = ""
+    except HemiolaError as error:
+        kind = type(error).__name__
+    return kind, float(comm.all_reduce(np.ones(1000))[-1])
+
+
+def more_operations_than_the_log_holds() -> tuple[int, float]:
+    comm = hm.init(timeout_s=60)
+    for _ in range(600):
+        comm.barrier()
+    return comm.recent_arrivals_s().shape[0], float(comm.all_reduce(np.ones(1))[0])

@@ -1,0 +1,147 @@
+"""Launching ranks: results, arguments, failures, and that nothing is left behind."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import launch_functions as work
+import pytest
+
+import hemiola as hm
+from hemiola.errors import ArgumentError, FailedRankError, TimeoutError
+
+LIMIT_S = 60
+
+
+def children() -> set[str]:
+    """Return the processes that this one has started and that still exist."""
+    return set(Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split())
+
+
+def test_results_come_in_rank_order_from_processes_that_are_gone() -> None:
+    before = children()
+    found = hm.launch(work.rank_and_arguments, 3, "text", [1, 2], timeout_s=LIMIT_S)
+    assert [(rank, count) for rank, count, _, _ in found] == [(0, 3), (1, 3), (2, 3)]
+    assert all(arguments == ("text", [1, 2]) for _, _, arguments, _ in found)
+    assert len({pid for _, _, _, pid in found} | {os.getpid()}) == 4
+    assert children() == before
+
+
+def test_a_rank_that_raises_is_named_with_its_traceback_and_cause() -> None:
+    with pytest.raises(FailedRankError, match=r"rank 1: (.|\n)*one_raises(.|\n)*KeyError") as caught:
+        hm.launch(work.one_raises, 3, 1, timeout_s=LIMIT_S)
+    assert caught.value.rank == 1
+    assert isinstance(caught.value.__cause__, KeyError)
+
+
+def test_an_exception_that_cannot_travel_is_told_by_its_text() -> None:
+    with pytest.raises(FailedRankError, match="but its text can") as caught:
+        hm.launch(work.one_raises_what_cannot_travel, 1, timeout_s=LIMIT_S)
+    assert caught.value.__cause__ is None
+
+
+def test_a_killed_rank_is_named_rather_than_those_who_miss_it() -> None:
+    before = children()
+    with pytest.raises(FailedRankError, match="rank 2: killed by signal 9"):
+        hm.launch(work.one_is_killed, 3, 2, timeout_s=LIMIT_S)
+    assert children() == before
+
+
+def test_a_rank_that_exits_without_a_result_is_named_with_its_code() -> None:
+    with pytest.raises(FailedRankError, match=r"rank 1: .*exit code 3"):
+        hm.launch(work.one_exits_early, 2, 1, timeout_s=LIMIT_S)
+
+
+def test_ranks_that_take_too_long_are_named_and_ended() -> None:
+    before = children()
+    with pytest.raises(TimeoutError, match="rank 0, 2"):
+        hm.launch(work.some_sleep, 3, (0, 2), timeout_s=8)
+    assert children() == before
+
+
+def test_a_result_that_cannot_travel_is_an_error_of_its_rank() -> None:
+    with pytest.raises(FailedRankError, match="rank 0: "):
+        hm.launch(work.returns_what_cannot_travel, 1, timeout_s=LIMIT_S)
+
+
+@pytest.mark.parametrize("ranks", [0, -1, 1025, 1.5, None])
+def test_the_number_of_ranks_is_checked(ranks: object) -> None:
+    with pytest.raises(ArgumentError, match="expected 1 … 1024 ranks"):
+        hm.launch(work.some_sleep, ranks)  # type: ignore[arg-type]
+
+
+def test_a_function_that_cannot_be_imported_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="picklable"):
+        hm.launch(lambda: None, 1)
+
+
+def test_a_network_of_another_size_is_refused() -> None:
+    network = hm.topologies.ring(4, latency_s=1e-6, bandwidth=1e9)
+    with pytest.raises(ArgumentError, match="has 4 ranks, the job has 2"):
+        hm.launch(work.some_sleep, 2, (), emulate=network)
+
+
+def test_conditions_need_a_network() -> None:
+    with pytest.raises(ArgumentError, match="pass emulate"):
+        hm.launch(work.some_sleep, 2, (), conditions=hm.Conditions(slow={0: 2.0}))
+
+
+def test_functions_of_a_script_can_be_launched(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        textwrap.dedent("""
+            import hemiola as hm
+            import numpy as np
+
+            def total(x):
+                return float(hm.init(timeout_s=60).all_reduce(np.full(3, x))[0])
+
+            if __name__ == "__main__":
+                print(hm.launch(total, 2, 1.5, timeout_s=60))
+        """)
+    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=LIMIT_S)
+    assert done.stdout == "[3.0, 3.0]\n", done.stderr
+
+
+def test_ranks_end_when_their_launcher_is_killed(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        textwrap.dedent(f"""
+            import os, pathlib, time
+            import hemiola as hm
+
+            def stay():
+                comm = hm.init(timeout_s=60)
+                pathlib.Path({str(tmp_path)!r}, f"pid{{comm.rank}}").write_text(str(os.getpid()))
+                time.sleep(100)
+
+            if __name__ == "__main__":
+                hm.launch(stay, 2)
+        """)
+    )
+    launcher = subprocess.Popen([sys.executable, str(script)])
+    deadline = time.monotonic() + LIMIT_S
+    while len(found := list(tmp_path.glob("pid*"))) < 2 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.2)
+    pids = [int(path.read_text()) for path in found]
+    launcher.kill()
+    launcher.wait()
+    while any(_runs(pid) for pid in pids) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert len(pids) == 2
+    assert not any(_runs(pid) for pid in pids)
+
+
+def _runs(pid: int) -> bool:
+    """Whether a process exists and is no zombie that waits for its adoptive parent."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
