@@ -97,6 +97,11 @@ class Communicator:
     LostRankError, TimeoutError
         on every rank, naming the rank that died or did not come in time. Inputs are as they were; the
         communicator cannot be used any more.
+
+    After a MismatchError, LostRankError or TimeoutError, an array that was both input and output holds the
+    input again (see `keep_inputs` of hemiola.init). An array that was only to be written, that is, an `out`
+    apart from the input, or a broadcast's `x` on another rank than the root, may hold part of a result:
+    nobody waits at the door for ranks that are late, so ranks that agree may have exchanged data by then.
     """
 
     def __init__(
