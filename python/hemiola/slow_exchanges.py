@@ -1,0 +1,210 @@
+"""All-reduces for several slow ranks of different factors: a direct exchange in segments, its messages ordered so that
+no port waits (open shop), or all in flight at once at paces that end together (paced)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hemiola import slow_shares
+from hemiola._core import Collective, Schedule
+from hemiola.errors import ArgumentError
+from hemiola.slow_shares import Floats, Integers
+
+_MOST_SEGMENTS = 1 << 20
+#: Time, relative to a body's, below which a port's idle rest is not worth a slot of its own.
+_NEGLIGIBLE = 1e-9
+#: Ranks' sections are cut finer until slots in whole units take no longer than this beyond the plan, relative to it, or
+#: until the fastest rank has so many units.
+_SLOT_TOLERANCE = 2e-3
+_MOST_UNITS = 48
+
+
+def all_reduce_open_shop_exchange(rank_count: int, slow: Mapping[int, float], segments: int) -> Schedule:
+    """All-reduce with several slow ranks, in an order in which no port waits for another.
+
+    The buffer goes in segments; the reduce-scatter of one shares a body with the all-gather of the one before. Each
+    body is a preemptive open shop: its messages are cut into slots, in each of which a rank sends to one rank and
+    receives from one, so that a body takes no longer than its busiest port.
+
+    Parameters
+    ----------
+    rank_count : int >= 2.
+    slow : mapping of rank to float >= 1, the factors by which ports are slower; relative to the fastest rank.
+    segments : int >= 1, pieces the buffer is pipelined in.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    ArgumentError
+        A rank does not exist, a factor is below 1 or not finite, or segments < 1.
+
+    Notes
+    -----
+    Bandwidth only, one message at a time per port: T·(k+1)/k · Nβ for k segments, where T is the least that a direct
+    exchange's busiest port can have (see `hemiola.slow_shares`), up to the rounding of shares to whole units; never
+    above the limits l1 + 2(m-1)/(p-m) and 2(p-1)/(p-m) of [OptCC, §D.3]. Deterministic. Own running time grows with
+    rank_count³ times the number of slots: under a second for 64 ranks.
+    """
+    factors = _checked("all_reduce_open_shop_exchange", rank_count, slow, segments)
+    units, slots = _open_shop(slow_shares.one_port_shares(factors).units, factors)
+    return _Bodies(units, segments).schedule(slots)
+
+
+def all_reduce_paced_exchange(rank_count: int, slow: Mapping[int, float], segments: int) -> Schedule:
+    """All-reduce with several slow ranks for networks whose ports carry many messages at once.
+
+    All messages of a body are in flight together, cut into units of one size. Links that share their bandwidth fairly
+    then give each pair of ranks a rate in proportion to what it has to send, and every port is busy until the end.
+
+    Parameters
+    ----------
+    rank_count : int >= 2.
+    slow : mapping of rank to float >= 1, the factors by which ports are slower; relative to the fastest rank.
+    segments : int >= 1, pieces the buffer is pipelined in.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    ArgumentError
+        A rank does not exist, a factor is below 1 or not finite, or segments < 1.
+
+    Notes
+    -----
+    Bandwidth only, in the fluid network: at most (k+1)/k of max(2(p-1)/Σ 1/l_i, l1) · Nβ, which is the bound for shared
+    ports [OptCC, Theorem 2], up to the rounding of shares to whole units. k + 1 steps; every rank sends to all
+    others in each.
+    """
+    factors = _checked("all_reduce_paced_exchange", rank_count, slow, segments)
+    units = slow_shares.shared_port_shares(factors).units
+    return _Bodies(units, segments).schedule([_messages(units)])
+
+
+def _checked(where: str, rank_count: int, slow: Mapping[int, float], segments: int) -> Floats:
+    if not 1 <= segments <= _MOST_SEGMENTS:
+        raise ArgumentError(f"{where}: expected segments in 1 … {_MOST_SEGMENTS}, found {segments}")
+    return slow_shares.relative_factors(where, rank_count, slow)
+
+
+def _messages(units: Integers) -> Integers:
+    """Return what each rank sends to each in one body, in units."""
+    messages = np.add.outer(units, units)
+    np.fill_diagonal(messages, 0)
+    return messages
+
+
+def _open_shop(units: Integers, factors: Floats) -> tuple[Integers, list[Integers]]:
+    """Cut a body into slots; return the ranks' units, fine enough, and slot by slot what each sends to each."""
+    pace = np.maximum.outer(factors, factors)
+    demand: Floats = pace * _messages(units)
+    body = float(demand.sum(axis=1).max())
+    matchings = list(_matchings(demand))
+    found = []
+    for times in range(1, max(1, _MOST_UNITS // int(units.max())) + 1):
+        slots = _slots(matchings, pace, _messages(units * times), times)
+        duration = sum(float((slot * pace).max()) for slot in slots) / times
+        found.append((duration, times, slots))
+        if duration <= body * (1 + _SLOT_TOLERANCE):
+            break
+    _, times, slots = min(found, key=lambda candidate: candidate[:2])
+    return units * times, slots
+
+
+def _slots(
+    matchings: list[tuple[NDArray[np.intp], float]], pace: Floats, message: Integers, times: int
+) -> list[Integers]:
+    """Round matchings, in units of time of which a message takes `times` as many, to whole units of data."""
+    ranks = np.arange(len(pace))
+    sent, time_spent = np.zeros_like(message), np.zeros(pace.shape)
+    slots = []
+    for partner, duration in matchings:
+        time_spent[ranks, partner] += duration * times
+        # Rounding the sum, not the summands, keeps ports within half a unit of the plan.
+        target = np.minimum(np.rint(time_spent / pace).astype(np.int64), message)
+        slots.append(target - sent)
+        sent = target
+    slots[-1] += message - sent
+    return [slot for slot in slots if slot.any()]
+
+
+def _matchings(demand: Floats) -> Iterator[tuple[NDArray[np.intp], float]]:
+    """Split a symmetric demand into matchings of all ranks; their durations sum up to the busiest port's load.
+
+    Birkhoff: a port's idle time is a message to itself, so that all rows and columns have one sum, and a matching of
+    what is left always exists. The one whose shortest message is longest is taken for as long as that message lasts.
+    """
+    left = demand + np.diag(demand.sum(axis=1).max() - demand.sum(axis=1))
+    body = float(left.sum(axis=1).max())
+    while left.max() > _NEGLIGIBLE * body:
+        partner = _longest_matching(left)
+        ranks = np.arange(len(left))
+        duration = float(left[ranks, partner].min())
+        left[ranks, partner] -= duration
+        left[left < _NEGLIGIBLE * body] = 0
+        yield partner, duration
+
+
+def _longest_matching(left: Floats) -> NDArray[np.intp]:
+    """Return the partner of each rank in a perfect matching whose smallest entry is as large as possible."""
+    from scipy.optimize import linear_sum_assignment  # here, because loading it takes long
+
+    sizes = np.unique(left[left > 0])
+    low, high = 0, len(sizes)
+    best: NDArray[np.intp] | None = None
+    while low < high:
+        middle = (low + high) // 2
+        rows, columns = linear_sum_assignment(left < sizes[middle])
+        if (left[rows, columns] >= sizes[middle]).all():
+            best, low = columns, middle + 1
+        else:
+            high = middle
+    assert best is not None, "equal row and column sums have a perfect matching"
+    return best
+
+
+class _Bodies:
+    """Writes the schedule: in body b the reduce-scatter of segment b and the all-gather of segment b - 1.
+
+    A pair's message is its receiver's units, raw, then its sender's, finished: what must wait for others goes last.
+    """
+
+    def __init__(self, units: Integers, segments: int) -> None:
+        self._units = units
+        self._first_unit = np.cumsum(units) - units
+        self._total = int(units.sum())
+        self._segments = segments
+
+    def schedule(self, slots: list[Integers]) -> Schedule:
+        pattern = self._pattern(slots)
+        bodies = [self._body(pattern, body, len(slots)) for body in range(self._segments + 1)]
+        owner = np.tile(np.repeat(np.arange(len(self._units)), self._units), self._segments)
+        collective = Collective.with_owners("all_reduce", len(self._units), owner.tolist())
+        return Schedule.from_transfers(collective, np.concatenate(bodies))
+
+    def _pattern(self, slots: list[Integers]) -> Integers:
+        """Return rows of slot, src, dst, chunk of the segment, reduce: one body's units in order."""
+        sent = np.zeros_like(slots[0])
+        rows = []
+        for number, slot in enumerate(slots):
+            for src, dst in np.argwhere(slot > 0):
+                for unit in range(sent[src, dst], sent[src, dst] + slot[src, dst]):
+                    is_raw = unit < self._units[dst]
+                    owner, index = (dst, unit) if is_raw else (src, unit - self._units[dst])
+                    rows.append((number, src, dst, self._first_unit[owner] + index, is_raw))
+            sent = sent + slot
+        return np.array(rows, dtype=np.int64)
+
+    def _body(self, pattern: Integers, body: int, slot_count: int) -> Integers:
+        raw = pattern[:, 4] == 1
+        kept: Integers = pattern[(raw & (body < self._segments)) | (~raw & (body > 0))].copy()
+        kept[:, 0] += body * slot_count
+        kept[:, 3] += np.where(kept[:, 4] == 1, body, body - 1) * self._total
+        return kept
