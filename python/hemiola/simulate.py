@@ -89,6 +89,9 @@ def simulate(
     conditions: Conditions | None = None,
     network: str = "fluid",
     slices: int = 1,
+    *,
+    noise: float = 0.0,
+    seed: int = 0,
 ) -> Timeline:
     """Simulate a schedule's data dependencies over a topology.
 
@@ -108,6 +111,9 @@ def simulate(
         stored and forwarded.
     slices : int >= 1, pieces in which every chunk is pipelined, as the engine pipelines big chunks: what is
         simulated is ``schedule.repeat_per_slice(slices, stagger=1)``.
+    noise : float in [0, 0.3], standard deviation of the time that each transfer takes a link, relative to it:
+        bell-shaped around the true time, cut off at three deviations, one factor per transfer on all its links.
+    seed : int in [0, 2^64), of the noise. Equal seeds give equal timelines on every platform.
 
     Returns
     -------
@@ -137,6 +143,8 @@ def simulate(
                 late=dict(now.late),
                 slow=dict(now.slow),
                 network=network,
+                noise=noise,
+                seed=seed,
                 keep_spans=keep_spans,
                 progress=bar,
             )

@@ -672,6 +672,8 @@ def simulate(
     late: Mapping[int, float],
     slow: Mapping[int, float],
     network: str,
+    noise: float,
+    seed: int,
     keep_spans: bool,
     progress: object | None,
 ) -> Timeline:

@@ -73,9 +73,10 @@ class PythonProgress {
 
 Timeline simulate_with_conditions(const Schedule& schedule, const Topology& topology, std::int64_t nbytes,
                                   const RankSeconds& late, const RankFactors& slow,
-                                  const std::string& network, bool keep_spans, nb::object progress) {
+                                  const std::string& network, double noise, std::uint64_t seed,
+                                  bool keep_spans, nb::object progress) {
   PythonProgress report(std::move(progress));
-  const SimulateOptions options{network_from_name(network), keep_spans, std::ref(report)};
+  const SimulateOptions options{network_from_name(network), keep_spans, noise, seed, std::ref(report)};
   const Conditions conditions = conditions_of(late, slow);
   nb::gil_scoped_release release;
   return simulate(schedule, topology, nbytes, conditions, options);
@@ -94,7 +95,8 @@ void bind_simulate(nb::module_& m) {
           "landed_s", [](const Timeline& t) { return seconds_array(t.landed); }, nb::rv_policy::move)
       .def_prop_ro("spans", &spans_array);
   m.def("simulate", &simulate_with_conditions, "schedule"_a, "topology"_a, "nbytes"_a, nb::kw_only(),
-        "late"_a, "slow"_a, "network"_a, "keep_spans"_a, "progress"_a.none(), "See hemiola.simulate.");
+        "late"_a, "slow"_a, "network"_a, "noise"_a, "seed"_a, "keep_spans"_a, "progress"_a.none(),
+        "See hemiola.simulate.");
   m.def(
       "write_trace",
       [](const Schedule& schedule, const Topology& topology, std::int64_t nbytes, const Timeline& timeline,

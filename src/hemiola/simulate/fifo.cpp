@@ -140,7 +140,7 @@ class FifoNetwork {
   /// t joins the queue of the link that is `hop` of its path; returns when its last byte has left.
   Picoseconds occupy(int index, TransferId t, std::uint32_t hop, Picoseconds now) {
     LinkState& state = link(index);
-    const auto duration = static_cast<Picoseconds>(scenario_.bytes(t) * state.ps_per_byte + 0.5);
+    const auto duration = static_cast<Picoseconds>(scenario_.load(t) * state.ps_per_byte + 0.5);
     const Picoseconds start = std::max(now, state.free_at);
     const Picoseconds end = start + duration;
     state.free_at = end;

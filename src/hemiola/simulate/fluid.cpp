@@ -110,7 +110,7 @@ class FluidNetwork {
     const FlowId f = shares_.add(scenario_.path(t));
     if (f >= flows_.size()) flows_.resize(f + 1);
     Flow& flow = flows_[f];
-    flow = {t, flow.version, scenario_.bytes(t), 0, now, now};
+    flow = {t, flow.version, scenario_.load(t), 0, now, now};
   }
 
   /// Gives every flow whose share has changed its new end.

@@ -31,10 +31,11 @@ const Schedule& checked(const Schedule& schedule, const Topology& topology, std:
 }  // namespace
 
 Scenario::Scenario(const Schedule& schedule, const Topology& topology, std::int64_t bytes,
-                   const Conditions& conditions)
+                   const Conditions& conditions, const Noise& noise)
     : schedule_(checked(schedule, topology, bytes, conditions)),
       topology_(topology),
-      routes_(topology, schedule.pairs()) {
+      routes_(topology, schedule.pairs()),
+      noise_(noise) {
   const auto begins = chunk_begins(schedule, exchange_size(schedule.collective(), bytes));
   for (std::size_t c = 0; c + 1 < begins.size(); ++c)
     chunk_bytes_.push_back(static_cast<double>(begins[c + 1] - begins[c]));

@@ -8,6 +8,7 @@
 
 #include "hemiola/schedule/routes.hpp"
 #include "hemiola/schedule/schedule.hpp"
+#include "hemiola/simulate/noise.hpp"
 #include "hemiola/simulate/simulate.hpp"
 
 namespace hemiola::simulation {
@@ -19,7 +20,7 @@ class Scenario {
  public:
   /// Throws ArgumentError as `simulate` does.
   Scenario(const Schedule& schedule, const Topology& topology, std::int64_t bytes,
-           const Conditions& conditions);
+           const Conditions& conditions, const Noise& noise);
 
   const Schedule& schedule() const { return schedule_; }
   const Topology& topology() const { return topology_; }
@@ -35,6 +36,8 @@ class Scenario {
   bool is_sent(TransferId t) const { return bytes(t) > 0; }
   /// A whole number, below 2^53.
   double bytes(TransferId t) const { return chunk_bytes_[schedule_.chunk()[t]]; }
+  /// The bytes that would take as long without noise.
+  double load(TransferId t) const { return noise_.is_off() ? bytes(t) : bytes(t) * noise_.factor(t); }
 
   /// When a rank arrives; before that nothing leaves it and nothing lands.
   Picoseconds arrival(Rank rank) const { return arrival_[static_cast<std::size_t>(rank)]; }
@@ -48,7 +51,7 @@ class Scenario {
   double ps_per_byte(int link) const { return ps_per_byte_[static_cast<std::size_t>(link)]; }
   /// Of t alone on the link, to the nearest picosecond.
   Picoseconds serialization(int link, TransferId t) const {
-    return static_cast<Picoseconds>(bytes(t) * ps_per_byte(link) + 0.5);
+    return static_cast<Picoseconds>(load(t) * ps_per_byte(link) + 0.5);
   }
 
   /// Links that carry some transfer as a second or later link of its path; some more than once.
@@ -61,6 +64,7 @@ class Scenario {
   const Schedule& schedule_;
   const Topology& topology_;
   Routes routes_;
+  Noise noise_;
   std::vector<double> chunk_bytes_;
   std::vector<Picoseconds> arrival_;
   std::vector<Picoseconds> latency_;

@@ -18,7 +18,10 @@ NetworkModel network_from_name(std::string_view name) {
 
 Timeline simulate(const Schedule& schedule, const Topology& topology, std::int64_t bytes,
                   const Conditions& conditions, const SimulateOptions& options) {
-  const simulation::Scenario scenario(schedule, topology, bytes, conditions);
+  if (!(options.noise >= 0 && options.noise <= 0.3))
+    throw ArgumentError("simulate: expected noise in 0 … 0.3, found " + std::to_string(options.noise));
+  const simulation::Scenario scenario(schedule, topology, bytes, conditions,
+                                      simulation::Noise(options.noise, options.seed));
   return options.network == NetworkModel::fifo ? simulation::simulate_fifo(scenario, options)
                                                : simulation::simulate_fluid(scenario, options);
 }
