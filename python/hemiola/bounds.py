@@ -31,6 +31,8 @@ def lower_bound(
     nbytes: int,
     conditions: Conditions | None = None,
     root: int = 0,
+    *,
+    ports: str = "shared",
 ) -> LowerBound:
     """Bound the time of a collective from below, whatever the schedule.
 
@@ -41,6 +43,9 @@ def lower_bound(
     nbytes : int >= 0, one rank's buffer in bytes; chunks are owned in equal shares where ownership matters.
     conditions : Conditions, late and slow ranks; all arrive at once and run at full speed by default.
     root : int, of a broadcast, reduce, gather or scatter.
+    ports : "shared", a port carries any number of messages at once, so that the bound holds for every schedule; or
+        "one", it carries one at a time at the pace of the slower of its two ends, as where every schedule step sends
+        one message per port. Slow ranks then hold up the ports of those who talk to them.
 
     Returns
     -------
@@ -54,17 +59,27 @@ def lower_bound(
 
     Notes
     -----
-    Six bounds: ports (what a rank must send or receive, over its links), traffic (the same for all ranks
-    together; an all-reduce moves 2(n-1) times its buffer at least [patarasuk2009]), relays (the same
+    Seven bounds: ports (what a rank must send or receive, over its links), traffic (the same for all ranks
+    together; an all-reduce moves 2(n-1) times its buffer at least [patarasuk2009]), hosts (the same for hosts and their
+    NICs), relays (the same
     with every hop from rank to rank counted, for what cannot be merged or copied on its way), cut (what one
     side of the network needs of the other, over the links between: the exact bandwidth optimum of all kinds
     but all_reduce and all_to_all, by maximum flows [ForestColl, §4], up to about 1,000 ranks), distance (what
     one rank needs of another must leave, travel and enter) and arrival. They hold for both network models of
-    `simulate`, up to its rounding of each message to a picosecond. Cost: a shortest-path search per rank, on
-    large topologies from some, and for the cut a few maximum flows per rank.
+    `simulate`, up to its rounding of each message to a picosecond.
+
+    Under slow ranks ports and traffic are the two regimes of [OptCC, Theorems 1 and 2], and cut and hosts those
+    of its Theorem 3; the witness names the theorem that binds. With ``ports="one"`` an all-reduce has an eighth
+    bound, one_port: Theorem 6, for hosts with a NIC per rank Theorem 13, both for any number of slow ones; and all
+    traffic over NICs and the links inside hosts, which lies above Theorem 13 where that one is not tight.
+
+    Cost: a shortest-path search per rank, on large topologies from some, and for the cut a few maximum flows per
+    rank.
     """
     now = conditions or Conditions()
     bounds = tuple(
-        _core.lower_bounds(topology, kind, nbytes, late=dict(now.late), slow=dict(now.slow), root=root)
+        _core.lower_bounds(
+            topology, kind, nbytes, late=dict(now.late), slow=dict(now.slow), root=root, ports=ports
+        )
     )
     return LowerBound(bounds[0].seconds, bounds[0].witness, bounds)

@@ -739,7 +739,9 @@ class Bound:
 
     @property
     def name(self) -> str:
-        """What limits: ports, traffic, relays, distance or arrival."""
+        """
+        What limits: ports, traffic, hosts, relays, cut, distance, arrival or one_port.
+        """
 
     @property
     def seconds(self) -> float: ...
@@ -756,6 +758,7 @@ def lower_bounds(
     late: Mapping[int, float],
     slow: Mapping[int, float],
     root: int,
+    ports: str,
 ) -> list[Bound]:
     """Every lower bound, largest first; see hemiola.lower_bound."""
 

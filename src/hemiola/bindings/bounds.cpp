@@ -14,7 +14,8 @@ namespace hemiola::bindings {
 
 void bind_bounds(nb::module_& m) {
   nb::class_<Bound>(m, "Bound", "One lower bound: its name, its time, and what proves it.")
-      .def_ro("name", &Bound::name, "What limits: ports, traffic, relays, distance or arrival.")
+      .def_ro("name", &Bound::name,
+              "What limits: ports, traffic, hosts, relays, cut, distance, arrival or one_port.")
       .def_prop_ro("seconds", [](const Bound& b) { return to_seconds(b.time); })
       .def_ro("witness", &Bound::witness, "What proves the bound, in words.")
       .def("__repr__", [](const Bound& b) {
@@ -23,14 +24,15 @@ void bind_bounds(nb::module_& m) {
   m.def(
       "lower_bounds",
       [](const Topology& topology, const std::string& kind, std::int64_t nbytes, const RankSeconds& late,
-         const RankFactors& slow, std::int64_t root) {
+         const RankFactors& slow, std::int64_t root, const std::string& ports) {
         const CollectiveKind k = kind_from_name(kind);
         const Rank r = to_index<Rank>(root, "root");
+        const PortUse port_use = port_use_from_name(ports);
         const Conditions conditions = conditions_of(late, slow);
         nb::gil_scoped_release release;
-        return lower_bound(topology, k, nbytes, conditions, r).bounds;
+        return lower_bound(topology, k, nbytes, conditions, r, port_use).bounds;
       },
-      "topology"_a, "kind"_a, "nbytes"_a, "late"_a, "slow"_a, "root"_a,
+      "topology"_a, "kind"_a, "nbytes"_a, "late"_a, "slow"_a, "root"_a, "ports"_a,
       "Every lower bound, largest first; see hemiola.lower_bound.");
 }
 

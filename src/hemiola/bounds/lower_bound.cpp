@@ -43,10 +43,29 @@ void check_connected(const Topology& topology, CollectiveKind kind, Rank root) {
     check(bounds::Direction::to_sources);
 }
 
+/// Which theorem on slow ranks a bound is an instance of, if any.
+std::string theorem_of(const bounds::Problem& problem, const Bound& bound) {
+  if (problem.kind != CollectiveKind::all_reduce || problem.conditions.slow.empty() || bound.time == 0)
+    return "";
+  if (problem.topology.node_count() < problem.rank_count()) {
+    if (bound.name == "hosts" || bound.name == "cut") return " [OptCC, Theorem 3]";
+    return bound.name == "traffic" ? " [corrects OptCC, Theorem 13]" : "";
+  }
+  if (bound.name != "ports" && bound.name != "traffic") return "";
+  return problem.conditions.slow.size() == 1 ? " [OptCC, Theorem 1]" : " [OptCC, Theorem 2]";
+}
+
 }  // namespace
 
+PortUse port_use_from_name(std::string_view name) {
+  if (name == "shared") return PortUse::shared;
+  if (name == "one") return PortUse::one;
+  throw ArgumentError("lower_bound: expected ports 'shared' or 'one', found '" +
+                      std::string(name.substr(0, 60)) + "'");
+}
+
 LowerBound lower_bound(const Topology& topology, CollectiveKind kind, std::int64_t bytes,
-                       const Conditions& conditions, Rank root) {
+                       const Conditions& conditions, Rank root, PortUse port_use) {
   check_arguments(topology, kind, bytes, root);
   conditions.check(topology.rank_count());
   check_connected(topology, kind, root);
@@ -54,12 +73,19 @@ LowerBound lower_bound(const Topology& topology, CollectiveKind kind, std::int64
                                 conditions,
                                 kind,
                                 root,
+                                bytes,
                                 bounds::Demand(kind, topology.rank_count(), root, bytes),
                                 slowed_bandwidths(topology, conditions)};
   LowerBound result;
-  for (const auto find : {bounds::port_bound, bounds::traffic_bound, bounds::relay_bound, bounds::cut_bound,
-                          bounds::distance_bound, bounds::arrival_bound})
-    result.bounds.push_back(find(problem));
+  std::vector<Bound (*)(const bounds::Problem&)> finders = {
+      bounds::port_bound, bounds::traffic_bound,  bounds::host_traffic_bound, bounds::relay_bound,
+      bounds::cut_bound,  bounds::distance_bound, bounds::arrival_bound};
+  if (port_use == PortUse::one) finders.insert(finders.begin(), bounds::one_port_bound);
+  for (const auto find : finders) {
+    Bound bound = find(problem);
+    bound.witness += theorem_of(problem, bound);
+    result.bounds.push_back(std::move(bound));
+  }
   std::stable_sort(result.bounds.begin(), result.bounds.end(),
                    [](const Bound& a, const Bound& b) { return a.time > b.time; });
   result.time = result.bounds[0].time;

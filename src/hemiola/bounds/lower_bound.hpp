@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "hemiola/schedule/collective.hpp"
@@ -12,8 +13,17 @@
 
 namespace hemiola {
 
+/// How many messages a port carries at a time.
+enum class PortUse : std::uint8_t {
+  shared,  ///< any number, which share it: holds for every schedule
+  one,     ///< one, at the pace of the slower of its ends, which keeps the other end's port busy as long
+};
+
+/// Throws ArgumentError that lists the known names.
+PortUse port_use_from_name(std::string_view name);
+
 struct Bound {
-  std::string name;  ///< ports, traffic, relays, cut, distance, arrival
+  std::string name;  ///< ports, traffic, hosts, relays, cut, distance, arrival, one_port
   Picoseconds time = 0;
   std::string witness;  ///< what proves it, in words
 };
@@ -26,10 +36,11 @@ struct LowerBound {
 
 /// `bytes` is one rank's buffer (see chunk_begins); chunks are owned block-wise in equal shares where ownership
 /// matters, as Collective::make does. Counts what a schedule of copies and reductions must move; times hold up to the
-/// simulator's rounding of each message to a picosecond. Throws ArgumentError for custom collectives, bytes < 0, a root
+/// simulator's rounding of each message to a picosecond. With PortUse::one there is one more bound, which
+/// schedules that put several messages on a port at a time may beat. Throws ArgumentError for custom collectives, bytes < 0, a root
 /// or conditions that name unknown ranks, or where a rank cannot reach another that needs its data.
 /// Cost: one shortest-path search per rank up to 1,024 ranks, a fixed number of them above.
 LowerBound lower_bound(const Topology& topology, CollectiveKind kind, std::int64_t bytes,
-                       const Conditions& conditions, Rank root);
+                       const Conditions& conditions, Rank root, PortUse port_use = PortUse::shared);
 
 }  // namespace hemiola

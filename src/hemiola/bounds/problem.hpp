@@ -14,6 +14,7 @@ struct Problem {
   const Conditions& conditions;
   CollectiveKind kind;
   Rank root;
+  std::int64_t bytes;
   Demand demand;
   std::vector<double> bandwidth;  ///< per link, bytes per second under the conditions
 
@@ -45,6 +46,10 @@ Bound distance_bound(const Problem& problem);
 /// broadcast, reduce, scatter and gather: schedules of many small chunks come as near to the slowest cut as one likes. For
 /// an all-reduce it counts a buffer each way. Up to about 1,000 ranks.
 Bound cut_bound(const Problem& problem);
+/// The same for all hosts together, over their NICs: of a host's ranks one can send for all.
+Bound host_traffic_bound(const Problem& problem);
+/// An all-reduce where a port carries one message at a time, at the pace of its slower end. Holds for no other use of ports.
+Bound one_port_bound(const Problem& problem);
 /// No rank is done before it has come.
 Bound arrival_bound(const Problem& problem);
 
