@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hemiola import slow_shares
 from hemiola._core import Collective, Schedule
+from hemiola._core.algorithms import best_segment_count
 from hemiola.errors import ArgumentError
 from hemiola.slow_shares import Floats, Integers
 
@@ -22,7 +23,9 @@ _SLOT_TOLERANCE = 2e-3
 _MOST_UNITS = 48
 
 
-def all_reduce_open_shop_exchange(rank_count: int, slow: Mapping[int, float], segments: int) -> Schedule:
+def all_reduce_open_shop_exchange(
+    rank_count: int, slow: Mapping[int, float], segments: int | None = None, *, relative_latency: float = 1e-4
+) -> Schedule:
     """All-reduce with several slow ranks, in an order in which no port waits for another.
 
     The buffer goes in segments; the reduce-scatter of one shares a body with the all-gather of the one before. Each
@@ -33,7 +36,8 @@ def all_reduce_open_shop_exchange(rank_count: int, slow: Mapping[int, float], se
     ----------
     rank_count : int >= 2.
     slow : mapping of rank to float >= 1, the factors by which ports are slower; relative to the fastest rank.
-    segments : int >= 1, pieces the buffer is pipelined in.
+    segments : int >= 1, pieces the buffer is pipelined in; None for best_segment_count of the next argument.
+    relative_latency : float > 0, latency · bandwidth / bytes; the default is 4 µs at 25 GB/s for 1 GB.
 
     Returns
     -------
@@ -42,7 +46,8 @@ def all_reduce_open_shop_exchange(rank_count: int, slow: Mapping[int, float], se
     Raises
     ------
     ArgumentError
-        A rank does not exist, a factor is below 1 or not finite, or segments < 1.
+        A rank does not exist, a factor is below 1 or not finite, segments < 1, or relative_latency is not finite
+        and > 0.
 
     Notes
     -----
@@ -51,12 +56,16 @@ def all_reduce_open_shop_exchange(rank_count: int, slow: Mapping[int, float], se
     above the limits l1 + 2(m-1)/(p-m) and 2(p-1)/(p-m) of [OptCC, §D.3]. Deterministic. Own running time grows with
     rank_count³ times the number of slots: under a second for 64 ranks.
     """
+    if segments is None:
+        segments = best_segment_count(rank_count, dict(slow), relative_latency)
     factors = _checked("all_reduce_open_shop_exchange", rank_count, slow, segments)
     units, slots = _open_shop(slow_shares.one_port_shares(factors).units, factors)
     return _Bodies(units, segments).schedule(slots)
 
 
-def all_reduce_paced_exchange(rank_count: int, slow: Mapping[int, float], segments: int) -> Schedule:
+def all_reduce_paced_exchange(
+    rank_count: int, slow: Mapping[int, float], segments: int | None = None, *, relative_latency: float = 1e-4
+) -> Schedule:
     """All-reduce with several slow ranks for networks whose ports carry many messages at once.
 
     All messages of a body are in flight together, cut into units of one size. Links that share their bandwidth fairly
@@ -66,7 +75,8 @@ def all_reduce_paced_exchange(rank_count: int, slow: Mapping[int, float], segmen
     ----------
     rank_count : int >= 2.
     slow : mapping of rank to float >= 1, the factors by which ports are slower; relative to the fastest rank.
-    segments : int >= 1, pieces the buffer is pipelined in.
+    segments : int >= 1, pieces the buffer is pipelined in; None for best_segment_count of the next argument.
+    relative_latency : float > 0, latency · bandwidth / bytes; the default is 4 µs at 25 GB/s for 1 GB.
 
     Returns
     -------
@@ -75,7 +85,8 @@ def all_reduce_paced_exchange(rank_count: int, slow: Mapping[int, float], segmen
     Raises
     ------
     ArgumentError
-        A rank does not exist, a factor is below 1 or not finite, or segments < 1.
+        A rank does not exist, a factor is below 1 or not finite, segments < 1, or relative_latency is not finite
+        and > 0.
 
     Notes
     -----
@@ -83,6 +94,8 @@ def all_reduce_paced_exchange(rank_count: int, slow: Mapping[int, float], segmen
     ports [OptCC, Theorem 2], up to the rounding of shares to whole units. k + 1 steps; every rank sends to all
     others in each.
     """
+    if segments is None:
+        segments = best_segment_count(rank_count, dict(slow), relative_latency)
     factors = _checked("all_reduce_paced_exchange", rank_count, slow, segments)
     units = slow_shares.shared_port_shares(factors).units
     return _Bodies(units, segments).schedule([_messages(units)])

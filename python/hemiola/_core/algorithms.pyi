@@ -1242,7 +1242,11 @@ def all_reduce_stragglar(rank_count: int, late_rank: int) -> hemiola._core.Sched
     """
 
 def all_reduce_weighted_exchange(
-    rank_count: int, slow: Mapping[int, float], segments: int
+    rank_count: int,
+    slow: Mapping[int, float],
+    segments: int | None = None,
+    *,
+    relative_latency: float = 0.0001,
 ) -> hemiola._core.Schedule:
     """
     All-reduce with slow ranks, in which a slow rank owns less of the buffer.
@@ -1254,7 +1258,8 @@ def all_reduce_weighted_exchange(
     ----------
     rank_count : int >= 2.
     slow : mapping of rank to float >= 1, the factors by which ports are slower; relative to the fastest rank.
-    segments : int >= 1, pieces the buffer is pipelined in.
+    segments : int >= 1, pieces the buffer is pipelined in; None for best_segment_count of the next argument.
+    relative_latency : float > 0, latency · bandwidth / bytes; the default is 4 µs at 25 GB/s for 1 GB.
 
     Returns
     -------
@@ -1263,12 +1268,149 @@ def all_reduce_weighted_exchange(
     Raises
     ------
     ArgumentError
-        if a rank does not exist, a factor is below 1 or not finite, or segments < 1.
+        if a rank does not exist, a factor is below 1 or not finite, segments < 1, or relative_latency is not finite and > 0.
 
     Notes
     -----
     One slow rank of factor l, k segments, bandwidth only: l(k+1)/k · Nβ for l >= 2, and
     2(n-1)l/((n-2)l+2) · (k+l-1)/k · Nβ below, the closed forms of [OptCC, Theorems 1 and 6]. (k+1)(n-1) steps.
+    """
+
+def all_reduce_weighted_exchange_part(
+    rank_count: int, slow: Mapping[int, float], segments: int, rank: int
+) -> object:
+    """
+    One rank's transfers of all_reduce_weighted_exchange, without making the whole schedule.
+
+    Parameters
+    ----------
+    rank_count : int >= 2.
+    slow : mapping of rank to float >= 1, the factors by which ports are slower; relative to the fastest rank.
+    segments : int >= 1, pieces the buffer is pipelined in.
+    rank : int, 0 … rank_count-1.
+
+    Returns
+    -------
+    structured array like Schedule.transfers: the rows of the schedule in which the rank is src or dst, in its order.
+
+    Raises
+    ------
+    ArgumentError
+        if a rank does not exist, a factor is below 1 or not finite, or segments < 1.
+
+    Notes
+    -----
+    At most 4(k+1)(n-1) rows, in time proportional to that; the schedule has n/2 times as many.
+    """
+
+def reduce_scatter_weighted_exchange(rank_count: int, slow: Mapping[int, float]) -> hemiola._core.Schedule:
+    """
+    Reduce-scatter with slow ranks, which own less: the first half of the weighted exchange.
+
+    Parameters
+    ----------
+    rank_count : int >= 2.
+    slow : mapping of rank to float >= 1, the factors by which ports are slower; relative to the fastest rank.
+
+    Returns
+    -------
+    Schedule, with chunk_weights in proportion to ownership: max(0, (2 - l) / l) for factor l. Who owns nothing gets nothing.
+
+    Raises
+    ------
+    ArgumentError
+        if a rank does not exist or a factor is below 1 or not finite.
+
+    Notes
+    -----
+    n - 1 steps, one message each way per rank in each. For shards that a later all_gather_weighted_exchange collects, such as
+    those of an optimizer. One slow rank of factor l that owns a share f, bandwidth only: l(1 - f) · Nβ, which its port must
+    carry. Where every rank must own as much, reduce_scatter_direct_rounds is at the bound already.
+    """
+
+def all_gather_weighted_exchange(rank_count: int, slow: Mapping[int, float]) -> hemiola._core.Schedule:
+    """
+    All-gather with slow ranks, which own less: the second half of the weighted exchange.
+
+    Parameters
+    ----------
+    rank_count : int >= 2.
+    slow : mapping of rank to float >= 1, the factors by which ports are slower; relative to the fastest rank.
+
+    Returns
+    -------
+    Schedule, with chunk_weights in proportion to ownership: max(0, (2 - l) / l) for factor l.
+
+    Raises
+    ------
+    ArgumentError
+        if a rank does not exist or a factor is below 1 or not finite.
+
+    Notes
+    -----
+    n - 1 steps, one message each way per rank in each. One slow rank of factor l that owns a share f, bandwidth only:
+    l(1 - f) · Nβ, which its port must carry.
+    """
+
+def broadcast_weighted_exchange(
+    rank_count: int,
+    slow: Mapping[int, float],
+    segments: int | None = None,
+    *,
+    root: int = 0,
+    relative_latency: float = 0.0001,
+) -> hemiola._core.Schedule:
+    """
+    Broadcast with slow ranks, which hand on less.
+
+    The root sends every other rank a section, in segments; all hand theirs on to everybody while the next segment comes. A
+    rank of factor l has max(0, (2 - l) / l) of what a healthy rank has; the root itself has none.
+
+    Parameters
+    ----------
+    rank_count : int >= 2.
+    slow : mapping of rank to float >= 1, the factors by which ports are slower; relative to the fastest rank.
+    segments : int >= 1, pieces the buffer is pipelined in; None for best_segment_count of the next argument.
+    root : int, 0 … rank_count-1.
+    relative_latency : float > 0, latency · bandwidth / bytes.
+
+    Returns
+    -------
+    Schedule, with chunk_weights in proportion to the sections.
+
+    Raises
+    ------
+    ArgumentError
+        if a rank does not exist, a factor is below 1 or not finite, segments < 1, or relative_latency is not finite and > 0.
+
+    Notes
+    -----
+    (k+1)(n-1) steps. One slow rank of factor l, bandwidth only: at most l(k+1)/k · Nβ, where l · Nβ is the bound.
+    """
+
+def best_segment_count(rank_count: int, slow: Mapping[int, float], relative_latency: float) -> int:
+    """
+    Choose how many segments a slow-rank exchange is pipelined in.
+
+    Parameters
+    ----------
+    rank_count : int >= 2.
+    slow : mapping of rank to float >= 1, the factors by which ports are slower; relative to the fastest rank.
+    relative_latency : float > 0, latency · bandwidth / bytes.
+
+    Returns
+    -------
+    int, 1 … 4096: sqrt(bound·c / ((n-1)·relative_latency)) with c = min(1, l - 1) for the largest factor l, where the bound is
+    max(l, 2(n-1) / Σ max(0, (2 - l_i) / l_i)).
+
+    Raises
+    ------
+    ArgumentError
+        if a rank does not exist, a factor is below 1 or not finite, or relative_latency is not finite and > 0.
+
+    Notes
+    -----
+    The minimum of bound·(k + c)/k + (k + 1)(n - 1)·relative_latency, which charges a latency for every message.
     """
 
 def all_reduce_rail_exchange(

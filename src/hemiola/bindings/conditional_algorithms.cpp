@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +15,7 @@
 #include "hemiola/algorithms/weighted_exchange.hpp"
 #include "hemiola/base/error.hpp"
 #include "hemiola/bindings/bindings.hpp"
+#include "hemiola/bindings/transfer_array.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -113,7 +116,8 @@ Parameters
 ----------
 rank_count : int >= 2.
 slow : mapping of rank to float >= 1, the factors by which ports are slower; relative to the fastest rank.
-segments : int >= 1, pieces the buffer is pipelined in.
+segments : int >= 1, pieces the buffer is pipelined in; None for best_segment_count of the next argument.
+relative_latency : float > 0, latency · bandwidth / bytes; the default is 4 µs at 25 GB/s for 1 GB.
 
 Returns
 -------
@@ -122,12 +126,128 @@ Schedule, with chunk_weights in proportion to ownership.
 Raises
 ------
 ArgumentError
-    if a rank does not exist, a factor is below 1 or not finite, or segments < 1.
+    if a rank does not exist, a factor is below 1 or not finite, segments < 1, or relative_latency is not finite and > 0.
 
 Notes
 -----
 One slow rank of factor l, k segments, bandwidth only: l(k+1)/k · Nβ for l >= 2, and
 2(n-1)l/((n-2)l+2) · (k+l-1)/k · Nβ below, the closed forms of [OptCC, Theorems 1 and 6]. (k+1)(n-1) steps.)";
+
+constexpr const char* kPartDoc =
+    R"(One rank's transfers of all_reduce_weighted_exchange, without making the whole schedule.
+
+Parameters
+----------
+rank_count : int >= 2.
+slow : mapping of rank to float >= 1, the factors by which ports are slower; relative to the fastest rank.
+segments : int >= 1, pieces the buffer is pipelined in.
+rank : int, 0 … rank_count-1.
+
+Returns
+-------
+structured array like Schedule.transfers: the rows of the schedule in which the rank is src or dst, in its order.
+
+Raises
+------
+ArgumentError
+    if a rank does not exist, a factor is below 1 or not finite, or segments < 1.
+
+Notes
+-----
+At most 4(k+1)(n-1) rows, in time proportional to that; the schedule has n/2 times as many.)";
+
+constexpr const char* kReduceScatterDoc =
+    R"(Reduce-scatter with slow ranks, which own less: the first half of the weighted exchange.
+
+Parameters
+----------
+rank_count : int >= 2.
+slow : mapping of rank to float >= 1, the factors by which ports are slower; relative to the fastest rank.
+
+Returns
+-------
+Schedule, with chunk_weights in proportion to ownership: max(0, (2 - l) / l) for factor l. Who owns nothing gets nothing.
+
+Raises
+------
+ArgumentError
+    if a rank does not exist or a factor is below 1 or not finite.
+
+Notes
+-----
+n - 1 steps, one message each way per rank in each. For shards that a later all_gather_weighted_exchange collects, such as
+those of an optimizer. One slow rank of factor l that owns a share f, bandwidth only: l(1 - f) · Nβ, which its port must
+carry. Where every rank must own as much, reduce_scatter_direct_rounds is at the bound already.)";
+
+constexpr const char* kAllGatherDoc =
+    R"(All-gather with slow ranks, which own less: the second half of the weighted exchange.
+
+Parameters
+----------
+rank_count : int >= 2.
+slow : mapping of rank to float >= 1, the factors by which ports are slower; relative to the fastest rank.
+
+Returns
+-------
+Schedule, with chunk_weights in proportion to ownership: max(0, (2 - l) / l) for factor l.
+
+Raises
+------
+ArgumentError
+    if a rank does not exist or a factor is below 1 or not finite.
+
+Notes
+-----
+n - 1 steps, one message each way per rank in each. One slow rank of factor l that owns a share f, bandwidth only:
+l(1 - f) · Nβ, which its port must carry.)";
+
+constexpr const char* kBroadcastDoc = R"(Broadcast with slow ranks, which hand on less.
+
+The root sends every other rank a section, in segments; all hand theirs on to everybody while the next segment comes. A
+rank of factor l has max(0, (2 - l) / l) of what a healthy rank has; the root itself has none.
+
+Parameters
+----------
+rank_count : int >= 2.
+slow : mapping of rank to float >= 1, the factors by which ports are slower; relative to the fastest rank.
+segments : int >= 1, pieces the buffer is pipelined in; None for best_segment_count of the next argument.
+root : int, 0 … rank_count-1.
+relative_latency : float > 0, latency · bandwidth / bytes.
+
+Returns
+-------
+Schedule, with chunk_weights in proportion to the sections.
+
+Raises
+------
+ArgumentError
+    if a rank does not exist, a factor is below 1 or not finite, segments < 1, or relative_latency is not finite and > 0.
+
+Notes
+-----
+(k+1)(n-1) steps. One slow rank of factor l, bandwidth only: at most l(k+1)/k · Nβ, where l · Nβ is the bound.)";
+
+constexpr const char* kBestSegmentsDoc = R"(Choose how many segments a slow-rank exchange is pipelined in.
+
+Parameters
+----------
+rank_count : int >= 2.
+slow : mapping of rank to float >= 1, the factors by which ports are slower; relative to the fastest rank.
+relative_latency : float > 0, latency · bandwidth / bytes.
+
+Returns
+-------
+int, 1 … 4096: sqrt(bound·c / ((n-1)·relative_latency)) with c = min(1, l - 1) for the largest factor l, where the bound is
+max(l, 2(n-1) / Σ max(0, (2 - l_i) / l_i)).
+
+Raises
+------
+ArgumentError
+    if a rank does not exist, a factor is below 1 or not finite, or relative_latency is not finite and > 0.
+
+Notes
+-----
+The minimum of bound·(k + c)/k + (k + 1)(n - 1)·relative_latency, which charges a latency for every message.)";
 
 constexpr const char* kRailDoc =
     R"(All-reduce for hosts with several ranks and one NIC each, some of them slow.
@@ -179,8 +299,13 @@ Raw part to a healthy rank, round the healthy ring adding, back to the slow rank
 One rotating pattern instead of the paper's four. For networks in which only neighbours are near;
 all_reduce_weighted_exchange is faster where all pairs are.)";
 
+using Factors = std::map<int, double>;
+
+/// Latency · bandwidth / bytes for 4 µs at 25 GB/s and 1 GB.
+constexpr double kRelativeLatency = 1e-4;
+
 /// One factor per participant from a mapping that names some.
-std::vector<double> factors_of(const char* what, const std::map<int, double>& slow, int count) {
+std::vector<double> factors_of(const char* what, const Factors& slow, int count) {
   std::vector<double> factors(static_cast<std::size_t>(std::max(count, 0)), 1.0);
   for (const auto& [index, factor] : slow) {
     if (index < 0 || index >= count)
@@ -189,6 +314,67 @@ std::vector<double> factors_of(const char* what, const std::map<int, double>& sl
     factors[static_cast<std::size_t>(index)] = factor;
   }
   return factors;
+}
+
+int segments_or_best(std::optional<int> segments, int count, const std::vector<double>& factors,
+                     double relative_latency) {
+  return segments ? *segments : algorithms::best_segment_count(count, factors, relative_latency);
+}
+
+nb::object weighted_exchange_part(int rank_count, const Factors& slow, int segments, int rank) {
+  const auto factors = factors_of("all_reduce_weighted_exchange_part: slow", slow, rank_count);
+  const auto part = algorithms::all_reduce_weighted_exchange_part(rank_count, factors, segments, Rank{rank});
+  auto rows = std::make_unique_for_overwrite<TransferRow[]>(part.size());
+  std::transform(part.begin(), part.end(), rows.get(), TransferRow::of);
+  return transfer_array(std::move(rows), part.size());
+}
+
+/// What takes slow ranks and ends with the shares that they have in the weighted exchange.
+void bind_weighted_exchange(nb::module_& a) {
+  const nb::call_guard<nb::gil_scoped_release> no_gil;
+  a.def(
+      "all_reduce_weighted_exchange",
+      [](int rank_count, const Factors& slow, std::optional<int> segments, double relative_latency) {
+        const auto factors = factors_of("all_reduce_weighted_exchange: slow", slow, rank_count);
+        return algorithms::all_reduce_weighted_exchange(
+            rank_count, factors, segments_or_best(segments, rank_count, factors, relative_latency));
+      },
+      "rank_count"_a, "slow"_a, "segments"_a = nb::none(), nb::kw_only(),
+      "relative_latency"_a = kRelativeLatency, kWeightedDoc, no_gil);
+  a.def("all_reduce_weighted_exchange_part", &weighted_exchange_part, "rank_count"_a, "slow"_a, "segments"_a,
+        "rank"_a, kPartDoc);
+  a.def(
+      "reduce_scatter_weighted_exchange",
+      [](int rank_count, const Factors& slow) {
+        return algorithms::reduce_scatter_weighted_exchange(
+            rank_count, factors_of("reduce_scatter_weighted_exchange: slow", slow, rank_count));
+      },
+      "rank_count"_a, "slow"_a, kReduceScatterDoc, no_gil);
+  a.def(
+      "all_gather_weighted_exchange",
+      [](int rank_count, const Factors& slow) {
+        return algorithms::all_gather_weighted_exchange(
+            rank_count, factors_of("all_gather_weighted_exchange: slow", slow, rank_count));
+      },
+      "rank_count"_a, "slow"_a, kAllGatherDoc, no_gil);
+  a.def(
+      "broadcast_weighted_exchange",
+      [](int rank_count, const Factors& slow, std::optional<int> segments, int root,
+         double relative_latency) {
+        const auto factors = factors_of("broadcast_weighted_exchange: slow", slow, rank_count);
+        return algorithms::broadcast_weighted_exchange(
+            rank_count, factors, segments_or_best(segments, rank_count, factors, relative_latency),
+            Rank{root});
+      },
+      "rank_count"_a, "slow"_a, "segments"_a = nb::none(), nb::kw_only(), "root"_a = 0,
+      "relative_latency"_a = kRelativeLatency, kBroadcastDoc, no_gil);
+  a.def(
+      "best_segment_count",
+      [](int rank_count, const Factors& slow, double relative_latency) {
+        return algorithms::best_segment_count(
+            rank_count, factors_of("best_segment_count: slow", slow, rank_count), relative_latency);
+      },
+      "rank_count"_a, "slow"_a, "relative_latency"_a, kBestSegmentsDoc, no_gil);
 }
 
 }  // namespace
@@ -216,16 +402,10 @@ void bind_conditional_algorithms(nb::module_& m) {
         return algorithms::all_reduce_stragglar(rank_count, Rank{late_rank});
       },
       "rank_count"_a, "late_rank"_a, kStragglarDoc, no_gil);
-  a.def(
-      "all_reduce_weighted_exchange",
-      [](int rank_count, const std::map<int, double>& slow, int segments) {
-        const auto factors = factors_of("all_reduce_weighted_exchange: slow", slow, rank_count);
-        return algorithms::all_reduce_weighted_exchange(rank_count, factors, segments);
-      },
-      "rank_count"_a, "slow"_a, "segments"_a, kWeightedDoc, no_gil);
+  bind_weighted_exchange(a);
   a.def(
       "all_reduce_rail_exchange",
-      [](int host_count, int ranks_per_host, const std::map<int, double>& slow_hosts, int segments) {
+      [](int host_count, int ranks_per_host, const Factors& slow_hosts, int segments) {
         const auto factors = factors_of("all_reduce_rail_exchange: slow_hosts", slow_hosts, host_count);
         return algorithms::all_reduce_rail_exchange({host_count, ranks_per_host}, factors, segments);
       },

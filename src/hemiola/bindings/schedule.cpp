@@ -10,6 +10,7 @@
 
 #include "hemiola/bindings/arrays.hpp"
 #include "hemiola/bindings/bindings.hpp"
+#include "hemiola/bindings/transfer_array.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -36,21 +37,11 @@ Schedule from_transfers(const Collective& collective, const nb::object& rows,
   return builder.finish();
 }
 
-/// One row of Schedule.transfers, as NumPy lays it out.
-struct [[gnu::packed]] TransferRow {
-  std::int32_t step, src, dst, chunk;
-  bool reduce;
-};
-
 nb::object transfers(const Schedule& schedule) {
   auto rows = std::make_unique<TransferRow[]>(static_cast<std::size_t>(schedule.transfer_count()));
   std::size_t i = 0;
-  schedule.for_each([&](const Transfer& t) { rows[i++] = {t.step, t.src, t.dst, t.chunk, t.reduce}; });
-  TransferRow* data = rows.release();
-  const nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<TransferRow*>(p); });
-  const nb::object bytes = nb::cast(nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>(
-      reinterpret_cast<std::uint8_t*>(data), {i * sizeof(TransferRow)}, owner));
-  return bytes.attr("view")(nb::module_::import_("hemiola.transfer_rows").attr("TRANSFER_DTYPE"));
+  schedule.for_each([&](const Transfer& t) { rows[i++] = TransferRow::of(t); });
+  return transfer_array(std::move(rows), i);
 }
 
 nb::object pairs(nb::handle self) {
