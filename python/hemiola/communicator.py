@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from hemiola import _core
 from hemiola._core import Schedule, Topology
+from hemiola.arrivals import Arrivals
 from hemiola.communicator_plans import CommunicatorPlans
 from hemiola.conditions import Conditions
 from hemiola.emulation import Emulation, launched_emulation
@@ -80,6 +81,8 @@ class Communicator:
 
     schedule : Schedule or str, optional. A schedule of your own, or an algorithm's name from
         `hemiola.algorithms.names()`. None lets the planner choose, the same on every rank.
+        "all_reduce_late" finds the late rank itself, anew in every call: the others reduce among themselves
+        until it comes. Then the order of adding, and so a float's last bits, depend on who was late.
     out : array, optional. Where the result goes, in any shape of the right size and type. Where it is the
         same memory as the input (for a gather or scatter: the rank's own block of the larger array), the
         operation runs in place.
@@ -379,6 +382,15 @@ class Communicator:
         first_ns = times_ns.min(axis=1, keepdims=True, initial=np.iinfo(np.int64).max)
         return np.asarray(times_ns - first_ns) * 1e-9
 
+    def arrivals(self) -> Arrivals:
+        """Say of every rank how often it came last to the latest operations, and by how much.
+
+        Returns
+        -------
+        Arrivals, over at most 512 operations; see `recent_arrivals_s`. The same on every rank that has come as far.
+        """
+        return Arrivals.of(self.recent_arrivals_s())
+
     def close(self) -> None:
         """End the communicator; operations that still run in the background are aborted."""
         _open.discard(self)
@@ -408,14 +420,17 @@ class Communicator:
     ) -> Any:
         """Run or start an operation. What is wrong with the arguments is told to the other ranks, too."""
         complaint = ""
+        chosen: Schedule | _core.LateRule | None = None
         try:
             if isinstance(schedule, str):
                 sample = brought if brought is not None else result
-                schedule = self._plans.named(schedule, kind, getattr(sample, "nbytes", 0), root)
+                chosen = self._plans.named(schedule, kind, getattr(sample, "nbytes", 0), root)
+            else:
+                chosen = schedule
             timeout_s = _checked_timeout(timeout_s)
         except HemiolaError as error:
-            complaint, schedule, timeout_s = str(error), None, 0.0
-        arguments = (kind, brought, result, op, root, schedule, timeout_s, complaint)
+            complaint, chosen, timeout_s = str(error), None, 0.0
+        arguments = (kind, brought, result, op, root, chosen, timeout_s, complaint)
         if wait:
             self._core.run(*arguments)
             return result

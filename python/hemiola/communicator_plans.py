@@ -4,6 +4,7 @@ Every rank plans with the same figures, so every rank comes to the same schedule
 
 from __future__ import annotations
 
+import dataclasses
 import time
 
 import numpy as np
@@ -13,6 +14,7 @@ from hemiola._core import Schedule, Topology
 from hemiola.conditions import Conditions
 from hemiola.emulation import Emulation
 from hemiola.errors import ArgumentError
+from hemiola.late_rule import late_rule
 from hemiola.planner import Plan, plan
 from hemiola.port_speed import PortSpeed, port_speed
 
@@ -27,7 +29,7 @@ class CommunicatorPlans:
         self._rank_count = rank_count
         self._emulation = emulation
         self._plans: dict[tuple[str, int, int], Plan] = {}
-        self._named: dict[tuple[str, int, int], Schedule] = {}
+        self._named: dict[tuple[str, int, int], Schedule | _core.LateRule] = {}
         self.speed = PortSpeed(1e-6, 5e9)
 
     def measure(self, core: _core.Communicator) -> None:
@@ -58,11 +60,17 @@ class CommunicatorPlans:
         """Return the schedule of the plan for a collective."""
         return self.plan(kind, nbytes, root).schedule
 
-    def named(self, name: str, kind: str, nbytes: int, root: int) -> Schedule:
-        """Return the schedule of a published algorithm; raise ArgumentError unless it is one for this."""
+    def named(self, name: str, kind: str, nbytes: int, root: int) -> Schedule | _core.LateRule:
+        """Return the schedule of a published algorithm; raise ArgumentError unless it is one for this.
+
+        Of all_reduce_late, whose late rank nobody has named, return how to find it.
+        """
         key = (name, _bucket(nbytes), root)
         if key not in self._named:
             algorithm = algorithms.get(name)
+            if (name, kind) == ("all_reduce_late", "all_reduce"):
+                self._named[key] = self._late(key[1])
+                return self._named[key]
             if algorithm.needs:
                 raise ArgumentError(
                     f"algorithm '{name}' needs to know which ranks are {algorithm.needs}; generate its schedule "
@@ -74,6 +82,12 @@ class CommunicatorPlans:
             chunks = algorithm.best_chunk_count(*cost)
             self._named[key] = algorithm.generate(self._rank_count, root=root, chunk_count=chunks)
         return self._named[key]
+
+    def _late(self, nbytes: int) -> _core.LateRule:
+        """Return how to find the late rank; what runs where none is late is planned as if none were."""
+        topology, conditions = self.network()
+        plain = plan(topology, "all_reduce", nbytes, dataclasses.replace(conditions, late={}))
+        return late_rule(self._rank_count, nbytes, self.speed, plain.schedule)
 
 
 def _bucket(nbytes: int) -> int:

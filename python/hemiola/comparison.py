@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from hemiola import algorithms
 from hemiola._core import Schedule, Topology
+from hemiola.arrivals import Arrivals
 from hemiola.bounds import LowerBound
 from hemiola.candidates import Candidate, Task, candidates
 from hemiola.communicator import init
@@ -61,13 +62,14 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What came out, the fastest first, and the planner's choice among all that could run."""
+    """What came out, the fastest first, the planner's choice among all that could run, and who came late."""
 
     contest: Contest
     topology: Topology
     bound: LowerBound
     planned: str
     rows: tuple[Row, ...]
+    arrivals: Arrivals
 
 
 def compare(contest: Contest) -> Comparison:
@@ -96,15 +98,15 @@ def compare(contest: Contest) -> Comparison:
     pattern, emulated = contest.pattern, contest.emulate
     conditions = None if emulated is None else contest.conditions
     reports = launch(_contend, pattern.rank_count, contest, emulate=emulated, conditions=conditions)
-    topology = reports[0][0]
+    topology, _, arrivals = reports[0]
     chosen = plan(topology, pattern.kind, pattern.nbytes, contest.conditions, root=pattern.root)
     rows = []
     for index, contestant in enumerate(contestants(contest, topology)):
         timeline = simulate(contestant.schedule, topology, pattern.nbytes, contest.conditions)
-        measured = combine(pattern, [times[index] for _, times in reports], spaced=emulated is not None)
+        measured = combine(pattern, [times[index] for _, times, _ in reports], spaced=emulated is not None)
         rows.append(Row(contestant.label, contestant.schedule.step_count, timeline.seconds, measured))
     rows.sort(key=lambda row: row.measured.p50_s)
-    return Comparison(contest, topology, chosen.bound, chosen.alternatives[0].label, tuple(rows))
+    return Comparison(contest, topology, chosen.bound, chosen.alternatives[0].label, tuple(rows), arrivals)
 
 
 def contestants(contest: Contest, topology: Topology) -> list[Contestant]:
@@ -128,8 +130,8 @@ def _able(contest: Contest, speed: PortSpeed) -> list[Candidate]:
     return sorted(candidates(task), key=lambda one: (one.name, one.variant))
 
 
-def _contend(contest: Contest) -> tuple[Topology, list[RankTimes]]:
-    """Measure everything, as one of the ranks."""
+def _contend(contest: Contest) -> tuple[Topology, list[RankTimes], Arrivals]:
+    """Measure everything, as one of the ranks; see also who came late."""
     comm = init()
     taking_part = contestants(contest, comm.topology)
     times = []
@@ -146,7 +148,7 @@ def _contend(contest: Contest) -> tuple[Topology, list[RankTimes]]:
             times.append(measure(comm, trial))
             if comm.rank == 0:
                 bar(index + 1, len(taking_part))
-    return comm.topology, times
+    return comm.topology, times, comm.arrivals()
 
 
 def _check(contest: Contest) -> None:

@@ -47,6 +47,19 @@ def test_run_on_an_emulated_cluster_draws_and_answers_in_json(hemiola, cluster: 
     assert (tmp_path / "times.png").stat().st_size > 1000
 
 
+def test_run_names_the_rank_that_is_late_and_draws_how_late(hemiola, cluster: Path, tmp_path: Path) -> None:
+    picture = tmp_path / "late.png"
+    late = ("--emulate", cluster, "--late", "2=20ms", "--arrivals", picture)
+    ran = hemiola("run", "all_reduce", "4KiB", *late, "--repeats", 20, "--json")
+    assert ran.code == 0, ran
+    found = ran.data["arrivals"]
+    assert found["persistent_rank"] == 2
+    assert found["operation_count"] >= 20
+    assert [one["rank"] for one in found["ranks"]] == [0, 1, 2, 3]
+    assert found["ranks"][2]["p99_s"] >= found["ranks"][2]["p95_s"] >= found["ranks"][2]["p50_s"] > 0.01
+    assert picture.stat().st_size > 1000
+
+
 def test_what_run_printed_can_be_viewed(hemiola, tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text(hemiola("run", "broadcast", "1KiB", "--repeats", 1, "--json").out)
     ran = hemiola("view", tmp_path / "run.json")

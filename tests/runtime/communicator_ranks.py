@@ -126,6 +126,21 @@ def arrivals(late: int) -> list[list[float]]:
     return [list(row) for row in comm.recent_arrivals_s()[-3:]]
 
 
+PERSISTENT_DELAY_S = 0.03
+
+
+def who_is_persistent(late: int) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """Be late to every operation, of all ranks and of a group; return what arrivals() says of both."""
+    comm = hm.init(timeout_s=60)
+    pair = comm.group([1, late]) if comm.rank in (1, late) else None
+    for _ in range(40):
+        for one in (comm, pair):
+            if one is not None:
+                time.sleep(PERSISTENT_DELAY_S if comm.rank == late else 0)
+                one.all_reduce(np.ones(1))
+    return comm.arrivals().as_dict(), None if pair is None else pair.arrivals().as_dict()
+
+
 def closes_with_work_left() -> str:
     comm = hm.init(timeout_s=60)
     if comm.rank == 0:

@@ -10,6 +10,7 @@ import typer
 from rich.console import RenderableType
 from rich.text import Text
 
+from hemiola.arrivals import Arrivals
 from hemiola.cli import options
 from hemiola.cli.inputs import load_array, load_schedule, load_topology, rank_count_of
 from hemiola.cli.output import answer, counted, table
@@ -20,6 +21,7 @@ from hemiola.given_data import GivenData
 from hemiola.measurement import bus_factor
 from hemiola.pattern import Pattern, dtype_named
 from hemiola.units import format_bytes, format_seconds
+from hemiola.view.picture_file import check_suffix
 
 
 def run(
@@ -53,6 +55,15 @@ def run(
     warmups: options.Warmups = 2,
     repeats: options.Repeats = 20,
     chart: options.Chart = None,
+    arrivals: Annotated[
+        Path | None,
+        typer.Option(
+            "--arrivals",
+            metavar="FILE",
+            parser=options.reads(check_suffix),
+            help="Draw how late the last rank was, as a distribution, into this .png, .svg or .pdf.",
+        ),
+    ] = None,
     as_json: options.Json = False,
 ) -> None:
     """Run a collective on local processes, check every element on every rank, and time it.
@@ -78,6 +89,8 @@ def run(
     )
     if chart is not None:
         _draw(comparison, chart, emulate)
+    if arrivals is not None:
+        _draw_arrivals(comparison, arrivals, emulate)
     answer(as_json, _data(comparison, emulate), _table(comparison, emulate), _notes(comparison))
     if any(row.measured.wrong for row in comparison.rows):
         raise typer.Exit(1)
@@ -136,7 +149,19 @@ def _notes(comparison: Comparison) -> Text:
     conditions = comparison.contest.conditions
     told = [f"rank {rank} late by {format_seconds(time)}" for rank, time in sorted(conditions.late.items())]
     told += [f"rank {rank} {factor:g} times slower" for rank, factor in sorted(conditions.slow.items())]
+    lines += _who_is_late(comparison.arrivals)
     return Text("\n".join([*([", ".join(told)] if told else []), *lines]), style="dim")
+
+
+def _who_is_late(arrivals: Arrivals) -> list[str]:
+    """Name the rank that held the others up, if one did so again and again."""
+    if arrivals.persistent_rank is None:
+        return []
+    late = arrivals.ranks[arrivals.persistent_rank]
+    return [
+        f"rank {late.rank} came last to {late.last_share:.0%} of {arrivals.operation_count} operations, by "
+        f"{format_seconds(late.p50_s)} (p95 {format_seconds(late.p95_s)}, p99 {format_seconds(late.p99_s)})"
+    ]
 
 
 def _bus_factor(comparison: Comparison) -> float:
@@ -160,6 +185,7 @@ def _data(comparison: Comparison, emulate: Path | None) -> dict[str, Any]:
         "bound_s": comparison.bound.seconds,
         "bound_witness": comparison.bound.witness,
         "planned": comparison.planned,
+        "arrivals": comparison.arrivals.as_dict(),
         "algorithms": [_row_data(comparison, row) for row in comparison.rows],
     }
 
@@ -178,6 +204,18 @@ def _row_data(comparison: Comparison, row: Row) -> dict[str, Any]:
         "wrong": measured.wrong,
         "durations_s": measured.durations_s.tolist(),
     }
+
+
+def _draw_arrivals(comparison: Comparison, path: Path, emulate: Path | None) -> None:
+    from hemiola.view.arrivals import draw_arrivals
+
+    operations = counted(comparison.arrivals.operation_count, "operation")
+    draw_arrivals(
+        comparison.arrivals,
+        path,
+        title="How long the last rank kept the others waiting",
+        subtitle=f"{_title(comparison)}, {_where(emulate)}; the latest {operations}, barriers among them",
+    )
 
 
 def _draw(comparison: Comparison, path: Path, emulate: Path | None) -> None:

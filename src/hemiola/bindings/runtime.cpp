@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 
+#include "hemiola/algorithms/late.hpp"
 #include "hemiola/base/error.hpp"
 #include "hemiola/bindings/array_argument.hpp"
 #include "hemiola/bindings/bindings.hpp"
@@ -67,6 +68,11 @@ struct CallArguments {
   ArrayArgument input, output;
   Call call;
 };
+
+Schedule late_schedule(int rank_count, Rank late, const LateRule& rule, int reduced) {
+  return algorithms::all_reduce_late_segmented(rank_count, late,
+                                               {rule.segments, reduced, rule.chunks_per_owner});
+}
 
 /// A communicator and what is remembered about its calls.
 class PyCommunicator {
@@ -152,7 +158,12 @@ class PyCommunicator {
       call.complaint = unknown_op(op);
     take(input, &to->input, &call.input, &call.complaint);
     take(output, &to->output, &call.output, &call.complaint);
-    if (!schedule.is_none()) call.schedule = share(schedule);
+    if (nb::isinstance<LateRule>(schedule)) {
+      call.late = nb::cast<LateRule>(schedule);
+      call.schedule = call.late->plain;
+    } else if (!schedule.is_none()) {
+      call.schedule = share(schedule);
+    }
   }
 
   static void take(nb::handle object, ArrayArgument* argument, std::optional<ArrayView>* view,
@@ -198,6 +209,16 @@ void bind_runtime(nb::module_& m) {
   nb::class_<PendingOperation>(m, "PendingOperation", "An operation that runs in the background.")
       .def("wait", &wait_for, "timeout_s"_a = nb::none())
       .def("done", &PendingOperation::is_done);
+
+  nb::class_<LateRule>(m, "LateRule", "How an all-reduce finds its late rank; passed in place of a schedule.")
+      .def(
+          "__init__",
+          [](LateRule* rule, nb::handle_t<Schedule> plain, int segments, int chunks_per_owner) {
+            new (rule) LateRule{share(plain), &late_schedule, segments, chunks_per_owner};
+          },
+          "plain"_a, nb::kw_only(), "segments"_a, "chunks_per_owner"_a)
+      .def_ro("segments", &LateRule::segments)
+      .def_ro("chunks_per_owner", &LateRule::chunks_per_owner);
 
   nb::class_<PyCommunicator>(m, "Communicator", "The core of hemiola.Communicator.")
       .def(nb::init<std::shared_ptr<LocalSession>, const std::vector<int>&, double, bool, const Topology*,

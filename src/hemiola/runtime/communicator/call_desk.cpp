@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/hash.hpp"
 #include "hemiola/runtime/communicator/call_check.hpp"
 #include "hemiola/runtime/engine/schedule_digest.hpp"
 
@@ -45,6 +46,7 @@ Operation CallDesk::prepare(const Call& call) {
     operation.signature.schedule_digest = prepared.digest;
     operation.program = prepared.program;
     operation.arithmetic = prepared.arithmetic;
+    if (call.late) prepare_late(*call.late, key, &operation);
     if (call.input) operation.buffers.input = call.input->data;
     if (call.output) operation.buffers.output = call.output->data;
   } catch (const ArgumentError& e) {
@@ -84,6 +86,31 @@ CallDesk::Prepared CallDesk::make(const Key& key, const Call& call) {
       made.schedule, {made.schedule.get(), key.block_elements, element_bytes, key.in_place, average});
   made.arithmetic = {combine_for(key.dtype, key.op), scale_for(key.dtype), ranks};
   return made;
+}
+
+/// Fewer than three ranks have nobody to reduce with while they wait.
+void CallDesk::prepare_late(const LateRule& rule, const Key& key, Operation* operation) {
+  rule.check();
+  if (communicator_->rank_count() < 3) return;
+  Hasher hasher;
+  for (std::uint64_t word : {operation->signature.schedule_digest, static_cast<std::uint64_t>(rule.segments),
+                             static_cast<std::uint64_t>(rule.chunks_per_owner)})
+    hasher.add(word);
+  operation->signature.schedule_digest = hasher.finish().low | 1;
+  const LateKey late_key{operation->program.get(), rule.segments, rule.chunks_per_owner};
+  auto found = late_.find(late_key);
+  if (found == late_.end()) {
+    CompileOptions options = communicator_->compile_options();
+    options.block_elements = key.block_elements;
+    options.element_bytes = static_cast<int>(bytes_of(key.dtype));
+    options.average = key.op == Op::average;
+    options.keep_inputs = options.keep_inputs && key.in_place;
+    if (late_.size() >= kMaxLate) late_.clear();
+    auto programs =
+        std::make_shared<LatePrograms>(communicator_->rank(), communicator_->rank_count(), rule, options);
+    found = late_.emplace(late_key, Late{operation->program, std::move(programs)}).first;
+  }
+  operation->late = found->second.programs;
 }
 
 std::uint64_t CallDesk::digest(const std::shared_ptr<const Schedule>& schedule) {

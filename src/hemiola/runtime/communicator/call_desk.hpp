@@ -36,7 +36,9 @@ struct Call {
   std::optional<ArrayView> input;
   std::optional<ArrayView> output;
   std::shared_ptr<const Schedule> schedule;  ///< null: choose one
-  double timeout_s = 0;                      ///< 0: the communicator's
+  std::optional<LateRule>
+      late;               ///< of an all-reduce that is to find its late rank; then `schedule` is late->plain
+  double timeout_s = 0;   ///< 0: the communicator's
   std::string complaint;  ///< of whoever made the call: its arguments cannot even be written here
 };
 
@@ -75,18 +77,33 @@ class CallDesk {
     Arithmetic arithmetic;
   };
 
+  /// What decides about an all-reduce's programs for late ranks.
+  struct LateKey {
+    const Program* plain;
+    int segments;
+    int chunks_per_owner;
+    friend auto operator<=>(const LateKey&, const LateKey&) = default;
+  };
+
   const Prepared& look_up(const Key& key, const Call& call);
   Prepared make(const Key& key, const Call& call);
+  void prepare_late(const LateRule& rule, const Key& key, Operation* operation);
   std::uint64_t digest(const std::shared_ptr<const Schedule>& schedule);
 
   static constexpr std::size_t kMaxPrepared = 1024;
   static constexpr std::size_t kMaxDigests = 256;
+  static constexpr std::size_t kMaxLate = 16;
 
   Communicator* communicator_;
   Chooser chooser_;
   std::map<Key, Prepared> prepared_;
   const std::pair<const Key, Prepared>* latest_ = nullptr;
   std::map<std::shared_ptr<const Schedule>, std::uint64_t> digests_;
+  struct Late {
+    std::shared_ptr<const Program> plain;  ///< keeps the key's pointer from being used again
+    std::shared_ptr<LatePrograms> programs;
+  };
+  std::map<LateKey, Late> late_;
 };
 
 }  // namespace hemiola

@@ -124,12 +124,13 @@ void Communicator::execute(const Operation& operation, const std::function<void(
   std::this_thread::sleep_for(connection_.delay);
   const std::uint64_t number = next_number_++;
   const double timeout_s = operation.timeout_s > 0 ? operation.timeout_s : options_.timeout_s;
+  engine_.begin_operation();
   watch_.begin(number, operation.signature, timeout_s, interrupted);
   board().publish(number, operation.signature, operation.complaint);
   try {
     if (!operation.complaint.empty()) {
       recover(number);
-    } else if (const auto disagreement = attempt(operation)) {
+    } else if (const auto disagreement = attempt(operation, number)) {
       engine_.restore();
       recover(number);
       throw MismatchError(*disagreement);
@@ -155,19 +156,16 @@ void Communicator::execute(const Operation& operation, const std::function<void(
 }
 
 /// Returns what ranks disagree about, if they do.
-std::optional<std::string> Communicator::attempt(const Operation& operation) try {
-  if (operation.program) engine_.run(*operation.program, operation.buffers, operation.arithmetic, &watch_);
+std::optional<std::string> Communicator::attempt(const Operation& operation, std::uint64_t number) try {
+  if (operation.late)
+    run_late(operation, number);
+  else if (operation.program)
+    engine_.run(*operation.program, operation.buffers, operation.arithmetic, &watch_);
   await([this] { return watch_.all_have_arrived(); });
   watch_.note_arrivals(&arrivals_);
   return std::nullopt;
 } catch (const MismatchError& e) {
   return e.what();
-}
-
-template <typename Condition>
-void Communicator::await(Condition condition) {
-  Patience patience(connection_.engine.patience);
-  while (!condition()) patience.wait(connection_.wire.get(), &watch_);
 }
 
 template <typename Predicate>

@@ -16,6 +16,7 @@
 
 #include "hemiola/runtime/arrival/arrival_log.hpp"
 #include "hemiola/runtime/communicator/connection.hpp"
+#include "hemiola/runtime/communicator/late_programs.hpp"
 #include "hemiola/runtime/communicator/operation_watch.hpp"
 #include "hemiola/runtime/communicator/program_cache.hpp"
 #include "hemiola/runtime/engine/engine.hpp"
@@ -28,6 +29,7 @@ struct Operation {
   Signature signature;
   std::string complaint;  ///< not empty: the caller's mistake, about which the other ranks must learn
   std::shared_ptr<const Program> program;  ///< null: nothing to move
+  std::shared_ptr<LatePrograms> late;      ///< what to do instead where one rank is late
   Buffers buffers;
   Arithmetic arithmetic;
   double timeout_s = 0;
@@ -66,6 +68,7 @@ class Communicator {
   const Members& members() const { return members_; }
   const CommunicatorOptions& options() const { return options_; }
   ProgramCache& programs() { return programs_; }
+  const CompileOptions& compile_options() const { return connection_.compile; }
 
   /// Blocks until the operation is over, after all that were started before it. `interrupted` is called now and then and
   /// throws to abort. Throws MismatchError (the communicator stays usable), LostRankError or TimeoutError (it does not);
@@ -79,9 +82,13 @@ class Communicator {
 
  private:
   void execute(const Operation& operation, const std::function<void()>& interrupted);
-  std::optional<std::string> attempt(const Operation& operation);
+  std::optional<std::string> attempt(const Operation& operation, std::uint64_t number);
+  void run_late(const Operation& operation, std::uint64_t number);
   template <typename Condition>
-  void await(Condition condition);
+  void await(Condition condition) {
+    Patience patience(connection_.engine.patience);
+    while (!condition()) patience.wait(connection_.wire.get(), &watch_);
+  }
   template <typename Predicate>
   bool everyone(Predicate predicate) const;
   ArrivalBoard& board() const { return *connection_.board; }

@@ -46,9 +46,12 @@ Connection connect(const Members& members, const CommunicatorOptions& options) {
   const std::size_t board_bytes = whole_pages(ArrivalBoard::region_bytes(ranks));
   const std::size_t wire_bytes = whole_pages(ShmWire::region_bytes(ranks));
   const std::size_t network_bytes = options.emulation ? SharedNetwork::region_bytes(ranks) : 0;
-  const std::span<std::byte> region =
-      members.session->share(members.ranks, board_bytes + wire_bytes + network_bytes, options.timeout_s);
+  const std::size_t late_bytes = whole_pages(LateCells::region_bytes());
+  std::span<std::byte> region = members.session->share(
+      members.ranks, late_bytes + board_bytes + wire_bytes + network_bytes, options.timeout_s);
   Connection c;
+  c.late_cells = std::make_unique<LateCells>(region.first(late_bytes));
+  region = region.subspan(late_bytes);
   c.board = std::make_unique<ArrivalBoard>(region.first(board_bytes), members.self, ranks);
   c.wire = std::make_unique<ShmWire>(region.subspan(board_bytes, wire_bytes), members.self, ranks);
   c.compile.keep_inputs = options.keep_inputs;

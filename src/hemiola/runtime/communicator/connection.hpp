@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "hemiola/runtime/arrival/board.hpp"
+#include "hemiola/runtime/arrival/late_cells.hpp"
 #include "hemiola/runtime/communicator/operation_watch.hpp"
 #include "hemiola/runtime/engine/compile.hpp"
 #include "hemiola/runtime/engine/engine.hpp"
@@ -31,6 +32,7 @@ struct Connection {
   std::unique_ptr<NetworkModel> network;  ///< what `wire` emulates, if it does
   std::unique_ptr<Wire> wire;
   std::unique_ptr<ArrivalBoard> board;
+  std::unique_ptr<LateCells> late_cells;
   CompileOptions compile;
   EngineOptions engine;
   std::chrono::nanoseconds delay{0};  ///< how late this rank comes to every operation

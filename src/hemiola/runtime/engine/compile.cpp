@@ -214,7 +214,9 @@ void Compiler::save(const SlotAccess& access, std::int32_t slice) {
       program_.saves.push_back(
           {memory_.place(Spot::output, access.slot, s).offset, memory_.bytes_of(access.slot, s)});
   }
-  saves_.push_back(save_of_[slot] + slice);
+  const std::int32_t index = save_of_[slot] + slice;
+  if (access.at == Spot::saved) program_.saves[static_cast<std::size_t>(index)].is_sent = true;
+  saves_.push_back(index);
 }
 
 void Compiler::take_saves(TaskIndex index) {

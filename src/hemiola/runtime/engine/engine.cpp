@@ -1,5 +1,6 @@
 #include "hemiola/runtime/engine/engine.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "hemiola/base/error.hpp"
@@ -10,6 +11,12 @@ namespace {
 constexpr std::int32_t kNone = -1;
 
 }  // namespace
+
+void Engine::begin_operation() {
+  program_ = nullptr;
+  program_count_ = 0;
+  kept_.clear();
+}
 
 void Engine::run(const Program& program, const Buffers& buffers, const Arithmetic& arithmetic,
                  Supervisor* supervisor) {
@@ -25,14 +32,18 @@ void Engine::run(const Program& program, const Buffers& buffers, const Arithmeti
 }
 
 void Engine::begin(const Program& program, const Buffers& buffers, const Arithmetic& arithmetic) {
+  if (program_ != nullptr) keep_saves();
   program_ = &program;
+  ++program_count_;
   arithmetic_ = arithmetic;
   place_regions(buffers);
   needs_.resize(program.tasks.size());
   for (std::size_t i = 0; i < program.tasks.size(); ++i) needs_[i] = program.tasks[i].needs;
   requests_.resize(program.tasks.size());
   is_posted_.assign(program.tasks.size(), 0);
-  is_saved_.assign(program.saves.size(), 0);
+  is_saved_.resize(program.saves.size());
+  for (std::size_t i = 0; i < program.saves.size(); ++i)
+    is_saved_[i] = !program.saves[i].is_sent && is_kept(program.saves[i]);
   head_.assign(program.channels.size(), kNone);
   active_channels_.clear();
   ready_.clear();
@@ -52,6 +63,24 @@ void Engine::begin(const Program& program, const Buffers& buffers, const Arithme
     std::memcpy(at(copy.to), at(copy.from), static_cast<std::size_t>(copy.bytes));
 }
 
+/// What is saved first is the operation's input; later programs save what earlier ones have left.
+void Engine::keep_saves() {
+  std::vector<KeptSave> news;
+  for (std::size_t i = 0; i < is_saved_.size(); ++i)
+    if (is_saved_[i] && !is_kept(program_->saves[i]))
+      news.push_back({program_->saves[i], at({Region::saved, program_->saves[i].offset})});
+  kept_.insert(kept_.end(), news.begin(), news.end());
+  std::sort(kept_.begin(), kept_.end(),
+            [](const KeptSave& a, const KeptSave& b) { return a.range.offset < b.range.offset; });
+}
+
+bool Engine::is_kept(const Save& save) const {
+  const auto at =
+      std::lower_bound(kept_.begin(), kept_.end(), save.offset,
+                       [](const KeptSave& kept, std::int64_t offset) { return kept.range.offset < offset; });
+  return at != kept_.end() && at->range.offset == save.offset;
+}
+
 void Engine::place_regions(const Buffers& buffers) {
   const auto bytes = [&](Region region) {
     return static_cast<std::size_t>(program_->bytes[static_cast<int>(region)]);
@@ -65,7 +94,8 @@ void Engine::place_regions(const Buffers& buffers) {
   base_[static_cast<int>(Region::scratch)] = work;
   base_[static_cast<int>(Region::pool)] = work += whole_lines(bytes(Region::scratch));
   base_[static_cast<int>(Region::staging)] = work + whole_lines(bytes(Region::pool));
-  base_[static_cast<int>(Region::saved)] = saved_.get(bytes(Region::saved));
+  while (saved_.size() < program_count_) saved_.emplace_back();
+  base_[static_cast<int>(Region::saved)] = saved_[program_count_ - 1].get(bytes(Region::saved));
 }
 
 void Engine::reset_lanes() {
@@ -267,17 +297,15 @@ bool Engine::copy_one() {
 
 void Engine::restore() {
   if (program_ == nullptr) return;
-  for (std::size_t i = 0; i < is_saved_.size(); ++i) {
-    if (!is_saved_[i]) continue;
-    const Save& s = program_->saves[i];
-    std::memcpy(at({Region::output, s.offset}), at({Region::saved, s.offset}),
-                static_cast<std::size_t>(s.bytes));
-  }
+  keep_saves();
+  for (const KeptSave& kept : kept_)
+    std::memcpy(at({Region::output, kept.range.offset}), kept.copy,
+                static_cast<std::size_t>(kept.range.bytes));
   is_saved_.clear();
   if (program_->moves_input)
     std::memcpy(base_[static_cast<int>(Region::output)], base_[static_cast<int>(Region::saved)],
                 static_cast<std::size_t>(program_->bytes[static_cast<int>(Region::output)]));
-  program_ = nullptr;
+  begin_operation();
 }
 
 }  // namespace hemiola

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 #include "hemiola/runtime/engine/arena.hpp"
@@ -38,12 +39,16 @@ class Engine {
  public:
   Engine(Wire* wire, const EngineOptions& options) : wire_(wire), options_(options) {}
 
+  /// Begins an operation: one program, or several that work in the same buffers one after the other.
+  void begin_operation();
+
   /// Blocks until this rank's part is done: every result is in place and no sent byte is needed any more. `combine` is
-  /// needed if the program reduces. When it throws, messages may still be posted: reset the wire, then `restore`.
+  /// needed if the program reduces. When it throws, messages may still be posted: reset the wire, then `restore`. Programs
+  /// must outlive their operation.
   void run(const Program& program, const Buffers& buffers, const Arithmetic& arithmetic,
            Supervisor* supervisor);
 
-  /// After run has thrown: puts inputs that were overwritten in place back as they were.
+  /// Undoes the operation so far: puts inputs that were overwritten in place back as they were.
   void restore();
 
  private:
@@ -54,8 +59,16 @@ class Engine {
     std::size_t first_left = 0;  ///< into left_in_group_
   };
 
+  /// Input bytes that an earlier program of the operation has saved.
+  struct KeptSave {
+    Save range;
+    const std::byte* copy;
+  };
+
   void begin(const Program& program, const Buffers& buffers, const Arithmetic& arithmetic);
   void place_regions(const Buffers& buffers);
+  void keep_saves();
+  bool is_kept(const Save& save) const;
   void reset_lanes();
   void drive(Supervisor* supervisor);
   bool admit(Supervisor* supervisor);
@@ -81,10 +94,12 @@ class Engine {
 
   Wire* wire_;
   const EngineOptions options_;
-  Arena work_;  ///< scratch, pool and staging
-  Arena saved_;
+  Arena work_;               ///< scratch, pool and staging
+  std::deque<Arena> saved_;  ///< one for each program of an operation
 
   // Of the operation at hand:
+  std::vector<KeptSave> kept_;  ///< what programs before the present one have saved, by offset
+  std::size_t program_count_ = 0;
   const Program* program_ = nullptr;
   Arithmetic arithmetic_;
   std::array<std::byte*, kRegionCount> base_{};

@@ -41,10 +41,11 @@ struct Copy {
   std::int64_t bytes = 0;
 };
 
-/// Output bytes to be saved before they are first overwritten (or before they are sent from the saved copy).
+/// Output bytes to be saved before they are first overwritten.
 struct Save {
   std::int64_t offset;
   std::int64_t bytes;
+  bool is_sent = false;  ///< from the saved copy, so it must be one of this program
 };
 
 enum class TaskKind : std::uint8_t {

@@ -1,0 +1,80 @@
+"""The all-reduce that finds its late rank while it runs, on real processes; its protocol: late_entry_test.cpp."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import late_ranks as work
+import pytest
+
+import hemiola as hm
+from hemiola.errors import FailedRankError
+
+LIMIT_S = 200
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 5, 8])
+@pytest.mark.parametrize("in_place", [True, False])
+def test_sums_are_right_whoever_comes_last(ranks: int, in_place: bool) -> None:
+    seed, calls = 11, 60
+    for size in (1, 5003) if in_place else (5003,):
+        found = hm.launch(_soak, ranks, size, calls, seed, in_place, timeout_s=LIMIT_S)
+        assert found == [(0, 0)] * ranks, f"seed {seed}, size {size}"
+
+
+def _soak(size: int, calls: int, seed: int, in_place: bool) -> tuple[int, int]:
+    return work.soak(size, calls, seed, in_place=in_place)
+
+
+def test_an_empty_array_is_reduced() -> None:
+    assert hm.launch(_soak, 3, 0, 20, 5, True, timeout_s=LIMIT_S) == [(0, 0)] * 3
+
+
+@pytest.mark.parametrize("op", ["sum", "average"])
+def test_results_are_the_same_bits_on_every_rank(op: str) -> None:
+    runs = hm.launch(work.bits, 5, 70_001, 12, 3, op, timeout_s=LIMIT_S)
+    assert all(run == runs[0] for run in runs)
+
+
+@pytest.mark.parametrize("late", [0, 3])
+@pytest.mark.parametrize("op", ["sum", "average"])
+def test_the_last_rank_is_added_to_what_the_others_have_reduced(late: int, op: str) -> None:
+    # Given 2^60, -2^60, 0 from the early ranks and 1 from the late one. Derivation: 2^60 + 1 = 2^60 in float64, so
+    # the sum is 1 only where 2^60 and -2^60 meet first. Expect 1 (a fourth of it on average) everywhere.
+    expected = {"sum": 1.0, "average": 0.25}[op]
+    for ranks_result in hm.launch(work.order_of_adding, 4, late, 40_000, op, timeout_s=LIMIT_S):
+        assert ranks_result == {expected}
+
+
+def test_a_rank_that_never_comes_is_named_and_inputs_are_as_they_were() -> None:
+    found = hm.launch(work.never_comes, 4, 2, 60_000, timeout_s=LIMIT_S)
+    for rank, (error, text, intact) in enumerate(found):
+        if rank == 2:
+            continue
+        assert error == "TimeoutError"
+        assert "rank 2" in text
+        assert intact
+
+
+def test_a_late_rank_that_dies_is_named_and_inputs_are_as_they_were(tmp_path: Path) -> None:
+    with pytest.raises(FailedRankError) as caught:
+        hm.launch(work.dies_when_late, 4, 1, 60_000, str(tmp_path), timeout_s=LIMIT_S)
+    assert caught.value.rank == 1
+    for rank in (0, 2, 3):
+        seen = (tmp_path / str(rank)).read_text()
+        assert seen.startswith("LostRankError True")
+        assert "rank 1" in seen
+
+
+def test_ranks_that_disagree_learn_of_it_and_go_on() -> None:
+    for rank, seen in enumerate(hm.launch(work.disagreements, 4, 20_000, timeout_s=LIMIT_S)):
+        expected = ["MismatchError", "MismatchError", "ArgumentError" if rank == 1 else "MismatchError"]
+        assert seen == [(error, True, 4) for error in expected]
+
+
+def test_it_runs_in_the_background() -> None:
+    assert hm.launch(work.background, 3, 5, timeout_s=LIMIT_S) == [[3.0**5, 3.0**5]] * 3
+
+
+def test_a_disagreement_later_leaves_an_earlier_result_alone() -> None:
+    assert hm.launch(work.barrier_mismatch, 3, 1000, timeout_s=LIMIT_S) == [("MismatchError", True)] * 3
