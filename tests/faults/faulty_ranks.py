@@ -125,7 +125,9 @@ CALLS: dict[str, Callable[[hm.Communicator, Any, bool], Any]] = {
     "negative root": lambda comm, x, odd: comm.broadcast(x, root=-1 if odd else 0),
     "indivisible": lambda comm, x, odd: comm.reduce_scatter(x[: comm.rank_count + 1] if odd else x[:60]),
     "wrong out": lambda comm, x, odd: comm.all_gather(x, out=np.zeros(7, np.float32) if odd else None),
-    "overlap": lambda comm, x, odd: comm.all_reduce(x[:100], out=x[50:150] if odd else np.empty_like(x[:100])),
+    "overlap": lambda comm, x, odd: comm.all_reduce(
+        x[:100], out=x[50:150] if odd else np.empty_like(x[:100])
+    ),
     "bad timeout": lambda comm, x, odd: comm.all_reduce(x, timeout_s=-1 if odd else None),
 }
 

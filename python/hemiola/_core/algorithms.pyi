@@ -1148,7 +1148,13 @@ def all_to_all_pairwise(rank_count: int) -> hemiola._core.Schedule:
     """
 
 def all_reduce_late(
-    rank_count: int, late_rank: int, chunk_count: int | None = None
+    rank_count: int,
+    late_rank: int,
+    chunk_count: int | None = None,
+    *,
+    nbytes: int | None = None,
+    latency_s: float | None = None,
+    bandwidth: float | None = None,
 ) -> hemiola._core.Schedule:
     """
     All-reduce with one late rank, at the lower bound of rounds after its arrival.
@@ -1161,7 +1167,43 @@ def all_reduce_late(
     ----------
     rank_count : int >= 3, odd counts too.
     late_rank : int, 0 … rank_count-1.
-    chunk_count : int >= 1, or None for one chunk per early rank.
+    chunk_count : int >= 1; None for the best count where the next three are given, else for one chunk per early rank.
+    nbytes : int >= 0, bytes of the buffer.
+    latency_s : float > 0, of a message.
+    bandwidth : float > 0, bytes per second of a port.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    ArgumentError
+        if an argument is outside its range, or some of nbytes, latency_s and bandwidth are given and not all.
+
+    Notes
+    -----
+    The best chunk count is M* = sqrt((ceil(log2 n) - 1)·nbytes/(bandwidth·latency_s)), in multiples of n - 1 from there on.
+    chunk_count + ceil(log2 n) - 1 rounds after arrival; owners are balanced; the late rank's part is added exactly once
+    per chunk, all other messages are copies, so results are bitwise equal on all ranks. Lower bound: [StragglAR, §4];
+    the construction is ours, on the circulant broadcast of [traff2024broadcast].
+    """
+
+def all_reduce_late_several(
+    rank_count: int, late_ranks: Sequence[int], chunk_count: int | None = None
+) -> hemiola._core.Schedule:
+    """
+    All-reduce with several late ranks, folded in as they arrive.
+
+    The ranks in time reduce-scatter among themselves at once. Each late rank but the last sends its part of every chunk, one
+    a round, to whoever holds the chunk, and takes over the chunks it is to own. The last one's arrival starts the finish of
+    all_reduce_late.
+
+    Parameters
+    ----------
+    rank_count : int >= 3.
+    late_ranks : list of distinct ranks in order of arrival, 1 … rank_count-2 of them.
+    chunk_count : int >= 1, or None for one chunk per rank that comes before the last.
 
     Returns
     -------
@@ -1174,9 +1216,35 @@ def all_reduce_late(
 
     Notes
     -----
-    chunk_count + ceil(log2 n) - 1 rounds after arrival; owners are balanced; the late rank's part is added exactly once
-    per chunk, all other messages are copies, so results are bitwise equal on all ranks. Lower bound: [StragglAR, §4];
-    the construction is ours, on the circulant broadcast of [traff2024broadcast].
+    chunk_count + ceil(log2 n) - 1 rounds after the last arrival, once the others are folded in, which takes each
+    chunk_count·(n-2)/(n-1) rounds from its arrival on. Late ranks that arrive together are folded in one after the other:
+    two at once take longer than a ring. The construction is ours.
+    """
+
+def all_reduce_late_broadcast(rank_count: int, late_rank: int) -> hemiola._core.Schedule:
+    """
+    All-reduce with one late rank by StragglAR's late-aware baseline.
+
+    The early ranks all-reduce among themselves; then the late rank exchanges the whole buffer with one of them, and both
+    spread the result along a binomial tree.
+
+    Parameters
+    ----------
+    rank_count : int >= 3.
+    late_rank : int, 0 … rank_count-1.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    ArgumentError
+        if an argument is outside its range.
+
+    Notes
+    -----
+    2(n-2) steps before arrival, ceil(log2 n) rounds of the whole buffer after it [StragglAR, §4.1].
     """
 
 def all_reduce_late_segmented(

@@ -72,7 +72,13 @@ def train_alone(task: Task, digits: Digits, after_step: Callable[[], None]) -> R
     return Run(losses, accuracy(network, digits), network.gradient)
 
 
-def train_together(comm: Communicator, task: Task, digits: Digits, after_step: Callable[[], None]) -> Run:
+def train_together(
+    comm: Communicator,
+    task: Task,
+    digits: Digits,
+    after_step: Callable[[], None],
+    schedule: str | None = None,
+) -> Run:
     """Train as one of several ranks: each takes its share of every batch, and all average their gradients."""
     if task.batch % comm.rank_count:
         raise ArgumentError(
@@ -84,7 +90,7 @@ def train_together(comm: Communicator, task: Task, digits: Digits, after_step: C
         share = batch[comm.rank :: comm.rank_count]
         loss = np.array([network.backward(digits.images[share], digits.labels[share])])
         own_gradient = network.gradient.copy()
-        comm.all_reduce(network.gradient, op="average")
+        comm.all_reduce(network.gradient, op="average", schedule=schedule)
         comm.all_reduce(loss, op="average")
         losses.append(float(loss[0]))
         network.parameters -= task.rate * network.gradient

@@ -1,68 +1,32 @@
 #include "hemiola/algorithms/late.hpp"
 
 #include <algorithm>
-#include <list>
-#include <memory>
-#include <mutex>
-#include <numeric>
+#include <cmath>
 #include <string>
 
-#include "hemiola/algorithms/late_finish.hpp"
+#include "hemiola/algorithms/finish_in_job.hpp"
 #include "hemiola/base/error.hpp"
 
 namespace hemiola::algorithms {
-namespace {
-
-/// The most recently used finishes; one serves every late rank.
-class FinishCache {
- public:
-  std::shared_ptr<const FinishTable> get(int rank_count, int chunk_count) {
-    const std::lock_guard lock(mutex_);
-    for (auto it = entries_.begin(); it != entries_.end(); ++it)
-      if (it->rank_count == rank_count && it->chunk_count == chunk_count) {
-        entries_.splice(entries_.begin(), entries_, it);
-        return entries_.front().table;
-      }
-    auto table = std::make_shared<const FinishTable>(late_finish(rank_count, chunk_count));
-    entries_.push_front({rank_count, chunk_count, table});
-    if (entries_.size() > kCapacity) entries_.pop_back();
-    return table;
-  }
-
- private:
-  static constexpr std::size_t kCapacity = 16;
-  struct Entry {
-    int rank_count;
-    int chunk_count;
-    std::shared_ptr<const FinishTable> table;
-  };
-  std::mutex mutex_;
-  std::list<Entry> entries_;
-};
-
-/// The table numbers early ranks 0 … n-2 and the late rank n-1; the job numbers them as they are.
-Rank rank_in_job(Rank rank, Rank late_rank, int rank_count) {
-  if (rank == rank_count - 1) return late_rank;
-  return rank < late_rank ? rank : Rank{rank + 1};
-}
-
-/// Chunk numbers in the buffer: the chunks of one owner lie side by side, in the order in which they are
-/// released.
-std::vector<Chunk> buffer_order(const std::vector<Rank>& owner) {
-  std::vector<int> order(owner.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-    return owner[static_cast<std::size_t>(a)] < owner[static_cast<std::size_t>(b)];
-  });
-  std::vector<Chunk> place(owner.size());
-  for (std::size_t i = 0; i < order.size(); ++i) place[static_cast<std::size_t>(order[i])] = Chunk{i};
-  return place;
-}
-
-}  // namespace
-
 int late_pieces(int rank_count, int chunk_count) {
   return std::max(1, (rank_count - 1) / chunk_count);
+}
+
+int late_chunk_count(int rank_count, std::int64_t nbytes, PortSpeed port) {
+  constexpr double kMost = 1 << 20;
+  check_late_rank("late_chunk_count", rank_count, Rank{0});
+  if (nbytes < 0 || !(port.latency_s > 0) || !(port.bandwidth_Bps > 0) || !std::isfinite(port.latency_s))
+    throw ArgumentError(
+        "late_chunk_count: expected nbytes >= 0 and a latency and a bandwidth above 0, found " +
+        std::to_string(nbytes) + " bytes, " + std::to_string(port.latency_s) + " s and " +
+        std::to_string(port.bandwidth_Bps) + " B/s");
+  const double early = rank_count - 1, extra = doubling_rounds(rank_count) - 1;
+  const double serial_s = static_cast<double>(nbytes) / port.bandwidth_Bps;
+  const double best = std::min(std::sqrt(extra * serial_s / port.latency_s), kMost);
+  const double grain = best >= early ? early : 1;
+  const auto seconds = [&](double chunks) { return (chunks + extra) * (port.latency_s + serial_s / chunks); };
+  const double below = std::max(std::floor(best / grain), 1.0) * grain, above = below + grain;
+  return static_cast<int>(above <= kMost && seconds(above) < seconds(below) ? above : below);
 }
 
 int late_finish_first_step(int rank_count, int chunk_count) {
@@ -70,28 +34,6 @@ int late_finish_first_step(int rank_count, int chunk_count) {
 }
 
 namespace {
-
-void check_ranks(const char* algorithm, int rank_count, Rank late_rank) {
-  if (rank_count < 3)
-    throw ArgumentError(std::string(algorithm) + ": expected at least 3 ranks, found " +
-                        std::to_string(rank_count));
-  if (late_rank < 0 || late_rank >= rank_count)
-    throw ArgumentError(std::string(algorithm) + ": expected late_rank in 0 … " +
-                        std::to_string(rank_count - 1) + ", found " + std::to_string(late_rank));
-}
-
-/// Numbers a finish's ranks and chunks as the job does. A chunk of the finish is `pieces` chunks of the schedule.
-struct FinishInJob {
-  const FinishTable& table;
-  Rank late_rank;
-  std::vector<Chunk> place;  // the finish's chunk → its place among the finish's chunks in the buffer
-  int pieces = 1;
-
-  int early_count() const { return table.rank_count - 1; }
-  Rank rank(Rank r) const { return rank_in_job(r, late_rank, table.rank_count); }
-  Chunk piece(Chunk c, int i) const { return Chunk{place[static_cast<std::size_t>(c)] * pieces + i}; }
-  Rank owner(Chunk c) const { return table.owner[static_cast<std::size_t>(c)]; }
-};
 
 /// While waiting: a chunk gathers the early ranks' parts along their ring, from just behind `end` round to it.
 void add_ring_reduce(ScheduleBuilder* builder, const FinishInJob& finish, Chunk chunk, Rank end,
@@ -101,18 +43,6 @@ void add_ring_reduce(ScheduleBuilder* builder, const FinishInJob& finish, Chunk 
     const Rank src{(end + 1 + hop) % early}, dst{(end + 2 + hop) % early};
     builder->reduce(Step{first_step + hop}, finish.rank(src), finish.rank(dst), chunk);
   }
-}
-
-/// After arrival. Returns the first step that follows.
-int add_finish(ScheduleBuilder* builder, const FinishInJob& finish, int first_step) {
-  for (const auto& round : finish.table.rounds) {
-    for (const FinishMove& move : round)
-      for (int i = 0; i < finish.pieces; ++i)
-        builder->add({Step{first_step}, finish.rank(move.src), finish.rank(move.dst),
-                      finish.piece(move.chunk, i), move.reduce});
-    ++first_step;
-  }
-  return first_step;
 }
 
 /// The early ranks that own no chunk, each to reduce one piece of a chunk with fewer owners than ranks.
@@ -150,11 +80,6 @@ Schedule reduce_then_finish(const FinishTable& table, Rank late_rank) {
   }
   add_finish(&builder, finish, late_finish_first_step(table.rank_count, chunk_count));
   return builder.finish();
-}
-
-FinishCache& finish_cache() {
-  static FinishCache cache;
-  return cache;
 }
 
 /// Where the finish's chunks lie when segments are reduced one after another: a rank's releases go through its blocks
@@ -196,15 +121,15 @@ void check_segments(const LateSegments& parts) {
 }  // namespace
 
 Schedule all_reduce_late(int rank_count, Rank late_rank, int chunk_count) {
-  check_ranks("all_reduce_late", rank_count, late_rank);
+  check_late_rank("all_reduce_late", rank_count, late_rank);
   if (chunk_count < 1 || chunk_count > (1 << 20))
     throw ArgumentError("all_reduce_late: expected chunk_count in 1 … 2^20, found " +
                         std::to_string(chunk_count));
-  return reduce_then_finish(*finish_cache().get(rank_count, chunk_count), late_rank);
+  return reduce_then_finish(*cached_late_finish(rank_count, chunk_count), late_rank);
 }
 
 Schedule all_reduce_late_segmented(int rank_count, Rank late_rank, const LateSegments& parts) {
-  check_ranks("all_reduce_late_segmented", rank_count, late_rank);
+  check_late_rank("all_reduce_late_segmented", rank_count, late_rank);
   check_segments(parts);
   const int early = rank_count - 1;
   const int per_segment = early * parts.chunks_per_owner, reduced_chunks = parts.reduced * per_segment;
@@ -225,7 +150,7 @@ Schedule all_reduce_late_segmented(int rank_count, Rank late_rank, const LateSeg
   const int reduce_steps = rank_count - 2;
   int step = parts.reduced * reduce_steps;
   if (parts.reduced > 0) {
-    const auto table = finish_cache().get(rank_count, reduced_chunks);
+    const auto table = cached_late_finish(rank_count, reduced_chunks);
     const FinishInJob finish{*table, late_rank, segmented_order(*table, parts.chunks_per_owner)};
     for (Chunk c : indices<Chunk>(reduced_chunks)) {
       const Chunk chunk = finish.piece(c, 0);
@@ -238,7 +163,7 @@ Schedule all_reduce_late_segmented(int rank_count, Rank late_rank, const LateSeg
 }
 
 Schedule all_reduce_stragglar(int rank_count, Rank late_rank) {
-  check_ranks("all_reduce_stragglar", rank_count, late_rank);
+  check_late_rank("all_reduce_stragglar", rank_count, late_rank);
   if ((rank_count & (rank_count - 1)) != 0)
     throw ArgumentError("all_reduce_stragglar: expected a power of two, found " + std::to_string(rank_count) +
                         " ranks; all_reduce_late takes any count");

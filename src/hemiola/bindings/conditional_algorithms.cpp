@@ -1,6 +1,7 @@
 // Algorithms made for conditions: they take the late rank or the slow ranks as arguments.
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <map>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "hemiola/algorithms/late.hpp"
+#include "hemiola/algorithms/late_several.hpp"
 #include "hemiola/algorithms/optcc.hpp"
 #include "hemiola/algorithms/rail_exchange.hpp"
 #include "hemiola/algorithms/weighted_exchange.hpp"
@@ -34,7 +36,39 @@ Parameters
 ----------
 rank_count : int >= 3, odd counts too.
 late_rank : int, 0 … rank_count-1.
-chunk_count : int >= 1, or None for one chunk per early rank.
+chunk_count : int >= 1; None for the best count where the next three are given, else for one chunk per early rank.
+nbytes : int >= 0, bytes of the buffer.
+latency_s : float > 0, of a message.
+bandwidth : float > 0, bytes per second of a port.
+
+Returns
+-------
+Schedule
+
+Raises
+------
+ArgumentError
+    if an argument is outside its range, or some of nbytes, latency_s and bandwidth are given and not all.
+
+Notes
+-----
+The best chunk count is M* = sqrt((ceil(log2 n) - 1)·nbytes/(bandwidth·latency_s)), in multiples of n - 1 from there on.
+chunk_count + ceil(log2 n) - 1 rounds after arrival; owners are balanced; the late rank's part is added exactly once
+per chunk, all other messages are copies, so results are bitwise equal on all ranks. Lower bound: [StragglAR, §4];
+the construction is ours, on the circulant broadcast of [traff2024broadcast].)";
+
+constexpr const char* kSeveralDoc =
+    R"(All-reduce with several late ranks, folded in as they arrive.
+
+The ranks in time reduce-scatter among themselves at once. Each late rank but the last sends its part of every chunk, one
+a round, to whoever holds the chunk, and takes over the chunks it is to own. The last one's arrival starts the finish of
+all_reduce_late.
+
+Parameters
+----------
+rank_count : int >= 3.
+late_ranks : list of distinct ranks in order of arrival, 1 … rank_count-2 of them.
+chunk_count : int >= 1, or None for one chunk per rank that comes before the last.
 
 Returns
 -------
@@ -47,9 +81,33 @@ ArgumentError
 
 Notes
 -----
-chunk_count + ceil(log2 n) - 1 rounds after arrival; owners are balanced; the late rank's part is added exactly once
-per chunk, all other messages are copies, so results are bitwise equal on all ranks. Lower bound: [StragglAR, §4];
-the construction is ours, on the circulant broadcast of [traff2024broadcast].)";
+chunk_count + ceil(log2 n) - 1 rounds after the last arrival, once the others are folded in, which takes each
+chunk_count·(n-2)/(n-1) rounds from its arrival on. Late ranks that arrive together are folded in one after the other:
+two at once take longer than a ring. The construction is ours.)";
+
+constexpr const char* kLateBroadcastDoc =
+    R"(All-reduce with one late rank by StragglAR's late-aware baseline.
+
+The early ranks all-reduce among themselves; then the late rank exchanges the whole buffer with one of them, and both
+spread the result along a binomial tree.
+
+Parameters
+----------
+rank_count : int >= 3.
+late_rank : int, 0 … rank_count-1.
+
+Returns
+-------
+Schedule
+
+Raises
+------
+ArgumentError
+    if an argument is outside its range.
+
+Notes
+-----
+2(n-2) steps before arrival, ceil(log2 n) rounds of the whole buffer after it [StragglAR, §4.1].)";
 
 constexpr const char* kSegmentedDoc =
     R"(All-reduce with one late rank that arrives while the early ranks are still reducing.
@@ -377,6 +435,17 @@ void bind_weighted_exchange(nb::module_& a) {
       "rank_count"_a, "slow"_a, "relative_latency"_a, kBestSegmentsDoc, no_gil);
 }
 
+/// The chunk count that was asked for, the best one where size and speed are known, or one chunk per early rank.
+int late_chunks(int rank_count, std::optional<int> chunk_count, std::optional<std::int64_t> nbytes,
+                std::optional<double> latency_s, std::optional<double> bandwidth) {
+  if (nbytes.has_value() != latency_s.has_value() || nbytes.has_value() != bandwidth.has_value())
+    throw ArgumentError(
+        "all_reduce_late: expected nbytes, latency_s and bandwidth together, or none of them");
+  if (chunk_count) return *chunk_count;
+  return nbytes ? algorithms::late_chunk_count(rank_count, *nbytes, {*latency_s, *bandwidth})
+                : rank_count - 1;
+}
+
 }  // namespace
 
 void bind_conditional_algorithms(nb::module_& m) {
@@ -384,10 +453,27 @@ void bind_conditional_algorithms(nb::module_& m) {
   const nb::call_guard<nb::gil_scoped_release> no_gil;
   a.def(
       "all_reduce_late",
-      [](int rank_count, int late_rank, std::optional<int> chunk_count) {
-        return algorithms::all_reduce_late(rank_count, Rank{late_rank}, chunk_count.value_or(rank_count - 1));
+      [](int rank_count, int late_rank, std::optional<int> chunk_count, std::optional<std::int64_t> nbytes,
+         std::optional<double> latency_s, std::optional<double> bandwidth) {
+        const int chunks = late_chunks(rank_count, chunk_count, nbytes, latency_s, bandwidth);
+        return algorithms::all_reduce_late(rank_count, Rank{late_rank}, chunks);
       },
-      "rank_count"_a, "late_rank"_a, "chunk_count"_a = nb::none(), kLateDoc, no_gil);
+      "rank_count"_a, "late_rank"_a, "chunk_count"_a = nb::none(), nb::kw_only(), "nbytes"_a = nb::none(),
+      "latency_s"_a = nb::none(), "bandwidth"_a = nb::none(), kLateDoc, no_gil);
+  a.def(
+      "all_reduce_late_several",
+      [](int rank_count, const std::vector<int>& late_ranks, std::optional<int> chunk_count) {
+        std::vector<Rank> late;
+        for (int rank : late_ranks) late.push_back(Rank{rank});
+        return algorithms::all_reduce_late_several(rank_count, late, chunk_count.value_or(rank_count - 1));
+      },
+      "rank_count"_a, "late_ranks"_a, "chunk_count"_a = nb::none(), kSeveralDoc, no_gil);
+  a.def(
+      "all_reduce_late_broadcast",
+      [](int rank_count, int late_rank) {
+        return algorithms::all_reduce_late_broadcast(rank_count, Rank{late_rank});
+      },
+      "rank_count"_a, "late_rank"_a, kLateBroadcastDoc, no_gil);
   a.def(
       "all_reduce_late_segmented",
       [](int rank_count, int late_rank, int segments, int reduced, int chunks_per_owner) {

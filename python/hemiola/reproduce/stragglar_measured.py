@@ -1,0 +1,201 @@
+"""Real processes on an emulated cluster: the late rank found as it comes, against the ring in the same run."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import statistics
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from hemiola import algorithms, topologies
+from hemiola._core import Topology
+from hemiola.communicator import init
+from hemiola.conditions import Conditions
+from hemiola.late_rule import late_rule
+from hemiola.launch import launch
+from hemiola.port_speed import port_speed
+from hemiola.reproduce.report import Report
+from hemiola.simulate import simulate
+
+RING, LATE = "all_reduce_ring", "all_reduce_late"
+_LIMIT_S = 1800.0
+#: The longest that a rank sleeps before a training step.
+_LONGEST_SLEEP_S = 0.05
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Eight hosts of one port each; the last comes late by the time of the others' reduce-scatter."""
+
+    rank_count: int = 8
+    nbytes: int = 32 << 20
+    latency_s: float = 100e-6
+    bandwidth: float = 200e6
+    repeats: int = 15
+
+    @property
+    def cluster(self) -> Topology:
+        return topologies.switch(self.rank_count, latency_s=self.latency_s, bandwidth=self.bandwidth)
+
+    @property
+    def delay_s(self) -> float:
+        early = self.rank_count - 1
+        return (early - 1) * (self.latency_s + self.nbytes / early / self.bandwidth)
+
+    def predicted_s(self) -> dict[str, float]:
+        """Simulate what the ranks run, and return the seconds after the late rank's arrival."""
+        n, ring = self.rank_count, algorithms.all_reduce_ring(self.rank_count)
+        rule = late_rule(n, self.nbytes, port_speed(self.cluster), ring)
+        late = algorithms.all_reduce_late_segmented(
+            n,
+            n - 1,
+            segments=rule.segments,
+            reduced=rule.segments,
+            chunks_per_owner=rule.chunks_per_owner,
+        )
+        delayed = Conditions(late={n - 1: self.delay_s})
+        return {
+            name: simulate(schedule, self.cluster, self.nbytes, conditions=delayed).seconds - self.delay_s
+            for name, schedule in ((RING, ring), (LATE, late))
+        }
+
+
+def _all_reduce(setting: Setting) -> list[list[tuple[float, float]]]:
+    """Time both, in turn, as one of the ranks: when each call began and ended. The first round is a warm-up."""
+    comm = init()
+    x = np.zeros(setting.nbytes // 4, np.float32)
+    rounds = []
+    for _ in range(setting.repeats + 1):
+        row = []
+        for name in (RING, LATE):
+            comm.barrier()
+            if comm.rank == comm.rank_count - 1:
+                time.sleep(setting.delay_s)
+            begin_s = time.monotonic()
+            comm.all_reduce(x, schedule=name)
+            row.append((begin_s, time.monotonic()))
+        rounds.append(row)
+    return rounds[1:]
+
+
+def exposed_times(setting: Setting) -> dict[str, list[float]]:
+    """Run both on real processes.
+
+    Returns
+    -------
+    dict: for the ring and the late all-reduce, seconds from the late rank's call to the end on all ranks, by round.
+    """
+    ranks = np.array(
+        launch(_all_reduce, setting.rank_count, setting, emulate=setting.cluster, timeout_s=_LIMIT_S)
+    )
+    exposed = ranks[..., 1].max(axis=0) - ranks[-1, ..., 0]
+    return {name: exposed[:, column].tolist() for column, name in enumerate((RING, LATE))}
+
+
+def measured_all_reduce(report: Report, setting: Setting, command: str) -> None:
+    """Exposed time of 8 processes, beside the simulator's."""
+    predicted, found = setting.predicted_s(), exposed_times(setting)
+    report.section(
+        "Measured: 8 processes, emulated ports of 200 MB/s",
+        f"{setting.nbytes >> 20} MiB, the last rank late by {setting.delay_s * 1e3:.0f} ms, the time of the others' "
+        f"reduce-scatter; nobody is told so. Exposed time, ms, from its call to the end on all ranks; "
+        f"{setting.repeats} rounds, both in turn; {_load()}. Where the processes outnumber the cores, the emulated "
+        "ports wait for a core, and times are above the simulator's by that; the fastest round says the most.",
+        command,
+    )
+    rows = []
+    for name in (RING, LATE):
+        p50, best = statistics.median(found[name]), min(found[name])
+        spread = np.percentile(found[name], [10, 90]) * 1e3
+        told = f"{spread[0]:.0f} … {spread[1]:.0f}"
+        rows.append((name, predicted[name] * 1e3, best * 1e3, p50 * 1e3, told, p50 / predicted[name]))
+    ratios = [a / b for a, b in zip(found[RING], found[LATE], strict=True)]
+    columns = ("", "simulated", "fastest", "median", "10 … 90 %", "median / simulated")
+    report.table("measured_all_reduce", columns, rows)
+    report.table(
+        "measured_ratio",
+        ("ring / late", "simulated", "of the fastest", "of the medians", "median of the rounds'"),
+        [
+            (
+                "",
+                predicted[RING] / predicted[LATE],
+                min(found[RING]) / min(found[LATE]),
+                statistics.median(found[RING]) / statistics.median(found[LATE]),
+                statistics.median(ratios),
+            )
+        ],
+    )
+
+
+@dataclass(frozen=True)
+class Training:
+    """Digits on emulated hosts, with one rank that sleeps a random time before each step."""
+
+    rank_count: int = 4
+    widths: tuple[int, ...] = (64, 1024, 512, 10)
+    epochs: int = 4
+    seeds: tuple[int, ...] = (1, 2, 3)
+    latency_s: float = 100e-6
+    bandwidth: float = 200e6
+
+
+def _train(training: Training) -> list[list[tuple[float, list[float]]]]:
+    """Train with both all-reduces for every seed, in turn, as one of the ranks: wall time and losses."""
+    from hemiola.demo.training import Digits, Task, train_together
+
+    comm, digits = init(), Digits.load()
+    rows = []
+    for seed in (training.seeds[0], *training.seeds):  # the first is a warm-up
+        row = []
+        for name in (RING, LATE):
+            sleeps = np.random.default_rng(seed)
+            task = Task(widths=training.widths, epochs=training.epochs, batch=256, seed=seed)
+
+            def sleep(sleeps: np.random.Generator = sleeps) -> None:
+                pause_s = sleeps.uniform(0, _LONGEST_SLEEP_S)
+                if comm.rank == comm.rank_count - 1:
+                    time.sleep(pause_s)
+
+            comm.barrier()
+            begin_s = time.monotonic()
+            run = train_together(comm, task, digits, after_step=sleep, schedule=name)
+            row.append((time.monotonic() - begin_s, run.losses))
+        rows.append(row)
+    return rows[1:]
+
+
+def measured_training(report: Report, training: Training, command: str) -> None:
+    """Wall time of the digits example with a rank that sleeps."""
+    cluster = topologies.switch(
+        training.rank_count, latency_s=training.latency_s, bandwidth=training.bandwidth
+    )
+    ranks = launch(_train, training.rank_count, training, emulate=cluster, timeout_s=_LIMIT_S)
+    report.section(
+        "Measured: training with a rank that sleeps 0 to 50 ms before each step",
+        f"scikit-learn's digits, a perceptron of widths {training.widths}, {training.rank_count} ranks on emulated "
+        f"ports of 200 MB/s; wall time of {len(ranks[0][0][0][1])} steps, s, in turn in one run; {_load()}.",
+        command,
+    )
+    rows = []
+    for index, seed in enumerate(training.seeds):
+        ring_s, late_s = (max(rank[index][column][0] for rank in ranks) for column in (0, 1))
+        same = all(
+            rank[index][column][1] == ranks[0][index][column][1] for rank in ranks for column in (0, 1)
+        )
+        rows.append((seed, ring_s, late_s, ring_s / late_s, "yes" if same else "no"))
+    columns = ("seed", "ring", "late", "ring / late", "losses bit-identical on all ranks")
+    report.table("measured_training", columns, rows)
+
+
+def _load() -> str:
+    """Say how busy the machine was."""
+    return f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
+
+
+def measure(report: Report, command: str, *, repeats: int = 15) -> None:
+    """Add both measurements to a report; about two minutes."""
+    measured_all_reduce(report, dataclasses.replace(Setting(), repeats=repeats), command)
+    measured_training(report, Training(), command)
