@@ -28,12 +28,17 @@ class ScheduleWriter {
   /// Transfers of ascending steps; within a step in any order. Throws ArgumentError for a step before the
   /// last one, or ranks or chunks that do not exist.
   void add(const Transfer& transfer);
+  /// The same for copies of one step, as columns; `pair` indexes the pairs that the writer was made with.
+  void add_copies(Step step, std::span<const std::uint32_t> pair, std::span<const std::uint32_t> chunk);
   /// Writes what is left; without it the file is not readable. Throws ArgumentError where read_schedule would
   /// refuse the file as too short for its sizes (see text.hpp).
   void finish();
 
  private:
   void check(const Transfer& transfer) const;
+  bool ascends(Step step) const;
+  void enter(Step step);
+  bool is_last_segment_sorted() const;
   void write(std::span<const std::byte> bytes);
   void write_section();
   void write_collective(const Collective& collective, std::span<const std::int64_t> weights);

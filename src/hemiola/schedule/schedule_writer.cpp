@@ -68,12 +68,16 @@ void ScheduleWriter::write_collective(const Collective& c, std::span<const std::
   write_section();
 }
 
+bool ScheduleWriter::ascends(Step step) const {
+  if (step < 0 || step >= ScheduleBuilder::kMaxSteps) return false;
+  return segment_step_.empty() ? static_cast<std::uint64_t>(step) + 1 >= step_count_
+                               : static_cast<std::uint32_t>(step) >= segment_step_.back();
+}
+
 void ScheduleWriter::check(const Transfer& t) const {
   const auto is_rank = [&](Rank rank) { return rank >= 0 && rank < rank_count_; };
-  const bool ascends = segment_step_.empty() ? static_cast<std::uint64_t>(t.step) + 1 >= step_count_
-                                             : static_cast<std::uint32_t>(t.step) >= segment_step_.back();
-  if (t.step < 0 || t.step >= ScheduleBuilder::kMaxSteps || !ascends || !is_rank(t.src) || !is_rank(t.dst) ||
-      t.src == t.dst || t.chunk < 0 || t.chunk >= chunk_count_)
+  if (!ascends(t.step) || !is_rank(t.src) || !is_rank(t.dst) || t.src == t.dst || t.chunk < 0 ||
+      t.chunk >= chunk_count_)
     throw ArgumentError(
         "schedule writer: expected two ranks, a chunk and a step that exist, in ascending steps; found "
         "step " +
@@ -81,26 +85,58 @@ void ScheduleWriter::check(const Transfer& t) const {
         std::to_string(t.chunk));
 }
 
-void ScheduleWriter::add(const Transfer& t) {
-  check(t);
+/// Begins a segment unless the last one is of this step, and a block where the last one is full.
+void ScheduleWriter::enter(Step step) {
   if (link_.size() == kBlockTransfers) flush_block();
-  const auto step = static_cast<std::uint32_t>(t.step);
-  if (segment_step_.empty() || segment_step_.back() != step) {
+  if (segment_step_.empty() || segment_step_.back() != static_cast<std::uint32_t>(step)) {
     sort_last_segment();
-    segment_step_.push_back(step);
+    segment_step_.push_back(static_cast<std::uint32_t>(step));
     segment_size_.push_back(0);
   }
+  step_count_ = static_cast<std::uint64_t>(step) + 1;
+}
+
+void ScheduleWriter::add(const Transfer& t) {
+  check(t);
+  enter(t.step);
   ++segment_size_.back();
   link_.push_back(pairs_.number_of({t.src, t.dst}));
   chunk_.push_back(static_cast<std::uint32_t>(t.chunk));
   reduce_.push_back(t.reduce ? 1 : 0);
-  step_count_ = std::uint64_t{step} + 1;
   ++transfer_count_;
+}
+
+void ScheduleWriter::add_copies(Step step, std::span<const std::uint32_t> pair,
+                                std::span<const std::uint32_t> chunk) {
+  if (chunk.empty()) return;
+  if (!ascends(step) || pair.size() != chunk.size() || std::ranges::max(pair) >= pairs_.pairs().size() ||
+      std::ranges::max(chunk) >= chunk_count_)
+    throw ArgumentError(
+        "schedule writer: expected pairs and chunks that exist, in ascending steps; found step " +
+        std::to_string(step));
+  for (std::size_t begin = 0, count = 0; begin < chunk.size(); begin += count) {
+    enter(step);
+    count = std::min(chunk.size() - begin, kBlockTransfers - link_.size());
+    segment_size_.back() += static_cast<std::uint32_t>(count);
+    link_.insert(link_.end(), pair.data() + begin, pair.data() + begin + count);
+    chunk_.insert(chunk_.end(), chunk.data() + begin, chunk.data() + begin + count);
+    reduce_.resize(link_.size(), 0);
+    transfer_count_ += count;
+  }
+}
+
+bool ScheduleWriter::is_last_segment_sorted() const {
+  for (std::size_t i = link_.size() - segment_size_.back() + 1; i < link_.size(); ++i)
+    if (link_[i - 1] > link_[i] ||
+        (link_[i - 1] == link_[i] &&
+         (chunk_[i - 1] > chunk_[i] || (chunk_[i - 1] == chunk_[i] && reduce_[i - 1] > reduce_[i]))))
+      return false;
+  return true;
 }
 
 /// By link, then chunk: ascending links take the fewest bytes.
 void ScheduleWriter::sort_last_segment() {
-  if (segment_size_.empty()) return;
+  if (segment_size_.empty() || is_last_segment_sorted()) return;
   const std::size_t begin = link_.size() - segment_size_.back();
   const auto key = [&](std::size_t i) {
     return static_cast<std::uint64_t>(link_[i]) << 32 | static_cast<std::uint64_t>(chunk_[i]) << 1 |
@@ -109,7 +145,6 @@ void ScheduleWriter::sort_last_segment() {
   std::vector<std::uint64_t> keys;
   keys.reserve(segment_size_.back());
   for (std::size_t i = begin; i < link_.size(); ++i) keys.push_back(key(i));
-  if (std::is_sorted(keys.begin(), keys.end())) return;
   std::sort(keys.begin(), keys.end());
   for (std::size_t i = begin; i < link_.size(); ++i) {
     const std::uint64_t k = keys[i - begin];

@@ -51,12 +51,12 @@ Candidate FloodSearch::operator()(std::uint64_t seed, int trial, SearchState* st
 bool FloodSearch::match_in_slots(std::uint64_t seed, SearchState* state, Sends* sends) const {
   const std::uint32_t channel_count = flood_.channels.count();
   SlotMatcher matcher(flood_, seed, lag_);
-  for (int first = 0; !matcher.is_done(); first += SlotMatcher::kSlots) {
+  while (!matcher.is_done()) {
     const std::int64_t delivered = matcher.advance();
-    for (int slot = 0; slot < SlotMatcher::kSlots; ++slot)
+    for (int slot = 0; slot < matcher.slot_count(); ++slot)
       for (std::uint32_t c = 0; c < channel_count; ++c)
         if (const std::uint32_t chunk = matcher.pick(slot, c); chunk != SlotMatcher::kIdle)
-          sends->push_back({first + slot, c, chunk});
+          sends->push_back({matcher.first_slot() + slot, c, chunk});
     if (!state->advance(delivered)) return false;
   }
   if (lag_ > 0) number_steps(flood_.channels, flood_.chunk_count, sends);

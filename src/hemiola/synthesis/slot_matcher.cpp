@@ -13,9 +13,12 @@ namespace {
 
 /// Probes of other channels' picks per rank and slot; bounds the matching on ranks with hundreds of channels.
 constexpr int kMaxProbes = 256;
-/// Ranks whose logs are fetched ahead of their turn.
-constexpr std::size_t kAhead = 3;
+/// How many turns ahead of its own a rank's logs, the next entries in them, and the bits that these name are fetched:
+/// each needs the one before.
+constexpr std::size_t kLogsAhead = 9, kEntriesAhead = 6, kBitsAhead = 3;
 constexpr int kLeastBlock = 64;
+/// A round may be this part of the time that has passed and of that which is left.
+constexpr int kCalm = 32;
 
 }  // namespace
 
@@ -25,13 +28,15 @@ class SlotMatcher::Matching {
   explicit Matching(SlotMatcher* matcher) : m_(*matcher) {}
 
   /// Picks, for every rank of the block, a chunk for as many channels as possible. Returns the number of picks.
-  std::int64_t match_block(int block, int slot) {
-    slot_ = m_.first_slot_ + slot;
-    picks_ = m_.picks_.data() + m_.row(slot);
+  std::int64_t match_block(int block, int round) {
+    round_ = round;
+    slot_ = m_.first_slot_ + round * m_.span_;
     const std::span<const Rank> ranks = m_.blocks_[block];
     std::int64_t delivered = 0;
     for (std::size_t i = 0; i < ranks.size(); ++i) {
-      if (i + kAhead < ranks.size()) prefetch_logs(ranks[i + kAhead]);
+      if (i + kLogsAhead < ranks.size()) prefetch_logs(ranks[i + kLogsAhead]);
+      if (i + kEntriesAhead < ranks.size()) prefetch_entries(ranks[i + kEntriesAhead]);
+      if (i + kBitsAhead < ranks.size()) prefetch_bits(ranks[i + kBitsAhead]);
       delivered += match(ranks[i]);
     }
     return delivered;
@@ -39,18 +44,25 @@ class SlotMatcher::Matching {
 
  private:
   std::int32_t match(Rank rank);
+  void match_slot(std::uint32_t start, std::int32_t* lacks);
   std::uint32_t take_oldest(std::uint32_t place);
   bool take_from_another(std::uint32_t place);
   bool augment(std::uint32_t place);
+  bool look_further(Feed* feed, const ArrivalLog& log);
   bool has_left(std::uint32_t place) const {
-    return m_.cursor_[place] != m_.visible_end(source(place), slot_);
+    const Feed& feed = m_.feeds_[place];
+    return feed.lacked != 0 || feed.looked_at != m_.visible_end(feed.source, slot_);
   }
   bool is_there(Rank rank, std::uint32_t chunk) const;
   void prefetch_logs(Rank rank) const;
-  Rank source(std::uint32_t place) const { return Rank{m_.source_[place]}; }
+  void prefetch_entries(Rank rank) const;
+  void prefetch_bits(Rank rank) const;
+  Rank source(std::uint32_t place) const { return m_.feeds_[place].source; }
+  const ArrivalLog& log_of(const Feed& feed) const { return m_.log_[static_cast<std::size_t>(feed.source)]; }
 
   SlotMatcher& m_;
-  int slot_ = 0;
+  int round_ = 0;
+  int slot_ = 0;                    ///< the round's first
   std::uint32_t* picks_ = nullptr;  ///< the slot's table
   std::uint64_t* have_ = nullptr;
   std::uint32_t first_ = 0, last_ = 0;  ///< places of the channels into the rank
@@ -66,10 +78,9 @@ SlotMatcher::SlotMatcher(const Flood& flood, std::uint64_t seed, int lag)
       have_(flood.start.size(), flood.chunk_count),
       lacks_(flood.start.size()),
       log_(flood.start.size()),
-      ring_(std::bit_ceil(static_cast<std::size_t>(lag) + 3)),
+      ring_(std::bit_ceil(static_cast<std::size_t>(lag) + kMostSpan + 2)),
       visible_end_(ring_ * flood.start.size()),
-      cursor_(channels_.count(), 0),
-      picks_(static_cast<std::size_t>(kSlots) * channels_.count(), kIdle),
+      picks_(static_cast<std::size_t>(kRounds * kMostSpan) * channels_.count(), kIdle),
       place_of_(channels_.count()) {
   for (Rank rank : indices<Rank>(channels_.rank_count())) {
     const auto r = static_cast<std::size_t>(rank);
@@ -81,24 +92,38 @@ SlotMatcher::SlotMatcher(const Flood& flood, std::uint64_t seed, int lag)
     lacks_[r] = flood.chunk_count - static_cast<int>(flood.start[r].size());
     missing_ += lacks_[r];
   }
-  source_.reserve(channels_.count());
+  feeds_.reserve(channels_.count());
   for (const std::uint32_t c : channels_.by_destination()) {
-    place_of_[c] = static_cast<std::uint32_t>(source_.size());
-    source_.push_back(channels_[c].src);
+    place_of_[c] = static_cast<std::uint32_t>(feeds_.size());
+    feeds_.push_back({0, 0, channels_[c].src});
   }
+}
+
+/// Long rounds cost less time, but hand a chunk on one hop a round: they come when a while has passed in which chunks
+/// have spread, and go before the slowest rank is done.
+int SlotMatcher::next_span() const {
+  std::int32_t slots_left = 0;
+  for (Rank rank : indices<Rank>(channels_.rank_count())) {
+    const auto ports = static_cast<std::int32_t>(channels_.first_in(rank + 1) - channels_.first_in(rank));
+    if (ports > 0) slots_left = std::max(slots_left, lacks_[static_cast<std::size_t>(rank)] / ports);
+  }
+  const int calm = std::min(first_slot_, slots_left) / kCalm;
+  return calm == 0 ? 1 : std::min(static_cast<int>(std::bit_floor(static_cast<unsigned>(calm))), kMostSpan);
 }
 
 std::int64_t SlotMatcher::advance(int threads) {
   std::atomic<std::int64_t> delivered{0};
   std::barrier wave_done(threads);
-  // In one wave, the blocks of different slots are two apart: none reads what another writes.
+  first_slot_ += slot_count();
+  span_ = next_span();
+  // In one wave, the blocks of different rounds are two apart: none reads what another writes.
   const auto work = [&](int first) {
     Matching matching(this);
     std::int64_t mine = 0;
     for (int wave = 0; wave < wave_count(); ++wave) {
-      for (int slot = first; slot < kSlots; slot += threads)
-        if (const int block = block_in(wave, slot); block >= 0 && block < blocks_.count())
-          mine += matching.match_block(block, slot);
+      for (int round = first; round < kRounds; round += threads)
+        if (const int block = block_in(wave, round); block >= 0 && block < blocks_.count())
+          mine += matching.match_block(block, round);
       if (threads > 1) wave_done.arrive_and_wait();
     }
     delivered += mine;
@@ -107,7 +132,6 @@ std::int64_t SlotMatcher::advance(int threads) {
   for (int t = 1; t < threads; ++t) others.emplace_back(work, t);
   work(0);
   for (std::thread& thread : others) thread.join();
-  first_slot_ += kSlots;
   missing_ -= delivered;
   forget_logs();
   return delivered;
@@ -120,7 +144,7 @@ void SlotMatcher::forget_logs() {
     std::uint32_t slowest = log.end();
     for (std::uint32_t c = channels_.first_out(rank); c < channels_.first_out(rank + 1); ++c)
       if (lacks_[static_cast<std::size_t>(channels_[c].dst)] > 0)
-        slowest = std::min(slowest, cursor_[place_of_[c]]);
+        slowest = std::min(slowest, feeds_[place_of_[c]].first());
     log.forget_before(slowest);
   }
 }
@@ -128,41 +152,66 @@ void SlotMatcher::forget_logs() {
 std::int32_t SlotMatcher::Matching::match(Rank rank) {
   first_ = m_.channels_.first_in(rank);
   last_ = m_.channels_.first_in(rank + 1);
-  std::fill(picks_ + first_, picks_ + last_, kIdle);
+  have_ = m_.have_[rank];
   ArrivalLog& log = m_.log_[static_cast<std::size_t>(rank)];
   std::int32_t& lacks = m_.lacks_[static_cast<std::size_t>(rank)];
   const std::int32_t lacked = lacks;
-  if (lacked > 0) {
-    have_ = m_.have_[rank];
-    probes_left_ = kMaxProbes;
-    const auto turn = static_cast<std::uint64_t>(slot_) << 32 | static_cast<std::uint32_t>(rank);
-    std::uint32_t place = first_ + Random(m_.seed_ ^ turn).below(last_ - first_);
-    for (std::uint32_t i = first_; i < last_ && lacks > 0; ++i) {
-      const std::uint32_t chunk = take_oldest(place);
-      if (chunk != kIdle) picks_[place] = chunk;
-      lacks -= chunk != kIdle || take_from_another(place);
-      if (++place == last_) place = first_;
-    }
-    for (place = first_; place < last_; ++place)
+  const auto turn = static_cast<std::uint64_t>(slot_) << 32 | static_cast<std::uint32_t>(rank);
+  std::uint32_t start = lacks > 0 ? Random(m_.seed_ ^ turn).below(last_ - first_) : 0;
+  for (int slot = 0; slot < m_.span_; ++slot) {
+    picks_ = m_.picks_.data() + m_.row(round_ * m_.span_ + slot);
+    for (std::uint32_t place = first_; place < last_; ++place) picks_[place] = kIdle;
+    if (lacks > 0) match_slot(first_ + start, &lacks);
+    for (std::uint32_t place = first_; place < last_; ++place)
       if (picks_[place] != kIdle) log.append(picks_[place]);
+    m_.visible_end(rank, slot_ + slot + 1 + m_.lag_) = log.end();
+    if (++start == last_ - first_) start = 0;
   }
-  m_.visible_end(rank, slot_ + 1 + m_.lag_) = log.end();
   return lacked - lacks;
+}
+
+/// Picks for the channels into the rank, from place `start` on and round.
+void SlotMatcher::Matching::match_slot(std::uint32_t start, std::int32_t* lacks) {
+  // In the long rounds of large networks a link that stays idle catches up before the end.
+  const bool gets_help = m_.span_ < kMostSpan;
+  probes_left_ = kMaxProbes;
+  std::uint32_t place = start;
+  for (std::uint32_t i = first_; i < last_ && *lacks > 0; ++i) {
+    const std::uint32_t chunk = take_oldest(place);
+    if (chunk != kIdle) picks_[place] = chunk;
+    *lacks -= chunk != kIdle || (gets_help && take_from_another(place));
+    if (++place == last_) place = first_;
+  }
 }
 
 /// Takes the oldest chunk in the log of the channel's source that the rank lacks; kIdle if there is none.
 inline std::uint32_t SlotMatcher::Matching::take_oldest(std::uint32_t place) {
-  const Rank from = source(place);
-  const ArrivalLog& log = m_.log_[static_cast<std::size_t>(from)];
-  const std::uint32_t at = m_.cursor_[place], last = m_.visible_end(from, slot_);
-  const std::uint32_t *const begin = log.at(at), *const end = log.at(last), *entry = begin;
-  std::uint64_t* const have = have_;
-  while (entry != end && contains(have, *entry)) ++entry;
-  const bool found = entry != end;
-  m_.cursor_[place] = at + static_cast<std::uint32_t>(entry - begin) + found;
-  if (!found) return kIdle;
-  insert(have, *entry);
-  return *entry;
+  Feed& feed = m_.feeds_[place];
+  const ArrivalLog& log = log_of(feed);
+  while (feed.lacked != 0 || look_further(&feed, log)) {
+    const std::uint32_t chunk = *log.at(feed.first());
+    feed.lacked &= feed.lacked - 1;
+    if (contains(have_, chunk)) continue;  // another channel has brought it since
+    insert(have_, chunk);
+    return chunk;
+  }
+  return kIdle;
+}
+
+/// Looks at the next entries of the log until some name chunks that the rank lacks. All bits of a piece are tested
+/// whatever the first ones say: a branch for each costs more than they do.
+bool SlotMatcher::Matching::look_further(Feed* feed, const ArrivalLog& log) {
+  const std::uint32_t end = m_.visible_end(feed->source, slot_);
+  while (feed->lacked == 0 && feed->looked_at != end) {
+    const std::uint32_t count = std::min(end - feed->looked_at, Feed::kPiece);
+    const std::uint32_t* const entry = log.at(feed->looked_at);
+    std::uint64_t lacked = 0;
+    for (std::uint32_t i = 0; i < count; ++i)
+      lacked = lacked >> 1 | std::uint64_t{!contains(have_, entry[i])} << 63;
+    feed->lacked = lacked;
+    feed->looked_at += count;
+  }
+  return feed->lacked != 0;
 }
 
 bool SlotMatcher::Matching::take_from_another(std::uint32_t place) {
@@ -200,8 +249,26 @@ bool SlotMatcher::Matching::is_there(Rank rank, std::uint32_t chunk) const {
 }
 
 void SlotMatcher::Matching::prefetch_logs(Rank rank) const {
-  for (std::uint32_t place = m_.channels_.first_in(rank); place < m_.channels_.first_in(rank + 1); ++place)
-    __builtin_prefetch(m_.log_[static_cast<std::size_t>(source(place))].at(m_.cursor_[place]));
+  const std::uint32_t last = m_.channels_.first_in(rank + 1);
+  for (std::uint32_t place = m_.channels_.first_in(rank); place < last; ++place) {
+    __builtin_prefetch(&log_of(m_.feeds_[place]));
+    __builtin_prefetch(&m_.visible_end(source(place), slot_));
+  }
+}
+
+void SlotMatcher::Matching::prefetch_entries(Rank rank) const {
+  const std::uint32_t last = m_.channels_.first_in(rank + 1);
+  for (std::uint32_t place = m_.channels_.first_in(rank); place < last; ++place)
+    __builtin_prefetch(log_of(m_.feeds_[place]).at(m_.feeds_[place].first()));
+}
+
+void SlotMatcher::Matching::prefetch_bits(Rank rank) const {
+  const std::uint64_t* const have = m_.have_[rank];
+  const std::uint32_t last = m_.channels_.first_in(rank + 1);
+  for (std::uint32_t place = m_.channels_.first_in(rank); place < last; ++place) {
+    const Feed& feed = m_.feeds_[place];
+    if (feed.lacked != 0) __builtin_prefetch(have + *log_of(feed).at(feed.first()) / 64, 1);
+  }
 }
 
 }  // namespace hemiola::synthesis

@@ -2,7 +2,8 @@
 // in every slot each channel takes one chunk that its source holds and its destination lacks.
 //
 // Which one: the chunk that the source has held longest of those that the destination lacks. A channel therefore walks
-// its source's arrival log with a cursor that only ever advances and tests one bit per entry. Within a slot the
+// its source's arrival log, never back, and tests one bit per entry, 64 entries at a time: it remembers which of them
+// the destination lacked, and tests those again when it takes them. Within a slot the
 // channels into one rank are matched as a bipartite graph (channels against chunks) with augmenting paths, so that no
 // channel idles because another took the only chunk that it could have carried.
 //
@@ -16,6 +17,7 @@
 //    slot 2                     b0   b1
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <vector>
 
@@ -30,26 +32,46 @@ namespace hemiola::synthesis {
 class SlotMatcher {
  public:
   static constexpr std::uint32_t kIdle = ~0u;
-  /// Slots decided in one pass.
-  static constexpr int kSlots = 8;
 
   /// The flood must be reachable. A chunk that arrives in slot t may leave in slot t + 1 + `lag`.
   SlotMatcher(const Flood& flood, std::uint64_t seed, int lag);
 
   bool is_done() const { return missing_ == 0; }
-  /// Decides the next kSlots slots; in those after the last delivery all channels are idle. Returns the number of
-  /// chunks delivered.
+  /// Decides the next slots; in those after the last delivery all channels are idle. Returns the number of chunks
+  /// delivered.
   std::int64_t advance(int threads = 1);
 
-  /// What a channel carries in a slot of the last pass (0 … kSlots-1); kIdle for nothing.
+  /// The slots of the last pass.
+  int first_slot() const { return first_slot_; }
+  int slot_count() const { return kRounds * span_; }
+  /// What a channel carries in a slot of the last pass (0 … slot_count()-1); kIdle for nothing.
   std::uint32_t pick(int slot, std::uint32_t channel) const { return picks_[row(slot) + place_of_[channel]]; }
 
  private:
   class Matching;
 
+  static constexpr int kRounds = 4;  ///< in a pass
+  static constexpr int kMostSpan = 8;
+
+  /// A channel's place in its source's log.
+  struct Feed {
+    static constexpr std::uint32_t kPiece = 64;
+
+    std::uint64_t lacked;  ///< bit i: the destination lacked entry looked_at - 64 + i when that was looked at
+    std::uint32_t looked_at;  ///< entries before this position
+    Rank source;
+
+    /// The first entry that may still be taken.
+    std::uint32_t first() const {
+      return lacked == 0 ? looked_at
+                         : looked_at - kPiece + static_cast<std::uint32_t>(std::countr_zero(lacked));
+    }
+  };
+
   std::size_t row(int slot) const { return static_cast<std::size_t>(slot) * channels_.count(); }
-  int wave_count() const { return blocks_.count() + 2 * (kSlots - 1); }
-  static int block_in(int wave, int slot) { return wave - 2 * slot; }
+  int wave_count() const { return blocks_.count() + 2 * (kRounds - 1); }
+  static int block_in(int wave, int round) { return wave - 2 * round; }
+  int next_span() const;
   /// The end of what a rank may send on in a slot, as a position in its log.
   std::uint32_t& visible_end(Rank rank, int slot) {
     return visible_end_[static_cast<std::size_t>(rank) * ring_ +
@@ -62,6 +84,7 @@ class SlotMatcher {
   int lag_;
   std::uint64_t seed_;
   int first_slot_ = 0;  ///< of the pass
+  int span_ = 0;        ///< slots of each of its rounds
   std::int64_t missing_ = 0;
   ChunkSets have_;                   ///< per rank, chunks that are there or on their way
   std::vector<std::int32_t> lacks_;  ///< per rank, the number of the others
@@ -69,8 +92,7 @@ class SlotMatcher {
   std::size_t ring_;                 ///< slots that visible_end_ remembers per rank, a power of two
   std::vector<std::uint32_t> visible_end_;
   // Tables with one entry per channel, in order of destination (Channels::first_in).
-  std::vector<std::int32_t> source_;
-  std::vector<std::uint32_t> cursor_;    ///< next position in the source's log
+  std::vector<Feed> feeds_;
   LargeVector<std::uint32_t> picks_;     ///< one such table per slot of the pass
   std::vector<std::uint32_t> place_of_;  ///< channel → its entry in those tables
 };

@@ -24,17 +24,17 @@ class SlotStream {
              ByteSink* sink)
       : flood_(flood),
         options_(options),
-        pairs_(pairs_of(flood.channels)),
-        writer_(collective, {}, pairs_, sink),
+        pair_count_(flood.channels.count()),
+        writer_(collective, {}, pairs_of(flood.channels), sink),
         matcher_(flood, Random(options.seed).next(), lag) {}
 
   Streamed operator()() {
     Streamed result;
     result.streamed = true;
-    for (int first = 0; !matcher_.is_done(); first += SlotMatcher::kSlots) {
+    while (!matcher_.is_done()) {
       result.transfer_count += matcher_.advance(options_.threads);
-      for (int slot = 0; slot < SlotMatcher::kSlots; ++slot)
-        if (write_slot(first, slot)) result.step_count = first + slot + 1;
+      for (int slot = 0; slot < matcher_.slot_count(); ++slot)
+        if (write_slot(slot)) result.step_count = matcher_.first_slot() + slot + 1;
       report(result.transfer_count);
     }
     writer_.finish();
@@ -50,15 +50,17 @@ class SlotStream {
   }
 
   /// Whether anything was sent.
-  bool write_slot(int first, int slot) {
-    bool any = false;
-    for (std::uint32_t c = 0; c < pairs_.size(); ++c) {
+  bool write_slot(int slot) {
+    pair_.clear();
+    chunk_.clear();
+    for (std::uint32_t c = 0; c < pair_count_; ++c) {
       const std::uint32_t chunk = matcher_.pick(slot, c);
       if (chunk == SlotMatcher::kIdle) continue;
-      writer_.add({Step{first + slot}, pairs_[c].src, pairs_[c].dst, Chunk{chunk}, false});
-      any = true;
+      pair_.push_back(c);
+      chunk_.push_back(chunk);
     }
-    return any;
+    writer_.add_copies(Step{matcher_.first_slot() + slot}, pair_, chunk_);
+    return !chunk_.empty();
   }
 
   void report(std::int64_t done) {
@@ -71,9 +73,10 @@ class SlotStream {
 
   const Flood& flood_;
   const Options& options_;
-  std::vector<RankPair> pairs_;
+  std::uint32_t pair_count_;  ///< pair c is channel c's
   ScheduleWriter writer_;
   SlotMatcher matcher_;
+  std::vector<std::uint32_t> pair_, chunk_;  ///< of one slot
   std::chrono::steady_clock::time_point next_report_ = std::chrono::steady_clock::now() + kReportInterval;
 };
 
