@@ -5,6 +5,7 @@ Every rank plans with the same figures, so every rank comes to the same schedule
 from __future__ import annotations
 
 import dataclasses
+import math
 import time
 
 import numpy as np
@@ -20,6 +21,7 @@ from hemiola.port_speed import PortSpeed, port_speed
 
 _REPETITIONS = 8
 _SMALL_BYTES, _LARGE_BYTES = 64, 1 << 20
+_COMBINED_BYTES = 256 << 10
 
 
 class CommunicatorPlans:
@@ -31,13 +33,14 @@ class CommunicatorPlans:
         self._plans: dict[tuple[str, int, int], Plan] = {}
         self._named: dict[tuple[str, int, int], Schedule | _core.LateRule] = {}
         self.speed = PortSpeed(1e-6, 5e9)
+        self._combine_bandwidth = math.inf
 
     def measure(self, core: _core.Communicator) -> None:
         """Find out latency and bandwidth between the ranks, all of them active; collective."""
         if self._emulation is not None:
             self.speed = port_speed(self._emulation.topology, self._emulation.conditions)
         elif self._rank_count > 1:
-            self.speed = _agreed(core, _measured(core))
+            self.speed, self._combine_bandwidth = _agreed(core, _measured(core), _measured_combining())
 
     def network(self) -> tuple[Topology, Conditions]:
         """Return what to plan for: the emulated network, or, as measured, a switch with one port a rank."""
@@ -53,7 +56,9 @@ class CommunicatorPlans:
         key = (kind, _bucket(nbytes), root)
         if key not in self._plans:
             topology, conditions = self.network()
-            self._plans[key] = plan(topology, kind, key[1], conditions, root=root)
+            self._plans[key] = plan(
+                topology, kind, key[1], conditions, root=root, combine_bandwidth=self._combine_bandwidth
+            )
         return self._plans[key]
 
     def choose(self, kind: str, nbytes: int, root: int) -> Schedule:
@@ -114,9 +119,20 @@ def _measured(core: _core.Communicator) -> PortSpeed:
     return PortSpeed(latency_s, _LARGE_BYTES / max(step_s(_LARGE_BYTES) - latency_s, 1e-9))
 
 
-def _agreed(core: _core.Communicator, speed: PortSpeed) -> PortSpeed:
+def _measured_combining() -> float:
+    """Time the addition of one array to another in cache; return bytes per second."""
+    total, addend = (np.zeros(_COMBINED_BYTES // 4, np.float32) for _ in range(2))
+    times = []
+    for _ in range(_REPETITIONS):
+        begin = time.perf_counter()
+        np.add(total, addend, out=total)
+        times.append(time.perf_counter() - begin)
+    return _COMBINED_BYTES / max(min(times), 1e-9)
+
+
+def _agreed(core: _core.Communicator, speed: PortSpeed, combining: float) -> tuple[PortSpeed, float]:
     """Return what rank 0 measured."""
-    numbers = np.array([speed.latency_s, speed.bandwidth])
+    numbers = np.array([speed.latency_s, speed.bandwidth, combining])
     schedule = algorithms.get("broadcast_binomial").generate(core.rank_count, root=0)
     core.run("broadcast", numbers if core.rank == 0 else None, numbers, "sum", 0, schedule, 0.0, "")
-    return PortSpeed(float(numbers[0]), float(numbers[1]))
+    return PortSpeed(float(numbers[0]), float(numbers[1])), float(numbers[2])

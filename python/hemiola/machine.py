@@ -56,6 +56,7 @@ def examine() -> list[Finding]:
         _cores,
         _memory,
         _memfd,
+        _fetching,
         _pidfd,
         _abstract_socket,
         _timer,
@@ -167,6 +168,33 @@ def _memfd() -> Finding:
             "shared memory", "broken", f"memfd: {error.strerror}", purpose, "needs Linux 3.17 or newer"
         )
     return Finding("shared memory", "ok", "memfd (nothing in /dev/shm)", purpose)
+
+
+def _fetching() -> Finding:
+    """Let one child process read a word of another's memory, as ranks do with big messages."""
+    purpose = "big messages in one copy, not two"
+    owner = "import ctypes, os; x = ctypes.c_long(42); print(os.getpid(), ctypes.addressof(x), flush=True); input()"
+    reader = (
+        "import ctypes, sys; c = ctypes; x = c.c_long(0); pid, address = map(int, sys.argv[1:]); "
+        "V = c.c_void_p * 2; mine = V(c.addressof(x), c.sizeof(x)); theirs = V(address, c.sizeof(x)); "
+        "c.CDLL(None).process_vm_readv(pid, mine, c.c_ulong(1), theirs, c.c_ulong(1), c.c_ulong(0)); print(x.value)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", owner], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        where = process.stdout.readline().split()
+        found = _output_of(sys.executable, "-c", reader, *where) if len(where) == 2 else None
+        process.communicate("\n")
+    if found == "42":
+        return Finding("fetching", "ok", "process_vm_readv between ranks works", purpose)
+    return Finding(
+        "fetching",
+        "limited",
+        "process_vm_readv between ranks is refused; big messages are copied twice",
+        purpose,
+        "sysctl kernel.yama.ptrace_scope=0, or in a container add the capability SYS_PTRACE",
+    )
 
 
 def _pidfd() -> Finding:

@@ -5,9 +5,12 @@ few are then simulated on the topology itself, and the fastest of those wins."""
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from hemiola._core import Schedule, Topology
 from hemiola.bounds import LowerBound, lower_bound
@@ -156,6 +159,7 @@ def plan(
     *,
     root: int = 0,
     network: str = "fluid",
+    combine_bandwidth: float = math.inf,
 ) -> Plan:
     """Choose the schedule for a collective on a topology.
 
@@ -167,6 +171,8 @@ def plan(
     conditions : Conditions, optional; ranks that are late or slow.
     root : int, 0 … rank_count-1, for rooted collectives.
     network : "fluid" or "fifo", the network model of the simulation.
+    combine_bandwidth : float > 0, bytes per second at which a rank adds what arrives to what it has; infinite
+        where the network is what takes time. Ranks that share memory are as fast at moving as at adding.
 
     Returns
     -------
@@ -185,7 +191,7 @@ def plan(
     best one by formula, the formulas decide alone.
     """
     conditions = conditions or Conditions()
-    _check(topology, nbytes, network)
+    _check(topology, nbytes, network, combine_bandwidth)
     bound = lower_bound(topology, kind, nbytes, conditions=conditions, root=root)
     speed = port_speed(topology, conditions)
     found = candidates(Task(kind, topology.rank_count, nbytes, speed, conditions, root))
@@ -193,18 +199,21 @@ def plan(
         raise ArgumentError(
             f"no known algorithm runs {kind} on {topology.rank_count} ranks; bring a schedule of your own"
         )
-    alternatives, schedule = _Race(topology, nbytes, conditions, network).run(found)
+    alternatives, schedule = _Race(topology, nbytes, conditions, network, combine_bandwidth).run(found)
     return Plan(kind, nbytes, topology.name, conditions, network, schedule, bound, speed, alternatives)
 
 
 class _Race:
     """Simulates candidates until the budget is spent, and keeps the schedule of the fastest."""
 
-    def __init__(self, topology: Topology, nbytes: int, conditions: Conditions, network: str) -> None:
+    def __init__(
+        self, topology: Topology, nbytes: int, conditions: Conditions, network: str, combine_bandwidth: float
+    ) -> None:
         self._topology = topology
         self._nbytes = nbytes
         self._conditions = conditions
         self._network = network
+        self._combine_bandwidth = combine_bandwidth
         self._budget = TRANSFER_BUDGET[network]
 
     def run(self, found: Sequence[Candidate]) -> tuple[tuple[Alternative, ...], Schedule]:
@@ -245,10 +254,19 @@ class _Race:
         timeline = simulate(
             schedule, self._topology, self._nbytes, conditions=self._conditions, network=self._network
         )
-        return float(timeline.seconds)
+        return float(timeline.seconds) + self._combining_s(schedule)
+
+    def _combining_s(self, schedule: Schedule) -> float:
+        """Return how long the rank that adds the most spends on it."""
+        if math.isinf(self._combine_bandwidth):
+            return 0.0
+        transfers, weights = schedule.transfers, np.asarray(schedule.chunk_weights, np.float64)
+        added = transfers[transfers["reduce"]]
+        most = np.bincount(added["dst"], weights[added["chunk"]], minlength=1).max()
+        return float(most / weights.sum()) * self._nbytes / self._combine_bandwidth
 
 
-def _check(topology: Topology, nbytes: int, network: str) -> None:
+def _check(topology: Topology, nbytes: int, network: str, combine_bandwidth: float) -> None:
     if not isinstance(topology, Topology):
         raise ArgumentError(f"expected a Topology, found {type(topology).__name__}")
     try:
@@ -259,6 +277,10 @@ def _check(topology: Topology, nbytes: int, network: str) -> None:
         raise ArgumentError(f"expected a buffer of 0 … {_MOST_BYTES} bytes, found {size}")
     if network not in TRANSFER_BUDGET:
         raise ArgumentError(f"expected the network 'fluid' or 'fifo', found '{network}'")
+    if not combine_bandwidth > 0:
+        raise ArgumentError(
+            f"expected a combine_bandwidth above 0 bytes per second, found {combine_bandwidth}"
+        )
 
 
 def _counted(count: int, noun: str) -> str:

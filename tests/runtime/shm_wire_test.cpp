@@ -239,6 +239,8 @@ TEST(ShmWire, ALineCounterThatPasses32BitsDoesNotMatter) {
   const SharedRegion region(1);
   ChannelControl& control = *new (region.span().data()) ChannelControl{};
   std::byte* ring = region.span().data() + 4096;
+  MemoryCard card{};
+  std::vector<std::byte> bounce(kFetchBytes);
   const std::uint32_t near_end = 0u - 4096u;  // a multiple of the ring's lines: offset 0
   control.written.store(near_end);
   control.freed.store(near_end);
@@ -249,7 +251,7 @@ TEST(ShmWire, ALineCounterThatPasses32BitsDoesNotMatter) {
   struct Reader : ChannelReader {
     using ChannelReader::ChannelReader;
     void start_at(std::uint32_t line) { position_.line = line; }
-  } reader(control, ring);
+  } reader(control, ring, PeerMemory(card), bounce.data());
   writer.start_at(near_end);
   reader.start_at(near_end);
   const auto out = message(Rank{0}, Rank{0}, 1, 3 * kRingBytes);
@@ -258,6 +260,152 @@ TEST(ShmWire, ALineCounterThatPasses32BitsDoesNotMatter) {
   reader.post({{in.data(), nullptr, nullptr}, in.size()});
   while (!reader.idle()) ASSERT_TRUE(writer.progress() | reader.progress());
   EXPECT_EQ(in, out);
+}
+
+/// Two ends of one channel in one process, which may read its own memory.
+class ChannelEnds {
+ public:
+  explicit ChannelEnds(std::uint64_t token_error = 0)
+      : region_(1),
+        control_(*new (region_.span().data()) ChannelControl{}),
+        owner_(card_),
+        bounce_(kFetchBytes),
+        writer(control_, region_.span().data() + 4096),
+        reader(control_, region_.span().data() + 4096, PeerMemory(card_), bounce_.data()) {
+    card_.token.fetch_xor(token_error);
+  }
+  /// Moves all there is to move.
+  void settle() {
+    while (writer.progress() | reader.progress()) {
+    }
+  }
+  /// The first big message goes through the ring and lets the reader find out whether it could have fetched it.
+  void teach() {
+    const std::vector<std::byte> out(kBigBytes, std::byte{1});
+    std::vector<std::byte> in(kBigBytes);
+    writer.post({out.data(), out.size()});
+    reader.post({{in.data(), nullptr, nullptr}, in.size()});
+    settle();
+    ASSERT_EQ(in, out);
+  }
+  Fetching verdict() const { return control_.fetching.load(); }
+
+ private:
+  SharedRegion region_;
+  ChannelControl& control_;
+  MemoryCard card_{};
+  MemoryOwner owner_;
+  std::vector<std::byte> bounce_;
+
+ public:
+  ChannelWriter writer;
+  ChannelReader reader;
+};
+
+TEST(ShmWireFetching, ABigMessageIsTakenFromItsSenderInOneCopy) {
+  ChannelEnds ends;
+  ends.teach();
+  ASSERT_EQ(ends.verdict(), Fetching::works);
+  const auto out = message(Rank{0}, Rank{1}, 1, 3 * kRingBytes + 17);
+  std::vector<std::byte> in(out.size());
+  const auto sent = ends.writer.post({out.data(), out.size()});
+  EXPECT_TRUE(ends.writer.progress());
+  EXPECT_FALSE(ends.writer.progress()) << "one line says it all";
+  EXPECT_FALSE(ends.writer.done(sent)) << "the reader still needs the bytes";
+  ends.reader.post({{in.data(), nullptr, nullptr}, in.size()});
+  ends.settle();
+  EXPECT_TRUE(ends.writer.done(sent));
+  EXPECT_EQ(in, out);
+}
+
+TEST(ShmWireFetching, WhatIsFetchedCanBeCombined) {
+  ChannelEnds ends;
+  ends.teach();
+  std::vector<float> out(100'003), own(out.size()), sum(out.size()), expected(out.size());
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    out[i] = static_cast<float>(i % 1000);
+    own[i] = static_cast<float>(i % 77);
+    expected[i] = out[i] + own[i];
+  }
+  const std::size_t bytes = 4 * out.size();
+  ends.writer.post({reinterpret_cast<const std::byte*>(out.data()), bytes});
+  ends.reader.post({{reinterpret_cast<std::byte*>(sum.data()), reinterpret_cast<const std::byte*>(own.data()),
+                     combine_for(DType::float32, Op::sum)},
+                    bytes});
+  ends.settle();
+  EXPECT_EQ(sum, expected);
+}
+
+TEST(ShmWireFetching, AMessageBehindAFetchedOneIsDoneAfterIt) {
+  ChannelEnds ends;
+  ends.teach();
+  const auto big = message(Rank{0}, Rank{1}, 1, kRingBytes), small = message(Rank{0}, Rank{1}, 2, 100);
+  std::vector<std::byte> big_in(big.size()), small_in(small.size());
+  const auto first = ends.writer.post({big.data(), big.size()});
+  const auto second = ends.writer.post({small.data(), small.size()});
+  while (ends.writer.progress()) {
+  }
+  EXPECT_FALSE(ends.writer.done(first));
+  EXPECT_FALSE(ends.writer.done(second));
+  ends.reader.post({{big_in.data(), nullptr, nullptr}, big.size()});
+  ends.reader.post({{small_in.data(), nullptr, nullptr}, small.size()});
+  ends.settle();
+  EXPECT_TRUE(ends.writer.done(second));
+  EXPECT_EQ(big_in, big);
+  EXPECT_EQ(small_in, small);
+}
+
+TEST(ShmWireFetching, BytesThatTheirRankIsWorkingOnAreNotTakenFromUnderIt) {
+  ChannelEnds ends;
+  ends.teach();
+  const auto out = message(Rank{0}, Rank{1}, 1, kBigBytes);
+  const auto sent = ends.writer.post({out.data(), out.size(), Source::working});
+  while (ends.writer.progress()) {
+  }
+  EXPECT_TRUE(ends.writer.done(sent)) << "all of it is in the ring";
+}
+
+/// The sender gives up and goes on using its memory while the receiver is about to fetch.
+TEST(ShmWireFetching, WhatIsFetchedAfterTheSenderHasGivenUpDoesNotCount) {
+  ChannelEnds ends;
+  ends.teach();
+  auto out = message(Rank{0}, Rank{1}, 1, 2 * kFetchBytes);
+  std::vector<std::byte> in(out.size());
+  ends.writer.post({out.data(), out.size()});
+  ends.writer.progress();
+  const auto received = ends.reader.post({{in.data(), nullptr, nullptr}, in.size()});
+  EXPECT_TRUE(ends.reader.progress()) << "the first part";
+  ends.writer.reset(1);
+  out.assign(out.size(), std::byte{0xee});
+  EXPECT_FALSE(ends.reader.progress());
+  EXPECT_FALSE(ends.reader.done(received));
+  ends.reader.reset(1);
+  ends.teach();
+}
+
+TEST(ShmWireFetching, WhereTheSystemForbidsItMessagesStreamThroughTheRing) {
+  ChannelEnds ends(/*token_error=*/2);  // whoever answers to that process number is not the sender
+  ends.teach();
+  EXPECT_EQ(ends.verdict(), Fetching::refused);
+  const auto out = message(Rank{0}, Rank{1}, 1, 3 * kRingBytes);
+  std::vector<std::byte> in(out.size());
+  ends.writer.post({out.data(), out.size()});
+  ends.reader.post({{in.data(), nullptr, nullptr}, in.size()});
+  ends.settle();
+  EXPECT_EQ(in, out);
+}
+
+TEST(PeerMemory, OfAProcessThatIsGoneNothingIsRead) {
+  MemoryCard card{};
+  EXPECT_FALSE(PeerMemory(card).is_readable()) << "no card has been filled in";
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  const MemoryOwner owner(card);
+  card.process.store(child);
+  std::byte byte{};
+  EXPECT_FALSE(PeerMemory(card).is_readable());
+  EXPECT_EQ(PeerMemory(card).read(&byte, card.where.load(), 1), 0u);
 }
 
 TEST(ShmWire, RefusesARegionThatIsTooSmallAndARankOutOfRange) {

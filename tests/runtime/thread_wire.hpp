@@ -64,7 +64,7 @@ class ThreadWire : public Wire {
 
   int rank_count() const override { return network_->rank_count(); }
 
-  Request send(Rank dst, const std::byte* data, std::size_t bytes) override {
+  Request send(Rank dst, const std::byte* data, std::size_t bytes, Source) override {
     auto& pair = network_->pair(rank_, dst);
     ThreadNetwork::Parcel parcel{{}, nullptr, bytes, std::make_shared<bool>(false), epoch_};
     if (network_->options().rendezvous)

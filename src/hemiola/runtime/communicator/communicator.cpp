@@ -131,8 +131,8 @@ void Communicator::execute(const Operation& operation, const std::function<void(
     if (!operation.complaint.empty()) {
       recover(number);
     } else if (const auto disagreement = attempt(operation, number)) {
-      engine_.restore();
       recover(number);
+      engine_.restore();
       throw MismatchError(*disagreement);
     }
     board().complete(number);
@@ -185,7 +185,9 @@ void Communicator::recover(std::uint64_t number) {
   connection_.wire->reset(number + 1);
 }
 
+/// The wire first: nobody may go on reading our buffers once they are ours again.
 void Communicator::give_up(Failure failure, const std::string& text) {
+  connection_.wire->reset(next_number_);
   engine_.restore();
   const std::string later = "this communicator can no longer be used, because of an earlier failure: " + text;
   broken_ = failure == Failure::timeout ? std::make_exception_ptr(TimeoutError(later))

@@ -1,14 +1,16 @@
 #include "hemiola/runtime/engine/engine.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/runtime/wire/bulk_copy.hpp"
 
 namespace hemiola {
 namespace {
 
 constexpr std::int32_t kNone = -1;
+/// A buffer up to this size is still in a cache when it comes to be written again.
+constexpr std::int64_t kCachedBytes = 8 << 20;
 
 }  // namespace
 
@@ -55,12 +57,12 @@ void Engine::begin(const Program& program, const Buffers& buffers, const Arithme
     if (!program.channels[c].sending) not_admitted_.push_back(static_cast<std::int32_t>(c));
   reset_lanes();
   if (program.moves_input) {
-    std::memcpy(base_[static_cast<int>(Region::saved)], buffers.input,
-                static_cast<std::size_t>(program.bytes[static_cast<int>(Region::input)]));
+    bulk_copy(base_[static_cast<int>(Region::saved)], buffers.input,
+              static_cast<std::size_t>(program.bytes[static_cast<int>(Region::input)]));
     base_[static_cast<int>(Region::input)] = base_[static_cast<int>(Region::saved)];
   }
   for (const Copy& copy : program.copies_before)
-    std::memcpy(at(copy.to), at(copy.from), static_cast<std::size_t>(copy.bytes));
+    bulk_copy(at(copy.to), at(copy.from), static_cast<std::size_t>(copy.bytes));
 }
 
 /// What is saved first is the operation's input; later programs save what earlier ones have left.
@@ -190,14 +192,23 @@ void Engine::start(std::int32_t index) {
 Request Engine::send(const Task& o) {
   const Piece* piece = &program_->pieces[static_cast<std::size_t>(o.first_piece)];
   const Rank peer = program_->channels[static_cast<std::size_t>(o.channel)].peer;
-  if (!o.staged) return wire_->send(peer, at(piece->at), static_cast<std::size_t>(o.bytes));
+  if (!o.staged)
+    return wire_->send(peer, at(piece->at), static_cast<std::size_t>(o.bytes), source_of(piece->at));
   std::byte* const staging = at({o.staging_region, o.staging});
   std::byte* to = staging;
   for (std::int32_t i = 0; i < o.piece_count; ++i, ++piece) {
-    std::memcpy(to, at(piece->at), static_cast<std::size_t>(piece->bytes));
+    bulk_copy(to, at(piece->at), static_cast<std::size_t>(piece->bytes));
     to += piece->bytes;
   }
   return wire_->send(peer, staging, static_cast<std::size_t>(o.bytes));
+}
+
+Source Engine::source_of(const Place& place) const {
+  const bool in_place = base_[static_cast<int>(Region::input)] == base_[static_cast<int>(Region::output)];
+  const bool users = place.region == Region::input || place.region == Region::output;
+  return in_place && users && program_->bytes[static_cast<int>(Region::output)] <= kCachedBytes
+             ? Source::working
+             : Source::settled;
 }
 
 Request Engine::receive(const Task& o) {
@@ -222,9 +233,9 @@ void Engine::apply(const Task& o) {
   for (std::int32_t i = 0; i < o.piece_count; ++i, ++piece) {
     const auto bytes = static_cast<std::size_t>(piece->bytes);
     if (piece->combine)
-      arithmetic_.combine(at(piece->at), at(piece->operand), from, bytes);
+      bulk_combine(arithmetic_.combine, at(piece->at), at(piece->operand), from, bytes);
     else
-      std::memcpy(at(piece->at), from, bytes);
+      bulk_copy(at(piece->at), from, bytes);
     from += bytes;
   }
 }
@@ -283,15 +294,15 @@ void Engine::save(const Task& o) {
     if (is_saved_[index]) continue;
     is_saved_[index] = 1;
     const Save& s = program_->saves[index];
-    std::memcpy(at({Region::saved, s.offset}), at({Region::output, s.offset}),
-                static_cast<std::size_t>(s.bytes));
+    bulk_copy(at({Region::saved, s.offset}), at({Region::output, s.offset}),
+              static_cast<std::size_t>(s.bytes));
   }
 }
 
 bool Engine::copy_one() {
   if (copies_done_ == program_->copies_after.size()) return false;
   const Copy& copy = program_->copies_after[copies_done_++];
-  std::memcpy(at(copy.to), at(copy.from), static_cast<std::size_t>(copy.bytes));
+  bulk_copy(at(copy.to), at(copy.from), static_cast<std::size_t>(copy.bytes));
   return true;
 }
 
@@ -299,11 +310,11 @@ void Engine::restore() {
   if (program_ == nullptr) return;
   keep_saves();
   for (const KeptSave& kept : kept_)
-    std::memcpy(at({Region::output, kept.range.offset}), kept.copy,
+    bulk_copy(at({Region::output, kept.range.offset}), kept.copy,
                 static_cast<std::size_t>(kept.range.bytes));
   is_saved_.clear();
   if (program_->moves_input)
-    std::memcpy(base_[static_cast<int>(Region::output)], base_[static_cast<int>(Region::saved)],
+    bulk_copy(base_[static_cast<int>(Region::output)], base_[static_cast<int>(Region::saved)],
                 static_cast<std::size_t>(program_->bytes[static_cast<int>(Region::output)]));
   begin_operation();
 }

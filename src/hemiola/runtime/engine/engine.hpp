@@ -77,6 +77,7 @@ class Engine {
   void start(std::int32_t index);
   void post(std::int32_t index, Request request);
   Request send(const Task& task);
+  Source source_of(const Place& place) const;
   Request receive(const Task& task);
   void apply(const Task& task);
   void scale(const Task& task);

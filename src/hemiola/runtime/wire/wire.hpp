@@ -20,6 +20,12 @@ struct Landing {
   Combine combine = nullptr;           ///< null: plain copy, `operand` unused
 };
 
+/// What a rank does with the bytes it sends. A wire may use it to choose how to move them; the result is the same.
+enum class Source : std::uint8_t {
+  settled,  ///< they stay as they are for long, or are in no cache
+  working,  ///< the rank rewrites them in its cache again and again: taking them from there would disturb it
+};
+
 /// Names a posted send or receive of one wire until it is reported done.
 enum class Request : std::uint64_t {};
 
@@ -33,7 +39,8 @@ class Wire {
   virtual int rank_count() const = 0;
 
   /// Starts a message. `data` must stay valid and unchanged until the send is done. Any number may be posted.
-  virtual Request send(Rank dst, const std::byte* data, std::size_t bytes) = 0;
+  virtual Request send(Rank dst, const std::byte* data, std::size_t bytes,
+                       Source source = Source::settled) = 0;
   /// Starts to receive one. `landing` must stay valid until it is done; `landing.dst` is written only by
   /// then.
   virtual Request receive(Rank src, const Landing& landing, std::size_t bytes) = 0;

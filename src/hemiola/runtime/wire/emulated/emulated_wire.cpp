@@ -30,8 +30,8 @@ EmulatedWire::EmulatedWire(std::unique_ptr<Wire> inner, const NetworkModel* mode
       self_(self),
       channels_(2 * static_cast<std::size_t>(inner_->rank_count())) {}
 
-Request EmulatedWire::send(Rank dst, const std::byte* data, std::size_t bytes) {
-  return add(dst, true, bytes, inner_->send(dst, data, bytes));
+Request EmulatedWire::send(Rank dst, const std::byte* data, std::size_t bytes, Source source) {
+  return add(dst, true, bytes, inner_->send(dst, data, bytes, source));
 }
 
 Request EmulatedWire::receive(Rank src, const Landing& landing, std::size_t bytes) {

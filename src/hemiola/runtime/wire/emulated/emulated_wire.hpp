@@ -19,7 +19,7 @@ class EmulatedWire final : public Wire {
                Rank self);
 
   int rank_count() const override { return inner_->rank_count(); }
-  Request send(Rank dst, const std::byte* data, std::size_t bytes) override;
+  Request send(Rank dst, const std::byte* data, std::size_t bytes, Source source = Source::settled) override;
   Request receive(Rank src, const Landing& landing, std::size_t bytes) override;
   bool progress() override;
   bool done(Request request) const override;

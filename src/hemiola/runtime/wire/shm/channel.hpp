@@ -1,6 +1,8 @@
-// A one-way stream of messages between two ranks through a ring in shared memory, one writer and one reader.
-// Messages carry no headers: both ends know their sizes. A big message streams through the ring in pieces,
-// each visible as soon as it is copied, and lands (copied or combined) straight from the ring.
+// A one-way stream of messages between two ranks through a ring in shared memory, one writer and one reader. Both ends
+// know the messages' sizes. A small message is bytes in the ring and nothing else. A big one begins with a line that says
+// where its bytes are: in the writer's own memory, from where the reader fetches them in one copy, or, where the reader may
+// not look there, in the ring, through which they stream in pieces, each visible as soon as it is copied. Either way they
+// land (copied or combined) straight from there.
 #pragma once
 
 #include <atomic>
@@ -8,6 +10,7 @@
 #include <cstdint>
 
 #include "hemiola/runtime/wire/shm/fifo.hpp"
+#include "hemiola/runtime/wire/shm/peer_memory.hpp"
 #include "hemiola/runtime/wire/wire.hpp"
 
 namespace hemiola {
@@ -29,16 +32,24 @@ struct ChannelPosition {
   }
 };
 
+/// Whether a reader may fetch from the writer's memory. It finds out when the first big message comes.
+enum class Fetching : std::uint32_t { untried, works, refused };
+
 /// The shared words of a channel, each on cache lines of its own (two lines: the prefetcher fetches pairs).
 struct ChannelControl {
   alignas(128) std::atomic<std::uint64_t> written;  ///< by the writer
   alignas(128) std::atomic<std::uint64_t> freed;    ///< by the reader
+  std::atomic<Fetching> fetching;                   ///< by the reader
 };
 
 inline constexpr std::size_t kLineBytes =
     64;  ///< messages start at a line, so no element lies across the ring's end
 inline constexpr std::size_t kRingBytes = 256 << 10;
 inline constexpr std::size_t kPieceBytes = 32 << 10;
+/// From this size on a message is big: fetching it costs a system call, streaming it a second copy.
+inline constexpr std::size_t kBigBytes = 32 << 10;
+/// What is fetched at a time: as much as leaves the second-level cache to the data it meets there.
+inline constexpr std::size_t kFetchBytes = 128 << 10;
 
 /// What both ends have: a view of the ring, a position, and a queue of posted messages.
 template <typename Message>
@@ -62,6 +73,7 @@ class ChannelEnd {
     position_ = {epoch, 0};
     lines_ready_ = 0;
   }
+  std::byte* place() const { return ring_ + offset(); }
   std::size_t offset() const { return position_.line * kLineBytes % kRingBytes; }
 
   /// How much of `wanted` may move now: at most a piece, not across the ring's end, in whole lines unless it
@@ -92,6 +104,8 @@ class ChannelEnd {
 struct OutgoingMessage {
   const std::byte* data;
   std::size_t bytes;
+  Source source = Source::settled;
+  bool begun = false;  ///< its first line, if it is big, is written
 };
 
 class ChannelWriter : public ChannelEnd<OutgoingMessage> {
@@ -103,21 +117,43 @@ class ChannelWriter : public ChannelEnd<OutgoingMessage> {
 
  private:
   void look_for_space();
+  bool write_first_line(OutgoingMessage* message);
+  bool stream(OutgoingMessage* message);
+  void finish_front(std::uint32_t line);
+  bool retire();
+
+  /// Of each message that is written, but not completed: the line whose release by the reader completes it. Only
+  /// messages that are being fetched wait for the reader, and those behind them.
+  Fifo<std::uint32_t> unread_;
 };
 
 struct IncomingMessage {
   Landing landing;
   std::size_t bytes;
+  bool begun = false;        ///< its first line, if it is big, has been read
+  std::uint64_t source = 0;  ///< where it is in the writer's memory; 0: it comes through the ring
 };
 
 class ChannelReader : public ChannelEnd<IncomingMessage> {
  public:
-  using ChannelEnd::ChannelEnd;
+  /// `bounce` holds kFetchBytes: what is fetched to be combined passes through it.
+  ChannelReader(ChannelControl& control, std::byte* ring, PeerMemory memory, std::byte* bounce)
+      : ChannelEnd(control, ring), memory_(memory), bounce_(bounce) {}
+  /// Moves at most one piece; false when nothing can move now.
   bool progress();
   void reset(std::uint32_t epoch);
 
  private:
+  bool is_current() const { return ChannelPosition::load(control_.written).epoch == position_.epoch; }
   void look_for_data();
+  bool read_first_line(IncomingMessage* message);
+  bool stream(IncomingMessage* message);
+  bool fetch(IncomingMessage* message);
+  void land(IncomingMessage* message, const std::byte* from, std::size_t bytes);
+  void free_line();
+
+  PeerMemory memory_;
+  std::byte* bounce_;
 };
 
 }  // namespace hemiola

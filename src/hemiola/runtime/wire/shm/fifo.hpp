@@ -11,6 +11,7 @@ class Fifo {
  public:
   bool empty() const { return count_ == 0; }
   T& front() { return slots_[first_]; }
+  T& back() { return slots_[(first_ + count_ - 1) & (slots_.size() - 1)]; }
 
   void push(const T& value) {
     if (count_ == slots_.size()) grow();

@@ -9,15 +9,21 @@ namespace {
 
 constexpr std::size_t kPageBytes = 4096;
 
-/// Where things lie in the region: doorbells, then the words of all channels, then their rings from a new
+/// One per rank.
+struct RankControl {
+  Doorbell doorbell;
+  MemoryCard memory;
+};
+
+/// Where things lie in the region: what belongs to a rank, then the words of all channels, then their rings from a new
 /// page on.
 class Layout {
  public:
   explicit Layout(int rank_count) : rank_count_(static_cast<std::size_t>(rank_count)) {}
 
-  std::size_t doorbell(Rank rank) const { return static_cast<std::size_t>(rank) * sizeof(Doorbell); }
+  std::size_t rank(Rank rank) const { return static_cast<std::size_t>(rank) * sizeof(RankControl); }
   std::size_t control(Rank src, Rank dst) const {
-    return rank_count_ * sizeof(Doorbell) + channel(src, dst) * sizeof(ChannelControl);
+    return rank_count_ * sizeof(RankControl) + channel(src, dst) * sizeof(ChannelControl);
   }
   std::size_t ring(Rank src, Rank dst) const { return rings() + channel(src, dst) * kRingBytes; }
   std::size_t bytes() const { return rings() + rank_count_ * rank_count_ * kRingBytes; }
@@ -28,7 +34,7 @@ class Layout {
   }
   std::size_t rings() const {
     const std::size_t words =
-        rank_count_ * sizeof(Doorbell) + rank_count_ * rank_count_ * sizeof(ChannelControl);
+        rank_count_ * sizeof(RankControl) + rank_count_ * rank_count_ * sizeof(ChannelControl);
     return (words + kPageBytes - 1) / kPageBytes * kPageBytes;
   }
 
@@ -69,16 +75,18 @@ std::size_t ShmWire::region_bytes(int rank_count) {
 
 ShmWire::ShmWire(std::span<std::byte> region, Rank self, int rank_count)
     : own_doorbell_(
-          object_at<Doorbell>(checked(region, self, rank_count), Layout(rank_count).doorbell(self))) {
+          object_at<RankControl>(checked(region, self, rank_count), Layout(rank_count).rank(self)).doorbell),
+      own_memory_(object_at<RankControl>(region, Layout(rank_count).rank(self)).memory),
+      bounce_(kFetchBytes) {
   const Layout layout(rank_count);
   peers_.reserve(static_cast<std::size_t>(rank_count));
   for (Rank peer : indices<Rank>(rank_count)) {
+    RankControl& control = object_at<RankControl>(region, layout.rank(peer));
     ChannelWriter out(object_at<ChannelControl>(region, layout.control(self, peer)),
                       region.data() + layout.ring(self, peer));
     ChannelReader in(object_at<ChannelControl>(region, layout.control(peer, self)),
-                     region.data() + layout.ring(peer, self));
-    peers_.push_back(
-        {std::move(out), std::move(in), object_at<Doorbell>(region, layout.doorbell(peer)), false});
+                     region.data() + layout.ring(peer, self), PeerMemory(control.memory), bounce_.data());
+    peers_.push_back({std::move(out), std::move(in), control.doorbell, false});
   }
   busy_.reserve(peers_.size());
 }
@@ -91,8 +99,8 @@ ShmWire::Peer& ShmWire::busy(Rank rank) {
   return peer;
 }
 
-Request ShmWire::send(Rank dst, const std::byte* data, std::size_t bytes) {
-  return request_of(dst, 0, busy(dst).out.post({data, bytes}));
+Request ShmWire::send(Rank dst, const std::byte* data, std::size_t bytes, Source source) {
+  return request_of(dst, 0, busy(dst).out.post({data, bytes, source}));
 }
 
 Request ShmWire::receive(Rank src, const Landing& landing, std::size_t bytes) {

@@ -1,5 +1,5 @@
 // The wire between ranks of one machine: a channel per ordered pair of ranks and a doorbell per rank, all in
-// one region of shared memory. No system call unless somebody sleeps.
+// one region of shared memory. No system call unless somebody sleeps or a big message is fetched.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ class ShmWire final : public Wire {
   ShmWire(std::span<std::byte> region, Rank self, int rank_count);
 
   int rank_count() const override { return static_cast<int>(peers_.size()); }
-  Request send(Rank dst, const std::byte* data, std::size_t bytes) override;
+  Request send(Rank dst, const std::byte* data, std::size_t bytes, Source source = Source::settled) override;
   Request receive(Rank src, const Landing& landing, std::size_t bytes) override;
   bool progress() override;
   bool done(Request request) const override;
@@ -45,6 +45,8 @@ class ShmWire final : public Wire {
   bool progress(Peer& peer);
 
   Doorbell& own_doorbell_;
+  MemoryOwner own_memory_;
+  std::vector<std::byte> bounce_;
   std::vector<Peer> peers_;
   std::vector<Rank> busy_;  ///< ranks with something posted, so that progress does not look at all
 };

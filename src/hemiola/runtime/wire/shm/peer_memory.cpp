@@ -1,0 +1,55 @@
+#include "hemiola/runtime/wire/shm/peer_memory.hpp"
+
+#include <sys/random.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "hemiola/base/error.hpp"
+
+namespace hemiola {
+namespace {
+
+std::uint64_t random_word() {
+  std::uint64_t word = 0;
+  // Where the kernel has none yet, the token is the same for all; the process number still tells them apart.
+  static_cast<void>(::getrandom(&word, sizeof word, GRND_NONBLOCK));
+  return word | 1;
+}
+
+/// Returns the number of bytes, or -1 with errno.
+ssize_t read_process(std::int64_t process, void* to, std::uint64_t address, std::size_t bytes) {
+  iovec local{to, bytes};
+  iovec remote{reinterpret_cast<void*>(static_cast<std::uintptr_t>(address)), bytes};
+  return ::process_vm_readv(static_cast<pid_t>(process), &local, 1, &remote, 1, 0);
+}
+
+}  // namespace
+
+MemoryOwner::MemoryOwner(MemoryCard& card) : token_(std::make_unique<const std::uint64_t>(random_word())) {
+  card.token.store(*token_, std::memory_order_relaxed);
+  card.where.store(reinterpret_cast<std::uintptr_t>(token_.get()), std::memory_order_relaxed);
+  card.process.store(::getpid(), std::memory_order_release);
+}
+
+bool PeerMemory::is_readable() const {
+  const std::int64_t process = card_->process.load(std::memory_order_acquire);
+  std::uint64_t found = 0;
+  // In another process namespace the number may name somebody else, who does not have the token.
+  return process != 0 && read_process(process, &found, card_->where.load(), sizeof found) == sizeof found &&
+         found == card_->token.load();
+}
+
+std::size_t PeerMemory::read(std::byte* to, std::uint64_t address, std::size_t bytes) const {
+  const ssize_t count = read_process(card_->process.load(std::memory_order_relaxed), to, address, bytes);
+  if (count >= 0) return static_cast<std::size_t>(count);
+  if (errno == ESRCH) return 0;
+  if (errno == EFAULT && !is_readable()) return 0;  // the process is on its way out
+  throw InternalError(std::string("bug in hemiola: a message could not be fetched from its sender: ") +
+                      std::strerror(errno));
+}
+
+}  // namespace hemiola

@@ -1,0 +1,43 @@
+// Another process's memory, read in one copy without its help (process_vm_readv), where the system allows it: Linux's Yama
+// and containers' system call filters may not, so it is tried before it is relied on.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace hemiola {
+
+/// In zero-filled shared memory, one per rank: what others need to find its memory, and to make sure that they have.
+struct MemoryCard {
+  std::atomic<std::int64_t> process;  ///< published last
+  std::atomic<std::uint64_t> token;   ///< a random number …
+  std::atomic<std::uint64_t> where;   ///< … and the address in the process where it stands
+};
+
+/// Keeps a rank's card true for as long as it lives.
+class MemoryOwner {
+ public:
+  explicit MemoryOwner(MemoryCard& card);
+
+ private:
+  std::unique_ptr<const std::uint64_t> token_;
+};
+
+class PeerMemory {
+ public:
+  explicit PeerMemory(MemoryCard& card) : card_(&card) {}
+
+  /// Whether what the card says can be read there. Reads a word.
+  bool is_readable() const;
+
+  /// Copies up to `bytes` from the peer's address; returns how many it copied, 0 when the peer's memory is gone with its
+  /// process. Throws InternalError when the address is not the peer's.
+  std::size_t read(std::byte* to, std::uint64_t address, std::size_t bytes) const;
+
+ private:
+  MemoryCard* card_;
+};
+
+}  // namespace hemiola
