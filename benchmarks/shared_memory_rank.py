@@ -17,10 +17,10 @@ Operation = Callable[[], None]
 
 
 class Hemiola:
-    def __init__(self) -> None:
+    def __init__(self, keep_inputs: bool = True) -> None:
         import hemiola
 
-        self._comm = hemiola.init(timeout_s=600)
+        self._comm = hemiola.init(timeout_s=600, keep_inputs=keep_inputs)
         self.rank, self.rank_count = self._comm.rank, self._comm.rank_count
 
     def barrier(self) -> None:
@@ -29,8 +29,10 @@ class Hemiola:
     def share(self, order: np.ndarray) -> None:
         self._comm.broadcast(order)
 
-    def operation(self, collective: str, x: np.ndarray, part: np.ndarray) -> Operation:
+    def operation(self, collective: str, x: np.ndarray, y: np.ndarray, part: np.ndarray) -> Operation:
         if collective == "all_reduce":
+            return lambda: self._comm.all_reduce(x, out=y)
+        if collective.startswith("all_reduce_in_place"):
             return lambda: self._comm.all_reduce(x)
         if collective == "all_gather":
             return lambda: self._comm.all_gather(part, out=x)
@@ -50,8 +52,10 @@ class Mpi:
     def share(self, order: np.ndarray) -> None:
         self._comm.Bcast(order)
 
-    def operation(self, collective: str, x: np.ndarray, part: np.ndarray) -> Operation:
+    def operation(self, collective: str, x: np.ndarray, y: np.ndarray, part: np.ndarray) -> Operation:
         if collective == "all_reduce":
+            return lambda: self._comm.Allreduce(x, y)
+        if collective.startswith("all_reduce_in_place"):
             return lambda: self._comm.Allreduce(self._mpi.IN_PLACE, x)
         if collective == "all_gather":
             return lambda: self._comm.Allgather(part, x)
@@ -74,16 +78,24 @@ class Gloo:
     def share(self, order: np.ndarray) -> None:
         self._dist.broadcast(self._torch.from_numpy(order), 0)
 
-    def operation(self, collective: str, x: np.ndarray, part: np.ndarray) -> Operation:
-        whole, piece = self._torch.from_numpy(x), self._torch.from_numpy(part)
+    def operation(self, collective: str, x: np.ndarray, y: np.ndarray, part: np.ndarray) -> Operation:
+        whole, result, piece = map(self._torch.from_numpy, (x, y, part))
         if collective == "all_reduce":
+            return lambda: self._dist.all_reduce(result.copy_(whole))
+        if collective.startswith("all_reduce_in_place"):
             return lambda: self._dist.all_reduce(whole)
         if collective == "all_gather":
             return lambda: self._dist.all_gather_into_tensor(whole, piece)
         return lambda: self._dist.reduce_scatter_tensor(piece, whole)
 
 
-LIBRARIES = {"hemiola": Hemiola, "openmpi": Mpi, "mpich": Mpi, "gloo": Gloo}
+LIBRARIES = {
+    "hemiola": Hemiola,
+    "hemiola_unkept": lambda: Hemiola(keep_inputs=False),
+    "openmpi": Mpi,
+    "mpich": Mpi,
+    "gloo": Gloo,
+}
 
 
 def contribution(rank: int, count: int) -> np.ndarray:
@@ -97,21 +109,23 @@ def wrong_elements(library: Hemiola | Mpi | Gloo, collective: str, nbytes: int) 
     piece = count // n
     everyone = [contribution(rank, count) for rank in range(n)]
     x, part = everyone[library.rank].copy(), contribution(library.rank, piece)
-    library.operation(collective, x, part)()
+    y = np.zeros_like(x)
+    library.operation(collective, x, y, part)()
     if collective == "all_gather":
         return int((x != np.concatenate([contribution(rank, piece) for rank in range(n)])).sum())
     total = np.sum(everyone, axis=0)
-    if collective == "all_reduce":
-        return int((x != total).sum())
+    if collective.startswith("all_reduce"):
+        return int(((y if collective == "all_reduce" else x) != total).sum())
     return int((part != total[library.rank * piece : (library.rank + 1) * piece]).sum())
 
 
 def measure(library: Hemiola | Mpi | Gloo, collective: str, nbytes: int, repeats: int) -> float:
     """Return seconds per operation, as rank 0 sees `repeats` of them between two barriers."""
-    x = np.zeros(nbytes // 4, dtype=np.float32)
+    x, y = (np.zeros(nbytes // 4, dtype=np.float32) for _ in range(2))
     part = np.zeros(nbytes // 4 // library.rank_count, dtype=np.float32)
-    operation = library.operation(collective, x, part)
-    operation()
+    operation = library.operation(collective, x, y, part)
+    for _ in range(1 + repeats // 2):  # also until ranks that woke up on one core have been spread over all
+        operation()
     library.barrier()
     begin = time.perf_counter()
     for _ in range(repeats):
@@ -138,7 +152,7 @@ def serve(library: Hemiola | Mpi | Gloo, harness: socket.socket | None) -> None:
         wrong = np.array([0.0], dtype=np.float32)
         if repeats == 0:
             wrong[0] = wrong_elements(library, collective, nbytes)
-            library.operation("all_reduce", wrong, wrong)()
+            library.operation("all_reduce_in_place", wrong, wrong, wrong)()
             seconds = 0.0
         else:
             seconds = measure(library, collective, nbytes, repeats)
