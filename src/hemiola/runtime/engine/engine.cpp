@@ -310,12 +310,11 @@ void Engine::restore() {
   if (program_ == nullptr) return;
   keep_saves();
   for (const KeptSave& kept : kept_)
-    bulk_copy(at({Region::output, kept.range.offset}), kept.copy,
-                static_cast<std::size_t>(kept.range.bytes));
+    bulk_copy(at({Region::output, kept.range.offset}), kept.copy, static_cast<std::size_t>(kept.range.bytes));
   is_saved_.clear();
   if (program_->moves_input)
     bulk_copy(base_[static_cast<int>(Region::output)], base_[static_cast<int>(Region::saved)],
-                static_cast<std::size_t>(program_->bytes[static_cast<int>(Region::output)]));
+              static_cast<std::size_t>(program_->bytes[static_cast<int>(Region::output)]));
   begin_operation();
 }
 
