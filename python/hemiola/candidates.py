@@ -13,9 +13,12 @@ from hemiola import algorithms
 from hemiola._core import Schedule
 from hemiola.conditions import Conditions
 from hemiola.port_speed import PortSpeed
+from hemiola.slow_exchanges import open_shop_body
 
 #: Chunks of a late rank's finish and segments of a weighted exchange, at most.
 _MOST_CHUNKS = 4096
+#: Beyond, making an open-shop exchange takes longer than a plan may.
+_MOST_OPEN_SHOP_RANKS = 32
 _SEGMENTS = (1, 2, 4, 8, 16, 32, 64)
 
 
@@ -152,4 +155,27 @@ def _for_slow_ranks(task: Task) -> Iterator[Candidate]:
         formula_s=delay_s + time_s(segments),
         transfer_count=2 * segments * sum(mine > 0 for mine in spare) * (n - 1),
         generate=functools.partial(algorithms.all_reduce_weighted_exchange, n, dict(slow), segments),
+    )
+    if sum(factor > min(factors) for factor in factors) > 1 and n <= _MOST_OPEN_SHOP_RANKS:
+        yield _open_shop(task, healthy / min(factors), delay_s)
+
+
+def _open_shop(task: Task, healthy: float, delay_s: float) -> Candidate:
+    """Return the exchange for several slow ranks, where rounds keep ports waiting, in the best number of segments."""
+    body = open_shop_body(task.rank_count, task.conditions.slow)
+
+    def time_s(segments: int) -> float:
+        return (segments + 1) * (
+            body.slots * task.speed.latency_s + body.load * task.nbytes / healthy / segments
+        )
+
+    segments = min(_SEGMENTS, key=time_s)
+    return Candidate(
+        name="all_reduce_open_shop_exchange",
+        variant=f"{segments} segments",
+        formula_s=delay_s + time_s(segments),
+        transfer_count=segments * body.transfers,
+        generate=functools.partial(
+            algorithms.all_reduce_open_shop_exchange, task.rank_count, dict(task.conditions.slow), segments
+        ),
     )

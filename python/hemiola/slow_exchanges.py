@@ -4,6 +4,8 @@ no port waits (open shop), or all in flight at once at paces that end together (
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,7 +61,7 @@ def all_reduce_open_shop_exchange(
     if segments is None:
         segments = best_segment_count(rank_count, dict(slow), relative_latency)
     factors = _checked("all_reduce_open_shop_exchange", rank_count, slow, segments)
-    units, slots = _open_shop(slow_shares.one_port_shares(factors).units, factors)
+    units, slots = _open_shop(tuple(factors))
     return _Bodies(units, segments).schedule(slots)
 
 
@@ -101,6 +103,30 @@ def all_reduce_paced_exchange(
     return _Bodies(units, segments).schedule([_messages(units)])
 
 
+@dataclass(frozen=True)
+class OpenShopBody:
+    """What one segment more costs an open-shop exchange.
+
+    Attributes
+    ----------
+    load : float, the busiest port's time over N·β of a healthy one, were the segment the whole buffer.
+    slots : int, steps, each with a latency.
+    transfers : int, of all ranks together.
+    """
+
+    load: float
+    slots: int
+    transfers: int
+
+
+def open_shop_body(rank_count: int, slow: Mapping[int, float]) -> OpenShopBody:
+    """Return what a body of all_reduce_open_shop_exchange costs; raises ArgumentError like it."""
+    factors = _checked("open_shop_body", rank_count, slow, 1)
+    units, slots = _open_shop(tuple(factors))
+    load = slow_shares.one_port_time(units / units.sum(), factors)
+    return OpenShopBody(load, len(slots), int(_messages(units).sum()))
+
+
 def _checked(where: str, rank_count: int, slow: Mapping[int, float], segments: int) -> Floats:
     if not 1 <= segments <= _MOST_SEGMENTS:
         raise ArgumentError(f"{where}: expected segments in 1 … {_MOST_SEGMENTS}, found {segments}")
@@ -114,8 +140,11 @@ def _messages(units: Integers) -> Integers:
     return messages
 
 
-def _open_shop(units: Integers, factors: Floats) -> tuple[Integers, list[Integers]]:
+@lru_cache(maxsize=16)
+def _open_shop(factor_of_rank: tuple[float, ...]) -> tuple[Integers, list[Integers]]:
     """Cut a body into slots; return the ranks' units, fine enough, and slot by slot what each sends to each."""
+    factors = np.array(factor_of_rank)
+    units = slow_shares.one_port_shares(factors).units
     pace = np.maximum.outer(factors, factors)
     demand: Floats = pace * _messages(units)
     body = float(demand.sum(axis=1).max())

@@ -69,6 +69,14 @@ def test_a_slow_rank_is_met_with_an_algorithm_made_for_it() -> None:
     assert hm.verify(plan.schedule) == []
 
 
+def test_with_several_slow_ranks_the_planner_takes_the_open_shop() -> None:
+    plan = hm.plan(switch(8), "all_reduce", 1 << 26, hm.Conditions(slow={0: 4.0, 1: 2.0, 2: 1.5}))
+    assert plan.name == "all_reduce_open_shop_exchange"
+    assert plan.seconds <= 1.1 * plan.bound_s
+    formula_s = next(a.formula_s for a in plan.alternatives if a.name == plan.name)
+    assert formula_s == pytest.approx(plan.seconds, rel=0.2)
+
+
 @pytest.mark.parametrize(
     "conditions", [{"late": {1: 0.0}}, {"slow": {1: 1.0}}, {"slow": {0: 2.0, 1: 2.0, 2: 2.0, 3: 2.0}}]
 )

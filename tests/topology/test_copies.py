@@ -244,3 +244,33 @@ def test_unwinding_needs_a_way_through_the_switches_in_each_direction():
     only_there = one_way_switches([(0, 2), (2, 1), (1, 3), (2, 3), (2, 0)])
     with pytest.raises(ArgumentError, match="rank 1 does not reach rank 0"):
         only_there.unwind_switches(1)
+
+
+def two_hosts() -> hm.Topology:
+    """Two hosts of two ranks: a switch in each (4, 5), and one between them (6) that every rank has a NIC to."""
+    links = []
+    for rank in range(4):
+        for vertex in (4 + rank // 2, 6):
+            links += [(rank, vertex, 1e-6, 6e9), (vertex, rank, 1e-6, 6e9)]
+    return hm.Topology(4, links, switch_count=3, nodes=[0, 0, 1, 1])
+
+
+def test_a_slow_host_is_slower_towards_others_and_as_fast_inside():
+    slow = two_hosts().with_slow_hosts({1: 3.0})
+    by_ends = bandwidths(slow)
+    assert by_ends[2, 6] == by_ends[6, 2] == by_ends[3, 6] == 2e9
+    assert by_ends[0, 6] == by_ends[2, 5] == by_ends[5, 3] == 6e9
+
+
+def test_a_switch_that_ranks_of_two_hosts_share_belongs_to_neither():
+    # Given hosts 0 and 1, each a rank behind a switch (2, 3), which are linked: one network between the hosts.
+    pairs = [(0, 2), (2, 0), (1, 3), (3, 1), (2, 3), (3, 2)]
+    line = hm.Topology(2, [(a, b, 0.0, 6e9) for a, b in pairs], switch_count=2)
+    slow = line.with_slow_hosts({0: 2.0, 1: 3.0})
+    assert slow.links["bandwidth"].tolist() == [3e9, 3e9, 2e9, 2e9, 6e9, 6e9]
+
+
+@pytest.mark.parametrize("factors", [{2: 2.0}, {-1: 2.0}, {0: 0.5}, {0: float("inf")}, {0: float("nan")}])
+def test_slow_hosts_that_cannot_be_are_refused(factors):
+    with pytest.raises(ArgumentError, match="host"):
+        two_hosts().with_slow_hosts(factors)

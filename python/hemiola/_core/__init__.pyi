@@ -116,6 +116,21 @@ class Topology:
             An unknown rank, a pair without a link, a factor below 1 or not finite.
         """
 
+    def with_slow_hosts(self, factors: Mapping[int, float]) -> Topology:
+        """
+        Return a copy in which some hosts' links to others are slower, as when NICs are lost.
+
+        Parameters
+        ----------
+        factors : mapping of host to factor >= 1 by which the bandwidth of its links to other hosts is divided, in both directions;
+            links inside hosts stay as they are. Between two slow hosts the slower one counts.
+
+        Raises
+        ------
+        ArgumentError
+            An unknown host, a factor below 1 or not finite.
+        """
+
     def repeated(self, count: int, *, shared: Sequence[int] = []) -> Topology:
         """
         Return `count` copies of this box side by side, joined at the switches they share.

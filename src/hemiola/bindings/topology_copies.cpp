@@ -1,4 +1,5 @@
 // Methods of hemiola.Topology that return a changed copy.
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
@@ -99,6 +100,19 @@ Raises
 ------
 ArgumentError
     An unknown rank, a pair without a link, a factor below 1 or not finite.
+)")
+      .def("with_slow_hosts", &with_slow_hosts, "factors"_a,
+           R"(Return a copy in which some hosts' links to others are slower, as when NICs are lost.
+
+Parameters
+----------
+factors : mapping of host to factor >= 1 by which the bandwidth of its links to other hosts is divided, in both directions;
+    links inside hosts stay as they are. Between two slow hosts the slower one counts.
+
+Raises
+------
+ArgumentError
+    An unknown host, a factor below 1 or not finite.
 )")
       .def("repeated", &copy_repeated, "count"_a, nb::kw_only(), "shared"_a = std::vector<int>{},
            R"(Return `count` copies of this box side by side, joined at the switches they share.

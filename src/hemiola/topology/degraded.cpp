@@ -6,6 +6,7 @@
 #include <string>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/topology/host_links.hpp"
 
 namespace hemiola {
 namespace {
@@ -118,6 +119,26 @@ Topology degraded(const Topology& topology, const Slowdown& slowdown) {
     link.bandwidth_Bps /= std::max(factor_at(link.src), factor_at(link.dst)) * own;
   }
   return Topology(topology.name() + " degraded", topology.rank_count(), topology.switch_count(),
+                  std::move(links), topology.node_of_rank());
+}
+
+Topology with_slow_hosts(const Topology& topology, const std::map<int, double>& factors) {
+  for (const auto& [host, factor] : factors) {
+    if (host < 0 || host >= topology.node_count())
+      throw ArgumentError("topology '" + topology.name() + "' has no host " + std::to_string(host) +
+                          ", expected 0 … " + std::to_string(topology.node_count() - 1));
+    check_factor("host " + std::to_string(host), factor);
+  }
+  const std::vector<int> host_of = host_of_vertices(topology);
+  const std::vector<bool> between = links_between_hosts(topology);
+  const auto factor_at = [&](Vertex v) {
+    const auto it = factors.find(host_of[static_cast<std::size_t>(v)]);
+    return it == factors.end() ? 1.0 : it->second;
+  };
+  std::vector<Link> links = topology.links();
+  for (std::size_t l = 0; l < links.size(); ++l)
+    if (between[l]) links[l].bandwidth_Bps /= std::max(factor_at(links[l].src), factor_at(links[l].dst));
+  return Topology(topology.name() + " with slow hosts", topology.rank_count(), topology.switch_count(),
                   std::move(links), topology.node_of_rank());
 }
 

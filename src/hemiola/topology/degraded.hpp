@@ -30,4 +30,9 @@ struct Slowdown {
 /// Throws ArgumentError, naming the entry, for a bad factor, an unknown rank or a pair without a link.
 Topology degraded(const Topology& topology, const Slowdown& slowdown);
 
+/// With the bandwidths of links between hosts divided by these factors (>= 1, finite), one per host that is named, as when
+/// some of its NICs are lost; links inside stay. Between two slow hosts the slower one counts. Throws ArgumentError, naming
+/// the entry, for a bad factor or an unknown host.
+Topology with_slow_hosts(const Topology& topology, const std::map<int, double>& factors);
+
 }  // namespace hemiola

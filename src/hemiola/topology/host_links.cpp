@@ -1,41 +1,36 @@
 #include "hemiola/topology/host_links.hpp"
 
+#include <algorithm>
+#include <utility>
+
 namespace hemiola {
 namespace {
 
-constexpr int kUnknown = -1;  ///< no rank seen yet
-constexpr int kOutside = -2;  ///< between hosts
-
-/// The vertices that switches reach from `start` through switches, all switches marked as seen.
+/// Finds the hosts of switches, group by group of those that are linked with each other.
 class SwitchGroups {
  public:
   explicit SwitchGroups(const Topology& topology)
-      : topology_(topology), host_(static_cast<std::size_t>(topology.vertex_count()), kUnknown) {
+      : topology_(topology),
+        host_(static_cast<std::size_t>(topology.vertex_count()), kNoHost),
+        seen_(host_.size()) {
     for (Rank rank : indices<Rank>(topology.rank_count())) host_of(rank) = topology.node_of(rank);
-    std::vector<bool> seen(host_.size());
     for (int vertex = topology.rank_count(); vertex < topology.vertex_count(); ++vertex)
-      if (!seen[static_cast<std::size_t>(vertex)]) settle_group(vertex, &seen);
+      if (!seen_[static_cast<std::size_t>(vertex)]) settle_group(vertex);
   }
 
-  bool is_inside_host(const Link& link) const {
-    const int from = host_[static_cast<std::size_t>(link.src)],
-              to = host_[static_cast<std::size_t>(link.dst)];
-    return from >= 0 && from == to;
-  }
+  std::vector<int> take() { return std::move(host_); }
 
  private:
   int& host_of(int vertex) { return host_[static_cast<std::size_t>(vertex)]; }
 
-  void settle_group(int start, std::vector<bool>* seen) {
-    std::vector<int> group{start};
-    (*seen)[static_cast<std::size_t>(start)] = true;
-    int host = kUnknown;
+  void settle_group(int start) {
+    std::vector<int> group{start}, hosts;
+    seen_[static_cast<std::size_t>(start)] = true;
     const auto visit = [&](Vertex neighbour) {
       if (topology_.is_rank(neighbour)) {
-        const int other = host_of(neighbour);
-        host = host == kUnknown || host == other ? other : kOutside;
-      } else if (!(*seen)[static_cast<std::size_t>(neighbour)]) {
-        (*seen)[static_cast<std::size_t>(neighbour)] = true;
+        hosts.push_back(host_of(neighbour));
+      } else if (!seen_[static_cast<std::size_t>(neighbour)]) {
+        seen_[static_cast<std::size_t>(neighbour)] = true;
         group.push_back(neighbour);
       }
     };
@@ -45,19 +40,29 @@ class SwitchGroups {
         visit(topology_.link(*l).dst);
       for (const int* l = topology_.in_begin(v); l != topology_.in_end(v); ++l) visit(topology_.link(*l).src);
     }
-    for (const int vertex : group) host_of(vertex) = host;
+    const bool is_one_host = !hosts.empty() && std::count(hosts.begin(), hosts.end(), hosts[0]) ==
+                                                   static_cast<std::ptrdiff_t>(hosts.size());
+    for (const int vertex : group) host_of(vertex) = is_one_host ? hosts[0] : kNoHost;
   }
 
   const Topology& topology_;
   std::vector<int> host_;  ///< per vertex
+  std::vector<bool> seen_;
 };
 
 }  // namespace
 
+std::vector<int> host_of_vertices(const Topology& topology) {
+  return SwitchGroups(topology).take();
+}
+
 std::vector<bool> links_between_hosts(const Topology& topology) {
-  const SwitchGroups groups(topology);
+  const std::vector<int> host = host_of_vertices(topology);
   std::vector<bool> between;
-  for (const Link& link : topology.links()) between.push_back(!groups.is_inside_host(link));
+  for (const Link& link : topology.links()) {
+    const int from = host[static_cast<std::size_t>(link.src)], to = host[static_cast<std::size_t>(link.dst)];
+    between.push_back(from != to || from == kNoHost);
+  }
   return between;
 }
 
