@@ -59,9 +59,9 @@ def lower_bound(
 
     Notes
     -----
-    Seven bounds: ports (what a rank must send or receive, over its links), traffic (the same for all ranks
+    Eight bounds: ports (what a rank must send or receive, over its links), traffic (the same for all ranks
     together; an all-reduce moves 2(n-1) times its buffer at least [patarasuk2009]), hosts (the same for hosts and their
-    NICs), relays (the same
+    NICs), islands (the same, in an all-reduce, for whatever faster links join), relays (traffic
     with every hop from rank to rank counted, for what cannot be merged or copied on its way), cut (what one
     side of the network needs of the other, over the links between: the exact bandwidth optimum of all kinds
     but all_reduce and all_to_all, by maximum flows [ForestColl, §4], up to about 1,000 ranks), distance (what
@@ -69,7 +69,7 @@ def lower_bound(
     `simulate`, up to its rounding of each message to a picosecond.
 
     Under slow ranks ports and traffic are the two regimes of [OptCC, Theorems 1 and 2], and cut and hosts those
-    of its Theorem 3; the witness names the theorem that binds. With ``ports="one"`` an all-reduce has an eighth
+    of its Theorem 3; the witness names the theorem that binds. With ``ports="one"`` an all-reduce has a ninth
     bound, one_port: Theorem 6, for hosts with a NIC per rank Theorem 13, both for any number of slow ones; and all
     traffic over NICs and the links inside hosts, which lies above Theorem 13 where that one is not tight.
 

@@ -118,3 +118,30 @@ def test_a_synthesized_all_gather_comes_near_the_cut() -> None:
     schedule = hm.synthesize(topology, "all_gather", 16, nbytes=6 * GB)
     seconds = hm.simulate(schedule, topology, 6 * GB, network="fifo").seconds
     assert 3 <= seconds <= 1.05 * 3
+
+
+def test_all_reduces_between_islands_of_fast_links_are_bound_by_what_all_send() -> None:
+    # Given 4 islands of 2 ranks, 100 GB/s inside, each joined to each other by one link of 1 GB/s each way.
+    # Derivation: of every byte 3 islands send a partial sum and 3 others receive the result, 6 times 1 GB in all, over
+    # 12 links of 1 GB/s; the cut around one island says 1 GB over 3 links only.
+    # Expect 0.5 s.
+    links = [(2 * i, 2 * i + 1, 0.0, 100.0 * GB) for i in range(4)]
+    links += [(2 * a + (b > a), 2 * b + (a > b), 0.0, 1.0 * GB) for a, b in combinations(range(4), 2)]
+    topology = hm.Topology(8, links + [(b, a, latency, speed) for a, b, latency, speed in links])
+    bound = hm.lower_bound(topology, "all_reduce", GB)
+    assert bound.seconds == pytest.approx(0.5)
+    assert "4 islands" in bound.witness
+    assert cut(topology, "all_reduce", GB)[0] == pytest.approx(1 / 3)
+
+
+def test_a_switch_between_islands_is_none_itself() -> None:
+    # Given 3 islands of 2 ranks, 100 GB/s inside; every rank has a port of 1 GB/s to one switch.
+    # Derivation: 2 x 2 times 1 GB leave islands through 6 ports. Expect 2/3 s.
+    links = [(2 * i, 2 * i + 1, 0.0, 100.0 * GB) for i in range(3)] + [
+        (r, 6, 0.0, 1.0 * GB) for r in range(6)
+    ]
+    topology = hm.Topology(
+        6, links + [(b, a, latency, speed) for a, b, latency, speed in links], switch_count=1
+    )
+    bounds = hm.lower_bound(topology, "all_reduce", GB).bounds
+    assert next(b.seconds for b in bounds if b.name == "islands") == pytest.approx(2 / 3)

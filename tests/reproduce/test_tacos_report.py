@@ -120,12 +120,20 @@ def test_utilization_is_the_share_of_time_that_links_are_busy() -> None:
     assert shares.tolist() == pytest.approx([1, 1, 0])
 
 
-def test_synthesized_keeps_the_fastest_chunk_count() -> None:
+def test_synthesized_keeps_the_fastest_of_chunk_counts_and_forests() -> None:
     mesh = hm.topologies.mesh([2, 3], **COST)
     each = [measure.synthesized(mesh, measure.MB, [chunks]).seconds for chunks in (1, 4)]
     best = measure.synthesized(mesh, measure.MB, [1, 4])
     assert best.seconds == min(each)
-    assert best.chunks_per_rank == (1, 4)[each.index(min(each))]
+    assert best.how.split()[1] in ("chunks", "pieces")
+
+
+def test_a_forest_is_taken_where_it_is_faster() -> None:
+    """Given a DGX-1, whose GPUs have unequal links: matching one chunk at a time reaches two thirds of the bound."""
+    box = hm.topologies.dgx1(latency_s=0.7e-6, bandwidth=25e9)
+    best = measure.synthesized(box, measure.GB, [1, 2])
+    assert best.how.endswith("pieces")
+    assert measure.bound_s(box, measure.GB) > 0.99 * best.seconds
 
 
 def test_link_matrix_tells_idle_links_from_absent_ones() -> None:

@@ -78,8 +78,8 @@ LowerBound lower_bound(const Topology& topology, CollectiveKind kind, std::int64
                                 slowed_bandwidths(topology, conditions)};
   LowerBound result;
   std::vector<Bound (*)(const bounds::Problem&)> finders = {
-      bounds::port_bound, bounds::traffic_bound,  bounds::host_traffic_bound, bounds::relay_bound,
-      bounds::cut_bound,  bounds::distance_bound, bounds::arrival_bound};
+      bounds::port_bound,  bounds::traffic_bound, bounds::host_traffic_bound, bounds::island_bound,
+      bounds::relay_bound, bounds::cut_bound,     bounds::distance_bound,     bounds::arrival_bound};
   if (port_use == PortUse::one) finders.insert(finders.begin(), bounds::one_port_bound);
   for (const auto find : finders) {
     Bound bound = find(problem);

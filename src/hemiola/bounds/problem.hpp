@@ -48,6 +48,8 @@ Bound distance_bound(const Problem& problem);
 Bound cut_bound(const Problem& problem);
 /// The same for all hosts together, over their NICs: of a host's ranks one can send for all.
 Bound host_traffic_bound(const Problem& problem);
+/// The same for whatever faster links join, in an all-reduce: islands in place of hosts.
+Bound island_bound(const Problem& problem);
 /// An all-reduce where a port carries one message at a time, at the pace of its slower end. Holds for no other use of ports.
 Bound one_port_bound(const Problem& problem);
 /// No rank is done before it has come.

@@ -38,8 +38,9 @@ _INTRODUCTION = (
     "switches. Latencies are pipelined behind the serialization unless a section says otherwise.",
     "`ideal` is the paper's formula: 2(n-1)/n of the buffer through the slowest rank's links, and the "
     "diameter. It is no bound: where ranks have unequal links it can be beaten. `bound` is "
-    "`hemiola.lower_bound`, which nothing can beat. `Hemiola` is `hemiola.synthesize`, the best of 1, "
-    "2, 4, 8 and 16 chunks per rank.",
+    "`hemiola.lower_bound`, which nothing can beat. `Hemiola` is the fastest of `hemiola.synthesize` with 1, 2, "
+    "4, 8, 16 and 32 chunks per rank, one trial each, and of `hemiola.synthesis.forest` with 8, 32 and 128 pieces "
+    "per tree.",
 )
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +15,17 @@ from scipy.sparse.csgraph import shortest_path
 from hemiola._core import Schedule, Topology
 from hemiola.bounds import lower_bound
 from hemiola.simulate import simulate
-from hemiola.synthesis import search
+from hemiola.synthesis import forest, search
 
 MB, GB, GIB = 10**6, 10**9, 1 << 30
 #: The paper's links unless it says otherwise [TACOS, §V-B].
 LINK = {"latency_s": 0.5e-6, "bandwidth": 50e9}
 KIND = "all_reduce"
 #: Chunks per rank that are tried; schedules of more transfers than the limit are not.
-CHUNKS_PER_RANK = (1, 2, 4, 8, 16)
+CHUNKS_PER_RANK = (1, 2, 4, 8, 16, 32)
+#: Pieces down each tree of the other generator that are tried, on networks that it serves.
+FOREST_PIECES = (8, 32, 128)
+_MOST_VERTICES_OF_FOREST = 256
 _MOST_TRANSFERS = 4_000_000
 
 
@@ -75,35 +79,53 @@ class Found:
     ----------
     seconds : float, simulated.
     search_s : float, the wall time of one trial of the winning search on one thread.
+    how : str, what made it: "16 chunks" a rank, or a forest of "8 pieces" a tree.
     """
 
     schedule: Schedule
     seconds: float
-    chunks_per_rank: int
     search_s: float
+    how: str
 
 
 def synthesized(topology: Topology, nbytes: int, chunks_per_rank: Iterable[int] = CHUNKS_PER_RANK) -> Found:
-    """Search with several chunk counts and keep the all-reduce that simulates fastest; switches are unwound."""
+    """Search with several chunk counts and forests, and keep the all-reduce that simulates fastest.
+
+    Switches are unwound for the search, not for the forests, which replace them by links on their own.
+    """
     graph = topology.unwind_switches(1) if topology.switch_count else topology
-    n, found = topology.rank_count, []
-    for count in chunks_per_rank:
-        if count > 1 and 2 * n * (n - 1) * count > _MOST_TRANSFERS:
-            break
-        schedule = search(graph, KIND, count, nbytes=nbytes, progress=False).schedule
-        found.append((seconds(schedule, topology, nbytes), count, schedule))
-    best, count, schedule = min(found, key=lambda one: one[:2])
-    return Found(schedule, best, count, one_trial_s(graph, count, nbytes))
+    n = topology.rank_count
+    ways: list[tuple[str, Callable[[], Schedule]]] = [
+        (f"{count} chunks", partial(_searched, graph, nbytes, count))
+        for count in chunks_per_rank
+        if count == 1 or 2 * n * (n - 1) * count <= _MOST_TRANSFERS
+    ]
+    if n + topology.switch_count <= _MOST_VERTICES_OF_FOREST:
+        pieces = [count for count in FOREST_PIECES if 2 * n * (n - 1) * count <= _MOST_TRANSFERS]
+        ways += [(f"{count} pieces", partial(_planted, topology, nbytes, count)) for count in pieces]
+    timed = [(seconds(way(), topology, nbytes), index) for index, (_, way) in enumerate(ways)]
+    best, index = min(timed)
+    how, way = ways[index]
+    schedule, search_s = one_trial(way)
+    return Found(schedule, best, search_s, how)
 
 
-def one_trial_s(graph: Topology, chunks_per_rank: int, nbytes: int) -> float:
-    """Return how long one trial of a search takes on one thread, the better of two: other work may disturb one."""
+def _searched(graph: Topology, nbytes: int, chunks: int) -> Schedule:
+    return search(graph, KIND, chunks, nbytes=nbytes, trials=1, threads=1, progress=False).schedule
+
+
+def _planted(topology: Topology, nbytes: int, pieces: int) -> Schedule:
+    return forest(topology, KIND, pieces=pieces, nbytes=nbytes).schedule
+
+
+def one_trial(way: Callable[[], Schedule]) -> tuple[Schedule, float]:
+    """Return a schedule and how long it took to make on one thread, the best of three: other work may disturb one."""
     times = []
-    for _ in range(2):
+    for _ in range(3):
         started = time.perf_counter()
-        search(graph, KIND, chunks_per_rank, nbytes=nbytes, trials=1, threads=1, progress=False)
+        schedule = way()
         times.append(time.perf_counter() - started)
-    return min(times)
+    return schedule, min(times)
 
 
 def link_bytes(schedule: Schedule, topology: Topology, nbytes: int) -> NDArray[np.float64]:

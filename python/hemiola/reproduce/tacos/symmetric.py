@@ -67,8 +67,9 @@ def figure_15(report: Report, command: str, *, taccl_limit_s: float = 30.0) -> N
         "Figure 15: topology exploration",
         "All-reduce of 1 GB: buffer over time, GB/s. The paper prints no figures for the bars, only "
         "that TACOS is above 0.90 of its ideal on each, 0.9084 on average, and 2.56 times the basic "
-        "algorithms on average. Switches are unwound with d = 1 for the synthesizers and simulated as "
-        "switches.",
+        "algorithms on average. Switches are unwound with d = 1 for the matching synthesizers and "
+        "simulated as switches. `ideal` counts the slowest rank's ports only; between the islands that fast links "
+        "join, every all-reduce must send 2(p-1) buffers in all for p islands, and `bound` knows that.",
         command,
     )
     rows, heat, faster = [], {}, []
@@ -220,7 +221,7 @@ def figure_16(
     command: str,
     *,
     grids: Sequence[Grid] = FIGURE_16,
-    sizes: Sequence[int] = (MB, 16 * MB, 128 * MB, GB),
+    sizes: Sequence[int] = (MB, 4 * MB, 16 * MB, 64 * MB, 256 * MB, GB),
 ) -> None:
     """BlueConnect and Themis by size, and links in use over time."""
     report.section(
