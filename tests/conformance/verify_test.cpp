@@ -34,6 +34,25 @@ TEST(Verify, MemoryAndThreadsDoNotChangeTheAnswer) {
     }
 }
 
+/// Given 262,144 chunks that all of 262,144 ranks want and nobody is sent, and one that is read too early behind them.
+/// Expect what comes first in the order (step, chunk, rank), without looking at 69 billion slots.
+TEST(Verify, ChunksThatCannotAddToTheAnswerAreNotLookedAt) {
+  constexpr int kMany = 1 << 18;
+  ScheduleBuilder builder(Collective::make(CollectiveKind::broadcast, kMany, kMany));
+  builder.copy(Step{0}, Rank{7}, Rank{8}, Chunk{kMany - 1});
+  VerifyOptions options;
+  options.max_violations = 3;
+  const auto violations = verify(builder.finish(), options);
+  ASSERT_EQ(violations.size(), 3u);
+  EXPECT_EQ(violations[0].rule, Rule::read_before_defined);
+  EXPECT_EQ(violations[0].chunk, kMany - 1);
+  for (int i : {1, 2}) {
+    EXPECT_EQ(violations[static_cast<std::size_t>(i)].rule, Rule::missing_chunk);
+    EXPECT_EQ(violations[static_cast<std::size_t>(i)].rank, i);
+    EXPECT_EQ(violations[static_cast<std::size_t>(i)].chunk, 0);
+  }
+}
+
 TEST(Verify, AnExceptionInProgressEndsAllThreads) {
   VerifyOptions options;
   options.threads = 3;

@@ -27,6 +27,11 @@ bool Report::admits(Rule rule, Step step, Rank rank, Chunk chunk) const {
   return kept_.size() < capacity_ || (capacity_ > 0 && key < kept_.rbegin()->first);
 }
 
+bool Report::is_full_before(Step step, Chunk chunk) const {
+  return kept_.size() >= capacity_ &&
+         (capacity_ == 0 || kept_.rbegin()->first < Key{step, chunk, Rank{0}, Rule{0}});
+}
+
 void Report::add(Violation v) {
   if (!admits(v.rule, v.step, v.rank, v.chunk)) return;
   kept_.emplace(Key{v.step, v.chunk, v.rank, v.rule}, std::move(v.message));

@@ -62,6 +62,8 @@ class Report {
 
   /// Whether a violation at this place would be kept; ask before composing a message.
   bool admits(Rule rule, Step step, Rank rank, Chunk chunk) const;
+  /// Whether nothing more would be kept of what is wrong with this chunk in this step or later.
+  bool is_full_before(Step step, Chunk chunk) const;
   void add(Violation violation);
   void merge(const Report& other);
   std::vector<Violation> finish() const;
