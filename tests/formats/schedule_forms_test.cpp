@@ -1,4 +1,6 @@
-// The readers under the sanitizers: what Hypothesis does to them from Python, with a fixed seed and repaired checksums.
+// The readers under the sanitizers: what Hypothesis does to them from Python, with repaired checksums and hostile sizes. The
+// seeds are fixed; `hemiola_tests --gtest_filter='ScheduleForms.*' --gtest_shuffle --gtest_repeat=1000` takes others, and
+// --gtest_random_seed replays the one that gtest prints.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -15,10 +17,29 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-Schedule sample() {
-  ScheduleBuilder builder(
-      Collective::with_owners(CollectiveKind::all_reduce, 4, {Rank{2}, Rank{0}, Rank{3}}));
-  builder.set_chunk_weights({3, 1, 4});
+/// Another one in every shuffled run.
+Random seeded(std::uint64_t which) {
+  return Random(which + 1000 * static_cast<std::uint64_t>(testing::UnitTest::GetInstance()->random_seed()));
+}
+
+/// One of each way to say who owns a chunk: listed, a promise of its own, a rule.
+Collective some_collective(std::uint32_t which) {
+  const std::vector<Rank> owners{Rank{2}, Rank{0}, Rank{3}};
+  const std::vector<Collective::Place> before{{Rank{0}, Chunk{0}}, {Rank{2}, Chunk{1}}, {Rank{3}, Chunk{2}}},
+      after{{Rank{1}, Chunk{1}}};
+  switch (which % 3) {
+    case 0:
+      return Collective::with_owners(CollectiveKind::all_reduce, 4, owners);
+    case 1:
+      return Collective::custom(4, 3, before, after, true);
+    default:
+      return Collective::make(CollectiveKind::broadcast, 4, 3, Rank{3});
+  }
+}
+
+Schedule sample(std::uint32_t which = 0) {
+  ScheduleBuilder builder(some_collective(which));
+  if (which % 2 == 0) builder.set_chunk_weights({3, 1, 4});
   Random random(1);
   for (int i = 0; i < 60; ++i) {
     const int src = static_cast<int>(random.below(4));
@@ -38,20 +59,40 @@ Schedule from_bytes(const Bytes& bytes) {
   return ScheduleFile(std::make_unique<MemorySource>(bytes, "bytes")).load();
 }
 
+/// A number on either side of what a reader's arithmetic can hold.
+std::uint64_t hostile_number(Random* random) {
+  constexpr std::uint32_t kBits[]{0, 7, 8, 16, 20, 24, 28, 31, 32, 62, 63};
+  return (std::uint64_t{1} << kBits[random->below(std::size(kBits))]) + random->below(3) - 1;
+}
+
+/// Changes, drops or repeats a byte, cuts the end off, or puts a hostile number: 4 or 8 bytes, or digits.
 template <typename Text>
 void damage(Text* text, Random* random) {
+  constexpr bool kIsBinary = std::is_same_v<Text, Bytes>;
   for (std::uint32_t n = random->below(3) + 1; n > 0 && !text->empty(); --n) {
     const std::size_t at = random->below(static_cast<std::uint32_t>(text->size()));
-    switch (random->below(3)) {
+    const auto place = text->begin() + static_cast<std::ptrdiff_t>(at);
+    switch (random->below(8)) {
       case 0:
-        (*text)[at] = static_cast<typename Text::value_type>(random->below(256));
-        break;
       case 1:
-        text->erase(text->begin() + static_cast<std::ptrdiff_t>(at));
+        *place = static_cast<typename Text::value_type>(random->below(256));
         break;
-      default:
-        text->insert(text->begin() + static_cast<std::ptrdiff_t>(at),
-                     (*text)[random->below(static_cast<std::uint32_t>(text->size()))]);
+      case 2:
+        text->erase(place);
+        break;
+      case 3:
+        text->insert(place, (*text)[random->below(static_cast<std::uint32_t>(text->size()))]);
+        break;
+      case 4:
+        if (random->below(8) == 0) text->resize(at);
+        break;
+      default: {
+        const std::uint64_t number = hostile_number(random);
+        const std::string digits = std::to_string(number);
+        const std::size_t width =
+            std::min<std::size_t>(kIsBinary ? 4 + 4 * random->below(2) : digits.size(), text->size() - at);
+        std::memcpy(&*place, kIsBinary ? static_cast<const void*>(&number) : digits.data(), width);
+      }
     }
   }
 }
@@ -71,10 +112,10 @@ void repair_checksums(Bytes* bytes) {
 }
 
 TEST(ScheduleForms, DamagedTextIsReadOrRefused) {
-  Random random(2);
+  Random random = seeded(2);
   int refused = 0;
-  for (int i = 0; i < 3000; ++i) {
-    std::string text = write_text(sample());
+  for (std::uint32_t i = 0; i < 3000; ++i) {
+    std::string text = write_text(sample(i));
     damage(&text, &random);
     try {
       const Schedule read = read_text(text);
@@ -87,10 +128,10 @@ TEST(ScheduleForms, DamagedTextIsReadOrRefused) {
 }
 
 TEST(ScheduleForms, DamagedFilesWithRightChecksumsAreReadOrRefused) {
-  Random random(3);
+  Random random = seeded(3);
   int read_count = 0, refused = 0;
-  for (int i = 0; i < 6000; ++i) {
-    Bytes bytes = to_bytes(sample());
+  for (std::uint32_t i = 0; i < 6000; ++i) {
+    Bytes bytes = to_bytes(sample(i));
     damage(&bytes, &random);
     repair_checksums(&bytes);
     try {
