@@ -4,33 +4,18 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <functional>
-#include <thread>
-
+#include "engine_ranks.hpp"
 #include "hemiola/algorithms/ring.hpp"
-#include "hemiola/base/error.hpp"
 #include "hemiola/runtime/engine/compile.hpp"
-#include "thread_wire.hpp"
 
 namespace hemiola {
 namespace {
 
-using testing::ThreadNetwork;
-using testing::ThreadWire;
+using testing::Buffer;
+using testing::EverybodyIsWelcome;
+using testing::on_ranks;
 using testing::ThreadWireOptions;
-
-class EverybodyIsWelcome : public Supervisor {
- public:
-  bool admits(Rank) override { return true; }
-  void check() override {
-    if (std::chrono::steady_clock::now() > deadline_) throw TimeoutError("the test's engine is stuck");
-  }
-
- private:
-  std::chrono::steady_clock::time_point deadline_ =
-      std::chrono::steady_clock::now() + std::chrono::seconds(60);
-};
+using testing::value_of;
 
 struct Setting {
   ThreadWireOptions wire;
@@ -49,14 +34,8 @@ void PrintTo(const Setting& s, std::ostream* out) {
        << s.pack_bytes;
 }
 
-using Buffer = std::vector<std::int64_t>;
 constexpr std::int64_t kGuard = 0x5a5a5a5a5a5a5a5a;
 constexpr std::size_t kGuardSize = 8;
-
-/// A value that tells rank and place, so that a misplaced or twice-added element shows.
-std::int64_t value_of(Rank rank, std::int64_t element) {
-  return 1'000'003 * (rank + 1) + element * element + 1;
-}
 
 CompileOptions compile_options(const Setting& setting) {
   CompileOptions options;
@@ -68,19 +47,6 @@ CompileOptions compile_options(const Setting& setting) {
   options.keep_inputs = setting.keep_inputs;
   options.land_at_once = setting.land_at_once;
   return options;
-}
-
-/// Runs `rank_main` on a thread per rank, over one network.
-void on_ranks(int rank_count, const ThreadWireOptions& options,
-              const std::function<void(Rank, Wire*)>& rank_main) {
-  ThreadNetwork network(rank_count, options);
-  std::vector<std::thread> threads;
-  for (Rank rank : indices<Rank>(rank_count))
-    threads.emplace_back([&network, &rank_main, rank] {
-      ThreadWire wire(&network, rank);
-      rank_main(rank, &wire);
-    });
-  for (std::thread& thread : threads) thread.join();
 }
 
 /// Each rank's whole output after one run, guards checked. Inputs out of place are checked to be unchanged.
