@@ -348,7 +348,8 @@ class Communicator:
 
         Returns
         -------
-        Communicator, independent of this one: operations of different groups may overlap.
+        Communicator, independent of this one: operations of different groups may overlap. On an emulated
+        network each group has the network for itself: groups that overlap in time do not slow each other down.
 
         Raises
         ------
@@ -475,7 +476,8 @@ def init(
     keep_inputs : bool. Whether a failure in the middle of an operation in place leaves its input as it was.
         It costs a private copy of what is overwritten; with False a failed operation's buffer is undefined.
     emulate : Topology or the path of its file, optional. A network to behave like: ports and links carry
-        real bytes at its latencies and bandwidths. The same on all ranks; hemiola.launch can set it.
+        real bytes at its latencies and bandwidths, as far as this machine can move that many. The same on all
+        ranks; hemiola.launch can set it.
     conditions : Conditions, optional, of the emulated network: slow ranks' ports are slower, and late ranks
         come to every operation that much later.
 

@@ -60,6 +60,25 @@ def doomed_in_the_middle(victim: int, how: int, timeout_s: float) -> Seen:
     return "", "", None
 
 
+def doomed_at_a_known_time(victim: int) -> float:
+    """All-reduce until the victim, which prints when it dies, is killed; return when the error came.
+
+    Times are of CLOCK_MONOTONIC, which all processes of a machine share.
+    """
+    comm = start()
+
+    def die() -> None:
+        print(time.monotonic(), flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    if comm.rank == victim:
+        threading.Timer(0.2, die).start()
+    x = input_of(comm.rank)
+    while not attempt(lambda: comm.all_reduce(x))[0]:
+        pass
+    return time.monotonic()
+
+
 def one_stays_away(absent: int, timeout_s: float) -> Seen:
     """All but one call all_reduce; that one is asleep."""
     comm = start()

@@ -65,6 +65,20 @@ def test_survivors_of_a_kill_in_mid_operation_name_the_dead_and_keep_their_input
         assert again == "LostRankError"
 
 
+def seconds_from_death_to_error(victim: int) -> float:
+    """Kill a rank in mid-operation; return how long the last survivor took to raise."""
+    with processes(RANKS, "doomed_at_a_known_time", victim) as started:
+        said = [process.communicate(timeout=60)[0] for process in started]
+    death_s = float(said.pop(victim))
+    return max(float(time_s) for time_s in said) - death_s
+
+
+def test_survivors_learn_of_a_death_within_two_seconds() -> None:
+    """The promise is about Hemiola, not about a machine that is busy with other things: the best of a few counts."""
+    tries = (seconds_from_death_to_error(ODD) for _ in range(4))
+    assert any(took_s < 2.0 for took_s in tries)
+
+
 def test_nothing_is_left_in_shared_memory_after_a_kill() -> None:
     before = set(os.listdir("/dev/shm"))
     what_ranks_saw("doomed_in_the_middle", 0, int(signal.SIGKILL), 60, but=(0,))
