@@ -198,7 +198,25 @@ def test_optcc_ring_rejects_what_cannot_be(arguments: tuple[int, int, int]) -> N
         hm.algorithms.all_reduce_optcc(*arguments)
 
 
-@pytest.mark.parametrize("arguments", [(1, 2, {}, 1), (2, 0, {}, 1), (2, 2, {2: 2.0}, 1), (2, 2, {}, 0)])
+def test_when_every_host_is_equally_slow_nobody_is() -> None:
+    slow = dict.fromkeys(range(3), 2.0)
+    assert hm.algorithms.all_reduce_rail_exchange(3, 2, slow, 2) == hm.algorithms.all_reduce_rail_exchange(
+        3, 2, {}, 2
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (1, 2, {}, 1),
+        (2, 0, {}, 1),
+        (2, 2, {2: 2.0}, 1),
+        (2, 2, {0: 0.5}, 1),
+        (2, 2, {0: math.nan}, 1),
+        (2, 2, {0: math.inf}, 1),
+        (2, 2, {}, 0),
+    ],
+)
 def test_rail_exchange_rejects_what_cannot_be(arguments: tuple[int, int, dict[int, float], int]) -> None:
     with pytest.raises(hm.errors.ArgumentError):
         hm.algorithms.all_reduce_rail_exchange(*arguments)

@@ -136,3 +136,13 @@ def test_one_message_a_port_changes_nothing_for_other_collectives_or_ranks_with_
 def test_rejects_unknown_uses_of_ports() -> None:
     with pytest.raises(hm.errors.ArgumentError, match="'shared' or 'one'"):
         hm.lower_bound(cluster(4), "all_reduce", NBYTES, ports="two")
+
+
+def test_switches_that_are_linked_across_hosts_lie_between_them() -> None:
+    # Given 2 hosts of 2 ranks, each rank on a switch (4, 5) by 9 GB/s, the switches linked; ranks 0 and 2 are linked by
+    # 3 GB/s. All of these lie between hosts: 2·N over (4·9 + 2·3) GB/s.
+    links = [(r, 4 + r // 2, 0.0, 9e9) for r in range(4)] + [(4 + r // 2, r, 0.0, 9e9) for r in range(4)]
+    links += [(4, 5, 0.0, 1e9), (5, 4, 0.0, 1e9), (0, 2, 0.0, 3e9), (2, 0, 0.0, 3e9)]
+    boxes = hm.Topology(4, links, switch_count=2, nodes=[0, 0, 1, 1])
+    found = {b.name: b.seconds for b in hm.lower_bound(boxes, "all_reduce", NBYTES).bounds}
+    assert found["hosts"] == pytest.approx(2 * NBYTES / 42e9, rel=1e-9)

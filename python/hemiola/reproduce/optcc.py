@@ -34,8 +34,10 @@ COMMAND = "hemiola reproduce optcc"
 _MOST_TRANSFERS = 6_000_000
 #: The same where all messages of a segment share ports, which takes the simulator longer.
 _MOST_SMALL_TRANSFERS = 1_500_000
-#: Beyond, cutting a body into slots takes seconds.
+#: Beyond, cutting a body into slots takes seconds; a dash stands in the table.
 _MOST_OPEN_SHOP_RANKS = 64
+#: Beyond, the paced exchange has too many units for enough segments.
+_MOST_PACED_RANKS = 32
 
 Slow = Mapping[int, float]
 Exchange = Callable[[int, dict[int, float], int], Schedule]
@@ -119,16 +121,19 @@ SEVERAL_COLUMNS = (
 def _several_ratios(rank_count: int, nbytes: int, slow: Slow) -> tuple[object, ...]:
     """Return ring ms, then over it: ICCL, the exchanges for several slow ranks, and both bounds."""
     base, cluster = ring_seconds(rank_count, nbytes), _cluster(rank_count)
-    open_shop = None
-    if rank_count <= _MOST_OPEN_SHOP_RANKS:
-        exchange = algorithms.all_reduce_open_shop_exchange
-        open_shop = several_seconds(exchange, rank_count, nbytes, slow) / base
+    open_shop, paced = (
+        several_seconds(exchange, rank_count, nbytes, slow) / base if rank_count <= most else None
+        for exchange, most in (
+            (algorithms.all_reduce_open_shop_exchange, _MOST_OPEN_SHOP_RANKS),
+            (algorithms.all_reduce_paced_exchange, _MOST_PACED_RANKS),
+        )
+    )
     return (
         base * 1e3,
         ring_seconds(rank_count, nbytes, slow) / base,
         exchange_seconds(rank_count, nbytes, slow) / base,
         open_shop,
-        several_seconds(algorithms.all_reduce_paced_exchange, rank_count, nbytes, slow) / base,
+        paced,
         bound_seconds(cluster, nbytes, dict(slow), "shared") / base,
         bound_seconds(cluster, nbytes, dict(slow), "one") / base,
     )
