@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -133,5 +134,10 @@ def measured(report: Report, command: str, settings: Sequence[Setting] = SETTING
                     outcome.wrong,
                 )
             )
+    load, cores = os.getloadavg()[2], os.cpu_count() or 1
+    report.text(
+        f"Processes that wanted a processor meanwhile, on average: {load:.1f}, on {cores} cores; {setting.rank_count} of "
+        "them are the ranks."
+    )
     columns = ("setting", "schedule", "simulated, ms", "measured, ms", "fastest, ms")
     report.table("measured", (*columns, "ratio, simulated", "ratio, measured", "wrong"), rows)
