@@ -1,0 +1,40 @@
+"""What `hemiola reproduce stragglar` measures, on buffers so small that it takes seconds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hemiola.reproduce import stragglar_measured as measured
+from hemiola.reproduce.report import Report
+
+
+def report_of(folder: Path) -> Report:
+    return Report("small", "Small", folder)
+
+
+def test_both_all_reduces_are_measured_beside_the_simulator(tmp_path: Path) -> None:
+    report = report_of(tmp_path)
+    setting = measured.Setting(rank_count=4, nbytes=1 << 16, bandwidth=1e9, repeats=2)
+    measured.measured_all_reduce(report, setting, "some command")
+    report.write()
+    rows = report.data["measured_all_reduce"]
+    assert [row[""] for row in rows] == [measured.RING, measured.LATE]
+    assert all(0 < row["fastest"] <= row["median"] for row in rows)
+    assert "Reproduce: `some command`" in report.path.read_text()
+
+
+def test_the_simulator_expects_the_issues_ratio_for_eight_hosts() -> None:
+    # Given 8 ranks, 32 MiB, 200 MB/s: ring 1.75·sβ = 293.6 ms + 14·0.1 ms. Derivation of the other: (M + 2)(α + sβ/M)
+    # with M = 56 for M* = sqrt(2·167.8 ms/0.1 ms) = 57.9: 173.8 + 5.8 ms. Expect at least 1.5 times.
+    predicted = measured.Setting().predicted_s()
+    assert abs(predicted[measured.RING] - 0.295) < 1e-3
+    assert predicted[measured.RING] / predicted[measured.LATE] > 1.5
+
+
+def test_training_has_the_same_losses_on_all_ranks_with_either(tmp_path: Path) -> None:
+    report = report_of(tmp_path)
+    training = measured.Training(rank_count=4, widths=(64, 32, 10), epochs=1, seeds=(5,), bandwidth=1e9)
+    measured.measured_training(report, training, "some command")
+    (row,) = report.data["measured_training"]
+    assert row["seed"] == 5
+    assert row["losses bit-identical on all ranks"] == "yes"
