@@ -11,6 +11,8 @@ from hemiola.port_speed import PortSpeed
 #: Segments that the early ranks reduce one after another, at most: one of so many is what a late rank may wait for.
 _MOST_SEGMENTS = 8
 _MOST_CHUNKS_PER_OWNER = 4096
+#: How near to the best time is good enough for fewer chunks.
+_NEAR = 1.02
 
 
 def late_rule(rank_count: int, nbytes: int, speed: PortSpeed, plain: Schedule) -> _core.LateRule:
@@ -26,15 +28,19 @@ def late_rule(rank_count: int, nbytes: int, speed: PortSpeed, plain: Schedule) -
     Returns
     -------
     LateRule. M chunks take M + ceil(log2 n) - 1 rounds of α + sβ/M, least at M* = sqrt((ceil(log2 n) - 1)·sβ/α).
-    Each of the n-1 early ranks owns M*/(n-1) of them, at least one, spread over up to 8 segments. A segment's
-    blocks take the wire longer than α, or there are fewer segments.
+    Each of the n-1 early ranks owns equally many of them. As the minimum is flat, the fewest are taken that come
+    within 2 % of it, since a message has costs that the formula does not know; they are spread over up to 8 segments.
     """
     early = max(rank_count - 1, 1)
     serial_s = nbytes / speed.bandwidth
     if speed.latency_s <= 0:
         return _core.LateRule(plain, segments=_MOST_SEGMENTS, chunks_per_owner=1)
-    best = math.sqrt(max(math.ceil(math.log2(max(rank_count, 2))) - 1, 1) * serial_s / speed.latency_s)
-    owned = max(1, round(best / early))
-    segments = max(1, min(_MOST_SEGMENTS, owned, int(serial_s / early / speed.latency_s)))
-    per_owner = min(max(1, round(owned / segments)), _MOST_CHUNKS_PER_OWNER)
-    return _core.LateRule(plain, segments=segments, chunks_per_owner=per_owner)
+    extra = max(math.ceil(math.log2(max(rank_count, 2))) - 1, 1)
+
+    def finish_s(owned: int) -> float:
+        return (owned * early + extra) * (speed.latency_s + serial_s / (owned * early))
+
+    best = max(1, min(round(math.sqrt(extra * serial_s / speed.latency_s) / early), _MOST_CHUNKS_PER_OWNER))
+    owned = next(count for count in range(1, best + 1) if finish_s(count) <= _NEAR * finish_s(best))
+    segments = min(_MOST_SEGMENTS, owned)
+    return _core.LateRule(plain, segments=segments, chunks_per_owner=round(owned / segments))

@@ -136,7 +136,8 @@ class Training:
 
     rank_count: int = 4
     widths: tuple[int, ...] = (64, 1024, 512, 10)
-    epochs: int = 4
+    epochs: int = 1
+    batch: int = 64
     seeds: tuple[int, ...] = (1, 2, 3)
     latency_s: float = 100e-6
     bandwidth: float = 200e6
@@ -152,7 +153,7 @@ def _train(training: Training) -> list[list[tuple[float, list[float]]]]:
         row = []
         for name in (RING, LATE):
             sleeps = np.random.default_rng(seed)
-            task = Task(widths=training.widths, epochs=training.epochs, batch=256, seed=seed)
+            task = Task(widths=training.widths, epochs=training.epochs, batch=training.batch, seed=seed)
 
             def sleep(sleeps: np.random.Generator = sleeps) -> None:
                 pause_s = sleeps.uniform(0, _LONGEST_SLEEP_S)
