@@ -19,6 +19,7 @@ from hemiola.launch import launch
 from hemiola.port_speed import port_speed
 from hemiola.reproduce.report import Report
 from hemiola.simulate import simulate
+from hemiola.units import format_bytes
 
 RING, LATE = "all_reduce_ring", "all_reduce_late"
 _LIMIT_S = 1800.0
@@ -98,9 +99,10 @@ def exposed_times(setting: Setting) -> dict[str, list[float]]:
 def measured_all_reduce(report: Report, setting: Setting, command: str) -> None:
     """Exposed time of 8 processes, beside the simulator's."""
     predicted, found = setting.predicted_s(), exposed_times(setting)
+    size = format_bytes(setting.nbytes)
     report.section(
-        "Measured: 8 processes, emulated ports of 200 MB/s",
-        f"{setting.nbytes >> 20} MiB, the last rank late by {setting.delay_s * 1e3:.0f} ms, the time of the others' "
+        f"Measured: {setting.rank_count} processes, {size}, emulated ports of {setting.bandwidth / 1e6:g} MB/s",
+        f"{size}, the last rank late by {setting.delay_s * 1e3:.0f} ms, the time of the others' "
         f"reduce-scatter; nobody is told so. Exposed time, ms, from its call to the end on all ranks; "
         f"{setting.repeats} rounds, both in turn; {_load()}. Where the processes outnumber the cores, the emulated "
         "ports wait for a core, and times are above the simulator's by that; the fastest round says the most.",
@@ -114,9 +116,10 @@ def measured_all_reduce(report: Report, setting: Setting, command: str) -> None:
         rows.append((name, predicted[name] * 1e3, best * 1e3, p50 * 1e3, told, p50 / predicted[name]))
     ratios = [a / b for a, b in zip(found[RING], found[LATE], strict=True)]
     columns = ("", "simulated", "fastest", "median", "10 … 90 %", "median / simulated")
-    report.table("measured_all_reduce", columns, rows)
+    key = f"{setting.nbytes}_bytes"
+    report.table(f"measured_all_reduce_{key}", columns, rows)
     report.table(
-        "measured_ratio",
+        f"measured_ratio_{key}",
         ("ring / late", "simulated", "of the fastest", "of the medians", "median of the rounds'"),
         [
             (
@@ -197,6 +200,13 @@ def _load() -> str:
 
 
 def measure(report: Report, command: str, *, repeats: int = 15) -> None:
-    """Add both measurements to a report; about two minutes."""
-    measured_all_reduce(report, dataclasses.replace(Setting(), repeats=repeats), command)
+    """Add all measurements to a report; about two minutes.
+
+    The all-reduce is measured at full size, and again with both size and bandwidth a sixteenth: by the model the
+    times are the same, and the processes need a sixteenth of the cores' time to move the bytes.
+    """
+    setting = dataclasses.replace(Setting(), repeats=repeats)
+    measured_all_reduce(report, setting, command)
+    small = dataclasses.replace(setting, nbytes=setting.nbytes // 16, bandwidth=setting.bandwidth / 16)
+    measured_all_reduce(report, small, command)
     measured_training(report, Training(), command)
