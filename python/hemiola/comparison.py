@@ -15,7 +15,7 @@ from hemiola.communicator import init
 from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
 from hemiola.launch import launch
-from hemiola.measurement import Measured, RankTimes, Trial, combine, measure
+from hemiola.measurement import Measured, RankTimes, Trial, check_room, combine, measure
 from hemiola.pattern import Pattern
 from hemiola.planner import plan
 from hemiola.port_speed import PortSpeed, port_speed
@@ -153,6 +153,7 @@ def _contend(contest: Contest) -> tuple[Topology, list[RankTimes], Arrivals]:
 
 def _check(contest: Contest) -> None:
     """Refuse what the ranks would refuse, before they are started."""
+    check_room(contest.pattern)
     ranks = contest.pattern.rank_count
     if contest.emulate is not None and contest.emulate.rank_count != ranks:
         raise ArgumentError(f"expected a cluster of {ranks} ranks, found {contest.emulate.rank_count}")

@@ -17,7 +17,10 @@ from numpy.typing import NDArray
 
 from hemiola._core import Schedule
 from hemiola.communicator import Communicator
+from hemiola.errors import ArgumentError
+from hemiola.machine import memory_bytes
 from hemiola.pattern import REDUCING, ROOTED, Array, Pattern
+from hemiola.units import format_bytes
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,17 @@ def bus_factor(kind: str, rank_count: int) -> float:
     """
     share = (rank_count - 1) / rank_count
     return {"all_reduce": 2 * share, "broadcast": 1.0, "reduce": 1.0}.get(kind, share)
+
+
+def check_room(pattern: Pattern) -> None:
+    """Raise ArgumentError where this machine's memory cannot hold even one buffer of each rank that has a whole one."""
+    whole = 1 if pattern.kind in ("gather", "scatter") else pattern.rank_count
+    total, _ = memory_bytes()
+    if whole * pattern.nbytes > total:
+        raise ArgumentError(
+            f"{whole} times {format_bytes(pattern.nbytes)} does not fit into this machine's memory of "
+            f"{format_bytes(total)}; take a smaller size or fewer ranks"
+        )
 
 
 def measure(comm: Communicator, trial: Trial) -> RankTimes:

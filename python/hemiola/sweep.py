@@ -11,7 +11,7 @@ from hemiola.communicator import init
 from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
 from hemiola.launch import launch
-from hemiola.measurement import Measured, RankTimes, Trial, combine, measure
+from hemiola.measurement import Measured, RankTimes, Trial, check_room, combine, measure
 from hemiola.pattern import Pattern
 from hemiola.progress import ProgressBar
 
@@ -110,6 +110,7 @@ def _check(sweep: Sweep) -> None:
     if not sweep.patterns or sweep.repeats < 1:
         raise ArgumentError("nothing to measure: expected at least one size and one repetition")
     pattern = sweep.patterns[0]
+    check_room(max(sweep.patterns, key=lambda each: each.nbytes))
     if sweep.algorithm is None:
         return
     entry = algorithms.get(sweep.algorithm)

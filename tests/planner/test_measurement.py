@@ -137,6 +137,7 @@ def test_a_schedule_of_ones_own_takes_part() -> None:
         ({"algorithms": ("nonsense",)}, "nonsense"),
         ({"algorithms": ("all_gather_ring",)}, "runs all_gather"),
         ({"repeats": 0}, "at least 1 repetition"),
+        ({"pattern": Pattern("all_reduce", 2, 1 << 45, FLOAT32)}, "does not fit into this machine's memory"),
         ({"conditions": hm.Conditions(slow={0: 2.0})}, "emulate"),
         ({"conditions": hm.Conditions(late={0: 2.0})}, "emulate"),
         ({"emulate": hm.topologies.switch(3, latency_s=1e-6, bandwidth=1e9)}, "2 ranks, found 3"),
