@@ -6,7 +6,7 @@ import atexit
 import builtins
 import os
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
@@ -21,6 +21,7 @@ from hemiola.communicator_plans import CommunicatorPlans
 from hemiola.conditions import Conditions
 from hemiola.emulation import Emulation, launched_emulation
 from hemiola.errors import ArgumentError, HemiolaError
+from hemiola.health import Health
 from hemiola.launch_environment import job_of
 from hemiola.planner import Plan
 
@@ -114,7 +115,7 @@ class Communicator:
         self._ranks = tuple(ranks)
         self._options = options
         emulation = options.emulation
-        self._plans = CommunicatorPlans(len(self._ranks), options.emulation)
+        self._plans = CommunicatorPlans(self._ranks, options.emulation)
         self._core = _core.Communicator(
             session,
             list(self._ranks),
@@ -133,10 +134,10 @@ class Communicator:
     @property
     def topology(self) -> Topology:
         """The emulated network; without one, this machine as measured at start-up: a switch, a port a rank."""
-        return self._plans.network()[0]
+        return self._plans.network()
 
     def plan(self, kind: str, nbytes: int, root: int = 0) -> Plan:
-        """Return the plan that a collective without a `schedule` of its own runs: the same on every rank.
+        """Return the plan that a collective without a `schedule` of its own would run now.
 
         Parameters
         ----------
@@ -146,14 +147,15 @@ class Communicator:
 
         Returns
         -------
-        Plan, made for the next power of two of bytes, which all sizes below it share.
+        Plan, made for the next power of two of bytes, which all sizes below it share, and for the ranks that
+        are known to be slow by now (see `health`). The same on every rank when asked after the same operation.
 
         Raises
         ------
         ArgumentError
             for a collective, size or root that does not exist.
         """
-        return self._plans.plan(kind, nbytes, root)
+        return self._plans.plan(kind, nbytes, root, self._core.slow_in_force())
 
     def all_reduce(
         self,
@@ -391,6 +393,46 @@ class Communicator:
         Arrivals, over at most 512 operations; see `recent_arrivals_s`. The same on every rank that has come as far.
         """
         return Arrivals.of(self.recent_arrivals_s())
+
+    def health(self) -> Health:
+        """Say which ranks' ports are slow, by what factor and since when.
+
+        Returns
+        -------
+        Health, the same on every rank when asked after the same operation, but for the seconds. Waits for an
+        operation that is under way.
+
+        Notes
+        -----
+        Noticed from the bytes and busy seconds of the operations' own messages; costs no communication. A rank
+        counts as slow once it has been slower than the faster ranks in five operations on end by a factor of
+        1.3, or in eight by 1.12; messages of less than a latency's worth of bytes do not count. Collectives
+        without a `schedule` of their own are then planned for it, by all ranks from the same operation on; five
+        operations on end that show less take it back. Coming late, or having a busy core, makes no port slow.
+        Of two ranks alone nobody can say which one it is, and of one that only ever has its share of a busy
+        port, nobody can say how fast it is.
+        """
+        return Health.of(self._core)
+
+    def degrade(self, slow: Mapping[int, float]) -> None:
+        """Make ports of the emulated network slower from now on, as a failing NIC would: nobody is told.
+
+        Parameters
+        ----------
+        slow : mapping of rank to float >= 1, the factor by which its ports are slower than the topology says.
+            Ranks that are left out run at full speed again, so {} ends it.
+
+        Raises
+        ------
+        ArgumentError
+            for a rank that does not exist, a factor below 1 or not finite, and where no network is emulated.
+
+        Notes
+        -----
+        One rank may do it for all of this communicator's ranks; it takes effect at once, in the middle of
+        messages. Groups have emulated networks of their own, which are not affected.
+        """
+        self._core.slow_down(dict(slow))
 
     def close(self) -> None:
         """End the communicator; operations that still run in the background are aborted."""

@@ -1,4 +1,5 @@
-"""Which schedule a communicator runs: the planner's choice for the links as measured at start-up.
+"""Which schedule a communicator runs: the planner's choice for the links as measured at start-up, and for what has been
+noticed about ports since.
 
 Every rank plans with the same figures, so every rank comes to the same schedule."""
 
@@ -7,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -27,10 +29,11 @@ _COMBINED_BYTES = 256 << 10
 class CommunicatorPlans:
     """Chooses and remembers schedules for one communicator."""
 
-    def __init__(self, rank_count: int, emulation: Emulation | None) -> None:
-        self._rank_count = rank_count
+    def __init__(self, ranks: Sequence[int], emulation: Emulation | None) -> None:
+        self._ranks = tuple(ranks)
+        self._rank_count = len(self._ranks)
         self._emulation = emulation
-        self._plans: dict[tuple[str, int, int], Plan] = {}
+        self._plans: dict[tuple[str, int, int, tuple[tuple[int, float], ...]], Plan] = {}
         self._named: dict[tuple[str, int, int], Schedule | _core.LateRule] = {}
         self.speed = PortSpeed(1e-6, 5e9)
         self._combine_bandwidth = math.inf
@@ -38,32 +41,44 @@ class CommunicatorPlans:
     def measure(self, core: _core.Communicator) -> None:
         """Find out latency and bandwidth between the ranks, all of them active; collective."""
         if self._emulation is not None:
-            self.speed = port_speed(self._emulation.topology, self._emulation.conditions)
+            self.speed = port_speed(self._emulation.topology)
         elif self._rank_count > 1:
             self.speed, self._combine_bandwidth = _agreed(core, _measured(core), _measured_combining())
 
-    def network(self) -> tuple[Topology, Conditions]:
+    def network(self) -> Topology:
         """Return what to plan for: the emulated network, or, as measured, a switch with one port a rank."""
         emulation = self._emulation
         if emulation is not None and emulation.topology.rank_count == self._rank_count:
-            return emulation.topology, emulation.conditions
+            return emulation.topology
         speed = self.speed
-        switch = topologies.switch(self._rank_count, latency_s=speed.latency_s, bandwidth=speed.bandwidth)
-        return switch, Conditions()
+        return topologies.switch(self._rank_count, latency_s=speed.latency_s, bandwidth=speed.bandwidth)
 
-    def plan(self, kind: str, nbytes: int, root: int) -> Plan:
-        """Return the plan for a collective; the same for all sizes between two powers of two."""
-        key = (kind, _bucket(nbytes), root)
+    def plan(self, kind: str, nbytes: int, root: int, slow: Mapping[int, float]) -> Plan:
+        """Return the plan for a collective while those ranks' ports are slow; the same between powers of two."""
+        key = (kind, _bucket(nbytes), root, tuple(sorted(slow.items())))
         if key not in self._plans:
-            topology, conditions = self.network()
+            conditions = Conditions(late=self._known().late, slow=dict(slow))
             self._plans[key] = plan(
-                topology, kind, key[1], conditions, root=root, combine_bandwidth=self._combine_bandwidth
+                self.network(),
+                kind,
+                key[1],
+                conditions,
+                root=root,
+                combine_bandwidth=self._combine_bandwidth,
             )
         return self._plans[key]
 
-    def choose(self, kind: str, nbytes: int, root: int) -> Schedule:
+    def choose(self, kind: str, nbytes: int, root: int, slow: Mapping[int, float]) -> Schedule:
         """Return the schedule of the plan for a collective."""
-        return self.plan(kind, nbytes, root).schedule
+        return self.plan(kind, nbytes, root, slow).schedule
+
+    def _known(self) -> Conditions:
+        """Return the emulated conditions from the start, by our own numbers of the ranks."""
+        conditions = self._emulation.conditions if self._emulation is not None else Conditions()
+        numbers = {rank: number for number, rank in enumerate(self._ranks)}
+        late = {numbers[rank]: delay_s for rank, delay_s in conditions.late.items() if rank in numbers}
+        slow = {numbers[rank]: factor for rank, factor in conditions.slow.items() if rank in numbers}
+        return Conditions(late=late, slow=slow)
 
     def named(self, name: str, kind: str, nbytes: int, root: int) -> Schedule | _core.LateRule:
         """Return the schedule of a published algorithm; raise ArgumentError unless it is one for this.
@@ -90,8 +105,8 @@ class CommunicatorPlans:
 
     def _late(self, nbytes: int) -> _core.LateRule:
         """Return how to find the late rank; what runs where none is late is planned as if none were."""
-        topology, conditions = self.network()
-        plain = plan(topology, "all_reduce", nbytes, dataclasses.replace(conditions, late={}))
+        conditions = dataclasses.replace(self._known(), late={})
+        plain = plan(self.network(), "all_reduce", nbytes, conditions)
         return late_rule(self._rank_count, nbytes, self.speed, plain.schedule)
 
 

@@ -14,6 +14,7 @@ from hemiola.candidates import Candidate, Task, candidates
 from hemiola.communicator import init
 from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
+from hemiola.health import Health
 from hemiola.launch import launch
 from hemiola.measurement import Measured, RankTimes, Trial, check_room, combine, measure
 from hemiola.pattern import Pattern
@@ -70,6 +71,7 @@ class Comparison:
     planned: str
     rows: tuple[Row, ...]
     arrivals: Arrivals
+    health: Health
 
 
 def compare(contest: Contest) -> Comparison:
@@ -98,15 +100,16 @@ def compare(contest: Contest) -> Comparison:
     pattern, emulated = contest.pattern, contest.emulate
     conditions = None if emulated is None else contest.conditions
     reports = launch(_contend, pattern.rank_count, contest, emulate=emulated, conditions=conditions)
-    topology, _, arrivals = reports[0]
+    topology, _, arrivals, health = reports[0]
     chosen = plan(topology, pattern.kind, pattern.nbytes, contest.conditions, root=pattern.root)
     rows = []
     for index, contestant in enumerate(contestants(contest, topology)):
         timeline = simulate(contestant.schedule, topology, pattern.nbytes, contest.conditions)
-        measured = combine(pattern, [times[index] for _, times, _ in reports], spaced=emulated is not None)
+        measured = combine(pattern, [times[index] for _, times, *_ in reports], spaced=emulated is not None)
         rows.append(Row(contestant.label, contestant.schedule.step_count, timeline.seconds, measured))
     rows.sort(key=lambda row: row.measured.p50_s)
-    return Comparison(contest, topology, chosen.bound, chosen.alternatives[0].label, tuple(rows), arrivals)
+    winner = chosen.alternatives[0].label
+    return Comparison(contest, topology, chosen.bound, winner, tuple(rows), arrivals, health)
 
 
 def contestants(contest: Contest, topology: Topology) -> list[Contestant]:
@@ -130,8 +133,8 @@ def _able(contest: Contest, speed: PortSpeed) -> list[Candidate]:
     return sorted(candidates(task), key=lambda one: (one.name, one.variant))
 
 
-def _contend(contest: Contest) -> tuple[Topology, list[RankTimes], Arrivals]:
-    """Measure everything, as one of the ranks; see also who came late."""
+def _contend(contest: Contest) -> tuple[Topology, list[RankTimes], Arrivals, Health]:
+    """Measure everything, as one of the ranks; see also who came late and whose ports are slow."""
     comm = init()
     taking_part = contestants(contest, comm.topology)
     times = []
@@ -148,7 +151,7 @@ def _contend(contest: Contest) -> tuple[Topology, list[RankTimes], Arrivals]:
             times.append(measure(comm, trial))
             if comm.rank == 0:
                 bar(index + 1, len(taking_part))
-    return comm.topology, times, comm.arrivals()
+    return comm.topology, times, comm.arrivals(), comm.health()
 
 
 def _check(contest: Contest) -> None:

@@ -38,6 +38,8 @@ def test_run_on_an_emulated_cluster_draws_and_answers_in_json(hemiola, cluster: 
     assert ran.code == 0, ran
     assert ran.data["rank_count"] == 4
     assert ran.data["slow"] == {"1": 2.0}
+    assert ran.data["health"]["watching"]
+    assert [slow["rank"] for slow in ran.data["health"]["slow"]] == [1]
     (row,) = ran.data["algorithms"]
     assert row["algorithm"] == ran.data["planned"]
     assert row["wrong"] == 0

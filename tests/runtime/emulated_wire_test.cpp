@@ -138,5 +138,28 @@ TEST(EmulatedWire, StartsAfreshAfterAReset) {
   });
 }
 
+// Given a switch with 3 ranks of which two take part, numbered 0 and 1; the third is slow by the conditions.
+// Expect a rank's links, and nobody else's, to follow its factor; and pairs' healthy speed to know no factors.
+TEST(NetworkModel, PortsFollowTheFactorsOfTheirRanks) {
+  std::vector<Link> links;
+  for (int rank = 0; rank < 3; ++rank) {
+    links.push_back({Vertex{rank}, Vertex{3}, 1000, 2e9});
+    links.push_back({Vertex{3}, Vertex{rank}, 1000, 2e9});
+  }
+  const Topology topology("switch", 3, 1, links);
+  Conditions conditions;
+  conditions.slow[Rank{2}] = 4;
+  const NetworkModel model(topology, conditions, {Rank{0}, Rank{1}});
+  EXPECT_EQ(model.slowdown(), (std::vector<double>{1, 1}));
+  EXPECT_DOUBLE_EQ(model.bandwidth_Bpns(Rank{0}, Rank{1}), 2);
+  const std::vector<double> factors{1, 2};
+  const std::vector<double> capacities = model.capacities(factors);
+  for (std::size_t l = 0; l < capacities.size(); ++l) {
+    const Link& link = topology.links()[l];
+    const int rank = std::min<int>(link.src, link.dst);  // the other end is the switch
+    EXPECT_DOUBLE_EQ(capacities[l], rank == 0 ? 2.0 : rank == 1 ? 1.0 : 0.5);
+  }
+}
+
 }  // namespace
 }  // namespace hemiola

@@ -150,6 +150,7 @@ def _notes(comparison: Comparison) -> Text:
     told = [f"rank {rank} late by {format_seconds(time)}" for rank, time in sorted(conditions.late.items())]
     told += [f"rank {rank} {factor:g} times slower" for rank, factor in sorted(conditions.slow.items())]
     lines += _who_is_late(comparison.arrivals)
+    lines += [str(comparison.health)] if comparison.health.slow else []
     return Text("\n".join([*([", ".join(told)] if told else []), *lines]), style="dim")
 
 
@@ -186,6 +187,7 @@ def _data(comparison: Comparison, emulate: Path | None) -> dict[str, Any]:
         "bound_witness": comparison.bound.witness,
         "planned": comparison.planned,
         "arrivals": comparison.arrivals.as_dict(),
+        "health": comparison.health.as_dict(),
         "algorithms": [_row_data(comparison, row) for row in comparison.rows],
     }
 

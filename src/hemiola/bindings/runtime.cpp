@@ -39,13 +39,20 @@ std::shared_ptr<const Schedule> share(nb::handle object) {
           }};
 }
 
-/// (kind, bytes, root) -> Schedule, in Python.
-using PyChooser = nb::typed<nb::callable, Schedule(std::string, std::int64_t, int)>;
+/// (kind, bytes, root, slow) -> Schedule, in Python.
+using PyChooser = nb::typed<nb::callable, Schedule(std::string, std::int64_t, int, RankFactors)>;
+
+RankFactors factors_of(const std::map<Rank, double>& slow) {
+  RankFactors factors;
+  for (const auto& [rank, factor] : slow) factors[rank] = factor;
+  return factors;
+}
 
 CallDesk::Chooser chooser_of(PyChooser choose) {
-  return [choose = std::move(choose)](CollectiveKind kind, std::int64_t byte_count, Rank root) {
+  return [choose = std::move(choose)](CollectiveKind kind, std::int64_t byte_count, Rank root,
+                                      const std::map<Rank, double>& slow) {
     try {
-      return share(choose(nb::cast(name_of(kind)), byte_count, static_cast<int>(root)));
+      return share(choose(nb::cast(name_of(kind)), byte_count, static_cast<int>(root), factors_of(slow)));
     } catch (nb::python_error& e) {
       if (e.matches(PyExc_KeyboardInterrupt)) throw;
       throw ArgumentError(std::string("no schedule could be chosen: ") + e.what());
@@ -90,6 +97,10 @@ class PyCommunicator {
       core_ = std::make_unique<Communicator>(std::move(session), std::move(ranks), options);
     }
     desk_ = std::make_unique<CallDesk>(core_.get(), chooser_of(std::move(choose)));
+    core_->when_outdated([this](Operation* operation) {
+      nb::gil_scoped_acquire gil;  // which also keeps other threads from the desk
+      desk_->renew(operation);
+    });
   }
   ~PyCommunicator() { close(); }
 
@@ -131,12 +142,25 @@ class PyCommunicator {
     return pending;
   }
 
-  void forget_choices() { desk().forget_choices(); }
-
+  /// An operation in the background may need the GIL to get done, so whoever waits for its end lets go of it.
   nb::object arrivals() const {
-    std::vector<std::int64_t> times = core().arrival_times_ns();
+    Communicator& communicator = core();
+    std::vector<std::int64_t> times;
+    {
+      nb::gil_scoped_release release;
+      times = communicator.arrival_times_ns();
+    }
     return nb::cast(times);
   }
+
+  Communicator::Health health() const {
+    Communicator& communicator = core();
+    nb::gil_scoped_release release;
+    return communicator.health();
+  }
+
+  RankFactors slow_in_force() const { return factors_of(core().ports_in_force().slow); }
+  void slow_down(const RankFactors& slow) const { core().slow_down(conditions_of({}, slow).slow); }
 
  private:
   CallDesk& desk() {
@@ -192,6 +216,24 @@ bool wait_for(PendingOperation& pending, std::optional<double> timeout_s) {
   return pending.wait_for(0);
 }
 
+void bind_health(nb::module_& m) {
+  nb::class_<SlowPort>(m, "SlowPort", "A rank whose ports are slower than the others'.")
+      .def_prop_ro("rank", [](const SlowPort& p) { return static_cast<int>(p.rank); })
+      .def_ro("measured_factor", &SlowPort::measured_factor)
+      .def_ro("planned_factor", &SlowPort::planned_factor)
+      .def_ro("since_number", &SlowPort::since_number)
+      .def_ro("since_ns", &SlowPort::since_ns);
+  nb::class_<HealthChange>(m, "HealthChange",
+                           "From which operation on schedules are planned for which factors.")
+      .def_ro("number", &HealthChange::number)
+      .def_prop_ro("slow", [](const HealthChange& c) { return factors_of(c.slow); });
+  nb::class_<Communicator::Health>(m, "Health", "The core of hemiola.Health.")
+      .def_ro("is_watching", &Communicator::Health::is_watching)
+      .def_ro("operation_count", &Communicator::Health::operation_count)
+      .def_prop_ro("slow", [](const Communicator::Health& h) { return h.ports.slow; })
+      .def_prop_ro("changes", [](const Communicator::Health& h) { return h.ports.changes; });
+}
+
 }  // namespace
 
 void bind_runtime(nb::module_& m) {
@@ -220,6 +262,7 @@ void bind_runtime(nb::module_& m) {
       .def_ro("segments", &LateRule::segments)
       .def_ro("chunks_per_owner", &LateRule::chunks_per_owner);
 
+  bind_health(m);
   nb::class_<PyCommunicator>(m, "Communicator", "The core of hemiola.Communicator.")
       .def(nb::init<std::shared_ptr<LocalSession>, const std::vector<int>&, double, bool, const Topology*,
                     const RankSeconds&, const RankFactors&, PyChooser>(),
@@ -231,7 +274,9 @@ void bind_runtime(nb::module_& m) {
            "schedule"_a.none(), "timeout_s"_a, "complaint"_a)
       .def("start", &PyCommunicator::start, "kind"_a, "input"_a.none(), "output"_a.none(), "op"_a, "root"_a,
            "schedule"_a.none(), "timeout_s"_a, "complaint"_a)
-      .def("forget_choices", &PyCommunicator::forget_choices)
+      .def("health", &PyCommunicator::health)
+      .def("slow_in_force", &PyCommunicator::slow_in_force)
+      .def("slow_down", &PyCommunicator::slow_down, "slow"_a)
       .def("arrival_times_ns", &PyCommunicator::arrivals)
       .def("close", &PyCommunicator::close);
 }

@@ -40,7 +40,10 @@ Operation CallDesk::prepare(const Call& call) {
                   static_cast<std::int32_t>(call.root),
                   shape.block_elements,
                   call.schedule.get()};
+    follow_conditions();
     const Prepared& prepared = look_up(key, call);
+    operation.key = key;
+    operation.planned_for = in_force_.version;
     operation.signature.op = call.op;
     operation.signature.root = key.root;
     operation.signature.schedule_digest = prepared.digest;
@@ -77,8 +80,8 @@ CallDesk::Prepared CallDesk::make(const Key& key, const Call& call) {
   Prepared made;
   made.schedule = call.schedule;
   if (!made.schedule)
-    made.schedule =
-        chooser_(kind, key.block_elements * element_bytes * (many_blocks ? ranks : 1), Rank{key.root});
+    made.schedule = chooser_(kind, key.block_elements * element_bytes * (many_blocks ? ranks : 1),
+                             Rank{key.root}, in_force_.slow);
   check_schedule(*made.schedule, call, ranks);
   made.digest = digest(made.schedule);
   const bool average = key.op == Op::average && made.schedule->collective().is_reducing();
@@ -120,7 +123,27 @@ std::uint64_t CallDesk::digest(const std::shared_ptr<const Schedule>& schedule) 
   return digests_[schedule] = digest_of(*schedule);
 }
 
-void CallDesk::forget_choices() {
+void CallDesk::renew(Operation* operation) {
+  try {
+    follow_conditions();
+    Call call;
+    call.kind = operation->key.kind;
+    call.op = operation->key.op;
+    call.root = operation->key.root;
+    const Prepared& prepared = look_up(operation->key, call);
+    operation->signature.schedule_digest = prepared.digest;
+    operation->program = prepared.program;
+    operation->planned_for = in_force_.version;
+  } catch (const ArgumentError& e) {
+    operation->complaint = e.what();
+  }
+}
+
+/// Choices are forgotten when conditions change; programs and plans are remembered elsewhere, so coming back is cheap.
+void CallDesk::follow_conditions() {
+  if (communicator_->ports_version() == in_force_.version) [[likely]]
+    return;
+  in_force_ = communicator_->ports_in_force();
   latest_ = nullptr;
   prepared_.clear();
 }

@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 
+#include "hemiola/runtime/communicator/call_key.hpp"
 #include "hemiola/runtime/communicator/communicator.hpp"
 
 namespace hemiola {
@@ -44,10 +45,10 @@ struct Call {
 
 class CallDesk {
  public:
-  /// Chooses a schedule for a collective over `byte_count` bytes: of the whole buffer, or of the larger of input and output.
-  /// The same on all ranks.
-  using Chooser =
-      std::function<std::shared_ptr<const Schedule>(CollectiveKind kind, std::int64_t byte_count, Rank root)>;
+  /// Chooses a schedule for a collective over `byte_count` bytes (of the whole buffer, or of the larger of input and output)
+  /// while ports are slow by those factors. The same on all ranks.
+  using Chooser = std::function<std::shared_ptr<const Schedule>(
+      CollectiveKind kind, std::int64_t byte_count, Rank root, const std::map<Rank, double>& slow)>;
 
   CallDesk(Communicator* communicator, Chooser chooser)
       : communicator_(communicator), chooser_(std::move(chooser)) {}
@@ -55,21 +56,12 @@ class CallDesk {
   /// An operation with a complaint when the arguments are wrong: it must be run all the same, so that the other ranks learn
   /// of it.
   Operation prepare(const Call& call);
-  /// Forgets the choices made so far, because conditions have changed. To be called by all ranks at the same operation.
-  void forget_choices();
+  /// Chooses again for an operation, as conditions are now; a complaint where that fails. Like `prepare` not to be called by
+  /// two threads at a time.
+  void renew(Operation* operation);
 
  private:
-  /// What decides about the program.
-  struct Key {
-    OperationKind kind;
-    Op op;
-    DType dtype;
-    bool in_place;
-    std::int32_t root;
-    std::int64_t block_elements;
-    const Schedule* asked_for;
-    friend auto operator<=>(const Key&, const Key&) = default;
-  };
+  using Key = CallKey;
   struct Prepared {
     std::shared_ptr<const Schedule> schedule;
     std::uint64_t digest = 0;
@@ -88,6 +80,7 @@ class CallDesk {
   const Prepared& look_up(const Key& key, const Call& call);
   Prepared make(const Key& key, const Call& call);
   void prepare_late(const LateRule& rule, const Key& key, Operation* operation);
+  void follow_conditions();
   std::uint64_t digest(const std::shared_ptr<const Schedule>& schedule);
 
   static constexpr std::size_t kMaxPrepared = 1024;
@@ -96,6 +89,7 @@ class CallDesk {
 
   Communicator* communicator_;
   Chooser chooser_;
+  PortWatch::InForce in_force_;  ///< what `prepared_` was chosen for
   std::map<Key, Prepared> prepared_;
   const std::pair<const Key, Prepared>* latest_ = nullptr;
   std::map<std::shared_ptr<const Schedule>, std::uint64_t> digests_;

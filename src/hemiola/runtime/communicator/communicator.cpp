@@ -119,7 +119,21 @@ void Communicator::work() {
   }
 }
 
+/// Operations are chosen when they are called, which may be long before their turn.
+bool Communicator::is_outdated(const Operation& operation) const {
+  return connection_.ports && operation.program && operation.key.asked_for == nullptr &&
+         operation.planned_for != connection_.ports->version();
+}
+
 void Communicator::execute(const Operation& operation, const std::function<void()>& interrupted) {
+  if (!is_outdated(operation)) [[likely]]
+    return execute_now(operation, interrupted);
+  Operation renewed = operation;
+  renew_(&renewed);
+  execute_now(renewed, interrupted);
+}
+
+void Communicator::execute_now(const Operation& operation, const std::function<void()>& interrupted) {
   if (broken_) std::rethrow_exception(broken_);
   std::this_thread::sleep_for(connection_.delay);
   const std::uint64_t number = next_number_++;
@@ -163,6 +177,7 @@ std::optional<std::string> Communicator::attempt(const Operation& operation, std
     engine_.run(*operation.program, operation.buffers, operation.arithmetic, &watch_);
   await([this] { return watch_.all_have_arrived(); });
   watch_.note_arrivals(&arrivals_);
+  if (connection_.ports) connection_.ports->end_operation(number, monotonic_ns());
   return std::nullopt;
 } catch (const MismatchError& e) {
   return e.what();
@@ -180,6 +195,7 @@ bool Communicator::everyone(Predicate predicate) const {
 /// board's entry for the operation after this one.
 void Communicator::recover(std::uint64_t number) {
   watch_.stop_comparing();
+  if (connection_.ports) connection_.ports->drop_operation();
   if (number > 0)
     await([&] { return everyone([&](Rank rank) { return board().has_completed(rank, number - 1); }); });
   connection_.wire->reset(number + 1);
@@ -193,6 +209,27 @@ void Communicator::give_up(Failure failure, const std::string& text) {
   broken_ = failure == Failure::timeout ? std::make_exception_ptr(TimeoutError(later))
                                         : std::make_exception_ptr(LostRankError(later));
   board().give_up(failure, text);
+}
+
+PortWatch::InForce Communicator::ports_in_force() const {
+  return connection_.ports ? connection_.ports->in_force() : PortWatch::InForce{};
+}
+
+Communicator::Health Communicator::health() {
+  std::lock_guard lock(running_);
+  if (!connection_.ports) return {false, next_number_, {}};
+  return {true, next_number_, connection_.ports->report()};
+}
+
+void Communicator::slow_down(const std::map<Rank, double>& factors) {
+  if (connection_.emulated == nullptr)
+    throw ArgumentError("only an emulated network can be made slower; pass emulate=topology to init");
+  Conditions conditions;
+  conditions.slow = factors;
+  conditions.check(rank_count());
+  std::vector<double> slowdown;
+  for (Rank rank : indices<Rank>(rank_count())) slowdown.push_back(conditions.slowdown_of(rank));
+  connection_.emulated->slow_down(slowdown);
 }
 
 std::vector<std::int64_t> Communicator::arrival_times_ns() {

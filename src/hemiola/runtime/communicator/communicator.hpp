@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "hemiola/runtime/arrival/arrival_log.hpp"
+#include "hemiola/runtime/communicator/call_key.hpp"
 #include "hemiola/runtime/communicator/connection.hpp"
 #include "hemiola/runtime/communicator/late_programs.hpp"
 #include "hemiola/runtime/communicator/operation_watch.hpp"
@@ -30,6 +31,8 @@ struct Operation {
   std::string complaint;  ///< not empty: the caller's mistake, about which the other ranks must learn
   std::shared_ptr<const Program> program;  ///< null: nothing to move
   std::shared_ptr<LatePrograms> late;      ///< what to do instead where one rank is late
+  CallKey key;                             ///< what the program is for
+  std::uint64_t planned_for = 0;           ///< the version of the ports' health for which it was chosen
   Buffers buffers;
   Arithmetic arithmetic;
   double timeout_s = 0;
@@ -77,6 +80,25 @@ class Communicator {
   /// Runs the operation in the background, after all that were started before it.
   std::shared_ptr<PendingOperation> start(Operation operation);
 
+  /// What to do with an operation whose schedule was chosen for other conditions than those in force when its turn comes:
+  /// choose again, for those. Called in the thread that runs the operation; all ranks do the same at the same operation.
+  void when_outdated(std::function<void(Operation*)> renew) { renew_ = std::move(renew); }
+  /// Changes whenever `ports_in_force` does.
+  std::uint64_t ports_version() const { return connection_.ports ? connection_.ports->version() : 0; }
+  /// The slow ports that schedules are to be planned for now. All ranks say the same between two operations.
+  PortWatch::InForce ports_in_force() const;
+
+  /// What has been noticed about the ports; nothing, where the wire has none.
+  struct Health {
+    bool is_watching = false;
+    std::uint64_t operation_count = 0;
+    PortWatch::Report ports;
+  };
+  Health health();
+  /// Makes the emulated network's ports slower from now on, by rank; all others run at the topology's speed. One rank may do
+  /// it for all. Throws ArgumentError for a rank that does not exist, a factor below 1 or not finite, or without emulation.
+  void slow_down(const std::map<Rank, double>& factors);
+
   /// When each rank arrived at the latest operations, oldest first, in nanoseconds of CLOCK_MONOTONIC.
   std::vector<std::int64_t> arrival_times_ns();
 
@@ -84,6 +106,8 @@ class Communicator {
   void execute(const Operation& operation, const std::function<void()>& interrupted);
   std::optional<std::string> attempt(const Operation& operation, std::uint64_t number);
   void run_late(const Operation& operation, std::uint64_t number);
+  void execute_now(const Operation& operation, const std::function<void()>& interrupted);
+  bool is_outdated(const Operation& operation) const;
   template <typename Condition>
   void await(Condition condition) {
     Patience patience(connection_.engine.patience);
@@ -106,6 +130,7 @@ class Communicator {
   Engine engine_;
   OperationWatch watch_;
   ArrivalLog arrivals_;
+  std::function<void(Operation*)> renew_;
   std::uint64_t next_number_ = 0;
   std::exception_ptr broken_;  ///< what every further call raises
 

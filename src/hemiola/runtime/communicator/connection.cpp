@@ -2,7 +2,6 @@
 
 #include <sched.h>
 
-#include "hemiola/runtime/wire/emulated/emulated_wire.hpp"
 #include "hemiola/runtime/wire/shm/shm_wire.hpp"
 
 namespace hemiola {
@@ -25,11 +24,33 @@ Patience::Limits patience_for(int local_ranks) {
   return {.spins = 20, .yields = 200, .sleep_us = 500};
 }
 
+std::size_t watch_bytes(int rank_count) {
+  return whole_pages(PortWatch::region_bytes(rank_count));
+}
+
+std::unique_ptr<PortWatch> watch_ports(const NetworkModel& network, Rank self, std::span<std::byte> region) {
+  std::vector<PairSpeed> healthy;
+  std::map<Rank, double> assumed;
+  for (Rank peer : indices<Rank>(network.rank_count())) {
+    const bool is_self = peer == self;
+    healthy.push_back({network.latency_ns(self, peer), is_self ? 1 : network.bandwidth_Bpns(self, peer)});
+    const double slowdown = network.slowdown()[static_cast<std::size_t>(peer)];
+    if (slowdown > 1) assumed[peer] = slowdown;
+  }
+  return std::make_unique<PortWatch>(region, self, std::move(healthy), assumed);
+}
+
 /// Puts an emulated network around the wire. Ports are real there: one step after the other, whatever is added in one step
 /// arrives side by side, and messages are as the schedule has them.
 void emulate(const Members& members, const Emulation& emulation, std::span<std::byte> region, Connection* c) {
   c->network = std::make_unique<NetworkModel>(emulation.topology, emulation.conditions, members.ranks);
-  c->wire = std::make_unique<EmulatedWire>(std::move(c->wire), c->network.get(), region, members.self);
+  const std::span<std::byte> watch = region.first(watch_bytes(members.count()));
+  auto wire = std::make_unique<EmulatedWire>(std::move(c->wire), c->network.get(),
+                                             region.subspan(watch.size()), members.self);
+  c->emulated = wire.get();
+  c->wire = std::move(wire);
+  c->ports = watch_ports(*c->network, members.self, watch);
+  c->engine.meter = c->ports->meter();
   c->compile.ports = {c->network->sending_ports(members.self), c->network->receiving_ports(members.self)};
   c->compile.land_at_once = true;
   c->compile.rules.join_bytes = c->compile.rules.pack_bytes = 0;
@@ -45,7 +66,8 @@ Connection connect(const Members& members, const CommunicatorOptions& options) {
   const int ranks = members.count();
   const std::size_t board_bytes = whole_pages(ArrivalBoard::region_bytes(ranks));
   const std::size_t wire_bytes = whole_pages(ShmWire::region_bytes(ranks));
-  const std::size_t network_bytes = options.emulation ? SharedNetwork::region_bytes(ranks) : 0;
+  const std::size_t network_bytes =
+      options.emulation ? watch_bytes(ranks) + SharedNetwork::region_bytes(ranks) : 0;
   const std::size_t late_bytes = whole_pages(LateCells::region_bytes());
   std::span<std::byte> region = members.session->share(
       members.ranks, late_bytes + board_bytes + wire_bytes + network_bytes, options.timeout_s);

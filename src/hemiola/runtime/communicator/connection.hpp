@@ -9,6 +9,8 @@
 #include "hemiola/runtime/communicator/operation_watch.hpp"
 #include "hemiola/runtime/engine/compile.hpp"
 #include "hemiola/runtime/engine/engine.hpp"
+#include "hemiola/runtime/health/port_watch.hpp"
+#include "hemiola/runtime/wire/emulated/emulated_wire.hpp"
 #include "hemiola/runtime/wire/emulated/network_model.hpp"
 #include "hemiola/runtime/wire/wire.hpp"
 #include "hemiola/topology/conditions.hpp"
@@ -31,6 +33,9 @@ struct CommunicatorOptions {
 struct Connection {
   std::unique_ptr<NetworkModel> network;  ///< what `wire` emulates, if it does
   std::unique_ptr<Wire> wire;
+  EmulatedWire* emulated = nullptr;  ///< `wire`, if it is one
+  /// Null where the wire has no ports that could be slow: memory between processes is as fast as their cores.
+  std::unique_ptr<PortWatch> ports;
   std::unique_ptr<ArrivalBoard> board;
   std::unique_ptr<LateCells> late_cells;
   CompileOptions compile;

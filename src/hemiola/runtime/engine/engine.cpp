@@ -257,6 +257,7 @@ void Engine::post(std::int32_t index, Request request) {
   }
   if (o.next_in_channel != kNone) release(o.next_in_channel);
   ++lanes_[static_cast<std::size_t>(o.lane)].posted;
+  if (options_.meter != nullptr) options_.meter->posted(metered(o), wire_->now_ns());
   open_groups(static_cast<std::size_t>(o.lane));
 }
 
@@ -266,6 +267,7 @@ void Engine::finish(std::int32_t index) {
   for (std::int32_t i = 0; i < o.successor_count; ++i)
     release(program_->successors[static_cast<std::size_t>(o.first_successor + i)]);
   if (o.lane == kNone) return;
+  if (options_.meter != nullptr) options_.meter->finished(metered(o), wire_->now_ns());
   LaneState& lane = lanes_[static_cast<std::size_t>(o.lane)];
   const std::int32_t* const left = left_in_group_.data() + lane.first_left;
   --left_in_group_[lane.first_left + static_cast<std::size_t>(o.group)];

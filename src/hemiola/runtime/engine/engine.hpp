@@ -12,6 +12,7 @@
 #include "hemiola/runtime/engine/patience.hpp"
 #include "hemiola/runtime/engine/program.hpp"
 #include "hemiola/runtime/engine/supervisor.hpp"
+#include "hemiola/runtime/health/port_meter.hpp"
 #include "hemiola/runtime/wire/wire.hpp"
 
 namespace hemiola {
@@ -33,6 +34,7 @@ struct EngineOptions {
   /// hides the time between a message's end and the next one's start.
   int groups_in_flight = 8;
   Patience::Limits patience;
+  PortMeter* meter = nullptr;  ///< told of every message, where ports are worth measuring
 };
 
 class Engine {
@@ -90,6 +92,10 @@ class Engine {
   bool copy_one();
   std::byte* at(const Place& place) const {
     return base_[static_cast<std::size_t>(place.region)] + place.offset;
+  }
+  MeteredMessage metered(const Task& o) const {
+    const Channel& channel = program_->channels[static_cast<std::size_t>(o.channel)];
+    return {o.lane, channel.peer, channel.sending, o.bytes};
   }
   const Task& task(std::int32_t index) const { return program_->tasks[static_cast<std::size_t>(index)]; }
 

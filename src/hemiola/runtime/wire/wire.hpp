@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
 
 #include "hemiola/base/index.hpp"
 
@@ -59,6 +60,13 @@ class Wire {
   /// Forgets all that is posted and everything in flight, after a failure. Every surviving rank calls it
   /// before the next message; `epoch` is the same on all of them and greater than before.
   virtual void reset(std::uint64_t epoch) = 0;
+
+  /// The clock by which its messages take their time, in nanoseconds: the real one, unless a wire emulates another.
+  virtual std::int64_t now_ns() const {
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+  }
 
   /// The message size from which cutting finer no longer helps pipelining; the engine slices larger chunks.
   virtual std::size_t slice_bytes() const = 0;

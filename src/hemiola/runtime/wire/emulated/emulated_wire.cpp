@@ -70,6 +70,7 @@ bool EmulatedWire::settle(SharedNetwork::Session* session) {
       if (!m.is_posted && !(m.is_posted = session->post(m.name, m.bytes))) break;
   session->acknowledge();  // what has been posted since the last call was our reaction
   session->advance();
+  now_ns_ = session->now_ns();
   bool news = false;
   for (std::size_t i = 0; i < open_.size();) {
     Channel& c = channels_[open_[i]];
@@ -118,6 +119,16 @@ void EmulatedWire::reset(std::uint64_t epoch) {
   is_reacting_ = false;
   SharedNetwork::Session session(&network_);
   session.reset(epoch);
+}
+
+void EmulatedWire::slow_down(std::span<const double> slowdown) {
+  SharedNetwork::Session session(&network_);
+  session.slow_down(slowdown);
+}
+
+/// What we post in reaction to an event belongs to the event's moment.
+std::int64_t EmulatedWire::now_ns() const {
+  return static_cast<std::int64_t>(is_reacting_ ? now_ns_ : std::max(now_ns_, network_.real_now_ns()));
 }
 
 std::size_t EmulatedWire::slice_bytes() const {

@@ -25,6 +25,10 @@ class EmulatedWire final : public Wire {
   bool done(Request request) const override;
   void wait(int timeout_us) override;
   void reset(std::uint64_t epoch) override;
+  /// From now on ports are slower than the topology's by so much, by rank. Any rank may say so for all, from any thread.
+  void slow_down(std::span<const double> slowdown);
+  /// The emulated clock.
+  std::int64_t now_ns() const override;
   /// A network's messages are as the schedule wants them: no slices.
   std::size_t slice_bytes() const override;
 
@@ -55,6 +59,7 @@ class EmulatedWire final : public Wire {
   Rank self_;
   std::vector<Channel> channels_;
   std::vector<std::size_t> open_;  ///< channels with messages that are not done
+  double now_ns_ = 0;              ///< when we last looked
   bool is_reacting_ = false;       ///< the network waits for us to say that we have seen what happened
 };
 

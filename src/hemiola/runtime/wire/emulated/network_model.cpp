@@ -52,8 +52,37 @@ NetworkModel::NetworkModel(const Topology& topology, const Conditions& condition
       latency_ns_.push_back(static_cast<double>(latency) / kNanosecond);
       path_begin_.push_back(path_links_.size());
     }
-  for (double bandwidth_Bps : slowed_bandwidths(topology, conditions))
-    capacity_.push_back(bandwidth_Bps * 1e-9);
+  std::map<Vertex, int> number_of;
+  Conditions others = conditions;
+  for (std::size_t number = 0; number < ranks.size(); ++number) {
+    number_of[Vertex{static_cast<int>(ranks[number])}] = static_cast<int>(number);
+    slowdown_.push_back(conditions.slowdown_of(ranks[number]));
+    others.slow.erase(ranks[number]);
+  }
+  const auto number_at = [&](Vertex vertex) {
+    const auto found = number_of.find(vertex);
+    return found == number_of.end() ? -1 : found->second;
+  };
+  const std::vector<double> slowdowns = link_slowdowns(topology, others);
+  for (std::size_t l = 0; l < slowdowns.size(); ++l) {
+    const Link& link = topology.links()[l];
+    links_.push_back({link.bandwidth_Bps * 1e-9, slowdowns[l], number_at(link.src), number_at(link.dst)});
+  }
+}
+
+std::vector<double> NetworkModel::capacities(std::span<const double> slowdown) const {
+  const auto of = [&](int rank) { return rank < 0 ? 1.0 : slowdown[static_cast<std::size_t>(rank)]; };
+  std::vector<double> capacities;
+  for (const LinkModel& link : links_)
+    capacities.push_back(link.bandwidth_Bpns / std::max({link.slowdown, of(link.src), of(link.dst)}));
+  return capacities;
+}
+
+double NetworkModel::bandwidth_Bpns(Rank src, Rank dst) const {
+  double least = std::numeric_limits<double>::infinity();
+  for (int link : path(src, dst))
+    least = std::min(least, links_[static_cast<std::size_t>(link)].bandwidth_Bpns);
+  return least;
 }
 
 std::span<const int> NetworkModel::path(Rank src, Rank dst) const {

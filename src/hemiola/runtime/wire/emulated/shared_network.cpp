@@ -58,6 +58,7 @@ struct SharedNetwork::Header {
   double begin_ns;  ///< the real clock when the emulated one was 0
   double now;
   std::uint32_t active_count;
+  std::uint32_t slowdown_version;
 };
 
 namespace {
@@ -72,7 +73,8 @@ std::size_t SharedNetwork::region_bytes(int rank_count) {
   const auto ranks = static_cast<std::size_t>(rank_count);
   const std::size_t entries = ranks * ranks * kWindow;
   return whole_lines(sizeof(Header)) + whole_lines(ranks * sizeof(RankState)) +
-         whole_lines(entries * sizeof(Entry)) + entries * sizeof(std::uint32_t);
+         whole_lines(ranks * sizeof(double)) + whole_lines(entries * sizeof(Entry)) +
+         entries * sizeof(std::uint32_t);
 }
 
 SharedNetwork::SharedNetwork(std::span<std::byte> region, Rank self, const NetworkModel* model)
@@ -83,7 +85,8 @@ SharedNetwork::SharedNetwork(std::span<std::byte> region, Rank self, const Netwo
   std::byte* at = region.data();
   header_ = reinterpret_cast<Header*>(at);
   ranks_ = reinterpret_cast<RankState*>(at += whole_lines(sizeof(Header)));
-  entries_ = reinterpret_cast<Entry*>(at += whole_lines(ranks * sizeof(RankState)));
+  slowdown_ = reinterpret_cast<double*>(at += whole_lines(ranks * sizeof(RankState)));
+  entries_ = reinterpret_cast<Entry*>(at += whole_lines(ranks * sizeof(double)));
   active_ = reinterpret_cast<std::uint32_t*>(at + whole_lines(ranks * ranks * kWindow * sizeof(Entry)));
   std::uint32_t nobody = 0;
   if (header_->readiness.compare_exchange_strong(nobody, 1)) {
@@ -93,6 +96,8 @@ SharedNetwork::SharedNetwork(std::span<std::byte> region, Rank self, const Netwo
     pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
     pthread_mutex_init(&header_->mutex, &attributes);
     pthread_mutexattr_destroy(&attributes);
+    std::copy(model->slowdown().begin(), model->slowdown().end(), slowdown_);
+    header_->slowdown_version = 1;
     header_->begin_ns = monotonic_ns();
     header_->readiness.store(2);
   }
@@ -104,10 +109,27 @@ SharedNetwork::Session::Session(SharedNetwork* network) : network_(network) {
   // what the others still read from it no longer matters.
   if (pthread_mutex_lock(&network_->header_->mutex) == EOWNERDEAD)
     pthread_mutex_consistent(&network_->header_->mutex);
+  network_->notice_slowdown();
 }
 
 SharedNetwork::Session::~Session() {
   pthread_mutex_unlock(&network_->header_->mutex);
+}
+
+/// What is under way was given its rates by whoever changed the factors, so this only concerns rates from now on.
+void SharedNetwork::notice_slowdown() {
+  if (slowdown_version_ == header_->slowdown_version) return;
+  slowdown_version_ = header_->slowdown_version;
+  capacities_ = model_->capacities({slowdown_, static_cast<std::size_t>(model_->rank_count())});
+}
+
+void SharedNetwork::Session::slow_down(std::span<const double> slowdown) {
+  SharedNetwork& n = *network_;
+  advance();
+  std::copy(slowdown.begin(), slowdown.end(), n.slowdown_);
+  ++n.header_->slowdown_version;
+  n.notice_slowdown();
+  n.set_rates();
 }
 
 double SharedNetwork::real_now_ns() const {
@@ -183,6 +205,10 @@ void SharedNetwork::Session::advance() {
   }
 }
 
+double SharedNetwork::Session::now_ns() const {
+  return network_->header_->now;
+}
+
 /// Flows progress at their rates up to `time`, then whatever is due changes its phase, then rates follow.
 void SharedNetwork::handle_events_at(double time) {
   bool rates_change = false;
@@ -221,7 +247,7 @@ void SharedNetwork::set_rates() {
     paths.push_back(model_->path(e.src, e.dst));
   }
   std::vector<double> rates(flows.size());
-  share_fairly(paths, model_->capacities(), rates);
+  share_fairly(paths, capacities_, rates);
   for (std::size_t f = 0; f < flows.size(); ++f) {
     Entry& e = *flows[f];
     e.bytes_left = std::max(0.0, e.bytes_left - e.rate * (header_->now - e.since));

@@ -31,6 +31,9 @@ class SharedNetwork {
   /// `region` is zero-filled at first, shared by all ranks, and outlives this.
   SharedNetwork(std::span<std::byte> region, Rank self, const NetworkModel* model);
 
+  /// The real clock, on the emulated one's scale.
+  double real_now_ns() const;
+
   /// Holds the state's lock; everything below needs it.
   class Session {
    public:
@@ -44,11 +47,15 @@ class SharedNetwork {
     bool post(const MessageName& message, std::size_t bytes);
     /// Moves the clock on, as far as it may go.
     void advance();
+    /// The emulated clock.
+    double now_ns() const;
     /// Whether this rank's end of a posted message is finished; if so, its end is taken back and must not be asked for
     /// again.
     bool take(const MessageName& message);
     /// Withdraws this rank's ends of all messages and starts a new epoch.
     void reset(std::uint64_t epoch);
+    /// From now on ports are slower than the topology's by so much, by rank.
+    void slow_down(std::span<const double> slowdown);
     /// Nanoseconds of real time until the next event; at least 0. Empty: nothing is going on.
     std::optional<double> next_event_ns() const;
 
@@ -65,19 +72,22 @@ class SharedNetwork {
   static constexpr std::size_t kWindow = 32;
 
   std::size_t entry_index(const MessageName& message) const;
-  double real_now_ns() const;
   double limit_ns() const;
   double next_time_ns() const;
   void handle_events_at(double time);
   void tell(Rank rank);
   void set_rates();
+  void notice_slowdown();
   void free(std::size_t index);
 
   Header* header_;
   RankState* ranks_;
+  double* slowdown_;  ///< by rank
   Entry* entries_;
   std::uint32_t* active_;  ///< entries with at least one end posted, unordered
   const NetworkModel* model_;
+  std::vector<double> capacities_;      ///< of the links, as of `slowdown_version_`
+  std::uint32_t slowdown_version_ = 0;  ///< what we have seen of the header's
   Rank self_;
 };
 

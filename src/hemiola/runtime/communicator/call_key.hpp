@@ -1,0 +1,23 @@
+// What decides about the program of a call.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+
+#include "hemiola/runtime/arrival/signature.hpp"
+#include "hemiola/schedule/schedule.hpp"
+
+namespace hemiola {
+
+struct CallKey {
+  OperationKind kind = OperationKind::barrier;
+  Op op = Op::sum;
+  DType dtype = DType::uint8;
+  bool in_place = false;
+  std::int32_t root = 0;
+  std::int64_t block_elements = 0;
+  const Schedule* asked_for = nullptr;  ///< null: to be chosen
+  friend auto operator<=>(const CallKey&, const CallKey&) = default;
+};
+
+}  // namespace hemiola

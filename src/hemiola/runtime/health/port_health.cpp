@@ -1,0 +1,122 @@
+#include "hemiola/runtime/health/port_health.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace hemiola {
+namespace {
+
+/// Measured factors are this exact; a step that is closer counts as met.
+constexpr double kTolerance = 1.04;
+/// How far above (below) what is in force a factor must be to count.
+constexpr double kRiseMargin = 1.05;
+constexpr double kFallMargin = 1.15;
+
+/// What the fastest ports have certainly reached in an operation; 0 where too few are known: of two, nobody can say which
+/// one is slow.
+double reference_share(std::span<const double> best_share) {
+  const auto known =
+      std::count_if(best_share.begin(), best_share.end(), [](double share) { return share > 0; });
+  return known < 3 ? 0 : *std::max_element(best_share.begin(), best_share.end());
+}
+
+}  // namespace
+
+double round_up_factor(double factor) {
+  if (factor < PortHealth::kLeastFactor) return 1;
+  const double least = factor / kTolerance;
+  for (double step : {1.25, 1.5})
+    if (least <= step) return step;
+  const double power = std::exp2(std::floor(std::log2(least)));  // of 2, at most `least` (or 1 below 2)
+  for (double step : {power, 1.5 * power})
+    if (step >= 2 && least <= step) return step;
+  return 2 * power;
+}
+
+bool PortHealth::by_factor(const Showing& a, const Showing& b) {
+  return a.factor < b.factor;
+}
+
+PortHealth::PortHealth(int rank_count, const std::map<Rank, double>& assumed)
+    : ports_(static_cast<std::size_t>(rank_count)) {
+  for (Rank rank : indices<Rank>(rank_count)) ports_[static_cast<std::size_t>(rank)].state.rank = rank;
+  for (const auto& [rank, factor] : assumed) {
+    SlowPort& state = ports_[static_cast<std::size_t>(rank)].state;
+    state.measured_factor = state.planned_factor = factor;
+  }
+}
+
+bool PortHealth::judge(std::uint64_t number, std::int64_t now_ns, std::span<const double> best_share) {
+  const double reached = reference_share(best_share);
+  if (reached == 0) return false;
+  references_[next_reference_++ % references_.size()] = reached;
+  const double reference = *std::max_element(references_.begin(), references_.end());
+  bool changed = false;
+  for (std::size_t rank = 0; rank < ports_.size(); ++rank)
+    if (best_share[rank] > 0)
+      changed |= judge(&ports_[rank], {std::max(1.0, reference / best_share[rank]), number, now_ns});
+  return changed;
+}
+
+bool PortHealth::judge(Port* port, const Showing& showing) {
+  SlowPort& state = port->state;
+  const double factor = state.measured_factor = showing.factor;
+  const double in_force = state.planned_factor;
+  const bool is_higher = factor > in_force * kRiseMargin && round_up_factor(factor) > in_force;
+  const bool is_lower = factor * kFallMargin < in_force && round_up_factor(factor) < in_force;
+  if (!is_higher) port->higher.clear();
+  if (!is_lower) port->lower.clear();
+  if (is_higher) port->higher.push_back(showing);
+  if (is_lower) port->lower.push_back(showing);
+  if (is_believed(port->higher)) {
+    raise(port);
+  } else if (port->lower.size() == kOperationsToFall) {
+    const auto most = std::max_element(port->lower.begin(), port->lower.end(), by_factor);
+    state.planned_factor = round_up_factor(most->factor);
+    port->lower.clear();
+  } else {
+    return false;
+  }
+  return true;
+}
+
+/// The first two operations do not decide by how much: it may have happened in the middle of one, and a disturbed one
+/// before it may have shown something, too.
+double PortHealth::least_of(const std::vector<Showing>& shown) {
+  return std::min_element(shown.begin() + 2, shown.end(), by_factor)->factor;
+}
+
+bool PortHealth::is_believed(const std::vector<Showing>& higher) {
+  if (higher.size() < kOperationsToRise) return false;
+  return higher.size() >= kOperationsToRiseMildly || least_of(higher) >= kMildFactor;
+}
+
+void PortHealth::raise(Port* port) {
+  std::vector<Showing>& shown = port->higher;
+  const double least = least_of(shown);
+  SlowPort& state = port->state;
+  if (state.planned_factor == 1) {
+    const auto first = std::find_if(shown.begin(), shown.end(),
+                                    [&](const Showing& one) { return one.factor * kRiseMargin >= least; });
+    state.since_number = first->number;
+    state.since_ns = first->at_ns;
+  }
+  state.planned_factor = round_up_factor(least);
+  shown.clear();
+}
+
+std::map<Rank, double> PortHealth::factors_in_force() const {
+  std::map<Rank, double> slow;
+  for (const Port& port : ports_)
+    if (port.state.planned_factor > 1) slow[port.state.rank] = port.state.planned_factor;
+  return slow;
+}
+
+std::vector<SlowPort> PortHealth::slow_ports() const {
+  std::vector<SlowPort> slow;
+  for (const Port& port : ports_)
+    if (port.state.planned_factor > 1) slow.push_back(port.state);
+  return slow;
+}
+
+}  // namespace hemiola

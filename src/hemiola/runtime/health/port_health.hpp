@@ -1,0 +1,83 @@
+// Which ranks' ports are slow, and by what factor to plan for: a judgement that every rank makes for itself from the same
+// figures, so that all come to the same one at the same operation.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "hemiola/base/index.hpp"
+
+namespace hemiola {
+
+/// A rank whose ports are slower than the others'.
+struct SlowPort {
+  Rank rank{0};
+  double measured_factor = 1;      ///< in the last operation that says something
+  double planned_factor = 1;       ///< in force: rounded up, and slow to fall
+  std::uint64_t since_number = 0;  ///< the first operation that showed it
+  std::int64_t since_ns = 0;       ///< CLOCK_MONOTONIC; differs from rank to rank
+};
+
+/// From operation `number` on, schedules are planned for these factors.
+struct HealthChange {
+  std::uint64_t number = 0;
+  std::map<Rank, double> slow;
+};
+
+/// Planning for too small a factor costs much, for too large a one next to nothing [study of OptCC, §4.1 rule 5]: so a
+/// factor is rounded up, rises after five operations on end that show more (eight, where it is little), and falls after five that show less. What an
+/// operation shows is at most too slow, so of several the least counts when it rises, the greatest when it falls.
+class PortHealth {
+ public:
+  static constexpr double kLeastFactor = 1.12;  ///< below it a port counts as healthy
+  static constexpr double kMildFactor =
+      1.3;  ///< below it disturbances look alike, so it takes longer to be believed
+  static constexpr std::size_t kOperationsToRise = 5;
+  static constexpr std::size_t kOperationsToRiseMildly = 8;
+  static constexpr std::size_t kOperationsToFall = 5;
+
+  /// `assumed`: what is planned for from the start.
+  PortHealth(int rank_count, const std::map<Rank, double>& assumed);
+
+  /// Judges operation `number` by the best share of its healthy rate that each rank has reached; 0 where unknown. Factors
+  /// are relative to the fastest ports, so a network that is slow for all is slow for nobody. Returns true when the factors
+  /// in force have changed.
+  bool judge(std::uint64_t number, std::int64_t now_ns, std::span<const double> best_share);
+
+  /// What to plan for: ranks with factors above 1.
+  std::map<Rank, double> factors_in_force() const;
+  std::vector<SlowPort> slow_ports() const;
+
+ private:
+  struct Showing {
+    double factor;
+    std::uint64_t number;
+    std::int64_t at_ns;
+  };
+  struct Port {
+    SlowPort state;
+    std::vector<Showing> higher;  ///< the latest operations, as long as all show more than what is in force
+    std::vector<Showing> lower;   ///< the same, less
+  };
+  static bool judge(Port* port, const Showing& showing);
+  static bool is_believed(const std::vector<Showing>& higher);
+  static double least_of(const std::vector<Showing>& shown);
+  static void raise(Port* port);
+  static bool by_factor(const Showing& a, const Showing& b);
+
+  std::vector<Port> ports_;
+  /// What the fastest ports have reached lately: for fewer operations than a factor takes to rise, so that a network that
+  /// becomes slow for all is taken for what it is before anybody is called slow.
+  std::array<double, kOperationsToRise - 1> references_{};
+  std::size_t next_reference_ = 0;
+};
+
+/// The factor to plan for: the next one of 1.25, 1.5, 2, 3, 4, 6, 8, … that is not more than 4 % below it; 1 for less than
+/// kLeastFactor. So few steps, because every change of a plan costs more than a step.
+double round_up_factor(double factor);
+
+}  // namespace hemiola
