@@ -136,8 +136,8 @@ def measured(report: Report, command: str, settings: Sequence[Setting] = SETTING
             )
     load, cores = os.getloadavg()[2], os.cpu_count() or 1
     report.text(
-        f"Processes that wanted a processor meanwhile, on average: {load:.1f}, on {cores} cores; {setting.rank_count} of "
-        "them are the ranks."
+        f"Processes that wanted a processor meanwhile, on average: {load:.1f}, on {cores} cores; "
+        "as many of them as there are hosts are the ranks."
     )
     columns = ("setting", "schedule", "simulated, ms", "measured, ms", "fastest, ms")
     report.table("measured", (*columns, "ratio, simulated", "ratio, measured", "wrong"), rows)
