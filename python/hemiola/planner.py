@@ -265,7 +265,7 @@ class _Race:
         """Return how long the rank that adds the most spends on it."""
         if math.isinf(self._combine_bandwidth):
             return 0.0
-        transfers, weights = schedule.transfers, np.asarray(schedule.chunk_weights, np.float64)
+        transfers, weights = np.asarray(schedule.transfers), np.asarray(schedule.chunk_weights, np.float64)
         added = transfers[transfers["reduce"]]
         most = np.bincount(added["dst"], weights[added["chunk"]], minlength=1).max()
         return float(most / weights.sum()) * self._nbytes / self._combine_bandwidth
