@@ -121,7 +121,7 @@ void Communicator::work() {
 
 /// Operations are chosen when they are called, which may be long before their turn.
 bool Communicator::is_outdated(const Operation& operation) const {
-  return connection_.ports && operation.program && operation.key.asked_for == nullptr &&
+  return connection_.ports && renew_ && operation.program && operation.key.asked_for == nullptr &&
          operation.planned_for != connection_.ports->version();
 }
 
