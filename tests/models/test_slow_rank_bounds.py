@@ -78,7 +78,6 @@ def test_hosts_of_several_ranks_are_theorem_3(factor: float, expected: float) ->
     assert found.seconds == pytest.approx(expected / 2 * UNIT_S, rel=1e-8)
     named = next(b for b in found.bounds if b.name == ("hosts" if factor == 1.5 else "cut"))
     assert named.seconds == pytest.approx(found.seconds, rel=1e-8)
-    assert "Theorem 3]" in named.witness
 
 
 @pytest.mark.parametrize(("factor", "expected"), [(4 / 3, 12 / 7), (1.5, 1.8), (2.0, 2.0), (3.0, 3.0)])
