@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "hemiola/base/bulk_copy.hpp"
 #include "hemiola/base/error.hpp"
-#include "hemiola/runtime/wire/bulk_copy.hpp"
 
 namespace hemiola {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "hemiola/runtime/wire/bulk_copy.hpp"
+#include "hemiola/base/bulk_copy.hpp"
 
 namespace hemiola {
 

@@ -6,8 +6,6 @@
 #include <cstddef>
 #include <cstring>
 
-#include "hemiola/runtime/wire/wire.hpp"
-
 namespace hemiola {
 
 inline constexpr std::size_t kStoreLine = 64;
@@ -24,9 +22,10 @@ inline void bulk_copy(std::byte* to, const std::byte* from, std::size_t bytes) {
   std::memcpy(to + done, from + done, bytes - done);
 }
 
-/// Like combine(dst, a, b, bytes).
-inline void bulk_combine(Combine combine, std::byte* dst, const std::byte* a, const std::byte* b,
-                         std::size_t bytes) {
+/// Like combine(dst, a, b, bytes), which may be called for one part after the other.
+template <typename Combine>
+void bulk_combine(Combine combine, std::byte* dst, const std::byte* a, const std::byte* b,
+                  std::size_t bytes) {
   constexpr std::size_t kBlock = kLinesAhead * kStoreLine;
   // What is read is about to be in cache anyway.
   if (dst == a || dst == b) return combine(dst, a, b, bytes);
