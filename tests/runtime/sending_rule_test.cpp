@@ -32,8 +32,8 @@ class WatchedWire : public testing::ThreadWire {
  public:
   using ThreadWire::ThreadWire;
 
-  Request send(Rank dst, const std::byte* data, std::size_t bytes) override {
-    return sends_.note(*this, dst, ThreadWire::send(dst, data, bytes));
+  Request send(Rank dst, const std::byte* data, std::size_t bytes, Source source) override {
+    return sends_.note(*this, dst, ThreadWire::send(dst, data, bytes, source));
   }
   Request receive(Rank src, const Landing& landing, std::size_t bytes) override {
     return receives_.note(*this, src, ThreadWire::receive(src, landing, bytes));
