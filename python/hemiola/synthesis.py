@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from hemiola import _core
 from hemiola._core import Collective, Schedule, Topology
-from hemiola.errors import ArgumentError
+from hemiola.errors import ArgumentError, TimeoutError
 from hemiola.progress import ProgressBar
+from hemiola.synthesis_limits import TimeUp, check_memory, within
 
 #: The buffer that a schedule is made for where the caller names none: it only matters how latencies and
 #: bandwidths of the links compare.
@@ -30,7 +31,7 @@ class Synthesis:
         second half starts where the first has ended before all of it has.
     bound_s : float, what no schedule with these chunks can beat: the incoming links of the slowest rank.
     trials : int, the number of searches that were complete.
-    stopped : bool, whether Ctrl-C ended the search; the schedule is the best up to then.
+    stopped : bool, whether Ctrl-C or the time limit ended the search; the schedule is the best up to then.
     """
 
     schedule: Schedule
@@ -52,6 +53,8 @@ def synthesize(
     trials: int | None = None,
     threads: int | None = None,
     progress: bool | Callable[[int, int], None] = True,
+    time_limit_s: float | None = None,
+    memory_limit: int | None = None,
 ) -> Schedule:
     """Make a schedule of a collective for exactly this topology.
 
@@ -78,6 +81,8 @@ def synthesize(
     threads : int >= 1, threads to search on; by default the processors this process may use.
     progress : True shows a bar with the time left on a terminal once a second has passed; a function is
         called with (sends decided, sends to decide) about every 50 ms; False does neither.
+    time_limit_s : float > 0, seconds after which the best schedule so far is returned.
+    memory_limit : int > 0, bytes that search and schedule may take; by default what this process may still use.
 
     Returns
     -------
@@ -86,8 +91,11 @@ def synthesize(
     Raises
     ------
     ArgumentError
-        Fewer than two ranks, a rank that cannot be reached (both sides are named), or another argument
-    out of range. KeyboardInterrupt
+        Fewer than two ranks, a rank that cannot be reached (both sides are named), a schedule that does not fit
+        in memory (before the search begins), or another argument out of range.
+    TimeoutError
+        The time limit came before any search was complete.
+    KeyboardInterrupt
         Ctrl-C before any search was complete; after that Ctrl-C returns the best so far.
 
     Notes
@@ -107,6 +115,8 @@ def synthesize(
         trials=trials,
         threads=threads,
         progress=progress,
+        time_limit_s=time_limit_s,
+        memory_limit=memory_limit,
     ).schedule
 
 
@@ -122,6 +132,8 @@ def search(
     trials: int | None = None,
     threads: int | None = None,
     progress: bool | Callable[[int, int], None] = True,
+    time_limit_s: float | None = None,
+    memory_limit: int | None = None,
 ) -> Synthesis:
     """Do what `synthesize` does, and say how good the schedule is.
 
@@ -131,17 +143,26 @@ def search(
     -------
     Synthesis
     """
+    collective = _collective(kind, topology.rank_count, chunks_per_rank, root)
+    check_memory(collective, memory_limit)
     with ProgressBar("synthesizing") as bar:
-        found = _core.synthesize(
-            topology,
-            _collective(kind, topology.rank_count, chunks_per_rank, root),
-            nbytes=nbytes,
-            latency=latency,
-            seed=_checked_seed(seed),
-            trials=_checked_trials(trials),
-            threads=_thread_count(threads),
-            progress=(bar if progress else None) if isinstance(progress, bool) else progress,
-        )
+        report = (bar if progress else None) if isinstance(progress, bool) else progress
+        try:
+            found = _core.synthesize(
+                topology,
+                collective,
+                nbytes=nbytes,
+                latency=latency,
+                seed=_checked_seed(seed),
+                trials=_checked_trials(trials),
+                threads=_thread_count(threads),
+                progress=within(time_limit_s, report),
+            )
+        except TimeUp:
+            raise TimeoutError(
+                f"synthesize: no search was complete within {time_limit_s:g} s; give it more time, or take fewer "
+                f"than {collective.chunk_count} chunks"
+            ) from None
     return Synthesis(found.schedule, found.seconds, found.bound_s, found.trials, found.stopped)
 
 

@@ -7,6 +7,7 @@ from grids import grid, ring
 
 import hemiola as hm
 from hemiola.errors import ArgumentError
+from hemiola.synthesis import search
 
 
 def refused(*arguments: object, **options: object) -> str:
@@ -85,3 +86,34 @@ def test_ctrl_c_after_the_first_result_returns_it() -> None:
     topology = grid([8, 8], wrap=True)
     schedule = hm.synthesize(topology, "all_gather", trials=10000, progress=interrupt)
     assert hm.verify(schedule) == []
+
+
+def test_a_time_limit_after_the_first_result_returns_the_best_so_far() -> None:
+    found = search(grid([8, 8], wrap=True), "all_gather", trials=1_000_000, time_limit_s=0.5)
+    assert found.stopped
+    assert 1 <= found.trials < 1_000_000
+    assert hm.verify(found.schedule) == []
+
+
+def test_a_time_limit_before_the_first_result_is_an_error() -> None:
+    with pytest.raises(TimeoutError, match=r"no search was complete within 1e-06 s.*6400 chunks"):
+        hm.synthesize(grid([80, 80]), "all_gather", threads=1, time_limit_s=1e-6)
+
+
+@pytest.mark.parametrize("limit", [0, -1.0, float("nan"), float("inf")])
+def test_a_time_limit_out_of_range_is_refused(limit: float) -> None:
+    assert "time_limit_s" in refused(ring(4), "all_gather", time_limit_s=limit)
+
+
+def test_a_schedule_that_does_not_fit_in_memory_is_refused_before_the_search() -> None:
+    # 100 ranks, each of 100 chunks to 99 others: 9,900 transfers of 32 bytes.
+    message = refused(grid([10, 10]), "all_gather", memory_limit=9900 * 32 - 1)
+    assert "9,900 transfers" in message
+    assert "synthesize_to_file" in message
+    hm.synthesize(grid([10, 10]), "all_gather", memory_limit=9900 * 32)
+
+
+def test_without_a_limit_the_free_memory_is_what_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hemiola.synthesis_limits.memory_bytes", lambda: (1 << 40, 100 << 20))
+    # 100 ranks, each of 40,000 chunks to 99 others: 127 MB and more.
+    assert "fits in 100 MiB" in refused(grid([10, 10]), "all_gather", chunks_per_rank=400)

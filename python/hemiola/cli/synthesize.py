@@ -15,7 +15,7 @@ from hemiola.bounds import LowerBound
 from hemiola.cli import options
 from hemiola.cli.inputs import load_topology
 from hemiola.cli.output import answer, table
-from hemiola.cli.values import printable, read_count, read_size
+from hemiola.cli.values import printable, read_count, read_seconds, read_size
 from hemiola.synthesis import DEFAULT_NBYTES, Synthesis, search
 from hemiola.units import format_bytes, format_seconds
 
@@ -72,6 +72,15 @@ def synthesize(
             "--latency", help="pipelined behind the serialization, or occupying the link as in TACOS."
         ),
     ] = LatencyModel.pipelined,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(
+            "--time-limit",
+            metavar="TIME",
+            parser=options.reads(read_seconds),
+            help="Return the best so far after this time: 10s.",
+        ),
+    ] = None,
     root: options.Root = 0,
     as_json: options.Json = False,
 ) -> None:
@@ -90,6 +99,7 @@ def synthesize(
         latency=latency.value,
         trials=trials,
         threads=None,
+        time_limit_s=time_limit,
     )
     if out is not None:
         found.schedule.save(out)
