@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from hemiola._core import Topology
@@ -26,6 +26,8 @@ Result = TypeVar("Result")
 #: After a first failure: how long others may take to fail, too, so that the cause can be told from its effects.
 _GRACE_S = 1.0
 _MOST_RANKS = 1024
+#: Whether this process is a rank that is importing the script which launched it.
+_importing_script = False
 
 
 def launch(
@@ -72,6 +74,11 @@ def launch(
     """
     if not isinstance(ranks, int) or not 1 <= ranks <= _MOST_RANKS:
         raise ArgumentError(f"launch: expected 1 … {_MOST_RANKS} ranks, found {ranks!r}")
+    if _importing_script:
+        raise ArgumentError(
+            "launch: called again while a rank imports the script that launched it; put the call under "
+            "if __name__ == '__main__':"
+        )
     emulation = Emulation.of(emulate, conditions)
     if emulation is not None:
         emulation.check(ranks)
@@ -81,6 +88,17 @@ def launch(
             return processes.results(timeout_s)
         finally:
             processes.end()
+
+
+@contextlib.contextmanager
+def importing_script() -> Iterator[None]:
+    """Mark the time in which a rank imports the launching script, whose top level must not launch again."""
+    global _importing_script
+    _importing_script = True
+    try:
+        yield
+    finally:
+        _importing_script = False
 
 
 class _Payload:

@@ -12,6 +12,7 @@ import traceback
 from typing import Any
 
 from hemiola.emulation import set_launched_emulation
+from hemiola.launch import importing_script
 
 _PR_SET_PDEATHSIG = 1
 
@@ -27,7 +28,8 @@ def _call(payload: int) -> Any:
     with os.fdopen(os.open(f"/proc/self/fd/{payload}", os.O_RDONLY), "rb") as file:
         preparation, emulation, call = pickle.load(file)
     set_launched_emulation(emulation)
-    multiprocessing.spawn.prepare(preparation)
+    with importing_script():
+        multiprocessing.spawn.prepare(preparation)
     fn, args = pickle.loads(call)
     return fn(*args)
 

@@ -145,3 +145,16 @@ def _runs(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+def test_a_script_that_launches_at_its_top_level_is_told_how_to_guard_it(tmp_path: Path) -> None:
+    script = tmp_path / "unguarded.py"
+    script.write_text(
+        "import hemiola as hm\n\n\ndef work():\n    return 1\n\n\nhm.launch(work, 2, timeout_s=30)\n",
+        encoding="utf-8",
+    )
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode != 0
+    assert "if __name__ == '__main__':" in done.stderr
