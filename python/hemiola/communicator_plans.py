@@ -57,16 +57,16 @@ class CommunicatorPlans:
         """Return the plan for a collective while those ranks' ports are slow; the same between powers of two."""
         key = (kind, _bucket(nbytes), root, tuple(sorted(slow.items())))
         if key not in self._plans:
-            conditions = Conditions(late=self._known().late, slow=dict(slow))
-            self._plans[key] = plan(
-                self.network(),
-                kind,
-                key[1],
-                conditions,
-                root=root,
-                combine_bandwidth=self._combine_bandwidth,
+            self._plans[key] = self._planned(
+                kind, key[1], Conditions(late=self._known().late, slow=dict(slow)), root
             )
         return self._plans[key]
+
+    def _planned(self, kind: str, nbytes: int, conditions: Conditions, root: int = 0) -> Plan:
+        """Ask the planner, with all that is known about this network."""
+        return plan(
+            self.network(), kind, nbytes, conditions, root=root, combine_bandwidth=self._combine_bandwidth
+        )
 
     def choose(self, kind: str, nbytes: int, root: int, slow: Mapping[int, float]) -> Schedule:
         """Return the schedule of the plan for a collective."""
@@ -106,7 +106,7 @@ class CommunicatorPlans:
     def _late(self, nbytes: int) -> _core.LateRule:
         """Return how to find the late rank; what runs where none is late is planned as if none were."""
         conditions = dataclasses.replace(self._known(), late={})
-        plain = plan(self.network(), "all_reduce", nbytes, conditions)
+        plain = self._planned("all_reduce", nbytes, conditions)
         return late_rule(self._rank_count, nbytes, self.speed, plain.schedule)
 
 

@@ -11,7 +11,7 @@ from hemiola.port_speed import PortSpeed
 #: Segments that the early ranks reduce one after another, at most: one of so many is what a late rank may wait for.
 _MOST_SEGMENTS = 8
 _MOST_CHUNKS_PER_OWNER = 4096
-#: How near to the best time is good enough for fewer chunks.
+#: How near to the best time is good enough.
 _NEAR = 1.02
 
 
@@ -28,8 +28,9 @@ def late_rule(rank_count: int, nbytes: int, speed: PortSpeed, plain: Schedule) -
     Returns
     -------
     LateRule. M chunks take M + ceil(log2 n) - 1 rounds of α + sβ/M, least at M* = sqrt((ceil(log2 n) - 1)·sβ/α).
-    Each of the n-1 early ranks owns equally many of them. As the minimum is flat, the fewest are taken that come
-    within 2 % of it, since a message has costs that the formula does not know; they are spread over up to 8 segments.
+    Each of the n-1 early ranks owns equally many of them. The minimum is flat: among the counts within 2 % of it, as
+    many segments are taken as there may be, since a rank that comes in the middle of one waits for its end, and no
+    more chunks in each than needed, since a message has costs that the formula does not know.
     """
     early = max(rank_count - 1, 1)
     serial_s = nbytes / speed.bandwidth
@@ -41,6 +42,10 @@ def late_rule(rank_count: int, nbytes: int, speed: PortSpeed, plain: Schedule) -
         return (owned * early + extra) * (speed.latency_s + serial_s / (owned * early))
 
     best = max(1, min(round(math.sqrt(extra * serial_s / speed.latency_s) / early), _MOST_CHUNKS_PER_OWNER))
-    owned = next(count for count in range(1, best + 1) if finish_s(count) <= _NEAR * finish_s(best))
-    segments = min(_MOST_SEGMENTS, owned)
-    return _core.LateRule(plain, segments=segments, chunks_per_owner=round(owned / segments))
+    good = [
+        owned
+        for owned in range(1, max(best, _MOST_SEGMENTS) + 1)
+        if finish_s(owned) <= _NEAR * finish_s(best)
+    ]
+    segments = min(_MOST_SEGMENTS, good[-1])
+    return _core.LateRule(plain, segments=segments, chunks_per_owner=math.ceil(good[0] / segments))

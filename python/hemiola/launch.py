@@ -70,7 +70,9 @@ def launch(
     Notes
     -----
     No process is left behind, whatever happens: ranks are ended with this call, and the kernel ends them
-    if this process is killed.
+    if this process is killed. Unless OMP_NUM_THREADS is set, it is set for the ranks so that their numerical
+    libraries share the cores: with a thread per core in each rank, those that wait for each other in a
+    matrix product take the cores from the ranks that work.
     """
     if not isinstance(ranks, int) or not 1 <= ranks <= _MOST_RANKS:
         raise ArgumentError(f"launch: expected 1 … {_MOST_RANKS} ranks, found {ranks!r}")
@@ -99,6 +101,11 @@ def importing_script() -> Iterator[None]:
         yield
     finally:
         _importing_script = False
+
+
+def _thread_limit(ranks: int) -> dict[str, str]:
+    """Return the variable that gives every rank's numerical libraries an equal share of the cores."""
+    return {"OMP_NUM_THREADS": str(max(1, len(os.sched_getaffinity(0)) // ranks))}
 
 
 class _Payload:
@@ -163,7 +170,7 @@ class _RankProcesses:
 
     def _start(self, rank: int, count: int, job: str, payload: _Payload) -> None:
         read_end, write_end = os.pipe()
-        environment = os.environ | {RANK: str(rank), RANK_COUNT: str(count), JOB: job}
+        environment = _thread_limit(count) | os.environ | {RANK: str(rank), RANK_COUNT: str(count), JOB: job}
         command = [sys.executable, "-m", "hemiola.launch_rank"]
         numbers = [str(payload.descriptor), str(write_end), str(os.getpid())]
         try:

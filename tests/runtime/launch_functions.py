@@ -60,3 +60,7 @@ def some_sleep(ranks: tuple[int, ...]) -> int:
 
 def returns_what_cannot_travel() -> Any:
     return lambda: None
+
+
+def thread_limit() -> str:
+    return os.environ["OMP_NUM_THREADS"]

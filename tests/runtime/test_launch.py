@@ -39,6 +39,15 @@ def test_a_rank_that_raises_is_named_with_its_traceback_and_cause() -> None:
     assert isinstance(caught.value.__cause__, KeyError)
 
 
+def test_ranks_share_the_cores_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    cores = len(os.sched_getaffinity(0))
+    assert hm.launch(work.thread_limit, 1, timeout_s=LIMIT_S) == [str(cores)]
+    assert hm.launch(work.thread_limit, cores + 1, timeout_s=LIMIT_S) == ["1"] * (cores + 1)
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert hm.launch(work.thread_limit, 2, timeout_s=LIMIT_S) == ["3", "3"]
+
+
 def test_an_exception_that_cannot_travel_is_told_by_its_text() -> None:
     with pytest.raises(FailedRankError, match="but its text can") as caught:
         hm.launch(work.one_raises_what_cannot_travel, 1, timeout_s=LIMIT_S)

@@ -1,8 +1,8 @@
 // An all-reduce in which nobody knows who is late: the first n-1 ranks to come reduce segment after segment among
 // themselves, and the last one's arrival decides how all finish.
-#include <cstring>
 #include <vector>
 
+#include "hemiola/base/bulk_copy.hpp"
 #include "hemiola/runtime/arrival/late_entry.hpp"
 #include "hemiola/runtime/communicator/communicator.hpp"
 
@@ -15,8 +15,8 @@ void Communicator::run_late(const Operation& operation, std::uint64_t number) {
   const Buffers in_place{operation.buffers.output, operation.buffers.output};
   const auto run = [&](std::shared_ptr<const Program> program) {
     if (programs.empty() && operation.buffers.input != operation.buffers.output)
-      std::memcpy(operation.buffers.output, operation.buffers.input,
-                  static_cast<std::size_t>(program->bytes[static_cast<int>(Region::output)]));
+      bulk_copy(operation.buffers.output, operation.buffers.input,
+                static_cast<std::size_t>(program->bytes[static_cast<int>(Region::output)]));
     programs.push_back(std::move(program));
     engine_.run(*programs.back(), in_place, operation.arithmetic, &watch_);
   };
