@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace hemiola::synthesis {
@@ -11,6 +12,13 @@ namespace hemiola::synthesis {
 class ArrivalLog {
  public:
   void append(std::uint32_t chunk) { entries_.push_back(chunk); }
+  /// Appends `chunks` without those that equal `left_out`.
+  void append(std::span<const std::uint32_t> chunks, std::uint32_t left_out) {
+    if (entries_.capacity() - entries_.size() < chunks.size())
+      entries_.reserve(2 * entries_.size() + chunks.size() + 64);
+    for (const std::uint32_t chunk : chunks)
+      if (chunk != left_out) entries_.push_back(chunk);
+  }
   /// Position after the last entry; positions count from the beginning of time.
   std::uint32_t end() const { return forgotten_ + static_cast<std::uint32_t>(entries_.size()); }
   /// The entry at a position that is not forgotten; the following ones lie behind it.

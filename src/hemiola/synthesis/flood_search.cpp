@@ -53,10 +53,11 @@ bool FloodSearch::match_in_slots(std::uint64_t seed, SearchState* state, Sends* 
   SlotMatcher matcher(flood_, seed, lag_);
   while (!matcher.is_done()) {
     const std::int64_t delivered = matcher.advance();
-    for (int slot = 0; slot < matcher.slot_count(); ++slot)
+    const SlotPicks& picks = matcher.picks();
+    for (int slot = 0; slot < picks.slot_count; ++slot)
       for (std::uint32_t c = 0; c < channel_count; ++c)
-        if (const std::uint32_t chunk = matcher.pick(slot, c); chunk != SlotMatcher::kIdle)
-          sends->push_back({matcher.first_slot() + slot, c, chunk});
+        if (const std::uint32_t chunk = matcher.pick(picks, slot, c); chunk != SlotMatcher::kIdle)
+          sends->push_back({picks.first_slot + slot, c, chunk});
     if (!state->advance(delivered)) return false;
   }
   if (lag_ > 0) number_steps(flood_.channels, flood_.chunk_count, sends);

@@ -13,12 +13,16 @@ namespace {
 
 /// Probes of other channels' picks per rank and slot; bounds the matching on ranks with hundreds of channels.
 constexpr int kMaxProbes = 256;
-/// How many turns ahead of its own a rank's logs, the next entries in them, and the bits that these name are fetched:
-/// each needs the one before.
+/// How many turns ahead of its own a rank's logs, the next entries in them, and the rank's bits are fetched.
 constexpr std::size_t kLogsAhead = 9, kEntriesAhead = 6, kBitsAhead = 3;
 constexpr int kLeastBlock = 64;
 /// A round may be this part of the time that has passed and of that which is left.
 constexpr int kCalm = 32;
+/// In rounds as long as this, in the middle of large networks, a link that stays idle catches up before the end.
+constexpr int kUnaided = 8;
+/// Words and log entries in a line of the cache.
+constexpr std::size_t kWordsInLine = 8;
+constexpr std::uint32_t kEntriesInLine = 16;
 
 }  // namespace
 
@@ -78,9 +82,6 @@ SlotMatcher::SlotMatcher(const Flood& flood, std::uint64_t seed, int lag)
       have_(flood.start.size(), flood.chunk_count),
       lacks_(flood.start.size()),
       log_(flood.start.size()),
-      ring_(std::bit_ceil(static_cast<std::size_t>(lag) + kMostSpan + 2)),
-      visible_end_(ring_ * flood.start.size()),
-      picks_(static_cast<std::size_t>(kRounds * kMostSpan) * channels_.count(), kIdle),
       place_of_(channels_.count()) {
   for (Rank rank : indices<Rank>(channels_.rank_count())) {
     const auto r = static_cast<std::size_t>(rank);
@@ -88,10 +89,15 @@ SlotMatcher::SlotMatcher(const Flood& flood, std::uint64_t seed, int lag)
       insert(have_[rank], static_cast<std::uint32_t>(chunk));
       log_[r].append(static_cast<std::uint32_t>(chunk));
     }
-    for (std::size_t slot = 0; slot < ring_; ++slot) visible_end_[r * ring_ + slot] = log_[r].end();
     lacks_[r] = flood.chunk_count - static_cast<int>(flood.start[r].size());
     missing_ += lacks_[r];
   }
+  most_span_ = span_for(slots_left() / 2, kMostSpan);
+  ring_ = std::bit_ceil(static_cast<std::size_t>(lag + most_span_) + 2);
+  visible_end_.resize(ring_ * flood.start.size());
+  for (Rank rank : indices<Rank>(channels_.rank_count()))
+    for (std::size_t slot = 0; slot < ring_; ++slot)
+      visible_end(rank, static_cast<int>(slot)) = log_[static_cast<std::size_t>(rank)].end();
   feeds_.reserve(channels_.count());
   for (const std::uint32_t c : channels_.by_destination()) {
     place_of_[c] = static_cast<std::uint32_t>(feeds_.size());
@@ -99,23 +105,30 @@ SlotMatcher::SlotMatcher(const Flood& flood, std::uint64_t seed, int lag)
   }
 }
 
-/// Long rounds cost less time, but hand a chunk on one hop a round: they come when a while has passed in which chunks
-/// have spread, and go before the slowest rank is done.
-int SlotMatcher::next_span() const {
-  std::int32_t slots_left = 0;
+/// What the links into the slowest rank still need.
+int SlotMatcher::slots_left() const {
+  std::int32_t slots = 0;
   for (Rank rank : indices<Rank>(channels_.rank_count())) {
     const auto ports = static_cast<std::int32_t>(channels_.first_in(rank + 1) - channels_.first_in(rank));
-    if (ports > 0) slots_left = std::max(slots_left, lacks_[static_cast<std::size_t>(rank)] / ports);
+    if (ports > 0) slots = std::max(slots, lacks_[static_cast<std::size_t>(rank)] / ports);
   }
-  const int calm = std::min(first_slot_, slots_left) / kCalm;
-  return calm == 0 ? 1 : std::min(static_cast<int>(std::bit_floor(static_cast<unsigned>(calm))), kMostSpan);
+  return slots;
+}
+
+/// Long rounds cost less time, but hand a chunk on one hop a round: they come when a while has passed in which chunks
+/// have spread, and go before the slowest rank is done.
+int SlotMatcher::span_for(int slots, int most) {
+  const int calm = slots / kCalm;
+  return calm == 0 ? 1 : std::min(static_cast<int>(std::bit_floor(static_cast<unsigned>(calm))), most);
 }
 
 std::int64_t SlotMatcher::advance(int threads) {
   std::atomic<std::int64_t> delivered{0};
   std::barrier wave_done(threads);
-  first_slot_ += slot_count();
-  span_ = next_span();
+  span_ = span_for(std::min(first_slot_, slots_left()), most_span_);
+  picks_.first_slot = first_slot_;
+  picks_.slot_count = kRounds * span_;
+  picks_.tables.resize(std::max(picks_.tables.size(), row(picks_.slot_count)));
   // In one wave, the blocks of different rounds are two apart: none reads what another writes.
   const auto work = [&](int first) {
     Matching matching(this);
@@ -133,6 +146,7 @@ std::int64_t SlotMatcher::advance(int threads) {
   work(0);
   for (std::thread& thread : others) thread.join();
   missing_ -= delivered;
+  first_slot_ += picks_.slot_count;
   forget_logs();
   return delivered;
 }
@@ -159,21 +173,21 @@ std::int32_t SlotMatcher::Matching::match(Rank rank) {
   const auto turn = static_cast<std::uint64_t>(slot_) << 32 | static_cast<std::uint32_t>(rank);
   std::uint32_t start = lacks > 0 ? Random(m_.seed_ ^ turn).below(last_ - first_) : 0;
   for (int slot = 0; slot < m_.span_; ++slot) {
-    picks_ = m_.picks_.data() + m_.row(round_ * m_.span_ + slot);
-    for (std::uint32_t place = first_; place < last_; ++place) picks_[place] = kIdle;
-    if (lacks > 0) match_slot(first_ + start, &lacks);
-    for (std::uint32_t place = first_; place < last_; ++place)
-      if (picks_[place] != kIdle) log.append(picks_[place]);
+    picks_ = m_.picks_.tables.data() + m_.row(round_ * m_.span_ + slot);
+    std::fill(picks_ + first_, picks_ + last_, kIdle);
+    if (lacks > 0) {
+      match_slot(first_ + start, &lacks);
+      log.append({picks_ + first_, picks_ + last_}, kIdle);
+      if (++start == last_ - first_) start = 0;
+    }
     m_.visible_end(rank, slot_ + slot + 1 + m_.lag_) = log.end();
-    if (++start == last_ - first_) start = 0;
   }
   return lacked - lacks;
 }
 
 /// Picks for the channels into the rank, from place `start` on and round.
 void SlotMatcher::Matching::match_slot(std::uint32_t start, std::int32_t* lacks) {
-  // In the long rounds of large networks a link that stays idle catches up before the end.
-  const bool gets_help = m_.span_ < kMostSpan;
+  const bool gets_help = m_.span_ < kUnaided;
   probes_left_ = kMaxProbes;
   std::uint32_t place = start;
   for (std::uint32_t i = first_; i < last_ && *lacks > 0; ++i) {
@@ -256,19 +270,24 @@ void SlotMatcher::Matching::prefetch_logs(Rank rank) const {
   }
 }
 
+/// The next entry that may be taken, and the piece that will be looked at next.
 void SlotMatcher::Matching::prefetch_entries(Rank rank) const {
-  const std::uint32_t last = m_.channels_.first_in(rank + 1);
-  for (std::uint32_t place = m_.channels_.first_in(rank); place < last; ++place)
-    __builtin_prefetch(log_of(m_.feeds_[place]).at(m_.feeds_[place].first()));
-}
-
-void SlotMatcher::Matching::prefetch_bits(Rank rank) const {
-  const std::uint64_t* const have = m_.have_[rank];
   const std::uint32_t last = m_.channels_.first_in(rank + 1);
   for (std::uint32_t place = m_.channels_.first_in(rank); place < last; ++place) {
     const Feed& feed = m_.feeds_[place];
-    if (feed.lacked != 0) __builtin_prefetch(have + *log_of(feed).at(feed.first()) / 64, 1);
+    const ArrivalLog& log = log_of(feed);
+    __builtin_prefetch(log.at(feed.first()));
+    for (std::uint32_t entry = 0; entry < Feed::kPiece; entry += kEntriesInLine)
+      __builtin_prefetch(log.at(feed.looked_at + entry));
   }
+}
+
+/// All of them: a round tests hundreds.
+void SlotMatcher::Matching::prefetch_bits(Rank rank) const {
+  if (m_.lacks_[static_cast<std::size_t>(rank)] == 0) return;
+  const std::uint64_t* const have = m_.have_[rank];
+  for (std::size_t word = 0; word < m_.have_.words(); word += kWordsInLine)
+    __builtin_prefetch(have + word, 1);
 }
 
 }  // namespace hemiola::synthesis

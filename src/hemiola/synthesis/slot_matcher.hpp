@@ -29,6 +29,13 @@
 
 namespace hemiola::synthesis {
 
+/// What all channels carry in consecutive slots.
+struct SlotPicks {
+  int first_slot = 0;
+  int slot_count = 0;
+  LargeVector<std::uint32_t> tables;  ///< one per slot, channels in order of destination (Channels::first_in)
+};
+
 class SlotMatcher {
  public:
   static constexpr std::uint32_t kIdle = ~0u;
@@ -41,17 +48,21 @@ class SlotMatcher {
   /// delivered.
   std::int64_t advance(int threads = 1);
 
-  /// The slots of the last pass.
-  int first_slot() const { return first_slot_; }
-  int slot_count() const { return kRounds * span_; }
-  /// What a channel carries in a slot of the last pass (0 … slot_count()-1); kIdle for nothing.
-  std::uint32_t pick(int slot, std::uint32_t channel) const { return picks_[row(slot) + place_of_[channel]]; }
+  /// The last pass.
+  const SlotPicks& picks() const { return picks_; }
+  /// Hands the last pass over, so that it can be read while the next one is decided; `spare` is what was handed over
+  /// before, or empty.
+  void swap_picks(SlotPicks* spare) { std::swap(picks_, *spare); }
+  /// What a channel carries in a slot of the pass (0 … slot_count-1); kIdle for nothing.
+  std::uint32_t pick(const SlotPicks& picks, int slot, std::uint32_t channel) const {
+    return picks.tables[row(slot) + place_of_[channel]];
+  }
 
  private:
   class Matching;
 
   static constexpr int kRounds = 4;  ///< in a pass
-  static constexpr int kMostSpan = 8;
+  static constexpr int kMostSpan = 32;
 
   /// A channel's place in its source's log.
   struct Feed {
@@ -71,7 +82,8 @@ class SlotMatcher {
   std::size_t row(int slot) const { return static_cast<std::size_t>(slot) * channels_.count(); }
   int wave_count() const { return blocks_.count() + 2 * (kRounds - 1); }
   static int block_in(int wave, int round) { return wave - 2 * round; }
-  int next_span() const;
+  int slots_left() const;
+  static int span_for(int slots, int most);
   /// The end of what a rank may send on in a slot, as a position in its log.
   std::uint32_t& visible_end(Rank rank, int slot) {
     return visible_end_[static_cast<std::size_t>(rank) * ring_ +
@@ -83,17 +95,18 @@ class SlotMatcher {
   RankBlocks blocks_;
   int lag_;
   std::uint64_t seed_;
-  int first_slot_ = 0;  ///< of the pass
-  int span_ = 0;        ///< slots of each of its rounds
+  int first_slot_ = 0;  ///< of the next pass
+  int span_ = 0;        ///< slots of each of the last pass's rounds
+  int most_span_ = 1;   ///< that this flood can come to
   std::int64_t missing_ = 0;
   ChunkSets have_;                   ///< per rank, chunks that are there or on their way
   std::vector<std::int32_t> lacks_;  ///< per rank, the number of the others
   std::vector<ArrivalLog> log_;      ///< per rank, what it has, in the order of arrival
-  std::size_t ring_;                 ///< slots that visible_end_ remembers per rank, a power of two
+  std::size_t ring_ = 1;             ///< slots that visible_end_ remembers per rank, a power of two
   std::vector<std::uint32_t> visible_end_;
   // Tables with one entry per channel, in order of destination (Channels::first_in).
   std::vector<Feed> feeds_;
-  LargeVector<std::uint32_t> picks_;     ///< one such table per slot of the pass
+  SlotPicks picks_;
   std::vector<std::uint32_t> place_of_;  ///< channel → its entry in those tables
 };
 

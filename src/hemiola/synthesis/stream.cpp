@@ -1,6 +1,7 @@
 #include "hemiola/synthesis/stream.hpp"
 
 #include <chrono>
+#include <future>
 #include <optional>
 #include <vector>
 
@@ -28,16 +29,22 @@ class SlotStream {
         writer_(collective, {}, pairs_of(flood.channels), sink),
         matcher_(flood, Random(options.seed).next(), lag) {}
 
+  /// While a pass is written, the next one is decided.
   Streamed operator()() {
+    const auto policy = options_.threads > 1 ? std::launch::async : std::launch::deferred;
     Streamed result;
     result.streamed = true;
+    std::future<void> writing;
     while (!matcher_.is_done()) {
       result.transfer_count += matcher_.advance(options_.threads);
-      for (int slot = 0; slot < matcher_.slot_count(); ++slot)
-        if (write_slot(slot)) result.step_count = matcher_.first_slot() + slot + 1;
+      if (writing.valid()) writing.get();
+      matcher_.swap_picks(&pass_);
+      writing = std::async(policy, [this] { write_pass(); });
       report(result.transfer_count);
     }
+    writing.get();
     writer_.finish();
+    result.step_count = step_count_;
     result.duration_at_most = result.step_count * flood_.channels.hops(0)[0].delay;
     return result;
   }
@@ -49,18 +56,19 @@ class SlotStream {
     return pairs;
   }
 
-  /// Whether anything was sent.
-  bool write_slot(int slot) {
-    pair_.clear();
-    chunk_.clear();
-    for (std::uint32_t c = 0; c < pair_count_; ++c) {
-      const std::uint32_t chunk = matcher_.pick(slot, c);
-      if (chunk == SlotMatcher::kIdle) continue;
-      pair_.push_back(c);
-      chunk_.push_back(chunk);
+  void write_pass() {
+    for (int slot = 0; slot < pass_.slot_count; ++slot) {
+      pair_.clear();
+      chunk_.clear();
+      for (std::uint32_t c = 0; c < pair_count_; ++c) {
+        const std::uint32_t chunk = matcher_.pick(pass_, slot, c);
+        if (chunk == SlotMatcher::kIdle) continue;
+        pair_.push_back(c);
+        chunk_.push_back(chunk);
+      }
+      writer_.add_copies(Step{pass_.first_slot + slot}, pair_, chunk_);
+      if (!chunk_.empty()) step_count_ = pass_.first_slot + slot + 1;
     }
-    writer_.add_copies(Step{matcher_.first_slot() + slot}, pair_, chunk_);
-    return !chunk_.empty();
   }
 
   void report(std::int64_t done) {
@@ -76,7 +84,9 @@ class SlotStream {
   std::uint32_t pair_count_;  ///< pair c is channel c's
   ScheduleWriter writer_;
   SlotMatcher matcher_;
-  std::vector<std::uint32_t> pair_, chunk_;  ///< of one slot
+  SlotPicks pass_;                           ///< the last one that was decided
+  std::vector<std::uint32_t> pair_, chunk_;  ///< of one of its slots
+  int step_count_ = 0;
   std::chrono::steady_clock::time_point next_report_ = std::chrono::steady_clock::now() + kReportInterval;
 };
 
