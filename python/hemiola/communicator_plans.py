@@ -24,6 +24,10 @@ from hemiola.port_speed import PortSpeed, port_speed
 _REPETITIONS = 8
 _SMALL_BYTES, _LARGE_BYTES = 64, 1 << 20
 _COMBINED_BYTES = 256 << 10
+#: Fewer ranks have nobody to reduce with while they wait.
+_LEAST_LATE_RANKS = 3
+#: What finding a late rank must save at best, as a share of the time without.
+_LEAST_GAIN = 0.1
 
 
 class CommunicatorPlans:
@@ -68,9 +72,21 @@ class CommunicatorPlans:
             self.network(), kind, nbytes, conditions, root=root, combine_bandwidth=self._combine_bandwidth
         )
 
-    def choose(self, kind: str, nbytes: int, root: int, slow: Mapping[int, float]) -> Schedule:
-        """Return the schedule of the plan for a collective."""
-        return self.plan(kind, nbytes, root, slow).schedule
+    def choose(
+        self, kind: str, nbytes: int, root: int, slow: Mapping[int, float]
+    ) -> Schedule | _core.LateRule:
+        """Return the schedule of the plan for a collective, and with it how to find a late rank where that may pay.
+
+        That is on a network, where ports are what takes time, with nobody slow and nobody known to be late.
+        """
+        found = self.plan(kind, nbytes, root, slow)
+        may_pay = kind == "all_reduce" and self._rank_count >= _LEAST_LATE_RANKS and nbytes > 0
+        if self._emulation is None or not may_pay or slow or self._known().late:
+            return found.schedule
+        plain_s = found.seconds * nbytes / found.nbytes
+        rule = late_rule(self._rank_count, nbytes, self.speed, found.schedule, plain_s)
+        saves_s = plain_s - rule.forecast.finish_s[-1]
+        return rule if saves_s > _LEAST_GAIN * plain_s else found.schedule
 
     def _known(self) -> Conditions:
         """Return the emulated conditions from the start, by our own numbers of the ranks."""

@@ -1,4 +1,5 @@
-"""How finely an all-reduce is cut that finds its late rank while it runs: schedule="all_reduce_late"."""
+"""How finely an all-reduce is cut that finds its late rank while it runs, schedule="all_reduce_late", and what that is
+predicted to save."""
 
 from __future__ import annotations
 
@@ -15,7 +16,9 @@ _MOST_CHUNKS_PER_OWNER = 4096
 _NEAR = 1.02
 
 
-def late_rule(rank_count: int, nbytes: int, speed: PortSpeed, plain: Schedule) -> _core.LateRule:
+def late_rule(
+    rank_count: int, nbytes: int, speed: PortSpeed, plain: Schedule, plain_s: float | None = None
+) -> _core.LateRule:
     """Choose segments and chunks for a buffer from latency α, bandwidth 1/β and size s.
 
     Parameters
@@ -24,6 +27,8 @@ def late_rule(rank_count: int, nbytes: int, speed: PortSpeed, plain: Schedule) -
     nbytes : int >= 0, bytes of the buffer.
     speed : PortSpeed.
     plain : Schedule of the all-reduce that runs where nothing was reduced when the last rank came.
+    plain_s : float > 0, optional; how long that takes. With it the rule has a forecast, by which ranks decide
+        themselves whether to look for a late one; it takes 3 ranks.
 
     Returns
     -------
@@ -48,4 +53,20 @@ def late_rule(rank_count: int, nbytes: int, speed: PortSpeed, plain: Schedule) -
         if finish_s(owned) <= _NEAR * finish_s(best)
     ]
     segments = min(_MOST_SEGMENTS, good[-1])
-    return _core.LateRule(plain, segments=segments, chunks_per_owner=math.ceil(good[0] / segments))
+    owned = segments * math.ceil(good[0] / segments)
+    forecast = None
+    if plain_s is not None:
+        chunk_s = speed.latency_s + serial_s / (owned * early)
+        ring_s = 2 * (rank_count - 1) * (speed.latency_s + serial_s / rank_count)
+        forecast = _core.LateForecast(
+            plain_s=plain_s,
+            segment_s=(early - 1) * (speed.latency_s + serial_s / (segments * early)),
+            finish_s=[
+                plain_s,
+                *(
+                    (owned * early * reduced / segments + extra) * chunk_s + (1 - reduced / segments) * ring_s
+                    for reduced in range(1, segments + 1)
+                ),
+            ],
+        )
+    return _core.LateRule(plain, segments=segments, chunks_per_owner=owned // segments, forecast=forecast)

@@ -26,7 +26,8 @@ class User {
   User(std::shared_ptr<LocalSession> session, std::vector<Rank> members, const CommunicatorOptions& options)
       : comm_(std::move(session), std::move(members), options),
         desk_(&comm_, [this](CollectiveKind, std::int64_t, Rank, const std::map<Rank, double>&) {
-          return std::make_shared<const Schedule>(algorithms::all_reduce_ring(comm_.rank_count()));
+          return Choice{std::make_shared<const Schedule>(algorithms::all_reduce_ring(comm_.rank_count())),
+                        {}};
         }) {}
 
   Communicator& comm() { return comm_; }

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import hemiola as hm
-from hemiola.errors import HemiolaError
+from hemiola.errors import ArgumentError, HemiolaError
 
 NAME = "all_reduce_late"
 
@@ -132,3 +132,56 @@ def barrier_mismatch(size: int) -> tuple[str, bool]:
     except HemiolaError as error:
         return type(error).__name__, bool((x == comm.rank_count).all())
     return "", False
+
+
+def changing_lateness(size: int, phases: list[tuple[int, float]], *, wait: bool) -> tuple[int, list[bool]]:
+    """All-reduce without naming a schedule, the last rank late by a time per phase.
+
+    Return the wrong elements, and whether a late rank was expected after each call.
+    """
+    comm = hm.init(timeout_s=60)
+    wrong, expected = 0, []
+    small = np.ones(1, np.int64)
+    for calls, delay_s in phases:
+        for call in range(calls):
+            if comm.rank == comm.rank_count - 1:
+                time.sleep(delay_s)
+            x = contribution(comm.rank, size, call)
+            if wait:
+                comm.all_reduce(x)
+                expected.append(comm.expects_late_rank(x.nbytes))
+            else:
+                handles = [comm.all_reduce(y, wait=False) for y in (x, small)]
+                handles[0].wait()
+                handles[1].wait()
+            comm.all_reduce(small)  # meets nobody late, and counts for itself
+            small[:] = 1
+            n = comm.rank_count
+            whole = np.arange(size, dtype=np.int64) * (n * (n + 1) // 2) + n * call * 1000 + n * (n - 1) // 2
+            wrong += int((x != whole).sum())
+    if not wait:
+        expected.append(comm.expects_late_rank(8 * size))
+    return wrong, expected
+
+
+def changing_lateness_in_a_group(size: int, phases: list[tuple[int, float]]) -> list[bool]:
+    """The same in a group of the ranks but the first; return what the group and what all expect."""
+    comm = hm.init(timeout_s=60)
+    if comm.rank == 0:
+        return []
+    group = comm.group(range(1, comm.rank_count))
+    for calls, delay_s in phases:
+        for _ in range(calls):
+            if group.rank == group.rank_count - 1:
+                time.sleep(delay_s)
+            group.all_reduce(np.ones(size, np.int64))
+    return [group.expects_late_rank(8 * size), comm.expects_late_rank(8 * size)]
+
+
+def ask_about(nbytes: Any) -> bool:
+    """Return whether a size is refused."""
+    try:
+        hm.init(timeout_s=60).expects_late_rank(nbytes)
+    except ArgumentError:
+        return True
+    return False

@@ -78,3 +78,50 @@ def test_it_runs_in_the_background() -> None:
 
 def test_a_disagreement_later_leaves_an_earlier_result_alone() -> None:
     assert hm.launch(work.barrier_mismatch, 3, 1000, timeout_s=LIMIT_S) == [("MismatchError", True)] * 3
+
+
+#: Given 4 ports of 2 MB/s and 400 kB: sβ = 0.2 s. Derivation: ring 0.3 s, after a delay of T = 2/3·sβ = 0.133 s some
+#: 0.21 s, a gain of 0.3; with no delay at most a segment of T/8 is lost, so disturbances of 10 ms do not matter.
+SLOW_PORTS = hm.topologies.switch(4, latency_s=1e-4, bandwidth=2e6)
+SIZE, DELAY_S = 50_000, 0.15
+
+
+def test_the_planner_looks_for_a_late_rank_while_there_is_one_and_all_change_at_the_same_call() -> None:
+    phases = [(9, 0.0), (9, DELAY_S), (9, 0.0)]
+    runs = hm.launch(_changing, 4, phases, True, emulate=SLOW_PORTS, timeout_s=LIMIT_S)
+    assert [wrong for wrong, _ in runs] == [0] * 4
+    expected = runs[0][1]
+    assert all(other == expected for _, other in runs)
+    assert expected[7:9] == [False, False]
+    assert expected[17]
+    assert not expected[26]
+    # Eight calls decide, by what they would have saved on average: fewer late ones may be enough, one is not.
+    assert not expected[9]
+    assert expected[18]
+
+
+def _changing(phases: list[tuple[int, float]], wait: bool) -> tuple[int, list[bool]]:
+    return work.changing_lateness(SIZE, phases, wait=wait)
+
+
+def test_calls_in_the_background_change_at_their_turn() -> None:
+    runs = hm.launch(_changing, 4, [(2, 0.0), (9, DELAY_S)], False, emulate=SLOW_PORTS, timeout_s=LIMIT_S)
+    assert runs == [(0, [True])] * 4
+
+
+def test_a_group_has_its_own_late_ranks() -> None:
+    runs = hm.launch(
+        work.changing_lateness_in_a_group, 4, SIZE, [(9, DELAY_S)], emulate=SLOW_PORTS, timeout_s=LIMIT_S
+    )
+    assert runs == [[], *[[True, False]] * 3]
+
+
+def test_nobody_is_looked_for_in_shared_memory_where_no_port_takes_time() -> None:
+    runs = hm.launch(work.changing_lateness_in_a_group, 4, 1000, [(9, 0.01)], timeout_s=LIMIT_S)
+    assert runs == [[], *[[False, False]] * 3]
+
+
+@pytest.mark.parametrize("nbytes", [-1, 1.5, None, 1 << 62])
+def test_the_size_that_is_asked_about_is_checked(nbytes: object) -> None:
+    (refused,) = hm.launch(work.ask_about, 1, nbytes, timeout_s=LIMIT_S)
+    assert refused

@@ -39,8 +39,8 @@ std::shared_ptr<const Schedule> share(nb::handle object) {
           }};
 }
 
-/// (kind, bytes, root, slow) -> Schedule, in Python.
-using PyChooser = nb::typed<nb::callable, Schedule(std::string, std::int64_t, int, RankFactors)>;
+/// (kind, bytes, root, slow) -> Schedule or LateRule, in Python.
+using PyChooser = nb::typed<nb::callable, nb::object(std::string, std::int64_t, int, RankFactors)>;
 
 RankFactors factors_of(const std::map<Rank, double>& slow) {
   RankFactors factors;
@@ -48,11 +48,17 @@ RankFactors factors_of(const std::map<Rank, double>& slow) {
   return factors;
 }
 
+Choice choice_of(nb::handle object) {
+  if (!nb::isinstance<LateRule>(object)) return {share(object), std::nullopt};
+  LateRule rule = nb::cast<LateRule>(object);
+  return {rule.plain, std::move(rule)};
+}
+
 CallDesk::Chooser chooser_of(PyChooser choose) {
   return [choose = std::move(choose)](CollectiveKind kind, std::int64_t byte_count, Rank root,
                                       const std::map<Rank, double>& slow) {
     try {
-      return share(choose(nb::cast(name_of(kind)), byte_count, static_cast<int>(root), factors_of(slow)));
+      return choice_of(choose(nb::cast(name_of(kind)), byte_count, static_cast<int>(root), factors_of(slow)));
     } catch (nb::python_error& e) {
       if (e.matches(PyExc_KeyboardInterrupt)) throw;
       throw ArgumentError(std::string("no schedule could be chosen: ") + e.what());
@@ -159,6 +165,12 @@ class PyCommunicator {
     return communicator.health();
   }
 
+  bool expects_late_rank(std::int64_t bytes) const {
+    Communicator& communicator = core();
+    nb::gil_scoped_release release;
+    return communicator.expects_late_rank(bytes);
+  }
+
   RankFactors slow_in_force() const { return factors_of(core().ports_in_force().slow); }
   void slow_down(const RankFactors& slow) const { core().slow_down(conditions_of({}, slow).slow); }
 
@@ -252,15 +264,32 @@ void bind_runtime(nb::module_& m) {
       .def("wait", &wait_for, "timeout_s"_a = nb::none())
       .def("done", &PendingOperation::is_done);
 
+  nb::class_<LateForecast>(m, "LateForecast",
+                           "What an all-reduce is predicted to take from the last rank's arrival on.")
+      .def(
+          "__init__",
+          [](LateForecast* forecast, double plain_s, double segment_s, std::vector<double> finish_s) {
+            new (forecast) LateForecast{plain_s, segment_s, std::move(finish_s)};
+          },
+          nb::kw_only(), "plain_s"_a, "segment_s"_a, "finish_s"_a)
+      .def_ro("plain_s", &LateForecast::plain_s)
+      .def_ro("segment_s", &LateForecast::segment_s)
+      .def_ro("finish_s", &LateForecast::finish_s);
   nb::class_<LateRule>(m, "LateRule", "How an all-reduce finds its late rank; passed in place of a schedule.")
       .def(
           "__init__",
-          [](LateRule* rule, nb::handle_t<Schedule> plain, int segments, int chunks_per_owner) {
-            new (rule) LateRule{share(plain), &late_schedule, segments, chunks_per_owner};
+          [](LateRule* rule, nb::handle_t<Schedule> plain, int segments, int chunks_per_owner,
+             std::optional<LateForecast> forecast) {
+            new (rule) LateRule{share(plain), &late_schedule, segments, chunks_per_owner, nullptr};
+            if (forecast) rule->forecast = std::make_shared<const LateForecast>(std::move(*forecast));
+            rule->check();
           },
-          "plain"_a, nb::kw_only(), "segments"_a, "chunks_per_owner"_a)
+          "plain"_a, nb::kw_only(), "segments"_a, "chunks_per_owner"_a, "forecast"_a = nb::none())
       .def_ro("segments", &LateRule::segments)
-      .def_ro("chunks_per_owner", &LateRule::chunks_per_owner);
+      .def_ro("chunks_per_owner", &LateRule::chunks_per_owner)
+      .def_prop_ro(
+          "forecast", [](const LateRule& rule) { return rule.forecast.get(); },
+          nb::rv_policy::reference_internal);
 
   bind_health(m);
   nb::class_<PyCommunicator>(m, "Communicator", "The core of hemiola.Communicator.")
@@ -276,6 +305,7 @@ void bind_runtime(nb::module_& m) {
            "schedule"_a.none(), "timeout_s"_a, "complaint"_a)
       .def("health", &PyCommunicator::health)
       .def("slow_in_force", &PyCommunicator::slow_in_force)
+      .def("expects_late_rank", &PyCommunicator::expects_late_rank, "bytes"_a)
       .def("slow_down", &PyCommunicator::slow_down, "slow"_a)
       .def("arrival_times_ns", &PyCommunicator::arrivals)
       .def("close", &PyCommunicator::close);

@@ -1,8 +1,10 @@
 // When each rank came to the latest operations of a communicator.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -19,6 +21,17 @@ class ArrivalLog {
   /// Where the next operation's times go, one per rank; they count once `commit` is called.
   std::span<std::int64_t> next_row() { return row(count_ % kOperations); }
   void commit() { ++count_; }
+
+  /// How long after the last but one the last rank came to the latest operation, of which there must be one, and of ranks
+  /// two.
+  std::int64_t latest_lag_ns() {
+    std::int64_t last = std::numeric_limits<std::int64_t>::min(), before = last;
+    for (std::int64_t time : row((count_ - 1) % kOperations)) {
+      before = std::max(before, std::min(last, time));
+      last = std::max(last, time);
+    }
+    return last - before;
+  }
 
   /// The times that are held, oldest operation first, a row of rank_count each.
   std::vector<std::int64_t> rows() {

@@ -41,21 +41,32 @@ Operation CallDesk::prepare(const Call& call) {
                   shape.block_elements,
                   call.schedule.get()};
     follow_conditions();
-    const Prepared& prepared = look_up(key, call);
     operation.key = key;
-    operation.planned_for = in_force_.version;
     operation.signature.op = call.op;
     operation.signature.root = key.root;
-    operation.signature.schedule_digest = prepared.digest;
-    operation.program = prepared.program;
-    operation.arithmetic = prepared.arithmetic;
-    if (call.late) prepare_late(*call.late, key, &operation);
+    assign(look_up(key, call), &operation);
+    if (call.late) {
+      prepare_late(*call.late, &operation);
+    }
     if (call.input) operation.buffers.input = call.input->data;
     if (call.output) operation.buffers.output = call.output->data;
   } catch (const ArgumentError& e) {
     operation.complaint = e.what();
   }
   return operation;
+}
+
+/// What depends on the conditions for which it was chosen.
+void CallDesk::assign(const Prepared& prepared, Operation* operation) {
+  operation->planned_for = in_force_.version;
+  operation->signature.schedule_digest = prepared.digest;
+  operation->program = prepared.program;
+  operation->arithmetic = prepared.arithmetic;
+  operation->late.reset();
+  operation->late_forecast.reset();
+  if (!prepared.late) return;
+  prepare_late(*prepared.late, operation);
+  operation->late_forecast = prepared.late->forecast;
 }
 
 const CallDesk::Prepared& CallDesk::look_up(const Key& key, const Call& call) {
@@ -79,9 +90,12 @@ CallDesk::Prepared CallDesk::make(const Key& key, const Call& call) {
                            kind != CollectiveKind::reduce && kind != CollectiveKind::custom;
   Prepared made;
   made.schedule = call.schedule;
-  if (!made.schedule)
-    made.schedule = chooser_(kind, key.block_elements * element_bytes * (many_blocks ? ranks : 1),
+  if (!made.schedule) {
+    Choice choice = chooser_(kind, key.block_elements * element_bytes * (many_blocks ? ranks : 1),
                              Rank{key.root}, in_force_.slow);
+    made.schedule = std::move(choice.schedule);
+    if (ranks >= 3) made.late = std::move(choice.late);
+  }
   check_schedule(*made.schedule, call, ranks);
   made.digest = digest(made.schedule);
   const bool average = key.op == Op::average && made.schedule->collective().is_reducing();
@@ -92,14 +106,16 @@ CallDesk::Prepared CallDesk::make(const Key& key, const Call& call) {
 }
 
 /// Fewer than three ranks have nobody to reduce with while they wait.
-void CallDesk::prepare_late(const LateRule& rule, const Key& key, Operation* operation) {
+void CallDesk::prepare_late(const LateRule& rule, Operation* operation) {
   rule.check();
+  const Key& key = operation->key;
   if (communicator_->rank_count() < 3) return;
   Hasher hasher;
   for (std::uint64_t word : {operation->signature.schedule_digest, static_cast<std::uint64_t>(rule.segments),
                              static_cast<std::uint64_t>(rule.chunks_per_owner)})
     hasher.add(word);
-  operation->signature.schedule_digest = hasher.finish().low | 1;
+  operation->late_digest = hasher.finish().low | 1;
+  operation->bytes = key.block_elements * static_cast<std::int64_t>(bytes_of(key.dtype));
   const LateKey late_key{operation->program.get(), rule.segments, rule.chunks_per_owner};
   auto found = late_.find(late_key);
   if (found == late_.end()) {
@@ -130,10 +146,7 @@ void CallDesk::renew(Operation* operation) {
     call.kind = operation->key.kind;
     call.op = operation->key.op;
     call.root = operation->key.root;
-    const Prepared& prepared = look_up(operation->key, call);
-    operation->signature.schedule_digest = prepared.digest;
-    operation->program = prepared.program;
-    operation->planned_for = in_force_.version;
+    assign(look_up(operation->key, call), operation);
   } catch (const ArgumentError& e) {
     operation->complaint = e.what();
   }

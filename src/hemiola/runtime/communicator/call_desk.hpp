@@ -43,12 +43,19 @@ struct Call {
   std::string complaint;  ///< of whoever made the call: its arguments cannot even be written here
 };
 
+/// What is to run for a call that leaves it to us.
+struct Choice {
+  std::shared_ptr<const Schedule> schedule;
+  /// For an all-reduce: how to find a late rank where that pays; with a forecast.
+  std::optional<LateRule> late;
+};
+
 class CallDesk {
  public:
-  /// Chooses a schedule for a collective over `byte_count` bytes (of the whole buffer, or of the larger of input and output)
+  /// Chooses for a collective over `byte_count` bytes (of the whole buffer, or of the larger of input and output)
   /// while ports are slow by those factors. The same on all ranks.
-  using Chooser = std::function<std::shared_ptr<const Schedule>(
-      CollectiveKind kind, std::int64_t byte_count, Rank root, const std::map<Rank, double>& slow)>;
+  using Chooser = std::function<Choice(CollectiveKind kind, std::int64_t byte_count, Rank root,
+                                       const std::map<Rank, double>& slow)>;
 
   CallDesk(Communicator* communicator, Chooser chooser)
       : communicator_(communicator), chooser_(std::move(chooser)) {}
@@ -65,6 +72,7 @@ class CallDesk {
   struct Prepared {
     std::shared_ptr<const Schedule> schedule;
     std::uint64_t digest = 0;
+    std::optional<LateRule> late;
     std::shared_ptr<const Program> program;
     Arithmetic arithmetic;
   };
@@ -79,7 +87,8 @@ class CallDesk {
 
   const Prepared& look_up(const Key& key, const Call& call);
   Prepared make(const Key& key, const Call& call);
-  void prepare_late(const LateRule& rule, const Key& key, Operation* operation);
+  void assign(const Prepared& prepared, Operation* operation);
+  void prepare_late(const LateRule& rule, Operation* operation);
   void follow_conditions();
   std::uint64_t digest(const std::shared_ptr<const Schedule>& schedule);
 

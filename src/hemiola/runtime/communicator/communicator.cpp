@@ -139,8 +139,10 @@ void Communicator::execute_now(const Operation& operation, const std::function<v
   const std::uint64_t number = next_number_++;
   const double timeout_s = operation.timeout_s > 0 ? operation.timeout_s : options_.timeout_s;
   engine_.begin_operation();
-  watch_.begin(number, operation.signature, timeout_s, interrupted);
-  board().publish(number, operation.signature, operation.complaint);
+  Signature signature = operation.signature;
+  if (is_to_find_late_rank(operation)) signature.schedule_digest = operation.late_digest;
+  watch_.begin(number, signature, timeout_s, interrupted);
+  board().publish(number, signature, operation.complaint);
   try {
     if (!operation.complaint.empty()) {
       recover(number);
@@ -171,16 +173,28 @@ void Communicator::execute_now(const Operation& operation, const std::function<v
 
 /// Returns what ranks disagree about, if they do.
 std::optional<std::string> Communicator::attempt(const Operation& operation, std::uint64_t number) try {
-  if (operation.late)
+  if (is_to_find_late_rank(operation))
     run_late(operation, number);
   else if (operation.program)
     engine_.run(*operation.program, operation.buffers, operation.arithmetic, &watch_);
   await([this] { return watch_.all_have_arrived(); });
-  watch_.note_arrivals(&arrivals_);
+  note_arrivals(operation);
   if (connection_.ports) connection_.ports->end_operation(number, monotonic_ns());
   return std::nullopt;
 } catch (const MismatchError& e) {
   return e.what();
+}
+
+/// The same on all ranks, because all have noted the same about the operations before.
+bool Communicator::is_to_find_late_rank(const Operation& operation) const {
+  return operation.late && (!operation.late_forecast || lateness_.pays(operation.bytes));
+}
+
+void Communicator::note_arrivals(const Operation& operation) {
+  watch_.note_arrivals(&arrivals_);
+  if (!operation.late_forecast) return;
+  const double lag_s = static_cast<double>(arrivals_.latest_lag_ns()) * 1e-9;
+  lateness_.note(operation.bytes, operation.late_forecast->gain(lag_s));
 }
 
 template <typename Predicate>
@@ -230,6 +244,11 @@ void Communicator::slow_down(const std::map<Rank, double>& factors) {
   std::vector<double> slowdown;
   for (Rank rank : indices<Rank>(rank_count())) slowdown.push_back(conditions.slowdown_of(rank));
   connection_.emulated->slow_down(slowdown);
+}
+
+bool Communicator::expects_late_rank(std::int64_t bytes) {
+  std::lock_guard lock(running_);
+  return lateness_.pays(bytes);
 }
 
 std::vector<std::int64_t> Communicator::arrival_times_ns() {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "hemiola/runtime/arrival/arrival_log.hpp"
+#include "hemiola/runtime/arrival/late_watch.hpp"
 #include "hemiola/runtime/communicator/call_key.hpp"
 #include "hemiola/runtime/communicator/connection.hpp"
 #include "hemiola/runtime/communicator/late_programs.hpp"
@@ -31,8 +32,12 @@ struct Operation {
   std::string complaint;  ///< not empty: the caller's mistake, about which the other ranks must learn
   std::shared_ptr<const Program> program;  ///< null: nothing to move
   std::shared_ptr<LatePrograms> late;      ///< what to do instead where one rank is late
-  CallKey key;                             ///< what the program is for
-  std::uint64_t planned_for = 0;           ///< the version of the ports' health for which it was chosen
+  /// Null: do so whenever there is `late`. Otherwise where the latest operations of this size say that it pays.
+  std::shared_ptr<const LateForecast> late_forecast;
+  std::uint64_t late_digest = 0;  ///< what to sign then in place of the schedule's
+  std::int64_t bytes = 0;         ///< of the whole buffer
+  CallKey key;                    ///< what the program is for
+  std::uint64_t planned_for = 0;  ///< the version of the ports' health for which it was chosen
   Buffers buffers;
   Arithmetic arithmetic;
   double timeout_s = 0;
@@ -99,12 +104,16 @@ class Communicator {
   /// it for all. Throws ArgumentError for a rank that does not exist, a factor below 1 or not finite, or without emulation.
   void slow_down(const std::map<Rank, double>& factors);
 
+  /// Whether an all-reduce of so many bytes that leaves the choice to us would look for a late rank now.
+  bool expects_late_rank(std::int64_t bytes);
   /// When each rank arrived at the latest operations, oldest first, in nanoseconds of CLOCK_MONOTONIC.
   std::vector<std::int64_t> arrival_times_ns();
 
  private:
   void execute(const Operation& operation, const std::function<void()>& interrupted);
+  bool is_to_find_late_rank(const Operation& operation) const;
   std::optional<std::string> attempt(const Operation& operation, std::uint64_t number);
+  void note_arrivals(const Operation& operation);
   void run_late(const Operation& operation, std::uint64_t number);
   void execute_now(const Operation& operation, const std::function<void()>& interrupted);
   bool is_outdated(const Operation& operation) const;
@@ -130,6 +139,7 @@ class Communicator {
   Engine engine_;
   OperationWatch watch_;
   ArrivalLog arrivals_;
+  LateWatch lateness_;
   std::function<void(Operation*)> renew_;
   std::uint64_t next_number_ = 0;
   std::exception_ptr broken_;  ///< what every further call raises

@@ -27,6 +27,10 @@ void LateRule::check() const {
   if (chunks_per_owner < 1 || chunks_per_owner > (1 << 12))
     throw ArgumentError("late all-reduce: expected chunks_per_owner in 1 … 4096, found " +
                         std::to_string(chunks_per_owner));
+  if (forecast && (forecast->finish_s.size() != static_cast<std::size_t>(segments) + 1 ||
+                   !(forecast->plain_s > 0) || !(forecast->segment_s > 0)))
+    throw ArgumentError("late all-reduce: expected a forecast for each of 0 … " + std::to_string(segments) +
+                        " segments, and times above 0");
 }
 
 LatePrograms::LatePrograms(Rank self, int rank_count, const LateRule& rule, const CompileOptions& common)

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 
+#include "hemiola/runtime/arrival/late_watch.hpp"
 #include "hemiola/runtime/engine/compile.hpp"
 
 namespace hemiola {
@@ -22,6 +23,8 @@ struct LateRule {
   Generator generate = nullptr;
   int segments = 1;          ///< 1 … LateWord::kMaxSegments
   int chunks_per_owner = 1;  ///< see algorithms::LateSegments
+  /// What it saves; needed where the ranks are to decide themselves whether to do it.
+  std::shared_ptr<const LateForecast> forecast;
 
   /// Throws ArgumentError for what is out of range.
   void check() const;

@@ -1,0 +1,66 @@
+// Whether it pays that an all-reduce waits for a late rank: what it would have saved in the latest operations of its size.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+namespace hemiola {
+
+/// What one operation is predicted to take from the last rank's arrival to the end.
+struct LateForecast {
+  double plain_s = 0;            ///< where nobody reduces meanwhile; above 0
+  double segment_s = 0;          ///< the early ranks' reduction of one segment; above 0
+  std::vector<double> finish_s;  ///< by the number of segments reduced, from 0 to all
+
+  /// The share of `plain_s` that finding the late rank saves, where the last comes `lag_s` >= 0 after the last but one;
+  /// negative where it costs. A rank that comes in the middle of a segment waits for its end, and the first segment is
+  /// begun as soon as one rank alone is missing.
+  double gain(double lag_s) const {
+    const auto segments = static_cast<double>(finish_s.size() - 1);
+    const double reduced = std::min(segments, std::floor(lag_s / segment_s) + 1);
+    const double wait_s = std::max(0.0, reduced * segment_s - lag_s);
+    return 1 - (wait_s + finish_s[static_cast<std::size_t>(reduced)]) / plain_s;
+  }
+};
+
+/// By size, to the next power of two: in a training step one all-reduce meets the late rank, and the small one after it
+/// finds all together. All ranks of a communicator note the same operations with the same figures, in the same order, so
+/// they come to the same answer at every operation without a message. A gain is bounded, so one hiccup, however long,
+/// counts for no more than any rank that is late enough.
+class LateWatch {
+ public:
+  static constexpr std::size_t kOperations = 8;  ///< looked at
+  static constexpr double kLeastGain = 0.05;     ///< on average, to begin; to go on, any gain will do
+
+  bool pays(std::int64_t bytes) const { return habit(bytes).pays; }
+
+  void note(std::int64_t bytes, double gain) {
+    Habit& h = habits_[index(bytes)];
+    h.gains[h.count++ % kOperations] = gain;
+    if (h.count < kOperations) return;
+    const double mean = std::accumulate(h.gains.begin(), h.gains.end(), 0.0) / kOperations;
+    h.pays = h.pays ? mean > 0 : mean >= kLeastGain;
+  }
+
+ private:
+  struct Habit {
+    std::array<double, kOperations> gains{};
+    std::uint64_t count = 0;
+    bool pays = false;
+  };
+  static std::size_t index(std::int64_t bytes) {
+    return static_cast<std::size_t>(
+        std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(bytes, 1) - 1)));
+  }
+  const Habit& habit(std::int64_t bytes) const { return habits_[index(bytes)]; }
+
+  std::array<Habit, 65> habits_{};
+};
+
+}  // namespace hemiola
