@@ -2,7 +2,9 @@
 
 Every element is checked. Goal: no wrong element, no deadlock, every rank last many times, and all agreed on that.
 
-    python benchmarks/late_soak.py [--collectives 100000] [--seed 1]
+    python benchmarks/late_soak.py [--collectives 100000] [--seed 1] [--arbiter]
+
+With --arbiter ranks agree by messages.
 
 Prints a JSON line for every number of ranks, then one with the machine and the total; exit code 1 for a wrong
 element."""
@@ -26,9 +28,9 @@ SIZES = (1, 777, 40_000)
 _LIMIT_S = 3600.0
 
 
-def soak(collectives: int, seed: int) -> dict[str, Any]:
+def soak(collectives: int, seed: int, arbiter: bool) -> dict[str, Any]:
     """Run as one of the ranks; both who is delayed and by how much differ from call to call."""
-    comm = hm.init(timeout_s=600)
+    comm = hm.init(timeout_s=600, arbiter=arbiter)
     n, rng, common = comm.rank_count, np.random.default_rng([seed, comm.rank]), np.random.default_rng(seed)
     wrong, last = 0, np.zeros(n, np.int64)
     for call in range(collectives):
@@ -48,17 +50,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Soak of the late all-reduce.")
     parser.add_argument("--collectives", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--arbiter", action="store_true", help="agree by messages")
     asked = parser.parse_args()
     share, done, wrong, begin_s = -(-asked.collectives // len(RANKS)), 0, 0, time.monotonic()
     for ranks in RANKS:
         start_s = time.monotonic()
-        found = hm.launch(soak, ranks, share, asked.seed, timeout_s=_LIMIT_S)
+        found = hm.launch(soak, ranks, share, asked.seed, asked.arbiter, timeout_s=_LIMIT_S)
         done, wrong = done + share, wrong + sum(one["wrong"] for one in found)
         same = all(one["last"] == found[0]["last"] for one in found)
         row = {
             "ranks": ranks,
             "collectives": share,
             "seed": asked.seed,
+            "arbiter": asked.arbiter,
             "wrong": wrong,
             "last": found[0]["last"],
         }

@@ -37,6 +37,7 @@ class CommunicatorOptions:
 
     timeout_s: float
     keep_inputs: bool
+    arbiter: bool = False
     emulation: Emulation | None = None
 
 
@@ -122,6 +123,7 @@ class Communicator:
             list(self._ranks),
             options.timeout_s,
             options.keep_inputs,
+            options.arbiter,
             emulation.topology if emulation else None,
             dict(emulation.conditions.late) if emulation else {},
             dict(emulation.conditions.slow) if emulation else {},
@@ -525,6 +527,7 @@ def init(
     *,
     timeout_s: float = DEFAULT_TIMEOUT_S,
     keep_inputs: bool = True,
+    arbiter: bool = False,
     emulate: Topology | str | os.PathLike[str] | None = None,
     conditions: Conditions | None = None,
 ) -> Communicator:
@@ -538,6 +541,8 @@ def init(
     timeout_s : float, seconds > 0. How long to wait for the others, here and in each operation.
     keep_inputs : bool. Whether a failure in the middle of an operation in place leaves its input as it was.
         It costs a private copy of what is overwritten; with False a failed operation's buffer is undefined.
+    arbiter : bool. How ranks agree on who is late: with True by messages to a thread of rank 0's process, as
+        ranks on different hosts must; with False in shared memory, which is faster. The same on all ranks.
     emulate : Topology or the path of its file, optional. A network to behave like: ports and links carry
         real bytes at its latencies and bandwidths, as far as this machine can move that many. The same on all
         ranks; hemiola.launch can set it.
@@ -565,7 +570,7 @@ def init(
     if emulation is not None:
         emulation.check(job.rank_count)
     session = _core.LocalSession.join(job.rank, job.rank_count, job.name, limit_s)
-    options = CommunicatorOptions(limit_s, keep_inputs, emulation)
+    options = CommunicatorOptions(limit_s, keep_inputs, bool(arbiter), emulation)
     world = Communicator(session, range(job.rank_count), options)
     _world[:] = [world]
     return world

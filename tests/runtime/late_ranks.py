@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,12 @@ import hemiola as hm
 from hemiola.errors import ArgumentError, HemiolaError
 
 NAME = "all_reduce_late"
+
+
+def by_messages(function: Callable[..., Any], *args: Any) -> Any:
+    """Do something with a communicator whose ranks agree by messages on who is late."""
+    hm.init(timeout_s=60, arbiter=True)
+    return function(*args)
 
 
 def contribution(rank: int, size: int, call: int) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -185,3 +192,17 @@ def ask_about(nbytes: Any) -> bool:
     except ArgumentError:
         return True
     return False
+
+
+def groups_in_turn(size: int) -> list[int]:
+    """Reduce in two groups that share a rank, with a late one each, and in all; return a sum of each."""
+    comm = hm.init(timeout_s=60)
+    groups = [comm.group(ranks) for ranks in ((0, 1, 2), (2, 3, 4)) if comm.rank in ranks]
+    found = []
+    for group in [*groups, comm]:
+        for call in range(10):
+            time.sleep(0.002 if group.rank == call % group.rank_count else 0.0)
+            x = np.full(size, comm.rank + 1, np.int64)
+            group.all_reduce(x, schedule=NAME)
+        found.append(int(x[-1]))
+    return found

@@ -125,3 +125,32 @@ def test_nobody_is_looked_for_in_shared_memory_where_no_port_takes_time() -> Non
 def test_the_size_that_is_asked_about_is_checked(nbytes: object) -> None:
     (refused,) = hm.launch(work.ask_about, 1, nbytes, timeout_s=LIMIT_S)
     assert refused
+
+
+@pytest.mark.parametrize(("ranks", "size"), [(3, 1), (3, 5003), (4, 0), (5, 5003)])
+def test_ranks_that_agree_by_messages_get_the_same_sums(ranks: int, size: int) -> None:
+    found = hm.launch(work.by_messages, ranks, _soak, size, 40, 17, True, timeout_s=LIMIT_S)
+    assert found == [(0, 0)] * ranks
+
+
+def test_groups_that_agree_by_messages_have_an_arbiter_each() -> None:
+    found = hm.launch(work.by_messages, 5, work.groups_in_turn, 3000, timeout_s=LIMIT_S)
+    assert found == [[6, 15], [6, 15], [6, 12, 15], [12, 15], [12, 15]]
+
+
+def test_a_rank_that_never_comes_is_named_by_those_who_wait_for_the_arbiter() -> None:
+    found = hm.launch(work.by_messages, 4, work.never_comes, 2, 60_000, timeout_s=LIMIT_S)
+    for error, text, intact in (found[rank] for rank in (0, 1, 3)):
+        assert (error, intact) == ("TimeoutError", True)
+        assert "rank 2" in text
+
+
+@pytest.mark.parametrize("victim", [0, 1])
+def test_a_rank_that_dies_is_named_even_if_it_kept_the_arbiter(victim: int, tmp_path: Path) -> None:
+    with pytest.raises(FailedRankError) as caught:
+        hm.launch(work.by_messages, 4, work.dies_when_late, victim, 60_000, str(tmp_path), timeout_s=LIMIT_S)
+    assert caught.value.rank == victim
+    for rank in {0, 1, 2, 3} - {victim}:
+        seen = (tmp_path / str(rank)).read_text()
+        assert seen.startswith("LostRankError True")
+        assert f"rank {victim}" in seen

@@ -862,6 +862,7 @@ class Communicator:
         members: Sequence[int],
         timeout_s: float,
         keep_inputs: bool,
+        arbiter: bool,
         emulate: Topology | None,
         late: Mapping[int, float],
         slow: Mapping[int, float],

@@ -91,9 +91,9 @@ Schedule late_schedule(int rank_count, Rank late, const LateRule& rule, int redu
 class PyCommunicator {
  public:
   PyCommunicator(std::shared_ptr<LocalSession> session, const std::vector<int>& members, double timeout_s,
-                 bool keep_inputs, const Topology* emulate, const RankSeconds& late, const RankFactors& slow,
-                 PyChooser choose) {
-    CommunicatorOptions options{timeout_s, keep_inputs, nullptr};
+                 bool keep_inputs, bool arbiter, const Topology* emulate, const RankSeconds& late,
+                 const RankFactors& slow, PyChooser choose) {
+    CommunicatorOptions options{timeout_s, keep_inputs, arbiter, nullptr};
     if (emulate != nullptr)
       options.emulation = std::make_shared<const Emulation>(Emulation{*emulate, conditions_of(late, slow)});
     std::vector<Rank> ranks;
@@ -293,10 +293,10 @@ void bind_runtime(nb::module_& m) {
 
   bind_health(m);
   nb::class_<PyCommunicator>(m, "Communicator", "The core of hemiola.Communicator.")
-      .def(nb::init<std::shared_ptr<LocalSession>, const std::vector<int>&, double, bool, const Topology*,
-                    const RankSeconds&, const RankFactors&, PyChooser>(),
-           "session"_a, "members"_a, "timeout_s"_a, "keep_inputs"_a, "emulate"_a.none(), "late"_a, "slow"_a,
-           "choose"_a)
+      .def(nb::init<std::shared_ptr<LocalSession>, const std::vector<int>&, double, bool, bool,
+                    const Topology*, const RankSeconds&, const RankFactors&, PyChooser>(),
+           "session"_a, "members"_a, "timeout_s"_a, "keep_inputs"_a, "arbiter"_a, "emulate"_a.none(),
+           "late"_a, "slow"_a, "choose"_a)
       .def_prop_ro("rank", [](const PyCommunicator& c) { return static_cast<int>(c.core().rank()); })
       .def_prop_ro("rank_count", [](const PyCommunicator& c) { return c.core().rank_count(); })
       .def("run", &PyCommunicator::run, "kind"_a, "input"_a.none(), "output"_a.none(), "op"_a, "root"_a,

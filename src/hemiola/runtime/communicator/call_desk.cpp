@@ -105,11 +105,11 @@ CallDesk::Prepared CallDesk::make(const Key& key, const Call& call) {
   return made;
 }
 
-/// Fewer than three ranks have nobody to reduce with while they wait.
+/// Fewer than three ranks have nobody to reduce with while they wait, and an empty buffer has nothing to reduce.
 void CallDesk::prepare_late(const LateRule& rule, Operation* operation) {
   rule.check();
   const Key& key = operation->key;
-  if (communicator_->rank_count() < 3) return;
+  if (communicator_->rank_count() < 3 || key.block_elements == 0) return;
   Hasher hasher;
   for (std::uint64_t word : {operation->signature.schedule_digest, static_cast<std::uint64_t>(rule.segments),
                              static_cast<std::uint64_t>(rule.chunks_per_owner)})

@@ -115,6 +115,8 @@ class Communicator {
   std::optional<std::string> attempt(const Operation& operation, std::uint64_t number);
   void note_arrivals(const Operation& operation);
   void run_late(const Operation& operation, std::uint64_t number);
+  template <typename Cell, typename Wait>
+  void run_late(const Operation& operation, std::uint64_t number, Cell& cell, Wait wait);
   void execute_now(const Operation& operation, const std::function<void()>& interrupted);
   bool is_outdated(const Operation& operation) const;
   template <typename Condition>

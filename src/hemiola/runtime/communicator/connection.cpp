@@ -40,6 +40,23 @@ std::unique_ptr<PortWatch> watch_ports(const NetworkModel& network, Rank self, s
   return std::make_unique<PortWatch>(region, self, std::move(healthy), assumed);
 }
 
+/// All processes are on this machine so far, so messages never leave it.
+constexpr const char* kArbiterHost = "127.0.0.1";
+
+/// The first rank keeps the arbiter, in a thread of its own; all ranks, that one, too, talk to it.
+void appoint_arbiter(const Members& members, const Deadline& deadline, Connection* c) {
+  if (members.self == 0) {
+    c->late_arbiter = std::make_unique<LateArbiter>(kArbiterHost, members.count());
+    c->late_cells->announce(c->late_arbiter->address());
+  }
+  Pause pause;
+  while (!c->late_cells->announced()) {
+    if (deadline.passed()) throw TimeoutError("rank 0 has not opened the arbiter of late ranks in time");
+    pause.wait();
+  }
+  c->late_client = std::make_unique<LateClient>(kArbiterHost, *c->late_cells->announced(), deadline);
+}
+
 /// Puts an emulated network around the wire. Ports are real there: one step after the other, whatever is added in one step
 /// arrives side by side, and messages are as the schedule has them.
 void emulate(const Members& members, const Emulation& emulation, std::span<std::byte> region, Connection* c) {
@@ -73,6 +90,7 @@ Connection connect(const Members& members, const CommunicatorOptions& options) {
       members.ranks, late_bytes + board_bytes + wire_bytes + network_bytes, options.timeout_s);
   Connection c;
   c.late_cells = std::make_unique<LateCells>(region.first(late_bytes));
+  if (options.arbiter) appoint_arbiter(members, Deadline(options.timeout_s), &c);
   region = region.subspan(late_bytes);
   c.board = std::make_unique<ArrivalBoard>(region.first(board_bytes), members.self, ranks);
   c.wire = std::make_unique<ShmWire>(region.subspan(board_bytes, wire_bytes), members.self, ranks);

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "hemiola/runtime/arrival/board.hpp"
+#include "hemiola/runtime/arrival/late_arbiter.hpp"
 #include "hemiola/runtime/arrival/late_cells.hpp"
 #include "hemiola/runtime/communicator/operation_watch.hpp"
 #include "hemiola/runtime/engine/compile.hpp"
@@ -27,6 +28,7 @@ struct Emulation {
 struct CommunicatorOptions {
   double timeout_s = 300;   ///< for an operation that states none, and to build the communicator
   bool keep_inputs = true;  ///< a failure leaves inputs as they were in place, too, for one copy of them
+  bool arbiter = false;     ///< who is late is settled by messages, not in shared memory
   std::shared_ptr<const Emulation> emulation;  ///< null: as fast as the machine
 };
 
@@ -38,6 +40,8 @@ struct Connection {
   std::unique_ptr<PortWatch> ports;
   std::unique_ptr<ArrivalBoard> board;
   std::unique_ptr<LateCells> late_cells;
+  std::unique_ptr<LateArbiter> late_arbiter;  ///< on one rank, where there is one
+  std::unique_ptr<LateClient> late_client;    ///< null: use late_cells
   CompileOptions compile;
   EngineOptions engine;
   std::chrono::nanoseconds delay{0};  ///< how late this rank comes to every operation

@@ -9,7 +9,22 @@
 namespace hemiola {
 
 void Communicator::run_late(const Operation& operation, std::uint64_t number) {
-  std::atomic<std::uint64_t>& word = connection_.late_cells->word_of(number);
+  if (!connection_.late_client) {
+    std::atomic<std::uint64_t>& word = connection_.late_cells->word_of(number);
+    return run_late(operation, number, word, [&](LateEntry& entry) {
+      await([&] { return entry.step(word), entry.phase() != LateEntry::Phase::waiting; });
+    });
+  }
+  LateClient::Cell cell(connection_.late_client.get(), number, [this] { watch_.check(); });
+  run_late(operation, number, cell, [&](LateEntry& entry) {
+    cell.await_arrivals(rank_count() - 1);
+    entry.step(cell);
+  });
+}
+
+/// `wait`: until n-1 ranks have come.
+template <typename Cell, typename Wait>
+void Communicator::run_late(const Operation& operation, std::uint64_t number, Cell& cell, Wait wait) {
   LateEntry entry(number, rank(), rank_count(), operation.late->segments());
   std::vector<std::shared_ptr<const Program>> programs;  // those of an operation must outlive it
   const Buffers in_place{operation.buffers.output, operation.buffers.output};
@@ -22,12 +37,12 @@ void Communicator::run_late(const Operation& operation, std::uint64_t number) {
   };
   while (entry.phase() != LateEntry::Phase::settled) {
     if (entry.phase() == LateEntry::Phase::waiting) {
-      await([&] { return entry.step(word), entry.phase() != LateEntry::Phase::waiting; });
+      wait(entry);
     } else if (entry.phase() == LateEntry::Phase::reducing) {
       run(operation.late->reduction(entry.late(), entry.segment()));
       entry.reduced_segment();
     } else {
-      entry.step(word);
+      entry.step(cell);
     }
   }
   if (entry.reduced() > 0)
