@@ -11,7 +11,7 @@ from hemiola import _core
 from hemiola._core import Collective, Schedule, Topology
 from hemiola.errors import ArgumentError, TimeoutError
 from hemiola.progress import ProgressBar
-from hemiola.synthesis_limits import TimeUp, check_memory, within
+from hemiola.synthesis_limits import Report, TimeUp, check_memory, within
 
 #: The buffer that a schedule is made for where the caller names none: it only matters how latencies and
 #: bandwidths of the links compare.
@@ -104,19 +104,10 @@ def synthesize(
     trial grows about as the number of transfers. Source: [TACOS, §IV]; deviations are listed in
     docs/design/0005-synthesis.md.
     """
-    return search(
-        topology,
-        kind,
-        chunks_per_rank,
-        seed,
-        root=root,
-        nbytes=nbytes,
-        latency=latency,
-        trials=trials,
-        threads=threads,
-        progress=progress,
-        time_limit_s=time_limit_s,
-        memory_limit=memory_limit,
+    collective = _collective(kind, topology.rank_count, chunks_per_rank, root)
+    check_memory(collective, memory_limit)
+    return _search(
+        topology, collective, seed, nbytes, latency, trials, threads, progress, time_limit_s, timed=False
     ).schedule
 
 
@@ -145,10 +136,28 @@ def search(
     """
     collective = _collective(kind, topology.rank_count, chunks_per_rank, root)
     check_memory(collective, memory_limit)
+    found = _search(
+        topology, collective, seed, nbytes, latency, trials, threads, progress, time_limit_s, timed=True
+    )
+    return Synthesis(found.schedule, found.seconds, found.bound_s, found.trials, found.stopped)
+
+
+def _search(
+    topology: Topology,
+    collective: Collective,
+    seed: int,
+    nbytes: int,
+    latency: str,
+    trials: int | None,
+    threads: int | None,
+    progress: bool | Callable[[int, int], None],
+    time_limit_s: float | None,
+    *,
+    timed: bool,
+) -> _core.Synthesis:
     with ProgressBar("synthesizing") as bar:
-        report = (bar if progress else None) if isinstance(progress, bool) else progress
         try:
-            found = _core.synthesize(
+            return _core.synthesize(
                 topology,
                 collective,
                 nbytes=nbytes,
@@ -156,14 +165,14 @@ def search(
                 seed=_checked_seed(seed),
                 trials=_checked_trials(trials),
                 threads=_thread_count(threads),
-                progress=within(time_limit_s, report),
+                timed=timed,
+                progress=within(time_limit_s, _reporter(progress, bar)),
             )
         except TimeUp:
             raise TimeoutError(
                 f"synthesize: no search was complete within {time_limit_s:g} s; give it more time, or take fewer "
                 f"than {collective.chunk_count} chunks"
             ) from None
-    return Synthesis(found.schedule, found.seconds, found.bound_s, found.trials, found.stopped)
 
 
 @dataclass(frozen=True)
@@ -235,7 +244,7 @@ def synthesize_to_file(
                 seed=_checked_seed(seed),
                 trials=0,
                 threads=_thread_count(threads),
-                progress=(bar if progress else None) if isinstance(progress, bool) else progress,
+                progress=_reporter(progress, bar),
             )
         os.replace(unfinished, target)
     finally:
@@ -300,6 +309,13 @@ def _checked_trials(trials: int | None) -> int:
     if trials is not None and trials < 1:
         raise ArgumentError(f"synthesize: expected at least 1 trial, found {trials}")
     return trials or 0
+
+
+def _reporter(progress: bool | Callable[[int, int], None], bar: ProgressBar) -> Report | None:
+    """Return what the search tells how far it is: the bar, the caller's function, or nothing."""
+    if isinstance(progress, bool):
+        return bar if progress else None
+    return progress
 
 
 def _thread_count(threads: int | None) -> int:

@@ -43,14 +43,15 @@ def within(time_limit_s: float | None, report: Report | None) -> Report | None:
 
 def check_memory(collective: Collective, memory_limit: int | None) -> None:
     """Raise ArgumentError if a schedule of this collective takes more memory than there is, or than the limit."""
-    needed = _BYTES_PER_TRANSFER * fewest_transfers(collective)
+    transfers = fewest_transfers(collective)
+    needed = _BYTES_PER_TRANSFER * transfers
     if memory_limit is None and needed < _NEGLIGIBLE_BYTES:
         return
     allowed = memory_bytes()[1] if memory_limit is None else memory_limit
     if needed > allowed:
         raise ArgumentError(
             f"synthesize: expected a schedule that fits in {format_bytes(allowed)} of memory, found one of at least "
-            f"{fewest_transfers(collective):,} transfers, about {format_bytes(needed)}; take fewer chunks per rank, or "
+            f"{transfers:,} transfers, about {format_bytes(needed)}; take fewer chunks per rank, or "
             "hemiola.synthesize_to_file for an all_gather"
         )
 

@@ -101,3 +101,22 @@ def test_the_best_of_several_trials_is_kept() -> None:
     best = search(topology, "all_gather", trials=64)
     assert best.seconds <= first.seconds
     assert 1 <= best.trials <= 64
+
+
+@pytest.mark.parametrize("topology", [grid([5, 6]), grid([3, 3, 3], wrap=True), ring(4)], ids=str)
+@pytest.mark.parametrize("chunks_per_rank", [1, 3])
+def test_one_search_finds_the_same_schedule_whether_or_not_it_is_timed(
+    topology: hm.Topology, chunks_per_rank: int
+) -> None:
+    timed = search(topology, "all_gather", chunks_per_rank, trials=1).schedule
+    assert hm.synthesize(topology, "all_gather", chunks_per_rank, trials=1) == timed
+
+
+def test_one_search_leaves_links_unused_that_no_chunk_has_to_cross() -> None:
+    # Given a line of three ranks; ranks 0 and 1 bring the chunks, so nothing goes from 2 to 1.
+    topology = grid([3])
+    collective = hm.Collective.with_owners("all_gather", 3, [0, 1])
+    schedule = hm.synthesize(topology, collective, trials=1)
+    assert hm.verify(schedule) == []
+    assert not any(t["src"] == 2 for t in schedule.transfers)
+    assert schedule == search(topology, collective, trials=1).schedule

@@ -720,6 +720,7 @@ def synthesize(
     seed: int,
     trials: int,
     threads: int,
+    timed: bool,
     progress: object | None,
 ) -> Synthesis: ...
 

@@ -86,14 +86,16 @@ void bind_synthesis(nb::module_& m) {
   m.def(
       "synthesize",
       [](const Topology& topology, const Collective& collective, std::int64_t nbytes,
-         const std::string& latency, std::uint64_t seed, int trials, int threads, nb::object progress) {
-        return Session(std::move(progress))
-            .run(to_options(nbytes, latency, seed, trials, threads), [&](const Options& options) {
-              return synthesis::synthesize(topology, collective, options);
-            });
+         const std::string& latency, std::uint64_t seed, int trials, int threads, bool timed,
+         nb::object progress) {
+        Options asked = to_options(nbytes, latency, seed, trials, threads);
+        asked.timed = timed;
+        return Session(std::move(progress)).run(asked, [&](const Options& options) {
+          return synthesis::synthesize(topology, collective, options);
+        });
       },
       "topology"_a, "collective"_a, nb::kw_only(), "nbytes"_a, "latency"_a, "seed"_a, "trials"_a, "threads"_a,
-      "progress"_a.none());
+      "timed"_a, "progress"_a.none());
   nb::class_<Streamed>(m, "StreamedSynthesis")
       .def_ro("transfer_count", &Streamed::transfer_count)
       .def_ro("step_count", &Streamed::step_count)

@@ -20,6 +20,8 @@ constexpr int kLeastBlock = 64;
 constexpr int kCalm = 32;
 /// In rounds as long as this, in the middle of large networks, a link that stays idle catches up before the end.
 constexpr int kUnaided = 8;
+/// A rank that will be done this part of the time that is left before the slowest one can wait for a chunk.
+constexpr int kLead = 8;
 /// Words and log entries in a line of the cache.
 constexpr std::size_t kWordsInLine = 8;
 constexpr std::uint32_t kEntriesInLine = 16;
@@ -70,6 +72,7 @@ class SlotMatcher::Matching {
   std::uint32_t* picks_ = nullptr;  ///< the slot's table
   std::uint64_t* have_ = nullptr;
   std::uint32_t first_ = 0, last_ = 0;  ///< places of the channels into the rank
+  bool gets_help_ = false;
   std::vector<bool> visited_;
   int probes_left_ = 0;
 };
@@ -125,9 +128,11 @@ int SlotMatcher::span_for(int slots, int most) {
 std::int64_t SlotMatcher::advance(int threads) {
   std::atomic<std::int64_t> delivered{0};
   std::barrier wave_done(threads);
-  span_ = span_for(std::min(first_slot_, slots_left()), most_span_);
+  const int left = slots_left();
+  span_ = span_for(std::min(first_slot_, left), most_span_);
   picks_.first_slot = first_slot_;
   picks_.slot_count = kRounds * span_;
+  aided_from_ = left - left / kLead - picks_.slot_count;
   picks_.tables.resize(std::max(picks_.tables.size(), row(picks_.slot_count)));
   // In one wave, the blocks of different rounds are two apart: none reads what another writes.
   const auto work = [&](int first) {
@@ -170,6 +175,7 @@ std::int32_t SlotMatcher::Matching::match(Rank rank) {
   ArrivalLog& log = m_.log_[static_cast<std::size_t>(rank)];
   std::int32_t& lacks = m_.lacks_[static_cast<std::size_t>(rank)];
   const std::int32_t lacked = lacks;
+  gets_help_ = m_.span_ < kUnaided && lacks >= m_.aided_from_ * static_cast<std::int32_t>(last_ - first_);
   const auto turn = static_cast<std::uint64_t>(slot_) << 32 | static_cast<std::uint32_t>(rank);
   std::uint32_t start = lacks > 0 ? Random(m_.seed_ ^ turn).below(last_ - first_) : 0;
   for (int slot = 0; slot < m_.span_; ++slot) {
@@ -187,13 +193,12 @@ std::int32_t SlotMatcher::Matching::match(Rank rank) {
 
 /// Picks for the channels into the rank, from place `start` on and round.
 void SlotMatcher::Matching::match_slot(std::uint32_t start, std::int32_t* lacks) {
-  const bool gets_help = m_.span_ < kUnaided;
   probes_left_ = kMaxProbes;
   std::uint32_t place = start;
   for (std::uint32_t i = first_; i < last_ && *lacks > 0; ++i) {
     const std::uint32_t chunk = take_oldest(place);
     if (chunk != kIdle) picks_[place] = chunk;
-    *lacks -= chunk != kIdle || (gets_help && take_from_another(place));
+    *lacks -= chunk != kIdle || (gets_help_ && take_from_another(place));
     if (++place == last_) place = first_;
   }
 }

@@ -97,6 +97,7 @@ class SlotMatcher {
   std::uint64_t seed_;
   int first_slot_ = 0;  ///< of the next pass
   int span_ = 0;        ///< slots of each of the last pass's rounds
+  int aided_from_ = 0;  ///< slots that a rank must still need for its idle links to be helped
   int most_span_ = 1;   ///< that this flood can come to
   std::int64_t missing_ = 0;
   ChunkSets have_;                   ///< per rank, chunks that are there or on their way

@@ -1,6 +1,7 @@
 #include "hemiola/synthesis/synthesize.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "hemiola/synthesis/port_bound.hpp"
 #include "hemiola/synthesis/reachability.hpp"
 #include "hemiola/synthesis/relays.hpp"
+#include "hemiola/synthesis/slot_columns.hpp"
 #include "hemiola/synthesis/trials.hpp"
 
 namespace hemiola::synthesis {
@@ -34,6 +36,8 @@ class Synthesizer {
         phases_(phases_of(collective)) {}
 
   Synthesis operator()() {
+    if (phases_.size() == 1 && phases_[0].to_all && !phases_[0].reducing && !options_.timed)
+      if (std::optional<Synthesis> straight = search_slots(phases_[0])) return std::move(*straight);
     const Channels reversed = channels_.reversed();
     const bool alike = are_alike(reversed, channels_);
     Sends all;
@@ -68,10 +72,25 @@ class Synthesizer {
     }
   }
 
+  /// One search for an all-gather over links alike, without timing it; nothing where that will not do.
+  std::optional<Synthesis> search_slots(const Phase& phase) {
+    check_reachable(channels_, phase);
+    const Flood flood(channels_, phase.holders);
+    if (slot_lag(flood) != 0 || trials_for(flood.sends_needed()) != 1) return std::nullopt;
+    Schedule::Columns columns;
+    run(flood.sends_needed(), port_bound(flood), [&](std::uint64_t seed, int, SearchState* state) {
+      Candidate candidate;
+      candidate.complete = match_into_columns(flood, seed, state, &columns);
+      return candidate;
+    });
+    return Synthesis{Schedule::from_columns(collective_, std::move(columns)), 0, best_bound_, finished_,
+                     state_.is_stopped()};
+  }
+
   template <typename Search>
   void run(std::int64_t sends, Picoseconds bound, const Search& search) {
     TrialOptions trial_options;
-    trial_options.trials = options_.trials > 0 ? options_.trials : default_trials(sends);
+    trial_options.trials = trials_for(sends);
     trial_options.threads = options_.threads;
     trial_options.bound = bound;
     if (options_.report)
@@ -91,7 +110,8 @@ class Synthesizer {
     finished_ += result.finished;
   }
 
-  static int default_trials(std::int64_t sends) {
+  int trials_for(std::int64_t sends) const {
+    if (options_.trials > 0) return options_.trials;
     return static_cast<int>(
         std::clamp<std::int64_t>(kCheapSends / std::max<std::int64_t>(sends, 1), 1, kMostCheapTrials));
   }

@@ -9,8 +9,8 @@ namespace hemiola::synthesis {
 
 struct Synthesis {
   Schedule schedule;
-  Picoseconds duration =
-      0;  ///< as this search sees it: channels of the stated latency model, chunks of equal size
+  /// As this search sees it: channels of the stated latency model, chunks of equal size. 0 where it was not `timed`.
+  Picoseconds duration = 0;
   Picoseconds bound = 0;  ///< what no schedule with these chunks can beat: the ports of the slowest rank
   int trials = 0;         ///< how many searches were complete
   bool stopped = false;   ///< `report` ended the search
