@@ -7,6 +7,8 @@
 #include <new>
 #include <vector>
 
+#include "hemiola/base/rounding.hpp"
+
 #ifdef __linux__
 #include <sys/mman.h>
 #endif
@@ -26,7 +28,7 @@ struct HugePageAllocator {
     if (count > (static_cast<std::size_t>(-1) - page) / sizeof(T)) throw std::bad_array_new_length();
     const std::size_t bytes = count * sizeof(T);
     const bool is_large = bytes >= 2 * page;
-    void* memory = is_large ? std::aligned_alloc(page, (bytes + page - 1) / page * page) : std::malloc(bytes);
+    void* memory = is_large ? std::aligned_alloc(page, rounded_up(bytes, page)) : std::malloc(bytes);
     if (memory == nullptr) throw std::bad_alloc();
 #ifdef __linux__
     if (is_large) madvise(memory, bytes, MADV_HUGEPAGE);  // advice: where it is not taken, small pages serve

@@ -2,6 +2,7 @@
 
 #include <sched.h>
 
+#include "hemiola/base/rounding.hpp"
 #include "hemiola/runtime/wire/shm/shm_wire.hpp"
 
 namespace hemiola {
@@ -10,7 +11,7 @@ namespace {
 constexpr std::size_t kPageBytes = 4096;
 
 std::size_t whole_pages(std::size_t bytes) {
-  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+  return rounded_up(bytes, kPageBytes);
 }
 
 int usable_cores() {

@@ -4,6 +4,8 @@
 
 #include <new>
 
+#include "hemiola/base/rounding.hpp"
+
 namespace hemiola {
 namespace {
 
@@ -23,7 +25,7 @@ void Arena::release() {
 
 void Arena::grow(std::size_t bytes) {
   release();
-  const std::size_t size = (bytes + kHugePage - 1) / kHugePage * kHugePage;
+  const std::size_t size = rounded_up(bytes, kHugePage);
   void* const data =
       mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (data == MAP_FAILED) throw std::bad_alloc();

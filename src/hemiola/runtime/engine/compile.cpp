@@ -4,6 +4,7 @@
 #include <string>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/rounding.hpp"
 #include "hemiola/runtime/engine/slot_memory.hpp"
 #include "hemiola/runtime/engine/slot_trace.hpp"
 
@@ -11,10 +12,6 @@ namespace hemiola {
 namespace {
 
 constexpr std::int64_t kCacheLine = 64;
-
-std::int64_t whole_lines(std::int64_t bytes) {
-  return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
-}
 
 /// A message, or one slice of it, and when its turn is: slice s of step t comes with slice s-1 of step t+1, so that what
 /// has just arrived is passed on while it is in cache.
@@ -238,7 +235,7 @@ void Compiler::stage(TaskIndex index, const Turn& turn) {
   task(index).staged = true;
   if (message(turn).slice_count == 1) {
     task(index).staging = program_.bytes[static_cast<int>(Region::staging)];
-    program_.bytes[static_cast<int>(Region::staging)] += whole_lines(task(index).bytes);
+    program_.bytes[static_cast<int>(Region::staging)] += rounded_up(task(index).bytes, kCacheLine);
     return;
   }
   BlockPool::Claim claim = memory_.pool().claim(turn.key);

@@ -4,6 +4,7 @@
 
 #include "hemiola/base/bulk_copy.hpp"
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/rounding.hpp"
 
 namespace hemiola {
 namespace {
@@ -87,7 +88,7 @@ void Engine::place_regions(const Buffers& buffers) {
   const auto bytes = [&](Region region) {
     return static_cast<std::size_t>(program_->bytes[static_cast<int>(region)]);
   };
-  const auto whole_lines = [](std::size_t size) { return (size + 63) / 64 * 64; };
+  const auto whole_lines = [](std::size_t size) { return rounded_up<std::size_t>(size, 64); };
   std::byte* work = work_.get(whole_lines(bytes(Region::scratch)) + whole_lines(bytes(Region::pool)) +
                               bytes(Region::staging));
   // The engine writes to the input's region only where it is the output, too.

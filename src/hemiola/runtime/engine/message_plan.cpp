@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "hemiola/base/rounding.hpp"
+
 namespace hemiola {
 namespace {
 
@@ -89,7 +91,7 @@ Slicing slicing_of(std::int64_t chunk_bytes, std::int64_t slice_bytes) {
   if (chunk_bytes <= slice_bytes) return {1, chunk_bytes};
   const std::int64_t slices = std::min((chunk_bytes + slice_bytes - 1) / slice_bytes, kMaxSlices);
   const std::int64_t even = (chunk_bytes + slices - 1) / slices;
-  const std::int64_t bytes = (even + kCacheLine - 1) / kCacheLine * kCacheLine;
+  const std::int64_t bytes = rounded_up(even, kCacheLine);
   return {static_cast<std::int32_t>((chunk_bytes + bytes - 1) / bytes), bytes};
 }
 

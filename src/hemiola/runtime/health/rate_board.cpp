@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/rounding.hpp"
 
 namespace hemiola {
 namespace {
@@ -19,8 +20,7 @@ struct RateBoard::Row {
 namespace {
 
 std::size_t row_bytes(int rank_count) {
-  const std::size_t shares = static_cast<std::size_t>(rank_count) * sizeof(float);
-  return kLine + (shares + kLine - 1) / kLine * kLine;
+  return kLine + rounded_up(static_cast<std::size_t>(rank_count) * sizeof(float), kLine);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/rounding.hpp"
 #include "hemiola/runtime/rendezvous/deadline.hpp"
 #include "hemiola/runtime/rendezvous/meeting.hpp"
 
@@ -23,7 +24,7 @@ constexpr std::uint64_t kCapacity = std::uint64_t{1} << 42;  // 4 TiB of address
 constexpr std::size_t kEntryCount = 1 << 16;
 
 constexpr std::uint64_t page_rounded(std::uint64_t bytes) {
-  return (bytes + kPage - 1) / kPage * kPage;
+  return rounded_up(bytes, kPage);
 }
 
 /// The file's length may not pass this process's file size limit, or the kernel kills it with SIGXFSZ.

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/rounding.hpp"
 
 namespace hemiola {
 namespace {
@@ -35,7 +36,7 @@ class Layout {
   std::size_t rings() const {
     const std::size_t words =
         rank_count_ * sizeof(RankControl) + rank_count_ * rank_count_ * sizeof(ChannelControl);
-    return (words + kPageBytes - 1) / kPageBytes * kPageBytes;
+    return rounded_up(words, kPageBytes);
   }
 
   std::size_t rank_count_;
