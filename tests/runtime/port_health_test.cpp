@@ -207,6 +207,33 @@ TEST(PortHealth, WhatIsKnownFromTheStartStaysUntilItIsOver) {
   EXPECT_TRUE(judge.health.factors_in_force().empty());
 }
 
+// In the exchange that is planned for a slow rank the others may wait for each other: with factor 1.7 among 5 ranks
+// no port is seen above 0.853 of its rate, and 0.853 * 1.7 = 1.45 would be two steps less.
+TEST(PortHealth, AFactorStaysWhereTheOthersLookSlowerAndFallsWhereThePortIsFaster) {
+  Judge judge(4, {{Rank{1}, 1.7}});
+  EXPECT_EQ(judge.until_change(100, {0.853, 1 / 1.7, 0.853, 0.853}), 0);
+  EXPECT_EQ(judge.until_change(100, {0.853, 0.8, 0.853, 0.853}), 5);
+  EXPECT_TRUE(judge.health.factors_in_force().empty());
+}
+
+TEST(PortHealth, AFactorFallsInANetworkThatIsSlowerThanDeclared) {
+  Judge judge(4, {{Rank{1}, 1.7}});
+  EXPECT_EQ(judge.until_change(100, {0.5, 0.5 / 1.7, 0.5, 0.5}), 0);
+  EXPECT_EQ(judge.until_change(100, {0.5, 0.5, 0.5, 0.5}), 5);
+  EXPECT_TRUE(judge.health.factors_in_force().empty());
+}
+
+TEST(PortHealth, AFactorFallsStepByStep) {
+  Judge judge(4);
+  EXPECT_EQ(judge.until_change(10, {1, 1, 0.25, 1}), 5);
+  EXPECT_EQ(judge.until_change(10, {1, 1, 0.5, 1}), 5);
+  EXPECT_EQ(judge.health.factors_in_force(), (Factors{{Rank{2}, 2.0}}));
+  EXPECT_EQ(judge.until_change(10, {1, 1, 0.8, 1}), 5);
+  EXPECT_EQ(judge.health.factors_in_force(), (Factors{{Rank{2}, 1.25}}));
+  EXPECT_EQ(judge.until_change(10, {1, 1, 1, 1}), 5);
+  EXPECT_TRUE(judge.health.factors_in_force().empty());
+}
+
 TEST(PortHealth, AWorseFactorRisesAgainAndKeepsItsBeginning) {
   Judge judge(4);
   judge.until_change(10, {1, 1, 0.5, 1});
@@ -215,8 +242,9 @@ TEST(PortHealth, AWorseFactorRisesAgainAndKeepsItsBeginning) {
   EXPECT_EQ(judge.health.slow_ports()[0].since_number, 0);
 }
 
-// Given two ranks' watches with different figures of their own, one of which says that rank 2's port has half its speed,
-// the other nothing. Expect the same judgement at the same operation on both, one operation after the figures.
+// Given two ranks' watches with different figures of their own, one of which says that rank 2's port has half its
+// speed, the other nothing. Expect the same judgement at the same operation on both, one operation after the
+// figures.
 TEST(PortWatch, RanksWithDifferentFiguresComeToTheSameConditionsAtTheSameOperation) {
   constexpr int kRanks = 3;
   std::vector<std::byte> memory(PortWatch::region_bytes(kRanks) + 64);

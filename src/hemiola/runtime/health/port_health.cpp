@@ -12,8 +12,8 @@ constexpr double kTolerance = 1.04;
 constexpr double kRiseMargin = 1.05;
 constexpr double kFallMargin = 1.15;
 
-/// What the fastest ports have certainly reached in an operation; 0 where too few are known: of two, nobody can say which
-/// one is slow.
+/// What the fastest ports have certainly reached in an operation; 0 where too few are known: of two, nobody can say
+/// which one is slow.
 double reference_share(std::span<const double> best_share) {
   const auto known =
       std::count_if(best_share.begin(), best_share.end(), [](double share) { return share > 0; });
@@ -41,8 +41,9 @@ PortHealth::PortHealth(int rank_count, const std::map<Rank, double>& assumed)
     : ports_(static_cast<std::size_t>(rank_count)) {
   for (Rank rank : indices<Rank>(rank_count)) ports_[static_cast<std::size_t>(rank)].state.rank = rank;
   for (const auto& [rank, factor] : assumed) {
-    SlowPort& state = ports_[static_cast<std::size_t>(rank)].state;
-    state.measured_factor = state.planned_factor = factor;
+    Port& port = ports_[static_cast<std::size_t>(rank)];
+    port.state.measured_factor = port.state.planned_factor = factor;
+    port.usual_shares.fill(1 / factor);
   }
 }
 
@@ -54,26 +55,36 @@ bool PortHealth::judge(std::uint64_t number, std::int64_t now_ns, std::span<cons
   bool changed = false;
   for (std::size_t rank = 0; rank < ports_.size(); ++rank)
     if (best_share[rank] > 0)
-      changed |= judge(&ports_[rank], {std::max(1.0, reference / best_share[rank]), number, now_ns});
+      changed |= judge(&ports_[rank],
+                       {best_share[rank], std::max(1.0, reference / best_share[rank]), number, now_ns});
   return changed;
+}
+
+bool PortHealth::is_lower(const Port& port, const Showing& showing) {
+  const double in_force = port.state.planned_factor;
+  const double usual = *std::max_element(port.usual_shares.begin(), port.usual_shares.end());
+  return showing.factor * kFallMargin < in_force && round_up_factor(showing.factor) < in_force &&
+         showing.share > usual * kFallMargin;
 }
 
 bool PortHealth::judge(Port* port, const Showing& showing) {
   SlowPort& state = port->state;
   const double factor = state.measured_factor = showing.factor;
   const double in_force = state.planned_factor;
-  const bool is_higher = factor > in_force * kRiseMargin && round_up_factor(factor) > in_force;
-  const bool is_lower = factor * kFallMargin < in_force && round_up_factor(factor) < in_force;
-  if (!is_higher) port->higher.clear();
-  if (!is_lower) port->lower.clear();
-  if (is_higher) port->higher.push_back(showing);
-  if (is_lower) port->lower.push_back(showing);
+  if (factor > in_force * kRiseMargin && round_up_factor(factor) > in_force)
+    port->higher.push_back(showing);
+  else
+    port->higher.clear();
+  if (is_lower(*port, showing)) {
+    port->lower.push_back(showing);
+  } else {
+    port->lower.clear();
+    port->usual_shares[port->next_usual++ % port->usual_shares.size()] = showing.share;
+  }
   if (is_believed(port->higher)) {
     raise(port);
   } else if (port->lower.size() == kOperationsToFall) {
-    const auto most = std::max_element(port->lower.begin(), port->lower.end(), by_factor);
-    state.planned_factor = round_up_factor(most->factor);
-    port->lower.clear();
+    lower(port);
   } else {
     return false;
   }
@@ -82,27 +93,36 @@ bool PortHealth::judge(Port* port, const Showing& showing) {
 
 /// The first two operations do not decide by how much: it may have happened in the middle of one, and a disturbed one
 /// before it may have shown something, too.
-double PortHealth::least_of(const std::vector<Showing>& shown) {
-  return std::min_element(shown.begin() + 2, shown.end(), by_factor)->factor;
+const PortHealth::Showing& PortHealth::least_of(const std::vector<Showing>& shown) {
+  return *std::min_element(shown.begin() + 2, shown.end(), by_factor);
 }
 
 bool PortHealth::is_believed(const std::vector<Showing>& higher) {
   if (higher.size() < kOperationsToRise) return false;
-  return higher.size() >= kOperationsToRiseMildly || least_of(higher) >= kMildFactor;
+  return higher.size() >= kOperationsToRiseMildly || least_of(higher).factor >= kMildFactor;
 }
 
 void PortHealth::raise(Port* port) {
   std::vector<Showing>& shown = port->higher;
-  const double least = least_of(shown);
+  const Showing least = least_of(shown);
   SlowPort& state = port->state;
   if (state.planned_factor == 1) {
-    const auto first = std::find_if(shown.begin(), shown.end(),
-                                    [&](const Showing& one) { return one.factor * kRiseMargin >= least; });
+    const auto first = std::find_if(shown.begin(), shown.end(), [&](const Showing& one) {
+      return one.factor * kRiseMargin >= least.factor;
+    });
     state.since_number = first->number;
     state.since_ns = first->at_ns;
   }
-  state.planned_factor = round_up_factor(least);
+  state.planned_factor = round_up_factor(least.factor);
+  port->usual_shares.fill(least.share);
   shown.clear();
+}
+
+void PortHealth::lower(Port* port) {
+  const auto most = std::max_element(port->lower.begin(), port->lower.end(), by_factor);
+  port->state.planned_factor = round_up_factor(most->factor);
+  port->usual_shares.fill(most->share);
+  port->lower.clear();
 }
 
 std::map<Rank, double> PortHealth::factors_in_force() const {

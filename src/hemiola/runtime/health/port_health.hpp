@@ -1,5 +1,5 @@
-// Which ranks' ports are slow, and by what factor to plan for: a judgement that every rank makes for itself from the same
-// figures, so that all come to the same one at the same operation.
+// Which ranks' ports are slow, and by what factor to plan for: a judgement that every rank makes for itself from
+// the same figures, so that all come to the same one at the same operation.
 #pragma once
 
 #include <array>
@@ -28,14 +28,17 @@ struct HealthChange {
   std::map<Rank, double> slow;
 };
 
-/// Planning for too small a factor costs much, for too large a one next to nothing [study of OptCC, §4.1 rule 5]: so a
-/// factor is rounded up, rises after five operations on end that show more (eight, where it is little), and falls after five that show less. What an
-/// operation shows is at most too slow, so of several the least counts when it rises, the greatest when it falls.
+/// Planning for too small a factor costs much, for too large a one next to nothing [study of OptCC, §4.1 rule 5]:
+/// so a factor is rounded up, rises after five operations on end that show more (eight, where it is little), and
+/// falls after five that show less. What an operation shows is at most too slow, so of several the least counts
+/// when it rises, the greatest when it falls. The fastest ports may look too slow, too, where a schedule lets them
+/// wait, and then the slow one seems less slow than it is: so a factor falls only where the port itself has become
+/// faster.
 class PortHealth {
  public:
   static constexpr double kLeastFactor = 1.12;  ///< below it a port counts as healthy
-  static constexpr double kMildFactor =
-      1.3;  ///< below it disturbances look alike, so it takes longer to be believed
+  /// Below it disturbances look alike, so it takes longer to be believed.
+  static constexpr double kMildFactor = 1.3;
   static constexpr std::size_t kOperationsToRise = 5;
   static constexpr std::size_t kOperationsToRiseMildly = 8;
   static constexpr std::size_t kOperationsToFall = 5;
@@ -43,9 +46,9 @@ class PortHealth {
   /// `assumed`: what is planned for from the start.
   PortHealth(int rank_count, const std::map<Rank, double>& assumed);
 
-  /// Judges operation `number` by the best share of its healthy rate that each rank has reached; 0 where unknown. Factors
-  /// are relative to the fastest ports, so a network that is slow for all is slow for nobody. Returns true when the factors
-  /// in force have changed.
+  /// Judges operation `number` by the best share of its healthy rate that each rank has reached; 0 where unknown.
+  /// Factors are relative to the fastest ports, so a network that is slow for all is slow for nobody. Returns true
+  /// when the factors in force have changed.
   bool judge(std::uint64_t number, std::int64_t now_ns, std::span<const double> best_share);
 
   /// What to plan for: ranks with factors above 1.
@@ -54,6 +57,7 @@ class PortHealth {
 
  private:
   struct Showing {
+    double share;
     double factor;
     std::uint64_t number;
     std::int64_t at_ns;
@@ -62,22 +66,27 @@ class PortHealth {
     SlowPort state;
     std::vector<Showing> higher;  ///< the latest operations, as long as all show more than what is in force
     std::vector<Showing> lower;   ///< the same, less
+    /// What the port has reached lately with the factor in force; longer than a factor takes to fall.
+    std::array<double, kOperationsToFall + 3> usual_shares{};
+    std::size_t next_usual = 0;
   };
   static bool judge(Port* port, const Showing& showing);
+  static bool is_lower(const Port& port, const Showing& showing);
   static bool is_believed(const std::vector<Showing>& higher);
-  static double least_of(const std::vector<Showing>& shown);
+  static const Showing& least_of(const std::vector<Showing>& shown);
   static void raise(Port* port);
+  static void lower(Port* port);
   static bool by_factor(const Showing& a, const Showing& b);
 
   std::vector<Port> ports_;
-  /// What the fastest ports have reached lately: for fewer operations than a factor takes to rise, so that a network that
-  /// becomes slow for all is taken for what it is before anybody is called slow.
+  /// What the fastest ports have reached lately: for fewer operations than a factor takes to rise, so that a
+  /// network that becomes slow for all is taken for what it is before anybody is called slow.
   std::array<double, kOperationsToRise - 1> references_{};
   std::size_t next_reference_ = 0;
 };
 
-/// The factor to plan for: the next one of 1.25, 1.5, 2, 3, 4, 6, 8, … that is not more than 4 % below it; 1 for less than
-/// kLeastFactor. So few steps, because every change of a plan costs more than a step.
+/// The factor to plan for: the next one of 1.25, 1.5, 2, 3, 4, 6, 8, … that is not more than 4 % below it; 1 for
+/// less than kLeastFactor. So few steps, because every change of a plan costs more than a step.
 double round_up_factor(double factor);
 
 }  // namespace hemiola

@@ -1,5 +1,5 @@
-// How fast a rank's ports carry what the engine gives them anyway: bytes and busy seconds per port, told apart by peer. No
-// messages of its own.
+// How fast a rank's ports carry what the engine gives them anyway: bytes and busy seconds per port, told apart by
+// peer. No messages of its own.
 #pragma once
 
 #include <cstddef>
@@ -25,14 +25,16 @@ struct MeteredMessage {
   std::int64_t bytes = 0;
 };
 
-/// Every figure is a speed that a port has certainly reached, so of many the best one counts. Of a rank's own port: what it
-/// carried between a message's posting and its end, over that time; messages that share it do not make it look slow (of one
-/// that was posted before, the part counts that falls into the time). Of the peer's port: what of that was between the two. Waiting for the other end makes both look slower than they are; but the other end, which then did not wait, has
-/// the same two figures. Takes it that a send is done when its bytes have left, a receive a latency later.
+/// Every figure is a speed that a port has certainly reached, so of many the best one counts. Of a rank's own port:
+/// what it carried between a message's posting and its end, over that time; messages that share it do not make it
+/// look slow (of one that was posted before, the part counts that falls into the time). Of the peer's port: what of
+/// that was between the two. Waiting for the other end makes both look slower than they are; but the other end,
+/// which then did not wait, has the same two figures. Takes it that a send is done when its bytes have left, a
+/// receive a latency later.
 class PortMeter {
  public:
-  /// Messages that a healthy network carries in fewer latencies say little about bandwidth. By size, not by the time that
-  /// they took: among the small ones that would select those that had to wait.
+  /// Messages that a healthy network carries in fewer latencies say little about bandwidth. By size, not by the
+  /// time that they took: among the small ones that would select those that had to wait.
   static constexpr double kLeastLatencies = 1;
 
   /// `healthy`: by peer.

@@ -1,5 +1,6 @@
-// Notices slow ports from the traffic of a communicator's own operations, and keeps what schedules are to be planned for:
-// at every operation the same on all ranks, because each judges the same figures, those of the operation before.
+// Notices slow ports from the traffic of a communicator's own operations, and keeps what schedules are to be
+// planned for: at every operation the same on all ranks, because each judges the same figures, those of the
+// operation before.
 #pragma once
 
 #include <atomic>
@@ -29,8 +30,8 @@ class PortWatch {
   /// For the engine.
   PortMeter* meter() { return &meter_; }
 
-  /// Ends operation `number`, once all ranks have come to it: judges the figures of the one before, shows ours of this one.
-  /// What is in force afterwards holds from the next operation on.
+  /// Ends operation `number`, once all ranks have come to it: judges the figures of the one before, shows ours of
+  /// this one. What is in force afterwards holds from the next operation on.
   void end_operation(std::uint64_t number, std::int64_t now_ns);
   /// An operation that failed says nothing.
   void drop_operation() { meter_.clear(); }
