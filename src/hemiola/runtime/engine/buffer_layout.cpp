@@ -14,6 +14,14 @@ bool scatters(CollectiveKind kind) {
   return kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::scatter;
 }
 
+/// floor(size · part / whole), 0 where there is nothing to divide.
+std::int64_t scaled(std::int64_t size, std::int64_t part, std::int64_t whole) {
+  if (whole == 0) return 0;
+  std::int64_t product = 0;
+  if (!__builtin_mul_overflow(size, part, &product)) return product / whole;  // several times as fast
+  return static_cast<std::int64_t>(static_cast<__int128>(size) * part / whole);
+}
+
 std::size_t block_count(const Collective& collective) {
   const auto ranks = static_cast<std::size_t>(collective.rank_count());
   if (collective.kind() == CollectiveKind::all_to_all) return ranks * ranks;
@@ -61,18 +69,14 @@ BufferLayout::BufferLayout(const Collective& collective, std::span<const std::in
                           std::to_string(block % static_cast<std::size_t>(collective.rank_count())) +
                           " owns no chunk of positive weight, so its block of " +
                           std::to_string(block_elements) + " elements has no place; give every rank a chunk");
-  std::vector<std::int64_t> prefix(total.size());
-  const auto begin_of = [&](std::size_t block) {
-    return total[block] == 0 ? 0
-                             : static_cast<std::int64_t>(static_cast<__int128>(block_elements) *
-                                                         prefix[block] / total[block]);
-  };
+  std::vector<std::int64_t> prefix(total.size()), begin(total.size());
   for (Chunk chunk : indices<Chunk>(collective.chunk_count())) {
     const std::size_t block = block_of(chunk);
-    const std::int64_t begin = begin_of(block);
     prefix[block] += chunk_weights.empty() ? 1 : chunk_weights[static_cast<std::size_t>(chunk)];
-    places_[static_cast<std::size_t>(chunk)] = {begin * element_bytes,
-                                                (begin_of(block) - begin) * element_bytes};
+    const std::int64_t end = scaled(block_elements, prefix[block], total[block]);
+    places_[static_cast<std::size_t>(chunk)] = {begin[block] * element_bytes,
+                                                (end - begin[block]) * element_bytes};
+    begin[block] = end;
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/rounding.hpp"
@@ -21,8 +22,14 @@ struct Turn {
   std::int32_t slice;
 };
 
-/// By key; in a key older slices first. Counting sort: the messages come by step.
+/// By key; in a key older slices first. Counting sort: the messages come by step, which is their order where none is cut.
 std::vector<Turn> order_turns(const std::vector<Message>& messages) {
+  if (std::all_of(messages.begin(), messages.end(), [](const Message& m) { return m.slice_count == 1; })) {
+    std::vector<Turn> turns(messages.size());
+    for (std::size_t i = 0; i < messages.size(); ++i)
+      turns[i] = {messages[i].step, static_cast<std::int32_t>(i), 0};
+    return turns;
+  }
   std::int64_t keys = 0;
   for (const Message& m : messages) keys = std::max<std::int64_t>(keys, m.step + std::int64_t{m.slice_count});
   std::vector<std::size_t> next(static_cast<std::size_t>(keys) + 1);
@@ -76,7 +83,9 @@ class Compiler {
     program_.moves_input = options_.in_place && !in_place_;
     plan_copies();
     make_lanes();
-    for (const Turn& turn : order_turns(messages_))
+    const std::vector<Turn> turns = order_turns(messages_);
+    reserve(turns.size());
+    for (const Turn& turn : turns)
       messages_[static_cast<std::size_t>(turn.message)].sending ? add_send(turn) : add_receive(turn);
     if (options_.average) add_scaling();
     link_successors();
@@ -90,6 +99,7 @@ class Compiler {
   void copy_early();
   void add_copy(Chunk chunk, std::vector<Copy>* copies);
   void make_lanes();
+  void reserve(std::size_t turn_count);
   void add_send(const Turn& turn);
   void add_receive(const Turn& turn);
   void add_scaling();
@@ -131,8 +141,8 @@ class Compiler {
   Program program_;
   std::vector<std::int32_t> channel_of_;  ///< by peer, first sending, then receiving
   std::vector<TaskIndex> last_in_channel_;
-  std::vector<std::int32_t> save_of_;  ///< by slot: its first slice's entry in program_.saves
-  std::vector<std::int64_t> key_of_task_;
+  std::vector<std::int32_t> save_of_;      ///< by slot: its first slice's entry in program_.saves
+  std::vector<std::int64_t> key_of_lane_;  ///< of its latest message
   std::vector<std::pair<TaskIndex, TaskIndex>> edges_;
   // Of the message at hand:
   std::vector<Piece> pieces_;
@@ -142,7 +152,6 @@ class Compiler {
 
 TaskIndex Compiler::add_task(TaskKind kind, std::int64_t bytes) {
   program_.tasks.push_back({.kind = kind, .bytes = bytes});
-  key_of_task_.push_back(0);
   return static_cast<TaskIndex>(program_.tasks.size()) - 1;
 }
 
@@ -151,7 +160,7 @@ void Compiler::wait_for(TaskIndex index, const std::vector<TaskIndex>& others) {
   task(index).needs += static_cast<std::int32_t>(others.size());
 }
 
-/// Puts a message at the end of its channel and its lane.
+/// Puts a message at the end of its channel and its lane. Messages come by key; those of one key are a group.
 void Compiler::enlist(TaskIndex index, const Message& m, std::int64_t key) {
   const std::size_t ranks = channel_of_.size() / 2;
   const auto peer = static_cast<std::size_t>(m.peer);
@@ -173,8 +182,11 @@ void Compiler::enlist(TaskIndex index, const Message& m, std::int64_t key) {
   o.channel = channel;
   o.lane = 2 * port + (m.sending ? 0 : 1);
   o.needs += 1;  // its port's turn
-  key_of_task_[static_cast<std::size_t>(index)] = key;
-  program_.lanes[static_cast<std::size_t>(o.lane)].tasks.push_back(index);
+  Lane& lane = program_.lanes[static_cast<std::size_t>(o.lane)];
+  if (std::exchange(key_of_lane_[static_cast<std::size_t>(o.lane)], key) != key)
+    lane.group_begin.push_back(static_cast<std::int32_t>(lane.tasks.size()));
+  o.group = static_cast<std::int32_t>(lane.group_begin.size()) - 1;
+  lane.tasks.push_back(index);
 }
 
 /// Joins the access's bytes to the piece before where they continue it.
@@ -371,20 +383,20 @@ void Compiler::make_lanes() {
   for (const auto* map : {&options_.ports.sending, &options_.ports.receiving})
     for (int port : *map) ports = std::max(ports, port + 1);
   program_.lanes.resize(2 * static_cast<std::size_t>(ports));
+  key_of_lane_.assign(program_.lanes.size(), -1);
+}
+
+/// Growing these columns by and by takes longer than filling them.
+void Compiler::reserve(std::size_t turn_count) {
+  program_.tasks.reserve(turn_count);
+  program_.pieces.reserve(turn_count);
+  edges_.reserve(turn_count);
+  for (Lane& lane : program_.lanes) lane.tasks.reserve(turn_count / program_.lanes.size());
+  memory_.reserve(turn_count);
 }
 
 void Compiler::close_lanes() {
-  for (Lane& lane : program_.lanes) {
-    std::int64_t key = -1;
-    for (std::size_t i = 0; i < lane.tasks.size(); ++i) {
-      if (key != key_of_task_[static_cast<std::size_t>(lane.tasks[i])]) {
-        key = key_of_task_[static_cast<std::size_t>(lane.tasks[i])];
-        lane.group_begin.push_back(static_cast<std::int32_t>(i));
-      }
-      task(lane.tasks[i]).group = static_cast<std::int32_t>(lane.group_begin.size()) - 1;
-    }
-    lane.group_begin.push_back(static_cast<std::int32_t>(lane.tasks.size()));
-  }
+  for (Lane& lane : program_.lanes) lane.group_begin.push_back(static_cast<std::int32_t>(lane.tasks.size()));
 }
 
 void Compiler::link_successors() {

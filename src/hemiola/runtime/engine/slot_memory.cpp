@@ -29,6 +29,8 @@ SlotMemory::SlotMemory(const SlotTrace& trace, const BufferLayout& layout, std::
                        bool in_place)
     : trace_(trace), layout_(layout), in_place_(in_place), scratch_offset_(trace.slots.size()) {
   std::int32_t unit = 0;
+  slicing_.reserve(trace.slots.size());
+  first_unit_.reserve(trace.slots.size());
   for (const Slot& slot : trace.slots) {
     slicing_.push_back(slicing_of(layout.bytes_of(slot.chunk), slice_bytes));
     first_unit_.push_back(unit);
@@ -47,11 +49,6 @@ SlotMemory::SlotMemory(const SlotTrace& trace, const BufferLayout& layout, std::
       scratch_offset_[s][spot] = scratch_bytes_;
       scratch_bytes_ += layout.bytes_of(trace.slots[s].chunk);
     }
-}
-
-std::int64_t SlotMemory::bytes_of(std::int32_t slot, std::int32_t slice) const {
-  const auto s = static_cast<std::size_t>(slot);
-  return slicing_[s].size(slice, layout_.bytes_of(trace_.slots[s].chunk));
 }
 
 Place SlotMemory::place(Spot spot, std::int32_t slot, std::int32_t slice) const {

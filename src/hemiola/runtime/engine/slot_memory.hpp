@@ -43,12 +43,18 @@ class SlotMemory {
  public:
   SlotMemory(const SlotTrace& trace, const BufferLayout& layout, std::int64_t slice_bytes, bool in_place);
 
+  /// Makes room for so many reads to be noted.
+  void reserve(std::size_t reads) { readers_.reserve(reads); }
+
   /// One slice of a slot, numbered through.
   std::int32_t unit_of(std::int32_t slot, std::int32_t slice) const {
     return first_unit_[static_cast<std::size_t>(slot)] + slice;
   }
   const Slicing& slicing(std::int32_t slot) const { return slicing_[static_cast<std::size_t>(slot)]; }
-  std::int64_t bytes_of(std::int32_t slot, std::int32_t slice) const;
+  std::int64_t bytes_of(std::int32_t slot, std::int32_t slice) const {
+    const auto s = static_cast<std::size_t>(slot);
+    return slicing_[s].size(slice, layout_.bytes_of(trace_.slots[s].chunk));
+  }
 
   /// Where the spot's bytes are. A slice's scratch must have been claimed by `enter`.
   Place place(Spot spot, std::int32_t slot, std::int32_t slice) const;
