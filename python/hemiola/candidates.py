@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from hemiola import algorithms
-from hemiola._core import Schedule
+from hemiola._core import Schedule, ScheduleParts
 from hemiola.conditions import Conditions
 from hemiola.port_speed import PortSpeed
 from hemiola.slow_exchanges import open_shop_body
@@ -19,7 +19,7 @@ from hemiola.slow_exchanges import open_shop_body
 _MOST_CHUNKS = 4096
 #: Beyond, making an open-shop exchange takes longer than a plan may.
 _MOST_OPEN_SHOP_RANKS = 32
-_SEGMENTS = (1, 2, 4, 8, 16, 32, 64)
+SEGMENTS = (1, 2, 4, 8, 16, 32, 64)
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Candidate:
     """An algorithm that could run: its formula's time, how big its schedule is, and how to make it.
 
     `name` is the algorithm's; `variant` says what was chosen for it, such as "12 chunks"; it is empty where
-    nothing was.
+    nothing was. `parts` makes the same schedule rank by rank, where that is known how.
     """
 
     name: str
@@ -47,6 +47,7 @@ class Candidate:
     formula_s: float
     transfer_count: int
     generate: Callable[[], Schedule]
+    parts: Callable[[], ScheduleParts] | None = None
 
     @property
     def label(self) -> str:
@@ -129,35 +130,42 @@ def _for_late_rank(task: Task) -> Iterator[Candidate]:
 
 
 def _for_slow_ranks(task: Task) -> Iterator[Candidate]:
-    """Yield the all-reduce in which slow ranks own less [OptCC], in the best number of segments.
-
-    A rank of factor l owns a share w in proportion to max(0, 2/l - 1). Its port carries what it sends
-    away of its own part, 1 - w, and what it hands out, (n - 1)·w; the slowest port sets the pace.
-    """
+    """Yield the all-reduces in which slow ranks own less [OptCC], in the best number of segments."""
     n, slow = task.rank_count, task.conditions.slow
     factors = [slow.get(rank, 1.0) for rank in range(n)]
     if task.kind != "all_reduce" or n < 2 or max(factors) == min(factors):
         return
     healthy = task.speed.bandwidth * max(factors)
-    spare = [max(0.0, 2 * min(factors) / factor - 1) for factor in factors]
-    share = [mine / sum(spare) for mine in spare]
-    load = max(factor * (1 + (n - 2) * mine) for factor, mine in zip(factors, share, strict=True))
+    load, owners = exchange_load(factors)
     delay_s = max(task.conditions.late.values(), default=0.0)
 
     def time_s(segments: int) -> float:
         bodies = segments + 1
         return bodies * ((n - 1) * task.speed.latency_s + load * task.nbytes / healthy / segments)
 
-    segments = min(_SEGMENTS, key=time_s)
+    segments = min(SEGMENTS, key=time_s)
     yield Candidate(
         name="all_reduce_weighted_exchange",
         variant=f"{segments} segments",
         formula_s=delay_s + time_s(segments),
-        transfer_count=2 * segments * sum(mine > 0 for mine in spare) * (n - 1),
+        transfer_count=2 * segments * owners * (n - 1),
         generate=functools.partial(algorithms.all_reduce_weighted_exchange, n, dict(slow), segments),
+        parts=functools.partial(algorithms.all_reduce_weighted_exchange_parts, n, dict(slow), segments),
     )
     if sum(factor > min(factors) for factor in factors) > 1 and n <= _MOST_OPEN_SHOP_RANKS:
         yield _open_shop(task, healthy / min(factors), delay_s)
+
+
+def exchange_load(factors: Sequence[float]) -> tuple[float, int]:
+    """Return a weighted exchange's time per body, over N·β of a port of factor 1, and how many own a section.
+
+    A port of factor l owns a share w in proportion to max(0, 2/l - 1). It carries what it sends away of its own part,
+    1 - w, and what it hands out, (n - 1)·w; the slowest port sets the pace.
+    """
+    spare = [max(0.0, 2 * min(factors) / factor - 1) for factor in factors]
+    total, others = sum(spare), len(factors) - 2
+    load = max(factor * (1 + others * mine / total) for factor, mine in zip(factors, spare, strict=True))
+    return load, sum(mine > 0 for mine in spare)
 
 
 def _open_shop(task: Task, healthy: float, delay_s: float) -> Candidate:
@@ -169,7 +177,7 @@ def _open_shop(task: Task, healthy: float, delay_s: float) -> Candidate:
             body.slots * task.speed.latency_s + body.load * task.nbytes / healthy / segments
         )
 
-    segments = min(_SEGMENTS, key=time_s)
+    segments = min(SEGMENTS, key=time_s)
     return Candidate(
         name="all_reduce_open_shop_exchange",
         variant=f"{segments} segments",

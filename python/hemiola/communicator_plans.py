@@ -74,12 +74,15 @@ class CommunicatorPlans:
 
     def choose(
         self, kind: str, nbytes: int, root: int, slow: Mapping[int, float]
-    ) -> Schedule | _core.LateRule:
+    ) -> Schedule | _core.ScheduleParts | _core.LateRule:
         """Return the schedule of the plan for a collective, and with it how to find a late rank where that may pay.
 
-        That is on a network, where ports are what takes time, with nobody slow and nobody known to be late.
+        That is on a network, where ports are what takes time, with nobody slow and nobody known to be late. Where
+        ranks can make their own parts of the schedule, return how.
         """
         found = self.plan(kind, nbytes, root, slow)
+        if found.parts is not None:
+            return found.parts
         may_pay = kind == "all_reduce" and self._rank_count >= _LEAST_LATE_RANKS and nbytes > 0
         if self._emulation is None or not may_pay or slow or self._known().late:
             return found.schedule

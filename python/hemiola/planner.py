@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 
 import numpy as np
 
-from hemiola._core import Schedule, Topology
+from hemiola._core import Schedule, ScheduleParts, Topology
 from hemiola.bounds import LowerBound, lower_bound
 from hemiola.candidates import Candidate, Task, candidates
 from hemiola.conditions import Conditions
@@ -67,13 +68,24 @@ class Plan:
 
     kind: str
     nbytes: int
+    rank_count: int
     topology_name: str
     conditions: Conditions
     network: str
-    schedule: Schedule
     bound: LowerBound
     speed: PortSpeed
     alternatives: tuple[Alternative, ...]
+    _chosen: Candidate = field(repr=False, compare=False)
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        """The chosen schedule, made when it is first asked for."""
+        return self._chosen.generate()
+
+    @cached_property
+    def parts(self) -> ScheduleParts | None:
+        """The chosen schedule rank by rank, without the whole of it; None where no such generator is known."""
+        return None if self._chosen.parts is None else self._chosen.parts()
 
     @property
     def name(self) -> str:
@@ -103,7 +115,7 @@ class Plan:
 
     def _what(self) -> str:
         where = f" of '{self.topology_name}'" if self.topology_name else ""
-        ranks = _counted(self.schedule.rank_count, "rank")
+        ranks = _counted(self.rank_count, "rank")
         return f"The task is {self.kind} of {format_bytes(self.nbytes)} over the {ranks}{where}."
 
     def _conditions(self) -> list[str]:
@@ -204,8 +216,9 @@ def plan(
         raise ArgumentError(
             f"no known algorithm runs {kind} on {topology.rank_count} ranks; bring a schedule of your own"
         )
-    alternatives, schedule = _Race(topology, nbytes, conditions, network, combine_bandwidth).run(found)
-    return Plan(kind, nbytes, topology.name, conditions, network, schedule, bound, speed, alternatives)
+    alternatives, chosen = _Race(topology, nbytes, conditions, network, combine_bandwidth).run(found)
+    ranks = topology.rank_count
+    return Plan(kind, nbytes, ranks, topology.name, conditions, network, bound, speed, alternatives, chosen)
 
 
 class _Race:
@@ -221,13 +234,13 @@ class _Race:
         self._combine_bandwidth = combine_bandwidth
         self._budget = TRANSFER_BUDGET[network]
 
-    def run(self, found: Sequence[Candidate]) -> tuple[tuple[Alternative, ...], Schedule]:
-        """Return every candidate with its times, the winner first, and the winner's schedule."""
+    def run(self, found: Sequence[Candidate]) -> tuple[tuple[Alternative, ...], Candidate]:
+        """Return every candidate with its times, the winner first, and the winner, made already if it was simulated."""
         # A small schedule's simulated time says nothing against a large one's formula, so either the
         # first by formula is simulated too, or none is.
         simulating = found[0].transfer_count <= self._budget
         best: tuple[float, str, str] | None = None
-        best_schedule: Schedule | None = None
+        chosen = found[0]
         seen = []
         for candidate in found:
             schedule = self._generate(candidate) if simulating else None
@@ -241,12 +254,13 @@ class _Race:
                     candidate.transfer_count,
                 )
             )
-            if simulated_s is not None and (
-                best is None or (simulated_s, candidate.name, candidate.variant) < best
-            ):
-                best, best_schedule = (simulated_s, candidate.name, candidate.variant), schedule
+            if schedule is None or simulated_s is None:
+                continue
+            standing = (simulated_s, candidate.name, candidate.variant)
+            if best is None or standing < best:
+                best, chosen = standing, replace(candidate, generate=partial(_given, schedule))
         ranked = sorted(seen, key=lambda a: (a.simulated_s is None, a.seconds, a.name, a.variant))
-        return tuple(ranked), best_schedule if best_schedule is not None else found[0].generate()
+        return tuple(ranked), chosen
 
     def _generate(self, candidate: Candidate) -> Schedule | None:
         """Make the schedule if the budget allows for simulating it."""
@@ -269,6 +283,10 @@ class _Race:
         added = transfers[transfers["reduce"]]
         most = np.bincount(added["dst"], weights[added["chunk"]], minlength=1).max()
         return float(most / weights.sum()) * self._nbytes / self._combine_bandwidth
+
+
+def _given(schedule: Schedule) -> Schedule:
+    return schedule
 
 
 def _check(topology: Topology, nbytes: int, network: str, combine_bandwidth: float) -> None:

@@ -88,22 +88,24 @@ def test_a_ranks_part_is_the_schedules_rows_of_that_rank(rank_count: int, slow: 
     slow = {rank: factor for rank, factor in slow.items() if rank < rank_count}
     for segments in (1, 2, 5):
         rows = hm.algorithms.all_reduce_weighted_exchange(rank_count, slow, segments).transfers
+        parts = hm.algorithms.all_reduce_weighted_exchange_parts(rank_count, slow, segments)
         for rank in range(rank_count):
-            part = hm.algorithms.all_reduce_weighted_exchange_part(rank_count, slow, segments, rank)
-            assert np.array_equal(part, rows[(rows["src"] == rank) | (rows["dst"] == rank)])
+            assert np.array_equal(parts.part(rank), rows[(rows["src"] == rank) | (rows["dst"] == rank)])
 
 
 def test_a_part_of_a_thousand_ranks_is_small() -> None:
     # Given 1,024 ranks, the slow one owning nothing, k = 4: a healthy rank sends 1,022 raw parts and 1,023 results a
     # segment and receives 1,023 and 1,022.
-    part = hm.algorithms.all_reduce_weighted_exchange_part(1024, {0: 2.0}, 4, 5)
-    assert len(part) == 4 * 2 * (1022 + 1023)
+    # None of its messages is cut into slices: a task each.
+    parts = hm.algorithms.all_reduce_weighted_exchange_parts(1024, {0: 2.0}, 4)
+    assert len(parts.part(5)) == 4 * 2 * (1022 + 1023)
+    assert parts.task_count(5, 1 << 24) == 4 * 2 * (1022 + 1023)
 
 
 @pytest.mark.parametrize("rank", [-1, 4])
 def test_a_part_is_refused_for_a_rank_that_does_not_exist(rank: int) -> None:
     with pytest.raises(hm.errors.ArgumentError, match="rank in 0 … 3"):
-        hm.algorithms.all_reduce_weighted_exchange_part(4, {}, 1, rank)
+        hm.algorithms.all_reduce_weighted_exchange_parts(4, {}, 1).part(rank)
 
 
 @pytest.mark.parametrize(

@@ -581,6 +581,51 @@ class Schedule:
             If there would be more than 2^28 chunks or 2^24 steps.
         """
 
+class ScheduleParts:
+    """
+    A schedule that is known rank by rank: each makes its own transfers, and nobody holds all of them.
+    """
+
+    @property
+    def rank_count(self) -> int: ...
+    def part(self, rank: int) -> object:
+        """
+        Return the schedule's rows in which a rank is src or dst, in its order.
+
+        Parameters
+        ----------
+        rank : int, 0 … rank_count-1.
+
+        Returns
+        -------
+        structured array like Schedule.transfers.
+
+        Raises
+        ------
+        ArgumentError
+            if the rank does not exist.
+        """
+
+    def task_count(self, rank: int, element_count: int) -> int:
+        """
+        Compile a rank's program and return how many tasks it has.
+
+        Parameters
+        ----------
+        rank : int, 0 … rank_count-1.
+        element_count : int, 0 … 2^48, of a float32 buffer that is reduced in place.
+
+        Returns
+        -------
+        int: messages to send and to receive, slices counted one by one; tells, with a clock beside it, what a rank pays for a new
+        schedule before it can run it.
+
+        Raises
+        ------
+        ArgumentError
+            if an argument is out of range.
+        """
+
 class ScheduleFile:
     """
     A binary schedule on disk that is read in blocks, for schedules that do not fit in memory.

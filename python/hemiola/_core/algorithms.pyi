@@ -1344,31 +1344,35 @@ def all_reduce_weighted_exchange(
     2(n-1)l/((n-2)l+2) · (k+l-1)/k · Nβ below, the closed forms of [OptCC, Theorems 1 and 6]. (k+1)(n-1) steps.
     """
 
-def all_reduce_weighted_exchange_part(
-    rank_count: int, slow: Mapping[int, float], segments: int, rank: int
-) -> object:
+def all_reduce_weighted_exchange_parts(
+    rank_count: int,
+    slow: Mapping[int, float],
+    segments: int | None = None,
+    *,
+    relative_latency: float = 0.0001,
+) -> hemiola._core.ScheduleParts:
     """
-    One rank's transfers of all_reduce_weighted_exchange, without making the whole schedule.
+    The same transfers as all_reduce_weighted_exchange, rank by rank, without making the whole schedule.
 
     Parameters
     ----------
     rank_count : int >= 2.
     slow : mapping of rank to float >= 1, the factors by which ports are slower; relative to the fastest rank.
-    segments : int >= 1, pieces the buffer is pipelined in.
-    rank : int, 0 … rank_count-1.
+    segments : int >= 1, pieces the buffer is pipelined in; None for best_segment_count of the next argument.
+    relative_latency : float > 0, latency · bandwidth / bytes; the default is 4 µs at 25 GB/s for 1 GB.
 
     Returns
     -------
-    structured array like Schedule.transfers: the rows of the schedule in which the rank is src or dst, in its order.
+    ScheduleParts
 
     Raises
     ------
     ArgumentError
-        if a rank does not exist, a factor is below 1 or not finite, or segments < 1.
+        if a rank does not exist, a factor is below 1 or not finite, segments < 1, or relative_latency is not finite and > 0.
 
     Notes
     -----
-    At most 4(k+1)(n-1) rows, in time proportional to that; the schedule has n/2 times as many.
+    A part has at most 4(k+1)(n-1) rows and takes time in proportion; the schedule has n/2 times as many.
     """
 
 def reduce_scatter_weighted_exchange(rank_count: int, slow: Mapping[int, float]) -> hemiola._core.Schedule:

@@ -63,14 +63,14 @@ def _table(made: Plan) -> RenderableType:
 
 
 def _title(made: Plan) -> str:
-    return f"{made.kind} of {format_bytes(made.nbytes)} over {counted(made.schedule.rank_count, 'rank')}"
+    return f"{made.kind} of {format_bytes(made.nbytes)} over {counted(made.rank_count, 'rank')}"
 
 
 def _data(made: Plan) -> dict[str, Any]:
     return {
         "collective": made.kind,
         "nbytes": made.nbytes,
-        "rank_count": made.schedule.rank_count,
+        "rank_count": made.rank_count,
         "topology": made.topology_name,
         "late": {str(rank): time for rank, time in made.conditions.late.items()},
         "slow": {str(rank): factor for rank, factor in made.conditions.slow.items()},

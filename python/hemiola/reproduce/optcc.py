@@ -18,7 +18,7 @@ from hemiola.reproduce.optcc_tables import (
     bandwidth_only,
     bound_seconds,
     noise,
-    one_ranks_part,
+    one_ranks_program,
     r2ccl_ratio,
     rails,
     table_1,
@@ -225,7 +225,7 @@ def reproduce(folder: str | Path) -> Report:
     table_1(report, COMMAND)
     bandwidth_only(report, COMMAND)
     noise(report, COMMAND)
-    one_ranks_part(report, COMMAND)
+    one_ranks_program(report, COMMAND)
     measured(report, COMMAND)
     report.write()
     figures_8_and_20(report, (8, 16, 32, 64, 128, 256))

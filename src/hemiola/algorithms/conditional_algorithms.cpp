@@ -3,11 +3,15 @@
 namespace hemiola::algorithms {
 namespace {
 
+constexpr Paper kTraff{"traff2024broadcast", "Träff 2024"};
+constexpr Paper kStragglar{"StragglAR", "Devraj, Ding, Vijaya Kumar, Kleinberg, Singh 2025"};
+constexpr Paper kOptcc{"OptCC", "Chen, Jiang, Yu, Wang, Xiong, Wang, Liu 2026"};
+
 std::vector<Algorithm> for_late_ranks() {
   return {
       {.name = "all_reduce_late",
        .kind = CollectiveKind::all_reduce,
-       .paper = {"traff2024broadcast", "Träff 2024"},
+       .paper = kTraff,
        .idea =
            "The early ranks reduce-scatter while they wait; then the late rank's raw chunks and the finished "
            "chunks follow each other on the circulant graph.",
@@ -19,7 +23,7 @@ std::vector<Algorithm> for_late_ranks() {
        .needs = Needs::late},
       {.name = "all_reduce_late_segmented",
        .kind = CollectiveKind::all_reduce,
-       .paper = {"traff2024broadcast", "Träff 2024"},
+       .paper = kTraff,
        .idea = "The finish of all_reduce_late for the segments that the early ranks have reduced by then, a "
                "ring for the others.",
        .sizes = "any n ≥ 3",
@@ -30,7 +34,7 @@ std::vector<Algorithm> for_late_ranks() {
        .needs = Needs::late},
       {.name = "all_reduce_late_several",
        .kind = CollectiveKind::all_reduce,
-       .paper = {"traff2024broadcast", "Träff 2024"},
+       .paper = kTraff,
        .idea = "The ranks in time reduce-scatter; each late rank adds its part as it comes and takes over "
                "the chunks it "
                "owns; the last one starts the finish of all_reduce_late.",
@@ -42,7 +46,7 @@ std::vector<Algorithm> for_late_ranks() {
        .needs = Needs::late},
       {.name = "all_reduce_late_broadcast",
        .kind = CollectiveKind::all_reduce,
-       .paper = {"StragglAR", "Devraj, Ding, Vijaya Kumar, Kleinberg, Singh 2025"},
+       .paper = kStragglar,
        .idea =
            "The early ranks all-reduce while they wait; the late rank exchanges the whole buffer with one of "
            "them, and a binomial tree spreads it.",
@@ -54,7 +58,7 @@ std::vector<Algorithm> for_late_ranks() {
        .needs = Needs::late},
       {.name = "all_reduce_stragglar",
        .kind = CollectiveKind::all_reduce,
-       .paper = {"StragglAR", "Devraj, Ding, Vijaya Kumar, Kleinberg, Singh 2025"},
+       .paper = kStragglar,
        .idea =
            "The early ranks reduce-scatter while they wait; then they spread what the late rank completes.",
        .sizes = "powers of two from 4",
@@ -65,7 +69,7 @@ std::vector<Algorithm> for_late_ranks() {
        .needs = Needs::late},
       {.name = "all_reduce_stragglar_matching",
        .kind = CollectiveKind::all_reduce,
-       .paper = {"StragglAR", "Devraj, Ding, Vijaya Kumar, Kleinberg, Singh 2025"},
+       .paper = kStragglar,
        .idea = "The same for other even counts, each round a maximum-weight matching.",
        .sizes = "even n ≥ 4",
        .chunks_formula = "n-1",
@@ -80,7 +84,7 @@ std::vector<Algorithm> for_slow_ranks() {
   return {
       {.name = "all_reduce_weighted_exchange",
        .kind = CollectiveKind::all_reduce,
-       .paper = {"OptCC", "Chen, Jiang, Yu, Wang, Xiong, Wang, Liu 2026"},
+       .paper = kOptcc,
        .idea =
            "Direct exchange in K segments in which a slow rank owns less; the reduce-scatter of a segment "
            "shares its messages with the all-gather of the one before.",
@@ -92,7 +96,7 @@ std::vector<Algorithm> for_slow_ranks() {
        .needs = Needs::slow},
       {.name = "reduce_scatter_weighted_exchange",
        .kind = CollectiveKind::reduce_scatter,
-       .paper = {"OptCC", "Chen, Jiang, Yu, Wang, Xiong, Wang, Liu 2026"},
+       .paper = kOptcc,
        .idea = "The weighted exchange's first half: every rank ends with the section that it owns there.",
        .sizes = "any n ≥ 2",
        .chunks_formula = "",
@@ -102,7 +106,7 @@ std::vector<Algorithm> for_slow_ranks() {
        .needs = Needs::slow},
       {.name = "all_gather_weighted_exchange",
        .kind = CollectiveKind::all_gather,
-       .paper = {"OptCC", "Chen, Jiang, Yu, Wang, Xiong, Wang, Liu 2026"},
+       .paper = kOptcc,
        .idea = "The weighted exchange's second half: every rank brings the section that it owns there.",
        .sizes = "any n ≥ 2",
        .chunks_formula = "",
@@ -112,7 +116,7 @@ std::vector<Algorithm> for_slow_ranks() {
        .needs = Needs::slow},
       {.name = "broadcast_weighted_exchange",
        .kind = CollectiveKind::broadcast,
-       .paper = {"OptCC", "Chen, Jiang, Yu, Wang, Xiong, Wang, Liu 2026"},
+       .paper = kOptcc,
        .idea =
            "The root sends each rank a section in K segments, all hand theirs on; a slow rank's is smaller.",
        .sizes = "any n ≥ 2",
@@ -123,7 +127,7 @@ std::vector<Algorithm> for_slow_ranks() {
        .needs = Needs::slow},
       {.name = "all_reduce_open_shop_exchange",
        .kind = CollectiveKind::all_reduce,
-       .paper = {"OptCC", "Chen, Jiang, Yu, Wang, Xiong, Wang, Liu 2026"},
+       .paper = kOptcc,
        .idea = "The weighted exchange for several slow ranks, its messages cut into slots in each of which "
                "every rank has one partner, so that no port waits for another.",
        .sizes = "any n ≥ 2",
@@ -134,7 +138,7 @@ std::vector<Algorithm> for_slow_ranks() {
        .needs = Needs::slow},
       {.name = "all_reduce_paced_exchange",
        .kind = CollectiveKind::all_reduce,
-       .paper = {"OptCC", "Chen, Jiang, Yu, Wang, Xiong, Wang, Liu 2026"},
+       .paper = kOptcc,
        .idea =
            "The weighted exchange with all messages of a segment in flight at once, in units of one size, "
            "for ports that share their bandwidth fairly.",
@@ -146,7 +150,7 @@ std::vector<Algorithm> for_slow_ranks() {
        .needs = Needs::slow},
       {.name = "all_reduce_rail_exchange",
        .kind = CollectiveKind::all_reduce,
-       .paper = {"OptCC", "Chen, Jiang, Yu, Wang, Xiong, Wang, Liu 2026"},
+       .paper = kOptcc,
        .idea = "The weighted exchange over hosts on every rail, phases inside the hosts one segment ahead "
                "and one "
                "behind.",
@@ -158,7 +162,7 @@ std::vector<Algorithm> for_slow_ranks() {
        .needs = Needs::slow},
       {.name = "all_reduce_optcc",
        .kind = CollectiveKind::all_reduce,
-       .paper = {"OptCC", "Chen, Jiang, Yu, Wang, Xiong, Wang, Liu 2026"},
+       .paper = kOptcc,
        .idea =
            "The slow rank's part joins a section on its way round the ring of the others, which returns the "
            "result.",

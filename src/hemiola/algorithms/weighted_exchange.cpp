@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <span>
 #include <string>
+#include <utility>
 
 #include "hemiola/algorithms/ownership.hpp"
 #include "hemiola/base/error.hpp"
@@ -17,6 +20,12 @@ std::vector<T> per_segment(const std::vector<T>& column, int segments) {
   all.reserve(column.size() * static_cast<std::size_t>(segments));
   for (int segment = 0; segment < segments; ++segment) all.insert(all.end(), column.begin(), column.end());
   return all;
+}
+
+void check_rank(const std::string& what, Rank rank, int rank_count) {
+  if (rank < 0 || rank >= rank_count)
+    throw ArgumentError(what + " in 0 … " + std::to_string(rank_count - 1) + ", found " +
+                        std::to_string(rank));
 }
 
 /// The messages of an exchange: in each round, one from every rank to the rank so many places ahead.
@@ -46,10 +55,28 @@ struct Exchange {
     if (body < segments && sections.owns(dst)) add(Transfer{at, src, dst, chunk(body, dst), true});
   }
 
-  ScheduleBuilder builder(CollectiveKind kind, Rank root = Rank{0}) const {
+  /// All of a rank's messages in an all-reduce: in each round the one it sends and the one it receives, by sender.
+  std::vector<Transfer> all_reduce_part(Rank rank) const {
+    check_rank("all_reduce_weighted_exchange: expected rank", rank, rank_count);
+    std::vector<Transfer> part;
+    part.reserve(4 * static_cast<std::size_t>(bodies()) * static_cast<std::size_t>(rounds()));
+    const auto add = [&](const Transfer& t) { part.push_back(t); };
+    for (int body = 0; body < bodies(); ++body)
+      for (int round = 1; round <= rounds(); ++round) {
+        const Rank sender = behind(rank, round);
+        all_reduce_message(body, round, std::min(sender, rank), add);
+        all_reduce_message(body, round, std::max(sender, rank), add);
+      }
+    return part;
+  }
+
+  Collective collective(CollectiveKind kind, Rank root = Rank{0}) const {
     auto owners = per_segment(sections.owners, segments);
     if (is_rooted(kind)) owners.assign(owners.size(), root);
-    ScheduleBuilder made(Collective::with_owners(kind, rank_count, std::move(owners), root));
+    return Collective::with_owners(kind, rank_count, std::move(owners), root);
+  }
+  ScheduleBuilder builder(CollectiveKind kind, Rank root = Rank{0}) const {
+    ScheduleBuilder made(collective(kind, root));
     made.set_chunk_weights(per_segment(sections.weight, segments));
     return made;
   }
@@ -59,12 +86,6 @@ Exchange checked_exchange(const char* algorithm, int rank_count, const std::vect
                           int segments) {
   check_slowdown(algorithm, rank_count, slowdown, segments);
   return {rank_count, segments, ownership_weights(slowdown)};
-}
-
-void check_rank(const std::string& what, Rank rank, int rank_count) {
-  if (rank < 0 || rank >= rank_count)
-    throw ArgumentError(what + " in 0 … " + std::to_string(rank_count - 1) + ", found " +
-                        std::to_string(rank));
 }
 
 }  // namespace
@@ -79,21 +100,20 @@ Schedule all_reduce_weighted_exchange(int rank_count, const std::vector<double>&
   return builder.finish();
 }
 
-std::vector<Transfer> all_reduce_weighted_exchange_part(int rank_count, const std::vector<double>& slowdown,
-                                                        int segments, Rank rank) {
-  const Exchange exchange =
-      checked_exchange("all_reduce_weighted_exchange_part", rank_count, slowdown, segments);
-  check_rank("all_reduce_weighted_exchange_part: expected rank", rank, rank_count);
-  std::vector<Transfer> part;
-  part.reserve(4 * static_cast<std::size_t>(exchange.bodies()) * static_cast<std::size_t>(exchange.rounds()));
-  const auto add = [&](const Transfer& t) { part.push_back(t); };
-  for (int body = 0; body < exchange.bodies(); ++body)
-    for (int round = 1; round <= exchange.rounds(); ++round) {
-      const Rank sender = exchange.behind(rank, round);
-      exchange.all_reduce_message(body, round, std::min(sender, rank), add);
-      exchange.all_reduce_message(body, round, std::max(sender, rank), add);
-    }
-  return part;
+ScheduleParts all_reduce_weighted_exchange_parts(int rank_count, const std::vector<double>& slowdown,
+                                                 int segments) {
+  const char* const where = "all_reduce_weighted_exchange_parts";
+  Exchange exchange = checked_exchange(where, rank_count, slowdown, segments);
+  Hasher hasher;
+  hasher.add_bytes(std::as_bytes(std::span(where, std::strlen(where))));
+  for (const int number : {rank_count, segments}) hasher.add(static_cast<std::uint64_t>(number));
+  hasher.add_array(std::span<const std::int64_t>(exchange.sections.weight));
+  hasher.add_bytes(std::as_bytes(std::span(exchange.sections.owners)));
+  Collective collective = exchange.collective(CollectiveKind::all_reduce);
+  auto weights = per_segment(exchange.sections.weight, segments);
+  return {std::move(collective), std::move(weights),
+          [exchange = std::move(exchange)](Rank rank) { return exchange.all_reduce_part(rank); },
+          hasher.finish()};
 }
 
 Schedule reduce_scatter_weighted_exchange(int rank_count, const std::vector<double>& slowdown) {

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "hemiola/schedule/schedule.hpp"
+#include "hemiola/schedule/schedule_parts.hpp"
 
 namespace hemiola::algorithms {
 
@@ -16,10 +16,10 @@ namespace hemiola::algorithms {
 /// Throws ArgumentError for factors below 1 or not finite, segments < 1, fewer than 2 ranks.
 Schedule all_reduce_weighted_exchange(int rank_count, const std::vector<double>& slowdown, int segments);
 
-/// The transfers of that schedule that leave or reach `rank`, in its order: O((segments + 1) · n), where the schedule has n
-/// times as many. Throws ArgumentError like it, and for a rank that does not exist.
-std::vector<Transfer> all_reduce_weighted_exchange_part(int rank_count, const std::vector<double>& slowdown,
-                                                        int segments, Rank rank);
+/// The same schedule rank by rank, each part in O((segments + 1) · n), where the schedule has n times as many transfers. Throws
+/// ArgumentError like it; so does its `part` for a rank that does not exist.
+ScheduleParts all_reduce_weighted_exchange_parts(int rank_count, const std::vector<double>& slowdown,
+                                                 int segments);
 
 /// The all-reduce's halves alone, in n-1 rounds: every rank ends with, or brings, the section that it owns there. One slow
 /// rank of factor l: l(1 - f) · s·β for its share f, which is what its port must carry.

@@ -11,6 +11,7 @@ void bind_topology(nanobind::module_& m);
 void bind_collective(nanobind::module_& m);
 void bind_topologies(nanobind::module_& m);
 void bind_schedule(nanobind::module_& m);
+void bind_schedule_parts(nanobind::module_& m);
 void bind_schedule_file(nanobind::module_& m);
 void bind_schedule_transformations(nanobind::module_& m);
 void bind_verify(nanobind::module_& m);

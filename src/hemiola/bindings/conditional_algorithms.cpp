@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,7 +16,6 @@
 #include "hemiola/algorithms/weighted_exchange.hpp"
 #include "hemiola/base/error.hpp"
 #include "hemiola/bindings/bindings.hpp"
-#include "hemiola/bindings/transfer_array.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -191,28 +189,28 @@ Notes
 One slow rank of factor l, k segments, bandwidth only: l(k+1)/k · Nβ for l >= 2, and
 2(n-1)l/((n-2)l+2) · (k+l-1)/k · Nβ below, the closed forms of [OptCC, Theorems 1 and 6]. (k+1)(n-1) steps.)";
 
-constexpr const char* kPartDoc =
-    R"(One rank's transfers of all_reduce_weighted_exchange, without making the whole schedule.
+constexpr const char* kPartsDoc =
+    R"(The same transfers as all_reduce_weighted_exchange, rank by rank, without making the whole schedule.
 
 Parameters
 ----------
 rank_count : int >= 2.
 slow : mapping of rank to float >= 1, the factors by which ports are slower; relative to the fastest rank.
-segments : int >= 1, pieces the buffer is pipelined in.
-rank : int, 0 … rank_count-1.
+segments : int >= 1, pieces the buffer is pipelined in; None for best_segment_count of the next argument.
+relative_latency : float > 0, latency · bandwidth / bytes; the default is 4 µs at 25 GB/s for 1 GB.
 
 Returns
 -------
-structured array like Schedule.transfers: the rows of the schedule in which the rank is src or dst, in its order.
+ScheduleParts
 
 Raises
 ------
 ArgumentError
-    if a rank does not exist, a factor is below 1 or not finite, or segments < 1.
+    if a rank does not exist, a factor is below 1 or not finite, segments < 1, or relative_latency is not finite and > 0.
 
 Notes
 -----
-At most 4(k+1)(n-1) rows, in time proportional to that; the schedule has n/2 times as many.)";
+A part has at most 4(k+1)(n-1) rows and takes time in proportion; the schedule has n/2 times as many.)";
 
 constexpr const char* kReduceScatterDoc =
     R"(Reduce-scatter with slow ranks, which own less: the first half of the weighted exchange.
@@ -379,14 +377,6 @@ int segments_or_best(std::optional<int> segments, int count, const std::vector<d
   return segments ? *segments : algorithms::best_segment_count(count, factors, relative_latency);
 }
 
-nb::object weighted_exchange_part(int rank_count, const Factors& slow, int segments, int rank) {
-  const auto factors = factors_of("all_reduce_weighted_exchange_part: slow", slow, rank_count);
-  const auto part = algorithms::all_reduce_weighted_exchange_part(rank_count, factors, segments, Rank{rank});
-  auto rows = std::make_unique_for_overwrite<TransferRow[]>(part.size());
-  std::transform(part.begin(), part.end(), rows.get(), TransferRow::of);
-  return transfer_array(std::move(rows), part.size());
-}
-
 /// What takes slow ranks and ends with the shares that they have in the weighted exchange.
 void bind_weighted_exchange(nb::module_& a) {
   const nb::call_guard<nb::gil_scoped_release> no_gil;
@@ -399,8 +389,15 @@ void bind_weighted_exchange(nb::module_& a) {
       },
       "rank_count"_a, "slow"_a, "segments"_a = nb::none(), nb::kw_only(),
       "relative_latency"_a = kRelativeLatency, kWeightedDoc, no_gil);
-  a.def("all_reduce_weighted_exchange_part", &weighted_exchange_part, "rank_count"_a, "slow"_a, "segments"_a,
-        "rank"_a, kPartDoc);
+  a.def(
+      "all_reduce_weighted_exchange_parts",
+      [](int rank_count, const Factors& slow, std::optional<int> segments, double relative_latency) {
+        const auto factors = factors_of("all_reduce_weighted_exchange_parts: slow", slow, rank_count);
+        return algorithms::all_reduce_weighted_exchange_parts(
+            rank_count, factors, segments_or_best(segments, rank_count, factors, relative_latency));
+      },
+      "rank_count"_a, "slow"_a, "segments"_a = nb::none(), nb::kw_only(),
+      "relative_latency"_a = kRelativeLatency, kPartsDoc, no_gil);
   a.def(
       "reduce_scatter_weighted_exchange",
       [](int rank_count, const Factors& slow) {

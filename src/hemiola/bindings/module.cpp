@@ -11,6 +11,7 @@ NB_MODULE(_core, m) {
   bind_collective(m);
   bind_topologies(m);
   bind_schedule(m);
+  bind_schedule_parts(m);
   bind_schedule_file(m);
   bind_schedule_transformations(m);
   bind_verify(m);

@@ -29,17 +29,18 @@ void raise_signals() {
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 
-/// A schedule of Python's, kept alive by a reference to its Python object.
-std::shared_ptr<const Schedule> share(nb::handle object) {
-  const Schedule* schedule = nb::cast<const Schedule*>(object);
+/// A schedule of Python's, whole or in parts, kept alive by a reference to its Python object.
+template <typename Made = Schedule>
+std::shared_ptr<const Made> share(nb::handle object) {
+  const Made* made = nb::cast<const Made*>(object);
   auto* owner = new nb::object(nb::borrow(object));
-  return {schedule, [owner](const Schedule*) {
+  return {made, [owner](const Made*) {
             nb::gil_scoped_acquire gil;
             delete owner;
           }};
 }
 
-/// (kind, bytes, root, slow) -> Schedule or LateRule, in Python.
+/// (kind, bytes, root, slow) -> Schedule, ScheduleParts or LateRule, in Python.
 using PyChooser = nb::typed<nb::callable, nb::object(std::string, std::int64_t, int, RankFactors)>;
 
 RankFactors factors_of(const std::map<Rank, double>& slow) {
@@ -49,6 +50,7 @@ RankFactors factors_of(const std::map<Rank, double>& slow) {
 }
 
 Choice choice_of(nb::handle object) {
+  if (nb::isinstance<ScheduleParts>(object)) return {share<ScheduleParts>(object), std::nullopt};
   if (!nb::isinstance<LateRule>(object)) return {share(object), std::nullopt};
   LateRule rule = nb::cast<LateRule>(object);
   return {rule.plain, std::move(rule)};

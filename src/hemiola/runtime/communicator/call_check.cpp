@@ -111,8 +111,7 @@ CallShape check_call(const Call& call, Rank self, int rank_count) {
   return shape;
 }
 
-void check_schedule(const Schedule& schedule, const Call& call, int rank_count) {
-  const Collective& collective = schedule.collective();
+void check_schedule(const Collective& collective, const Call& call, int rank_count) {
   const auto kind = static_cast<CollectiveKind>(call.kind);
   if (collective.kind() != kind)
     throw ArgumentError("the schedule is for " + std::string(name_of(collective.kind())) + ", not for " +

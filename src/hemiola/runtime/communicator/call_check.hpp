@@ -17,7 +17,7 @@ struct CallShape {
 /// overlap other than in place, the root does not exist, or the operation makes no sense for the type.
 CallShape check_call(const Call& call, Rank self, int rank_count);
 
-/// Throws ArgumentError unless the schedule is for this collective, root and number of ranks.
-void check_schedule(const Schedule& schedule, const Call& call, int rank_count);
+/// Throws ArgumentError unless a schedule for `collective` is one for this collective, root and number of ranks.
+void check_schedule(const Collective& collective, const Call& call, int rank_count);
 
 }  // namespace hemiola

@@ -5,7 +5,6 @@
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/hash.hpp"
 #include "hemiola/runtime/communicator/call_check.hpp"
-#include "hemiola/runtime/engine/schedule_digest.hpp"
 
 namespace hemiola {
 namespace {
@@ -89,18 +88,18 @@ CallDesk::Prepared CallDesk::make(const Key& key, const Call& call) {
   const bool many_blocks = kind != CollectiveKind::all_reduce && kind != CollectiveKind::broadcast &&
                            kind != CollectiveKind::reduce && kind != CollectiveKind::custom;
   Prepared made;
-  made.schedule = call.schedule;
-  if (!made.schedule) {
+  made.source = call.schedule;
+  if (!made.source) {
     Choice choice = chooser_(kind, key.block_elements * element_bytes * (many_blocks ? ranks : 1),
                              Rank{key.root}, in_force_.slow);
-    made.schedule = std::move(choice.schedule);
+    made.source = std::move(choice.source);
     if (ranks >= 3) made.late = std::move(choice.late);
   }
-  check_schedule(*made.schedule, call, ranks);
-  made.digest = digest(made.schedule);
-  const bool average = key.op == Op::average && made.schedule->collective().is_reducing();
+  check_schedule(made.source.collective(), call, ranks);
+  made.digest = digest(made.source);
+  const bool average = key.op == Op::average && made.source.collective().is_reducing();
   made.program = communicator_->programs().get(
-      made.schedule, {made.schedule.get(), key.block_elements, element_bytes, key.in_place, average});
+      made.source, {made.source.identity(), key.block_elements, element_bytes, key.in_place, average});
   made.arithmetic = {combine_for(key.dtype, key.op), scale_for(key.dtype), ranks};
   return made;
 }
@@ -132,11 +131,11 @@ void CallDesk::prepare_late(const LateRule& rule, Operation* operation) {
   operation->late = found->second.programs;
 }
 
-std::uint64_t CallDesk::digest(const std::shared_ptr<const Schedule>& schedule) {
-  const auto found = digests_.find(schedule);
-  if (found != digests_.end()) return found->second;
+std::uint64_t CallDesk::digest(const ProgramSource& source) {
+  const auto found = digests_.find(source.identity());
+  if (found != digests_.end()) return found->second.digest;
   if (digests_.size() >= kMaxDigests) digests_.clear();
-  return digests_[schedule] = digest_of(*schedule);
+  return digests_.emplace(source.identity(), Digest{source, source.digest()}).first->second.digest;
 }
 
 void CallDesk::renew(Operation* operation) {

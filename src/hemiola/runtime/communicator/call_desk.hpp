@@ -45,7 +45,7 @@ struct Call {
 
 /// What is to run for a call that leaves it to us.
 struct Choice {
-  std::shared_ptr<const Schedule> schedule;
+  ProgramSource source;
   /// For an all-reduce: how to find a late rank where that pays; with a forecast.
   std::optional<LateRule> late;
 };
@@ -70,7 +70,7 @@ class CallDesk {
  private:
   using Key = CallKey;
   struct Prepared {
-    std::shared_ptr<const Schedule> schedule;
+    ProgramSource source;
     std::uint64_t digest = 0;
     std::optional<LateRule> late;
     std::shared_ptr<const Program> program;
@@ -90,7 +90,7 @@ class CallDesk {
   void assign(const Prepared& prepared, Operation* operation);
   void prepare_late(const LateRule& rule, Operation* operation);
   void follow_conditions();
-  std::uint64_t digest(const std::shared_ptr<const Schedule>& schedule);
+  std::uint64_t digest(const ProgramSource& source);
 
   static constexpr std::size_t kMaxPrepared = 1024;
   static constexpr std::size_t kMaxDigests = 256;
@@ -101,7 +101,11 @@ class CallDesk {
   PortWatch::InForce in_force_;  ///< what `prepared_` was chosen for
   std::map<Key, Prepared> prepared_;
   const std::pair<const Key, Prepared>* latest_ = nullptr;
-  std::map<std::shared_ptr<const Schedule>, std::uint64_t> digests_;
+  struct Digest {
+    ProgramSource source;  ///< keeps the key's pointer from being used again
+    std::uint64_t digest = 0;
+  };
+  std::map<const void*, Digest> digests_;
   struct Late {
     std::shared_ptr<const Program> plain;  ///< keeps the key's pointer from being used again
     std::shared_ptr<LatePrograms> programs;

@@ -4,8 +4,7 @@
 
 namespace hemiola {
 
-std::shared_ptr<const Program> ProgramCache::get(const std::shared_ptr<const Schedule>& schedule,
-                                                 const Key& key) {
+std::shared_ptr<const Program> ProgramCache::get(const ProgramSource& source, const Key& key) {
   const auto found = programs_.find(key);
   if (found != programs_.end()) {
     found->second.last_use = ++uses_;
@@ -16,9 +15,9 @@ std::shared_ptr<const Program> ProgramCache::get(const std::shared_ptr<const Sch
   options.element_bytes = key.element_bytes;
   options.in_place = key.in_place;
   options.average = key.average;
-  auto program = std::make_shared<const Program>(compile(*schedule, rank_, options));
+  auto program = std::make_shared<const Program>(source.compile(rank_, options));
   tasks_ += program->tasks.size();
-  programs_[key] = {schedule, program, ++uses_};
+  programs_[key] = {source, program, ++uses_};
   make_room();
   return program;
 }

@@ -6,20 +6,14 @@
 #include <map>
 #include <memory>
 
-#include "hemiola/runtime/engine/compile.hpp"
+#include "hemiola/runtime/communicator/program_source.hpp"
 
 namespace hemiola {
-
-/// A schedule that stays alive while programs refer to it, and its digest.
-struct SharedSchedule {
-  std::shared_ptr<const Schedule> schedule;
-  std::uint64_t digest = 0;
-};
 
 class ProgramCache {
  public:
   struct Key {
-    const Schedule* schedule = nullptr;
+    const void* source = nullptr;  ///< its identity
     std::int64_t block_elements = 0;
     int element_bytes = 1;
     bool in_place = false;
@@ -31,14 +25,14 @@ class ProgramCache {
   ProgramCache(Rank rank, CompileOptions common) : rank_(rank), common_(std::move(common)) {}
 
   /// Compiles on first use. Throws as `compile` does.
-  std::shared_ptr<const Program> get(const std::shared_ptr<const Schedule>& schedule, const Key& key);
+  std::shared_ptr<const Program> get(const ProgramSource& source, const Key& key);
 
  private:
   /// Tasks held in all; beyond it the least recently used programs go. About 100 bytes each.
   static constexpr std::size_t kMaxTasks = 4 << 20;
 
   struct Held {
-    std::shared_ptr<const Schedule> schedule;  ///< keeps the key's pointer from being used again
+    ProgramSource source;  ///< keeps the key's pointer from being used again
     std::shared_ptr<const Program> program;
     std::uint64_t last_use;
   };

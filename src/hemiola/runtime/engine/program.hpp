@@ -33,12 +33,16 @@ struct Piece {
   Place operand = {};
   std::int64_t bytes = 0;
   bool combine = false;
+
+  friend bool operator==(const Piece&, const Piece&) = default;
 };
 
 struct Copy {
   Place from;
   Place to;
   std::int64_t bytes = 0;
+
+  friend bool operator==(const Copy&, const Copy&) = default;
 };
 
 /// Output bytes to be saved before they are first overwritten.
@@ -46,6 +50,8 @@ struct Save {
   std::int64_t offset;
   std::int64_t bytes;
   bool is_sent = false;  ///< from the saved copy, so it must be one of this program
+
+  friend bool operator==(const Save&, const Save&) = default;
 };
 
 enum class TaskKind : std::uint8_t {
@@ -74,6 +80,8 @@ struct Task {
   std::int64_t bytes = 0;
   std::int64_t staging = 0;
   Region staging_region = Region::staging;
+
+  friend bool operator==(const Task&, const Task&) = default;
 };
 
 /// All messages to one peer, or from one, in the order in which both ends post them.
@@ -81,6 +89,8 @@ struct Channel {
   Rank peer;
   bool sending = false;
   std::int32_t first_task = -1;
+
+  friend bool operator==(const Channel&, const Channel&) = default;
 };
 
 /// The messages of one port in one direction. Those of a group (a step, or a step of one slice and others of earlier
@@ -88,6 +98,8 @@ struct Channel {
 struct Lane {
   std::vector<std::int32_t> tasks;        ///< in order
   std::vector<std::int32_t> group_begin;  ///< into `tasks`, with an end mark
+
+  friend bool operator==(const Lane&, const Lane&) = default;
 };
 
 struct Program {
@@ -105,6 +117,8 @@ struct Program {
   std::int64_t bytes[kRegionCount] = {};
   /// The collective may permute in place, so the input is moved to `saved` first and read from there.
   bool moves_input = false;
+
+  friend bool operator==(const Program&, const Program&) = default;
 };
 
 }  // namespace hemiola

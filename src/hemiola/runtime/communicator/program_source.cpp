@@ -1,0 +1,44 @@
+#include "hemiola/runtime/communicator/program_source.hpp"
+
+#include "hemiola/runtime/engine/schedule_digest.hpp"
+
+namespace hemiola {
+namespace {
+
+Program compiled(const Schedule& schedule, Rank rank, const CompileOptions& options) {
+  return compile(schedule, rank, options);
+}
+Program compiled(const ScheduleParts& parts, Rank rank, const CompileOptions& options) {
+  return compile(parts.collective, parts.chunk_weights, {rank, parts.part(rank)}, options);
+}
+
+const Collective& promise_of(const Schedule& schedule) {
+  return schedule.collective();
+}
+const Collective& promise_of(const ScheduleParts& parts) {
+  return parts.collective;
+}
+
+std::uint64_t digest_of(const ScheduleParts& parts) {
+  return parts.digest.low | 1;
+}
+
+}  // namespace
+
+const void* ProgramSource::identity() const {
+  return std::visit([](const auto& made) { return static_cast<const void*>(made.get()); }, made_);
+}
+
+const Collective& ProgramSource::collective() const {
+  return std::visit([](const auto& made) -> const Collective& { return promise_of(*made); }, made_);
+}
+
+Program ProgramSource::compile(Rank rank, const CompileOptions& options) const {
+  return std::visit([&](const auto& made) { return compiled(*made, rank, options); }, made_);
+}
+
+std::uint64_t ProgramSource::digest() const {
+  return std::visit([](const auto& made) { return digest_of(*made); }, made_);
+}
+
+}  // namespace hemiola
