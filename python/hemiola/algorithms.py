@@ -67,7 +67,11 @@ from hemiola._core.algorithms import (
     scatter_binomial,
     scatter_direct,
 )
-from hemiola.slow_exchanges import all_reduce_open_shop_exchange, all_reduce_paced_exchange
+from hemiola.slow_exchanges import (
+    all_reduce_open_shop_exchange,
+    all_reduce_paced_exchange,
+    all_reduce_rail_open_shop_exchange,
+)
 from hemiola.stragglar_matching import all_reduce_stragglar_matching
 
 __all__ = [
@@ -96,6 +100,7 @@ __all__ = [
     "all_reduce_optcc",
     "all_reduce_paced_exchange",
     "all_reduce_rail_exchange",
+    "all_reduce_rail_open_shop_exchange",
     "all_reduce_recursive_doubling",
     "all_reduce_recursive_halving_doubling",
     "all_reduce_ring",

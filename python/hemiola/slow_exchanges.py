@@ -17,6 +17,7 @@ from hemiola.errors import ArgumentError
 from hemiola.slow_shares import Floats, Integers
 
 _MOST_SEGMENTS = 1 << 20
+_MOST_RANKS_PER_HOST = 1 << 12
 #: Time, relative to a body's, below which a port's idle rest is not worth a slot of its own.
 _NEGLIGIBLE = 1e-9
 #: Ranks' sections are cut finer until slots in whole units take no longer than this beyond the plan, relative to it, or
@@ -101,6 +102,46 @@ def all_reduce_paced_exchange(
     factors = _checked("all_reduce_paced_exchange", rank_count, slow, segments)
     units = slow_shares.shared_port_shares(factors).units
     return _Bodies(units, segments).schedule([_messages(units)])
+
+
+def all_reduce_rail_open_shop_exchange(
+    host_count: int, ranks_per_host: int, slow_hosts: Mapping[int, float], segments: int
+) -> Schedule:
+    """All-reduce for hosts with several ranks and a NIC each, several hosts slow, in an order in which no NIC waits.
+
+    On every rail (ranks of equal place) the hosts run all_reduce_open_shop_exchange; the reduce-scatter inside the
+    hosts goes one segment ahead of it and the all-gather one behind.
+
+    Parameters
+    ----------
+    host_count : int >= 2.
+    ranks_per_host : int >= 1; rank = host * ranks_per_host + rail.
+    slow_hosts : mapping of host to float >= 1, the factors by which its ranks' NICs are slower.
+    segments : int >= 1, pieces the buffer is pipelined in.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    ArgumentError
+        A host does not exist, a factor is below 1 or not finite, or a count is out of range.
+
+    Notes
+    -----
+    For g ranks a host whose links inside carry at least 2(g - 1)/T times a NIC, bandwidth only and one message at a
+    time per NIC: about [T(k+1) + 2]/(gk) · Nβ, T as for all_reduce_open_shop_exchange over the hosts. [OptCC] leaves
+    several slow hosts of several ranks open.
+    """
+    where = "all_reduce_rail_open_shop_exchange"
+    if not 1 <= ranks_per_host <= _MOST_RANKS_PER_HOST:
+        raise ArgumentError(
+            f"{where}: expected 1 … {_MOST_RANKS_PER_HOST} ranks per host, found {ranks_per_host}"
+        )
+    factors = _checked(where, host_count, slow_hosts, segments)
+    units, slots = _open_shop(tuple(factors))
+    return _RailBodies(units, segments, ranks_per_host).schedule(slots)
 
 
 @dataclass(frozen=True)
@@ -250,3 +291,64 @@ class _Bodies:
         kept[:, 0] += body * slot_count
         kept[:, 3] += np.where(kept[:, 4] == 1, body, body - 1) * self._total
         return kept
+
+
+class _RailBodies(_Bodies):
+    """The same between hosts on every rail. Body b reduce-scatters segment b inside the hosts, exchanges b - 1 and
+    b - 2 between them, and gathers b - 3 inside.
+
+    Segment, rail and unit number the chunks; a unit belongs to its owning host's rank on that rail.
+    """
+
+    def __init__(self, units: Integers, segments: int, ranks_per_host: int) -> None:
+        super().__init__(units, segments)
+        self._rails = ranks_per_host
+
+    def schedule(self, slots: list[Integers]) -> Schedule:
+        steps = max(len(slots), self._rails - 1)
+        between, inside = self._pattern(slots), self._inside_pattern()
+        bodies = []
+        for body in range(self._segments + 3):
+            bodies += [self._inside(inside, body, steps), self._between(between, body, steps)]
+        host_of_unit = np.repeat(np.arange(len(self._units)), self._units)
+        owner = host_of_unit[None, :] * self._rails + np.arange(self._rails)[:, None]
+        ranks = len(self._units) * self._rails
+        collective = Collective.with_owners(
+            "all_reduce", ranks, np.tile(owner.ravel(), self._segments).tolist()
+        )
+        return Schedule.from_transfers(collective, np.concatenate(bodies))
+
+    def _inside_pattern(self) -> Integers:
+        """Return rows of round, src, dst, src's rail, dst's rail, unit for every host and unit."""
+        rounds, rails = np.arange(1, self._rails), np.arange(self._rails)
+        hosts, units = np.arange(len(self._units)), np.arange(self._total)
+        turn, host, rail, unit = (
+            grid.ravel() for grid in np.meshgrid(rounds, hosts, rails, units, indexing="ij")
+        )
+        peer = (rail + turn) % self._rails
+        first = host * self._rails
+        return np.column_stack([turn - 1, first + rail, first + peer, rail, peer, unit]).astype(np.int64)
+
+    def _inside(self, pattern: Integers, body: int, steps: int) -> Integers:
+        """Return what hosts do inside: raw parts to the rank of their rail, results from the rank of theirs."""
+        step, rows = pattern[:, 0] + body * steps, []
+        for segment, rail, is_raw in ((body, pattern[:, 4], 1), (body - 3, pattern[:, 3], 0)):
+            if 0 <= segment < self._segments:
+                chunk = (segment * self._rails + rail) * self._total + pattern[:, 5]
+                rows.append(
+                    np.column_stack([step, pattern[:, 1], pattern[:, 2], chunk, np.full_like(step, is_raw)])
+                )
+        return np.concatenate(rows) if rows else np.empty((0, 5), np.int64)
+
+    def _between(self, pattern: Integers, body: int, steps: int) -> Integers:
+        """Return what the hosts exchange, the same on every rail."""
+        raw = pattern[:, 4] == 1
+        segment = np.where(raw, body - 1, body - 2)
+        rows = []
+        for rail in range(self._rails):
+            kept = pattern.copy()
+            kept[:, 0] += body * steps
+            kept[:, 1:3] = kept[:, 1:3] * self._rails + rail
+            kept[:, 3] += (segment * self._rails + rail) * self._total
+            rows.append(kept[(segment >= 0) & (segment < self._segments)])
+        return np.concatenate(rows)

@@ -1,24 +1,36 @@
-"""Schedules made for exactly one topology, as the planner's candidates: matched and packed into spanning trees.
+"""Schedules made for exactly one topology, as the planner's candidates: matched, packed into spanning trees, and, where
+hosts of several ranks have lost NICs, exchanged on rails.
 
 Where one switch joins all ranks, or every two have a link, published algorithms are optimal and nothing is made."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
+from hemiola import algorithms
 from hemiola._core import Schedule, Topology
-from hemiola.candidates import Candidate, Task
+from hemiola.candidates import SEGMENTS, Candidate, Task, exchange_load
 from hemiola.errors import ArgumentError
+from hemiola.slow_exchanges import open_shop_body
 from hemiola.synthesis import forest, search
+
+_RailExchange = Callable[[int, int, dict[int, float], int], Schedule]
 
 _KINDS = ("all_reduce", "all_gather", "reduce_scatter")
 #: Of one candidate, so that making and simulating all of them takes about as long as the published ones.
 _MOST_TRANSFERS = 60_000
+#: Of an exchange on rails, of which there are two at most.
+_MOST_RAIL_TRANSFERS = 400_000
+#: Beyond, making an open-shop exchange takes longer than a plan may.
+_MOST_OPEN_SHOP_HOSTS = 32
 #: Beyond, packing trees takes longer than a plan may.
 _MOST_VERTICES_OF_FOREST = 48
+#: Bandwidths that differ by less are one.
+_ALIKE = 1 + 1e-9
 _CHUNKS_PER_RANK = (1, 4, 16)
 _PIECES = (2, 8, 32)
 
@@ -29,9 +41,15 @@ def made_for_topology(topology: Topology, task: Task, bound_s: float) -> list[Ca
     Their formula is the lower bound, since only a simulation knows how near they come to it: they are simulated
     first.
     """
-    if task.kind not in _KINDS or not _is_uneven(topology):
+    if task.kind not in _KINDS:
         return []
-    return [*_matched(topology, task, bound_s), *_forests(topology, task, bound_s)]
+    if not _is_uneven(topology):
+        return [*_on_rails(topology, task)]
+    return [
+        *_on_rails(topology, task),
+        *_matched(topology, task, bound_s),
+        *_forests(topology, task, bound_s),
+    ]
 
 
 def _is_uneven(topology: Topology) -> bool:
@@ -42,6 +60,82 @@ def _is_uneven(topology: Topology) -> bool:
     if topology.switch_count == 0:
         return len(np.unique(links[["src", "dst"]])) < n * (n - 1) or len(np.unique(links["bandwidth"])) > 1
     return topology.switch_count > 1
+
+
+def _on_rails(topology: Topology, task: Task) -> Iterator[Candidate]:
+    """Yield the exchanges over hosts, on every rail, where some hosts are slow: fewer NICs, or slow ranks.
+
+    Bandwidth only [T(k+1) + 2]/(gk) · Nβ for g ranks a host and an exchange over hosts that takes T·(k+1)/k.
+    """
+    slow, per_host = slow_hosts(topology, task.conditions.slow)
+    if task.kind != "all_reduce" or not slow:
+        return
+    hosts = topology.rank_count // per_host
+    load, owners = exchange_load([slow.get(host, 1.0) for host in range(hosts)])
+    weighted = _Rails("all_reduce_rail_exchange", load, hosts - 1, owners)
+    yield weighted.candidate(topology, task, slow, algorithms.all_reduce_rail_exchange)
+    if len(slow) > 1 and hosts <= _MOST_OPEN_SHOP_HOSTS:
+        body = open_shop_body(hosts, slow)
+        units = body.transfers // (2 * (hosts - 1))
+        shop = _Rails("all_reduce_rail_open_shop_exchange", body.load, body.slots, units)
+        yield shop.candidate(topology, task, slow, algorithms.all_reduce_rail_open_shop_exchange)
+
+
+@dataclass(frozen=True)
+class _Rails:
+    """An exchange on rails: its load per body over N·β, rounds between hosts, and chunks per rail and segment."""
+
+    name: str
+    load: float
+    rounds: int
+    chunks: int
+
+    def candidate(
+        self, topology: Topology, task: Task, slow: dict[int, float], make: _RailExchange
+    ) -> Candidate:
+        """Return it with the best number of segments that can be simulated."""
+        hosts = topology.node_count
+        per_host = topology.rank_count // hosts
+        nic = max(topology.host_bandwidths(task.conditions.slow)) / per_host
+        delay_s = max(task.conditions.late.values(), default=0.0)
+        per_segment = 2 * self.chunks * per_host * (hosts * (per_host - 1) + hosts - 1)
+
+        def time_s(segments: int) -> float:
+            rounds = (segments + 3) * max(self.rounds, per_host - 1)
+            serial = (self.load * (segments + 1) + 2) / (per_host * segments)
+            return rounds * task.speed.latency_s + serial * task.nbytes / nic
+
+        affordable = [k for k in SEGMENTS if k * per_segment <= _MOST_RAIL_TRANSFERS] or [1]
+        segments = min(affordable, key=time_s)
+        generate = partial(make, hosts, per_host, slow, segments)
+        count = segments * per_segment
+        return Candidate(self.name, f"{segments} segments", delay_s + time_s(segments), count, generate)
+
+
+def slow_hosts(topology: Topology, slow: Mapping[int, float]) -> tuple[dict[int, float], int]:
+    """Say which hosts' NICs are slower than the fastest host's, and how many ranks a host has.
+
+    Parameters
+    ----------
+    topology : Topology, whose links to other hosts may differ in bandwidth.
+    slow : mapping of rank to factor >= 1 by which its links are slower now. Where each rank has a NIC, the slowest
+        of a host's ranks counts for the host, since every rail waits for it.
+
+    Returns
+    -------
+    Mapping of host to factor > 1, and the number of ranks. Empty, where none is slow, where hosts have one rank each or
+    not as many as the others, or where ranks are not numbered host by host.
+    """
+    hosts = topology.node_count
+    per_host = topology.rank_count // max(hosts, 1)
+    by_host = np.repeat(np.arange(hosts), per_host)
+    if hosts < 2 or per_host < 2 or not np.array_equal(topology.nodes, by_host):
+        return {}, per_host
+    bandwidths = topology.host_bandwidths(dict(slow))
+    fastest, slowest = max(bandwidths), min(bandwidths)
+    if slowest <= 0 or fastest <= slowest * _ALIKE:
+        return {}, per_host
+    return {host: fastest / own for host, own in enumerate(bandwidths) if fastest > own * _ALIKE}, per_host
 
 
 def _transfer_count(task: Task, chunks_per_rank: int) -> int:

@@ -70,16 +70,55 @@ def rails(hosts: int, ranks_per_host: int, factor: int) -> hm.Topology:
     return hm.Topology(hosts * ranks_per_host, links, switch_count=hosts + ranks_per_host, nodes=nodes)
 
 
-@pytest.mark.parametrize(("hosts", "ranks_per_host"), [(3, 2), (4, 2), (8, 2), (3, 4), (4, 4)])
+@pytest.mark.parametrize(
+    ("hosts", "ranks_per_host"), [(3, 2), (4, 2), (8, 2), (3, 4), (4, 4), (5, 3), (3, 8)]
+)
 @pytest.mark.parametrize("factor", [2, 3])
-def test_rail_exchange_is_within_its_closed_form(hosts: int, ranks_per_host: int, factor: int) -> None:
-    for segments in (1, 4, 8):
+def test_rail_exchange_takes_its_closed_form_less_what_the_tail_does_ahead(
+    hosts: int, ranks_per_host: int, factor: int
+) -> None:
+    # Given bodies with a barrier between them: 1/(gk) for the reduce-scatter inside hosts alone, l/(gk) for each of
+    # k + 1 bodies whose NICs set the pace, 1/(gk) for the all-gather alone: [l(k+1) + 2]/(gk).
+    # Without barriers the last all-gather's first round of g - 1 need not wait for the last of the h - 1 NIC rounds: of
+    # the h - 1 sections, h - 2 have gone round by then. That saves (h-2)/((h-1)(g-1)) of 1/(gk), and nothing else.
+    ahead = Fraction(hosts - 2, (hosts - 1) * (ranks_per_host - 1))
+    for segments in (1, 2, 4, 8):
         schedule = hm.algorithms.all_reduce_rail_exchange(hosts, ranks_per_host, {0: factor}, segments)
         nbytes = int(sum(schedule.chunk_weights)) * 840
         seconds = hm.simulate(schedule, rails(hosts, ranks_per_host, factor), nbytes, network="fluid").seconds
-        # [l(k+1) + 2]/(gk), and no less than the slow host's NICs need for its part, l/g.
-        unit = nbytes / BANDWIDTH / ranks_per_host
-        assert factor * unit <= seconds <= (factor * (segments + 1) + 2) / segments * unit * (1 + 1e-12)
+        form = (factor * (segments + 1) + 2 - ahead) / (ranks_per_host * segments)
+        assert seconds == pytest.approx(float(form * Fraction(nbytes, BANDWIDTH)), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("hosts", "ranks_per_host", "slow", "load"),
+    [(8, 2, {0: 3.0, 1: 1.5}, 3.0), (8, 4, {0: 4.0, 1: 2.0, 2: 1.5}, 4.0), (5, 3, {1: 2.0, 3: 2.0}, None)],
+    ids=str,
+)
+def test_several_slow_hosts_exchange_on_rails_in_open_shop_order(
+    hosts: int, ranks_per_host: int, slow: dict[int, float], load: float | None
+) -> None:
+    nbytes, segments = 1 << 26, 16
+    cluster = rails(hosts, ranks_per_host, 1).with_slow_hosts(slow)
+    schedule = hm.algorithms.all_reduce_rail_open_shop_exchange(hosts, ranks_per_host, slow, segments)
+    assert hm.verify(schedule) == []
+    seconds = hm.simulate(schedule, cluster, nbytes, network="fluid").seconds
+    rounds = hm.algorithms.all_reduce_rail_exchange(hosts, ranks_per_host, slow, segments)
+    assert seconds < hm.simulate(rounds, cluster, nbytes, network="fluid").seconds
+    if load is not None:
+        # Given a slowest host that must carry its own part, T = l1, and shares that leave all other NICs time to spare.
+        form = (load * (segments + 1) + 2) / (ranks_per_host * segments) * nbytes / BANDWIDTH
+        assert load / ranks_per_host * nbytes / BANDWIDTH <= seconds <= form * (1 + 2e-3)
+
+
+@pytest.mark.parametrize(
+    ("hosts", "ranks", "slow", "segments"), [(1, 2, {}, 1), (4, 0, {}, 1), (4, 2, {4: 2.0}, 1)]
+)
+def test_rails_in_open_shop_order_refuse_what_does_not_exist(
+    hosts: int, ranks: int, slow: dict[int, float], segments: int
+) -> None:
+    with pytest.raises(hm.errors.ArgumentError, match="expected"):
+        hm.algorithms.all_reduce_rail_open_shop_exchange(hosts, ranks, slow, segments)
 
 
 @pytest.mark.parametrize("slow", [{0: 3.0, 1: 1.5}, {0: 1.5, 3: 4 / 3}, {1: 2.0, 2: 4 / 3}], ids=str)

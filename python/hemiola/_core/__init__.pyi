@@ -73,6 +73,25 @@ class Topology:
     def nodes(self) -> numpy.typing.NDArray[numpy.int32]:
         """The host of each rank, as a read-only int32 array."""
 
+    def host_bandwidths(self, slow: Mapping[int, float] = {}) -> list[float]:
+        """
+        Say what leaves each host, in bytes per second.
+
+        Parameters
+        ----------
+        slow : mapping of rank to factor >= 1 by which its links are slower now.
+
+        Returns
+        -------
+        list of float, one per host. Where every rank has links to other hosts of its own, as many times its weakest rank's as it
+        has ranks; otherwise the sum.
+
+        Raises
+        ------
+        ArgumentError
+            An unknown rank, a factor below 1 or not finite.
+        """
+
     def __eq__(self, arg: object, /) -> bool: ...
     def __hash__(self) -> int: ...
     def __repr__(self) -> str: ...

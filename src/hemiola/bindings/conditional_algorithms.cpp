@@ -330,7 +330,7 @@ ArgumentError
 Notes
 -----
 With g ranks a host, links inside that carry g - 1 times a NIC, and one host of factor l >= 2, bandwidth only:
-[l(k+1) + 2]/(gk) · Nβ for k segments. [OptCC, §4.4] states l(k+5.5)/(gk) and leaves several slow hosts open.)";
+[l(k+1) + 2]/(gk) · Nβ for k segments, less (h-2)/((h-1)(g-1)) · Nβ/(gk) that the last phase does ahead. [OptCC, §4.4] states l(k+5.5)/(gk) and leaves several slow hosts open.)";
 
 constexpr const char* kOptccDoc = R"(OptCC's four stages on a ring of the healthy ranks.
 

@@ -3,6 +3,7 @@
 
 #include <nanobind/ndarray.h>
 #include <nanobind/operators.h>
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -11,7 +12,10 @@
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/bindings/bindings.hpp"
+#include "hemiola/bindings/conditions.hpp"
 #include "hemiola/bindings/topology.hpp"
+#include "hemiola/topology/host_links.hpp"
+#include "hemiola/topology/slowed_links.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -147,6 +151,30 @@ ArgumentError
           "Links as a read-only structured array: src, dst (int32), latency_s, bandwidth (float64, B/s).")
       .def_prop_ro("nodes", &nodes_array, nb::sig("def nodes(self) -> numpy.typing.NDArray[numpy.int32]"),
                    "The host of each rank, as a read-only int32 array.")
+      .def(
+          "host_bandwidths",
+          [](const Topology& t, const RankFactors& slow) {
+            const Conditions conditions = conditions_of({}, slow);
+            conditions.check(t.rank_count());
+            return host_bandwidths(t, slowed_bandwidths(t, conditions));
+          },
+          "slow"_a = RankFactors{},
+          R"(Say what leaves each host, in bytes per second.
+
+Parameters
+----------
+slow : mapping of rank to factor >= 1 by which its links are slower now.
+
+Returns
+-------
+list of float, one per host. Where every rank has links to other hosts of its own, as many times its weakest rank's as it
+has ranks; otherwise the sum.
+
+Raises
+------
+ArgumentError
+    An unknown rank, a factor below 1 or not finite.
+)")
       .def(nb::self == nb::self, nb::sig("def __eq__(self, arg: object, /) -> bool"))
       .def("__hash__", [](const Topology& t) { return t.fingerprint() >> 1; })
       .def("__repr__", &repr_of)

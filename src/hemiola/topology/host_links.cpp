@@ -1,6 +1,7 @@
 #include "hemiola/topology/host_links.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace hemiola {
@@ -64,6 +65,28 @@ std::vector<bool> links_between_hosts(const Topology& topology) {
     between.push_back(from != to || from == kNoHost);
   }
   return between;
+}
+
+std::vector<double> host_bandwidths(const Topology& topology, const std::vector<double>& bandwidth) {
+  const std::vector<int> host = host_of_vertices(topology);
+  const std::vector<bool> between = links_between_hosts(topology);
+  std::vector<double> of_vertex(host.size());
+  for (std::size_t l = 0; l < bandwidth.size(); ++l)
+    if (between[l]) of_vertex[static_cast<std::size_t>(topology.links()[l].src)] += bandwidth[l];
+  const auto hosts = static_cast<std::size_t>(topology.node_count());
+  std::vector<double> together(hosts), weakest(hosts, std::numeric_limits<double>::infinity());
+  std::vector<int> ranks(hosts);
+  for (std::size_t v = 0; v < host.size(); ++v) {
+    if (host[v] == kNoHost) continue;
+    const auto h = static_cast<std::size_t>(host[v]);
+    together[h] += of_vertex[v];
+    if (!topology.is_rank(Vertex{v})) continue;
+    ++ranks[h];
+    weakest[h] = std::min(weakest[h], of_vertex[v]);
+  }
+  for (std::size_t h = 0; h < hosts; ++h)
+    if (weakest[h] > 0) together[h] = weakest[h] * ranks[h];
+  return together;
 }
 
 }  // namespace hemiola
