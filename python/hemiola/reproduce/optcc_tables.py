@@ -152,9 +152,10 @@ def one_ranks_program(report: Report, command: str, repeats: int = 100) -> None:
     """How long one rank needs until it knows what it has to do."""
     report.section(
         "One rank's program of 1,024",
-        "What a rank sends and receives, made from `all_reduce_weighted_exchange_parts` without the schedule of all, and "
-        "the program that the engine runs, compiled from that for a buffer of float32 in place. l = 2, one core, of "
-        f"{repeats} times. k is what `segments=None` takes at 5 µs and 25 GB/s. A task is one message, sent or received.",
+        "What a rank sends and receives, made from `all_reduce_weighted_exchange_parts` without the schedule of all, "
+        "and the program that the engine runs, compiled from that for a buffer of float32 in place. l = 2, one core, "
+        f"of {repeats} times. k is what `segments=None` takes at 5 µs and 25 GB/s. A task is one message, sent or "
+        "received.",
         command,
     )
     rows = []
