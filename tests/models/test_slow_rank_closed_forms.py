@@ -57,6 +57,36 @@ def test_optcc_ring_takes_k_plus_one_and_a_half_over_k_of_the_bound(rank_count: 
     assert timeline.seconds == pytest.approx(2 * (segments + 1.5) / segments * nbytes / BANDWIDTH, rel=1e-12)
 
 
+@pytest.mark.parametrize("rank_count", [5, 9, 17])
+@pytest.mark.parametrize("factor", [2, 3])
+@pytest.mark.parametrize("segments", [2, 8])
+def test_optcc_ring_of_an_even_number_of_healthy_ranks_takes_a_quarter_more_at_its_end(
+    rank_count: int, factor: int, segments: int
+) -> None:
+    schedule = hm.algorithms.all_reduce_optcc(rank_count, 0, segments)
+    nbytes = schedule.chunk_count * 1000
+    now = hm.Conditions(slow={0: float(factor)})
+    seconds = hm.simulate(schedule, one_port_cluster(rank_count), nbytes, now, network="fluid").seconds
+    tail = Fraction(7, 4) - Fraction(1, rank_count - 1)
+    assert seconds <= float(factor * (segments + tail) / segments * Fraction(nbytes, BANDWIDTH)) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("rank_count", [4, 5, 8, 9, 16])
+@pytest.mark.parametrize("factor", [8 / 7, 4 / 3, 1.5])
+def test_optcc_ring_below_a_factor_of_two_stays_within_a_sixth_of_its_form(
+    rank_count: int, factor: float
+) -> None:
+    segments = 16
+    schedule = hm.algorithms.all_reduce_optcc(rank_count, 0, segments)
+    nbytes = schedule.chunk_count * 1000
+    now, cluster = hm.Conditions(slow={0: factor}), one_port_cluster(rank_count)
+    seconds = hm.simulate(schedule, cluster, nbytes, now, network="fluid").seconds
+    bound = hm.lower_bound(cluster, "all_reduce", nbytes, now, ports="one").seconds
+    # Given a slow rank that owns nothing: its port is not full, and a healthy one carries (2(n-2) + l)/(n-1), 1.10
+    # times the bound for 5 ranks at l = 8/7. The rest is waiting.
+    assert bound <= seconds <= 1.17 * bound * (segments + 1.5) / segments
+
+
 def rails(hosts: int, ranks_per_host: int, factor: int) -> hm.Topology:
     """Every rank has a NIC to its rail's switch, and g - 1 times that to its host's; host 0's NICs are slower."""
     links = []

@@ -213,7 +213,7 @@ def figures_10_and_22(report: Report, host_counts: Iterable[int]) -> None:
     per_host, nbytes, rows = 4, 8 * GIB, []
     for hosts in host_counts:
         ranks = hosts * per_host
-        k = max(1, min(32, _most_transfers(ranks) // (4 * per_host * hosts * hosts)))
+        k = max(1, min(32, _most_transfers(ranks) // (2 * ranks * (ranks - 1))))
         ring = 2 * (ranks - 1) / ranks * nbytes / NIC / per_host
         times, bounds = [], []
         for factor in (1.0, 8 / 7, 2.0):
