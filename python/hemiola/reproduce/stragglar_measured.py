@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hemiola import algorithms, topologies
-from hemiola._core import Topology
+from hemiola._core import LateRule, Topology
 from hemiola.communicator import init
 from hemiola.conditions import Conditions
 from hemiola.late_rule import late_rule
@@ -25,6 +25,7 @@ RING, LATE = "all_reduce_ring", "all_reduce_late"
 #: What the training runs in turn; None leaves it to the planner, which notices by itself that a rank is late.
 _TRAINED_WITH = (RING, LATE, None)
 _LIMIT_S = 1800.0
+_WARM_UPS = 3
 #: The longest that a rank sleeps before a training step.
 _LONGEST_SLEEP_S = 0.05
 
@@ -45,14 +46,23 @@ class Setting:
         return topologies.switch(self.rank_count, latency_s=self.latency_s, bandwidth=self.bandwidth)
 
     @property
+    def rule(self) -> LateRule:
+        return late_rule(
+            self.rank_count,
+            self.nbytes,
+            port_speed(self.cluster),
+            algorithms.all_reduce_ring(self.rank_count),
+        )
+
+    @property
     def delay_s(self) -> float:
+        """How long the others' reduce-scatter takes, in as many segments as it is run."""
         early = self.rank_count - 1
-        return (early - 1) * (self.latency_s + self.nbytes / early / self.bandwidth)
+        return (early - 1) * (self.rule.segments * self.latency_s + self.nbytes / early / self.bandwidth)
 
     def predicted_s(self) -> dict[str, float]:
         """Simulate what the ranks run, and return the seconds after the late rank's arrival."""
-        n, ring = self.rank_count, algorithms.all_reduce_ring(self.rank_count)
-        rule = late_rule(n, self.nbytes, port_speed(self.cluster), ring)
+        n, ring, rule = self.rank_count, algorithms.all_reduce_ring(self.rank_count), self.rule
         late = algorithms.all_reduce_late_segmented(
             n,
             n - 1,
@@ -68,11 +78,11 @@ class Setting:
 
 
 def _all_reduce(setting: Setting) -> list[list[tuple[float, float]]]:
-    """Time both, in turn, as one of the ranks: when each call began and ended. The first round is a warm-up."""
+    """Time both, in turn, as one of the ranks: when each call began and ended. The first rounds warm memory up."""
     comm = init(arbiter=setting.arbiter)
     x = np.zeros(setting.nbytes // 4, np.float32)
     rounds = []
-    for _ in range(setting.repeats + 1):
+    for _ in range(setting.repeats + _WARM_UPS):
         row = []
         for name in (RING, LATE):
             comm.barrier()
@@ -82,7 +92,7 @@ def _all_reduce(setting: Setting) -> list[list[tuple[float, float]]]:
             comm.all_reduce(x, schedule=name)
             row.append((begin_s, time.monotonic()))
         rounds.append(row)
-    return rounds[1:]
+    return rounds[_WARM_UPS:]
 
 
 def exposed_times(setting: Setting) -> dict[str, list[float]]:
