@@ -17,6 +17,8 @@ from hemiola.slow_exchanges import open_shop_body
 
 #: Chunks of a late rank's finish and segments of a weighted exchange, at most.
 _MOST_CHUNKS = 4096
+#: Late ranks that need algorithms of their own, and how many must be in time to reduce meanwhile.
+_SEVERAL, _LEAST_IN_TIME = 2, 2
 #: Beyond, making an open-shop exchange takes longer than a plan may.
 _MOST_OPEN_SHOP_RANKS = 32
 SEGMENTS = (1, 2, 4, 8, 16, 32, 64)
@@ -68,7 +70,7 @@ def candidates(task: Task) -> list[Candidate]:
     ArgumentError
         for an unknown collective or a rank count below 1.
     """
-    found = [*_published(task), *_for_late_rank(task), *_for_slow_ranks(task)]
+    found = [*_published(task), *_for_late_rank(task), *_for_late_ranks(task), *_for_slow_ranks(task)]
     return sorted(found, key=lambda candidate: (candidate.formula_s, candidate.name, candidate.variant))
 
 
@@ -127,6 +129,45 @@ def _for_late_rank(task: Task) -> Iterator[Candidate]:
             transfer_count=2 * (n - 1) ** 2,
             generate=functools.partial(algorithms.all_reduce_stragglar, n, late_rank),
         )
+
+
+def _for_late_ranks(task: Task) -> Iterator[Candidate]:
+    """Yield the all-reduces for several late ranks: folded in one after the other, or all together.
+
+    A fold takes about as long as the buffer through a port, and the finish starts when the last rank and the folds
+    before it are there.
+    """
+    n = task.rank_count
+    late = sorted((delay_s, rank) for rank, delay_s in task.conditions.late.items() if delay_s > 0)
+    in_time = n - len(late)
+    if task.kind != "all_reduce" or len(late) < _SEVERAL or in_time < _LEAST_IN_TIME:
+        return
+    ranks = [rank for _, rank in late]
+    latency_s, serial_s = task.speed.latency_s, task.nbytes / task.speed.bandwidth
+    reduced_s = (in_time - 1) * (latency_s + serial_s / in_time)
+    extra = math.ceil(math.log2(n)) - 1
+    balance = math.sqrt(extra * serial_s / latency_s) if latency_s > 0 else math.inf
+    chunks = max(1, round(min(balance, _MOST_CHUNKS)))
+    folded_s = reduced_s
+    for delay_s, _ in late[:-1]:
+        folded_s = max(folded_s, delay_s) + serial_s + chunks * latency_s
+    yield Candidate(
+        name="all_reduce_late_several",
+        variant=f"{chunks} chunks",
+        formula_s=max(folded_s, late[-1][0]) + (chunks + extra) * (latency_s + serial_s / chunks),
+        transfer_count=2 * chunks * (n - 1),
+        generate=functools.partial(algorithms.all_reduce_late_several, n, ranks, chunk_count=chunks),
+    )
+    turns = math.sqrt(serial_s / ((n - 1) * latency_s)) if latency_s > 0 else math.inf
+    chunks = in_time * max(1, round(min(turns, _MOST_CHUNKS / in_time)))
+    rounds = in_time + chunks // in_time * (n - 1)
+    yield Candidate(
+        name="all_reduce_late_together",
+        variant=f"{chunks} chunks",
+        formula_s=max(reduced_s, late[-1][0]) + rounds * (latency_s + serial_s / chunks),
+        transfer_count=2 * chunks * (n - 1),
+        generate=functools.partial(algorithms.all_reduce_late_together, n, ranks, chunk_count=chunks),
+    )
 
 
 def _for_slow_ranks(task: Task) -> Iterator[Candidate]:

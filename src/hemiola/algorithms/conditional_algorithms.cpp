@@ -44,6 +44,18 @@ std::vector<Algorithm> for_late_ranks() {
        .bytes_formula = "",
        .formula = "(⌈log2 n⌉-1+K)·(α + N/K·β) after the last arrival",
        .needs = Needs::late},
+      {.name = "all_reduce_late_together",
+       .kind = CollectiveKind::all_reduce,
+       .paper = {"StragglAR", "Devraj, Ding, Vijaya Kumar, Kleinberg, Singh 2025"},
+       .idea =
+           "The ranks in time reduce-scatter; then late ranks, who come together, hand them their parts of "
+           "the next chunks while they hand out what is complete.",
+       .sizes = "any n ≥ 3, two in time",
+       .chunks_formula = "K, by default 8(n-k)",
+       .steps_formula = "n-k + ⌈K/(n-k)⌉(n-1) after the last arrival",
+       .bytes_formula = "",
+       .formula = "(n-k + K(n-1)/(n-k))·(α + N/K·β) after the last of k arrivals",
+       .needs = Needs::late},
       {.name = "all_reduce_late_broadcast",
        .kind = CollectiveKind::all_reduce,
        .paper = kStragglar,

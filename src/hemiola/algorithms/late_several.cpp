@@ -1,6 +1,7 @@
 #include "hemiola/algorithms/late_several.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "hemiola/algorithms/finish_in_job.hpp"
@@ -10,10 +11,11 @@
 namespace hemiola::algorithms {
 namespace {
 
-void check_late_ranks(int rank_count, const std::vector<Rank>& late_ranks) {
-  const std::string where = "all_reduce_late_several: ";
+void check(const std::string& algorithm, int rank_count, const std::vector<Rank>& late_ranks,
+           int chunk_count) {
+  const std::string where = algorithm + ": ";
   if (late_ranks.empty()) throw ArgumentError(where + "expected at least one late rank, found none");
-  for (Rank late : late_ranks) check_late_rank("all_reduce_late_several", rank_count, late);
+  for (Rank late : late_ranks) check_late_rank(algorithm.c_str(), rank_count, late);
   std::vector<Rank> sorted = late_ranks;
   std::sort(sorted.begin(), sorted.end());
   const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
@@ -22,6 +24,8 @@ void check_late_ranks(int rank_count, const std::vector<Rank>& late_ranks) {
   if (static_cast<int>(late_ranks.size()) > rank_count - 2)
     throw ArgumentError(where + "expected at least 2 of " + std::to_string(rank_count) +
                         " ranks in time, found " + std::to_string(late_ranks.size()) + " late ones");
+  if (chunk_count < 1 || chunk_count > (1 << 20))
+    throw ArgumentError(where + "expected chunk_count in 1 … 2^20, found " + std::to_string(chunk_count));
 }
 
 std::vector<Rank> others(int rank_count, const std::vector<Rank>& ranks) {
@@ -84,14 +88,82 @@ class Holders {
   std::vector<Rank> holder_;
 };
 
+/// Chunks that belong to the ranks in time in turn: a turn is one chunk each. Ranks stand in a circle, those in time first,
+/// then the late ones, and in round r of a turn each sends to the r-th behind it:
+///
+///     who sends, to    a rank in time                                a late rank
+///     in time          its chunk of this turn, which is complete     the same
+///     late             its part of the receiver's chunk of the next  nothing
+///
+/// So every port in time is busy in every round, in both directions, and a chunk has all late parts when its turn comes.
+class Turns {
+ public:
+  Turns(std::vector<Rank> in_time, std::vector<Rank> late_ranks, int chunk_count)
+      : early_count_(static_cast<int>(in_time.size())),
+        chunk_count_(chunk_count),
+        circle_(std::move(in_time)) {
+    circle_.insert(circle_.end(), late_ranks.begin(), late_ranks.end());
+  }
+
+  int count() const { return (chunk_count_ + early_count_ - 1) / early_count_; }
+  int owner(Chunk c) const { return c % early_count_; }
+  Rank rank(int place) const { return circle_[static_cast<std::size_t>(place)]; }
+
+  /// Late parts for the first turn, which takes no more rounds than there are ranks in time.
+  int begin(ScheduleBuilder* builder, int first_step) const {
+    for (int round = 0; round < early_count_; ++round)
+      for (int late = early_count_; late < rank_count(); ++late)
+        add_part(builder, first_step + round, late, (round + late) % early_count_, 0);
+    return first_step + early_count_;
+  }
+
+  int run(ScheduleBuilder* builder, int turn, int first_step) const {
+    for (int round = 1; round < rank_count(); ++round)
+      for (int from = 0; from < rank_count(); ++from) {
+        const int to = (from + round) % rank_count(), step = first_step + round - 1;
+        if (from < early_count_) {
+          if (const auto c = chunk(from, turn)) builder->copy(Step{step}, rank(from), rank(to), *c);
+        } else if (to < early_count_) {
+          add_part(builder, step, from, to, turn + 1);
+        }
+      }
+    return first_step + rank_count() - 1;
+  }
+
+ private:
+  int rank_count() const { return static_cast<int>(circle_.size()); }
+  std::optional<Chunk> chunk(int owner, int turn) const {
+    const int number = turn * early_count_ + owner;
+    return number < chunk_count_ ? std::optional(Chunk{number}) : std::nullopt;
+  }
+  void add_part(ScheduleBuilder* builder, int step, int late, int owner, int turn) const {
+    if (const auto c = chunk(owner, turn)) builder->reduce(Step{step}, rank(late), rank(owner), *c);
+  }
+
+  int early_count_;
+  int chunk_count_;
+  std::vector<Rank> circle_;
+};
+
 }  // namespace
 
+Schedule all_reduce_late_together(int rank_count, const std::vector<Rank>& late_ranks, int chunk_count) {
+  check("all_reduce_late_together", rank_count, late_ranks, chunk_count);
+  const std::vector<Rank> in_time = others(rank_count, late_ranks);
+  const Turns turns(in_time, late_ranks, chunk_count);
+  std::vector<Rank> owner;
+  for (Chunk c : indices<Chunk>(chunk_count)) owner.push_back(turns.rank(turns.owner(c)));
+  ScheduleBuilder builder(Collective::with_owners(CollectiveKind::all_reduce, rank_count, std::move(owner)));
+  for (Chunk c : indices<Chunk>(chunk_count))
+    add_ring_reduce(&builder, in_time, static_cast<std::size_t>(turns.owner(c)), c);
+  int step = turns.begin(&builder, static_cast<int>(in_time.size()) - 1);
+  for (int turn = 0; turn < turns.count(); ++turn) step = turns.run(&builder, turn, step);
+  return builder.finish();
+}
+
 Schedule all_reduce_late_several(int rank_count, const std::vector<Rank>& late_ranks, int chunk_count) {
-  check_late_ranks(rank_count, late_ranks);
+  check("all_reduce_late_several", rank_count, late_ranks, chunk_count);
   if (late_ranks.size() == 1) return all_reduce_late(rank_count, late_ranks.front(), chunk_count);
-  if (chunk_count < 1 || chunk_count > (1 << 20))
-    throw ArgumentError("all_reduce_late_several: expected chunk_count in 1 … 2^20, found " +
-                        std::to_string(chunk_count));
   const auto table = cached_late_finish(rank_count, chunk_count);
   const FinishInJob finish{*table, late_ranks.back(), buffer_order(table->owner)};
   std::vector<Rank> owner(static_cast<std::size_t>(chunk_count));
