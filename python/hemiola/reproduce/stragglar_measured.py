@@ -38,7 +38,7 @@ class Setting:
     nbytes: int = 32 << 20
     latency_s: float = 100e-6
     bandwidth: float = 200e6
-    repeats: int = 15
+    repeats: int = 25
     arbiter: bool = False
 
     @property
@@ -233,8 +233,8 @@ def _load() -> str:
     return f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
 
 
-def measure(report: Report, command: str, *, repeats: int = 15) -> None:
-    """Add all measurements to a report; about two minutes.
+def measure(report: Report, command: str, *, repeats: int = 25) -> None:
+    """Add all measurements to a report; about three minutes.
 
     The all-reduce is measured at full size, and again with both size and bandwidth a sixteenth: by the model the
     times are the same, and the processes need a sixteenth of the cores' time to move the bytes.
