@@ -249,6 +249,6 @@ def reproduce(folder: str | Path) -> Report:
     figures_8_and_20(report, (8, 16, 32, 64, 128, 256, 512, 1024))
     report.write()
     figures_9_and_21(report, (8, 16, 32, 64, 128, 256, 512, 1024))
-    figures_10_and_22(report, (4, 8, 16, 32, 64, 128, 256))
+    figures_10_and_22(report, (4, 8, 16, 32, 64))
     report.write()
     return report
