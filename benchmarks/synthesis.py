@@ -11,8 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
-import tempfile
 import time
 from collections.abc import Iterator
 from math import prod
@@ -21,7 +19,8 @@ from typing import Any
 
 import hemiola as hm
 from hemiola.machine import describe_machine
-from hemiola.synthesis import Synthesis, search, synthesize_to_file
+from hemiola.reproduce.tacos import scale
+from hemiola.synthesis import Synthesis, search
 
 GIB, GB = 2**30, 10**9
 #: The paper's link: 0.5 us, 50 GiB/s.
@@ -38,10 +37,14 @@ def main() -> None:
     )
     parser.add_argument("--large", metavar="SIDES", help="stream a mesh of these sides to disk and verify it")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--record", type=Path, help="JSON file to keep what --large measured in")
     arguments = parser.parse_args()
     print(json.dumps({"machine": describe_machine()}))
     if arguments.large:
-        print(json.dumps(stream([int(side) for side in arguments.large.split("x")], arguments.threads)))
+        measured = scale.on_disk([int(side) for side in arguments.large.split("x")], arguments.threads)
+        print(json.dumps(measured))
+        if arguments.record:
+            scale.keep(arguments.record, measured)
         return
     for cases in (uniform, two_speeds, behind_switches):
         for case in cases():
@@ -118,34 +121,6 @@ def timed(topology: hm.Topology, chunks: int, **options: Any) -> tuple[Synthesis
     before = time.process_time()
     found = search(topology, "all_gather", chunks, nbytes=GIB, threads=1, progress=False, **options)
     return found, time.process_time() - before
-
-
-def stream(sides: list[int], threads: int) -> dict[str, Any]:
-    """Write an all-gather of a mesh while it is found, and verify the file block by block."""
-    topology = hm.topologies.mesh(sides, **LINK)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "large.schedb"
-        before, cpu_before = time.monotonic(), time.process_time()
-        made = synthesize_to_file(topology, "all_gather", path, threads=threads)
-        written, cpu_written = time.monotonic(), time.process_time()
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        violations = hm.verify(hm.ScheduleFile(path))
-        verified, cpu_verified = time.monotonic(), time.process_time()
-        return {
-            "case": f"mesh {'x'.join(map(str, sides))}, streamed",
-            "ranks": topology.rank_count,
-            "transfers": made.transfer_count,
-            "slots": made.step_count,
-            "bound": -(-(topology.rank_count - 1) // len(sides)),
-            "synthesis_wall_s": round(written - before, 2),
-            "synthesis_cpu_s": round(cpu_written - cpu_before, 2),
-            "synthesis_peak_bytes": peak,
-            "file_bytes": path.stat().st_size,
-            "verify_wall_s": round(verified - written, 2),
-            "verify_cpu_s": round(cpu_verified - cpu_written, 2),
-            "violations": len(violations),
-            "threads": threads,
-        }
 
 
 if __name__ == "__main__":

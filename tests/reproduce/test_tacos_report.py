@@ -142,3 +142,40 @@ def test_link_matrix_tells_idle_links_from_absent_ones() -> None:
     assert matrix[0, 1] == 1
     assert matrix[1, 2] == 0
     assert np.isnan(matrix[1, 0])
+
+
+def test_a_part_of_a_report_takes_its_older_self_s_place_and_keeps_the_rest(tmp_path: Path) -> None:
+    whole = Report("r", "Title", tmp_path)
+    whole.section("One", "old one", "c")
+    whole.section("Two", "old two", "c")
+    whole.write()
+    for heading, text in (("One", "new one"), ("Three", "new three")):
+        part = Report("r", "Title", tmp_path, part=True)
+        part.section(heading, text, "c")
+        part.write()
+    text = whole.path.read_text(encoding="utf-8")
+    assert [line for line in text.splitlines() if line.startswith(("#", "old", "new"))] == [
+        "# Title", "## One", "new one", "## Two", "old two", "## Three", "new three",
+    ]  # fmt: skip
+
+
+def test_a_large_mesh_is_written_read_back_and_verified(tmp_path: Path) -> None:
+    report = Report("tacos", "Small", tmp_path)
+    scale.keep(scale.record_of(report), scale.on_disk([10, 10, 10]))
+    scale.large(report, "")
+    [row] = report.data["large_3D"]
+    assert (row["ranks"], row["slots"], row["bound"], row["violations"]) == (1000, 333, 333, 0)
+    assert report.data["large_2D"] == []
+
+
+@pytest.mark.parametrize("name", executed.small_networks())
+def test_a_synthesized_all_reduce_is_exact_on_real_processes_over_each_small_graph(name: str) -> None:
+    # The same graphs with links a thousand times as fast: what is tested is the sum, not the time.
+    slow = executed.small_networks()[name]
+    links = [
+        (int(link["src"]), int(link["dst"]), 1e-6, 1e3 * float(link["bandwidth"])) for link in slow.links
+    ]
+    network = hm.Topology(slow.rank_count, links)
+    schedules = {"Hemiola": executed.fastest(network, 28_800)}
+    assert hm.verify(schedules["Hemiola"], topology=network) == []
+    assert executed.measure(network, schedules, 28_800, repetitions=1)["Hemiola"].wrong == 0

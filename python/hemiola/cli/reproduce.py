@@ -21,11 +21,16 @@ def reproduce(
         "docs/results"
     ),
     only: Annotated[
-        str, typer.Option("--only", help=f"tacos: one section out of {', '.join(tacos.SECTIONS)}.")
+        str,
+        typer.Option(
+            "--only", help=f"tacos: renew one section of the report out of {', '.join(tacos.SECTIONS)}."
+        ),
     ] = "",
     big: Annotated[
         bool,
-        typer.Option("--big", help="tacos: networks of up to 43,000 ranks, too; some ten minutes and 5 GB."),
+        typer.Option(
+            "--big", help="tacos: measure networks of up to 43,000 ranks; 15 minutes, 6 GB on disk."
+        ),
     ] = False,
     as_json: options.Json = False,
 ) -> None:

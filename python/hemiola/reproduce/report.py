@@ -21,11 +21,14 @@ class Report:
     name : str, the file's stem; pictures go to `<folder>/<name>/`.
     title : str, the first heading.
     folder : path, made if missing.
+    part : bool, whether a report that is there is kept and only the sections made now are put into it, in the place
+        of older ones of the same heading.
     """
 
-    def __init__(self, name: str, title: str, folder: str | Path) -> None:
+    def __init__(self, name: str, title: str, folder: str | Path, *, part: bool = False) -> None:
         self._name = name
         self._folder = Path(folder)
+        self._part = part
         self._lines = [f"# {title}", "", f"Machine: {describe_machine()}.", ""]
         self.data: dict[str, Any] = {}
         self.path = self._folder / f"{name}.md"
@@ -89,7 +92,20 @@ class Report:
     def write(self) -> None:
         """Write the report to `path`."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        self.path.write_text("\n".join(self._lines), encoding="utf-8")
+        text = "\n".join(self._lines)
+        if self._part and self.path.exists():
+            text = _with_sections_of(text, self.path.read_text(encoding="utf-8"))
+        self.path.write_text(text, encoding="utf-8")
+
+
+def _with_sections_of(newer: str, older: str) -> str:
+    """Return the older text with the newer one's introduction and sections in the place of its own; new ones last."""
+    old, new = ({text.split("\n", 1)[0]: text for text in _sections(whole)} for whole in (older, newer))
+    return "\n## ".join(text.rstrip("\n") + "\n" for text in (old | new).values())
+
+
+def _sections(text: str) -> list[str]:
+    return text.split("\n## ")
 
 
 def _cell(value: object) -> str:

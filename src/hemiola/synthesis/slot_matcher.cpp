@@ -20,6 +20,8 @@ constexpr int kLeastBlock = 64;
 constexpr int kCalm = 32;
 /// In rounds as long as this, in the middle of large networks, a link that stays idle catches up before the end.
 constexpr int kUnaided = 8;
+/// So often could a chunk cross the network in the longest rounds before the slowest rank is done.
+constexpr int kCrossings = 3;
 /// A rank that will be done this part of the time that is left before the slowest one can wait for a chunk.
 constexpr int kLead = 8;
 /// Words and log entries in a line of the cache.
@@ -95,7 +97,9 @@ SlotMatcher::SlotMatcher(const Flood& flood, std::uint64_t seed, int lag)
     lacks_[r] = flood.chunk_count - static_cast<int>(flood.start[r].size());
     missing_ += lacks_[r];
   }
-  most_span_ = span_for(slots_left() / 2, kMostSpan);
+  // In a round a chunk gets no further than to the next block: crossing all of them must take a part of the time only.
+  const int crossing = slots_left() / (kCrossings * blocks_.count());
+  most_span_ = span_for(slots_left() / 2, std::clamp(crossing, kUnaided, kMostSpan));
   ring_ = std::bit_ceil(static_cast<std::size_t>(lag + most_span_) + 2);
   visible_end_.resize(ring_ * flood.start.size());
   for (Rank rank : indices<Rank>(channels_.rank_count()))
@@ -122,7 +126,7 @@ int SlotMatcher::slots_left() const {
 /// have spread, and go before the slowest rank is done.
 int SlotMatcher::span_for(int slots, int most) {
   const int calm = slots / kCalm;
-  return calm == 0 ? 1 : std::min(static_cast<int>(std::bit_floor(static_cast<unsigned>(calm))), most);
+  return static_cast<int>(std::bit_floor(static_cast<unsigned>(std::clamp(calm, 1, most))));
 }
 
 std::int64_t SlotMatcher::advance(int threads) {

@@ -5,7 +5,6 @@ Simulations use the paper's model of a network, one message a link at a time; se
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 from hemiola.errors import ArgumentError
@@ -29,6 +28,7 @@ SECTIONS: dict[str, Section] = {
     "figure_17b": asymmetric.figure_17b,
     "figure_18": asymmetric.figure_18,
     "figure_19": scale.figure_19,
+    "large": scale.large,
     "executed": executed.executed,
 }
 
@@ -45,23 +45,17 @@ _INTRODUCTION = (
 
 
 def reproduce(folder: str | Path, *, only: str = "", big: bool = False) -> Report:
-    """Run all sections, some minutes on one core, or one; `big` adds networks of up to 43,000 ranks to Figure 19.
+    """Run all sections, some minutes on one core, or one; `big` measures networks of up to 43,000 ranks, too.
 
-    One section alone goes to a report of its own, tacos-<section>.md.
+    One section alone is put into the report that is there.
     """
     if only and only not in SECTIONS:
         raise ArgumentError(f"expected a section out of {', '.join(SECTIONS)}, found '{only}'")
-    name = f"tacos-{only}" if only else "tacos"
-    report = Report(name, "TACOS: a schedule for any topology", folder)
+    report = Report("tacos", "TACOS: a schedule for any topology", folder, part=bool(only))
     report.text(*_INTRODUCTION)
+    if big:
+        scale.measure_large(scale.record_of(report))
     for key in [only] if only else list(SECTIONS):
-        _section(key, big)(report, f"{COMMAND} --only {key}" + (" --big" if big else ""))
+        SECTIONS[key](report, f"{COMMAND} --only {key}")
         report.write()
     return report
-
-
-def _section(key: str, big: bool) -> Section:
-    if big and key == "figure_19":
-        meshes, grids = scale.MESHES + scale.BIG_MESHES, scale.GRIDS + scale.BIG_GRIDS
-        return partial(scale.figure_19, meshes=meshes, grids=grids)
-    return SECTIONS[key]

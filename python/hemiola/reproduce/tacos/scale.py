@@ -1,28 +1,33 @@
-"""Figure 19: the time that a search takes as networks grow."""
+"""Figure 19: the time that a search takes as networks grow, and schedules of tens of thousands of ranks on disk."""
 
 from __future__ import annotations
 
+import json
 import math
+import multiprocessing
+import resource
 import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from hemiola import topologies
-from hemiola._core import Topology
+from hemiola._core import ScheduleFile, Topology
 from hemiola.errors import TimeoutError
 from hemiola.optimal import taccl
 from hemiola.reproduce.report import Report
-from hemiola.reproduce.tacos.measure import LINK
+from hemiola.reproduce.tacos.measure import GB, LINK, one_trial
 from hemiola.reproduce.tacos.targets import slot_bound
-from hemiola.synthesis import search, synthesize_to_file
+from hemiola.synthesis import synthesize, synthesize_to_file
+from hemiola.verify import verify
 
 MESHES, GRIDS = (4, 6, 10, 16, 32), (3, 4, 6, 8, 10)
-BIG_MESHES, BIG_GRIDS = (64, 100, 200), (16, 22, 35)
+#: Streamed to disk.
+LARGE = ((32, 32), (64, 64), (100, 100), (200, 200), (10, 10, 10), (16, 16, 16), (22, 22, 22), (35, 35, 35))
 #: Hours on 64 threads, as printed.
 _PRINTED_H = {40_000: 2.52, 42_875: 3.29}
 _MOST_FOR_TACCL = 36
-_MOST_IN_MEMORY = 5_000
 
 
 def figure_19(
@@ -36,9 +41,8 @@ def figure_19(
     """All-gather, whose search is that of either half of an all-reduce."""
     report.section(
         "Figure 19: time to synthesize",
-        "All-gather with one chunk per rank, one trial on one thread. The paper's all-reduce is two "
-        "such searches on 64 threads; printed: 2.52 h for 40,000 and 3.29 h for 43,000 ranks. "
-        "TACCL-like: the all-gather's integer program.",
+        "All-gather with one chunk per rank, `hemiola.synthesize` with one trial on one thread, the best of three "
+        "in wall time. The paper's all-reduce is two such searches. TACCL-like: the all-gather's integer program.",
         command,
     )
     for kind, networks in (
@@ -48,7 +52,7 @@ def figure_19(
         rows = [_row(network, taccl_limit_s) for network in networks]
         key = f"figure_19_{kind[:2]}"
         report.text(f"**{kind}**")
-        columns = ("ranks", "search, s", "slots", "slots / bound", "TACCL-like, s", "TACOS, h (printed)")
+        columns = ("ranks", "search, s", "slots", "slots / bound", "TACCL-like, s")
         report.table(key, columns, rows)
         report.curves(
             key,
@@ -59,29 +63,19 @@ def figure_19(
             y_label="s",
             log="xy",
         )
-        report.text(_growth(rows))
+        report.text(_growth([(row[0], row[1]) for row in rows if row[0] >= 100]))
 
 
-Row = tuple[int, float, int, float, float | None, float | None]
+Row = tuple[int, float, int, float, float | None]
 
 
 def _row(network: Topology, taccl_limit_s: float) -> Row:
     n = network.rank_count
-    started = time.perf_counter()
-    slots = _streamed(network) if n > _MOST_IN_MEMORY else _searched(network)
-    taken_s = time.perf_counter() - started
-    share = slots / slot_bound(network, 1)
-    return n, taken_s, slots, share, _taccl_s(network, taccl_limit_s), _PRINTED_H.get(n)
-
-
-def _searched(network: Topology) -> int:
-    return search(network, "all_gather", trials=1, threads=1).schedule.step_count
-
-
-def _streamed(network: Topology) -> int:
-    """Write the schedule to disk while it is found, as schedules that do not fit in memory are."""
-    with tempfile.TemporaryDirectory() as folder:
-        return synthesize_to_file(network, "all_gather", Path(folder) / "large.schedb", threads=1).step_count
+    schedule, taken_s = one_trial(
+        lambda: synthesize(network, "all_gather", trials=1, threads=1, progress=False)
+    )
+    slots = schedule.step_count
+    return n, taken_s, slots, slots / slot_bound(network, 1), _taccl_s(network, taccl_limit_s)
 
 
 def _taccl_s(network: Topology, limit_s: float) -> float | None:
@@ -93,11 +87,103 @@ def _taccl_s(network: Topology, limit_s: float) -> float | None:
         return None
 
 
-def _growth(rows: Sequence[Row]) -> str:
-    """Say by which power of n the search grows between the first network of 100 ranks or more and the last."""
-    large = [row for row in rows if row[0] >= 100]
-    if len(large) < 2:
-        return "Too few networks of 100 ranks or more to say how the time grows."
-    (few, short_s, *_), (many, long_s, *_) = large[0], large[-1]
+def _growth(times: Sequence[tuple[int, float]]) -> str:
+    """Say by which power of the number of ranks the time grows from the first to the last."""
+    if len(times) < 2:
+        return "Too few networks to say how the time grows."
+    (few, short_s), (many, long_s) = times[0], times[-1]
     power = math.log(long_s / short_s) / math.log(many / few)
-    return f"From {few} to {many:,} ranks the time grows as n^{power:.2f} (the paper: n^2; its code, measured: n^3.2)."
+    grows = f"From {few:,} to {many:,} ranks the time grows as n^{power:.2f}"
+    return f"{grows} (the paper: n^2; its code, measured: n^3.2)."
+
+
+def on_disk(sides: Sequence[int], threads: int | None = None) -> dict[str, Any]:
+    """Write an all-gather of a mesh to disk while it is found, read it back and verify it; say what that took."""
+    network = topologies.mesh(list(sides), **LINK)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "large.schedb"
+        started = time.monotonic()
+        made = synthesize_to_file(network, "all_gather", path, threads=threads, progress=False)
+        written = time.monotonic()
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        violations = verify(ScheduleFile(path))
+        return {
+            "mesh": _name(sides),
+            "ranks": network.rank_count,
+            "transfers": made.transfer_count,
+            "slots": made.step_count,
+            "bound": slot_bound(network, 1),
+            "synthesis_s": round(written - started, 3),
+            "verify_s": round(time.monotonic() - written, 3),
+            "peak_bytes": peak,
+            "file_bytes": path.stat().st_size,
+            "violations": len(violations),
+        }
+
+
+def record_of(report: Report) -> Path:
+    """Return where what `on_disk` measured is kept for a report: a JSON object per mesh."""
+    return report.path.parent / "tacos" / "large.json"
+
+
+def keep(record: Path, measured: dict[str, Any]) -> None:
+    """Put what `on_disk` measured into a record, in the place of what was measured before on that mesh."""
+    kept = json.loads(record.read_text(encoding="utf-8")) if record.exists() else {}
+    kept[measured["mesh"]] = measured
+    record.parent.mkdir(parents=True, exist_ok=True)
+    lines = (f'"{mesh}": {json.dumps(entry)}' for mesh, entry in kept.items())
+    record.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+
+
+def measure_large(record: Path) -> None:
+    """Measure all large networks, each in a process of its own, whose memory is then its own."""
+    spawn = multiprocessing.get_context("spawn")
+    for sides in LARGE:
+        with spawn.Pool(1) as pool:
+            keep(record, pool.apply(on_disk, (sides,)))
+
+
+def large(report: Report, command: str) -> None:
+    """Tens of thousands of ranks; what was measured last, since all of it takes a quarter of an hour."""
+    report.section(
+        "Tens of thousands of ranks, on disk",
+        "All-gather with one chunk per rank on all processors, written to disk while it is found, read back and "
+        "verified. Both times are wall time; memory is the process's peak while it searches. Measured one mesh "
+        "after the other with `benchmarks/synthesis.py --large SIDES --record docs/results/tacos/large.json`; "
+        "`--big` measures all of them. Printed: 64 threads, an all-reduce, which is two such searches.",
+        f"{command} --big",
+    )
+    record = record_of(report)
+    measured = json.loads(record.read_text(encoding="utf-8")) if record.exists() else {}
+    for kind, dimensions in (("2D mesh", 2), ("3D hypercube", 3)):
+        entries = [measured[name] for name in map(_name, LARGE) if name in measured]
+        entries = [entry for entry in entries if entry["mesh"].count("x") == dimensions - 1]
+        report.text(f"**{kind}**")
+        report.table(f"large_{dimensions}D", _LARGE_COLUMNS, [_large_row(entry) for entry in entries])
+        report.text(_growth([(entry["ranks"], entry["synthesis_s"]) for entry in entries]))
+
+
+_LARGE_COLUMNS = (
+    "mesh",
+    "ranks",
+    "transfers",
+    "slots",
+    "bound",
+    "synthesis, s",
+    "memory, GB",
+    "file, GB",
+    "verified, s",
+    "violations",
+    "TACOS, h (printed)",
+)
+
+
+def _large_row(entry: dict[str, Any]) -> tuple[object, ...]:
+    counts = tuple(entry[key] for key in ("mesh", "ranks", "transfers", "slots", "bound"))
+    sizes = (entry["peak_bytes"] / GB, entry["file_bytes"] / GB)
+    printed = _PRINTED_H.get(entry["ranks"])
+    return (*counts, entry["synthesis_s"], *sizes, entry["verify_s"], entry["violations"], printed)
+
+
+def _name(sides: Sequence[int]) -> str:
+    return "x".join(map(str, sides))
