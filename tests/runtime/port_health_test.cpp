@@ -216,6 +216,15 @@ TEST(PortHealth, AFactorStaysWhereTheOthersLookSlowerAndFallsWhereThePortIsFaste
   EXPECT_TRUE(judge.health.factors_in_force().empty());
 }
 
+// In a direct all-reduce of 6 ranks, two of them with half the speed, the others are held up by these and reach 0.8.
+TEST(PortHealth, HowSlowAPortIsTellsWhatTheOthersUsedToReach) {
+  Judge judge(6);
+  EXPECT_EQ(judge.until_change(5, {1, 1, 1, 1, 1, 1}), 0);
+  EXPECT_EQ(judge.until_change(100, {0.51, 0.8, 0.51, 0.8, 0.8, 0.8}), 5);
+  EXPECT_EQ(judge.health.factors_in_force(), (Factors{{Rank{0}, 2.0}, {Rank{2}, 2.0}}));
+  EXPECT_EQ(judge.until_change(1000, {0.51, 0.8, 0.51, 0.8, 0.8, 0.8}), 0);
+}
+
 TEST(PortHealth, AFactorFallsInANetworkThatIsSlowerThanDeclared) {
   Judge judge(4, {{Rank{1}, 1.7}});
   EXPECT_EQ(judge.until_change(100, {0.5, 0.5 / 1.7, 0.5, 0.5}), 0);

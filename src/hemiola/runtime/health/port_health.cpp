@@ -50,28 +50,35 @@ PortHealth::PortHealth(int rank_count, const std::map<Rank, double>& assumed)
 bool PortHealth::judge(std::uint64_t number, std::int64_t now_ns, std::span<const double> best_share) {
   const double reached = reference_share(best_share);
   if (reached == 0) return false;
-  references_[next_reference_++ % references_.size()] = reached;
-  const double reference = *std::max_element(references_.begin(), references_.end());
+  now_.note(reached);
+  usual_.note(reached);
+  const double now = now_.share(), usual = usual_.share();
   bool changed = false;
-  for (std::size_t rank = 0; rank < ports_.size(); ++rank)
-    if (best_share[rank] > 0)
-      changed |= judge(&ports_[rank],
-                       {best_share[rank], std::max(1.0, reference / best_share[rank]), number, now_ns});
+  for (std::size_t rank = 0; rank < ports_.size(); ++rank) {
+    const double share = best_share[rank];
+    if (share <= 0) continue;
+    const Showing showing{share, std::max(1.0, now / share), std::max(1.0, usual / share), number, now_ns};
+    changed |= judge(&ports_[rank], showing);
+  }
   return changed;
+}
+
+double PortHealth::Reference::share() const {
+  return *std::max_element(reached_.begin(), reached_.end());
 }
 
 bool PortHealth::is_lower(const Port& port, const Showing& showing) {
   const double in_force = port.state.planned_factor;
   const double usual = *std::max_element(port.usual_shares.begin(), port.usual_shares.end());
-  return showing.factor * kFallMargin < in_force && round_up_factor(showing.factor) < in_force &&
+  return showing.usual_factor * kFallMargin < in_force && round_up_factor(showing.usual_factor) < in_force &&
          showing.share > usual * kFallMargin;
 }
 
 bool PortHealth::judge(Port* port, const Showing& showing) {
   SlowPort& state = port->state;
-  const double factor = state.measured_factor = showing.factor;
   const double in_force = state.planned_factor;
-  if (factor > in_force * kRiseMargin && round_up_factor(factor) > in_force)
+  state.measured_factor = showing.usual_factor;
+  if (showing.factor > in_force * kRiseMargin && round_up_factor(showing.factor) > in_force)
     port->higher.push_back(showing);
   else
     port->higher.clear();
@@ -113,14 +120,14 @@ void PortHealth::raise(Port* port) {
     state.since_number = first->number;
     state.since_ns = first->at_ns;
   }
-  state.planned_factor = round_up_factor(least.factor);
+  state.planned_factor = round_up_factor(least.usual_factor);
   port->usual_shares.fill(least.share);
   shown.clear();
 }
 
 void PortHealth::lower(Port* port) {
   const auto most = std::max_element(port->lower.begin(), port->lower.end(), by_factor);
-  port->state.planned_factor = round_up_factor(most->factor);
+  port->state.planned_factor = round_up_factor(most->usual_factor);
   port->usual_shares.fill(most->share);
   port->lower.clear();
 }

@@ -16,8 +16,8 @@ namespace hemiola {
 /// A rank whose ports are slower than the others'.
 struct SlowPort {
   Rank rank{0};
-  double measured_factor = 1;      ///< in the last operation that says something
-  double planned_factor = 1;       ///< in force: rounded up, and slow to fall
+  double measured_factor = 1;  ///< in the last operation that says something, beside what ports used to reach
+  double planned_factor = 1;   ///< in force: rounded up, and slow to fall
   std::uint64_t since_number = 0;  ///< the first operation that showed it
   std::int64_t since_ns = 0;       ///< CLOCK_MONOTONIC; differs from rank to rank
 };
@@ -58,7 +58,8 @@ class PortHealth {
  private:
   struct Showing {
     double share;
-    double factor;
+    double factor;        ///< beside the fastest ports now
+    double usual_factor;  ///< beside what they used to reach: at least as much
     std::uint64_t number;
     std::int64_t at_ns;
   };
@@ -79,10 +80,22 @@ class PortHealth {
   static bool by_factor(const Showing& a, const Showing& b);
 
   std::vector<Port> ports_;
-  /// What the fastest ports have reached lately: for fewer operations than a factor takes to rise, so that a
-  /// network that becomes slow for all is taken for what it is before anybody is called slow.
-  std::array<double, kOperationsToRise - 1> references_{};
-  std::size_t next_reference_ = 0;
+  /// What the fastest ports have reached in the latest operations that say something.
+  class Reference {
+   public:
+    explicit Reference(std::size_t operations) : reached_(operations) {}
+    void note(double share) { reached_[next_++ % reached_.size()] = share; }
+    double share() const;
+
+   private:
+    std::vector<double> reached_;
+    std::size_t next_ = 0;
+  };
+  /// Of fewer operations than a factor takes to rise, so that a network that becomes slow for all is taken for what it is
+  /// before anybody is called slow.
+  Reference now_{kOperationsToRise - 1};
+  /// Of so many that it tells what they reached before a slow port held them up, too: this says how slow it is.
+  Reference usual_{128};
 };
 
 /// The factor to plan for: the next one of 1.25, 1.5, 2, 3, 4, 6, 8, … that is not more than 4 % below it; 1 for
