@@ -41,7 +41,8 @@ class Network {
   std::size_t size() const { return flows_.size(); }
   FlowId any(std::uint32_t index) const { return std::next(flows_.begin(), index)->first; }
 
-  /// What makes rates max-min fair: no link is over its capacity, and every flow has a full link on which nobody has more.
+  /// What makes rates max-min fair: no link is over its capacity, and every flow has a full link on which nobody
+  /// has more.
   void expect_max_min_fair() const {
     std::vector<double> load(capacity_.size()), most(capacity_.size());
     for (const auto& [id, flow] : flows_)

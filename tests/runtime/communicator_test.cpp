@@ -1,5 +1,5 @@
-// Communicators of threads that share real memory and a real session: board, engine and wires together, where the sanitizers
-// see all ranks. Over shared memory and over an emulated network.
+// Communicators of threads that share real memory and a real session: board, engine and wires together, where the
+// sanitizers see all ranks. Over shared memory and over an emulated network.
 #include "hemiola/runtime/communicator/communicator.hpp"
 
 #include <gtest/gtest.h>

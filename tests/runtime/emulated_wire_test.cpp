@@ -115,8 +115,8 @@ TEST(EmulatedWire, CarriesEveryMessageOfEveryPairInOrder) {
   }
 }
 
-/// Each rank starts something that the others never answer, resets, and is understood afterwards. A reset throws away what is
-/// in flight, so nobody comes to one before all have what was sent before.
+/// Each rank starts something that the others never answer, resets, and is understood afterwards. A reset throws
+/// away what is in flight, so nobody comes to one before all have what was sent before.
 TEST(EmulatedWire, StartsAfreshAfterAReset) {
   constexpr int kRanks = 3;
   Ranks ranks(kRanks, {.rendezvous = true, .slice_bytes = 256, .seed = 6, .laziness = 3});

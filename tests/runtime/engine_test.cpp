@@ -99,7 +99,8 @@ void expect_all_reduced(const Schedule& schedule, const Setting& setting) {
   }
 }
 
-/// Everybody sends everything to its partner in each round and adds what it gets: reads and writes of one slot in one step.
+/// Everybody sends everything to its partner in each round and adds what it gets: reads and writes of one slot in
+/// one step.
 Schedule recursive_doubling(int rank_count, int chunk_count) {
   ScheduleBuilder builder(
       Collective::with_owners(CollectiveKind::all_reduce, rank_count,

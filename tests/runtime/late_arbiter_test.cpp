@@ -1,5 +1,5 @@
-// Ranks that agree on who is late by messages: over real sockets, between threads and between network namespaces, while the
-// arbiter's rank is busy, gone, or pestered by strangers. The protocol itself: late_entry_test.cpp.
+// Ranks that agree on who is late by messages: over real sockets, between threads and between network namespaces,
+// while the arbiter's rank is busy, gone, or pestered by strangers. The protocol itself: late_entry_test.cpp.
 #include "hemiola/runtime/arrival/late_arbiter.hpp"
 
 #include <arpa/inet.h>

@@ -1,5 +1,5 @@
-// All interleavings of the protocol by which ranks agree on who is late: every reachable state of 3 and 4 ranks over several
-// operations, with the real LateEntry and one access to shared memory at a time.
+// All interleavings of the protocol by which ranks agree on who is late: every reachable state of 3 and 4 ranks
+// over several operations, with the real LateEntry and one access to shared memory at a time.
 #include "hemiola/runtime/arrival/late_entry.hpp"
 
 #include <gtest/gtest.h>
@@ -49,8 +49,8 @@ struct State {
   std::vector<RankState> ranks;
 };
 
-/// Walks through all states and notes what must never be. A rank leaves an operation when all have come to it, which is the
-/// least that any all-reduce needs; a segment's reduction ends when all early ranks are in it.
+/// Walks through all states and notes what must never be. A rank leaves an operation when all have come to it,
+/// which is the least that any all-reduce needs; a segment's reduction ends when all early ranks are in it.
 class Explorer {
  public:
   explicit Explorer(const Setting& setting) : setting_(setting) {}
@@ -220,8 +220,8 @@ TEST(LateEntry, FourRanksAgreeInEveryInterleavingOfTwoOperationsWithThreeSegment
   expect_agreement({.ranks = 4, .segments = 3, .operations = 2});
 }
 
-/// The explorer sees faults where there are some: with one word for all operations, a rank that looks too late finds the
-/// word of the next operation.
+/// The explorer sees faults where there are some: with one word for all operations, a rank that looks too late
+/// finds the word of the next operation.
 TEST(LateEntry, OneWordForAllOperationsIsFoundToBeTooFew) {
   Explorer explorer({.ranks = 3, .segments = 1, .operations = 3, .words = 1});
   explorer.run();

@@ -14,7 +14,8 @@ namespace {
 const LateForecast kForecast{.plain_s = 100, .segment_s = 10, .finish_s = {100, 90, 60}};
 
 TEST(LateForecast, CountsTheWaitForTheSegmentInWhichTheLastRankComes) {
-  // Derivation: after 0 s the first segment has just begun, 10 + 90; after 4 s 6 + 90; after 12 s 8 + 60; from 20 s on 60.
+  // Derivation: after 0 s the first segment has just begun, 10 + 90; after 4 s 6 + 90; after 12 s 8 + 60; from 20 s
+  // on 60.
   EXPECT_NEAR(kForecast.gain(0), 0.0, 1e-12);
   EXPECT_NEAR(kForecast.gain(4), 0.04, 1e-12);
   EXPECT_NEAR(kForecast.gain(12), 0.32, 1e-12);

@@ -1,5 +1,6 @@
-// What the engine has in flight where ports are real: messages of one step only, and so to one rank and from one, at most
-// two each way in a weighted exchange. A receive is posted when its turn comes, which is the receiver's grant.
+// What the engine has in flight where ports are real: messages of one step only, and so to one rank and from one,
+// at most two each way in a weighted exchange. A receive is posted when its turn comes, which is the receiver's
+// grant.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// A wire between threads of one process, for tests: strict about the wire contract and adversarial about timing. A message
-// may finish at once, or only when the other end has posted, and progress moves things in a random order.
+// A wire between threads of one process, for tests: strict about the wire contract and adversarial about timing. A
+// message may finish at once, or only when the other end has posted, and progress moves things in a random order.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
-// A late rank's finish, written with the ranks and chunks of a job: tables number the late rank last and chunks by the round
-// in which the late rank releases them.
+// A late rank's finish, written with the ranks and chunks of a job: tables number the late rank last and chunks by
+// the round in which the late rank releases them.
 #pragma once
 
 #include <memory>

@@ -55,8 +55,8 @@ std::vector<Rank> ranks_without_chunk(const FinishTable& table) {
   return free;
 }
 
-/// With fewer chunks than early ranks each chunk is reduced in pieces by different ranks, all of which then hand theirs to
-/// its owner: so the reduce-scatter is the balanced one of all early ranks, and one more step gathers.
+/// With fewer chunks than early ranks each chunk is reduced in pieces by different ranks, all of which then hand
+/// theirs to its owner: so the reduce-scatter is the balanced one of all early ranks, and one more step gathers.
 Schedule reduce_then_finish(const FinishTable& table, Rank late_rank) {
   const int chunk_count = static_cast<int>(table.owner.size());
   const FinishInJob finish{table, late_rank, buffer_order(table.owner),

@@ -20,9 +20,9 @@ Schedule all_reduce_stragglar(int rank_count, Rank late_rank);
 /// chunks than early ranks: max(1, ⌊(n - 1) / chunk_count⌋).
 int late_pieces(int rank_count, int chunk_count);
 
-/// The chunk count for which the finish is shortest: M* = sqrt((⌈log2 n⌉ - 1)·sβ/α), as a multiple of the n - 1 early
-/// ranks where it is no smaller, so that owners are balanced; from 1 to 2^20. nbytes >= 0; throws ArgumentError for fewer
-/// than 3 ranks and a port without latency or bandwidth.
+/// The chunk count for which the finish is shortest: M* = sqrt((⌈log2 n⌉ - 1)·sβ/α), as a multiple of the n - 1
+/// early ranks where it is no smaller, so that owners are balanced; from 1 to 2^20. nbytes >= 0; throws
+/// ArgumentError for fewer than 3 ranks and a port without latency or bandwidth.
 int late_chunk_count(int rank_count, std::int64_t nbytes, PortSpeed port);
 
 /// The number of steps before the finish: n - 2, and one more where pieces are gathered at their owners.

@@ -60,8 +60,8 @@ class Holders {
     }
   }
 
-  /// One chunk a round leaves the late rank, in the order in which the finish will need them; those that it owns come to
-  /// it, spread over the same rounds. Returns the first step that follows.
+  /// One chunk a round leaves the late rank, in the order in which the finish will need them; those that it owns
+  /// come to it, spread over the same rounds. Returns the first step that follows.
   int fold_in(Rank late, ScheduleBuilder* builder, int first_step) {
     int owned = 0;
     for (Chunk c : indices<Chunk>(chunk_count())) owned += owner(c) == late;
@@ -88,14 +88,15 @@ class Holders {
   std::vector<Rank> holder_;
 };
 
-/// Chunks that belong to the ranks in time in turn: a turn is one chunk each. Ranks stand in a circle, those in time first,
-/// then the late ones, and in round r of a turn each sends to the r-th behind it:
+/// Chunks that belong to the ranks in time in turn: a turn is one chunk each. Ranks stand in a circle, those in
+/// time first, then the late ones, and in round r of a turn each sends to the r-th behind it:
 ///
 ///     who sends, to    a rank in time                                a late rank
 ///     in time          its chunk of this turn, which is complete     the same
 ///     late             its part of the receiver's chunk of the next  nothing
 ///
-/// So every port in time is busy in every round, in both directions, and a chunk has all late parts when its turn comes.
+/// So every port in time is busy in every round, in both directions, and a chunk has all late parts when its turn
+/// comes.
 class Turns {
  public:
   Turns(std::vector<Rank> in_time, std::vector<Rank> late_ranks, int chunk_count)

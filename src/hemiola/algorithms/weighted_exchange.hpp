@@ -1,6 +1,6 @@
-// Shifted direct exchanges in which a slow rank owns as much of the buffer as its port has to spare: an all-reduce in which
-// the reduce-scatter of one segment shares each message with the all-gather of the segment before, its two halves alone,
-// and a broadcast. Each also rank by rank, without the whole schedule.
+// Shifted direct exchanges in which a slow rank owns as much of the buffer as its port has to spare: an all-reduce
+// in which the reduce-scatter of one segment shares each message with the all-gather of the segment before, its two
+// halves alone, and a broadcast. Each also rank by rank, without the whole schedule.
 #pragma once
 
 #include <vector>
@@ -16,25 +16,25 @@ namespace hemiola::algorithms {
 /// Throws ArgumentError for factors below 1 or not finite, segments < 1, fewer than 2 ranks.
 Schedule all_reduce_weighted_exchange(int rank_count, const std::vector<double>& slowdown, int segments);
 
-/// The same schedule rank by rank, each part in O((segments + 1) · n), where the schedule has n times as many transfers. Throws
-/// ArgumentError like it; so does its `part` for a rank that does not exist.
+/// The same schedule rank by rank, each part in O((segments + 1) · n), where the schedule has n times as many
+/// transfers. Throws ArgumentError like it; so does its `part` for a rank that does not exist.
 ScheduleParts all_reduce_weighted_exchange_parts(int rank_count, const std::vector<double>& slowdown,
                                                  int segments);
 
-/// The all-reduce's halves alone, in n-1 rounds: every rank ends with, or brings, the section that it owns there. One slow
-/// rank of factor l: l(1 - f) · s·β for its share f, which is what its port must carry.
+/// The all-reduce's halves alone, in n-1 rounds: every rank ends with, or brings, the section that it owns there.
+/// One slow rank of factor l: l(1 - f) · s·β for its share f, which is what its port must carry.
 Schedule reduce_scatter_weighted_exchange(int rank_count, const std::vector<double>& slowdown);
 Schedule all_gather_weighted_exchange(int rank_count, const std::vector<double>& slowdown);
 
-/// k+1 bodies of n-1 rounds: the root sends each other rank its section of segment b while all hand theirs of segment b - 1
-/// on to everybody but the root, which owns nothing. One slow rank of factor l: at most l(k+1)/k · s·β, and no broadcast
-/// takes less than l · s·β.
+/// k+1 bodies of n-1 rounds: the root sends each other rank its section of segment b while all hand theirs of
+/// segment b - 1 on to everybody but the root, which owns nothing. One slow rank of factor l: at most l(k+1)/k ·
+/// s·β, and no broadcast takes less than l · s·β.
 Schedule broadcast_weighted_exchange(int rank_count, const std::vector<double>& slowdown, int segments,
                                      Rank root);
 
-/// The k at which bound · (k + c)/k plus a latency per message is least: sqrt(bound·c / ((n-1)·α')), c = min(1, l - 1) for
-/// the largest factor l, in 1 … 4096. `relative_latency` α' is latency · bandwidth / bytes. Throws ArgumentError like the
-/// above, and unless α' is finite and > 0.
+/// The k at which bound · (k + c)/k plus a latency per message is least: sqrt(bound·c / ((n-1)·α')), c = min(1, l -
+/// 1) for the largest factor l, in 1 … 4096. `relative_latency` α' is latency · bandwidth / bytes. Throws
+/// ArgumentError like the above, and unless α' is finite and > 0.
 int best_segment_count(int rank_count, const std::vector<double>& slowdown, double relative_latency);
 
 }  // namespace hemiola::algorithms

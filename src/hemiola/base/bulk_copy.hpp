@@ -1,5 +1,6 @@
-// Copies and combinations of bytes that are too many for the caches. A core that stores to memory waits for one line after
-// the other to be fetched before it can be overwritten; asked for ahead of time, they come many at a time.
+// Copies and combinations of bytes that are too many for the caches. A core that stores to memory waits for one
+// line after the other to be fetched before it can be overwritten; asked for ahead of time, they come many at a
+// time.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Time and sizes inside the core: integer picoseconds and integer bytes, so that results are exact and rounding makes no
-// ties. Seconds, GB/s and µs exist only where text is read or printed.
+// Time and sizes inside the core: integer picoseconds and integer bytes, so that results are exact and rounding
+// makes no ties. Seconds, GB/s and µs exist only where text is read or printed.
 #pragma once
 
 #include <cstdint>

@@ -63,8 +63,8 @@ void CutSearch::reset_sources(Amount capacity) {
   for (const int arc : sink_arc_) flow_.set_capacity(arc, 0);
 }
 
-/// Newton's method on the rate x = bandwidth / ranks at which every rank can spread its share: a rank that cannot get n x
-/// shows a cut with a smaller rate, until every rank can.
+/// Newton's method on the rate x = bandwidth / ranks at which every rank can spread its share: a rank that cannot
+/// get n x shows a cut with a smaller rate, until every rank can.
 Cut CutSearch::slowest_spreading() {
   Cut slowest = all_but(Rank{0});
   for (Rank rank : indices<Rank>(rank_count_))

@@ -21,12 +21,13 @@ enum class Sense { along_links, against_links };
 
 class CutSearch {
  public:
-  /// Every rank must reach every other. `against_links` turns every link round. Cost of each search: a few maximum flows
-  /// per rank, most of them local: ranks that are known to get enough count as sources for the others.
+  /// Every rank must reach every other. `against_links` turns every link round. Cost of each search: a few maximum
+  /// flows per rank, most of them local: ranks that are known to get enough count as sources for the others.
   CutSearch(const Topology& topology, const std::vector<double>& bandwidth_Bps, Sense sense);
 
-  /// Where every rank gets everything from all: the cut with the most ranks inside per bandwidth. An all-gather of n
-  /// equal shares takes ranks_inside * share / bandwidth_Bps, and can come as near to that as one likes [ForestColl, §4].
+  /// Where every rank gets everything from all: the cut with the most ranks inside per bandwidth. An all-gather of
+  /// n equal shares takes ranks_inside * share / bandwidth_Bps, and can come as near to that as one likes
+  /// [ForestColl, §4].
   Cut slowest_spreading();
   /// Where one rank sends everything to all: the cut of least bandwidth around it.
   Cut weakest_around(Rank root);

@@ -44,8 +44,8 @@ class Islands {
   std::vector<bool> has_rank_;
 };
 
-/// An island is one rank that holds what its ranks do: of each byte all but one must send a partial sum before the first
-/// holds the result, and all others receive it later [patarasuk2009].
+/// An island is one rank that holds what its ranks do: of each byte all but one must send a partial sum before the
+/// first holds the result, and all others receive it later [patarasuk2009].
 Bound bound_for(const Problem& problem, Islands islands) {
   const int count = islands.with_ranks();
   double out_Bps = 0, in_Bps = 0;

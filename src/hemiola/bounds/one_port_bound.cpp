@@ -1,9 +1,10 @@
 // An all-reduce where a port carries one message at a time, at the pace of the slower of its two ends: what goes to or
 // from a slow rank holds a healthy rank's port for longer, too.
 //
-// Of each byte, p - 1 transfers that merge partial sums and p - 1 that spread the result make two trees over all ranks;
-// keep only those. Let X be what a slow rank of factor l sends and receives, S of it to and from slow ranks. The time of
-// all healthy ports, to which each byte between healthy ranks comes twice and one of X - S once, l times as long, gives
+// Of each byte, p - 1 transfers that merge partial sums and p - 1 that spread the result make two trees over all
+// ranks; keep only those. Let X be what a slow rank of factor l sends and receives, S of it to and from slow ranks.
+// The time of all healthy ports, to which each byte between healthy ranks comes twice and one of X - S once, l
+// times as long, gives
 //
 //   2 · 2(p-1)N  <=  2(p-m) b T  +  Σ (2 - l)(X - S) + S,    2N <= X <= 2bT/l,    Σ S <= 4(m-1)N,
 //

@@ -43,14 +43,15 @@ Bound relay_bound(const Problem& problem);
 /// What one rank needs from another must leave the one's ports, travel, and enter the other's.
 Bound distance_bound(const Problem& problem);
 /// What ranks on one side of a cut need from the other side must cross it. Exact for all-gather, reduce-scatter,
-/// broadcast, reduce, scatter and gather: schedules of many small chunks come as near to the slowest cut as one likes. For
-/// an all-reduce it counts a buffer each way. Up to about 1,000 ranks.
+/// broadcast, reduce, scatter and gather: schedules of many small chunks come as near to the slowest cut as one
+/// likes. For an all-reduce it counts a buffer each way. Up to about 1,000 ranks.
 Bound cut_bound(const Problem& problem);
 /// The same for all hosts together, over their NICs: of a host's ranks one can send for all.
 Bound host_traffic_bound(const Problem& problem);
 /// The same for whatever faster links join, in an all-reduce: islands in place of hosts.
 Bound island_bound(const Problem& problem);
-/// An all-reduce where a port carries one message at a time, at the pace of its slower end. Holds for no other use of ports.
+/// An all-reduce where a port carries one message at a time, at the pace of its slower end. Holds for no other use
+/// of ports.
 Bound one_port_bound(const Problem& problem);
 /// No rank is done before it has come.
 Bound arrival_bound(const Problem& problem);

@@ -11,8 +11,9 @@
 namespace hemiola {
 
 /// One path per rank pair. Fewest links first, then least latency, then least time per byte summed over the links.
-/// Among equals, parallel links and parallel switches take turns by src + dst (as equal-cost routing in switches does);
-/// where ranks relay, the path goes along the lower-numbered of a rank's links first, which is dimension order on grids.
+/// Among equals, parallel links and parallel switches take turns by src + dst (as equal-cost routing in switches
+/// does); where ranks relay, the path goes along the lower-numbered of a rank's links first, which is dimension
+/// order on grids.
 class Routes {
  public:
   /// Of all paths together: 2 GiB.

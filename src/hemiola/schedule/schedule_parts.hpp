@@ -1,5 +1,5 @@
-// A schedule that is known rank by rank: what it promises, and a generator of each rank's transfers. For clusters so large
-// that no rank should hold what all the others do.
+// A schedule that is known rank by rank: what it promises, and a generator of each rank's transfers. For clusters
+// so large that no rank should hold what all the others do.
 #pragma once
 
 #include <cstdint>

@@ -34,10 +34,10 @@ struct SimulateOptions {
   std::function<void(std::int64_t landed, std::int64_t total)> progress;
 };
 
-/// `bytes` is one rank's buffer (see chunk_begins); transfers of chunks without bytes are left out. Any schedule ends, a
-/// wrong one too: whether it keeps its promise is for `verify` to say. Throws ArgumentError where rank counts differ,
-/// bytes < 0, two ranks that exchange a chunk are not connected, conditions name unknown ranks, noise is outside 0 … 0.3, simulated time would pass
-/// 50 days, or there are 2^31 transfers or more.
+/// `bytes` is one rank's buffer (see chunk_begins); transfers of chunks without bytes are left out. Any schedule
+/// ends, a wrong one too: whether it keeps its promise is for `verify` to say. Throws ArgumentError where rank
+/// counts differ, bytes < 0, two ranks that exchange a chunk are not connected, conditions name unknown ranks,
+/// noise is outside 0 … 0.3, simulated time would pass 50 days, or there are 2^31 transfers or more.
 Timeline simulate(const Schedule& schedule, const Topology& topology, std::int64_t bytes,
                   const Conditions& conditions, const SimulateOptions& options);
 

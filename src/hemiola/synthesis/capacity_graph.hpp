@@ -18,8 +18,8 @@ class CapacityGraph {
   std::int64_t& at(int from, int to) { return capacity_[index(from, to)]; }
   std::int64_t at(int from, int to) const { return capacity_[index(from, to)]; }
 
-  /// How much less than rank_count * `trees` flows to the rank that gets least, where every rank sends out `trees`: 0 says
-  /// that `trees` spanning out-trees from every rank fit [Tarjan 1974; ForestColl, §5].
+  /// How much less than rank_count * `trees` flows to the rank that gets least, where every rank sends out `trees`:
+  /// 0 says that `trees` spanning out-trees from every rank fit [Tarjan 1974; ForestColl, §5].
   std::int64_t shortfall(std::int64_t trees) const;
 
  private:

@@ -34,7 +34,8 @@ struct Channel {
   friend bool operator==(const Channel&, const Channel&) = default;
 };
 
-/// Immutable; sorted by (src, dst), one channel per ordered pair of ranks whose route (see Routes) touches no third rank.
+/// Immutable; sorted by (src, dst), one channel per ordered pair of ranks whose route (see Routes) touches no third
+/// rank.
 class Channels {
  public:
   Channels(const Topology& topology, std::int64_t chunk_bytes, LatencyModel latency);

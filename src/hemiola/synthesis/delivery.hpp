@@ -1,5 +1,5 @@
-// The task behind collectives in which not every rank wants every chunk: each chunk has ranks that hold it and ranks that
-// want it, and may pass others on its way.
+// The task behind collectives in which not every rank wants every chunk: each chunk has ranks that hold it and
+// ranks that want it, and may pass others on its way.
 #pragma once
 
 #include <vector>

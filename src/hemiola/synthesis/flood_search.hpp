@@ -10,7 +10,8 @@
 
 namespace hemiola::synthesis {
 
-/// How many slots after its arrival's next one a chunk may leave, where time is a number of slots; nothing where it is not.
+/// How many slots after its arrival's next one a chunk may leave, where time is a number of slots; nothing where it
+/// is not.
 std::optional<int> slot_lag(const Flood& flood);
 
 class FloodSearch {

@@ -1,5 +1,5 @@
-// A collective as one or two spreadings: chunks get from the ranks that hold them to the ranks that want them. A reduction
-// is a spreading on the reversed network, turned round.
+// A collective as one or two spreadings: chunks get from the ranks that hold them to the ranks that want them. A
+// reduction is a spreading on the reversed network, turned round.
 #pragma once
 
 #include <vector>
@@ -16,8 +16,8 @@ struct Phase {
   std::vector<std::vector<Rank>> wanted;   ///< per chunk, without its holders; empty where `to_all`
 };
 
-/// An all_reduce is two phases: to each chunk's owner, then from there. So is a custom reduction whose results are wanted
-/// in several places.
+/// An all_reduce is two phases: to each chunk's owner, then from there. So is a custom reduction whose results are
+/// wanted in several places.
 std::vector<Phase> phases_of(const Collective& collective);
 
 }  // namespace hemiola::synthesis

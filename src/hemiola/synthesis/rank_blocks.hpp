@@ -1,5 +1,6 @@
-// The ranks in blocks such that channels join only ranks of the same block or of neighbouring ones: consecutive levels of
-// a breadth-first search. What happens to a block in one slot then depends on three blocks in the slot before.
+// The ranks in blocks such that channels join only ranks of the same block or of neighbouring ones: consecutive
+// levels of a breadth-first search. What happens to a block in one slot then depends on three blocks in the slot
+// before.
 #pragma once
 
 #include <span>

@@ -6,7 +6,8 @@
 
 namespace hemiola::synthesis {
 
-/// Throws ArgumentError that names a rank that holds a chunk, a rank that wants it and cannot get it, and the two sides.
+/// Throws ArgumentError that names a rank that holds a chunk, a rank that wants it and cannot get it, and the two
+/// sides.
 void check_reachable(const Channels& channels, const Phase& phase);
 
 }  // namespace hemiola::synthesis

@@ -7,8 +7,8 @@
 
 namespace hemiola::synthesis {
 
-/// `sends` reduce, in the order of their steps; `collective` is custom. Where a rank has no part of a chunk, the first to
-/// arrive is copied, in a step before the others: all steps are numbered again.
+/// `sends` reduce, in the order of their steps; `collective` is custom. Where a rank has no part of a chunk, the
+/// first to arrive is copied, in a step before the others: all steps are numbered again.
 void copy_into_relays(const Channels& channels, const Collective& collective, Sends* sends);
 
 }  // namespace hemiola::synthesis

@@ -1,5 +1,5 @@
-// What a matcher decides, in the order in which it decided: which chunk crosses which channel in which step. The rest of
-// the folder turns such a list round, times it, and makes a Schedule of it.
+// What a matcher decides, in the order in which it decided: which chunk crosses which channel in which step. The
+// rest of the folder turns such a list round, times it, and makes a Schedule of it.
 #pragma once
 
 #include <algorithm>

@@ -17,8 +17,8 @@ struct TreeBatch {
   std::vector<std::pair<int, int>> links;  ///< (from, to), nearer to the root first
 };
 
-/// `trees` out-trees from every rank; they must fit, and the graph must have no switches. Cost: a maximum flow for about
-/// every link of every batch.
+/// `trees` out-trees from every rank; they must fit, and the graph must have no switches. Cost: a maximum flow for
+/// about every link of every batch.
 std::vector<TreeBatch> pack_trees(CapacityGraph graph, std::int64_t trees);
 
 }  // namespace hemiola::synthesis

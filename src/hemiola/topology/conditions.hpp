@@ -13,8 +13,8 @@ struct Conditions {
   std::map<Rank, double> slow;       ///< rank → factor ≥ 1 by which its ports are slower
   double density = 1.0;              ///< share of elements that are not zero, in (0, 1]
 
-  /// Throws ArgumentError, naming the entry, for ranks that do not exist, times that are negative, factors below 1 or not
-  /// finite, a density outside (0, 1].
+  /// Throws ArgumentError, naming the entry, for ranks that do not exist, times that are negative, factors below 1
+  /// or not finite, a density outside (0, 1].
   void check(int rank_count) const;
 
   Picoseconds delay_of(Rank rank) const {

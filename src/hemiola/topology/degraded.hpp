@@ -12,12 +12,13 @@ namespace hemiola {
 
 using VertexPair = std::pair<Vertex, Vertex>;  ///< source, destination
 
-/// Without every link from `first` to `second` of each pair. Throws ArgumentError, naming the pair, where there is none.
+/// Without every link from `first` to `second` of each pair. Throws ArgumentError, naming the pair, where there is
+/// none.
 Topology without_links(const Topology& topology, const std::vector<VertexPair>& pairs);
 
-/// Without these ranks and every link that touches them. What is left is renumbered in order: ranks, switches and hosts;
-/// switches stay even where nothing is connected to them any more. Throws ArgumentError for a rank that does not exist
-/// or when none would be left.
+/// Without these ranks and every link that touches them. What is left is renumbered in order: ranks, switches and
+/// hosts; switches stay even where nothing is connected to them any more. Throws ArgumentError for a rank that does
+/// not exist or when none would be left.
 Topology without_ranks(const Topology& topology, const std::vector<Rank>& ranks);
 
 struct Slowdown {
@@ -30,9 +31,9 @@ struct Slowdown {
 /// Throws ArgumentError, naming the entry, for a bad factor, an unknown rank or a pair without a link.
 Topology degraded(const Topology& topology, const Slowdown& slowdown);
 
-/// With the bandwidths of links between hosts divided by these factors (>= 1, finite), one per host that is named, as when
-/// some of its NICs are lost; links inside stay. Between two slow hosts the slower one counts. Throws ArgumentError, naming
-/// the entry, for a bad factor or an unknown host.
+/// With the bandwidths of links between hosts divided by these factors (>= 1, finite), one per host that is named,
+/// as when some of its NICs are lost; links inside stay. Between two slow hosts the slower one counts. Throws
+/// ArgumentError, naming the entry, for a bad factor or an unknown host.
 Topology with_slow_hosts(const Topology& topology, const std::map<int, double>& factors);
 
 }  // namespace hemiola

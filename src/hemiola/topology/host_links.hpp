@@ -9,15 +9,15 @@ namespace hemiola {
 
 inline constexpr int kNoHost = -1;
 
-/// Per vertex, its host. A switch belongs to a host if all ranks around it, also beyond switches that are linked with it,
-/// are that host's; otherwise to kNoHost.
+/// Per vertex, its host. A switch belongs to a host if all ranks around it, also beyond switches that are linked
+/// with it, are that host's; otherwise to kNoHost.
 std::vector<int> host_of_vertices(const Topology& topology);
 
 /// Per link, whether it lies between hosts, that is, not both its ends belong to one.
 std::vector<bool> links_between_hosts(const Topology& topology);
 
-/// Per host, bytes per second that leave it, `bandwidth` being those of each link now. Where every rank has links to other
-/// hosts of its own, the weakest rank counts for all of them: an exchange on rails waits for it.
+/// Per host, bytes per second that leave it, `bandwidth` being those of each link now. Where every rank has links
+/// to other hosts of its own, the weakest rank counts for all of them: an exchange on rails waits for it.
 std::vector<double> host_bandwidths(const Topology& topology, const std::vector<double>& bandwidth);
 
 }  // namespace hemiola

@@ -1,4 +1,5 @@
-// Switches replaced by fixed point-to-point links between ranks, for algorithms that know only such links [TACOS, §IV-G].
+// Switches replaced by fixed point-to-point links between ranks, for algorithms that know only such links [TACOS,
+// §IV-G].
 #pragma once
 
 #include "hemiola/topology/topology.hpp"
@@ -10,9 +11,9 @@ namespace hemiola {
 /// path through the switches; its bandwidth is the smallest share along that path, each hop being shared equally by the
 /// new links that cross it: on a plain switch 1/degree of a port, as in the paper. Links between ranks stay.
 ///
-/// The circle goes by rank number; where a host has several ranks it visits the first rank of each host, then the second
-/// of each, …, so that neighbours are on different hosts and links do not loop through their own host's card.
-/// Paths have the fewest hops, then the least latency; equal ones take turns. Parallel links count as one.
+/// The circle goes by rank number; where a host has several ranks it visits the first rank of each host, then the
+/// second of each, …, so that neighbours are on different hosts and links do not loop through their own host's
+/// card. Paths have the fewest hops, then the least latency; equal ones take turns. Parallel links count as one.
 ///
 /// Throws ArgumentError for a degree below 1, and where a rank can send into switches but reaches no successor.
 Topology unwound(const Topology& topology, int degree);

@@ -22,8 +22,8 @@ class ArrivalLog {
   std::span<std::int64_t> next_row() { return row(count_ % kOperations); }
   void commit() { ++count_; }
 
-  /// How long after the last but one the last rank came to the latest operation, of which there must be one, and of ranks
-  /// two.
+  /// How long after the last but one the last rank came to the latest operation, of which there must be one, and of
+  /// ranks two.
   std::int64_t latest_lag_ns() {
     std::int64_t last = std::numeric_limits<std::int64_t>::min(), before = last;
     for (std::int64_t time : row((count_ - 1) % kOperations)) {

@@ -1,5 +1,5 @@
-// Where the ranks of one communicator tell each other, in shared memory, which operation they have come to. No rank waits
-// here for another: one that is early reads what is there and looks again later.
+// Where the ranks of one communicator tell each other, in shared memory, which operation they have come to. No rank
+// waits here for another: one that is early reads what is there and looks again later.
 #pragma once
 
 #include <atomic>

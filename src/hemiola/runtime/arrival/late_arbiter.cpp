@@ -34,7 +34,8 @@ Message swapped(const Message& message) {
   return std::bit_cast<Message>(raw);
 }
 
-/// Messages are shorter than any socket's buffer, and a rank sends none before the last is answered: one call takes all.
+/// Messages are shorter than any socket's buffer, and a rank sends none before the last is answered: one call takes
+/// all.
 template <typename Message>
 bool send_to(const Descriptor& socket, const Message& message) {
   const Message raw = swapped(message);

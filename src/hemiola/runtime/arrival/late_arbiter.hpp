@@ -1,5 +1,5 @@
-// The word by which ranks agree on who is late, kept where no shared memory reaches: a thread of one rank's process that
-// answers messages, whatever else the process is busy with, and what the other ranks use in place of the word.
+// The word by which ranks agree on who is late, kept where no shared memory reaches: a thread of one rank's process
+// that answers messages, whatever else the process is busy with, and what the other ranks use in place of the word.
 #pragma once
 
 #include <array>
@@ -22,8 +22,8 @@ struct LateAddress {
   std::uint16_t port = 0;
 };
 
-/// What a rank asks for. Both kinds are one access to one word, at the moment at which the arbiter comes to it, so ranks that
-/// ask an arbiter interleave like ranks that share memory.
+/// What a rank asks for. Both kinds are one access to one word, at the moment at which the arbiter comes to it, so
+/// ranks that ask an arbiter interleave like ranks that share memory.
 struct LateRequest {
   enum class Kind : std::uint64_t { greeting, exchange, await_arrivals };
   Kind kind = Kind::greeting;
@@ -32,8 +32,8 @@ struct LateRequest {
   std::uint64_t desired = 0;
 };
 
-/// What the word was. The arbiter's last message, unasked, is a farewell that says what both words are: whoever ends it has
-/// completed an operation to which all have come, so nothing changes them any more.
+/// What the word was. The arbiter's last message, unasked, is a farewell that says what both words are: whoever
+/// ends it has completed an operation to which all have come, so nothing changes them any more.
 struct LateAnswer {
   enum class Kind : std::uint64_t { word, farewell };
   Kind kind = Kind::word;
@@ -81,8 +81,9 @@ class LateClient {
   /// Tries until the deadline has passed; then throws TimeoutError.
   LateClient(const std::string& host, const LateAddress& address, const Deadline& deadline);
 
-  /// In place of std::atomic, for one operation. `check` is called now and then while an answer takes time, and throws to
-  /// abort; the client cannot be used after that. Throws LostRankError when the arbiter is gone without a farewell.
+  /// In place of std::atomic, for one operation. `check` is called now and then while an answer takes time, and
+  /// throws to abort; the client cannot be used after that. Throws LostRankError when the arbiter is gone without a
+  /// farewell.
   class Cell {
    public:
     Cell(LateClient* client, std::uint64_t operation, std::function<void()> check)

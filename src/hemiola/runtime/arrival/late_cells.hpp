@@ -1,4 +1,5 @@
-// Where the words by which ranks agree on who is late lie in shared memory, or the address of the arbiter that keeps them.
+// Where the words by which ranks agree on who is late lie in shared memory, or the address of the arbiter that
+// keeps them.
 #pragma once
 
 #include <atomic>
@@ -12,7 +13,8 @@
 
 namespace hemiola {
 
-/// One word for each of two operations in turn: a rank comes to operation g+2 only when all others have left operation g.
+/// One word for each of two operations in turn: a rank comes to operation g+2 only when all others have left
+/// operation g.
 class LateCells {
  public:
   static constexpr std::size_t region_bytes() { return 2 * sizeof(Cell) + sizeof(Notice); }

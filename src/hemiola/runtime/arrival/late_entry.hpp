@@ -14,9 +14,9 @@ namespace hemiola {
 ///
 ///   operation (37 bits) | segments begun (6) | arrivals (11) | numbers of the first n-1 to come, by exclusive or (10)
 ///
-/// The last rank to come changes only the count: so whoever reads n-1 or n arrivals finds the same rank missing, and n
-/// arrivals freeze the number of segments. A word of another operation stands for an empty one of this, so nobody resets
-/// anything.
+/// The last rank to come changes only the count: so whoever reads n-1 or n arrivals finds the same rank missing,
+/// and n arrivals freeze the number of segments. A word of another operation stands for an empty one of this, so
+/// nobody resets anything.
 class LateWord {
  public:
   static constexpr int kMaxRanks = 1024;
@@ -81,7 +81,8 @@ class LateEntry {
     for (int rank = 0; rank < rank_count_; ++rank) number ^= rank;
     return Rank{number ^ seen_.numbers()};
   }
-  /// In `reducing`: which segment the early ranks are to reduce among themselves. Say `reduced_segment` when that is done.
+  /// In `reducing`: which segment the early ranks are to reduce among themselves. Say `reduced_segment` when that
+  /// is done.
   int segment() const { return segment_; }
   void reduced_segment() {
     ++segment_;

@@ -1,4 +1,5 @@
-// Whether it pays that an all-reduce waits for a late rank: what it would have saved in the latest operations of its size.
+// Whether it pays that an all-reduce waits for a late rank: what it would have saved in the latest operations of
+// its size.
 #pragma once
 
 #include <algorithm>
@@ -29,10 +30,10 @@ struct LateForecast {
   }
 };
 
-/// By size, to the next power of two: in a training step one all-reduce meets the late rank, and the small one after it
-/// finds all together. All ranks of a communicator note the same operations with the same figures, in the same order, so
-/// they come to the same answer at every operation without a message. A gain is bounded, so one hiccup, however long,
-/// counts for no more than any rank that is late enough.
+/// By size, to the next power of two: in a training step one all-reduce meets the late rank, and the small one
+/// after it finds all together. All ranks of a communicator note the same operations with the same figures, in the
+/// same order, so they come to the same answer at every operation without a message. A gain is bounded, so one
+/// hiccup, however long, counts for no more than any rank that is late enough.
 class LateWatch {
  public:
   static constexpr std::size_t kOperations = 8;  ///< looked at

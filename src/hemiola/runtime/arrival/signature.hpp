@@ -1,4 +1,5 @@
-// What a rank says about the operation it is about to do. Two ranks do the same operation when their signatures are equal.
+// What a rank says about the operation it is about to do. Two ranks do the same operation when their signatures are
+// equal.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// Turns a user's call into an Operation: checks the arguments, finds the schedule and its program, and remembers what it
-// found, so that repeating a call costs next to nothing.
+// Turns a user's call into an Operation: checks the arguments, finds the schedule and its program, and remembers
+// what it found, so that repeating a call costs next to nothing.
 #pragma once
 
 #include <compare>
@@ -28,8 +28,8 @@ struct ArrayView {
   std::int64_t byte_count() const { return element_count() * static_cast<std::int64_t>(bytes_of(dtype)); }
 };
 
-/// What one rank asks for. `input` is what it brings, `output` where its result goes; whoever brings (gets) nothing in a
-/// rooted collective leaves it out. Both may be the same memory, or one the rank's own block of the other.
+/// What one rank asks for. `input` is what it brings, `output` where its result goes; whoever brings (gets) nothing
+/// in a rooted collective leaves it out. Both may be the same memory, or one the rank's own block of the other.
 struct Call {
   OperationKind kind = OperationKind::barrier;
   Op op = Op::sum;
@@ -60,11 +60,11 @@ class CallDesk {
   CallDesk(Communicator* communicator, Chooser chooser)
       : communicator_(communicator), chooser_(std::move(chooser)) {}
 
-  /// An operation with a complaint when the arguments are wrong: it must be run all the same, so that the other ranks learn
-  /// of it.
+  /// An operation with a complaint when the arguments are wrong: it must be run all the same, so that the other
+  /// ranks learn of it.
   Operation prepare(const Call& call);
-  /// Chooses again for an operation, as conditions are now; a complaint where that fails. Like `prepare` not to be called by
-  /// two threads at a time.
+  /// Chooses again for an operation, as conditions are now; a complaint where that fails. Like `prepare` not to be
+  /// called by two threads at a time.
   void renew(Operation* operation);
 
  private:

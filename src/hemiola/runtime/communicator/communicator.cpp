@@ -204,9 +204,9 @@ bool Communicator::everyone(Predicate predicate) const {
   return true;
 }
 
-/// After an operation in which ranks disagreed: all of them see that, so all give their wires the same new epoch. First the
-/// others must have got what we sent them in the operation before, which a reset would throw away; that also frees the
-/// board's entry for the operation after this one.
+/// After an operation in which ranks disagreed: all of them see that, so all give their wires the same new epoch.
+/// First the others must have got what we sent them in the operation before, which a reset would throw away; that
+/// also frees the board's entry for the operation after this one.
 void Communicator::recover(std::uint64_t number) {
   watch_.stop_comparing();
   if (connection_.ports) connection_.ports->drop_operation();

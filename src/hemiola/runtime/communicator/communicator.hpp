@@ -1,5 +1,5 @@
-// What a user holds, without Python: ranks that can run collectives together. Operations run one after the other, in the
-// caller's thread or in one of the communicator's own.
+// What a user holds, without Python: ranks that can run collectives together. Operations run one after the other,
+// in the caller's thread or in one of the communicator's own.
 #pragma once
 
 #include <atomic>
@@ -78,19 +78,20 @@ class Communicator {
   ProgramCache& programs() { return programs_; }
   const CompileOptions& compile_options() const { return connection_.compile; }
 
-  /// Blocks until the operation is over, after all that were started before it. `interrupted` is called now and then and
-  /// throws to abort. Throws MismatchError (the communicator stays usable), LostRankError or TimeoutError (it does not);
-  /// inputs are as they were.
+  /// Blocks until the operation is over, after all that were started before it. `interrupted` is called now and
+  /// then and throws to abort. Throws MismatchError (the communicator stays usable), LostRankError or TimeoutError
+  /// (it does not); inputs are as they were.
   void run(const Operation& operation, const std::function<void()>& interrupted = {});
   /// Runs the operation in the background, after all that were started before it.
   std::shared_ptr<PendingOperation> start(Operation operation);
 
-  /// What to do with an operation whose schedule was chosen for other conditions than those in force when its turn comes:
-  /// choose again, for those. Called in the thread that runs the operation; all ranks do the same at the same operation.
+  /// What to do with an operation whose schedule was chosen for other conditions than those in force when its turn
+  /// comes: choose again, for those. Called in the thread that runs the operation; all ranks do the same at the
+  /// same operation.
   void when_outdated(std::function<void(Operation*)> renew) { renew_ = std::move(renew); }
   /// Changes whenever `ports_in_force` does.
   std::uint64_t ports_version() const { return connection_.ports ? connection_.ports->version() : 0; }
-  /// The slow ports that schedules are to be planned for now. All ranks say the same between two operations.
+  /// The slow ports that plans must take into account at this moment. All ranks say the same between two operations.
   PortWatch::InForce ports_in_force() const;
 
   /// What has been noticed about the ports; nothing, where the wire has none.
@@ -100,8 +101,9 @@ class Communicator {
     PortWatch::Report ports;
   };
   Health health();
-  /// Makes the emulated network's ports slower from now on, by rank; all others run at the topology's speed. One rank may do
-  /// it for all. Throws ArgumentError for a rank that does not exist, a factor below 1 or not finite, or without emulation.
+  /// Makes the emulated network's ports slower from now on, by rank; all others run at the topology's speed. One
+  /// rank may do it for all. Throws ArgumentError for a rank that does not exist, a factor below 1 or not finite,
+  /// or without emulation.
   void slow_down(const std::map<Rank, double>& factors);
 
   /// Whether an all-reduce of so many bytes that leaves the choice to us would look for a late rank now.

@@ -58,8 +58,8 @@ void appoint_arbiter(const Members& members, const Deadline& deadline, Connectio
   c->late_client = std::make_unique<LateClient>(kArbiterHost, *c->late_cells->announced(), deadline);
 }
 
-/// Puts an emulated network around the wire. Ports are real there: one step after the other, whatever is added in one step
-/// arrives side by side, and messages are as the schedule has them.
+/// Puts an emulated network around the wire. Ports are real there: one step after the other, whatever is added in
+/// one step arrives side by side, and messages are as the schedule has them.
 void emulate(const Members& members, const Emulation& emulation, std::span<std::byte> region, Connection* c) {
   c->network = std::make_unique<NetworkModel>(emulation.topology, emulation.conditions, members.ranks);
   const std::span<std::byte> watch = region.first(watch_bytes(members.count()));

@@ -1,5 +1,5 @@
-// The programs of an all-reduce whose late rank is found while it runs: one per segment for the early ranks, and one for
-// every way in which it can end.
+// The programs of an all-reduce whose late rank is found while it runs: one per segment for the early ranks, and
+// one for every way in which it can end.
 #pragma once
 
 #include <compare>
@@ -12,11 +12,11 @@
 
 namespace hemiola {
 
-/// How an all-reduce waits for a late rank: in how many segments the others reduce meanwhile, and how finely the finish is
-/// cut. `plain` is what runs where nothing was reduced when the last rank came.
+/// How an all-reduce waits for a late rank: in how many segments the others reduce meanwhile, and how finely the
+/// finish is cut. `plain` is what runs where nothing was reduced when the last rank came.
 struct LateRule {
-  /// Makes the schedule for one late rank and `reduced` segments. The reduction of segment k must take the n-2 steps from
-  /// (n-2)·k on, among the early ranks, over the same bytes for every `reduced` > k.
+  /// Makes the schedule for one late rank and `reduced` segments. The reduction of segment k must take the n-2
+  /// steps from (n-2)·k on, among the early ranks, over the same bytes for every `reduced` > k.
   using Generator = Schedule (*)(int rank_count, Rank late, const LateRule& rule, int reduced);
 
   std::shared_ptr<const Schedule> plain;

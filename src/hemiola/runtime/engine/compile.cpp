@@ -14,15 +14,16 @@ namespace {
 
 constexpr std::int64_t kCacheLine = 64;
 
-/// A message, or one slice of it, and when its turn is: slice s of step t comes with slice s-1 of step t+1, so that what
-/// has just arrived is passed on while it is in cache.
+/// A message, or one slice of it, and when its turn is: slice s of step t comes with slice s-1 of step t+1, so that
+/// what has just arrived is passed on while it is in cache.
 struct Turn {
   std::int64_t key;
   std::int32_t message;
   std::int32_t slice;
 };
 
-/// By key; in a key older slices first. Counting sort: the messages come by step, which is their order where none is cut.
+/// By key; in a key older slices first. Counting sort: the messages come by step, which is their order where none
+/// is cut.
 std::vector<Turn> order_turns(const std::vector<Message>& messages) {
   if (std::all_of(messages.begin(), messages.end(), [](const Message& m) { return m.slice_count == 1; })) {
     std::vector<Turn> turns(messages.size());
@@ -342,8 +343,8 @@ void Compiler::add_copy(Chunk chunk, std::vector<Copy>* copies) {
   copies->push_back(copy);
 }
 
-/// A value that the user wants where it never arrives, because the rank has it from the start, is copied. Before all else
-/// where that lets it travel in one piece with its neighbours, otherwise at the end.
+/// A value that the user wants where it never arrives, because the rank has it from the start, is copied. Before
+/// all else where that lets it travel in one piece with its neighbours, otherwise at the end.
 void Compiler::plan_copies() {
   if (!in_place_) copy_early();
   std::vector<bool> arrives(static_cast<std::size_t>(collective_.chunk_count()));

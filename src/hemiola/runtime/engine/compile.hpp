@@ -33,8 +33,8 @@ struct CompileOptions {
 /// Deterministic: both ends of each pair derive matching messages from the same schedule and options (`in_place`,
 /// `keep_inputs`, `land_at_once` and `ports` may differ between ranks).
 ///
-/// Throws ArgumentError when the rank's part cannot be run: see trace_slots, BufferLayout, and a wanted chunk that never
-/// comes. Time and memory are linear in the rank's own transfers times slices, plus the chunk count.
+/// Throws ArgumentError when the rank's part cannot be run: see trace_slots, BufferLayout, and a wanted chunk that
+/// never comes. Time and memory are linear in the rank's own transfers times slices, plus the chunk count.
 Program compile(const Collective& collective, std::span<const std::int64_t> chunk_weights,
                 const RankPart& part, const CompileOptions& options);
 Program compile(const Schedule& schedule, Rank rank, const CompileOptions& options);

@@ -30,8 +30,8 @@ struct Arithmetic {
 };
 
 struct EngineOptions {
-  /// How many groups of a lane may be unfinished at a time. 1: a port carries one step after the other, as on a NIC; more
-  /// hides the time between a message's end and the next one's start.
+  /// How many groups of a lane may be unfinished at a time. 1: a port carries one step after the other, as on a
+  /// NIC; more hides the time between a message's end and the next one's start.
   int groups_in_flight = 8;
   Patience::Limits patience;
   PortMeter* meter = nullptr;  ///< told of every message, where ports are worth measuring
@@ -44,9 +44,9 @@ class Engine {
   /// Begins an operation: one program, or several that work in the same buffers one after the other.
   void begin_operation();
 
-  /// Blocks until this rank's part is done: every result is in place and no sent byte is needed any more. `combine` is
-  /// needed if the program reduces. When it throws, messages may still be posted: reset the wire, then `restore`. Programs
-  /// must outlive their operation.
+  /// Blocks until this rank's part is done: every result is in place and no sent byte is needed any more. `combine`
+  /// is needed if the program reduces. When it throws, messages may still be posted: reset the wire, then
+  /// `restore`. Programs must outlive their operation.
   void run(const Program& program, const Buffers& buffers, const Arithmetic& arithmetic,
            Supervisor* supervisor);
 

@@ -39,8 +39,8 @@ struct Message {
   std::int32_t slice_count = 1;
 };
 
-/// By step; in a step first what is sent, beginning with the next higher rank (so that ranks with the same pattern do not
-/// all turn to rank 0 first), then what is received, by rank. Messages without bytes are left out.
+/// By step; in a step first what is sent, beginning with the next higher rank (so that ranks with the same pattern
+/// do not all turn to rank 0 first), then what is received, by rank. Messages without bytes are left out.
 std::vector<Message> plan_messages(const RankPart& part, const BufferLayout& layout,
                                    const MessageRules& rules);
 

@@ -1,5 +1,6 @@
-// How to wait when nothing moves: spin briefly, then let others run, then sleep, and ask the supervisor now and then. On a
-// machine with more ranks than cores the rank that is waited for needs the core, so there is next to no spinning then.
+// How to wait when nothing moves: spin briefly, then let others run, then sleep, and ask the supervisor now and
+// then. On a machine with more ranks than cores the rank that is waited for needs the core, so there is next to no
+// spinning then.
 #pragma once
 
 #include <sched.h>

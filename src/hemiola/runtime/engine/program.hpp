@@ -1,5 +1,5 @@
-// One rank's part of a schedule, ready to run on buffers of one size: messages to send and receive, in the order of their
-// ports, what each waits for, and where its bytes lie. Plain data: `compile` makes it, Engine runs it.
+// One rank's part of a schedule, ready to run on buffers of one size: messages to send and receive, in the order of
+// their ports, what each waits for, and where its bytes lie. Plain data: `compile` makes it, Engine runs it.
 #pragma once
 
 #include <cstdint>
@@ -61,8 +61,8 @@ enum class TaskKind : std::uint8_t {
   scale,  ///< ends an average
 };
 
-/// One thing to do once `needs` other things have happened: tasks that name it as successor are done, the previous message
-/// of its channel is posted, and the port has come to its group.
+/// One thing to do once `needs` other things have happened: tasks that name it as successor are done, the previous
+/// message of its channel is posted, and the port has come to its group.
 struct Task {
   TaskKind kind;
   bool staged = false;  ///< the bytes pass through `staging`

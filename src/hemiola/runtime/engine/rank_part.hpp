@@ -1,5 +1,5 @@
-// One rank's own transfers of a schedule: all that its program is compiled from. A generator that knows a rank's part by
-// itself can fill one without building the whole schedule.
+// One rank's own transfers of a schedule: all that its program is compiled from. A generator that knows a rank's
+// part by itself can fill one without building the whole schedule.
 #pragma once
 
 #include <vector>

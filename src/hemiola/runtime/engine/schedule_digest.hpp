@@ -7,8 +7,8 @@
 
 namespace hemiola {
 
-/// Equal for equal schedules; different ones collide with a probability of about 2^-64 (not against an adversary). Never 0.
-/// Reads every transfer once.
+/// Equal for equal schedules; different ones collide with a probability of about 2^-64 (not against an adversary).
+/// Never 0. Reads every transfer once.
 std::uint64_t digest_of(const Schedule& schedule);
 
 }  // namespace hemiola

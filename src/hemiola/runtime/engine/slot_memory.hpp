@@ -1,5 +1,5 @@
-// While a program is compiled: where each slice of a slot lies, who last wrote it and who still reads it. From this come
-// the places and the dependencies of every message.
+// While a program is compiled: where each slice of a slot lies, who last wrote it and who still reads it. From this
+// come the places and the dependencies of every message.
 #pragma once
 
 #include <array>
@@ -17,8 +17,9 @@ namespace hemiola {
 /// A task by its index in the program.
 using TaskIndex = std::int32_t;
 
-/// Blocks of scratch memory for slices. A block goes back to the end of the queue, and is handed out again only some keys
-/// later, so that a new user seldom waits for the former ones; it does wait (`former_users`) whatever happens.
+/// Blocks of scratch memory for slices. A block goes back to the end of the queue, and is handed out again only
+/// some keys later, so that a new user seldom waits for the former ones; it does wait (`former_users`) whatever
+/// happens.
 class BlockPool {
  public:
   struct Claim {

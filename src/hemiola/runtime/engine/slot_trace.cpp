@@ -94,8 +94,8 @@ void SlotTracer::split_runs(std::span<const std::int32_t> events) {
   }
 }
 
-/// Backwards from the last write, which belongs where the user looks: a value that is still read in the step that writes
-/// the next one must lie elsewhere than the next one.
+/// Backwards from the last write, which belongs where the user looks: a value that is still read in the step that
+/// writes the next one must lie elsewhere than the next one.
 void SlotTracer::choose_spots(const Slot& slot) {
   Spot spot = slot.wanted ? Spot::output : Spot::scratch_a;
   const Spot other = slot.wanted ? Spot::scratch_a : Spot::scratch_b;

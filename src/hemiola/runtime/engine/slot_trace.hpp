@@ -1,5 +1,6 @@
-// Follows every slot that a rank's transfers touch through the steps and decides where each of its values lies, so that no
-// transfer overwrites what another of the same step still reads. No sizes, no slices: those come later, in `compile`.
+// Follows every slot that a rank's transfers touch through the steps and decides where each of its values lies, so
+// that no transfer overwrites what another of the same step still reads. No sizes, no slices: those come later, in
+// `compile`.
 #pragma once
 
 #include <cstdint>
@@ -44,8 +45,8 @@ struct SlotOptions {
   bool keep_inputs = false;  ///< in place, save what is overwritten
 };
 
-/// Throws ArgumentError, naming step and chunk, for transfers that cannot mean anything: a slot read or added into before
-/// it holds a value, or copied into twice in a step.
+/// Throws ArgumentError, naming step and chunk, for transfers that cannot mean anything: a slot read or added into
+/// before it holds a value, or copied into twice in a step.
 SlotTrace trace_slots(const Collective& collective, const RankPart& part, const SlotOptions& options);
 
 }  // namespace hemiola

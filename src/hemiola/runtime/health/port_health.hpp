@@ -91,8 +91,8 @@ class PortHealth {
     std::vector<double> reached_;
     std::size_t next_ = 0;
   };
-  /// Of fewer operations than a factor takes to rise, so that a network that becomes slow for all is taken for what it is
-  /// before anybody is called slow.
+  /// Of fewer operations than a factor takes to rise, so that a network that becomes slow for all is taken for what
+  /// it is before anybody is called slow.
   Reference now_{kOperationsToRise - 1};
   /// Of so many that it tells what they reached before a slow port held them up, too: this says how slow it is.
   Reference usual_{128};

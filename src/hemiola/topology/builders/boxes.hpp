@@ -20,8 +20,9 @@ struct BoxOptions {
   LinkCost local;                   ///< rank to rank inside a box
 };
 
-/// Both ways through every cable. Where a box has several ranks, all of them reach each of its cables through a vertex of
-/// its own, the port, so that they share the cable. Switch vertices: each box's inner switch, then two ports per cable.
+/// Both ways through every cable. Where a box has several ranks, all of them reach each of its cables through a
+/// vertex of its own, the port, so that they share the cable. Switch vertices: each box's inner switch, then two
+/// ports per cable.
 Topology boxes(int box_count, const std::vector<Cable>& cables, const BoxOptions& options = {});
 
 /// The pairs of a ring of boxes (one pair for two boxes), or all pairs.

@@ -16,8 +16,8 @@ struct NvlinkPair {
   int count;
 };
 
-/// As `nvidia-smi topo -m` prints it on a DGX-1V: two fully connected quads, 0-3 and 4-7, and four doubled edges between
-/// them; six NVLinks at every GPU.
+/// As `nvidia-smi topo -m` prints it on a DGX-1V: two fully connected quads, 0-3 and 4-7, and four doubled edges
+/// between them; six NVLinks at every GPU.
 constexpr std::array<NvlinkPair, 16> kHybridCubeMesh{{{0, 1, 1},
                                                       {0, 2, 1},
                                                       {0, 3, 2},

@@ -1,5 +1,5 @@
-// A wire around another that makes it behave like a given network: real bytes move through the inner wire as fast as they
-// can, and a message is done only when the emulated network would be done with it, too.
+// A wire around another that makes it behave like a given network: real bytes move through the inner wire as fast
+// as they can, and a message is done only when the emulated network would be done with it, too.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,8 @@ class EmulatedWire final : public Wire {
   bool done(Request request) const override;
   void wait(int timeout_us) override;
   void reset(std::uint64_t epoch) override;
-  /// From now on ports are slower than the topology's by so much, by rank. Any rank may say so for all, from any thread.
+  /// From now on ports are slower than the topology's by so much, by rank. Any rank may say so for all, from any
+  /// thread.
   void slow_down(std::span<const double> slowdown);
   /// The emulated clock.
   std::int64_t now_ns() const override;

@@ -114,8 +114,8 @@ void share_fairly(std::span<const std::span<const int>> paths, const std::vector
     return spare[l] / open[l];
   };
   for (std::size_t left = paths.size(); left > 0;) {
-    // Flows without a rate can all have `level` at least; the link that allows least is full at that. Taking a flow away at
-    // `level` leaves no link's share below it.
+    // Flows without a rate can all have `level` at least; the link that allows least is full at that. Taking a flow
+    // away at `level` leaves no link's share below it.
     double level = std::numeric_limits<double>::infinity();
     for (std::size_t l = 0; l < spare.size(); ++l)
       if (open[l] > 0) level = std::min(level, spare[l] / open[l]);

@@ -1,5 +1,6 @@
-// What an emulated network is made of: for each pair of ranks the links between them and their latency, for each link its
-// bandwidth and whose port it is. Every rank works it out for itself from the same topology and conditions.
+// What an emulated network is made of: for each pair of ranks the links between them and their latency, for each
+// link its bandwidth and whose port it is. Every rank works it out for itself from the same topology and
+// conditions.
 #pragma once
 
 #include <span>
@@ -13,8 +14,8 @@ namespace hemiola {
 
 class NetworkModel {
  public:
-  /// `ranks`: the topology's ranks that take part; they are numbered from 0 in this order. Throws ArgumentError for a rank
-  /// or condition that does not fit the topology, or a pair without a path.
+  /// `ranks`: the topology's ranks that take part; they are numbered from 0 in this order. Throws ArgumentError for
+  /// a rank or condition that does not fit the topology, or a pair without a path.
   NetworkModel(const Topology& topology, const Conditions& conditions, const std::vector<Rank>& ranks);
 
   int rank_count() const { return rank_count_; }

@@ -105,8 +105,8 @@ SharedNetwork::SharedNetwork(std::span<std::byte> region, Rank self, const Netwo
 }
 
 SharedNetwork::Session::Session(SharedNetwork* network) : network_(network) {
-  // A rank that died with the lock leaves the state as it was in the middle of a change; its death ends the operation, so
-  // what the others still read from it no longer matters.
+  // A rank that died with the lock leaves the state as it was in the middle of a change; its death ends the
+  // operation, so what the others still read from it no longer matters.
   if (pthread_mutex_lock(&network_->header_->mutex) == EOWNERDEAD)
     pthread_mutex_consistent(&network_->header_->mutex);
   network_->notice_slowdown();

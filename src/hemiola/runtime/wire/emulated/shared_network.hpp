@@ -1,9 +1,9 @@
-// The state of an emulated network in memory that all ranks share: a fluid simulation that follows the real clock. Whoever
-// looks moves it on; nobody serves it.
+// The state of an emulated network in memory that all ranks share: a fluid simulation that follows the real clock.
+// Whoever looks moves it on; nobody serves it.
 //
-// Its clock never passes an event before the ranks concerned have reacted to it, that is, have posted what the event lets
-// them post. A rank that wakes up late therefore holds the emulated clock back for a moment and does not appear slow in
-// it; as soon as all have reacted, the clock catches up with the real one.
+// Its clock never passes an event before the ranks concerned have reacted to it, that is, have posted what the
+// event lets them post. A rank that wakes up late therefore holds the emulated clock back for a moment and does not
+// appear slow in it; as soon as all have reacted, the clock catches up with the real one.
 #pragma once
 
 #include <cstddef>

@@ -117,8 +117,8 @@ bool ChannelReader::stream(IncomingMessage* message) {
   return true;
 }
 
-/// What has been fetched counts only if the writer was still in this epoch afterwards: when an operation fails there, its
-/// wire is reset before the memory is used for anything else.
+/// What has been fetched counts only if the writer was still in this epoch afterwards: when an operation fails
+/// there, its wire is reset before the memory is used for anything else.
 bool ChannelReader::fetch(IncomingMessage* message) {
   const bool combines = message->landing.combine != nullptr;
   std::byte* const to = combines ? bounce_ : message->landing.dst;

@@ -1,8 +1,8 @@
-// A one-way stream of messages between two ranks through a ring in shared memory, one writer and one reader. Both ends
-// know the messages' sizes. A small message is bytes in the ring and nothing else. A big one begins with a line that says
-// where its bytes are: in the writer's own memory, from where the reader fetches them in one copy, or, where the reader may
-// not look there, in the ring, through which they stream in pieces, each visible as soon as it is copied. Either way they
-// land (copied or combined) straight from there.
+// A one-way stream of messages between two ranks through a ring in shared memory, one writer and one reader. Both
+// ends know the messages' sizes. A small message is bytes in the ring and nothing else. A big one begins with a
+// line that says where its bytes are: in the writer's own memory, from where the reader fetches them in one copy,
+// or, where the reader may not look there, in the ring, through which they stream in pieces, each visible as soon
+// as it is copied. Either way they land (copied or combined) straight from there.
 #pragma once
 
 #include <atomic>

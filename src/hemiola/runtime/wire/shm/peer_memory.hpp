@@ -1,5 +1,5 @@
-// Another process's memory, read in one copy without its help (process_vm_readv), where the system allows it: Linux's Yama
-// and containers' system call filters may not, so it is tried before it is relied on.
+// Another process's memory, read in one copy without its help (process_vm_readv), where the system allows it:
+// Linux's Yama and containers' system call filters may not, so it is tried before it is relied on.
 #pragma once
 
 #include <atomic>
@@ -32,8 +32,8 @@ class PeerMemory {
   /// Whether what the card says can be read there. Reads a word.
   bool is_readable() const;
 
-  /// Copies up to `bytes` from the peer's address; returns how many it copied, 0 when the peer's memory is gone with its
-  /// process. Throws InternalError when the address is not the peer's.
+  /// Copies up to `bytes` from the peer's address; returns how many it copied, 0 when the peer's memory is gone
+  /// with its process. Throws InternalError when the address is not the peer's.
   std::size_t read(std::byte* to, std::uint64_t address, std::size_t bytes) const;
 
  private:
