@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hemiola import _core
 from hemiola.conditions import Conditions
+from hemiola.errors import ArgumentError
 from hemiola.progress import ProgressBar
 
 SPAN_DTYPE = np.dtype(
@@ -29,18 +30,18 @@ class Timeline:
     finish_s : float64 array, one per rank: when it has arrived, all it sends has left and all it receives
         has landed.
     link_busy_s : float64 array, one per link of the topology: the time its full bandwidth needs for its load.
-    schedule : Schedule, what was simulated: the given one, or with every chunk in slices.
+    schedule : Schedule or ScheduleFile, what was simulated: the given one, or with every chunk in slices.
 
     Notes
     -----
     `spans`, `landed_s` and `save_trace` simulate once more, with everything recorded: about 100 bytes per
-    transfer.
+    transfer. For a ScheduleFile they raise ArgumentError.
     """
 
     seconds: float
     finish_s: NDArray[np.float64]
     link_busy_s: NDArray[np.float64]
-    schedule: _core.Schedule = field(repr=False)
+    schedule: _core.Schedule | _core.ScheduleFile = field(repr=False)
     _replay: Callable[[], _core.Timeline] = field(repr=False, compare=False)
     _write: Callable[[_core.Timeline, str], None] = field(repr=False, compare=False)
 
@@ -83,7 +84,7 @@ class Timeline:
 
 
 def simulate(
-    schedule: _core.Schedule,
+    schedule: _core.Schedule | _core.ScheduleFile,
     topology: _core.Topology,
     nbytes: int,
     conditions: Conditions | None = None,
@@ -101,7 +102,9 @@ def simulate(
 
     Parameters
     ----------
-    schedule : Schedule for as many ranks as the topology has.
+    schedule : Schedule for as many ranks as the topology has, or ScheduleFile to read it block by block: copies
+        between ranks that share a link, one per link and step, that overwrite nothing, in network "fifo",
+        without slices or noise.
     topology : Topology that connects every two ranks that exchange a chunk.
     nbytes : int >= 0, one rank's buffer in bytes. Chunks without bytes are left out, as in the engine.
     conditions : Conditions, late and slow ranks; all arrive at once and run at full speed by default. Density
@@ -122,15 +125,24 @@ def simulate(
     Raises
     ------
     ArgumentError
-        Rank counts differ, two ranks have no path, or another argument is out of range.
+        Rank counts differ, two ranks have no path, or another argument is out of range; a ScheduleFile holds
+        something else than what can be simulated block by block, or has too many slots for this machine.
 
     Notes
     -----
     Deterministic; times are integer picoseconds inside. Cost: fifo O(1) per message and link; fluid O(1) per
     flow while each port carries one. Releases the GIL; Ctrl-C works; a progress bar appears on a terminal
-    after a second. Model: docs/design/0002-simulation.md.
+    after a second. Of a ScheduleFile 8 bytes per slot, rank times chunk, are kept; the times are the same. Model:
+    docs/design/0002-simulation.md.
     """
     now = conditions or Conditions()
+    if isinstance(schedule, _core.ScheduleFile):
+        if (network, slices, noise) != ("fifo", 1, 0.0):
+            raise ArgumentError(
+                "simulate: for a schedule that stays in its file expected network='fifo', one slice and no noise, "
+                f"found network={network!r}, slices={slices!r}, noise={noise!r}"
+            )
+        return _simulate_file(schedule, topology, nbytes, now)
     if slices != 1:
         schedule = schedule.repeat_per_slice(slices, stagger=1)
 
@@ -156,3 +168,20 @@ def simulate(
     return Timeline(
         result.seconds, result.finish_s, result.link_busy_s, schedule, lambda: run(keep_spans=True), write
     )
+
+
+def _simulate_file(
+    file: _core.ScheduleFile, topology: _core.Topology, nbytes: int, now: Conditions
+) -> Timeline:
+    """Simulate block by block."""
+
+    def refuse(*_: object) -> _core.Timeline:
+        raise ArgumentError(
+            "what single transfers did is not kept of a schedule that stays in its file; load it"
+        )
+
+    with ProgressBar("simulating") as bar:
+        result = _core.simulate_file(
+            file, topology, nbytes, late=dict(now.late), slow=dict(now.slow), progress=bar
+        )
+    return Timeline(result.seconds, result.finish_s, result.link_busy_s, file, refuse, lambda *_: None)

@@ -758,6 +758,17 @@ def simulate(
 ) -> Timeline:
     """See hemiola.simulate."""
 
+def simulate_file(
+    file: ScheduleFile,
+    topology: Topology,
+    nbytes: int,
+    *,
+    late: Mapping[int, float],
+    slow: Mapping[int, float],
+    progress: object | None,
+) -> Timeline:
+    """See hemiola.simulate."""
+
 def write_trace(
     schedule: Schedule, topology: Topology, nbytes: int, timeline: Timeline, path: str | os.PathLike
 ) -> None:

@@ -10,6 +10,8 @@
 
 #include "hemiola/bindings/bindings.hpp"
 #include "hemiola/bindings/conditions.hpp"
+#include "hemiola/schedule/schedule_file.hpp"
+#include "hemiola/simulate/streamed.hpp"
 #include "hemiola/simulate/trace.hpp"
 
 namespace nb = nanobind;
@@ -82,6 +84,14 @@ Timeline simulate_with_conditions(const Schedule& schedule, const Topology& topo
   return simulate(schedule, topology, nbytes, conditions, options);
 }
 
+Timeline simulate_file(const ScheduleFile& file, const Topology& topology, std::int64_t nbytes,
+                       const RankSeconds& late, const RankFactors& slow, nb::object progress) {
+  PythonProgress report(std::move(progress));
+  const Conditions conditions = conditions_of(late, slow);
+  nb::gil_scoped_release release;
+  return simulate_streamed(file, file.chunk_weights(), topology, nbytes, conditions, std::ref(report));
+}
+
 }  // namespace
 
 void bind_simulate(nb::module_& m) {
@@ -97,6 +107,8 @@ void bind_simulate(nb::module_& m) {
   m.def("simulate", &simulate_with_conditions, "schedule"_a, "topology"_a, "nbytes"_a, nb::kw_only(),
         "late"_a, "slow"_a, "network"_a, "noise"_a, "seed"_a, "keep_spans"_a, "progress"_a.none(),
         "See hemiola.simulate.");
+  m.def("simulate_file", &simulate_file, "file"_a, "topology"_a, "nbytes"_a, nb::kw_only(), "late"_a,
+        "slow"_a, "progress"_a.none(), "See hemiola.simulate.");
   m.def(
       "write_trace",
       [](const Schedule& schedule, const Topology& topology, std::int64_t nbytes, const Timeline& timeline,

@@ -12,8 +12,12 @@ std::int64_t exchange_size(const Collective& collective, std::int64_t size) {
 }
 
 std::vector<std::int64_t> chunk_begins(const Schedule& schedule, std::int64_t size) {
-  const auto& weights = schedule.chunk_weights();
-  const auto count = static_cast<std::size_t>(schedule.chunk_count());
+  return chunk_begins(schedule.chunk_count(), schedule.chunk_weights(), size);
+}
+
+std::vector<std::int64_t> chunk_begins(std::int64_t chunk_count, std::span<const std::int64_t> weights,
+                                       std::int64_t size) {
+  const auto count = static_cast<std::size_t>(chunk_count);
   std::int64_t total = static_cast<std::int64_t>(count);
   if (!weights.empty()) {
     total = 0;

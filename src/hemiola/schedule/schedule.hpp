@@ -104,6 +104,9 @@ class Schedule {
 /// Chunk sizes follow the weights and differ by at most one unit from exact proportion; begin[c] = floor(size
 /// * prefix(c) / total). For an all_to_all, `size` is the whole exchange: rank_count times one rank's buffer.
 std::vector<std::int64_t> chunk_begins(const Schedule& schedule, std::int64_t size);
+/// The same without a schedule; no weights: all alike.
+std::vector<std::int64_t> chunk_begins(std::int64_t chunk_count, std::span<const std::int64_t> weights,
+                                       std::int64_t size);
 
 /// The size of the space that `chunk_begins` divides, for a per-rank buffer of `size`: size, or rank_count *
 /// size for all_to_all.

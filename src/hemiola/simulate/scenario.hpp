@@ -9,6 +9,7 @@
 #include "hemiola/schedule/routes.hpp"
 #include "hemiola/schedule/schedule.hpp"
 #include "hemiola/simulate/noise.hpp"
+#include "hemiola/simulate/setting.hpp"
 #include "hemiola/simulate/simulate.hpp"
 
 namespace hemiola::simulation {
@@ -23,7 +24,7 @@ class Scenario {
            const Conditions& conditions, const Noise& noise);
 
   const Schedule& schedule() const { return schedule_; }
-  const Topology& topology() const { return topology_; }
+  const Topology& topology() const { return setting_.topology(); }
   TransferId transfer_count() const { return static_cast<TransferId>(schedule_.transfer_count()); }
 
   std::span<const int> path(TransferId t) const { return routes_.path(schedule_.link()[t]); }
@@ -35,20 +36,20 @@ class Scenario {
   /// Whether t is a message at all: like the engine, the simulator leaves out those without bytes.
   bool is_sent(TransferId t) const { return bytes(t) > 0; }
   /// A whole number, below 2^53.
-  double bytes(TransferId t) const { return chunk_bytes_[schedule_.chunk()[t]]; }
+  double bytes(TransferId t) const { return setting_.bytes(schedule_.chunk()[t]); }
   /// The bytes that would take as long without noise.
   double load(TransferId t) const { return noise_.is_off() ? bytes(t) : bytes(t) * noise_.factor(t); }
 
   /// When a rank arrives; before that nothing leaves it and nothing lands.
-  Picoseconds arrival(Rank rank) const { return arrival_[static_cast<std::size_t>(rank)]; }
+  Picoseconds arrival(Rank rank) const { return setting_.arrival(rank); }
   Picoseconds path_latency(TransferId t) const {
     Picoseconds sum = 0;
     for (int link : path(t)) sum += latency(link);
     return sum;
   }
-  Picoseconds latency(int link) const { return latency_[static_cast<std::size_t>(link)]; }
+  Picoseconds latency(int link) const { return setting_.latency(link); }
   /// Of one link, slowed down by the slower of the ranks it joins.
-  double ps_per_byte(int link) const { return ps_per_byte_[static_cast<std::size_t>(link)]; }
+  double ps_per_byte(int link) const { return setting_.ps_per_byte(link); }
   /// Of t alone on the link, to the nearest picosecond.
   Picoseconds serialization(int link, TransferId t) const {
     return static_cast<Picoseconds>(load(t) * ps_per_byte(link) + 0.5);
@@ -58,27 +59,10 @@ class Scenario {
   std::vector<int> transit_links() const;
 
  private:
-  void slow_down_links(const Conditions& conditions);
-  void check_durations() const;
-
   const Schedule& schedule_;
-  const Topology& topology_;
+  Setting setting_;
   Routes routes_;
   Noise noise_;
-  std::vector<double> chunk_bytes_;
-  std::vector<Picoseconds> arrival_;
-  std::vector<Picoseconds> latency_;
-  std::vector<double> ps_per_byte_;
 };
-
-/// Throws ArgumentError: simulated time passes 50 days, before sums of times could overflow.
-[[noreturn]] void fail_too_long();
-
-inline Picoseconds within_limit(Picoseconds time) {
-  constexpr Picoseconds limit = Picoseconds{1} << 62;
-  if (time > limit) [[unlikely]]
-    fail_too_long();
-  return time;
-}
 
 }  // namespace hemiola::simulation
