@@ -1,5 +1,7 @@
-// Whole units of memory: cache lines, pages.
+// Integers rounded: up to whole units of memory, down where a size is divided in proportion.
 #pragma once
+
+#include <cstdint>
 
 namespace hemiola {
 
@@ -7,6 +9,13 @@ namespace hemiola {
 template <typename T>
 constexpr T rounded_up(T value, T unit) {
   return (value + unit - 1) / unit * unit;
+}
+
+/// floor(size · part / whole), for numbers from 0 on, `whole` above 0.
+inline std::int64_t share_of(std::int64_t size, std::int64_t part, std::int64_t whole) {
+  std::int64_t product = 0;
+  if (!__builtin_mul_overflow(size, part, &product)) return product / whole;  // several times as fast
+  return static_cast<std::int64_t>(static_cast<__int128>(size) * part / whole);
 }
 
 }  // namespace hemiola

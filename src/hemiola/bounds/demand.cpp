@@ -2,15 +2,14 @@
 
 #include <algorithm>
 
+#include "hemiola/base/rounding.hpp"
+
 namespace hemiola::bounds {
 namespace {
 
 /// Size of block `index` of `count` equal ones, as chunk_begins cuts them.
 std::int64_t block_size(std::int64_t bytes, std::int64_t index, std::int64_t count) {
-  const auto begin = [&](std::int64_t i) {
-    return static_cast<std::int64_t>(static_cast<__int128>(bytes) * i / count);
-  };
-  return begin(index + 1) - begin(index);
+  return share_of(bytes, index + 1, count) - share_of(bytes, index, count);
 }
 
 /// The collective whose schedules are this one's backwards: what one receives, the other sends.

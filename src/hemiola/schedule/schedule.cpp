@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/rounding.hpp"
 
 namespace hemiola {
 
@@ -26,7 +27,7 @@ std::vector<std::int64_t> chunk_begins(std::int64_t chunk_count, std::span<const
   std::vector<std::int64_t> begin(count + 1);
   std::int64_t prefix = 0;
   for (std::size_t c = 0; c < count; ++c) {
-    begin[c] = static_cast<std::int64_t>(static_cast<__int128>(size) * prefix / total);
+    begin[c] = share_of(size, prefix, total);
     prefix += weights.empty() ? 1 : weights[c];
   }
   begin[count] = size;

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/rounding.hpp"
 
 namespace hemiola {
 namespace {
@@ -12,14 +13,6 @@ bool gathers(CollectiveKind kind) {
 }
 bool scatters(CollectiveKind kind) {
   return kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::scatter;
-}
-
-/// floor(size · part / whole), 0 where there is nothing to divide.
-std::int64_t scaled(std::int64_t size, std::int64_t part, std::int64_t whole) {
-  if (whole == 0) return 0;
-  std::int64_t product = 0;
-  if (!__builtin_mul_overflow(size, part, &product)) return product / whole;  // several times as fast
-  return static_cast<std::int64_t>(static_cast<__int128>(size) * part / whole);
 }
 
 std::size_t block_count(const Collective& collective) {
@@ -73,7 +66,7 @@ BufferLayout::BufferLayout(const Collective& collective, std::span<const std::in
   for (Chunk chunk : indices<Chunk>(collective.chunk_count())) {
     const std::size_t block = block_of(chunk);
     prefix[block] += chunk_weights.empty() ? 1 : chunk_weights[static_cast<std::size_t>(chunk)];
-    const std::int64_t end = scaled(block_elements, prefix[block], total[block]);
+    const std::int64_t end = total[block] == 0 ? 0 : share_of(block_elements, prefix[block], total[block]);
     places_[static_cast<std::size_t>(chunk)] = {begin[block] * element_bytes,
                                                 (end - begin[block]) * element_bytes};
     begin[block] = end;

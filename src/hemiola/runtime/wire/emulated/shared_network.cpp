@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/rounding.hpp"
 
 namespace hemiola {
 namespace {
@@ -64,7 +65,7 @@ struct SharedNetwork::Header {
 namespace {
 
 constexpr std::size_t whole_lines(std::size_t bytes) {
-  return (bytes + 63) / 64 * 64;
+  return rounded_up<std::size_t>(bytes, 64);
 }
 
 }  // namespace
