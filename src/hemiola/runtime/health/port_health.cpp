@@ -43,7 +43,7 @@ PortHealth::PortHealth(int rank_count, const std::map<Rank, double>& assumed)
   for (const auto& [rank, factor] : assumed) {
     Port& port = ports_[static_cast<std::size_t>(rank)];
     port.state.measured_factor = port.state.planned_factor = factor;
-    port.usual_shares.fill(1 / factor);
+    port.usual.fill(1 / factor);
   }
 }
 
@@ -63,15 +63,10 @@ bool PortHealth::judge(std::uint64_t number, std::int64_t now_ns, std::span<cons
   return changed;
 }
 
-double PortHealth::Reference::share() const {
-  return *std::max_element(reached_.begin(), reached_.end());
-}
-
 bool PortHealth::is_lower(const Port& port, const Showing& showing) {
   const double in_force = port.state.planned_factor;
-  const double usual = *std::max_element(port.usual_shares.begin(), port.usual_shares.end());
   return showing.usual_factor * kFallMargin < in_force && round_up_factor(showing.usual_factor) < in_force &&
-         showing.share > usual * kFallMargin;
+         showing.share > port.usual.share() * kFallMargin;
 }
 
 bool PortHealth::judge(Port* port, const Showing& showing) {
@@ -86,7 +81,7 @@ bool PortHealth::judge(Port* port, const Showing& showing) {
     port->lower.push_back(showing);
   } else {
     port->lower.clear();
-    port->usual_shares[port->next_usual++ % port->usual_shares.size()] = showing.share;
+    port->usual.note(showing.share);
   }
   if (is_believed(port->higher)) {
     raise(port);
@@ -121,14 +116,14 @@ void PortHealth::raise(Port* port) {
     state.since_ns = first->at_ns;
   }
   state.planned_factor = round_up_factor(least.usual_factor);
-  port->usual_shares.fill(least.share);
+  port->usual.fill(least.share);
   shown.clear();
 }
 
 void PortHealth::lower(Port* port) {
   const auto most = std::max_element(port->lower.begin(), port->lower.end(), by_factor);
   port->state.planned_factor = round_up_factor(most->usual_factor);
-  port->usual_shares.fill(most->share);
+  port->usual.fill(most->share);
   port->lower.clear();
 }
 

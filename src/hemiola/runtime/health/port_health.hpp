@@ -2,7 +2,7 @@
 // the same figures, so that all come to the same one at the same operation.
 #pragma once
 
-#include <array>
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -56,6 +56,19 @@ class PortHealth {
   std::vector<SlowPort> slow_ports() const;
 
  private:
+  /// The most that was reached in the latest operations that say something.
+  class Best {
+   public:
+    explicit Best(std::size_t operations) : shares_(operations) {}
+    void note(double share) { shares_[next_++ % shares_.size()] = share; }
+    /// As if all had shown this.
+    void fill(double share) { std::fill(shares_.begin(), shares_.end(), share); }
+    double share() const { return *std::max_element(shares_.begin(), shares_.end()); }
+
+   private:
+    std::vector<double> shares_;
+    std::size_t next_ = 0;
+  };
   struct Showing {
     double share;
     double factor;        ///< beside the fastest ports now
@@ -68,8 +81,7 @@ class PortHealth {
     std::vector<Showing> higher;  ///< the latest operations, as long as all show more than what is in force
     std::vector<Showing> lower;   ///< the same, less
     /// What the port has reached lately with the factor in force; longer than a factor takes to fall.
-    std::array<double, kOperationsToFall + 3> usual_shares{};
-    std::size_t next_usual = 0;
+    Best usual{kOperationsToFall + 3};
   };
   static bool judge(Port* port, const Showing& showing);
   static bool is_lower(const Port& port, const Showing& showing);
@@ -80,22 +92,11 @@ class PortHealth {
   static bool by_factor(const Showing& a, const Showing& b);
 
   std::vector<Port> ports_;
-  /// What the fastest ports have reached in the latest operations that say something.
-  class Reference {
-   public:
-    explicit Reference(std::size_t operations) : reached_(operations) {}
-    void note(double share) { reached_[next_++ % reached_.size()] = share; }
-    double share() const;
-
-   private:
-    std::vector<double> reached_;
-    std::size_t next_ = 0;
-  };
-  /// Of fewer operations than a factor takes to rise, so that a network that becomes slow for all is taken for what
-  /// it is before anybody is called slow.
-  Reference now_{kOperationsToRise - 1};
+  /// The fastest ports', of fewer operations than a factor takes to rise, so that a network that becomes slow for all
+  /// is taken for what it is before anybody is called slow.
+  Best now_{kOperationsToRise - 1};
   /// Of so many that it tells what they reached before a slow port held them up, too: this says how slow it is.
-  Reference usual_{128};
+  Best usual_{128};
 };
 
 /// The factor to plan for: the next one of 1.25, 1.5, 2, 3, 4, 6, 8, … that is not more than 4 % below it; 1 for
