@@ -98,8 +98,7 @@ class PyCommunicator {
     CommunicatorOptions options{timeout_s, keep_inputs, arbiter, nullptr};
     if (emulate != nullptr)
       options.emulation = std::make_shared<const Emulation>(Emulation{*emulate, conditions_of(late, slow)});
-    std::vector<Rank> ranks;
-    for (int member : members) ranks.push_back(Rank{member});
+    std::vector<Rank> ranks(members.begin(), members.end());
     {
       nb::gil_scoped_release release;
       core_ = std::make_unique<Communicator>(std::move(session), std::move(ranks), options);

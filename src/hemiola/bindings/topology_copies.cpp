@@ -30,9 +30,7 @@ Topology copy_without_links(const Topology& t, const std::vector<std::pair<int, 
 }
 
 Topology copy_without_ranks(const Topology& t, const std::vector<int>& ranks) {
-  std::vector<Rank> gone;
-  for (int rank : ranks) gone.push_back(Rank{rank});
-  return without_ranks(t, gone);
+  return without_ranks(t, std::vector<Rank>(ranks.begin(), ranks.end()));
 }
 
 /// Keys are ranks or pairs (src, dst).

@@ -44,9 +44,7 @@ Operation CallDesk::prepare(const Call& call) {
     operation.signature.op = call.op;
     operation.signature.root = key.root;
     assign(look_up(key, call), &operation);
-    if (call.late) {
-      prepare_late(*call.late, &operation);
-    }
+    if (call.late) prepare_late(*call.late, &operation);
     if (call.input) operation.buffers.input = call.input->data;
     if (call.output) operation.buffers.output = call.output->data;
   } catch (const ArgumentError& e) {
@@ -63,9 +61,7 @@ void CallDesk::assign(const Prepared& prepared, Operation* operation) {
   operation->arithmetic = prepared.arithmetic;
   operation->late.reset();
   operation->late_forecast.reset();
-  if (!prepared.late) return;
-  prepare_late(*prepared.late, operation);
-  operation->late_forecast = prepared.late->forecast;
+  if (prepared.late) prepare_late(*prepared.late, operation);
 }
 
 const CallDesk::Prepared& CallDesk::look_up(const Key& key, const Call& call) {
@@ -93,7 +89,7 @@ CallDesk::Prepared CallDesk::make(const Key& key, const Call& call) {
     Choice choice = chooser_(kind, key.block_elements * element_bytes * (many_blocks ? ranks : 1),
                              Rank{key.root}, in_force_.slow);
     made.source = std::move(choice.source);
-    if (ranks >= 3) made.late = std::move(choice.late);
+    made.late = std::move(choice.late);
   }
   check_schedule(made.source.collective(), call, ranks);
   made.digest = digest(made.source);
@@ -129,6 +125,7 @@ void CallDesk::prepare_late(const LateRule& rule, Operation* operation) {
     found = late_.emplace(late_key, Late{operation->program, std::move(programs)}).first;
   }
   operation->late = found->second.programs;
+  operation->late_forecast = rule.forecast;
 }
 
 std::uint64_t CallDesk::digest(const ProgramSource& source) {
