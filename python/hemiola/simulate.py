@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from hemiola import _core
 from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
+from hemiola.machine import memory_bytes
 from hemiola.progress import ProgressBar
+from hemiola.units import format_bytes
 
 SPAN_DTYPE = np.dtype(
     [("transfer", "<i8"), ("link", "<i4"), ("start_s", "<f8"), ("end_s", "<f8"), ("arrival_s", "<f8")]
@@ -173,7 +175,13 @@ def simulate(
 def _simulate_file(
     file: _core.ScheduleFile, topology: _core.Topology, nbytes: int, now: Conditions
 ) -> Timeline:
-    """Simulate block by block."""
+    """Simulate block by block, keeping when each rank gets each chunk."""
+    needed, free = 8 * file.rank_count * file.chunk_count, memory_bytes()[1]
+    if needed > free:
+        raise ArgumentError(
+            f"simulate: expected a schedule whose slots take at most {format_bytes(free)}, this machine's free memory, "
+            f"found {file.rank_count:,} ranks times {file.chunk_count:,} chunks, {format_bytes(needed)}"
+        )
 
     def refuse(*_: object) -> _core.Timeline:
         raise ArgumentError(

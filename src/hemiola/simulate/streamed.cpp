@@ -1,13 +1,12 @@
 #include "hemiola/simulate/streamed.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <string>
 #include <vector>
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/huge_pages.hpp"
+#include "hemiola/schedule/places.hpp"
 #include "hemiola/schedule/routes.hpp"
 #include "hemiola/simulate/setting.hpp"
 
@@ -23,12 +22,10 @@ class Slots {
   explicit Slots(const Collective& collective)
       : chunk_count_(static_cast<std::size_t>(collective.chunk_count())) {
     const std::size_t count = static_cast<std::size_t>(collective.rank_count()) * chunk_count_;
-    check_memory(count);
     held_at_.assign(count, kNever);
-    for (Rank rank : indices<Rank>(collective.rank_count()))
-      for (Chunk chunk : indices<Chunk>(collective.chunk_count()))
-        if (collective.defined_before(rank, chunk))
-          at(rank, static_cast<std::uint32_t>(chunk)) = kFromTheStart;
+    const Places places(collective);
+    for (Chunk chunk : indices<Chunk>(collective.chunk_count()))
+      for (Rank rank : places.defined(chunk)) at(rank, static_cast<std::uint32_t>(chunk)) = kFromTheStart;
   }
 
   Picoseconds& at(Rank rank, std::uint32_t chunk) { return held_at_[index(rank, chunk)]; }
@@ -39,15 +36,6 @@ class Slots {
  private:
   std::size_t index(Rank rank, std::uint32_t chunk) const {
     return static_cast<std::size_t>(rank) * chunk_count_ + chunk;
-  }
-  static void check_memory(std::size_t count) {
-    const auto there =
-        static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(getpagesize());
-    if (count > there / sizeof(Picoseconds))
-      throw ArgumentError("simulate: expected ranks times chunks to be at most " +
-                          std::to_string(there / sizeof(Picoseconds)) +
-                          " on this machine, whose memory holds a time for each; found " +
-                          std::to_string(count));
   }
 
   std::size_t chunk_count_;

@@ -16,8 +16,7 @@ namespace hemiola {
 /// The timeline that `simulate` gives for network fifo, for schedules in which one pass in the order of the steps decides
 /// everything: copies between ranks that share a link, no slot written twice or over a value, one message per link
 /// and step. `chunk_weights` as Schedule::chunk_weights gives them. Throws ArgumentError for any other schedule, as
-/// `simulate` does, and where the machine has less memory than the slots take. `progress` as in SimulateOptions.
-/// Cost: O(1) per transfer, two accesses to memory.
+/// `simulate` does. `progress` as in SimulateOptions. Cost: O(1) per transfer, two accesses to memory.
 Timeline simulate_streamed(const TransferSource& source, std::span<const std::int64_t> chunk_weights,
                            const Topology& topology, std::int64_t bytes, const Conditions& conditions,
                            const std::function<void(std::int64_t done, std::int64_t total)>& progress);
