@@ -19,8 +19,8 @@ from hemiola.slow_exchanges import open_shop_body
 _MOST_CHUNKS = 4096
 #: Late ranks that need algorithms of their own, and how many must be in time to reduce meanwhile.
 _SEVERAL, _LEAST_IN_TIME = 2, 2
-#: Beyond, making an open-shop exchange takes longer than a plan may.
-_MOST_OPEN_SHOP_RANKS = 32
+#: Ranks, or hosts, of an open-shop exchange: beyond, making one takes longer than a plan may.
+MOST_IN_OPEN_SHOP = 32
 SEGMENTS = (1, 2, 4, 8, 16, 32, 64)
 
 
@@ -107,13 +107,11 @@ def _for_late_rank(task: Task) -> Iterator[Candidate]:
     latency_s, serial_s = task.speed.latency_s, task.nbytes / task.speed.bandwidth
     waiting_s = (n - 2) * (latency_s + serial_s / (n - 1))
     begin_s = max(task.conditions.late[late_rank], waiting_s)
-    extra = math.ceil(math.log2(n)) - 1
 
     def finish_s(chunks: int) -> float:
-        return begin_s + (chunks + extra) * (latency_s + serial_s / chunks)
+        return begin_s + (chunks + _finish_extra(n)) * (latency_s + serial_s / chunks)
 
-    balance = math.sqrt(extra * serial_s / latency_s) if latency_s > 0 else math.inf
-    for chunks in sorted({n - 1, max(1, round(min(balance, _MOST_CHUNKS)))}):
+    for chunks in sorted({n - 1, _finish_chunks(task)}):
         yield Candidate(
             name="all_reduce_late",
             variant=f"{chunks} chunks",
@@ -131,6 +129,20 @@ def _for_late_rank(task: Task) -> Iterator[Candidate]:
         )
 
 
+def _finish_extra(rank_count: int) -> int:
+    """Return by how many rounds the finish of a late rank's all-reduce is longer than it has chunks."""
+    return math.ceil(math.log2(rank_count)) - 1
+
+
+def _finish_chunks(task: Task) -> int:
+    """Return in how many chunks the finish takes least: latency and serialization of the extra rounds in balance."""
+    if task.speed.latency_s <= 0:
+        return _MOST_CHUNKS
+    serial_s = task.nbytes / task.speed.bandwidth
+    balance = math.sqrt(_finish_extra(task.rank_count) * serial_s / task.speed.latency_s)
+    return max(1, round(min(balance, _MOST_CHUNKS)))
+
+
 def _for_late_ranks(task: Task) -> Iterator[Candidate]:
     """Yield the all-reduces for several late ranks: folded in one after the other, or all together.
 
@@ -145,16 +157,14 @@ def _for_late_ranks(task: Task) -> Iterator[Candidate]:
     ranks = [rank for _, rank in late]
     latency_s, serial_s = task.speed.latency_s, task.nbytes / task.speed.bandwidth
     reduced_s = (in_time - 1) * (latency_s + serial_s / in_time)
-    extra = math.ceil(math.log2(n)) - 1
-    balance = math.sqrt(extra * serial_s / latency_s) if latency_s > 0 else math.inf
-    chunks = max(1, round(min(balance, _MOST_CHUNKS)))
+    chunks = _finish_chunks(task)
     folded_s = reduced_s
     for delay_s, _ in late[:-1]:
         folded_s = max(folded_s, delay_s) + serial_s + chunks * latency_s
     yield Candidate(
         name="all_reduce_late_several",
         variant=f"{chunks} chunks",
-        formula_s=max(folded_s, late[-1][0]) + (chunks + extra) * (latency_s + serial_s / chunks),
+        formula_s=max(folded_s, late[-1][0]) + (chunks + _finish_extra(n)) * (latency_s + serial_s / chunks),
         transfer_count=2 * chunks * (n - 1),
         generate=functools.partial(algorithms.all_reduce_late_several, n, ranks, chunk_count=chunks),
     )
@@ -193,7 +203,7 @@ def _for_slow_ranks(task: Task) -> Iterator[Candidate]:
         generate=functools.partial(algorithms.all_reduce_weighted_exchange, n, dict(slow), segments),
         parts=functools.partial(algorithms.all_reduce_weighted_exchange_parts, n, dict(slow), segments),
     )
-    if sum(factor > min(factors) for factor in factors) > 1 and n <= _MOST_OPEN_SHOP_RANKS:
+    if sum(factor > min(factors) for factor in factors) > 1 and n <= MOST_IN_OPEN_SHOP:
         yield _open_shop(task, healthy / min(factors), delay_s)
 
 

@@ -43,8 +43,9 @@ def late_rule(
         return _core.LateRule(plain, segments=_MOST_SEGMENTS, chunks_per_owner=1)
     extra = max(math.ceil(math.log2(max(rank_count, 2))) - 1, 1)
 
-    def finish_s(owned: int) -> float:
-        return (owned * early + extra) * (speed.latency_s + serial_s / (owned * early))
+    def finish_s(owned: int, reduced: float = 1) -> float:
+        # What that share of the buffer takes, which the early ranks have reduced.
+        return (owned * early * reduced + extra) * (speed.latency_s + serial_s / (owned * early))
 
     best = max(1, min(round(math.sqrt(extra * serial_s / speed.latency_s) / early), _MOST_CHUNKS_PER_OWNER))
     good = [
@@ -56,17 +57,11 @@ def late_rule(
     owned = segments * math.ceil(good[0] / segments)
     forecast = None
     if plain_s is not None:
-        chunk_s = speed.latency_s + serial_s / (owned * early)
         ring_s = 2 * (rank_count - 1) * (speed.latency_s + serial_s / rank_count)
+        reduced = [part / segments for part in range(1, segments + 1)]
         forecast = _core.LateForecast(
             plain_s=plain_s,
             segment_s=(early - 1) * (speed.latency_s + serial_s / (segments * early)),
-            finish_s=[
-                plain_s,
-                *(
-                    (owned * early * reduced / segments + extra) * chunk_s + (1 - reduced / segments) * ring_s
-                    for reduced in range(1, segments + 1)
-                ),
-            ],
+            finish_s=[plain_s, *(finish_s(owned, part) + (1 - part) * ring_s for part in reduced)],
         )
     return _core.LateRule(plain, segments=segments, chunks_per_owner=owned // segments, forecast=forecast)

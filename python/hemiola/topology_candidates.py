@@ -13,7 +13,7 @@ import numpy as np
 
 from hemiola import algorithms
 from hemiola._core import Schedule, Topology
-from hemiola.candidates import SEGMENTS, Candidate, Task, exchange_load
+from hemiola.candidates import MOST_IN_OPEN_SHOP, SEGMENTS, Candidate, Task, exchange_load
 from hemiola.errors import ArgumentError
 from hemiola.slow_exchanges import open_shop_body
 from hemiola.synthesis import forest, search
@@ -25,8 +25,6 @@ _KINDS = ("all_reduce", "all_gather", "reduce_scatter")
 _MOST_TRANSFERS = 60_000
 #: Of an exchange on rails, of which there are two at most.
 _MOST_RAIL_TRANSFERS = 400_000
-#: Beyond, making an open-shop exchange takes longer than a plan may.
-_MOST_OPEN_SHOP_HOSTS = 32
 #: Beyond, packing trees takes longer than a plan may.
 _MOST_VERTICES_OF_FOREST = 48
 #: Bandwidths that differ by less are one.
@@ -43,13 +41,10 @@ def made_for_topology(topology: Topology, task: Task, bound_s: float) -> list[Ca
     """
     if task.kind not in _KINDS:
         return []
-    if not _is_uneven(topology):
-        return [*_on_rails(topology, task)]
-    return [
-        *_on_rails(topology, task),
-        *_matched(topology, task, bound_s),
-        *_forests(topology, task, bound_s),
-    ]
+    found = [*_on_rails(topology, task)]
+    if _is_uneven(topology):
+        found += [*_matched(topology, task, bound_s), *_forests(topology, task, bound_s)]
+    return found
 
 
 def _is_uneven(topology: Topology) -> bool:
@@ -74,7 +69,7 @@ def _on_rails(topology: Topology, task: Task) -> Iterator[Candidate]:
     load, owners = exchange_load([slow.get(host, 1.0) for host in range(hosts)])
     weighted = _Rails("all_reduce_rail_exchange", load, hosts - 1, owners)
     yield weighted.candidate(topology, task, slow, algorithms.all_reduce_rail_exchange)
-    if len(slow) > 1 and hosts <= _MOST_OPEN_SHOP_HOSTS:
+    if len(slow) > 1 and hosts <= MOST_IN_OPEN_SHOP:
         body = open_shop_body(hosts, slow)
         units = body.transfers // (2 * (hosts - 1))
         shop = _Rails("all_reduce_rail_open_shop_exchange", body.load, body.slots, units)
