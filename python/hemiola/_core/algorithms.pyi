@@ -1195,9 +1195,9 @@ def all_reduce_late_several(
     """
     All-reduce with several late ranks, folded in as they arrive.
 
-    The ranks in time reduce-scatter among themselves at once. Each late rank but the last sends its part of every chunk, one
-    a round, to whoever holds the chunk, and takes over the chunks it is to own. The last one's arrival starts the finish of
-    all_reduce_late.
+    The ranks in time reduce-scatter among themselves at once. Each late rank but the last sends its part of every
+    chunk, one a round, to whoever holds the chunk, and takes over the chunks it is to own. The last one's arrival
+    starts the finish of all_reduce_late.
 
     Parameters
     ----------
@@ -1227,8 +1227,8 @@ def all_reduce_late_together(
     """
     All-reduce with several late ranks that arrive at about the same time.
 
-    The ranks in time reduce-scatter among themselves. Once the late ranks are there, these hand their parts of the next chunks
-    to the owners, while the owners hand out the chunks that are complete: every port in time is busy both ways.
+    The ranks in time reduce-scatter among themselves. Once the late ranks are there, these hand their parts of the next
+    chunks to the owners, while the owners hand out the chunks that are complete: every port in time is busy both ways.
 
     Parameters
     ----------
@@ -1247,10 +1247,10 @@ def all_reduce_late_together(
 
     Notes
     -----
-    With k late ranks and K chunks, n-k + ceil(K / (n-k))·(n-1) rounds after the last arrival, each of α + sβ/K: many chunks
-    take (n-1)/(n-k)·sβ, 1.17 for two of eight. No schedule takes less than (n-1+k)/n·sβ, as so much must still pass the ports
-    once the others have reduced; a ring takes 2(n-1)/n·sβ, so this pays while fewer than half of the ranks are late. The
-    construction is ours.
+    With k late ranks and K chunks, n-k + ceil(K / (n-k))·(n-1) rounds after the last arrival, each of α + sβ/K: many
+    chunks take (n-1)/(n-k)·sβ, 1.17 for two of eight. No schedule takes less than (n-1+k)/n·sβ, as so much must still
+    pass the ports once the others have reduced; a ring takes 2(n-1)/n·sβ, so this pays while fewer than half of the
+    ranks are late. The construction is ours.
     """
 
 def all_reduce_late_broadcast(rank_count: int, late_rank: int) -> hemiola._core.Schedule:
@@ -1368,7 +1368,8 @@ def all_reduce_weighted_exchange(
     Raises
     ------
     ArgumentError
-        if a rank does not exist, a factor is below 1 or not finite, segments < 1, or relative_latency is not finite and > 0.
+        if a rank does not exist, a factor is below 1 or not finite, segments < 1, or relative_latency is not
+        finite and > 0.
 
     Notes
     -----
@@ -1400,7 +1401,8 @@ def all_reduce_weighted_exchange_parts(
     Raises
     ------
     ArgumentError
-        if a rank does not exist, a factor is below 1 or not finite, segments < 1, or relative_latency is not finite and > 0.
+        if a rank does not exist, a factor is below 1 or not finite, segments < 1, or relative_latency is not
+        finite and > 0.
 
     Notes
     -----
@@ -1418,7 +1420,8 @@ def reduce_scatter_weighted_exchange(rank_count: int, slow: Mapping[int, float])
 
     Returns
     -------
-    Schedule, with chunk_weights in proportion to ownership: max(0, (2 - l) / l) for factor l. Who owns nothing gets nothing.
+    Schedule, with chunk_weights in proportion to ownership: max(0, (2 - l) / l) for factor l. Who owns nothing gets
+    nothing.
 
     Raises
     ------
@@ -1427,9 +1430,9 @@ def reduce_scatter_weighted_exchange(rank_count: int, slow: Mapping[int, float])
 
     Notes
     -----
-    n - 1 steps, one message each way per rank in each. For shards that a later all_gather_weighted_exchange collects, such as
-    those of an optimizer. One slow rank of factor l that owns a share f, bandwidth only: l(1 - f) · Nβ, which its port must
-    carry. Where every rank must own as much, reduce_scatter_direct_rounds is at the bound already.
+    n - 1 steps, one message each way per rank in each. For shards that a later all_gather_weighted_exchange collects,
+    such as those of an optimizer. One slow rank of factor l that owns a share f, bandwidth only: l(1 - f) · Nβ, which
+    its port must carry. Where every rank must own as much, reduce_scatter_direct_rounds is at the bound already.
     """
 
 def all_gather_weighted_exchange(rank_count: int, slow: Mapping[int, float]) -> hemiola._core.Schedule:
@@ -1485,7 +1488,8 @@ def broadcast_weighted_exchange(
     Raises
     ------
     ArgumentError
-        if a rank does not exist, a factor is below 1 or not finite, segments < 1, or relative_latency is not finite and > 0.
+        if a rank does not exist, a factor is below 1 or not finite, segments < 1, or relative_latency is not
+        finite and > 0.
 
     Notes
     -----
@@ -1504,8 +1508,8 @@ def best_segment_count(rank_count: int, slow: Mapping[int, float], relative_late
 
     Returns
     -------
-    int, 1 … 4096: sqrt(bound·c / ((n-1)·relative_latency)) with c = min(1, l - 1) for the largest factor l, where the bound is
-    max(l, 2(n-1) / Σ max(0, (2 - l_i) / l_i)).
+    int, 1 … 4096: sqrt(bound·c / ((n-1)·relative_latency)) with c = min(1, l - 1) for the largest factor l, where the
+    bound is max(l, 2(n-1) / Σ max(0, (2 - l_i) / l_i)).
 
     Raises
     ------
@@ -1545,7 +1549,8 @@ def all_reduce_rail_exchange(
     Notes
     -----
     With g ranks a host, links inside that carry g - 1 times a NIC, and one host of factor l >= 2, bandwidth only:
-    [l(k+1) + 2]/(gk) · Nβ for k segments, less (h-2)/((h-1)(g-1)) · Nβ/(gk) that the last phase does ahead. [OptCC, §4.4] states l(k+5.5)/(gk) and leaves several slow hosts open.
+    [l(k+1) + 2]/(gk) · Nβ for k segments, less (h-2)/((h-1)(g-1)) · Nβ/(gk) that the last phase does ahead. [OptCC,
+    §4.4] states l(k+5.5)/(gk) and leaves several slow hosts open.
     """
 
 def all_reduce_optcc(rank_count: int, slow_rank: int, segments: int) -> hemiola._core.Schedule:
@@ -1569,10 +1574,10 @@ def all_reduce_optcc(rank_count: int, slow_rank: int, segments: int) -> hemiola.
 
     Notes
     -----
-    Raw part to a healthy rank, round the healthy ring adding, back to the slow rank, round the ring copying [OptCC, §4.1].
-    One rotating pattern instead of the paper's four. Bandwidth only, k segments, l >= 2: at most (k + 1.5)/k of the bound for an
-    even rank count n, (k + 1.75 - 1/(n-1))/k for an odd one; up to 1.17 times that below l = 2. For networks in which only neighbours are near;
-    all_reduce_weighted_exchange is faster where all pairs are.
+    Raw part to a healthy rank, round the healthy ring adding, back to the slow rank, round the ring copying [OptCC,
+    §4.1]. One rotating pattern instead of the paper's four. Bandwidth only, k segments, l >= 2: at most (k + 1.5)/k of
+    the bound for an even rank count n, (k + 1.75 - 1/(n-1))/k for an odd one; up to 1.17 times that below l = 2. For
+    networks in which only neighbours are near; all_reduce_weighted_exchange is faster where all pairs are.
     """
 
 def all_gather_multitree(topology: hemiola._core.Topology) -> hemiola._core.Schedule:

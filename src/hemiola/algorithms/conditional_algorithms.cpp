@@ -46,7 +46,7 @@ std::vector<Algorithm> for_late_ranks() {
        .needs = Needs::late},
       {.name = "all_reduce_late_together",
        .kind = CollectiveKind::all_reduce,
-       .paper = {"StragglAR", "Devraj, Ding, Vijaya Kumar, Kleinberg, Singh 2025"},
+       .paper = kStragglar,
        .idea =
            "The ranks in time reduce-scatter; then late ranks, who come together, hand them their parts of "
            "the next chunks while they hand out what is complete.",

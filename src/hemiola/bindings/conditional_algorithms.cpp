@@ -58,9 +58,9 @@ the construction is ours, on the circulant broadcast of [traff2024broadcast].)";
 constexpr const char* kSeveralDoc =
     R"(All-reduce with several late ranks, folded in as they arrive.
 
-The ranks in time reduce-scatter among themselves at once. Each late rank but the last sends its part of every chunk, one
-a round, to whoever holds the chunk, and takes over the chunks it is to own. The last one's arrival starts the finish of
-all_reduce_late.
+The ranks in time reduce-scatter among themselves at once. Each late rank but the last sends its part of every
+chunk, one a round, to whoever holds the chunk, and takes over the chunks it is to own. The last one's arrival
+starts the finish of all_reduce_late.
 
 Parameters
 ----------
@@ -86,8 +86,8 @@ two at once take longer than a ring; for them there is all_reduce_late_together.
 constexpr const char* kTogetherDoc =
     R"(All-reduce with several late ranks that arrive at about the same time.
 
-The ranks in time reduce-scatter among themselves. Once the late ranks are there, these hand their parts of the next chunks
-to the owners, while the owners hand out the chunks that are complete: every port in time is busy both ways.
+The ranks in time reduce-scatter among themselves. Once the late ranks are there, these hand their parts of the next
+chunks to the owners, while the owners hand out the chunks that are complete: every port in time is busy both ways.
 
 Parameters
 ----------
@@ -106,10 +106,10 @@ ArgumentError
 
 Notes
 -----
-With k late ranks and K chunks, n-k + ceil(K / (n-k))·(n-1) rounds after the last arrival, each of α + sβ/K: many chunks
-take (n-1)/(n-k)·sβ, 1.17 for two of eight. No schedule takes less than (n-1+k)/n·sβ, as so much must still pass the ports
-once the others have reduced; a ring takes 2(n-1)/n·sβ, so this pays while fewer than half of the ranks are late. The
-construction is ours.)";
+With k late ranks and K chunks, n-k + ceil(K / (n-k))·(n-1) rounds after the last arrival, each of α + sβ/K: many
+chunks take (n-1)/(n-k)·sβ, 1.17 for two of eight. No schedule takes less than (n-1+k)/n·sβ, as so much must still
+pass the ports once the others have reduced; a ring takes 2(n-1)/n·sβ, so this pays while fewer than half of the
+ranks are late. The construction is ours.)";
 
 constexpr const char* kLateBroadcastDoc =
     R"(All-reduce with one late rank by StragglAR's late-aware baseline.
@@ -210,7 +210,8 @@ Schedule, with chunk_weights in proportion to ownership.
 Raises
 ------
 ArgumentError
-    if a rank does not exist, a factor is below 1 or not finite, segments < 1, or relative_latency is not finite and > 0.
+    if a rank does not exist, a factor is below 1 or not finite, segments < 1, or relative_latency is not
+    finite and > 0.
 
 Notes
 -----
@@ -234,7 +235,8 @@ ScheduleParts
 Raises
 ------
 ArgumentError
-    if a rank does not exist, a factor is below 1 or not finite, segments < 1, or relative_latency is not finite and > 0.
+    if a rank does not exist, a factor is below 1 or not finite, segments < 1, or relative_latency is not
+    finite and > 0.
 
 Notes
 -----
@@ -250,7 +252,8 @@ slow : mapping of rank to float >= 1, the factors by which ports are slower; rel
 
 Returns
 -------
-Schedule, with chunk_weights in proportion to ownership: max(0, (2 - l) / l) for factor l. Who owns nothing gets nothing.
+Schedule, with chunk_weights in proportion to ownership: max(0, (2 - l) / l) for factor l. Who owns nothing gets
+nothing.
 
 Raises
 ------
@@ -259,9 +262,9 @@ ArgumentError
 
 Notes
 -----
-n - 1 steps, one message each way per rank in each. For shards that a later all_gather_weighted_exchange collects, such as
-those of an optimizer. One slow rank of factor l that owns a share f, bandwidth only: l(1 - f) · Nβ, which its port must
-carry. Where every rank must own as much, reduce_scatter_direct_rounds is at the bound already.)";
+n - 1 steps, one message each way per rank in each. For shards that a later all_gather_weighted_exchange collects,
+such as those of an optimizer. One slow rank of factor l that owns a share f, bandwidth only: l(1 - f) · Nβ, which
+its port must carry. Where every rank must own as much, reduce_scatter_direct_rounds is at the bound already.)";
 
 constexpr const char* kAllGatherDoc =
     R"(All-gather with slow ranks, which own less: the second half of the weighted exchange.
@@ -305,7 +308,8 @@ Schedule, with chunk_weights in proportion to the sections.
 Raises
 ------
 ArgumentError
-    if a rank does not exist, a factor is below 1 or not finite, segments < 1, or relative_latency is not finite and > 0.
+    if a rank does not exist, a factor is below 1 or not finite, segments < 1, or relative_latency is not
+    finite and > 0.
 
 Notes
 -----
@@ -321,8 +325,8 @@ relative_latency : float > 0, latency · bandwidth / bytes.
 
 Returns
 -------
-int, 1 … 4096: sqrt(bound·c / ((n-1)·relative_latency)) with c = min(1, l - 1) for the largest factor l, where the bound is
-max(l, 2(n-1) / Σ max(0, (2 - l_i) / l_i)).
+int, 1 … 4096: sqrt(bound·c / ((n-1)·relative_latency)) with c = min(1, l - 1) for the largest factor l, where the
+bound is max(l, 2(n-1) / Σ max(0, (2 - l_i) / l_i)).
 
 Raises
 ------
@@ -358,7 +362,8 @@ ArgumentError
 Notes
 -----
 With g ranks a host, links inside that carry g - 1 times a NIC, and one host of factor l >= 2, bandwidth only:
-[l(k+1) + 2]/(gk) · Nβ for k segments, less (h-2)/((h-1)(g-1)) · Nβ/(gk) that the last phase does ahead. [OptCC, §4.4] states l(k+5.5)/(gk) and leaves several slow hosts open.)";
+[l(k+1) + 2]/(gk) · Nβ for k segments, less (h-2)/((h-1)(g-1)) · Nβ/(gk) that the last phase does ahead. [OptCC,
+§4.4] states l(k+5.5)/(gk) and leaves several slow hosts open.)";
 
 constexpr const char* kOptccDoc = R"(OptCC's four stages on a ring of the healthy ranks.
 
@@ -379,10 +384,10 @@ ArgumentError
 
 Notes
 -----
-Raw part to a healthy rank, round the healthy ring adding, back to the slow rank, round the ring copying [OptCC, §4.1].
-One rotating pattern instead of the paper's four. Bandwidth only, k segments, l >= 2: at most (k + 1.5)/k of the bound for an
-even rank count n, (k + 1.75 - 1/(n-1))/k for an odd one; up to 1.17 times that below l = 2. For networks in which only neighbours are near;
-all_reduce_weighted_exchange is faster where all pairs are.)";
+Raw part to a healthy rank, round the healthy ring adding, back to the slow rank, round the ring copying [OptCC,
+§4.1]. One rotating pattern instead of the paper's four. Bandwidth only, k segments, l >= 2: at most (k + 1.5)/k of
+the bound for an even rank count n, (k + 1.75 - 1/(n-1))/k for an odd one; up to 1.17 times that below l = 2. For
+networks in which only neighbours are near; all_reduce_weighted_exchange is faster where all pairs are.)";
 
 using Factors = std::map<int, double>;
 
@@ -489,16 +494,14 @@ void bind_conditional_algorithms(nb::module_& m) {
   a.def(
       "all_reduce_late_several",
       [](int rank_count, const std::vector<int>& late_ranks, std::optional<int> chunk_count) {
-        std::vector<Rank> late;
-        for (int rank : late_ranks) late.push_back(Rank{rank});
+        const std::vector<Rank> late(late_ranks.begin(), late_ranks.end());
         return algorithms::all_reduce_late_several(rank_count, late, chunk_count.value_or(rank_count - 1));
       },
       "rank_count"_a, "late_ranks"_a, "chunk_count"_a = nb::none(), kSeveralDoc, no_gil);
   a.def(
       "all_reduce_late_together",
       [](int rank_count, const std::vector<int>& late_ranks, std::optional<int> chunk_count) {
-        std::vector<Rank> late;
-        for (int rank : late_ranks) late.push_back(Rank{rank});
+        const std::vector<Rank> late(late_ranks.begin(), late_ranks.end());
         const int in_time = std::max(1, rank_count - static_cast<int>(late.size()));
         return algorithms::all_reduce_late_together(rank_count, late, chunk_count.value_or(8 * in_time));
       },
