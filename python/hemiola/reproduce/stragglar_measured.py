@@ -80,14 +80,14 @@ class Setting:
 def _all_reduce(setting: Setting) -> list[list[tuple[float, float]]]:
     """Time both, in turn, as one of the ranks: when each call began and ended. The first rounds warm memory up."""
     comm = init(arbiter=setting.arbiter)
-    x = np.zeros(setting.nbytes // 4, np.float32)
+    x, delay_s = np.zeros(setting.nbytes // 4, np.float32), setting.delay_s
     rounds = []
     for _ in range(setting.repeats + _WARM_UPS):
         row = []
         for name in (RING, LATE):
             comm.barrier()
             if comm.rank == comm.rank_count - 1:
-                time.sleep(setting.delay_s)
+                time.sleep(delay_s)
             begin_s = time.monotonic()
             comm.all_reduce(x, schedule=name)
             row.append((begin_s, time.monotonic()))

@@ -134,9 +134,17 @@ def record_of(report: Report) -> Path:
     return report.path.parent / "tacos" / "large.json"
 
 
+def _kept(record: Path) -> dict[str, dict[str, Any]]:
+    """Read a record, by mesh."""
+    if not record.exists():
+        return {}
+    kept: dict[str, dict[str, Any]] = json.loads(record.read_text(encoding="utf-8"))
+    return kept
+
+
 def keep(record: Path, measured: dict[str, Any]) -> None:
     """Put what `on_disk` measured into a record, in the place of what was measured before on that mesh."""
-    kept = json.loads(record.read_text(encoding="utf-8")) if record.exists() else {}
+    kept = _kept(record)
     kept[measured["mesh"]] = measured
     record.parent.mkdir(parents=True, exist_ok=True)
     lines = (f'"{mesh}": {json.dumps(entry)}' for mesh, entry in kept.items())
@@ -162,8 +170,7 @@ def large(report: Report, command: str) -> None:
         "`--big` measures all of them. Printed: 64 threads, an all-reduce, which is two such searches.",
         f"{command} --big",
     )
-    record = record_of(report)
-    measured = json.loads(record.read_text(encoding="utf-8")) if record.exists() else {}
+    measured = _kept(record_of(report))
     for kind, dimensions in (("2D mesh", 2), ("3D hypercube", 3)):
         entries = [measured[name] for name in map(_name, LARGE) if name in measured]
         entries = [entry for entry in entries if entry["mesh"].count("x") == dimensions - 1]
