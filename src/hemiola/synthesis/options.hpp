@@ -22,8 +22,8 @@ struct Options {
   std::uint64_t seed = 0;
   int trials = 0;  ///< searches with different seeds, of which the best counts; 0: as many as cost little
   int threads = 1;
-  bool timed =
-      true;  ///< whether the result's duration is wanted: where one search is made, only that needs it
+  /// Whether the result's duration is wanted: where one search is made, only that needs it.
+  bool timed = true;
   /// Called about every 50 ms from the calling thread; false ends the search with the best so far.
   std::function<bool(const Progress&)> report;
 };
