@@ -11,20 +11,20 @@ from hemiola.cli import options
 from hemiola.cli.output import answer
 from hemiola.errors import ArgumentError
 from hemiola.reproduce import optcc, stragglar, tacos
+from hemiola.reproduce.tacos import scale
 
-_PAPERS = {"optcc": optcc.reproduce, "stragglar": stragglar.reproduce, "tacos": tacos.reproduce}
+_PAPERS = {paper.name: paper for paper in (optcc.PAPER, stragglar.PAPER, tacos.PAPER)}
+_KNOWN = ", ".join(f"{name} ({paper.takes})" for name, paper in _PAPERS.items())
+_SECTIONS = "; ".join(f"{name}: {', '.join(paper.sections)}" for name, paper in _PAPERS.items())
 
 
 def reproduce(
-    paper: Annotated[str, typer.Argument(help=f"One of: {', '.join(_PAPERS)}.")],
+    paper: Annotated[str, typer.Argument(help=f"One of: {_KNOWN}.")],
     out: Annotated[Path, typer.Option("--out", help="Folder for the report and its pictures.")] = Path(
         "docs/results"
     ),
     only: Annotated[
-        str,
-        typer.Option(
-            "--only", help=f"tacos: renew one section of the report out of {', '.join(tacos.SECTIONS)}."
-        ),
+        str, typer.Option("--only", help=f"Renew one section of the report that is there. {_SECTIONS}.")
     ] = "",
     big: Annotated[
         bool,
@@ -37,7 +37,9 @@ def reproduce(
     """Regenerate a paper's tables and figures, each beside Hemiola's schedule and the lower bound."""
     if paper not in _PAPERS:
         raise ArgumentError(f"expected a paper ({', '.join(_PAPERS)}), found '{paper}'")
-    if paper != "tacos" and (only or big):
-        raise ArgumentError(f"--only and --big are for tacos, found them with '{paper}'")
-    report = tacos.reproduce(out, only=only, big=big) if paper == "tacos" else _PAPERS[paper](out)
+    if big and paper != "tacos":
+        raise ArgumentError(f"--big is for tacos, found it with '{paper}'")
+    if big:
+        scale.measure_large(scale.record_in(out))
+    report = _PAPERS[paper].reproduce(out, only=only)
     answer(as_json, report.data, f"wrote {report.path}")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
-from pathlib import Path
 
 from hemiola import algorithms, topologies
 from hemiola._core import Schedule, Topology
@@ -23,13 +22,15 @@ from hemiola.reproduce.optcc_tables import (
     rails,
     table_1,
 )
+from hemiola.reproduce.paper import Paper
 from hemiola.reproduce.report import Report
 from hemiola.reproduce.slow_measured import measured
 from hemiola.simulate import simulate
 
 LATENCY_S = 5e-6
 MIB = 1 << 20
-COMMAND = "hemiola reproduce optcc"
+RANK_COUNTS = (8, 16, 32, 64, 128, 256, 512, 1024)
+HOST_COUNTS = (4, 8, 16, 32, 64)
 #: Schedules larger than this are not simulated; the number of segments is cut to fit.
 _MOST_TRANSFERS = 6_000_000
 #: The same beyond so many ranks, where fewer would leave only one or two segments: a minute and 2 GB each.
@@ -166,13 +167,13 @@ def _sweep(
     report.curves(key, title, x, series, x_label=label, y_label="time over the fault-free ring", log="x")
 
 
-def figures_8_and_20(report: Report, rank_counts: Iterable[int]) -> None:
+def figures_8_and_20(report: Report, command: str, *, rank_counts: Iterable[int] = RANK_COUNTS) -> None:
     """One slow host with one rank."""
     report.section(
         "Figures 8 and 20: one slow host",
         "Time over the fault-free ring of the same simulation. ICCL is the ring on the degraded network, R²CCL its "
         "closed form; `OptCC ring` is the paper's four stages as a rotating ring, `weighted exchange` is ours.",
-        COMMAND,
+        command,
     )
     counts = list(rank_counts)
     for factor, name in ((8 / 7, "1 of 8 NICs lost, l = 8/7"), (2.0, "4 of 8 NICs lost, l = 2")):
@@ -185,13 +186,13 @@ def figures_8_and_20(report: Report, rank_counts: Iterable[int]) -> None:
     _sweep(report, "factors", "64 ranks, 8 GiB, growing slowdown", "l", rows)
 
 
-def figures_9_and_21(report: Report, rank_counts: Iterable[int]) -> None:
+def figures_9_and_21(report: Report, command: str, *, rank_counts: Iterable[int] = RANK_COUNTS) -> None:
     """Two slow hosts with one rank each."""
     report.section(
         "Figures 9 and 21: two slow hosts",
         "`weighted exchange` keeps the rounds of one slow host, `open shop` cuts messages so that no port waits, "
         "`paced` has all messages of a segment in flight at once. Theorem 2 is the bound for shared ports.",
-        COMMAND,
+        command,
     )
     counts = list(rank_counts)
     for slow in ({0: 4 / 3, 1: 8 / 7}, {0: 2.0, 1: 4 / 3}, {0: 1.5, 1: 1.5}):
@@ -201,14 +202,14 @@ def figures_9_and_21(report: Report, rank_counts: Iterable[int]) -> None:
         _sweep(report, key, f"{name}, 8 GiB", "ranks", rows, SEVERAL_COLUMNS)
 
 
-def figures_10_and_22(report: Report, host_counts: Iterable[int]) -> None:
+def figures_10_and_22(report: Report, command: str, *, host_counts: Iterable[int] = HOST_COUNTS) -> None:
     """Several ranks a host."""
     report.section(
         "Figures 10 and 22: four ranks a host, one slow host",
         "The weighted exchange on each rail, phases inside the hosts one segment ahead and one behind, 8 GiB. `ring` "
         "is the closed form 2(p-1)N/(gp) of one fault-free ring per NIC; everything else is over it: the exchange "
         "without a slow host, with one, and the bounds. The last column is the paper's own form l(k + 5.5)·N/(gk).",
-        COMMAND,
+        command,
     )
     per_host, nbytes, rows = 4, 8 * GIB, []
     for hosts in host_counts:
@@ -237,18 +238,18 @@ def figures_10_and_22(report: Report, host_counts: Iterable[int]) -> None:
     report.table("rails", columns, rows)
 
 
-def reproduce(folder: str | Path) -> Report:
-    """Run everything; some forty minutes on one core, and two of measuring."""
-    report = Report("optcc", "OptCC: an all-reduce that a degraded NIC cannot drag down", folder)
-    table_1(report, COMMAND)
-    bandwidth_only(report, COMMAND)
-    noise(report, COMMAND)
-    one_ranks_program(report, COMMAND)
-    measured(report, COMMAND)
-    report.write()
-    figures_8_and_20(report, (8, 16, 32, 64, 128, 256, 512, 1024))
-    report.write()
-    figures_9_and_21(report, (8, 16, 32, 64, 128, 256, 512, 1024))
-    figures_10_and_22(report, (4, 8, 16, 32, 64))
-    report.write()
-    return report
+PAPER = Paper(
+    "optcc",
+    "OptCC: an all-reduce that a degraded NIC cannot drag down",
+    {
+        "table_1": table_1,
+        "bandwidth_only": bandwidth_only,
+        "noise": noise,
+        "program": one_ranks_program,
+        "measured": measured,
+        "figure_8": figures_8_and_20,
+        "figure_9": figures_9_and_21,
+        "figure_10": figures_10_and_22,
+    },
+    takes="40 minutes on one core",
+)

@@ -10,12 +10,12 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 
 from hemiola import algorithms, topologies
 from hemiola._core import Schedule, Topology
 from hemiola.bounds import lower_bound
 from hemiola.conditions import Conditions
+from hemiola.reproduce.paper import Paper
 from hemiola.reproduce.report import Report
 from hemiola.reproduce.stragglar_measured import measure
 from hemiola.simulate import simulate
@@ -25,7 +25,8 @@ H100, A100 = 450e9, 300e9
 MIB, GIB = 1 << 20, 1 << 30
 #: The matching for even counts takes seconds from here on.
 _MATCHING_RANKS = 64
-COMMAND = "hemiola reproduce stragglar"
+POWERS_OF_TWO = (4, 8, 16, 32, 64, 128, 256)
+OTHER_COUNTS = (3, 5, 6, 7, 12, 24, 48, 100, 200)
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,9 @@ def bound_exposed(case: Case) -> float:
     return lower_bound(case.cluster, "all_reduce", case.nbytes, conditions=late).seconds - case.delay
 
 
-def table_1(report: Report, rank_counts: Iterable[int]) -> None:
+def table_1(
+    report: Report, command: str, *, rank_counts: Iterable[int] = sorted((*POWERS_OF_TWO, *OTHER_COUNTS))
+) -> None:
     """Count what moves after arrival, from the schedules themselves."""
     rows = []
     for n in rank_counts:
@@ -125,7 +128,7 @@ def table_1(report: Report, rank_counts: Iterable[int]) -> None:
         "Table 1: rounds after arrival",
         "One chunk per early rank. `all_reduce_late` needs n + ⌈log2 n⌉ - 2 rounds for every n, the lower bound; the "
         "paper's schedule exists for powers of two. Bytes are in units of the buffer.",
-        COMMAND,
+        command,
     )
     columns = (
         "n",
@@ -140,7 +143,7 @@ def table_1(report: Report, rank_counts: Iterable[int]) -> None:
     report.table("table_1", columns, rows)
 
 
-def figure_5(report: Report) -> None:
+def figure_5(report: Report, command: str) -> None:
     """Eight ranks: buffer sizes with full delay, and delays at 4 GiB."""
     sizes = [16 * MIB << k for k in range(9)]
     report.section(
@@ -148,7 +151,7 @@ def figure_5(report: Report) -> None:
         "(a, d) The delay hides the early ranks' reduce-scatter: algorithm bandwidth (buffer over exposed time), GB/s. "
         "(c, f) A 4 GiB buffer and a growing delay: time from the early ranks' call to the end, ms. `late, segmented` "
         "decides at the arrival how many of 8 segments get the short finish.",
-        COMMAND,
+        command,
     )
     for name, bandwidth in (("H100, 450 GB/s", H100), ("A100, 300 GB/s", A100)):
         report.text(f"**{name}**")
@@ -206,13 +209,13 @@ def _baselines(rank_count: int) -> dict[str, Schedule]:
     return found
 
 
-def figure_6(report: Report, rank_counts: Iterable[int]) -> None:
+def figure_6(report: Report, command: str, *, rank_counts: Iterable[int] = POWERS_OF_TWO) -> None:
     """The early ranks' reduce-scatter, and scaling at 1 GiB."""
     report.section(
         "Figure 6: the delay that hides the reduce-scatter, and scaling",
         "(a, b) Time of the early ranks' reduce-scatter, 8 ranks: a late rank's delay that is hidden in full. "
         "(c) 1 GiB, 450 GB/s: exposed time, ms, with full delay and with none.",
-        COMMAND,
+        command,
     )
     sizes = [16 * MIB << k for k in range(9)]
     rows = [(s // MIB, *(reduce_scatter_seconds(Case(8, s, b)) * 1e3 for b in (H100, A100))) for s in sizes]
@@ -220,13 +223,13 @@ def figure_6(report: Report, rank_counts: Iterable[int]) -> None:
     _scaling(report, "figure_6_scaling", "Powers of two: exposed time, 1 GiB, 450 GB/s", rank_counts)
 
 
-def figure_9(report: Report, rank_counts: Iterable[int]) -> None:
+def figure_9(report: Report, command: str, *, rank_counts: Iterable[int] = OTHER_COUNTS) -> None:
     """Rank counts that are no powers of two, odd ones too."""
     report.section(
         "Figure 9: rank counts that are no powers of two",
         "1 GiB, 450 GB/s: exposed time, ms. The paper covers even counts by a matching (here up to 64 ranks); "
         "`all_reduce_late` covers all.",
-        COMMAND,
+        command,
     )
     _scaling(report, "figure_9_scaling", "Other rank counts: exposed time, 1 GiB, 450 GB/s", rank_counts)
 
@@ -257,7 +260,7 @@ def _scaling(report: Report, key: str, title: str, rank_counts: Iterable[int]) -
     )
 
 
-def figure_7(report: Report, rank_counts: Iterable[int]) -> None:
+def figure_7(report: Report, command: str, *, rank_counts: Iterable[int] = POWERS_OF_TWO) -> None:
     """The delay from which a late-aware schedule is no slower than the ring."""
     report.section(
         "Figure 7: critical delay",
@@ -265,7 +268,7 @@ def figure_7(report: Report, rank_counts: Iterable[int]) -> None:
         "The paper's is (log2 n - 2)α + log2(n)/n·sβ. "
         "`late` is one reduce-scatter and one finish, serially; segmented, there is no critical delay: the column "
         "gives ring over segmented with no delay at all.",
-        COMMAND,
+        command,
     )
     rows = []
     for n in rank_counts:
@@ -288,16 +291,16 @@ def figure_7(report: Report, rank_counts: Iterable[int]) -> None:
     )
 
 
-def reproduce(folder: str | Path) -> Report:
-    """Run everything; about two minutes on one core, and two more with eight processes."""
-    report = Report("stragglar", "StragglAR: an all-reduce that a late rank cannot hold up", folder)
-    powers = [4, 8, 16, 32, 64, 128, 256]
-    others = [3, 5, 6, 7, 12, 24, 48, 100, 200]
-    table_1(report, sorted(powers + others))
-    figure_5(report)
-    figure_6(report, powers)
-    figure_7(report, powers)
-    figure_9(report, others)
-    measure(report, COMMAND)
-    report.write()
-    return report
+PAPER = Paper(
+    "stragglar",
+    "StragglAR: an all-reduce that a late rank cannot hold up",
+    {
+        "table_1": table_1,
+        "figure_5": figure_5,
+        "figure_6": figure_6,
+        "figure_7": figure_7,
+        "figure_9": figure_9,
+        "measured": measure,
+    },
+    takes="4 minutes, two of them with eight processes",
+)

@@ -4,18 +4,10 @@ Simulations use the paper's model of a network, one message a link at a time; se
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
-from hemiola.errors import ArgumentError
-from hemiola.reproduce.report import Report
+from hemiola.reproduce.paper import Paper, Section
 from hemiola.reproduce.tacos import asymmetric, executed, motivation, scale, symmetric, targets
 
-COMMAND = "hemiola reproduce tacos"
-
-Section = Callable[[Report, str], None]
-
-SECTIONS: dict[str, Section] = {
+_SECTIONS: dict[str, Section] = {
     "slots": targets.slots,
     "heterogeneous": targets.unequal_meshes,
     "figure_1": motivation.figures_1_and_2a,
@@ -43,19 +35,6 @@ _INTRODUCTION = (
     "per tree.",
 )
 
-
-def reproduce(folder: str | Path, *, only: str = "", big: bool = False) -> Report:
-    """Run all sections, some minutes on one core, or one; `big` measures networks of up to 43,000 ranks, too.
-
-    One section alone is put into the report that is there.
-    """
-    if only and only not in SECTIONS:
-        raise ArgumentError(f"expected a section out of {', '.join(SECTIONS)}, found '{only}'")
-    report = Report("tacos", "TACOS: a schedule for any topology", folder, part=bool(only))
-    report.text(*_INTRODUCTION)
-    if big:
-        scale.measure_large(scale.record_of(report))
-    for key in [only] if only else list(SECTIONS):
-        SECTIONS[key](report, f"{COMMAND} --only {key}")
-        report.write()
-    return report
+PAPER = Paper(
+    "tacos", "TACOS: a schedule for any topology", _SECTIONS, "15 minutes on one core", _INTRODUCTION
+)

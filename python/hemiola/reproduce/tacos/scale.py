@@ -129,9 +129,9 @@ def on_disk(sides: Sequence[int], threads: int | None = None) -> dict[str, Any]:
         }
 
 
-def record_of(report: Report) -> Path:
-    """Return where what `on_disk` measured is kept for a report: a JSON object per mesh."""
-    return report.path.parent / "tacos" / "large.json"
+def record_in(folder: Path) -> Path:
+    """Return where what `on_disk` measured is kept, beside the report in that folder: a JSON object per mesh."""
+    return folder / "tacos" / "large.json"
 
 
 def _kept(record: Path) -> dict[str, dict[str, Any]]:
@@ -170,7 +170,7 @@ def large(report: Report, command: str) -> None:
         "`--big` measures all of them. Printed: 64 threads, an all-reduce, which is two such searches.",
         f"{command} --big",
     )
-    measured = _kept(record_of(report))
+    measured = _kept(record_in(report.path.parent))
     for kind, dimensions in (("2D mesh", 2), ("3D hypercube", 3)):
         entries = [measured[name] for name in map(_name, LARGE) if name in measured]
         entries = [entry for entry in entries if entry["mesh"].count("x") == dimensions - 1]

@@ -1,0 +1,58 @@
+"""A paper whose tables and figures are made again: its sections, and the report that they make together."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from hemiola.errors import ArgumentError
+from hemiola.reproduce.report import Report
+
+#: Adds a section to a report; the second argument is the command that makes this section alone.
+Section = Callable[[Report, str], None]
+
+
+@dataclass(frozen=True)
+class Paper:
+    """What `hemiola reproduce` can make again.
+
+    Attributes
+    ----------
+    name : str, on the command line and of the report's file.
+    title : str, the report's first heading.
+    sections : mapping of key to section, in the report's order.
+    takes : str, how long all sections take, on what.
+    introduction : tuple of str, paragraphs.
+    """
+
+    name: str
+    title: str
+    sections: Mapping[str, Section]
+    takes: str
+    introduction: tuple[str, ...] = ()
+
+    def reproduce(self, folder: str | Path, *, only: str = "") -> Report:
+        """Run all sections, or one, saying on stderr which, and write the report after each.
+
+        Parameters
+        ----------
+        folder : path, made if missing; the report is `<folder>/<name>.md`.
+        only : str, key of a section, which is put into the report that is there; empty for all.
+
+        Raises
+        ------
+        ArgumentError
+            There is no such section.
+        """
+        if only and only not in self.sections:
+            raise ArgumentError(f"expected a section out of {', '.join(self.sections)}, found '{only}'")
+        report = Report(self.name, self.title, folder, part=bool(only))
+        report.text(*self.introduction)
+        keys = [only] if only else list(self.sections)
+        for index, key in enumerate(keys, start=1):
+            print(f"{self.name}: {key}, section {index} of {len(keys)}", file=sys.stderr, flush=True)
+            self.sections[key](report, f"hemiola reproduce {self.name} --only {key}")
+            report.write()
+        return report

@@ -1,0 +1,63 @@
+"""A paper's report is made section by section, whole or in part."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hemiola.errors import ArgumentError
+from hemiola.reproduce import optcc, stragglar, tacos
+from hemiola.reproduce.paper import Paper
+from hemiola.reproduce.report import Report
+
+
+def counting(calls: list[str]) -> Paper:
+    """Return a paper whose two sections say how often they were made."""
+
+    def section(key: str, report: Report, command: str) -> None:
+        calls.append(key)
+        report.section(f"Section {key}", f"made {calls.count(key)} times", command)
+
+    sections = {key: lambda report, command, key=key: section(key, report, command) for key in ("a", "b")}
+    return Paper("counted", "A paper", sections, "no time", ("An introduction.",))
+
+
+def test_all_sections_are_made_in_order_each_with_its_own_command(tmp_path: Path) -> None:
+    calls: list[str] = []
+    text = counting(calls).reproduce(tmp_path).path.read_text()
+    assert calls == ["a", "b"]
+    assert text.index("An introduction.") < text.index("## Section a") < text.index("## Section b")
+    assert "Reproduce: `hemiola reproduce counted --only b`" in text
+
+
+def test_one_section_is_renewed_and_the_other_kept(tmp_path: Path) -> None:
+    calls: list[str] = []
+    paper = counting(calls)
+    paper.reproduce(tmp_path)
+    text = paper.reproduce(tmp_path, only="a").path.read_text()
+    assert calls == ["a", "b", "a"]
+    assert "made 2 times" in text.split("## Section b")[0]
+    assert "made 1 times" in text.split("## Section b")[1]
+
+
+def test_each_section_is_announced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    counting([]).reproduce(tmp_path)
+    assert capsys.readouterr().err.splitlines() == [
+        "counted: a, section 1 of 2",
+        "counted: b, section 2 of 2",
+    ]
+
+
+@pytest.mark.parametrize("paper", [optcc.PAPER, stragglar.PAPER, tacos.PAPER], ids=lambda paper: paper.name)
+def test_an_unknown_section_is_refused_with_the_known_ones(paper: Paper, tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match=f"{next(iter(paper.sections))}, .* found 'figure_20'"):
+        paper.reproduce(tmp_path, only="figure_20")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("paper", [optcc.PAPER, stragglar.PAPER], ids=lambda paper: paper.name)
+def test_table_1_is_made_from_the_command_line_s_name(paper: Paper, tmp_path: Path) -> None:
+    report = paper.reproduce(tmp_path, only="table_1")
+    assert report.data["table_1"]
+    assert f"hemiola reproduce {paper.name} --only table_1" in report.path.read_text()
