@@ -30,7 +30,7 @@ from hemiola.simulate import simulate
 LATENCY_S = 5e-6
 MIB = 1 << 20
 RANK_COUNTS = (8, 16, 32, 64, 128, 256, 512, 1024)
-HOST_COUNTS = (4, 8, 16, 32, 64)
+HOST_COUNTS = (4, 8, 16, 32, 64, 128, 256)
 #: Schedules larger than this are not simulated; the number of segments is cut to fit.
 _MOST_TRANSFERS = 6_000_000
 #: The same beyond so many ranks, where fewer would leave only one or two segments: a minute and 2 GB each.
