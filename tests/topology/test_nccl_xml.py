@@ -169,6 +169,61 @@ def test_amd_gpus_have_xgmi():
     assert costs(read(cpu(amd(0, 1), amd(1, 0))))[0, 1] == (0.6e-6, 48e9)
 
 
+@pytest.mark.parametrize(
+    ("model", "bandwidth"),
+    [("906", 24e9), ("gfx908", 24e9), ("910", 36e9), ("gfx90a", 36e9), ("942", 48e9), ("gfx950", 48e9)],
+)
+def test_xgmi_speed_goes_by_model_with_and_without_gfx(model, bandwidth):
+    def amd(rank, peer):
+        link = f'<xgmi target="0000:0{peer}:00.0" count="1" tclass="0x120000"/>'
+        gpu = f'<gpu dev="{rank}" sm="94" gcn="{model}" rank="{rank}">{link}</gpu>'
+        return f'<pci busid="0000:0{rank}:00.0">{gpu}</pci>'
+
+    assert costs(read(cpu(amd(0, 1), amd(1, 0))))[0, 1] == (0.6e-6, bandwidth)
+
+
+def test_nvlinks_stay_inside_a_host_though_bus_numbers_repeat():
+    """Given two hosts, on each GPUs on buses 1 and 2 with two NVLinks: 0-1 and 2-3 are linked, nothing else."""
+
+    def host(name, first):
+        one = gpu(first, nvlink("0000:02:00.0", 2), bus="0000:01:00.0")
+        two = gpu(first + 1, nvlink("0000:01:00.0", 2), bus="0000:02:00.0")
+        nic = '<nic><net name="eth0" speed="100000"/></nic>'
+        return cpu(one, two, nic, host=name)
+
+    t = read(host("0xa", 0), host("0xb", 2))
+    assert {pair for pair in costs(t) if max(pair) < 4} == {(0, 1), (1, 0), (2, 3), (3, 2)}
+    assert t.nodes.tolist() == [0, 0, 1, 1]
+
+
+def test_trays_on_one_nvswitch_share_it_across_hosts():
+    """Given two trays of two GPUs, bus numbers alike, 18 NVLinks each to an NVSwitch that nobody sees."""
+
+    def tray(name, first):
+        links = nvlink("fffffff:ff:ff.0", 18, "0x068000"), '<c2c bw="44712" count="5"/>'
+        return cpu(
+            gpu(first, *links, bus="0008:06:00.0", sm=103),
+            gpu(first + 1, *links, bus="0009:06:00.0", sm=103),
+            host=name,
+        )
+
+    t = read(tray("0xa", 0), tray("0xb", 2))
+    ports = {pair for pair, cost in costs(t).items() if cost == (0.3e-6, 18 * 40.1e9)}
+    assert len(ports) == 8
+    assert len({b for a, b in ports if a < 4}) == 1
+
+
+def test_sockets_of_a_power_machine_have_their_own_speed():
+    text = cpu(gpu(0, sm=70), vendor="", model="").replace("<cpu ", '<cpu arch="ppc64le" ')
+    assert costs(read(text, text.replace('rank="0"', 'rank="1"')))[2, 3] == (0.5e-6, 32e9)
+
+
+def test_empty_attributes_count_as_missing():
+    t = read(cpu(gpu(0, speed="", width=""), '<nic><net name="eth0" speed="" latency=""/></nic>'))
+    assert costs(t)[0, 1][1] == 12e9
+    assert 1.25e9 in {bandwidth for _, bandwidth in costs(t).values()}
+
+
 def test_an_nvlink_to_a_gpu_outside_the_file_is_left_out():
     t = read(cpu(gpu(0, nvlink("0000:77:00.0", 4))))
     assert t.link_count == 2  # its PCIe link
@@ -180,6 +235,7 @@ def test_an_nvlink_to_a_gpu_outside_the_file_is_left_out():
         ("<system", "line 1: not XML"),
         ("<a/>", "expected NCCL's <system>, found <a>"),
         ("<system/>", "expected <gpu> elements"),
+        ("<system>\n<cpu><gpu/></cpu></system>", "line 2: expected <gpu> inside a <pci>"),
         ('<!DOCTYPE s [<!ENTITY a "b">]><system/>', "no document type"),
         (
             '<?xml version="1.0"?>\n<!DOCTYPE s SYSTEM "file:///etc/passwd">\n<system/>',

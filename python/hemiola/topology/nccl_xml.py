@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import combinations
+from typing import NoReturn
 
 from hemiola import Topology
 from hemiola.topology import wiring, xml_tree
@@ -22,8 +23,9 @@ _NVLINKS = ((100, 40.1e9), (90, 20.6e9), (87, 20e9), (86, 12e9), (70, 20e9), (0,
 _PCIE_LANES = {2.5: 0.1875e9, 5.0: 0.375e9, 8.0: 0.75e9, 16.0: 1.5e9, 32.0: 3.0e9, 64.0: 6.0e9}
 _PCIE_DEFAULT = 8.0
 #: Bytes per second of an xGMI link of an MI300 and later, an MI200, and anything older.
-_XGMI = (("gfx94", 48e9), ("gfx95", 48e9), ("gfx90a", 36e9), ("910", 36e9), ("", 24e9))
-#: Bytes per second between two CPU sockets: Intel by model number (at least), then by vendor.
+_XGMI = (("gfx94", 48e9), ("gfx95", 48e9), ("gfx90a", 36e9), ("gfx910", 36e9), ("", 24e9))
+#: Bytes per second between two CPU sockets: POWER, then Intel by model number (at least), then by vendor.
+_POWER = 32e9
 _INTEL = ((207, 40e9), (143, 22e9), (85, 10e9), (0, 6e9))
 _SOCKETS = {"AuthenticAMD": 16e9, "CentaurHauls": 6e9}
 _SOCKETS_DEFAULT = 6e9
@@ -48,20 +50,23 @@ class _Reader:
         self._root = root
         self._gpus = _gpus_in_rank_order(root)
         if not self._gpus:
-            root.place.fail(
-                "expected <gpu> elements; dump the file from a running program with NCCL_TOPO_DUMP_FILE"
-            )
+            _refuse_without_gpus(root)
         self._rank = {id(gpu): rank for rank, (_, gpu) in enumerate(self._gpus)}
-        self._by_busid = {pci.attributes.get("busid", "").lower(): r for r, (pci, _) in enumerate(self._gpus)}
         self._wiring = Wiring(len(self._gpus))
         self._host = [0] * len(self._gpus)
         self._hosts: dict[str, int] = {}
+        # The same bus number exists on every host of a file.
+        self._by_busid: dict[tuple[int, str], int] = {}
         self._nvswitch: int | None = None
 
     def topology(self) -> Topology:
         sockets: dict[int, list[tuple[int, float]]] = {}
         for cpu in self._root.named("cpu"):
-            host = self._hosts.setdefault(cpu.attributes.get("host_hash", ""), len(self._hosts))
+            host = self._host_of(cpu)
+            for pci, gpu in _gpus_below(cpu):
+                self._by_busid[host, _busid(pci, "busid")] = self._rank[id(gpu)]
+        for cpu in self._root.named("cpu"):
+            host = self._host_of(cpu)
             vertex = self._wiring.add_switch()
             sockets.setdefault(host, []).append((vertex, _socket_bandwidth(cpu)))
             self._add_cpu(cpu, vertex, host)
@@ -69,6 +74,9 @@ class _Reader:
             for (a, a_speed), (b, b_speed) in combinations(of_host, 2):
                 self._wiring.both_ways(a, b, wiring.PCIE_HOP_S, min(a_speed, b_speed))
         return self._wiring.topology(f"{len(self._gpus)} GPUs (NCCL)", _without_gaps(self._host))
+
+    def _host_of(self, cpu: Element) -> int:
+        return self._hosts.setdefault(cpu.attributes.get("host_hash", ""), len(self._hosts))
 
     def _add_cpu(self, cpu: Element, vertex: int, host: int) -> None:
         for child in cpu.children:
@@ -83,7 +91,7 @@ class _Reader:
             rank = self._rank[id(gpu)]
             self._host[rank] = host
             self._wiring.both_ways(rank, parent, wiring.PCIE_HOP_S, bandwidth)
-            self._add_gpu_links(gpu, rank, cpu)
+            self._add_gpu_links(gpu, rank, cpu, host)
         for nic in pci.named("nic"):
             self._add_nic(nic, parent, bandwidth)
         behind = [child for child in pci.named("pci") if _has_device(child)]
@@ -105,14 +113,14 @@ class _Reader:
             latency_s = net.number("latency", 0.0) * 1e-6 or wiring.NETWORK_LATENCY_S
             self._wiring.both_ways(card, wiring.NETWORK, latency_s / 2, _net_bandwidth(net))
 
-    def _add_gpu_links(self, gpu: Element, rank: int, cpu: int) -> None:
+    def _add_gpu_links(self, gpu: Element, rank: int, cpu: int, host: int) -> None:
         """Add NVLinks and xGMI links that leave the GPU; its peers list theirs."""
         to_switch = 0.0
         for link in (*gpu.named("nvlink"), *gpu.named("xgmi")):
             bandwidth = link.number("count", 1.0) * _link_bandwidth(gpu, link.tag)
             if bandwidth == 0:
                 continue
-            peer = self._by_busid.get(link.attributes.get("target", "").lower())
+            peer = self._by_busid.get((host, _busid(link, "target")))
             kind = link.attributes.get("tclass", "")
             if peer is not None and peer != rank:
                 self._wiring.one_way(rank, peer, wiring.NVLINK_LATENCY_S, bandwidth)
@@ -128,6 +136,18 @@ class _Reader:
             bandwidth = link.number("bw") * 1e6 * link.number("count", 1.0)
             if bandwidth:
                 self._wiring.both_ways(rank, cpu, wiring.NVLINK_LATENCY_S, bandwidth)
+
+
+def _busid(element: Element, attribute: str) -> str:
+    return element.attributes.get(attribute, "").lower()
+
+
+def _refuse_without_gpus(root: Element) -> NoReturn:
+    """Say whether there are GPUs in the wrong place, or none at all."""
+    for element in root.descendants():
+        if element.tag == "gpu":
+            element.place.fail("expected <gpu> inside a <pci> of a <cpu> of the <system>, as NCCL writes it")
+    root.place.fail("expected <gpu> elements; dump the file from a running program with NCCL_TOPO_DUMP_FILE")
 
 
 def _gpus_in_rank_order(root: Element) -> list[tuple[Element, Element]]:
@@ -175,13 +195,16 @@ def _net_bandwidth(net: Element) -> float:
 
 def _link_bandwidth(gpu: Element, tag: str) -> float:
     if tag == "xgmi":
-        model = gpu.attributes.get("gcn", "")
+        # Older files write 942 for gfx942.
+        model = "gfx" + gpu.attributes.get("gcn", "").removeprefix("gfx")
         return next(speed for prefix, speed in _XGMI if model.startswith(prefix))
     capability = gpu.number("sm", 0.0)
     return next(speed for least, speed in _NVLINKS if capability >= least)
 
 
 def _socket_bandwidth(cpu: Element) -> float:
+    if cpu.attributes.get("arch", "").startswith("ppc64"):
+        return _POWER
     vendor = cpu.attributes.get("vendor", "")
     if vendor == "GenuineIntel":
         model = cpu.number("modelid", 0.0)

@@ -26,10 +26,16 @@ class Element:
         """Yield the children of that name."""
         return (child for child in self.children if child.tag == tag)
 
+    def descendants(self) -> Iterator[Element]:
+        """Yield all elements below, in the order of the text."""
+        for child in self.children:
+            yield child
+            yield from child.descendants()
+
     def number(self, attribute: str, default: float | None = None) -> float:
-        """Read an attribute as a finite number >= 0; without one, the default."""
-        text = self.attributes.get(attribute)
-        if text is None:
+        """Read an attribute as a finite number >= 0; without one, or where it is empty, the default."""
+        text = self.attributes.get(attribute, "").strip()
+        if not text:
             if default is not None:
                 return default
             self.place.fail(f"<{self.tag}>: expected the attribute {quote(attribute)}")
