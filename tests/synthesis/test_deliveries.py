@@ -36,6 +36,37 @@ def test_chunks_pass_ranks_that_do_not_want_them(root: int) -> None:
     assert schedule.transfers.size == 1 + 2 + 3 + 4 + 5
 
 
+@pytest.mark.parametrize("latency", ["pipelined", "occupies"])
+def test_a_rank_that_wants_nothing_relays_where_that_halves_the_time(latency: str) -> None:
+    # Given a triangle of 1 GB/s; rank 0 has 64 MB in 64 chunks for rank 1, rank 2 wants nothing.
+    # Derivation: alone the link 0 > 1 takes 64 ms. With s chunks through 2 the direct link takes 64 - s and the way
+    # round 1 + s of them: 33 chunks, 33 ms, is the least, and 1 us of latency a hop.
+    # Expect at most 36 ms, every chunk received once.
+    corners = [(a, b, 1e-6, 1e9) for a in range(3) for b in range(3) if a != b]
+    topology = hm.Topology(3, corners)
+    collective = hm.Collective.custom(3, 64, [(0, c) for c in range(64)], [(1, c) for c in range(64)])
+    schedule = hm.synthesize(topology, collective, nbytes=64_000_000, latency=latency)
+    assert hm.verify(schedule, topology=topology) == []
+    assert 0.033 <= hm.simulate(schedule, topology, 64_000_000, network="fifo").seconds <= 0.036
+    assert 28 <= np.count_nonzero(schedule.transfers["dst"] == 2) <= 33
+
+
+def test_three_ways_round_are_found_where_there_are_three() -> None:
+    # Given four ranks, all pairs linked. Derivation: 64 chunks over the direct link and two ways of two links: 22 ms.
+    topology = hm.topologies.fully_connected(4, latency_s=1e-6, bandwidth=1e9)
+    collective = hm.Collective.custom(4, 64, [(0, c) for c in range(64)], [(1, c) for c in range(64)])
+    schedule = hm.synthesize(topology, collective, nbytes=64_000_000)
+    assert hm.simulate(schedule, topology, 64_000_000, network="fifo").seconds <= 0.025
+
+
+def test_a_small_message_goes_straight() -> None:
+    # Given the same with 64 bytes: a way round costs a latency more and saves nothing.
+    topology = hm.topologies.fully_connected(4, latency_s=1e-6, bandwidth=1e9)
+    collective = hm.Collective.custom(4, 2, [(0, 0), (0, 1)], [(1, 0), (1, 1)])
+    schedule = hm.synthesize(topology, collective, nbytes=64)
+    assert hm.simulate(schedule, topology, 64, network="fifo").seconds < 1.1e-6
+
+
 def test_a_scatter_uses_all_links_of_its_root_alike() -> None:
     # Given an 8 x 8 mesh and a corner that holds 64 chunks of 1 GiB / 64: 63 leave over 2 links.
     # Expect 32 chunk times, and one latency per slot at most.

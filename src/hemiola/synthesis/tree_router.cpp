@@ -12,6 +12,12 @@ namespace {
 
 constexpr std::uint32_t kNoChannel = ~0u;
 constexpr int kRounds = 8;
+/// Rounds after those in which links are to carry this part of what the busiest one carries. It is what sends chunks
+/// round about over links that no shortest way uses, which the mean over the links in use does not.
+constexpr int kSpreadingRounds = 6;
+constexpr double kPart = 0.5;
+/// A spread counts as better where it saves more than this.
+constexpr double kWorthwhile = 0.99;
 /// Searches per rank and round; more cost time and balance links better.
 constexpr std::size_t kSearchesPerRank = 4;
 /// How much longer a link counts that is as busy as all would be if equally busy, and how fast that grows beyond.
@@ -37,6 +43,7 @@ TreeRouter::TreeRouter(const Delivery& delivery, std::uint64_t seed)
 
 Trees TreeRouter::route() {
   std::vector<Batch> all = batches();
+  if (all.empty()) return std::move(trees_);
   for (int round = 0; round < kRounds; ++round) {
     shuffle(&all, &random_);
     for (const Batch& batch : all) choose_again(batch);
@@ -44,7 +51,32 @@ Trees TreeRouter::route() {
     fair_load_ = std::accumulate(load_.begin(), load_.end(), 0.0) /
                  static_cast<double>(std::max<std::ptrdiff_t>(used, 1));
   }
-  return std::move(trees_);
+  Trees best = trees_;
+  double least = end_estimate();
+  for (int round = 0; round < kSpreadingRounds; ++round) {
+    fair_load_ = kPart * *std::max_element(load_.begin(), load_.end());
+    shuffle(&all, &random_);
+    for (const Batch& batch : all) choose_again(batch);
+    if (const double end = end_estimate(); end < kWorthwhile * least) {
+      least = end;
+      best = trees_;
+    }
+  }
+  return best;
+}
+
+double TreeRouter::end_estimate() {
+  double longest = 0;
+  for (const auto& tree : trees_) {
+    for (const std::uint32_t c : tree) distance_[static_cast<std::size_t>(channels_[c].src)] = 0;
+    for (const std::uint32_t c : tree) {  // every way stands from its beginning to its end
+      double there = distance_[static_cast<std::size_t>(channels_[c].src)];
+      for (const Hop& hop : channels_.hops(c)) there += static_cast<double>(hop.delay);
+      distance_[static_cast<std::size_t>(channels_[c].dst)] = there;
+      longest = std::max(longest, there);
+    }
+  }
+  return longest + *std::max_element(load_.begin(), load_.end());
 }
 
 std::vector<TreeRouter::Batch> TreeRouter::batches() {

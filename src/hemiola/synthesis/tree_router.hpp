@@ -32,13 +32,15 @@ class TreeRouter {
   std::vector<std::uint32_t> tree_to(const std::vector<Rank>& wanted);
   void load(const std::vector<std::uint32_t>& tree, int sign);
   double length(std::uint32_t channel) const;
+  /// When the last chunk may be there: the busiest link's time and the longest way's. Overwrites `distance_`.
+  double end_estimate();
 
   const Delivery& delivery_;
   const Channels& channels_;
   Random random_;
   Trees trees_;
   std::vector<double> load_;                 ///< per link, the time that it is busy with what has chosen it
-  double fair_load_ = 0;                     ///< what a link would carry if all were equally busy, at least
+  double fair_load_ = 0;                     ///< what a link should carry
   std::vector<double> distance_;             ///< per rank, in the last search
   std::vector<std::uint32_t> came_through_;  ///< per rank, the channel of the cheapest way
   std::vector<int> in_tree_;                 ///< per rank, the number of the last tree that it was in
