@@ -42,6 +42,7 @@ def test_a_thin_bridge_limits_an_all_gather() -> None:
         ("reduce", 6),
         ("scatter", 3),
         ("gather", 3),
+        ("all_to_all", 9),  # 3 x 3 pairs of 1 GB
     ],
 )
 def test_what_crosses_the_bridge_is_what_one_side_needs_of_the_other(kind: str, gigabytes: int) -> None:
@@ -53,6 +54,32 @@ def test_a_switch_cannot_be_split() -> None:
     assert cut(hm.topologies.switch(4, latency_s=0, bandwidth=GB), "all_gather", 4 * GB)[0] == pytest.approx(
         3
     )
+
+
+def test_an_exchange_is_cut_where_the_switches_that_suit_a_set_of_ranks_are_left_behind() -> None:
+    # Given two switches of 4 ranks, 100 GB/s a port, and 1 GB/s between the switches; 8 GB.
+    # Derivation: 4 x 4 pairs of 1 GB cross. Expect 16 s, and half the ranks as the witness.
+    links = [(rank, 8 + rank // 4, 0.0, 100.0 * GB) for rank in range(8)] + [(8, 9, 0.0, 1.0 * GB)]
+    topology = hm.Topology(8, links + [(b, a, t, speed) for a, b, t, speed in links], switch_count=2)
+    seconds, witness = cut(topology, "all_to_all", 8 * GB)
+    assert seconds == pytest.approx(16)
+    assert "ranks 0, 1, 2, 3" in witness
+
+
+def test_an_exchange_counts_the_thinner_direction() -> None:
+    # Given two boxes of 3 ranks, 10 GB/s inside, 4 GB/s one way and 1 GB/s back; 6 GB. Expect 9 GB over the latter.
+    links = [row for row in two_boxes(10 * GB, 1 * GB).links.tolist() if row[:2] != (2, 3)]
+    topology = hm.Topology(6, [*links, (2, 3, 0.0, 4.0 * GB)])
+    assert cut(topology, "all_to_all", 6 * GB)[0] == pytest.approx(9)
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 8, 9])
+def test_half_of_a_ring_exchanges_with_the_other_half_over_two_links(ranks: int) -> None:
+    # Given a ring of 1 GB/s both ways, and 1 GB for each pair.
+    # Derivation: of n ranks h = n // 2 are on one side of two links each way, one where n is 2: h (n-h) GB cross.
+    ring = hm.topologies.ring(ranks, latency_s=0, bandwidth=GB)
+    half, links = ranks // 2, 2 if ranks > 2 else 1
+    assert cut(ring, "all_to_all", ranks * GB)[0] == pytest.approx(half * (ranks - half) / links)
 
 
 @pytest.mark.parametrize("nodes", [2, 4, 8])
@@ -92,6 +119,28 @@ def random_links(rng: np.random.Generator, n: int) -> list[tuple[int, int, float
     pairs = {(r, (r + 1) % n) for r in range(n)}
     pairs |= {(int(a), int(b)) for a, b in rng.integers(0, n, (2 * n, 2)) if a != b}
     return [(a, b, 0.0, float(rng.integers(1, 50))) for a, b in sorted(pairs)]
+
+
+def test_no_exchange_is_bound_by_more_than_the_slowest_of_all_cuts() -> None:
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(2, 7))
+        rows = random_links(rng, n)
+        share = 1000
+        worst = max(exchange_s(rows, n, share, set(inside)) for inside in proper_subsets(n))
+        prefixes = max(exchange_s(rows, n, share, set(range(size))) for size in range(1, n))
+        found = cut(hm.Topology(n, rows), "all_to_all", n * share)[0]
+        assert prefixes * (1 - 1e-9) <= found <= worst * (1 + 1e-9), f"seed {seed}"
+
+
+def proper_subsets(n: int) -> list[tuple[int, ...]]:
+    return [inside for size in range(1, n) for inside in combinations(range(n), size)]
+
+
+def exchange_s(rows: list[tuple[int, int, float, float]], n: int, share: int, inside: set[int]) -> float:
+    """What ranks inside have for those outside, share bytes for each, over the links that leave."""
+    out = sum(b for s, d, _, b in rows if s in inside and d not in inside)
+    return len(inside) * (n - len(inside)) * share / out
 
 
 def by_enumeration(rows: list[tuple[int, int, float, float]], n: int, share: int) -> dict[str, float]:

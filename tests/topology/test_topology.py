@@ -90,6 +90,7 @@ def test_repr_says_how_big_it_is():
         ({"rank_count": 2, "links": [(0, 1, 0.0, 0.0)]}, "bandwidth above 0"),
         ({"rank_count": 2, "links": [(0, 1, 0.0, float("inf"))]}, "finite bandwidth"),
         ({"rank_count": 2, "links": [(0, 1, 0.0, float("nan"))]}, "finite bandwidth"),
+        ({"rank_count": 2, "links": [(0, 1, 0.0, 2e18)]}, "at most 1e\\+06 TB/s, found 2e\\+06 TB/s"),
         ({"rank_count": 2, "links": [(0, 1, -1e-6, 1.0)]}, "between 0 and 9e6 seconds"),
         ({"rank_count": 2, "links": [(0, 1, 1001.0, 1.0)]}, "latency of 0 … 1000 s, found 1001 s"),
         ({"rank_count": 2, "links": [(0, 1, float("nan"), 1.0)]}, "between 0 and 9e6 seconds"),

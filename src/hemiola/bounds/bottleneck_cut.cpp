@@ -9,9 +9,19 @@ namespace {
 
 using Amount = FlowNetwork::Amount;
 
-/// Whether a.ranks / a.bandwidth > b.ranks / b.bandwidth.
-bool is_slower(int ranks_a, std::int64_t bandwidth_a, int ranks_b, std::int64_t bandwidth_b) {
-  return static_cast<Amount>(ranks_a) * bandwidth_b > static_cast<Amount>(ranks_b) * bandwidth_a;
+/// Whether a.shares / a.bandwidth > b.shares / b.bandwidth.
+bool is_slower(Amount shares_a, Amount bandwidth_a, Amount shares_b, Amount bandwidth_b) {
+  return shares_a * bandwidth_b > shares_b * bandwidth_a;
+}
+
+/// 0 … count-1, each far from those before: a rank finds sources near by soon, also on a ring of a thousand.
+std::vector<int> spread_out(int count) {
+  int stride = 1;
+  while (stride < count) stride *= 2;
+  std::vector<int> order{0};
+  for (; stride > 1; stride /= 2)
+    for (int number = stride / 2; number < count; number += stride) order.push_back(number);
+  return order;
 }
 
 }  // namespace
@@ -79,10 +89,11 @@ Cut CutSearch::slowest_spreading() {
     for (std::size_t l = 0; l < bandwidth_.size(); ++l)
       flow_.set_capacity(link_arc_[l], bandwidth_[l] * scale);
     reset_sources(rate);
-    for (int rank = 0; rank < rank_count_ && is_certain; ++rank) {
+    for (const int rank : spread_out(rank_count_)) {
       if (flow_.max_flow(source_, rank, needed) < needed) {
         slowest = before_cut();
         is_certain = false;
+        break;
       }
       // A cut that leaves this rank out has been ruled out: for the others it may count as a source.
       flow_.set_capacity(source_arc_[static_cast<std::size_t>(rank)], needed);
@@ -127,6 +138,29 @@ Cut CutSearch::slowest_scattering(Rank root) {
     if (flow_.max_flow(source_, sink_, needed) >= needed) return slowest;
     slowest = before_cut();
   }
+}
+
+Cut CutSearch::slowest_exchange() {
+  Amount all = 1;
+  for (std::size_t l = 0; l < bandwidth_.size(); ++l) {
+    flow_.set_capacity(link_arc_[l], bandwidth_[l]);
+    all += bandwidth_[l];
+  }
+  reset_sources(0);
+  for (const int arc : sink_arc_) flow_.set_capacity(arc, all);
+  const auto pairs = [&](const Cut& cut) {
+    return static_cast<Amount>(cut.ranks_inside) * (rank_count_ - cut.ranks_inside);
+  };
+  Cut slowest;
+  for (int rank = 0; rank + 1 < rank_count_; ++rank) {
+    flow_.set_capacity(source_arc_[static_cast<std::size_t>(rank)], all);
+    flow_.set_capacity(sink_arc_[static_cast<std::size_t>(rank)], 0);
+    flow_.max_flow(source_, sink_, all);
+    Cut cut = before_cut();
+    if (rank == 0 || is_slower(pairs(cut), cut.bandwidth_Bps, pairs(slowest), slowest.bandwidth_Bps))
+      slowest = std::move(cut);
+  }
+  return slowest;
 }
 
 }  // namespace hemiola::bounds

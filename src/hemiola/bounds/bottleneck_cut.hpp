@@ -12,9 +12,10 @@
 namespace hemiola::bounds {
 
 struct Cut {
-  std::vector<bool> inside;        ///< per vertex
-  int ranks_inside = 0;            ///< at least one, and not all
-  std::int64_t bandwidth_Bps = 0;  ///< of all links that leave it, each rounded up to whole bytes per second
+  std::vector<bool> inside;  ///< per vertex
+  int ranks_inside = 0;      ///< at least one, and not all
+  FlowNetwork::Amount bandwidth_Bps =
+      0;  ///< of all links that leave it, each rounded up to whole bytes per second
 };
 
 enum class Sense { along_links, against_links };
@@ -33,6 +34,10 @@ class CutSearch {
   Cut weakest_around(Rank root);
   /// Where one rank sends each other rank its own share: the cut with the most ranks outside per bandwidth.
   Cut slowest_scattering(Rank root);
+  /// Where every rank sends each other rank its own share: of the sets of ranks 0 … k, each with the switches that suit
+  /// it, the cut with the most pairs per bandwidth. The slowest of all sets is NP-hard to find; numbering that follows
+  /// boxes or a grid has it among these.
+  Cut slowest_exchange();
 
  private:
   Cut around(std::vector<bool> inside) const;

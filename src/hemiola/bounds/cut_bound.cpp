@@ -1,4 +1,5 @@
 #include <string>
+#include <utility>
 
 #include "hemiola/base/units.hpp"
 #include "hemiola/bounds/bottleneck_cut.hpp"
@@ -58,6 +59,21 @@ Bound whole_buffer_bound(const Problem& problem, Sense sense) {
   return crossing(problem, cut, from_inside(problem, problem.root, any_but(problem.root), sense), sense);
 }
 
+/// Every rank inside has something else for each rank outside.
+Bound exchange_bound(const Problem& problem, Sense sense) {
+  CutSearch search(problem.topology, problem.bandwidth, sense);
+  Bound worst{"cut", -1, ""};
+  for (const Cut& cut : {search.slowest_exchange(), search.slowest_spreading()}) {
+    std::int64_t bytes = 0;
+    for (Rank inside : indices<Rank>(problem.rank_count()))
+      for (Rank outside : indices<Rank>(problem.rank_count()))
+        if (cut.inside[static_cast<std::size_t>(inside)] && !cut.inside[static_cast<std::size_t>(outside)])
+          bytes += from_inside(problem, inside, outside, sense);
+    if (Bound bound = crossing(problem, cut, bytes, sense); bound.time > worst.time) worst = std::move(bound);
+  }
+  return worst;
+}
+
 /// The root has a share for each rank outside.
 Bound scattering_bound(const Problem& problem, Sense sense) {
   const Cut cut = CutSearch(problem.topology, problem.bandwidth, sense).slowest_scattering(problem.root);
@@ -92,6 +108,11 @@ Bound cut_bound(const Problem& problem) {
       return scattering_bound(problem, Sense::along_links);
     case CollectiveKind::gather:
       return scattering_bound(problem, Sense::against_links);
+    case CollectiveKind::all_to_all: {
+      const Bound out = exchange_bound(problem, Sense::along_links);
+      const Bound in = exchange_bound(problem, Sense::against_links);
+      return out.time >= in.time ? out : in;
+    }
     default:
       return {"cut", 0, "no cut is searched for this collective"};
   }

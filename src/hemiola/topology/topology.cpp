@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/random.hpp"
@@ -18,9 +17,10 @@ void check_link(const Link& link, std::size_t index, int vertex_count) {
     throw ArgumentError(where + "expected vertices 0 … " + std::to_string(vertex_count - 1) +
                         " (ranks first, then switches)");
   if (link.src == link.dst) throw ArgumentError(where + "a link must join two different vertices");
-  if (!(std::isfinite(link.bandwidth_Bps) && link.bandwidth_Bps > 0))
-    throw ArgumentError(where + "expected a finite bandwidth above 0 B/s, found " +
-                        std::to_string(link.bandwidth_Bps));
+  if (!(link.bandwidth_Bps > 0 && link.bandwidth_Bps <= Topology::kMaxBandwidth_Bps))
+    throw ArgumentError(where + "expected a finite bandwidth above 0 B/s, at most " +
+                        format_bandwidth(Topology::kMaxBandwidth_Bps) + ", found " +
+                        format_bandwidth(link.bandwidth_Bps));
   if (link.latency < 0 || link.latency > Topology::kMaxLatency)
     throw ArgumentError(where + "expected a latency of 0 … " +
                         format_seconds(to_seconds(Topology::kMaxLatency)) + ", found " +

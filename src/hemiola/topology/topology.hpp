@@ -29,7 +29,10 @@ class Topology {
   /// Longer latencies are mistakes of unit; up to here picoseconds survive the way through a double of seconds.
   static constexpr Picoseconds kMaxLatency = 1000 * kSecond;
 
-  /// Checks every link (known vertices, no self-link, finite bandwidth > 0, latency 0 … kMaxLatency) and throws
+  /// An exabyte per second; sums of bandwidths stay exact far below what 128 bits hold.
+  static constexpr double kMaxBandwidth_Bps = 1e18;
+
+  /// Checks every link (known vertices, no self-link, bandwidth above 0, latency 0 … kMaxLatency) and throws
   /// ArgumentError that names the first bad one. `node_of_rank` is empty when every rank is a host of its
   /// own, else it has hosts 0 … node_count-1 without gaps. Parallel links are allowed.
   Topology(std::string name, int rank_count, int switch_count, std::vector<Link> links,
