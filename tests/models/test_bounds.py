@@ -159,8 +159,22 @@ def test_bounds_of_absurd_networks_end_at_a_hundred_days(latency_s, bandwidth):
         assert 8e6 <= bound.seconds <= 9.3e6
 
 
+def test_the_fastest_links_there_are_have_a_bound():
+    # Given two ranks and 32 links each way of 1e18 B/s: sums that 64 bits do not hold.
+    graph = hm.Topology(2, [(a, 1 - a, 0, 1e18) for a in (0, 1)] * 32)
+    for kind in ("all_gather", "all_reduce", "broadcast", "scatter", "all_to_all"):
+        assert 0 <= hm.lower_bound(graph, kind, KB).seconds < 1e-12
+
+
+def test_a_nameless_network_is_spoken_of_as_such():
+    graph = hm.Topology(2, [(1, 0, US, 1e9)])
+    with pytest.raises(errors.ArgumentError, match=r"^the topology has no path from rank 0 to rank 1"):
+        hm.lower_bound(graph, "broadcast", KB)
+
+
 def test_names_a_rank_that_cannot_be_reached():
     graph = hm.Topology(3, [(0, 1, US, 1e9), (1, 0, US, 1e9), (2, 0, US, 1e9)], name="leaky")
-    with pytest.raises(errors.ArgumentError, match="no path from rank 0 to rank 2"):
+    with pytest.raises(errors.ArgumentError, match="no path from rank 0 to rank 2") as caught:
         hm.lower_bound(graph, "all_gather", KB)
+    assert "no link leads from ranks 0, 1 to rank 2. Add a link" in str(caught.value)
     assert hm.lower_bound(graph, "reduce", KB, root=0).seconds > 0

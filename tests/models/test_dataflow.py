@@ -119,8 +119,9 @@ def test_rejects_a_topology_of_another_size(network):
 
 def test_rejects_ranks_without_a_path(network):
     graph = hm.Topology(3, [(0, 1, US, 1e9)], name="broken")
-    with pytest.raises(errors.ArgumentError, match="'broken' has no path from rank 1 to rank 2"):
+    with pytest.raises(errors.ArgumentError, match="'broken' has no path from rank 1 to rank 2") as caught:
         hm.simulate(hm.algorithms.all_reduce_ring(3), graph, KB, network=network)
+    assert "no link leads from rank 1 to ranks 0, 2." in str(caught.value)
 
 
 def test_rejects_times_beyond_reason(network):

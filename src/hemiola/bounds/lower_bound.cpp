@@ -1,10 +1,12 @@
 #include "hemiola/bounds/lower_bound.hpp"
 
 #include <algorithm>
+#include <vector>
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/bounds/distance.hpp"
 #include "hemiola/bounds/problem.hpp"
+#include "hemiola/topology/sides.hpp"
 #include "hemiola/topology/slowed_links.hpp"
 
 namespace hemiola {
@@ -23,7 +25,8 @@ void check_arguments(const Topology& topology, CollectiveKind kind, std::int64_t
                         ", found " + std::to_string(root));
 }
 
-/// Throws ArgumentError that names two ranks of which one cannot reach the other, if the collective needs it to.
+/// Throws ArgumentError that names two ranks of which one cannot reach the other, if the collective needs it to, and the
+/// two sides.
 void check_connected(const Topology& topology, CollectiveKind kind, Rank root) {
   const Vertex hub{is_rooted(kind) ? root : Rank{0}};
   const auto check = [&](bounds::Direction direction) {
@@ -31,10 +34,13 @@ void check_connected(const Topology& topology, CollectiveKind kind, Rank root) {
     for (Vertex v : indices<Vertex>(topology.rank_count())) {
       if (latency[static_cast<std::size_t>(v)] != bounds::kUnreachable) continue;
       const bool from_hub = direction == bounds::Direction::from_sources;
-      throw ArgumentError("topology '" + topology.name() + "' has no path from rank " +
+      std::vector<bool> reached;
+      for (Vertex u : indices<Vertex>(topology.rank_count()))
+        reached.push_back(latency[static_cast<std::size_t>(u)] != bounds::kUnreachable);
+      throw ArgumentError(described(topology) + " has no path from rank " +
                           std::to_string(from_hub ? hub : v) + " to rank " +
                           std::to_string(from_hub ? v : hub) + ", which " + std::string(name_of(kind)) +
-                          " needs; add a link");
+                          " needs: " + missing_link(reached, !from_hub));
     }
   };
   if (kind != CollectiveKind::reduce && kind != CollectiveKind::gather)

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/topology/sides.hpp"
 
 namespace hemiola {
 namespace {
@@ -51,6 +52,12 @@ class Search {
   }
 
   bool reaches(Rank dst) const { return reach_[static_cast<std::size_t>(dst)].distance.is_reached(); }
+
+  std::vector<bool> ranks_reached() const {
+    std::vector<bool> reached;
+    for (Rank rank : indices<Rank>(topology_.rank_count())) reached.push_back(reaches(rank));
+    return reached;
+  }
 
   /// Appends the links from the search's source to `dst`, first to last.
   void append_path(Rank src, Rank dst, std::vector<int>* links) {
@@ -115,10 +122,9 @@ Routes::Routes(const Topology& topology, std::span<const RankPair> pairs) {
     search.run(src, pairs.subspan(begin, end - begin));
     for (std::size_t p = begin; p < end; ++p) {
       if (!search.reaches(pairs[p].dst))
-        throw ArgumentError(
-            "topology '" + topology.name() + "' has no path from rank " + std::to_string(src) + " to rank " +
-            std::to_string(pairs[p].dst) +
-            ", which the schedule needs; add a link, or synthesize a schedule for this topology");
+        throw ArgumentError(described(topology) + " has no path from rank " + std::to_string(src) +
+                            " to rank " + std::to_string(pairs[p].dst) +
+                            ", which the schedule needs: " + missing_link(search.ranks_reached()));
       const std::size_t path = links_.size();
       search.append_path(src, pairs[p].dst, &links_);
       if (links_.size() > kMaxLinks)

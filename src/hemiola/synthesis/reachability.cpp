@@ -5,6 +5,7 @@
 #include <string>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/topology/sides.hpp"
 
 namespace hemiola::synthesis {
 namespace {
@@ -24,17 +25,6 @@ void spread(const Channels& channels, std::vector<bool>* reached) {
       frontier.push_back(next);
     }
   }
-}
-
-/// "ranks 0, 1, 2, … (40 of them)".
-std::string list_ranks(const std::vector<bool>& member, bool value) {
-  constexpr int kNamed = 6;
-  std::string text;
-  int count = 0;
-  for (std::size_t r = 0; r < member.size(); ++r)
-    if (member[r] == value && ++count <= kNamed) text += (count > 1 ? ", " : "") + std::to_string(r);
-  if (count > kNamed) text += ", … (" + std::to_string(count) + " of them)";
-  return (count == 1 ? "rank " : "ranks ") + text;
 }
 
 std::vector<bool> reached_from(const Channels& channels, const std::vector<Rank>& ranks) {
@@ -57,8 +47,7 @@ bool everyone_reaches_everyone(const Channels& channels) {
 [[noreturn]] void refuse(Rank from, Rank to, const std::vector<bool>& reached, bool turned) {
   const Rank src = turned ? to : from, dst = turned ? from : to;
   throw ArgumentError("synthesize: rank " + std::to_string(src) + " cannot reach rank " +
-                      std::to_string(dst) + ": no link leads from " + list_ranks(reached, !turned) + " to " +
-                      list_ranks(reached, turned) + ". Add a link, or leave one side out.");
+                      std::to_string(dst) + ": " + missing_link(reached, turned));
 }
 
 }  // namespace
