@@ -20,7 +20,7 @@ from hemiola.synthesis import forest, search
 
 _RailExchange = Callable[[int, int, dict[int, float], int], Schedule]
 
-_KINDS = ("all_reduce", "all_gather", "reduce_scatter")
+_FOREST_KINDS = ("all_reduce", "all_gather", "reduce_scatter")
 #: Of one candidate, so that making and simulating all of them takes about as long as the published ones.
 _MOST_TRANSFERS = 60_000
 #: Of an exchange on rails, of which there are two at most.
@@ -29,7 +29,20 @@ _MOST_RAIL_TRANSFERS = 400_000
 _MOST_VERTICES_OF_FOREST = 48
 #: Bandwidths that differ by less are one.
 _ALIKE = 1 + 1e-9
-_CHUNKS_PER_RANK = (1, 4, 16)
+#: Chunks per rank that are tried; of a broadcast and a reduce, in all, since only many of them fill a long way.
+_CHUNKS = {
+    "all_reduce": (1, 4, 16),
+    "all_gather": (1, 4, 16),
+    "reduce_scatter": (1, 4, 16),
+    "broadcast": (4, 16, 64, 256),
+    "reduce": (4, 16, 64, 256),
+    "scatter": (1, 4, 16),
+    "gather": (1, 4, 16),
+    "all_to_all": (1, 4),
+}
+#: Of the collectives in which every chunk has its own destination: finding more ways takes longer than a plan may.
+_WITH_WAYS = ("scatter", "gather", "all_to_all")
+_MOST_WAYS, _MOST_RANKS_WITH_WAYS = 1_000, 48
 _PIECES = (2, 8, 32)
 
 
@@ -39,8 +52,6 @@ def made_for_topology(topology: Topology, task: Task, bound_s: float) -> list[Ca
     Their formula is the lower bound, since only a simulation knows how near they come to it: they are simulated
     first.
     """
-    if task.kind not in _KINDS:
-        return []
     found = [*_on_rails(topology, task)]
     if _is_uneven(topology):
         found += [*_matched(topology, task, bound_s), *_forests(topology, task, bound_s)]
@@ -133,22 +144,39 @@ def slow_hosts(topology: Topology, slow: Mapping[int, float]) -> tuple[dict[int,
     return {host: fastest / own for host, own in enumerate(bandwidths) if fastest > own * _ALIKE}, per_host
 
 
-def _transfer_count(task: Task, chunks_per_rank: int) -> int:
-    """Every chunk reaches, or collects, each other rank once; an all-reduce does both."""
-    once = task.rank_count * (task.rank_count - 1) * chunks_per_rank
+def _transfer_count(task: Task, chunks: int) -> int:
+    """Every chunk reaches, or collects, each other rank once; an all-reduce does both.
+
+    Where a chunk has one destination this is the least: it may pass others on its way.
+    """
+    others = task.rank_count - 1
+    if task.kind in ("broadcast", "reduce", "scatter", "gather"):
+        return others * chunks
+    once = task.rank_count * others * chunks
     return 2 * once if task.kind == "all_reduce" else once
 
 
 def _matched(topology: Topology, task: Task, bound_s: float) -> Iterator[Candidate]:
-    for chunks in _CHUNKS_PER_RANK:
+    with_ways = task.kind in _WITH_WAYS
+    if with_ways and task.rank_count > _MOST_RANKS_WITH_WAYS:
+        return
+    unit = "chunks" if task.kind in ("broadcast", "reduce") else "chunks a rank"
+    for chunks in _CHUNKS[task.kind]:
         count = _transfer_count(task, chunks)
-        if count <= _MOST_TRANSFERS:
-            generate = partial(_search, topology, task, chunks)
-            yield Candidate("synthesized", f"{chunks} chunks a rank", bound_s, count, generate)
+        if count > (_MOST_WAYS if with_ways else _MOST_TRANSFERS):
+            continue
+        generate = partial(_search, topology, task, chunks)
+        if with_ways:
+            schedule = generate()
+            count, generate = schedule.transfer_count, partial(_given, schedule)
+        yield Candidate("synthesized", f"{chunks} {unit}", bound_s, count, generate)
 
 
 def _forests(topology: Topology, task: Task, bound_s: float) -> Iterator[Candidate]:
-    if topology.rank_count + topology.switch_count > _MOST_VERTICES_OF_FOREST:
+    if (
+        task.kind not in _FOREST_KINDS
+        or topology.rank_count + topology.switch_count > _MOST_VERTICES_OF_FOREST
+    ):
         return
     for pieces in _PIECES:
         if _transfer_count(task, pieces) > _MOST_TRANSFERS:
@@ -161,7 +189,16 @@ def _forests(topology: Topology, task: Task, bound_s: float) -> Iterator[Candida
 
 def _search(topology: Topology, task: Task, chunks: int) -> Schedule:
     # One trial: how many a tenth of a second allows differs from process to process.
-    found = search(topology, task.kind, chunks, nbytes=task.nbytes, trials=1, threads=1, progress=False)
+    found = search(
+        topology,
+        task.kind,
+        chunks,
+        root=task.root,
+        nbytes=task.nbytes,
+        trials=1,
+        threads=1,
+        progress=False,
+    )
     return found.schedule
 
 

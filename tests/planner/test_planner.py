@@ -220,6 +220,30 @@ def test_on_an_uneven_network_what_was_made_for_it_beats_the_published(
     assert hm.verify(plan.schedule, topology=topology) == []
 
 
+@pytest.mark.parametrize("kind", ["broadcast", "reduce", "scatter", "gather", "all_to_all"])
+def test_every_collective_is_synthesized_for_boxes_that_are_cabled_in_a_ring(kind: str) -> None:
+    # Given 8 boxes, 64 MiB. The published broadcasts use one direction of the ring, or cross links several times.
+    ring = hm.topologies.boxes(8, cable_latency_s=2e-6, cable_bandwidth=12.5e9)
+    root = 0 if kind == "all_to_all" else 3
+    plan = hm.plan(ring, kind, 64 << 20, root=root)
+    assert plan.name == "synthesized"
+    assert plan.bound_s <= plan.seconds <= plan.bound_s / 0.9
+    assert (plan.schedule.collective.root or 0) == root
+    assert hm.verify(plan.schedule, topology=ring) == []
+
+
+def test_a_gather_between_unequal_nodes_comes_near_its_bound() -> None:
+    # Given boxes of 8, 4 and 4 GPUs with a NIC each: the published gathers wait for one NIC after the other.
+    def box(ranks: int) -> hm.topologies.Host:
+        return hm.topologies.Host(
+            ranks, latency_s=1e-6, bandwidth=450e9, nic_latency_s=5e-6, nic_bandwidth=50e9, nic_count=ranks
+        )
+
+    plan = hm.plan(hm.topologies.cluster([box(8), box(4), box(4)]), "gather", 64 << 20)
+    assert plan.name == "synthesized"
+    assert plan.seconds <= plan.bound_s / 0.8
+
+
 def test_a_forest_reaches_the_bound_of_a_dgx1() -> None:
     # Given GPUs with single and double links: matching reaches two thirds of the bound here, a forest all of it.
     plan = hm.plan(
