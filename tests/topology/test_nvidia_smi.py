@@ -7,7 +7,7 @@ import pytest
 
 import hemiola as hm
 from hemiola import topologies
-from hemiola.errors import FormatError
+from hemiola.errors import ArgumentError, FormatError
 from hemiola.topology.nvidia_smi import from_matrix
 
 DATA = Path(__file__).parent / "data"
@@ -79,6 +79,25 @@ def test_nics_appear_when_their_speed_is_given_and_their_network_is_the_last_ver
     g = nx.DiGraph(t.to_networkx())
     assert nx.shortest_path_length(g, 0, network) == 3  # GPU, bridge (PXB), NIC, network
     assert nx.shortest_path_length(g, 0, nics[0]) == 2
+
+
+def test_speeds_can_be_given_to_load(tmp_path):
+    path = tmp_path / "box.topo"
+    path.write_text(matrix("X NV2", "NV2 X"))
+    assert costs(hm.Topology.load(path, nvlink_bandwidth=25e9))[0, 1][1] == 50e9
+    assert hm.Topology.load(DATA / "dgx_a100.topo", nic_bandwidth=25e9).switch_count > 1
+
+
+@pytest.mark.parametrize("speed", [0.0, -1.0, float("nan"), float("inf")])
+@pytest.mark.parametrize("what", ["nvlink_bandwidth", "nic_bandwidth"])
+def test_speeds_that_are_none_are_refused(what, speed):
+    with pytest.raises(ArgumentError, match=f"expected a {what} above 0 B/s and finite"):
+        hm.Topology.load(DATA / "dgx1_v100.topo", **{what: speed})
+
+
+def test_speeds_for_a_file_that_has_its_own_are_refused():
+    with pytest.raises(ArgumentError, match="holds its own speeds"):
+        hm.Topology.load(DATA / "dgx1_v100.xml", nic_bandwidth=1e9)
 
 
 def test_one_gpu_is_a_topology():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 
@@ -22,9 +23,11 @@ def load(
 ) -> Topology:
     """Read a YAML file, NCCL's XML or what `nvidia-smi topo -m` prints; told apart by content.
 
-    The bandwidths are those of one NVLink and one NIC, which nvidia-smi does not print; ArgumentError where the
-    file is another.
+    The bandwidths are those of one NVLink and one NIC, which nvidia-smi does not print; ArgumentError where they are
+    not above 0, or the file is another.
     """
+    _check("nvlink_bandwidth", nvlink_bandwidth)
+    _check("nic_bandwidth", nic_bandwidth)
     source = quote(os.fspath(path), most=4096)
     with open(path, "rb") as file:
         content = file.read(MAX_BYTES + 1)
@@ -37,15 +40,20 @@ def load(
             f"expected text in UTF-8, found byte 0x{content[error.start]:02x} at {error.start}"
         )
     if nvidia_smi.is_matrix(text):
-        speed = nvlink_bandwidth or nvidia_smi.NVLINK_BANDWIDTH
+        speed = nvidia_smi.NVLINK_BANDWIDTH if nvlink_bandwidth is None else nvlink_bandwidth
         return nvidia_smi.from_matrix(text, source, nvlink_bandwidth=speed, nic_bandwidth=nic_bandwidth)
-    if nvlink_bandwidth or nic_bandwidth:
+    if nvlink_bandwidth is not None or nic_bandwidth is not None:
         raise ArgumentError(
             f"{source} holds its own speeds; only for what nvidia-smi prints can they be given"
         )
     if text.lstrip().startswith("<"):
         return nccl_xml.from_xml(text, source)
     return from_yaml(text, source)
+
+
+def _check(name: str, bandwidth: float | None) -> None:
+    if bandwidth is not None and not 0 < bandwidth < math.inf:
+        raise ArgumentError(f"expected a {name} above 0 B/s and finite, found {bandwidth}")
 
 
 def save(topology: Topology, path: str | os.PathLike[str]) -> None:

@@ -16,17 +16,27 @@ nb::object call(const char* module, const char* function, nb::handle argument) {
 void bind_topology_formats(nb::class_<Topology>& topology) {
   topology
       .def_static(
-          "load", [](nb::object path) { return call("hemiola.topology.files", "load", path); }, "path"_a,
-          nb::sig("def load(path: str | os.PathLike[str]) -> Topology"),
+          "load",
+          [](nb::object path, nb::object nvlink, nb::object nic) {
+            return nb::module_::import_("hemiola.topology.files")
+                .attr("load")(path, "nvlink_bandwidth"_a = nvlink, "nic_bandwidth"_a = nic);
+          },
+          "path"_a, nb::kw_only(), "nvlink_bandwidth"_a = nb::none(), "nic_bandwidth"_a = nb::none(),
+          nb::sig("def load(path: str | os.PathLike[str], *, nvlink_bandwidth: float | None = None, "
+                  "nic_bandwidth: float | None = None) -> Topology"),
           R"(Read a topology from a file.
 
 Parameters
 ----------
 path : a YAML file (docs/formats/topology.md), NCCL's topology XML (NCCL_TOPO_DUMP_FILE) or what `nvidia-smi topo -m`
     prints; told apart by content.
+nvlink_bandwidth, nic_bandwidth : float > 0, bytes per second of one NVLink and of one NIC, which nvidia-smi does not
+    print: by default 20e9, and NICs are left out.
 
 Raises
 ------
+ArgumentError
+    A bandwidth that is not above 0, or given for a file that holds its own.
 FormatError
     The file is none of these, malformed or too large; names file, line and what was expected.
 OSError
