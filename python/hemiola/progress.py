@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 
 from rich.console import Console
@@ -27,7 +28,7 @@ class ProgressBar:
 
     def __call__(self, done: int, total: int) -> None:
         now = time.monotonic()
-        if self._bar is None and now - self._started > 1:
+        if self._bar is None and now - self._started > 1 and sys.stderr.isatty():
             # Drawn from here and not by a thread of its own, which would disturb what is being measured.
             self._bar = Progress(console=Console(stderr=True), transient=True, auto_refresh=False)
             self._task = self._bar.add_task(self._label, total=total)
