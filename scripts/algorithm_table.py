@@ -38,6 +38,16 @@ CONDITIONAL = """\
 ## For a late rank, for slow ranks, for a topology
 
 Their functions take more than a rank count; what the table says of their cost is for reading only.
+
+Three more make schedules for a topology: `hemiola.synthesis.forest` packs spanning trees; `hemiola.optimal.sccl` and
+`hemiola.optimal.taccl` solve integer programs after SCCL [cai2021] and TACCL [shah2023], with HiGHS instead of an SMT
+solver and without TACCL's sketches, for some ten and some tens of ranks. On the command line all that need only a
+topology have names, such as `all_gather_forest`, `all_reduce_themis` or `all_gather_sccl`:
+
+    hemiola simulate all_reduce_themis torus.yaml 64MiB
+    hemiola synthesize all_reduce torus.yaml --algorithm multitree --out multitree.sched
+
+BlueConnect and Themis find out which grid a topology is; C-Cube wants the links of a DGX-1.
 """
 
 NEEDS = {"late": "the late rank", "slow": "the slow ranks", "topology": "the topology"}
@@ -106,6 +116,6 @@ def text() -> str:
     algorithms = [hm.algorithms.get(name) for need in needs for name in hm.algorithms.names(needs=need)]
     kinds = list(dict.fromkeys(a.kind for a in algorithms if not a.needs))
     entries = bibliography()
-    cited = sorted({a.paper.key for a in algorithms}, key=str.lower)
+    cited = sorted({"cai2021", "shah2023", *(a.paper.key for a in algorithms)}, key=str.lower)
     references = "## References\n\n" + "\n".join(reference(key, entries[key]) for key in cited) + "\n"
     return "\n".join([INTRODUCTION, *(section(kind) for kind in kinds), conditional_section(), references])

@@ -7,6 +7,7 @@ import pytest
 from broken_files import BROKEN_FILES, CORPUS
 
 import hemiola as hm
+from hemiola import topology_algorithms
 
 
 def test_times_are_the_simulators(hemiola, cluster: Path) -> None:
@@ -39,6 +40,26 @@ def test_a_schedule_file_is_simulated_like_the_algorithm(hemiola, cluster: Path,
     hm.algorithms.all_reduce_ring(4).save(tmp_path / "ring.sched")
     from_file = hemiola("simulate", tmp_path / "ring.sched", cluster, "1MiB", "--json").data
     assert from_file == hemiola("simulate", "all_reduce_ring", cluster, "1MiB", "--json").data
+
+
+@pytest.mark.parametrize("name", topology_algorithms.names())
+def test_algorithms_for_a_topology_are_simulated_by_name(hemiola, tmp_path: Path, name: str) -> None:
+    box = (
+        hm.topologies.dgx1() if name.endswith("c_cube") else hm.topologies.ring(4, latency_s=0, bandwidth=1e9)
+    )
+    box.save(tmp_path / "box.yaml")
+    schedule = topology_algorithms.generate(name, box, nbytes=1 << 20)
+    assert hm.verify(schedule, topology=box) == []
+    ran = hemiola("simulate", name, tmp_path / "box.yaml", "1MiB", "--json")
+    assert ran.data["collective"] == topology_algorithms.split(name)[0] == schedule.collective.kind
+    assert ran.data["seconds"] == hm.simulate(schedule, box, 1 << 20).seconds
+
+
+@pytest.mark.parametrize("command", ["verify", "view"])
+def test_without_a_topology_they_say_how_to_get_a_file(hemiola, command: str) -> None:
+    ran = hemiola(command, "all_gather_forest")
+    assert ran.is_users_mistake(), ran
+    assert "hemiola synthesize all_gather cluster.yaml --algorithm forest --out" in ran.err
 
 
 def test_a_trace_is_written_for_perfetto(hemiola, cluster: Path, tmp_path: Path) -> None:

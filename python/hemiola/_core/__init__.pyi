@@ -185,7 +185,12 @@ class Topology:
         """
 
     @staticmethod
-    def load(path: str | os.PathLike[str]) -> Topology:
+    def load(
+        path: str | os.PathLike[str],
+        *,
+        nvlink_bandwidth: float | None = None,
+        nic_bandwidth: float | None = None,
+    ) -> Topology:
         """
         Read a topology from a file.
 
@@ -193,9 +198,13 @@ class Topology:
         ----------
         path : a YAML file (docs/formats/topology.md), NCCL's topology XML (NCCL_TOPO_DUMP_FILE) or what `nvidia-smi topo -m`
             prints; told apart by content.
+        nvlink_bandwidth, nic_bandwidth : float > 0, bytes per second of one NVLink and of one NIC, which nvidia-smi does not
+            print: by default 20e9, and NICs are left out.
 
         Raises
         ------
+        ArgumentError
+            A bandwidth that is not above 0, or given for a file that holds its own.
         FormatError
             The file is none of these, malformed or too large; names file, line and what was expected.
         OSError

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hemiola import Schedule, Topology, algorithms
+from hemiola import Schedule, Topology, algorithms, topology_algorithms
 from hemiola.cli.values import printable
 from hemiola.errors import ArgumentError, FormatError
+from hemiola.synthesis import DEFAULT_NBYTES
 from hemiola.topology import files as topology_files
 from hemiola.units import format_bytes
 
@@ -30,22 +31,43 @@ def load_topology(
     )
 
 
-def load_schedule(text: str, rank_count: int | None = None, root: int = 0) -> Schedule:
-    """Read a schedule file, or generate an algorithm's schedule for that many ranks.
+def load_schedule(
+    text: str,
+    rank_count: int | None = None,
+    root: int = 0,
+    *,
+    topology: Topology | None = None,
+    nbytes: int = DEFAULT_NBYTES,
+) -> Schedule:
+    """Read a schedule file, or generate an algorithm's schedule for that many ranks, or for a topology.
 
-    Raises ArgumentError where the text is neither, or names an algorithm and nothing says for how many ranks.
+    Raises ArgumentError where the text is neither, or names an algorithm and nothing says for how many ranks or for
+    which topology.
     """
+    if text in topology_algorithms.names():
+        return _made_for_topology(text, topology, nbytes, root)
     if text in algorithms.names():
         if rank_count is None:
             raise ArgumentError(f"for how many ranks is '{text}' meant? Say --ranks 8, for instance")
         return algorithms.get(text).generate(rank_count, root=root)
     path = Path(text)
     if not _exists(path):
-        close = difflib.get_close_matches(text, algorithms.names(), n=3, cutoff=0.5)
+        known = [*algorithms.names(), *topology_algorithms.names()]
+        close = difflib.get_close_matches(text, known, n=3, cutoff=0.5)
         meant = f"; did you mean {' or '.join(close)}?" if close else "; docs/algorithms.md lists their names"
         raise ArgumentError(f"'{printable(text)}' is neither a schedule file nor an algorithm{meant}")
     existing = _existing(path)
     return Schedule.load(existing)
+
+
+def _made_for_topology(name: str, topology: Topology | None, nbytes: int, root: int) -> Schedule:
+    if topology is None:
+        kind, pattern = topology_algorithms.split(name)
+        raise ArgumentError(
+            f"'{name}' is made for a topology; write it to a file first: hemiola synthesize {kind} cluster.yaml "
+            f"--algorithm {pattern} --out x.sched"
+        )
+    return topology_algorithms.generate(name, topology, nbytes=nbytes, root=root)
 
 
 def read_text(path: Path, limit: int = 1 << 26) -> str:

@@ -42,9 +42,17 @@ class Network(StrEnum):
 
 
 ScheduleArgument = Annotated[
-    str, typer.Argument(metavar="SCHEDULE", help="Schedule file, or the name of an algorithm.")
+    str,
+    typer.Argument(
+        metavar="SCHEDULE", help="Schedule file, or the name of an algorithm (docs/algorithms.md)."
+    ),
 ]
-TopologyFile = Annotated[Path, typer.Argument(metavar="TOPOLOGY", help="Topology file (YAML).")]
+TopologyFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="TOPOLOGY", help="Topology file: YAML, NCCL's XML, or what nvidia-smi topo -m prints."
+    ),
+]
 KindArgument = Annotated[
     str,
     typer.Argument(
@@ -108,7 +116,9 @@ OptionalSize = Annotated[
 Emulate = Annotated[
     Path | None,
     typer.Option(
-        "--emulate", metavar="TOPOLOGY", help="Imitate this cluster (YAML): pace each rank's ports to it."
+        "--emulate",
+        metavar="TOPOLOGY",
+        help="Imitate this cluster (a topology file): pace each rank's ports to it.",
     ),
 ]
 DType = Annotated[str, typer.Option("--dtype", metavar="TYPE", help="float32, bfloat16, int8 and so on.")]

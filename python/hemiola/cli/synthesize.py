@@ -16,8 +16,20 @@ from hemiola.cli import options
 from hemiola.cli.inputs import load_topology
 from hemiola.cli.output import answer, table
 from hemiola.cli.values import printable, read_count, read_seconds, read_size
+from hemiola.errors import ArgumentError
 from hemiola.synthesis import DEFAULT_NBYTES, Synthesis, search
+from hemiola.topology_algorithms import generate, patterns
 from hemiola.units import format_bytes, format_seconds
+
+_MATCHING = "matching"
+
+
+def _read_algorithm(text: str) -> str:
+    """Read what makes the schedule."""
+    if text not in (_MATCHING, *patterns()):
+        known = ", ".join((_MATCHING, *patterns()))
+        raise ArgumentError(f"unknown algorithm '{printable(text[:60])}'; expected one of: {known}")
+    return text
 
 
 class LatencyModel(StrEnum):
@@ -45,15 +57,26 @@ def synthesize(
             help="Weigh latency against bandwidth for this buffer: 64MiB. The schedule is right for any.",
         ),
     ] = DEFAULT_NBYTES,
+    algorithm: Annotated[
+        str,
+        typer.Option(
+            "--algorithm",
+            "-a",
+            metavar="NAME",
+            parser=options.reads(_read_algorithm),
+            help=f"How: {_MATCHING} chunks to links, or, to compare with, one of {', '.join(patterns())}.",
+        ),
+    ] = _MATCHING,
     chunks: Annotated[
-        int,
+        int | None,
         typer.Option(
             "--chunks",
             metavar="COUNT",
             parser=options.reads(read_count),
-            help="Chunks per rank: more of them spread better and cost more latency.",
+            help="Chunks per rank, by default 1: more of them spread better and cost more latency. Other algorithms "
+            "than matching take their own number: parts of the buffer, or pieces a tree.",
         ),
-    ] = 1,
+    ] = None,
     seed: Annotated[
         int, typer.Option("--seed", metavar="SEED", parser=options.reads(read_count), help="First seed.")
     ] = 0,
@@ -84,27 +107,34 @@ def synthesize(
     root: options.Root = 0,
     as_json: options.Json = False,
 ) -> None:
-    """Make a schedule for exactly this network, by matching chunks to links.
+    """Make a schedule for exactly this network, by matching chunks to links or another way.
 
     Ctrl-C keeps the best so far. Example: hemiola synthesize all_gather cluster.yaml --chunks 4 --out x.sched
     """
     topology = load_topology(topology_file)
-    found = search(
-        topology,
-        kind,
-        chunks,
-        seed,
-        root=root,
-        nbytes=size,
-        latency=latency.value,
-        trials=trials,
-        threads=None,
-        time_limit_s=time_limit,
-    )
+    found = None
+    if algorithm == _MATCHING:
+        found = search(
+            topology,
+            kind,
+            1 if chunks is None else chunks,
+            seed,
+            root=root,
+            nbytes=size,
+            latency=latency.value,
+            trials=trials,
+            time_limit_s=time_limit,
+        )
+        schedule = found.schedule
+    elif trials is not None or time_limit is not None or seed != 0 or latency is not LatencyModel.pipelined:
+        raise ArgumentError(f"--seed, --trials, --latency and --time-limit are for --algorithm {_MATCHING}")
+    else:
+        schedule = generate(f"{kind}_{algorithm}", topology, nbytes=size, root=root, chunk_count=chunks)
     if out is not None:
-        found.schedule.save(out)
+        schedule.save(out)
     bound = lower_bound(topology, kind, size, root=root)
-    simulated = run_simulation(found.schedule, topology, size, network="fifo").seconds
+    simulated = run_simulation(schedule, topology, size, network="fifo").seconds
+    found = found or Synthesis(schedule, simulated, bound.seconds, trials=1, stopped=False)
     answer(
         as_json, _data(found, bound, simulated, size), *_report(found, topology, bound, simulated, size, out)
     )

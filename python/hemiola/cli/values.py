@@ -59,8 +59,10 @@ def read_count(text: str) -> int:
 
 
 def read_kind(text: str) -> str:
-    """Read the name of a collective."""
-    return read_names(text, KINDS, "collective")[0]
+    """Read the name of one collective."""
+    if text not in KINDS:
+        raise ArgumentError(f"unknown collective {_quoted(text)}; expected one of: {', '.join(KINDS)}")
+    return text
 
 
 def read_late(texts: Iterable[str]) -> dict[int, float]:

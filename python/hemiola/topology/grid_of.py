@@ -1,0 +1,103 @@
+"""Which grid a topology is: dimensions, wires and costs with which `topologies.grid` builds the same links."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hemiola import Topology, topologies
+
+_MOST_DIMENSIONS = 4
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What `topologies.grid` takes; the first dimension varies fastest."""
+
+    dims: tuple[int, ...]
+    wires: tuple[str, ...]
+    latency_s: tuple[float, ...]
+    bandwidth: tuple[float, ...]
+
+
+def grid_of(topology: Topology) -> Grid | None:
+    """Find the grid of the fewest dimensions that is this topology, link by link; None where it is none."""
+    links = np.sort(np.asarray(topology.links), order=("src", "dst"))
+    for dims in _factorizations(topology.rank_count):
+        grid = _guessed(topology, dims)
+        if grid is None:
+            continue
+        built = topologies.grid(grid.dims, grid.wires, latency_s=grid.latency_s, bandwidth=grid.bandwidth)
+        if built.switch_count != topology.switch_count or built.link_count != topology.link_count:
+            continue
+        if np.array_equal(np.sort(np.asarray(built.links), order=("src", "dst")), links):
+            return grid
+    return None
+
+
+def _factorizations(count: int) -> Iterator[tuple[int, ...]]:
+    """Yield ordered factors >= 2 whose product is `count`, few of them first."""
+    for number in range(1, _MOST_DIMENSIONS + 1):
+        yield from _factors(count, number)
+
+
+def _factors(count: int, number: int) -> Iterator[tuple[int, ...]]:
+    if number == 1:
+        if count > 1:
+            yield (count,)
+        return
+    for first in range(2, count // 2 + 1):
+        if count % first == 0:
+            yield from ((first, *rest) for rest in _factors(count // first, number - 1))
+
+
+def _guessed(topology: Topology, dims: tuple[int, ...]) -> Grid | None:
+    """Read each dimension's wires and costs off the links of rank 0 and of its row."""
+    links = np.asarray(topology.links)
+    ranks = topology.rank_count
+    steps = _coordinates(links["dst"], dims) - _coordinates(links["src"], dims)
+    direct = (links["src"] < ranks) & (links["dst"] < ranks)
+    if (np.count_nonzero(steps[direct], axis=1) != 1).any():
+        return None
+    switch_ports = iter(_switch_ports(topology))
+    wires, latency_s, bandwidth = [], [], []
+    for axis, size in enumerate(dims):
+        along = links[direct & (steps[:, axis] != 0)]
+        if len(along):
+            wires.append(_wires(len(along) * size // ranks, size))
+            latency_s.append(float(along["latency_s"][0]))
+            bandwidth.append(float(along["bandwidth"][0]))
+            continue
+        port = next(switch_ports, None)
+        if port is None:
+            return None
+        wires.append("switch")
+        latency_s.append(port[0])
+        bandwidth.append(port[1])
+    return Grid(dims, tuple(wires), tuple(latency_s), tuple(bandwidth))
+
+
+def _wires(links_a_row: int, size: int) -> str:
+    if links_a_row == 2 * (size - 1):
+        return "line"
+    return "ring" if links_a_row == 2 * size else "fully_connected"
+
+
+def _switch_ports(topology: Topology) -> list[tuple[float, float]]:
+    """Return latency from rank to rank and bandwidth of rank 0's ports on switches, in the order of the switches."""
+    links = np.asarray(topology.links)
+    into = links[(links["src"] == 0) & (links["dst"] >= topology.rank_count)]
+    ports = []
+    for link in np.sort(into, order="dst"):
+        back = links[(links["src"] == link["dst"]) & (links["dst"] == 0)]
+        if len(back):
+            ports.append((float(link["latency_s"] + back["latency_s"][0]), float(link["bandwidth"])))
+    return ports
+
+
+def _coordinates(vertices: NDArray[np.int32], dims: tuple[int, ...]) -> NDArray[np.int64]:
+    strides = np.cumprod([1, *dims[:-1]])
+    return np.asarray((vertices.astype(np.int64)[:, None] // strides) % np.array(dims))
