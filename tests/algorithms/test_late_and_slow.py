@@ -170,17 +170,57 @@ def test_weighted_exchange_rejects_bad_factors(slow: dict[int, float]) -> None:
 
 
 @pytest.mark.parametrize(("rank_count", "slow_rank"), [(3, 0), (4, 3), (5, 2), (8, 0), (9, 4), (16, 15)])
-def test_optcc_ring_is_right(rank_count: int, slow_rank: int) -> None:
+@pytest.mark.parametrize("factor", [1.0, 1.5, 2.0, 3.0])
+def test_optcc_ring_is_right(rank_count: int, slow_rank: int, factor: float) -> None:
     for segments in (1, 2, 5):
-        schedule = hm.algorithms.all_reduce_optcc(rank_count, slow_rank, segments)
+        schedule = hm.algorithms.all_reduce_optcc(rank_count, {slow_rank: factor}, segments)
         assert hm.verify(schedule) == []
         rows = schedule.transfers
-        # Given k segments of n-1 sections: the slow rank sends each section once and receives it once.
-        assert (
-            (rows["src"] == slow_rank).sum()
-            == (rows["dst"] == slow_rank).sum()
-            == segments * (rank_count - 1)
-        )
+        # Given k segments of n-1 sections: the slow rank sends each section once and receives it once. Below l = 2 it
+        # also exchanges its own with everybody.
+        per_segment = (rank_count - 1) * (2 if factor < 2 else 1)
+        assert (rows["src"] == slow_rank).sum() == (rows["dst"] == slow_rank).sum() == segments * per_segment
+
+
+@pytest.mark.parametrize(("rank_count", "slow_rank"), [(5, 0), (6, 3), (9, 8)])
+def test_in_optcc_ring_a_healthy_rank_sends_to_the_next_one_and_to_the_slow_one_only(
+    rank_count: int, slow_rank: int
+) -> None:
+    healthy = [rank for rank in range(rank_count) if rank != slow_rank]
+    following = dict(zip(healthy, healthy[1:] + healthy[:1], strict=True))
+    rows = hm.algorithms.all_reduce_optcc(rank_count, {slow_rank: 1.5}, 3).transfers
+    for src, dst in {(int(row["src"]), int(row["dst"])) for row in rows}:
+        assert slow_rank in (src, dst) or dst == following[src]
+
+
+@pytest.mark.parametrize(
+    ("factor", "slow_weight", "healthy_weight"), [(1.0, 1, 1), (8 / 7, 3, 4), (4 / 3, 1, 2), (1.5, 1, 3)]
+)
+def test_in_optcc_ring_a_slow_rank_owns_what_its_port_can_spare(
+    factor: float, slow_weight: int, healthy_weight: int
+) -> None:
+    schedule = hm.algorithms.all_reduce_optcc(5, {1: factor}, 3)
+    weights, owner = schedule.chunk_weights, schedule.collective.owner
+    # Given (2 - l)/l of a healthy rank's.
+    assert {int(w) * healthy_weight for w in weights[owner == 1]} == {
+        int(w) * slow_weight for w in weights[owner != 1]
+    }
+
+
+def test_optcc_ring_takes_a_rank_alone_for_one_that_owns_nothing() -> None:
+    by_rank = hm.algorithms.all_reduce_optcc(6, 2, 3)
+    assert by_rank == hm.algorithms.all_reduce_optcc(6, {2: 2.0}, 3)
+    assert by_rank == hm.algorithms.all_reduce_optcc(6, {2: 4.0}, 3)
+
+
+def test_optcc_ring_without_a_segment_count_takes_the_best_one() -> None:
+    # Given windows of 4 hops at l = 4, 3 of them for the latency of one: k <= 3/(5·0.1) = 6 < sqrt(1.5·4/0.1) = 7.7.
+    assert hm.algorithms.best_optcc_segment_count(6, {0: 4.0}, 0.1) == 6
+    assert hm.algorithms.all_reduce_optcc(
+        6, {0: 4.0}, relative_latency=0.1
+    ) == hm.algorithms.all_reduce_optcc(6, {0: 4.0}, 6)
+    # Given 5.5 sections a segment at l = 4/3, and a bound of 2·5/5.5: sqrt(1.5·bound/1e-3) = 52.2 <= 1/(5.5e-3) = 182.
+    assert hm.algorithms.best_optcc_segment_count(6, {0: 4 / 3}, 1e-3) == 52
 
 
 @pytest.mark.parametrize(("hosts", "ranks_per_host"), [(2, 1), (2, 2), (3, 2), (4, 4), (5, 3)])
@@ -192,10 +232,35 @@ def test_rail_exchange_is_right(hosts: int, ranks_per_host: int, slow: dict[int,
         assert schedule.rank_count == hosts * ranks_per_host
 
 
-@pytest.mark.parametrize("arguments", [(2, 0, 1), (4, 4, 1), (4, -1, 1), (4, 0, 0)])
-def test_optcc_ring_rejects_what_cannot_be(arguments: tuple[int, int, int]) -> None:
-    with pytest.raises(hm.errors.ArgumentError):
-        hm.algorithms.all_reduce_optcc(*arguments)
+@pytest.mark.parametrize(
+    ("rank_count", "slow", "segments"),
+    [
+        (2, 0, 1),
+        (4, 4, 1),
+        (4, -1, 1),
+        (4, 0, 0),
+        (4, 0, 2**30),
+        (2**31 - 1, 0, 1),
+        (4, {}, 1),
+        (4, {0: 2.0, 1: 2.0}, 1),
+        (4, {4: 2.0}, 1),
+        (4, {0: 0.5}, 1),
+        (4, {0: math.nan}, 1),
+        (4, {0: math.inf}, 1),
+    ],
+    ids=str,
+)
+def test_optcc_ring_rejects_what_cannot_be(
+    rank_count: int, slow: int | dict[int, float], segments: int
+) -> None:
+    with pytest.raises(hm.errors.ArgumentError, match="expected"):
+        hm.algorithms.all_reduce_optcc(rank_count, slow, segments)
+
+
+@pytest.mark.parametrize("relative_latency", [0.0, -1.0, math.nan, math.inf])
+def test_best_segment_count_of_optcc_ring_rejects_bad_latencies(relative_latency: float) -> None:
+    with pytest.raises(hm.errors.ArgumentError, match="relative_latency"):
+        hm.algorithms.best_optcc_segment_count(4, 0, relative_latency)
 
 
 def test_when_every_host_is_equally_slow_nobody_is() -> None:

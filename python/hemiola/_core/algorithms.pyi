@@ -1553,15 +1553,23 @@ def all_reduce_rail_exchange(
     §4.4] states l(k+5.5)/(gk) and leaves several slow hosts open.
     """
 
-def all_reduce_optcc(rank_count: int, slow_rank: int, segments: int) -> hemiola._core.Schedule:
+def all_reduce_optcc(
+    rank_count: int,
+    slow: int | Mapping[int, float],
+    segments: int | None = None,
+    *,
+    relative_latency: float = 0.0001,
+) -> hemiola._core.Schedule:
     """
     OptCC's four stages on a ring of the healthy ranks.
 
     Parameters
     ----------
     rank_count : int >= 3.
-    slow_rank : int, 0 … rank_count-1.
-    segments : int >= 1, pieces the buffer is pipelined in.
+    slow : mapping of one rank to its factor, a float >= 1 by which its port is slower; or the rank alone, an int in 0 …
+        rank_count-1, for a factor of 2 or more, or one that is not known.
+    segments : int >= 1, pieces the buffer is pipelined in; None for best_optcc_segment_count of the next argument.
+    relative_latency : float > 0, latency · bandwidth / bytes; the default is 4 µs at 25 GB/s for 1 GB.
 
     Returns
     -------
@@ -1570,14 +1578,46 @@ def all_reduce_optcc(rank_count: int, slow_rank: int, segments: int) -> hemiola.
     Raises
     ------
     ArgumentError
-        if an argument is outside its range.
+        if an argument is outside its range, or `slow` does not name exactly one rank.
 
     Notes
     -----
-    Raw part to a healthy rank, round the healthy ring adding, back to the slow rank, round the ring copying [OptCC,
-    §4.1]. One rotating pattern instead of the paper's four. Bandwidth only, k segments, l >= 2: at most (k + 1.5)/k of
-    the bound for an even rank count n, (k + 1.75 - 1/(n-1))/k for an odd one; up to 1.17 times that below l = 2. For
-    networks in which only neighbours are near; all_reduce_weighted_exchange is faster where all pairs are.
+    The slow rank's raw part goes to a section's owner, as do the others' parts round the healthy ring, adding; the
+    result goes back to the slow rank and round the ring [OptCC, §4.1]. Below a factor l of 2 the slow rank owns (2 -
+    l)/l of what a healthy rank owns [OptCC, Appendix C]. One rotating pattern instead of the paper's four. Bandwidth
+    only, k segments: at most (k + 1.5 - 1/(n-1))/k of the bound, which an even rank count n takes at l = 2 and k >= 3.
+    Healthy ranks send to the next one and the slow one only: for networks in which only neighbours are near;
+    all_reduce_weighted_exchange is faster where all pairs are.
+    """
+
+def best_optcc_segment_count(
+    rank_count: int, slow: int | Mapping[int, float], relative_latency: float
+) -> int:
+    """
+    Choose how many segments all_reduce_optcc is pipelined in.
+
+    Parameters
+    ----------
+    rank_count : int >= 3.
+    slow : mapping of one rank to its factor, a float >= 1; or the rank alone, for a factor of 2.
+    relative_latency : float > 0, latency · bandwidth / bytes.
+
+    Returns
+    -------
+    int, 1 … 4096: sqrt(1.5·bound/relative_latency), but no more than (max(l, 2) - 1) / (s·relative_latency) for s
+    sections a segment, n - 1 + max(0, (2 - l)/l).
+
+    Raises
+    ------
+    ArgumentError
+        if an argument is outside its range, or `slow` does not name exactly one rank.
+
+    Notes
+    -----
+    A section makes one hop in a window of max(l, 2) hops: up to the second term its latency passes meanwhile, beyond
+    every hop waits for it. Latencies are then paid while the pipeline fills and empties, whatever the count; the first
+    term weighs the 1.5/k for that against one latency a segment (a ring of two healthy ranks pays it) for what else a
+    message may cost.
     """
 
 def all_gather_multitree(topology: hemiola._core.Topology) -> hemiola._core.Schedule:

@@ -186,14 +186,14 @@ std::vector<Algorithm> for_slow_ranks() {
       {.name = "all_reduce_optcc",
        .kind = CollectiveKind::all_reduce,
        .paper = kOptcc,
-       .idea =
-           "The slow rank's part joins a section on its way round the ring of the others, which returns the "
-           "result.",
+       .idea = "A section's parts travel round the ring of the healthy ranks to its owner, the slow rank's "
+               "straight "
+               "there; the result goes back both ways.",
        .sizes = "any n ≥ 3",
-       .chunks_formula = "K(n-1)",
+       .chunks_formula = "K(n-1), Kn for a factor below 2",
        .steps_formula = "",
        .bytes_formula = "",
-       .formula = "2(K+1.5)/K·N·β for one slow rank of factor 2, bandwidth only",
+       .formula = "l(K+1.5-1/(n-1))/K·N·β at most for one slow rank of factor l ≥ 2, bandwidth only",
        .needs = Needs::slow},
   };
 }

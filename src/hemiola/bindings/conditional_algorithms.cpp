@@ -1,12 +1,15 @@
 // Algorithms made for conditions: they take the late rank or the slow ranks as arguments.
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "hemiola/algorithms/late.hpp"
@@ -370,8 +373,10 @@ constexpr const char* kOptccDoc = R"(OptCC's four stages on a ring of the health
 Parameters
 ----------
 rank_count : int >= 3.
-slow_rank : int, 0 … rank_count-1.
-segments : int >= 1, pieces the buffer is pipelined in.
+slow : mapping of one rank to its factor, a float >= 1 by which its port is slower; or the rank alone, an int in 0 …
+    rank_count-1, for a factor of 2 or more, or one that is not known.
+segments : int >= 1, pieces the buffer is pipelined in; None for best_optcc_segment_count of the next argument.
+relative_latency : float > 0, latency · bandwidth / bytes; the default is 4 µs at 25 GB/s for 1 GB.
 
 Returns
 -------
@@ -380,14 +385,41 @@ Schedule
 Raises
 ------
 ArgumentError
-    if an argument is outside its range.
+    if an argument is outside its range, or `slow` does not name exactly one rank.
 
 Notes
 -----
-Raw part to a healthy rank, round the healthy ring adding, back to the slow rank, round the ring copying [OptCC,
-§4.1]. One rotating pattern instead of the paper's four. Bandwidth only, k segments, l >= 2: at most (k + 1.5)/k of
-the bound for an even rank count n, (k + 1.75 - 1/(n-1))/k for an odd one; up to 1.17 times that below l = 2. For
-networks in which only neighbours are near; all_reduce_weighted_exchange is faster where all pairs are.)";
+The slow rank's raw part goes to a section's owner, as do the others' parts round the healthy ring, adding; the
+result goes back to the slow rank and round the ring [OptCC, §4.1]. Below a factor l of 2 the slow rank owns (2 -
+l)/l of what a healthy rank owns [OptCC, Appendix C]. One rotating pattern instead of the paper's four. Bandwidth
+only, k segments: at most (k + 1.5 - 1/(n-1))/k of the bound, which an even rank count n takes at l = 2 and k >= 3.
+Healthy ranks send to the next one and the slow one only: for networks in which only neighbours are near;
+all_reduce_weighted_exchange is faster where all pairs are.)";
+
+constexpr const char* kBestOptccSegmentsDoc = R"(Choose how many segments all_reduce_optcc is pipelined in.
+
+Parameters
+----------
+rank_count : int >= 3.
+slow : mapping of one rank to its factor, a float >= 1; or the rank alone, for a factor of 2.
+relative_latency : float > 0, latency · bandwidth / bytes.
+
+Returns
+-------
+int, 1 … 4096: sqrt(1.5·bound/relative_latency), but no more than (max(l, 2) - 1) / (s·relative_latency) for s
+sections a segment, n - 1 + max(0, (2 - l)/l).
+
+Raises
+------
+ArgumentError
+    if an argument is outside its range, or `slow` does not name exactly one rank.
+
+Notes
+-----
+A section makes one hop in a window of max(l, 2) hops: up to the second term its latency passes meanwhile, beyond
+every hop waits for it. Latencies are then paid while the pipeline fills and empties, whatever the count; the first
+term weighs the 1.5/k for that against one latency a segment (a ring of two healthy ranks pays it) for what else a
+message may cost.)";
 
 using Factors = std::map<int, double>;
 
@@ -404,6 +436,19 @@ std::vector<double> factors_of(const char* what, const Factors& slow, int count)
     factors[static_cast<std::size_t>(index)] = factor;
   }
   return factors;
+}
+
+/// A rank, or one with its factor.
+using SlowRank = std::variant<int, Factors>;
+
+std::pair<int, double> one_slow_rank(const char* what, const SlowRank& slow) {
+  constexpr double kOwnsNothing = 2.0;
+  if (const int* rank = std::get_if<int>(&slow)) return {*rank, kOwnsNothing};
+  const auto& factors = std::get<Factors>(slow);
+  if (factors.size() != 1)
+    throw ArgumentError(std::string(what) + " names " + std::to_string(factors.size()) +
+                        " ranks, expected 1; all_reduce_open_shop_exchange takes several");
+  return *factors.begin();
 }
 
 int segments_or_best(std::optional<int> segments, int count, const std::vector<double>& factors,
@@ -464,6 +509,27 @@ void bind_weighted_exchange(nb::module_& a) {
             rank_count, factors_of("best_segment_count: slow", slow, rank_count), relative_latency);
       },
       "rank_count"_a, "slow"_a, "relative_latency"_a, kBestSegmentsDoc, no_gil);
+}
+
+void bind_optcc(nb::module_& a) {
+  const nb::call_guard<nb::gil_scoped_release> no_gil;
+  a.def(
+      "all_reduce_optcc",
+      [](int rank_count, const SlowRank& slow, std::optional<int> segments, double relative_latency) {
+        const auto [rank, factor] = one_slow_rank("all_reduce_optcc: slow", slow);
+        const int count =
+            segments ? *segments : algorithms::best_optcc_segment_count(rank_count, factor, relative_latency);
+        return algorithms::all_reduce_optcc(rank_count, Rank{rank}, factor, count);
+      },
+      "rank_count"_a, "slow"_a, "segments"_a = nb::none(), nb::kw_only(),
+      "relative_latency"_a = kRelativeLatency, kOptccDoc, no_gil);
+  a.def(
+      "best_optcc_segment_count",
+      [](int rank_count, const SlowRank& slow, double relative_latency) {
+        const double factor = one_slow_rank("best_optcc_segment_count: slow", slow).second;
+        return algorithms::best_optcc_segment_count(rank_count, factor, relative_latency);
+      },
+      "rank_count"_a, "slow"_a, "relative_latency"_a, kBestOptccSegmentsDoc, no_gil);
 }
 
 /// The chunk count that was asked for, the best one where size and speed are known, or one chunk per early rank.
@@ -534,12 +600,7 @@ void bind_conditional_algorithms(nb::module_& m) {
         return algorithms::all_reduce_rail_exchange({host_count, ranks_per_host}, factors, segments);
       },
       "host_count"_a, "ranks_per_host"_a, "slow_hosts"_a, "segments"_a, kRailDoc, no_gil);
-  a.def(
-      "all_reduce_optcc",
-      [](int rank_count, int slow_rank, int segments) {
-        return algorithms::all_reduce_optcc(rank_count, Rank{slow_rank}, segments);
-      },
-      "rank_count"_a, "slow_rank"_a, "segments"_a, kOptccDoc, no_gil);
+  bind_optcc(a);
 }
 
 }  // namespace hemiola::bindings
