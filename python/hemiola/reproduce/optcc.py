@@ -85,10 +85,10 @@ def several_seconds(exchange: Exchange, rank_count: int, nbytes: int, slow: Slow
 
 
 def optcc_seconds(rank_count: int, nbytes: int, factor: float) -> float:
-    """Simulate OptCC's ring of healthy ranks."""
-    k = max(1, min(64, _most_transfers(rank_count) // (4 * rank_count * rank_count)))
-    schedule = algorithms.all_reduce_optcc(rank_count, 0, k)
-    return simulate(schedule, _cluster(rank_count), nbytes, conditions=Conditions(slow={0: factor})).seconds
+    """Simulate OptCC's ring of healthy ranks in its best number of segments, or as many as are affordable."""
+    k = algorithms.best_optcc_segment_count(rank_count, {0: factor}, LATENCY_S * NIC / nbytes)
+    most = max(1, _most_transfers(rank_count) // (2 * rank_count * (rank_count - 1)))
+    return _seconds(algorithms.all_reduce_optcc, rank_count, nbytes, {0: factor}, min(k, most))
 
 
 def ring_seconds(rank_count: int, nbytes: int, slow: Slow | None = None) -> float:
