@@ -144,7 +144,7 @@ def test_large_networks_are_bounded_from_the_two_ends_found_by_search():
         ("broadcast", KB, None, 4),
         ("broadcast", KB, None, -1),
         ("all_reduce", KB, hm.Conditions(late={4: US}), 0),
-        ("all_reduce", KB, hm.Conditions(slow={0: 0.5}), 0),
+        ("all_reduce", KB, hm.Conditions(slow={4: 2.0}), 0),
     ],
 )
 def test_rejects(kind, nbytes, conditions, root):

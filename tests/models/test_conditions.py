@@ -90,15 +90,28 @@ def test_a_factor_need_not_be_whole():
     [
         hm.Conditions(late={4: US}),
         hm.Conditions(late={-1: US}),
-        hm.Conditions(late={0: -US}),
-        hm.Conditions(late={0: math.nan}),
-        hm.Conditions(late={0: math.inf}),
         hm.Conditions(slow={4: 2}),
-        hm.Conditions(slow={0: 0.99}),
-        hm.Conditions(slow={0: math.inf}),
-        hm.Conditions(slow={0: math.nan}),
     ],
 )
-def test_rejects_conditions_that_cannot_be(conditions, network):
+def test_rejects_conditions_of_ranks_that_do_not_exist(conditions, network):
     with pytest.raises(errors.ArgumentError):
         hm.simulate(hm.algorithms.all_reduce_ring(4), one_way_ring(4), KB, conditions, network)
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        ({"late": {3: -US}}, r"late\[3\] >= 0 seconds, found -1e-06"),
+        ({"late": {0: math.nan}}, r"late\[0\]"),
+        ({"late": {0: math.inf}}, r"late\[0\]"),
+        ({"slow": {1: 2.0, 2: 0.99}}, r"slow\[2\] >= 1, found 0.99"),
+        ({"slow": {0: math.inf}}, r"slow\[0\]"),
+        ({"slow": {0: math.nan}}, r"slow\[0\]"),
+        ({"density": 0.0}, "density"),
+        ({"density": 1.5}, "density"),
+        ({"density": math.nan}, "density"),
+    ],
+)
+def test_a_value_that_cannot_be_is_refused_at_once_and_named(values, named):
+    with pytest.raises(errors.ArgumentError, match=named):
+        hm.Conditions(**values)
