@@ -55,6 +55,42 @@ def test_the_simulator_gives_the_time_that_the_search_claims(topology: hm.Topolo
     assert simulated == pytest.approx(found.seconds, rel=0.01)
 
 
+@pytest.mark.parametrize("kind", ["all_gather", "broadcast", "scatter"])
+@pytest.mark.parametrize("latency", ["pipelined", "occupies"])
+@pytest.mark.parametrize(
+    "topology",
+    [grid([3, 4], [50e9, 75e9]), grid([4, 4], [16e9, 73e9]), grid([2, 2, 2], [1e9, 2e9, 9e9])],
+    ids=str,
+)
+def test_links_that_send_only_what_their_source_holds_take_the_time_that_the_search_claims(
+    topology: hm.Topology, latency: str, kind: str
+) -> None:
+    nbytes = topology.rank_count**2 * 10_000
+    found = search(topology, kind, 2, nbytes=nbytes, latency=latency, seed=3)
+    replayed = replayed_s(topology, found.schedule, nbytes, occupies=latency == "occupies")
+    assert replayed == pytest.approx(found.seconds, rel=1e-6)
+
+
+def replayed_s(topology: hm.Topology, schedule: hm.Schedule, nbytes: int, *, occupies: bool) -> float:
+    """Play a schedule without reductions, each link in the order of the steps: it waits until its source holds the
+    chunk, and is taken for the serialization, or with `occupies` until the chunk has arrived."""
+    link = {(src, dst): (latency_s, bandwidth) for src, dst, latency_s, bandwidth in topology.links.tolist()}
+    chunk_bytes = nbytes / schedule.chunk_count
+    collective = schedule.collective
+    owners = (
+        collective.owner.tolist() if collective.root is None else [collective.root] * schedule.chunk_count
+    )
+    held = {(rank, chunk): 0.0 for chunk, rank in enumerate(owners)}
+    free = dict.fromkeys(link, 0.0)
+    for _, src, dst, chunk, _ in schedule.transfers.tolist():
+        latency_s, bandwidth = link[src, dst]
+        start = max(free[src, dst], held[src, chunk])  # KeyError: it is sent before it is there
+        arrival = start + chunk_bytes / bandwidth + latency_s
+        free[src, dst] = arrival if occupies else arrival - latency_s
+        held[dst, chunk] = min(arrival, held.get((dst, chunk), arrival))
+    return max(held.values())
+
+
 def test_a_switch_is_used_at_full_rate_on_every_port() -> None:
     # Given 8 ranks on one switch, 1 GB/s, 1 us; 8 MB in 8 chunks.
     # Derivation: 7 chunks of 1 ms enter each rank; the first is 1 ms on its way to the switch, plus 1 us.
