@@ -17,6 +17,7 @@ from hemiola.candidates import MOST_IN_OPEN_SHOP, SEGMENTS, Candidate, Task, exc
 from hemiola.errors import ArgumentError
 from hemiola.slow_exchanges import open_shop_body
 from hemiola.synthesis import forest, search
+from hemiola.through_root import all_reduce_through_root
 
 _RailExchange = Callable[[int, int, dict[int, float], int], Schedule]
 
@@ -54,7 +55,11 @@ def made_for_topology(topology: Topology, task: Task, bound_s: float) -> list[Ca
     """
     found = [*_on_rails(topology, task)]
     if _is_uneven(topology):
-        found += [*_matched(topology, task, bound_s), *_forests(topology, task, bound_s)]
+        found += [
+            *_matched(topology, task, bound_s),
+            *_through_root(topology, task, bound_s),
+            *_forests(topology, task, bound_s),
+        ]
     return found
 
 
@@ -170,6 +175,14 @@ def _matched(topology: Topology, task: Task, bound_s: float) -> Iterator[Candida
             schedule = generate()
             count, generate = schedule.transfer_count, partial(_given, schedule)
         yield Candidate("synthesized", f"{chunks} {unit}", bound_s, count, generate)
+
+
+def _through_root(topology: Topology, task: Task, bound_s: float) -> Iterator[Candidate]:
+    for chunks in _CHUNKS["broadcast"] if task.kind == "all_reduce" else ():
+        count = 2 * chunks * (task.rank_count - 1)
+        if count <= _MOST_TRANSFERS:
+            generate = partial(all_reduce_through_root, topology, chunks, nbytes=task.nbytes)
+            yield Candidate("through_root", f"{chunks} chunks", bound_s, count, generate)
 
 
 def _forests(topology: Topology, task: Task, bound_s: float) -> Iterator[Candidate]:

@@ -231,6 +231,21 @@ def test_every_collective_is_synthesized_for_boxes_that_are_cabled_in_a_ring(kin
     assert hm.verify(plan.schedule, topology=ring) == []
 
 
+@pytest.mark.parametrize(
+    "cables", [[(0, 1), (1, 2), (2, 3), (3, 4)], [(0, 1), (0, 2), (0, 3), (0, 4)]], ids=["line", "star"]
+)
+def test_an_all_reduce_over_boxes_without_a_ring_uses_both_directions_at_once(
+    cables: list[tuple[int, int]],
+) -> None:
+    # Given 5 boxes of one rank, 64 MiB. Derivation: a reduce-scatter and an all-gather each send 4/5 of the buffer over
+    # the last cable, one after the other: 1.6 buffers. To a root and back each cable carries one buffer each way.
+    boxes = hm.topologies.boxes(5, cables, cable_latency_s=2e-6, cable_bandwidth=12.5e9)
+    plan = hm.plan(boxes, "all_reduce", 64 << 20)
+    assert plan.name == "through_root"
+    assert plan.seconds <= plan.bound_s / 0.95
+    assert hm.verify(plan.schedule, topology=boxes) == []
+
+
 def test_a_gather_between_unequal_nodes_comes_near_its_bound() -> None:
     # Given boxes of 8, 4 and 4 GPUs with a NIC each: the published gathers wait for one NIC after the other.
     def box(ranks: int) -> hm.topologies.Host:
