@@ -41,9 +41,10 @@ _CHUNKS = {
     "gather": (1, 4, 16),
     "all_to_all": (1, 4),
 }
-#: Of the collectives in which every chunk has its own destination: finding more ways takes longer than a plan may.
+#: Of the collectives in which every chunk has its own destination: finding more ways, or over more links between ranks
+#: from all of them, takes longer than a plan may. A switch of 48 ranks, or a mesh of 13 by 13, is about a second.
 _WITH_WAYS = ("scatter", "gather", "all_to_all")
-_MOST_WAYS, _MOST_RANKS_WITH_WAYS = 1_000, 48
+_MOST_WAYS, _MOST_WAY_LINKS = 1_000, 48**3
 _PIECES = (2, 8, 32)
 
 
@@ -163,7 +164,8 @@ def _transfer_count(task: Task, chunks: int) -> int:
 
 def _matched(topology: Topology, task: Task, bound_s: float) -> Iterator[Candidate]:
     with_ways = task.kind in _WITH_WAYS
-    if with_ways and task.rank_count > _MOST_RANKS_WITH_WAYS:
+    links = task.rank_count**2 if topology.switch_count else topology.link_count
+    if with_ways and task.rank_count * links > _MOST_WAY_LINKS:
         return
     unit = "chunks" if task.kind in ("broadcast", "reduce") else "chunks a rank"
     for chunks in _CHUNKS[task.kind]:
