@@ -264,22 +264,27 @@ def forest(
     """Make an all_gather, reduce_scatter or all_reduce that uses a topology's full bandwidth.
 
     From every rank equally many spanning trees are laid so that together they crowd no link, and each carries
-    its part of the rank's share in pieces, one behind the other. Where `synthesize` misses the bottleneck cut,
-    this comes as near to it as the number of pieces allows; where latency counts, `synthesize` is faster.
+    its part of the rank's share in pieces, one behind the other. Where links are the same in both directions,
+    the pieces of an all_reduce may instead go up and down the same trees, each hung by its middle: where some
+    ranks have fewer links than others, as at the edge of a mesh, that is up to twice as fast. Where `synthesize`
+    misses the bottleneck cut, this comes as near to the optimum as the number of pieces allows; where latency
+    counts, `synthesize` may be faster.
 
     Parameters
     ----------
     topology : Topology of at least two ranks, at most 256 ranks and switches.
     kind : "all_gather", "reduce_scatter" or "all_reduce".
-    trees : int in 1 … 64, trees from every rank; by default the fewest up to 16 that come within 1 % of the
-        exact optimum, or the number that comes nearest.
-    pieces : int in 1 … 4096, chunks down each tree. A rank's share has trees * pieces chunks.
+    trees : int in 1 … 64, trees from every rank, or in all where pieces go up and down the same tree; by default
+        the fewest up to 16, or 64 in all, that come within 1 %, or 0.1 %, of the exact optimum, or the number that
+        comes nearest.
+    pieces : int in 1 … 4096, chunks down each tree from a rank: its share has trees * pieces chunks. Up and down
+        the same trees go at least so many chunks each, and rank_count * pieces in all.
     nbytes : int >= 0, one rank's buffer in bytes. The schedule is right for every size.
 
     Returns
     -------
-    Synthesis, with the exact optimum of the bandwidth as `bound_s`; of an all_reduce, that of its two halves one
-    after the other.
+    Synthesis, with the exact optimum of the bandwidth as `bound_s`; of an all_reduce through switches or over links
+    that differ from one direction to the other, that of its two halves one after the other.
 
     Raises
     ------
@@ -289,8 +294,12 @@ def forest(
 
     Notes
     -----
-    Deterministic. Cost: a maximum flow for about every link of every tree. Sources: [ForestColl, §5]. Deviation:
-    the number of trees is chosen first and the bandwidth of a tree is the largest at which they fit.
+    Deterministic. Up and down the same trees or not: up to 48 ranks the faster of both for this buffer, beyond by
+    their bounds. Cost: a maximum flow for about every link of every tree from a rank, which takes seconds for 100
+    ranks; up and down, a search through all trees for every edge that breadth-first ones leave out, and a tenth of
+    that time. Sources: trees from every rank [ForestColl, §5]; how many fit that are used both ways [tutte1961;
+    nashwilliams1961; cunningham1985]; packing them [roskind1985]. Deviation: the number of trees is
+    chosen first and the bandwidth of a tree is the largest at which they fit.
     """
     if trees is not None and trees < 1:
         raise ArgumentError(f"forest: expected 1 … 64 trees per rank, found {trees}")

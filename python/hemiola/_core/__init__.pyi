@@ -831,7 +831,7 @@ def synthesize_to_file(
     progress: object | None,
 ) -> StreamedSynthesis: ...
 def synthesize_forest(
-    topology: Topology, kind: str, *, trees: int, pieces: int, nbytes: int
+    topology: Topology, kind: str, *, trees: int, pieces: int, nbytes: int, up_and_down_only: bool = False
 ) -> Synthesis: ...
 
 class Bound:

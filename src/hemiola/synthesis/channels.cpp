@@ -100,6 +100,12 @@ Channels Channels::reversed() const {
   return turned;
 }
 
+std::uint32_t Channels::between(Rank src, Rank dst) const {
+  for (std::uint32_t c = first_out(src); c < first_out(src + 1); ++c)
+    if (channels_[c].dst == dst) return c;
+  return count();
+}
+
 Picoseconds Channels::delay(std::uint32_t channel) const {
   Picoseconds sum = 0;
   for (const Hop& hop : hops(channel)) sum += hop.delay;

@@ -51,6 +51,8 @@ class Channels {
   std::span<const Hop> hops(std::uint32_t channel) const {
     return {hops_.data() + hop_offset_[channel], hops_.data() + hop_offset_[channel + 1]};
   }
+  /// The channel from one rank to another, or count().
+  std::uint32_t between(Rank src, Rank dst) const;
   /// From the start of the first hop to the end of the last, where nothing is in the way.
   Picoseconds delay(std::uint32_t channel) const;
   /// Whether every channel has one link of its own and all cost the same, so that time is a number of slots.

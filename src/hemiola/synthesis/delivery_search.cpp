@@ -9,7 +9,7 @@ namespace hemiola::synthesis {
 Candidate search_delivery(const Delivery& delivery, std::uint64_t seed, SearchState* state) {
   Candidate candidate;
   const Trees trees = TreeRouter(delivery, seed).route();
-  candidate.complete = TreeScheduler(delivery.channels, trees, seed).run(state, &candidate.sends);
+  candidate.complete = TreeScheduler(delivery.channels, trees, {.seed = seed}).run(state, &candidate.sends);
   if (!candidate.complete) return candidate;
   number_steps(delivery.channels, delivery.chunk_count(), &candidate.sends);
   candidate.duration = replay(delivery.channels, candidate.sends, delivery.chunk_count());

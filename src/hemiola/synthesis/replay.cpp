@@ -20,7 +20,9 @@ Picoseconds replay_in_order(const Channels& channels, const Sends& sends, int ch
     const Hop& hop = channels.hops(c)[0];
     const Picoseconds start = std::max(free[c], there.at(channels[c].src, send.chunk));
     free[c] = start + hop.busy;
-    last = std::max(last, there.at(channels[c].dst, send.chunk) = start + hop.delay);
+    Picoseconds& come = there.at(channels[c].dst, send.chunk);
+    come = std::max(come, start + hop.delay);
+    last = std::max(last, come);
   }
   return last;
 }
@@ -115,7 +117,8 @@ void number_steps(const Channels& channels, int chunk_count, Sends* sends) {
     std::int32_t step = ready.at(ends.src, send.chunk);
     for (const Hop& hop : channels.hops(send.channel)) step = std::max(step, next[hop.link]);
     for (const Hop& hop : channels.hops(send.channel)) next[hop.link] = step + 1;
-    ready.at(ends.dst, send.chunk) = step + 1;
+    std::int32_t& ready_there = ready.at(ends.dst, send.chunk);
+    ready_there = std::max(ready_there, step + 1);
     send.step = step;
   }
 }

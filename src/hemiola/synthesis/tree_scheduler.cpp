@@ -14,47 +14,61 @@ constexpr std::int64_t kReportEvery = 4096;
 
 }  // namespace
 
-/// For a heap whose top is the send with the longest way to go.
+/// For a heap whose top is, of the earliest turn, the send with the longest way to go.
 bool TreeScheduler::Longest::operator()(SendId a, SendId b) const {
   const Planned &x = (*planned)[a], &y = (*planned)[b];
+  if (x.turn != y.turn) return x.turn > y.turn;
   return x.to_go != y.to_go ? x.to_go < y.to_go : x.tie < y.tie;
 }
 
-TreeScheduler::TreeScheduler(const Channels& channels, const Trees& trees, std::uint64_t seed)
+TreeScheduler::TreeScheduler(const Channels& channels, const Trees& trees, TreeOrder order)
     : channels_(channels),
       waiting_(channels.link_count()),
       free_(channels.link_count(), 0),
       held_up_(channels.link_count()) {
-  plan(trees, seed);
+  plan(trees, order);
 }
 
-void TreeScheduler::plan(const Trees& trees, std::uint64_t seed) {
-  Random random(seed);
+void TreeScheduler::plan(const Trees& trees, TreeOrder order) {
+  Random random(order.seed);
   std::size_t total = 0;
   for (const auto& tree : trees) total += tree.size();
   planned_.reserve(total);
-  std::vector<SendId> brought_by(static_cast<std::size_t>(channels_.rank_count()), kNone);
+  std::vector<ArrivalsId> arrivals_at(static_cast<std::size_t>(channels_.rank_count()), kNone);
   for (std::uint32_t chunk = 0; chunk < trees.size(); ++chunk) {
     const auto first = static_cast<SendId>(planned_.size());
     for (const std::uint32_t channel : trees[chunk]) {
-      const auto id = static_cast<SendId>(planned_.size());
-      const SendId before = brought_by[static_cast<std::size_t>(channels_[channel].src)];
-      planned_.push_back({channel, chunk, kNone, kNone, 0, static_cast<std::uint32_t>(random.next())});
-      if (before == kNone)
-        at_once_.push_back(id);
-      else
-        planned_[id].next_sibling = std::exchange(planned_[before].first_next, id);
-      brought_by[static_cast<std::size_t>(channels_[channel].dst)] = id;
+      add(channel, chunk, &arrivals_at);
+      planned_.back().turn = chunk / order.chunks_per_turn;
+      planned_.back().tie = static_cast<std::uint32_t>(random.next());
     }
     for (SendId id = static_cast<SendId>(planned_.size()); id-- > first;) {
       Picoseconds beyond = 0;
-      for (SendId next = planned_[id].first_next; next != kNone; next = planned_[next].next_sibling)
+      for (SendId next = arrivals_[planned_[id].arrivals].first_next; next != kNone;
+           next = planned_[next].next_sibling)
         beyond = std::max(beyond, planned_[next].to_go);
       planned_[id].to_go = channels_.delay(planned_[id].channel) + beyond;
     }
     for (const std::uint32_t channel : trees[chunk])
-      brought_by[static_cast<std::size_t>(channels_[channel].dst)] = kNone;
+      arrivals_at[static_cast<std::size_t>(channels_[channel].dst)] = kNone;
   }
+}
+
+/// A send waits for what came to its source by then; what comes later belongs to the next arrivals there.
+void TreeScheduler::add(std::uint32_t channel, std::uint32_t chunk, std::vector<ArrivalsId>* arrivals_at) {
+  const auto id = static_cast<SendId>(planned_.size());
+  const ArrivalsId before = (*arrivals_at)[static_cast<std::size_t>(channels_[channel].src)];
+  ArrivalsId& into = (*arrivals_at)[static_cast<std::size_t>(channels_[channel].dst)];
+  if (into == kNone || arrivals_[into].first_next != kNone) {
+    into = static_cast<ArrivalsId>(arrivals_.size());
+    arrivals_.push_back({kNone, 0});
+  }
+  ++arrivals_[into].missing;
+  planned_.push_back({channel, chunk, into, kNone, 0, 0, 0});
+  if (before == kNone)
+    at_once_.push_back(id);
+  else
+    planned_[id].next_sibling = std::exchange(arrivals_[before].first_next, id);
 }
 
 bool TreeScheduler::run(SearchState* state, Sends* sends) {
@@ -74,8 +88,7 @@ bool TreeScheduler::run(SearchState* state, Sends* sends) {
         to_serve_.push_back(event.what);
         for (const std::uint32_t port : std::exchange(held_up_[event.what], {})) to_serve_.push_back(port);
       } else {
-        for (SendId next = planned_[event.what].first_next; next != kNone; next = planned_[next].next_sibling)
-          enable(next);
+        arrive(event.what);
       }
     }
     if (sends->size() - reported >= kReportEvery) {
@@ -85,6 +98,12 @@ bool TreeScheduler::run(SearchState* state, Sends* sends) {
   }
   HEMIOLA_CHECK(sends->size() == planned_.size(), "every planned send must come to its turn");
   return state->advance(static_cast<std::int64_t>(sends->size() - reported));
+}
+
+void TreeScheduler::arrive(SendId send) {
+  Arrivals& arrivals = arrivals_[planned_[send].arrivals];
+  if (--arrivals.missing > 0) return;
+  for (SendId next = arrivals.first_next; next != kNone; next = planned_[next].next_sibling) enable(next);
 }
 
 void TreeScheduler::enable(SendId send) {

@@ -1,5 +1,5 @@
 // When each chunk crosses each channel of its tree: a link that is free takes, of the chunks that wait for it, the one
-// with the longest way to go.
+// whose turn it is, then the one with the longest way to go.
 #pragma once
 
 #include <cstdint>
@@ -14,22 +14,35 @@
 
 namespace hemiola::synthesis {
 
+/// What decides between chunks that wait for one link.
+struct TreeOrder {
+  std::uint64_t seed = 0;               ///< for equally long ways
+  std::uint32_t chunks_per_turn = ~0u;  ///< so many chunks go before the next ones
+};
+
 class TreeScheduler {
  public:
-  TreeScheduler(const Channels& channels, const Trees& trees, std::uint64_t seed);
+  TreeScheduler(const Channels& channels, const Trees& trees, TreeOrder order);
 
   /// Appends to `sends`, by start; their steps are left 0. False: `state` said stop.
   bool run(SearchState* state, Sends* sends);
 
  private:
   using SendId = std::uint32_t;
+  using ArrivalsId = std::uint32_t;
   struct Planned {
     std::uint32_t channel;
     std::uint32_t chunk;
-    SendId first_next;  ///< the sends that this one enables, as a list
+    ArrivalsId arrivals;  ///< those that it is one of
     SendId next_sibling;
-    Picoseconds to_go;  ///< from its start to the end of the longest way
+    std::uint32_t turn;
     std::uint32_t tie;  ///< random
+    Picoseconds to_go;  ///< from its start to the end of the longest way
+  };
+  /// Of one chunk at one rank, until the rank sends it on.
+  struct Arrivals {
+    SendId first_next;      ///< the sends that they enable together, as a list
+    std::uint32_t missing;  ///< how many of them have not come yet
   };
   struct Event {
     enum Kind : std::uint32_t { link_free, arrival };
@@ -43,7 +56,9 @@ class TreeScheduler {
     bool operator()(SendId a, SendId b) const;
   };
 
-  void plan(const Trees& trees, std::uint64_t seed);
+  void plan(const Trees& trees, TreeOrder order);
+  void add(std::uint32_t channel, std::uint32_t chunk, std::vector<ArrivalsId>* arrivals_at);
+  void arrive(SendId send);
   void enable(SendId send);
   void serve(std::uint32_t port);
   bool is_open(std::uint32_t channel, std::uint32_t* blocked_by) const;
@@ -54,6 +69,7 @@ class TreeScheduler {
   Sends* sends_ = nullptr;
   Picoseconds now_ = 0;
   std::vector<Planned> planned_;
+  std::vector<Arrivals> arrivals_;
   std::vector<SendId> at_once_;  ///< sends whose chunk is there from the beginning
   std::vector<std::vector<SendId>>
       waiting_;                    ///< per link out of a rank, a heap of the sends that wait for it

@@ -1,4 +1,5 @@
-// For each chunk, the channels that it takes: a tree from each rank that holds it, leading to every rank that wants it.
+// For each chunk, the channels that it takes: a tree from each rank that holds it, leading to every rank that wants it,
+// or up a tree, where parts are added up, and down again.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,7 @@
 
 namespace hemiola::synthesis {
 
-/// Per chunk, channels in an order in which the source of each has the chunk.
+/// Per chunk, channels in an order in which each follows all that bring its source what it passes on.
 using Trees = std::vector<std::vector<std::uint32_t>>;
 
 }  // namespace hemiola::synthesis

@@ -31,8 +31,8 @@ _INTRODUCTION = (
     "`ideal` is the paper's formula: 2(n-1)/n of the buffer through the slowest rank's links, and the "
     "diameter. It is no bound: where ranks have unequal links it can be beaten. `bound` is "
     "`hemiola.lower_bound`, which nothing can beat. `Hemiola` is the fastest of `hemiola.synthesize` with 1, 2, "
-    "4, 8, 16 and 32 chunks per rank, one trial each, and of `hemiola.synthesis.forest` with 8, 32 and 128 pieces "
-    "per tree.",
+    "4, 8, 16 and 32 chunks per rank, one trial each, and of `hemiola.synthesis.forest` with 8, 32 and 128 "
+    "pieces.",
 )
 
 PAPER = Paper(

@@ -112,8 +112,9 @@ def figure_18(report: Report, command: str, *, side: int = 5, nbytes: int = GB) 
     report.section(
         "Figure 18: links in use over time",
         "All-reduce of 1 GB. The paper prints an efficiency of 0.9840 on average (its ideal over "
-        "TACOS's time). On a grid without wraparound all-reduces that do not treat ranks alike can be "
-        "faster than the paper's ideal: the exact bound says by how much at most.",
+        "TACOS's time). The ideal lets no rank move more than the one with fewest links. On a grid without "
+        "wraparound an all-reduce up and down spanning trees need not treat ranks alike and beats it, up to the "
+        "exact bound.",
         command,
     )
     rows, drawn = [], {}

@@ -79,7 +79,7 @@ class Found:
     ----------
     seconds : float, simulated.
     search_s : float, the wall time of one trial of the winning search on one thread.
-    how : str, what made it: "16 chunks" a rank, or a forest of "8 pieces" a tree.
+    how : str, what made it: "16 chunks" a rank, or a forest of "8 pieces".
     """
 
     schedule: Schedule

@@ -1,0 +1,86 @@
+#include "hemiola/synthesis/reduce_trees.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "hemiola/synthesis/assemble.hpp"
+#include "hemiola/synthesis/channels.hpp"
+#include "hemiola/synthesis/replay.hpp"
+#include "hemiola/synthesis/rooted_tree.hpp"
+#include "hemiola/synthesis/shallow_trees.hpp"
+#include "hemiola/synthesis/spanning_trees.hpp"
+#include "hemiola/synthesis/tree_count.hpp"
+#include "hemiola/synthesis/tree_scheduler.hpp"
+
+namespace hemiola::synthesis {
+namespace {
+
+std::size_t at(int index) {
+  return static_cast<std::size_t>(index);
+}
+
+/// As many chunks for each tree as it asks for, and in all as many as if each rank had one tree: the first of every
+/// tree, then the second of every tree, and so on.
+Collective chunks_of(const std::vector<RootedTree>& trees, int rank_count, int pieces) {
+  const int count = static_cast<int>(trees.size());
+  const int per_tree = std::max(pieces, (rank_count * pieces + count - 1) / count);
+  std::vector<Rank> owner;
+  for (int piece = 0; piece < per_tree; ++piece)
+    for (const RootedTree& tree : trees) owner.push_back(Rank{tree.order[0]});
+  return Collective::with_owners(CollectiveKind::all_reduce, rank_count, std::move(owner));
+}
+
+/// From the leaves to the root and back.
+std::vector<std::uint32_t> way_up_and_down(const Channels& channels, const RootedTree& tree) {
+  std::vector<std::uint32_t> way;
+  for (std::size_t i = tree.order.size(); --i > 0;)
+    way.push_back(channels.between(Rank{tree.order[i]}, Rank{tree.parent[at(tree.order[i])]}));
+  for (std::size_t i = 1; i < tree.order.size(); ++i)
+    way.push_back(channels.between(Rank{tree.parent[at(tree.order[i])]}, Rank{tree.order[i]}));
+  return way;
+}
+
+/// Nothing comes down before all has gone up: of each chunk's sends the first half adds up.
+void mark_reductions(int rank_count, int chunk_count, Sends* sends) {
+  std::vector<int> gone(at(chunk_count), 0);
+  for (Send& send : *sends) send.reduce = gone[send.chunk]++ < rank_count - 1;
+}
+
+}  // namespace
+
+ReduceTrees::ReduceTrees(const Topology& topology, const TwoWayLinks& links, const ForestOptions& options)
+    : topology_(topology), links_(links), options_(options), optimum_Bps_(strength_Bps(links)) {
+  bound_ = static_cast<Picoseconds>(static_cast<double>(options.buffer_bytes) / optimum_Bps_ * 1e12);
+}
+
+std::vector<RootedTree> ReduceTrees::plant() const {
+  const TreeRate rate = choose_rate(links_, options_.trees, optimum_Bps_);
+  const std::vector<bounds::Edge> copies = links_.copies(rate.tree_Bps, rate.trees);
+  SpanningTrees trees = pack_spanning_trees(links_.rank_count, copies, rate.trees);
+  make_shallow(links_.rank_count, copies, &trees);
+  std::vector<RootedTree> hung;
+  for (const auto& tree : trees) hung.push_back(hang_by_center(links_.rank_count, copies, tree));
+  return hung;
+}
+
+Synthesis ReduceTrees::operator()() const {
+  const std::vector<RootedTree> trees = plant();
+  const Collective collective = chunks_of(trees, links_.rank_count, options_.pieces);
+  const Channels channels(topology_, chunk_bytes(collective, options_.buffer_bytes), LatencyModel::pipelined);
+  Trees ways;
+  for (const RootedTree& tree : trees) ways.push_back(way_up_and_down(channels, tree));
+  for (std::size_t chunk = trees.size(); chunk < at(collective.chunk_count()); ++chunk)
+    ways.push_back(ways[chunk - trees.size()]);
+
+  Sends sends;
+  SearchState state;
+  TreeScheduler(channels, ways, {.seed = 0, .chunks_per_turn = static_cast<std::uint32_t>(trees.size())})
+      .run(&state, &sends);
+  mark_reductions(links_.rank_count, collective.chunk_count(), &sends);
+  number_steps(channels, collective.chunk_count(), &sends);
+  const Picoseconds duration = replay(channels, sends, collective.chunk_count());
+  return {assemble(collective, channels, std::move(sends)), duration, bound_, 1, false};
+}
+
+}  // namespace hemiola::synthesis

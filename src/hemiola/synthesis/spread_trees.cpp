@@ -1,0 +1,154 @@
+#include "hemiola/synthesis/spread_trees.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hemiola/base/error.hpp"
+#include "hemiola/bounds/bottleneck_cut.hpp"
+#include "hemiola/synthesis/assemble.hpp"
+#include "hemiola/synthesis/capacity_graph.hpp"
+#include "hemiola/synthesis/replay.hpp"
+#include "hemiola/synthesis/switch_splitting.hpp"
+#include "hemiola/synthesis/tree_packing.hpp"
+#include "hemiola/synthesis/tree_scheduler.hpp"
+
+namespace hemiola::synthesis {
+namespace {
+
+constexpr int kMostTreesUnasked = 16;
+constexpr double kGoodEnough = 0.99;
+
+/// What each link can carry if one tree takes that bandwidth. `against`: all links turned round.
+CapacityGraph capacities(const Topology& topology, double tree_Bps, bool against) {
+  CapacityGraph graph(topology.rank_count(), topology.vertex_count());
+  for (const Link& link : topology.links()) {
+    const int from = against ? link.dst : link.src, to = against ? link.src : link.dst;
+    graph.at(from, to) += static_cast<std::int64_t>(link.bandwidth_Bps / tree_Bps * (1 + 1e-9));
+  }
+  return graph;
+}
+
+/// Each rank's share at the slowest cut.
+double optimum(const Topology& topology, bool against) {
+  std::vector<double> bandwidth;
+  for (const Link& link : topology.links()) bandwidth.push_back(link.bandwidth_Bps);
+  const auto sense = against ? bounds::Sense::against_links : bounds::Sense::along_links;
+  const bounds::Cut cut = bounds::CutSearch(topology, bandwidth, sense).slowest_spreading();
+  return static_cast<double>(cut.bandwidth_Bps) / cut.ranks_inside;
+}
+
+/// The channel from one rank to another; a link that switches were replaced by is the way through them.
+std::uint32_t channel_between(const Channels& channels, int from, int to) {
+  const std::uint32_t channel = channels.between(Rank{from}, Rank{to});
+  if (channel < channels.count()) return channel;
+  throw ArgumentError("forest: the way from rank " + std::to_string(from) + " to rank " + std::to_string(to) +
+                      " passes other ranks. Use synthesize.");
+}
+
+/// Chunks are owned block-wise: `trees * pieces` of each rank. A batch of m trees takes m * pieces of them.
+Trees trees_of_chunks(const Channels& channels, const std::vector<TreeBatch>& batches, int per_rank,
+                      int pieces) {
+  Trees trees(static_cast<std::size_t>(channels.rank_count()) * static_cast<std::size_t>(per_rank));
+  std::vector<std::size_t> next(static_cast<std::size_t>(channels.rank_count()));
+  for (std::size_t r = 0; r < next.size(); ++r) next[r] = r * static_cast<std::size_t>(per_rank);
+  for (const TreeBatch& batch : batches) {
+    std::vector<std::uint32_t> tree;
+    for (const auto& [from, to] : batch.links) tree.push_back(channel_between(channels, from, to));
+    for (std::int64_t i = 0; i < batch.count * pieces; ++i)
+      trees[next[static_cast<std::size_t>(batch.root)]++] = tree;
+  }
+  return trees;
+}
+
+}  // namespace
+
+/// The number of trees per rank and the largest bandwidth at which they fit.
+struct SpreadTrees::Rate {
+  int trees = 0;
+  double tree_Bps = 0;
+  double share_Bps() const { return trees * tree_Bps; }
+};
+
+struct SpreadTrees::Gathered {
+  Sends sends;
+  Picoseconds duration = 0;
+};
+
+SpreadTrees::SpreadTrees(const Topology& topology, const ForestOptions& options)
+    : topology_(topology), options_(options) {
+  const auto time_at = [&](double Bps) {
+    const double share_bytes = static_cast<double>(options.buffer_bytes) / topology.rank_count();
+    return static_cast<Picoseconds>(share_bytes / Bps * 1e12);
+  };
+  if (options.kind != CollectiveKind::all_gather) bound_ += time_at(against_Bps_ = optimum(topology, true));
+  if (options.kind != CollectiveKind::reduce_scatter)
+    bound_ += time_at(along_Bps_ = optimum(topology, false));
+}
+
+double SpreadTrees::share_Bps(bool against) const {
+  return against ? against_Bps_ : along_Bps_;
+}
+
+SpreadTrees::Rate SpreadTrees::best_rate(int trees, bool against) const {
+  const auto fits = [&](double tree_Bps) {
+    return capacities(topology_, tree_Bps, against).shortfall(trees) == 0;
+  };
+  double high = share_Bps(against) / trees;
+  if (fits(high)) return {trees, high};
+  // Trees as thin as this fit wherever ranks reach each other.
+  double least = high;
+  for (const Link& link : topology_.links()) least = std::min(least, link.bandwidth_Bps);
+  double low = least / (static_cast<double>(trees) * topology_.rank_count());
+  for (int step = 0; step < 40; ++step) {
+    const double middle = (low + high) / 2;
+    (fits(middle) ? low : high) = middle;
+  }
+  return {trees, low};
+}
+
+SpreadTrees::Rate SpreadTrees::choose_rate(bool against) const {
+  if (options_.trees > 0) return best_rate(options_.trees, against);
+  const double enough_Bps = kGoodEnough * share_Bps(against);
+  Rate best;
+  for (int trees = 1; trees <= kMostTreesUnasked && best.share_Bps() < enough_Bps; ++trees)
+    if (const Rate rate = best_rate(trees, against); rate.share_Bps() > best.share_Bps()) best = rate;
+  return best;
+}
+
+/// An all-gather on the channels, which are turned round where `against` is.
+SpreadTrees::Gathered SpreadTrees::gather(const Channels& channels, Rate rate, bool against) const {
+  const CapacityGraph graph = without_switches(capacities(topology_, rate.tree_Bps, against), rate.trees);
+  const int per_rank = rate.trees * options_.pieces;
+  const Trees trees = trees_of_chunks(channels, pack_trees(graph, rate.trees), per_rank, options_.pieces);
+  const int chunk_count = channels.rank_count() * per_rank;
+  Gathered gathered;
+  SearchState state;
+  TreeScheduler(channels, trees, {}).run(&state, &gathered.sends);
+  number_steps(channels, chunk_count, &gathered.sends);
+  gathered.duration = replay(channels, gathered.sends, chunk_count);
+  return gathered;
+}
+
+Synthesis SpreadTrees::operator()() const {
+  const bool reduces = options_.kind != CollectiveKind::all_gather;
+  const Rate rate = choose_rate(reduces);
+  const int ranks = topology_.rank_count(), per_rank = rate.trees * options_.pieces;
+  const Collective collective = Collective::make(options_.kind, ranks, std::int64_t{ranks} * per_rank);
+  const Channels channels(topology_, chunk_bytes(collective, options_.buffer_bytes), LatencyModel::pipelined);
+  const Gathered there = gather(reduces ? channels.reversed() : channels, rate, reduces);
+  if (!reduces) return {assemble(collective, channels, there.sends), there.duration, bound_, 1, false};
+
+  Sends sends = turned_round(there.sends, channels);
+  Picoseconds duration = there.duration;
+  if (options_.kind == CollectiveKind::all_reduce) {
+    // The way back has as many trees, at the bandwidth that fits there.
+    const Gathered spread = gather(channels, best_rate(rate.trees, false), false);
+    sends = concatenated(std::move(sends), spread.sends);
+    duration += spread.duration;
+  }
+  return {assemble(collective, channels, std::move(sends)), duration, bound_, 1, false};
+}
+
+}  // namespace hemiola::synthesis

@@ -1,0 +1,35 @@
+// Equally many spanning trees from every rank, along which it spreads its share, or collects it where they are turned
+// round [ForestColl, §5]. An all-reduce does one after the other.
+#pragma once
+
+#include "hemiola/synthesis/channels.hpp"
+#include "hemiola/synthesis/forest_options.hpp"
+#include "hemiola/synthesis/synthesize.hpp"
+
+namespace hemiola::synthesis {
+
+class SpreadTrees {
+ public:
+  /// Every rank must reach every other. Both are kept by reference. Cost: the slowest cut of either direction.
+  SpreadTrees(const Topology& topology, const ForestOptions& options);
+
+  /// The exact optimum of the bandwidth for one such phase, or two.
+  Picoseconds bound() const { return bound_; }
+  /// Throws ArgumentError where a switch cannot be replaced by links between ranks.
+  Synthesis operator()() const;
+
+ private:
+  struct Rate;
+  struct Gathered;
+  double share_Bps(bool against) const;
+  Rate best_rate(int trees, bool against) const;
+  Rate choose_rate(bool against) const;
+  Gathered gather(const Channels& channels, Rate rate, bool against) const;
+
+  const Topology& topology_;
+  const ForestOptions& options_;
+  double along_Bps_ = 0, against_Bps_ = 0;  ///< each rank's share at the slowest cut
+  Picoseconds bound_ = 0;
+};
+
+}  // namespace hemiola::synthesis
