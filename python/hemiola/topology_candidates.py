@@ -12,11 +12,11 @@ from functools import partial
 import numpy as np
 
 from hemiola import algorithms
-from hemiola._core import Schedule, Topology
+from hemiola._core import Schedule, Topology, synthesize_forest
 from hemiola.candidates import MOST_IN_OPEN_SHOP, SEGMENTS, Candidate, Task, exchange_load
 from hemiola.errors import ArgumentError
 from hemiola.slow_exchanges import open_shop_body
-from hemiola.synthesis import forest, search
+from hemiola.synthesis import search
 from hemiola.through_root import all_reduce_through_root
 
 _RailExchange = Callable[[int, int, dict[int, float], int], Schedule]
@@ -24,10 +24,14 @@ _RailExchange = Callable[[int, int, dict[int, float], int], Schedule]
 _FOREST_KINDS = ("all_reduce", "all_gather", "reduce_scatter")
 #: Of one candidate, so that making and simulating all of them takes about as long as the published ones.
 _MOST_TRANSFERS = 60_000
+#: Of a forest, of which there are three at most and whose transfers cost less to make than matched ones.
+_MOST_FOREST_TRANSFERS = 300_000
 #: Of an exchange on rails, of which there are two at most.
 _MOST_RAIL_TRANSFERS = 400_000
-#: Beyond, packing trees takes longer than a plan may.
+#: Beyond, packing trees from every rank takes longer than a plan may.
 _MOST_VERTICES_OF_FOREST = 48
+#: The same of trees that an all-reduce goes up and down.
+_MOST_RANKS_UP_AND_DOWN = 128
 #: Bandwidths that differ by less are one.
 _ALIKE = 1 + 1e-9
 #: Chunks per rank that are tried; of a broadcast and a reduce, in all, since only many of them fill a long way.
@@ -188,18 +192,18 @@ def _through_root(topology: Topology, task: Task, bound_s: float) -> Iterator[Ca
 
 
 def _forests(topology: Topology, task: Task, bound_s: float) -> Iterator[Candidate]:
-    if (
-        task.kind not in _FOREST_KINDS
-        or topology.rank_count + topology.switch_count > _MOST_VERTICES_OF_FOREST
-    ):
+    if task.kind not in _FOREST_KINDS:
+        return
+    is_large = topology.rank_count + topology.switch_count > _MOST_VERTICES_OF_FOREST
+    if is_large and (task.kind != "all_reduce" or topology.rank_count > _MOST_RANKS_UP_AND_DOWN):
         return
     for pieces in _PIECES:
-        if _transfer_count(task, pieces) > _MOST_TRANSFERS:
+        if _transfer_count(task, pieces) > _MOST_FOREST_TRANSFERS:
             continue
-        schedule = _plant(topology, task, pieces)
-        if schedule is not None and schedule.transfer_count <= _MOST_TRANSFERS:
+        schedule = _plant(topology, task, pieces, up_and_down_only=is_large)
+        if schedule is not None and schedule.transfer_count <= _MOST_FOREST_TRANSFERS:
             count = schedule.transfer_count
-            yield Candidate("forest", f"{pieces} pieces a tree", bound_s, count, partial(_given, schedule))
+            yield Candidate("forest", f"{pieces} pieces", bound_s, count, partial(_given, schedule))
 
 
 def _search(topology: Topology, task: Task, chunks: int) -> Schedule:
@@ -217,10 +221,17 @@ def _search(topology: Topology, task: Task, chunks: int) -> Schedule:
     return found.schedule
 
 
-def _plant(topology: Topology, task: Task, pieces: int) -> Schedule | None:
-    """Make a forest; None where a switch cannot be replaced by links between ranks."""
+def _plant(topology: Topology, task: Task, pieces: int, *, up_and_down_only: bool) -> Schedule | None:
+    """Make a forest; None where links are not what it needs: switches, or one-way links up and down."""
     try:
-        return forest(topology, task.kind, pieces=pieces, nbytes=task.nbytes).schedule
+        return synthesize_forest(
+            topology,
+            task.kind,
+            trees=0,
+            pieces=pieces,
+            nbytes=task.nbytes,
+            up_and_down_only=up_and_down_only,
+        ).schedule
     except ArgumentError:
         return None
 
