@@ -14,6 +14,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
+from hemiola import _core
 from hemiola._core import Schedule, ScheduleParts, Topology
 from hemiola.bounds import LowerBound, lower_bound
 from hemiola.candidates import Candidate, Task, candidates
@@ -34,11 +35,16 @@ _MOST_BYTES = 1 << 50
 _SAME = 1.0005
 
 
+#: Larger candidates are simulated only if their busiest link leaves them a chance.
+_SMALL_TRANSFERS = 10_000
+
+
 @dataclass(frozen=True)
 class Alternative:
-    """A candidate as the planner saw it, in seconds; `simulated_s` is None where the formula had to do.
+    """A candidate as the planner saw it, in seconds; `simulated_s` is None where it was not simulated.
 
     `variant` says what was chosen for the algorithm, such as "12 chunks"; it is empty where nothing was.
+    `busiest_link_s` is what its busiest link alone takes, where that rules it out: the winner is done before.
     """
 
     name: str
@@ -46,11 +52,13 @@ class Alternative:
     formula_s: float
     simulated_s: float | None
     transfer_count: int
+    busiest_link_s: float | None = None
 
     @property
     def seconds(self) -> float:
-        """The better-founded of the two times."""
-        return self.formula_s if self.simulated_s is None else self.simulated_s
+        """The best-founded of these times."""
+        known = (self.simulated_s, self.busiest_link_s, self.formula_s)
+        return next(seconds for seconds in known if seconds is not None)
 
     @property
     def label(self) -> str:
@@ -134,7 +142,10 @@ class Plan:
                 f"{_counted(count, 'candidate')} can run this. Their cost formulas decide, at {port}: "
                 f"the best has {transfers}, too many to simulate in about a second."
             )
-        which = "all" if simulated == count else f"the best {simulated}"
+        ruled_out = sum(other.busiest_link_s is not None for other in self.alternatives)
+        which = "all" if simulated + ruled_out == count else f"the best {simulated + ruled_out}"
+        if ruled_out:
+            which += f" but {ruled_out}, whose busiest links alone take longer than the chosen one,"
         return (
             f"{_counted(count, 'candidate')} can run this; cost formulas put them in order, at {port}, and "
             f"{which} were simulated on the {self.network} network."
@@ -244,7 +255,8 @@ class _Race:
         seen = []
         for candidate in found:
             schedule = self._generate(candidate) if simulating else None
-            simulated_s = None if schedule is None else self._simulate(schedule)
+            link_s = None if schedule is None or best is None else self._too_long(schedule, best[0])
+            simulated_s = None if schedule is None or link_s is not None else self._simulate(schedule)
             seen.append(
                 Alternative(
                     candidate.name,
@@ -252,6 +264,7 @@ class _Race:
                     candidate.formula_s,
                     simulated_s,
                     candidate.transfer_count,
+                    link_s,
                 )
             )
             if schedule is None or simulated_s is None:
@@ -268,6 +281,16 @@ class _Race:
             return None
         self._budget -= candidate.transfer_count
         return candidate.generate()
+
+    def _too_long(self, schedule: Schedule, best_s: float) -> float | None:
+        """Return what the busiest link takes if that is longer than the best so far, unless the schedule is small.
+
+        Flows that crowd a few links are what takes the simulator long, and what makes a schedule slow.
+        """
+        if schedule.transfer_count <= _SMALL_TRANSFERS:
+            return None
+        link_s = _core.busiest_link_s(schedule, self._topology, self._nbytes, dict(self._conditions.slow))
+        return link_s if link_s > best_s else None
 
     def _simulate(self, schedule: Schedule) -> float:
         timeline = simulate(

@@ -31,7 +31,7 @@ _MOST_RAIL_TRANSFERS = 400_000
 #: Beyond, packing trees from every rank takes longer than a plan may.
 _MOST_VERTICES_OF_FOREST = 48
 #: The same of trees that an all-reduce goes up and down.
-_MOST_RANKS_UP_AND_DOWN = 128
+_MOST_RANKS_UP_AND_DOWN = 256
 #: Bandwidths that differ by less are one.
 _ALIKE = 1 + 1e-9
 #: Chunks per rank that are tried; of a broadcast and a reduce, in all, since only many of them fill a long way.

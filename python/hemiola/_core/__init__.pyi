@@ -778,6 +778,31 @@ def simulate_file(
 ) -> Timeline:
     """See hemiola.simulate."""
 
+def busiest_link_s(schedule: Schedule, topology: Topology, nbytes: int, slow: Mapping[int, float]) -> float:
+    """
+    Return the time that the busiest link needs for what a schedule sends over it; no simulation ends before.
+
+    Parameters
+    ----------
+    schedule : Schedule for as many ranks as the topology has.
+    topology : Topology that connects every two ranks that exchange a chunk.
+    nbytes : int >= 0, one rank's buffer in bytes.
+    slow : mapping of rank to factor >= 1.
+
+    Returns
+    -------
+    float, seconds.
+
+    Raises
+    ------
+    ArgumentError
+        as hemiola.simulate.
+
+    Notes
+    -----
+    O(1) per transfer, and per pair of ranks and link between them.
+    """
+
 def write_trace(
     schedule: Schedule, topology: Topology, nbytes: int, timeline: Timeline, path: str | os.PathLike
 ) -> None:

@@ -54,12 +54,18 @@ def _table(made: Plan) -> RenderableType:
         shown.add_row(
             other.label,
             format_seconds(other.formula_s),
-            "-" if other.simulated_s is None else format_seconds(other.simulated_s),
+            _simulated(other),
             f"{other.seconds / made.bound_s:.2f}" if made.bound_s > 0 else "-",
             f"{other.transfer_count:,}",
             style="bold green" if place == 0 else "",
         )
     return shown
+
+
+def _simulated(other: Alternative) -> str:
+    if other.busiest_link_s is not None:
+        return f"> {format_seconds(other.busiest_link_s)}"
+    return "-" if other.simulated_s is None else format_seconds(other.simulated_s)
 
 
 def _title(made: Plan) -> str:
@@ -91,6 +97,7 @@ def _alternative(other: Alternative) -> dict[str, Any]:
         "variant": other.variant,
         "formula_s": other.formula_s,
         "simulated_s": other.simulated_s,
+        "busiest_link_s": other.busiest_link_s,
         "transfer_count": other.transfer_count,
     }
 

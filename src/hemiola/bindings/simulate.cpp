@@ -11,6 +11,7 @@
 #include "hemiola/bindings/bindings.hpp"
 #include "hemiola/bindings/conditions.hpp"
 #include "hemiola/schedule/schedule_file.hpp"
+#include "hemiola/simulate/busiest_link.hpp"
 #include "hemiola/simulate/streamed.hpp"
 #include "hemiola/simulate/trace.hpp"
 
@@ -92,6 +93,36 @@ Timeline simulate_file(const ScheduleFile& file, const Topology& topology, std::
   return simulate_streamed(file, file.chunk_weights(), topology, nbytes, conditions, std::ref(report));
 }
 
+double busiest_link_s(const Schedule& schedule, const Topology& topology, std::int64_t nbytes,
+                      const RankFactors& slow) {
+  const Conditions conditions = conditions_of({}, slow);
+  nb::gil_scoped_release release;
+  return to_seconds(busiest_link(schedule, topology, nbytes, conditions));
+}
+
+constexpr const char* kBusiestLinkDoc =
+    R"(Return the time that the busiest link needs for what a schedule sends over it; no simulation ends before.
+
+Parameters
+----------
+schedule : Schedule for as many ranks as the topology has.
+topology : Topology that connects every two ranks that exchange a chunk.
+nbytes : int >= 0, one rank's buffer in bytes.
+slow : mapping of rank to factor >= 1.
+
+Returns
+-------
+float, seconds.
+
+Raises
+------
+ArgumentError
+    as hemiola.simulate.
+
+Notes
+-----
+O(1) per transfer, and per pair of ranks and link between them.)";
+
 }  // namespace
 
 void bind_simulate(nb::module_& m) {
@@ -109,6 +140,7 @@ void bind_simulate(nb::module_& m) {
         "See hemiola.simulate.");
   m.def("simulate_file", &simulate_file, "file"_a, "topology"_a, "nbytes"_a, nb::kw_only(), "late"_a,
         "slow"_a, "progress"_a.none(), "See hemiola.simulate.");
+  m.def("busiest_link_s", &busiest_link_s, "schedule"_a, "topology"_a, "nbytes"_a, "slow"_a, kBusiestLinkDoc);
   m.def(
       "write_trace",
       [](const Schedule& schedule, const Topology& topology, std::int64_t nbytes, const Timeline& timeline,
