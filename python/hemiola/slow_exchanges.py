@@ -18,12 +18,14 @@ from hemiola.slow_shares import Floats, Integers
 
 _MOST_SEGMENTS = 1 << 20
 _MOST_RANKS_PER_HOST = 1 << 12
-#: Time, relative to a body's, below which a port's idle rest is not worth a slot of its own.
-_NEGLIGIBLE = 1e-9
+#: Time is counted in so small parts of what a healthy port takes for a unit, so that sums are exact.
+_TICKS = 10**9
 #: Ranks' sections are cut finer until slots in whole units take no longer than this beyond the plan, relative to it, or
 #: until the fastest rank has so many units.
 _SLOT_TOLERANCE = 2e-3
 _MOST_UNITS = 48
+#: What a port has left, in units of a healthy one, that is no slot of its own: far less than half of the finest unit.
+_NEGLIGIBLE = 0.05 / _MOST_UNITS
 
 
 def all_reduce_open_shop_exchange(
@@ -186,14 +188,14 @@ def _open_shop(factor_of_rank: tuple[float, ...]) -> tuple[Integers, list[Intege
     """Cut a body into slots; return the ranks' units, fine enough, and slot by slot what each sends to each."""
     factors = np.array(factor_of_rank)
     units = slow_shares.one_port_shares(factors).units
-    pace = np.maximum.outer(factors, factors)
-    demand: Floats = pace * _messages(units)
-    body = float(demand.sum(axis=1).max())
+    pace = np.rint(np.maximum.outer(factors, factors) * _TICKS).astype(np.int64)
+    demand: Integers = pace * _messages(units)
+    body = int(demand.sum(axis=1).max())
     matchings = list(_matchings(demand))
     found = []
     for times in range(1, max(1, _MOST_UNITS // int(units.max())) + 1):
         slots = _slots(matchings, pace, _messages(units * times), times)
-        duration = sum(float((slot * pace).max()) for slot in slots) / times
+        duration = sum(int((slot * pace).max()) for slot in slots) / times
         found.append((duration, times, slots))
         if duration <= body * (1 + _SLOT_TOLERANCE):
             break
@@ -202,11 +204,11 @@ def _open_shop(factor_of_rank: tuple[float, ...]) -> tuple[Integers, list[Intege
 
 
 def _slots(
-    matchings: list[tuple[NDArray[np.intp], float]], pace: Floats, message: Integers, times: int
+    matchings: list[tuple[NDArray[np.intp], int]], pace: Integers, message: Integers, times: int
 ) -> list[Integers]:
     """Round matchings, in units of time of which a message takes `times` as many, to whole units of data."""
     ranks = np.arange(len(pace))
-    sent, time_spent = np.zeros_like(message), np.zeros(pace.shape)
+    sent, time_spent = np.zeros_like(message), np.zeros_like(pace)
     slots = []
     for partner, duration in matchings:
         time_spent[ranks, partner] += duration * times
@@ -218,24 +220,23 @@ def _slots(
     return [slot for slot in slots if slot.any()]
 
 
-def _matchings(demand: Floats) -> Iterator[tuple[NDArray[np.intp], float]]:
+def _matchings(demand: Integers) -> Iterator[tuple[NDArray[np.intp], int]]:
     """Split a symmetric demand into matchings of all ranks; their durations sum up to the busiest port's load.
 
     Birkhoff: a port's idle time is a message to itself, so that all rows and columns have one sum, and a matching of
     what is left always exists. The one whose shortest message is longest is taken for as long as that message lasts.
     """
-    left = demand + np.diag(demand.sum(axis=1).max() - demand.sum(axis=1))
-    body = float(left.sum(axis=1).max())
-    while left.max() > _NEGLIGIBLE * body:
+    ranks, load = np.arange(len(demand)), demand.sum(axis=1)
+    left, rest = demand + np.diag(load.max() - load), int(load.max())
+    while rest > _NEGLIGIBLE * _TICKS:
         partner = _longest_matching(left)
-        ranks = np.arange(len(left))
-        duration = float(left[ranks, partner].min())
+        duration = int(left[ranks, partner].min())
         left[ranks, partner] -= duration
-        left[left < _NEGLIGIBLE * body] = 0
+        rest -= duration
         yield partner, duration
 
 
-def _longest_matching(left: Floats) -> NDArray[np.intp]:
+def _longest_matching(left: Integers) -> NDArray[np.intp]:
     """Return the partner of each rank in a perfect matching whose smallest entry is as large as possible."""
     from scipy.optimize import linear_sum_assignment  # here, because loading it takes long
 

@@ -22,6 +22,8 @@ PortTime = Callable[[Floats, Floats], float]
 _MOST_UNITS = 32
 #: Fewer units are taken where they cost no more than this, relative to the best.
 _UNIT_TOLERANCE = 1e-3
+#: A port slower than this is planned for as if it were so slow: its rank owns nothing and is busy to the end either way.
+_SLOWEST = 1e4
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class Shares:
 
 
 def relative_factors(where: str, rank_count: int, slow: Mapping[int, float]) -> Floats:
-    """Return one factor per rank, relative to the fastest: where every rank is equally slow, nobody is.
+    """Return one factor per rank, relative to the fastest, at most 1e4: where every rank is equally slow, nobody is.
 
     Raises
     ------
@@ -49,7 +51,7 @@ def relative_factors(where: str, rank_count: int, slow: Mapping[int, float]) -> 
         if not math.isfinite(factor) or factor < 1:
             raise ArgumentError(f"{where}: expected a finite factor >= 1 for rank {rank}, found {factor}")
         factors[rank] = factor
-    relative: Floats = factors / factors.min()
+    relative: Floats = np.minimum(factors / factors.min(), _SLOWEST)
     return relative
 
 

@@ -108,6 +108,39 @@ def test_both_exchanges_are_right(rank_count: int, slow: dict[int, float]) -> No
             assert hm.verify(exchange(rank_count, slow, segments)) == []
 
 
+@pytest.mark.parametrize("rank_count", [2, 3, 4, 7])
+@pytest.mark.parametrize(
+    "slow",
+    [
+        {0: 1e9},
+        {0: 1e9, 1: 1.000000001},
+        {0: 1.7e308, 1: 1e300},
+        {0: 1 + 1e-12},
+        {0: 1.000000001, 1: 1.000000002, 2: 1.000000003, 3: 1.000000004},
+        {0: math.pi, 1: math.e, 2: math.sqrt(2)},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize(
+    "exchange", [hm.algorithms.all_reduce_open_shop_exchange, hm.algorithms.all_reduce_paced_exchange]
+)
+def test_factors_of_any_size_and_however_near_each_other_have_an_exchange(
+    exchange: Exchange, rank_count: int, slow: dict[int, float]
+) -> None:
+    slow = {rank: factor for rank, factor in slow.items() if rank < rank_count}
+    schedule = exchange(rank_count, slow, 2)
+    assert hm.verify(schedule) == []
+    if max(slow.values()) <= 1e9:
+        cluster, now = (
+            hm.topologies.switch(rank_count, latency_s=0.0, bandwidth=1e12),
+            hm.Conditions(slow=slow),
+        )
+        time = hm.simulate(schedule, cluster, 1 << 20, now).seconds
+        bound = hm.lower_bound(cluster, "all_reduce", 1 << 20, now).seconds
+        # Given two segments: at most 3/2 of the busiest port's time, which is the bound but for several slow ranks.
+        assert bound * (1 - 1e-6) <= time <= 1.5 * 1.2 * bound
+
+
 def test_in_a_slot_of_the_open_shop_every_rank_has_one_partner() -> None:
     rows = hm.algorithms.all_reduce_open_shop_exchange(7, {0: 3.0, 4: 1.5}, 2).transfers
     for end, other in (("src", "dst"), ("dst", "src")):
