@@ -102,6 +102,20 @@ def test_all_traffic_corrects_theorem_13_where_links_inside_are_no_faster_than_t
         assert "corrects OptCC, Theorem 13]" in found.witness
 
 
+@pytest.mark.parametrize("ports", ["shared", "one"])
+@pytest.mark.parametrize("rank_count", [3, 4, 8])
+def test_a_further_slow_rank_never_lowers_the_bound(rank_count: int, ports: str) -> None:
+    # Given that who is hardly slow may be counted as healthy: of 4/3 and 1 + 1e-9, Theorem 6 for 4/3 alone.
+    for factor in (1.25, 4 / 3, 1.5, 3.0):
+        alone = bound(cluster(rank_count), {0: factor}, ports)
+        for further in (1 + 1e-12, 1 + 1e-9, 1.0001, 1.1, 1.25, 2.0):
+            both = bound(cluster(rank_count), {0: factor, 1: further}, ports)
+            assert both.seconds >= alone.seconds * (1 - 1e-11)
+            if ports == "one" and factor < 2 and further < 1.001:
+                assert both.seconds == pytest.approx(alone.seconds, rel=1e-3)
+                assert "OptCC, Theorem 6]" in both.witness
+
+
 @pytest.mark.parametrize("rank_count", [3, 4, 8, 16])
 @pytest.mark.parametrize("slow", [{}, {0: 1.25}, {0: 2.0}, {0: 3.0}, {0: 1.5, 1: 1.5}, {0: 3.0, 1: 1.25}])
 def test_no_schedule_that_keeps_to_one_message_a_port_beats_the_one_port_bound(
