@@ -13,7 +13,7 @@ from hemiola import algorithms
 from hemiola._core import Schedule, ScheduleParts
 from hemiola.conditions import Conditions
 from hemiola.port_speed import PortSpeed
-from hemiola.slow_exchanges import open_shop_body
+from hemiola.slow_exchanges import open_shop_body, paced_body
 
 #: Chunks of a late rank's finish and segments of a weighted exchange, at most.
 _MOST_CHUNKS = 4096
@@ -21,6 +21,8 @@ _MOST_CHUNKS = 4096
 _SEVERAL, _LEAST_IN_TIME = 2, 2
 #: Ranks, or hosts, of an open-shop exchange: beyond, making one takes longer than a plan may.
 MOST_IN_OPEN_SHOP = 32
+#: Fewer ranks have nobody to hand a broadcast's sections on to.
+_LEAST_IN_BROADCAST = 3
 SEGMENTS = (1, 2, 4, 8, 16, 32, 64)
 
 
@@ -181,30 +183,90 @@ def _for_late_ranks(task: Task) -> Iterator[Candidate]:
 
 
 def _for_slow_ranks(task: Task) -> Iterator[Candidate]:
-    """Yield the all-reduces in which slow ranks own less [OptCC], in the best number of segments."""
+    """Yield the all-reduces and broadcasts in which slow ranks own less [OptCC], in few numbers of segments."""
     n, slow = task.rank_count, task.conditions.slow
     factors = [slow.get(rank, 1.0) for rank in range(n)]
-    if task.kind != "all_reduce" or n < 2 or max(factors) == min(factors):
+    if n < 2 or max(factors) == min(factors):
         return
-    healthy = task.speed.bandwidth * max(factors)
+    if task.kind == "all_reduce":
+        yield from _weighted_all_reduces(task, factors)
+        if sum(factor > min(factors) for factor in factors) > 1 and n <= MOST_IN_OPEN_SHOP:
+            yield from _for_several_slow_ranks(task)
+    elif task.kind == "broadcast" and n >= _LEAST_IN_BROADCAST:
+        yield from _weighted_broadcasts(task, factors)
+
+
+def _weighted_all_reduces(task: Task, factors: Sequence[float]) -> Iterator[Candidate]:
+    n, slow = task.rank_count, dict(task.conditions.slow)
     load, owners = exchange_load(factors)
-    delay_s = max(task.conditions.late.values(), default=0.0)
+    time_s = _SegmentedTime(task, load / min(factors), n - 1, message=1 / owners)
+    for segments in time_s.best_segments():
+        yield Candidate(
+            name="all_reduce_weighted_exchange",
+            variant=f"{segments} segments",
+            formula_s=time_s(segments),
+            transfer_count=2 * segments * owners * (n - 1),
+            generate=functools.partial(algorithms.all_reduce_weighted_exchange, n, slow, segments),
+            parts=functools.partial(algorithms.all_reduce_weighted_exchange_parts, n, slow, segments),
+        )
 
-    def time_s(segments: int) -> float:
-        bodies = segments + 1
-        return bodies * ((n - 1) * task.speed.latency_s + load * task.nbytes / healthy / segments)
 
-    segments = min(SEGMENTS, key=time_s)
-    yield Candidate(
-        name="all_reduce_weighted_exchange",
-        variant=f"{segments} segments",
-        formula_s=delay_s + time_s(segments),
-        transfer_count=2 * segments * owners * (n - 1),
-        generate=functools.partial(algorithms.all_reduce_weighted_exchange, n, dict(slow), segments),
-        parts=functools.partial(algorithms.all_reduce_weighted_exchange_parts, n, dict(slow), segments),
-    )
-    if sum(factor > min(factors) for factor in factors) > 1 and n <= MOST_IN_OPEN_SHOP:
-        yield _open_shop(task, healthy / min(factors), delay_s)
+def _weighted_broadcasts(task: Task, factors: Sequence[float]) -> Iterator[Candidate]:
+    """Yield the broadcast that hands a slow rank less to hand on; its port then only has to take the buffer in."""
+    n, slow = task.rank_count, dict(task.conditions.slow)
+    time_s = _SegmentedTime(task, max(factors) / min(factors), n - 1, message=1 / (n - 1))
+    for segments in time_s.best_segments():
+        yield Candidate(
+            name="broadcast_weighted_exchange",
+            variant=f"{segments} segments",
+            formula_s=time_s(segments),
+            transfer_count=segments * (n - 1) ** 2,
+            generate=functools.partial(
+                algorithms.broadcast_weighted_exchange, n, slow, segments, root=task.root
+            ),
+        )
+
+
+@dataclass(frozen=True)
+class _SegmentedTime:
+    """The time of an exchange in segments: k + 1 bodies of so many rounds, in which the busiest port carries `load`.
+
+    `load` is over N·β of the fastest rank's port; a message is that share of a segment.
+    """
+
+    task: Task
+    load: float
+    rounds: int
+    message: float
+
+    def __call__(self, segments: int, rounds: int | None = None) -> float:
+        """Return seconds where each round, or so many in a body, waits for a latency."""
+        waiting_s = (self.rounds if rounds is None else rounds) * self.task.speed.latency_s
+        delay_s = max(self.task.conditions.late.values(), default=0.0)
+        return delay_s + (segments + 1) * (waiting_s + self.load * self._serial_s() / segments)
+
+    def measurable(self) -> list[int]:
+        """Return numbers of segments whose messages take ports at least as long as a latency.
+
+        Of smaller ones nobody can tell whether a port is slow, or has recovered.
+        """
+        carried_s, latency_s = self.message * self._serial_s(), self.task.speed.latency_s
+        return [segments for segments in SEGMENTS if carried_s >= segments * latency_s]
+
+    def best_segments(self) -> list[int]:
+        """Return the best number if every round waits for its latency, and of those measurable if only bodies do.
+
+        Which of the two a network is like, its simulation tells.
+        """
+        best = {min(SEGMENTS, key=self)}
+        if measurable := self.measurable():
+            best.add(min(measurable, key=lambda segments: self(segments, rounds=1)))
+        return sorted(best)
+
+    def _serial_s(self) -> float:
+        """Return how long the buffer takes through the fastest rank's port."""
+        factors = [self.task.conditions.slow.get(rank, 1.0) for rank in range(self.task.rank_count)]
+        return self.task.nbytes / self.task.speed.bandwidth * min(factors) / max(factors)
 
 
 def exchange_load(factors: Sequence[float]) -> tuple[float, int]:
@@ -219,22 +281,26 @@ def exchange_load(factors: Sequence[float]) -> tuple[float, int]:
     return load, sum(mine > 0 for mine in spare)
 
 
-def _open_shop(task: Task, healthy: float, delay_s: float) -> Candidate:
-    """Return the exchange for several slow ranks, where rounds keep ports waiting, in the best number of segments."""
-    body = open_shop_body(task.rank_count, task.conditions.slow)
+def _for_several_slow_ranks(task: Task) -> Iterator[Candidate]:
+    """Yield the exchanges for several slow ranks, where rounds of equal messages keep ports waiting.
 
-    def time_s(segments: int) -> float:
-        return (segments + 1) * (
-            body.slots * task.speed.latency_s + body.load * task.nbytes / healthy / segments
+    They send many small messages. Of these, one after the other is what a port is planned to carry: hosts, too, take
+    time for each, which no simulation counts.
+    """
+    n, slow = task.rank_count, dict(task.conditions.slow)
+    for name, body, make in (
+        ("all_reduce_open_shop_exchange", open_shop_body(n, slow), algorithms.all_reduce_open_shop_exchange),
+        ("all_reduce_paced_exchange", paced_body(n, slow), algorithms.all_reduce_paced_exchange),
+    ):
+        unit = 2 * (n - 1) / body.transfers
+        time_s = _SegmentedTime(task, body.load, body.rounds, message=unit)
+        segments = min(time_s.measurable(), key=time_s, default=0)
+        if segments == 0:
+            continue
+        yield Candidate(
+            name=name,
+            variant=f"{segments} segments",
+            formula_s=time_s(segments),
+            transfer_count=segments * body.transfers,
+            generate=functools.partial(make, n, slow, segments),
         )
-
-    segments = min(SEGMENTS, key=time_s)
-    return Candidate(
-        name="all_reduce_open_shop_exchange",
-        variant=f"{segments} segments",
-        formula_s=delay_s + time_s(segments),
-        transfer_count=segments * body.transfers,
-        generate=functools.partial(
-            algorithms.all_reduce_open_shop_exchange, task.rank_count, dict(task.conditions.slow), segments
-        ),
-    )

@@ -147,27 +147,34 @@ def all_reduce_rail_open_shop_exchange(
 
 
 @dataclass(frozen=True)
-class OpenShopBody:
-    """What one segment more costs an open-shop exchange.
+class ExchangeBody:
+    """What one segment more costs an exchange for several slow ranks.
 
     Attributes
     ----------
     load : float, the busiest port's time over N·β of a healthy one, were the segment the whole buffer.
-    slots : int, steps, each with a latency.
+    rounds : int, messages that the port with the most of them sends one after the other, or at once.
     transfers : int, of all ranks together.
     """
 
     load: float
-    slots: int
+    rounds: int
     transfers: int
 
 
-def open_shop_body(rank_count: int, slow: Mapping[int, float]) -> OpenShopBody:
+def open_shop_body(rank_count: int, slow: Mapping[int, float]) -> ExchangeBody:
     """Return what a body of all_reduce_open_shop_exchange costs; raises ArgumentError like it."""
     factors = _checked("open_shop_body", rank_count, slow, 1)
     units, slots = _open_shop(tuple(factors))
     load = slow_shares.one_port_time(units / units.sum(), factors)
-    return OpenShopBody(load, len(slots), int(_messages(units).sum()))
+    return ExchangeBody(load, len(slots), int(_messages(units).sum()))
+
+
+def paced_body(rank_count: int, slow: Mapping[int, float]) -> ExchangeBody:
+    """Return what a body of all_reduce_paced_exchange costs; raises ArgumentError like it."""
+    shares = slow_shares.shared_port_shares(_checked("paced_body", rank_count, slow, 1))
+    messages = _messages(shares.units)
+    return ExchangeBody(shares.time, int(messages.sum(axis=1).max()), int(messages.sum()))
 
 
 def _checked(where: str, rank_count: int, slow: Mapping[int, float], segments: int) -> Floats:

@@ -22,7 +22,7 @@ PortTime = Callable[[Floats, Floats], float]
 _MOST_UNITS = 32
 #: Fewer units are taken where they cost no more than this, relative to the best.
 _UNIT_TOLERANCE = 1e-3
-#: A port slower than this is planned for as if it were so slow: its rank owns nothing and is busy to the end either way.
+#: A port slower than this is planned for as if it were so slow: its rank owns nothing and is busy to the end anyway.
 _SLOWEST = 1e4
 
 

@@ -56,15 +56,23 @@ def made_for_topology(topology: Topology, task: Task, bound_s: float) -> list[Ca
     """List what is synthesized for a topology.
 
     Their formula is the lower bound, since only a simulation knows how near they come to it: they are simulated
-    first.
+    first. Where ranks are slow, schedules are made for links as slow as they are now, and as if nobody were: whichever
+    goes more ways round the slow links is not the better one everywhere.
     """
     found = [*_on_rails(topology, task)]
-    if _is_uneven(topology):
-        found += [
-            *_matched(topology, task, bound_s),
-            *_through_root(topology, task, bound_s),
-            *_forests(topology, task, bound_s),
-        ]
+    networks = [(topology, "")]
+    if any(factor > _ALIKE for factor in task.conditions.slow.values()):
+        slower: dict[int | tuple[int, int], float] = {
+            rank: factor for rank, factor in task.conditions.slow.items()
+        }
+        networks.append((topology.degraded(slower), ", of slow links"))
+    for network, note in networks:
+        if _is_uneven(network):
+            found += [
+                *_matched(network, task, bound_s, note),
+                *_through_root(network, task, bound_s, note),
+                *_forests(network, task, bound_s, note),
+            ]
     return found
 
 
@@ -93,7 +101,7 @@ def _on_rails(topology: Topology, task: Task) -> Iterator[Candidate]:
     if len(slow) > 1 and hosts <= MOST_IN_OPEN_SHOP:
         body = open_shop_body(hosts, slow)
         units = body.transfers // (2 * (hosts - 1))
-        shop = _Rails("all_reduce_rail_open_shop_exchange", body.load, body.slots, units)
+        shop = _Rails("all_reduce_rail_open_shop_exchange", body.load, body.rounds, units)
         yield shop.candidate(topology, task, slow, algorithms.all_reduce_rail_open_shop_exchange)
 
 
@@ -166,7 +174,7 @@ def _transfer_count(task: Task, chunks: int) -> int:
     return 2 * once if task.kind == "all_reduce" else once
 
 
-def _matched(topology: Topology, task: Task, bound_s: float) -> Iterator[Candidate]:
+def _matched(topology: Topology, task: Task, bound_s: float, note: str) -> Iterator[Candidate]:
     with_ways = task.kind in _WITH_WAYS
     links = task.rank_count**2 if topology.switch_count else topology.link_count
     if with_ways and task.rank_count * links > _MOST_WAY_LINKS:
@@ -180,18 +188,18 @@ def _matched(topology: Topology, task: Task, bound_s: float) -> Iterator[Candida
         if with_ways:
             schedule = generate()
             count, generate = schedule.transfer_count, partial(_given, schedule)
-        yield Candidate("synthesized", f"{chunks} {unit}", bound_s, count, generate)
+        yield Candidate("synthesized", f"{chunks} {unit}{note}", bound_s, count, generate)
 
 
-def _through_root(topology: Topology, task: Task, bound_s: float) -> Iterator[Candidate]:
+def _through_root(topology: Topology, task: Task, bound_s: float, note: str) -> Iterator[Candidate]:
     for chunks in _CHUNKS["broadcast"] if task.kind == "all_reduce" else ():
         count = 2 * chunks * (task.rank_count - 1)
         if count <= _MOST_TRANSFERS:
             generate = partial(all_reduce_through_root, topology, chunks, nbytes=task.nbytes)
-            yield Candidate("through_root", f"{chunks} chunks", bound_s, count, generate)
+            yield Candidate("through_root", f"{chunks} chunks{note}", bound_s, count, generate)
 
 
-def _forests(topology: Topology, task: Task, bound_s: float) -> Iterator[Candidate]:
+def _forests(topology: Topology, task: Task, bound_s: float, note: str) -> Iterator[Candidate]:
     if task.kind not in _FOREST_KINDS:
         return
     is_large = topology.rank_count + topology.switch_count > _MOST_VERTICES_OF_FOREST
@@ -203,7 +211,7 @@ def _forests(topology: Topology, task: Task, bound_s: float) -> Iterator[Candida
         schedule = _plant(topology, task, pieces, up_and_down_only=is_large)
         if schedule is not None and schedule.transfer_count <= _MOST_FOREST_TRANSFERS:
             count = schedule.transfer_count
-            yield Candidate("forest", f"{pieces} pieces", bound_s, count, partial(_given, schedule))
+            yield Candidate("forest", f"{pieces} pieces{note}", bound_s, count, partial(_given, schedule))
 
 
 def _search(topology: Topology, task: Task, chunks: int) -> Schedule:

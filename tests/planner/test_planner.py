@@ -70,12 +70,12 @@ def test_a_slow_rank_is_met_with_an_algorithm_made_for_it() -> None:
     assert hm.verify(plan.schedule) == []
 
 
-def test_with_several_slow_ranks_the_planner_takes_the_open_shop() -> None:
+def test_with_several_slow_ranks_the_planner_takes_the_best_of_three_exchanges() -> None:
     plan = hm.plan(switch(8), "all_reduce", 1 << 26, hm.Conditions(slow={0: 4.0, 1: 2.0, 2: 1.5}))
-    assert plan.name == "all_reduce_open_shop_exchange"
-    assert plan.seconds <= 1.1 * plan.bound_s
-    formula_s = next(a.formula_s for a in plan.alternatives if a.name == plan.name)
-    assert formula_s == pytest.approx(plan.seconds, rel=0.2)
+    simulated = {a.name for a in plan.alternatives if a.simulated_s is not None}
+    exchanges = {f"all_reduce_{name}_exchange" for name in ("weighted", "open_shop", "paced")}
+    assert plan.name in exchanges <= simulated
+    assert plan.seconds <= 1.07 * plan.bound_s
 
 
 @pytest.mark.parametrize(
@@ -90,17 +90,79 @@ def test_conditions_that_treat_all_alike_add_no_candidates(conditions: dict[str,
 
 
 def test_conditions_of_other_collectives_add_no_candidates() -> None:
-    plan = hm.plan(switch(4), "broadcast", 1 << 20, hm.Conditions(late={1: 1e-3}, slow={2: 2.0}))
-    assert {other.name for other in plan.alternatives} <= set(hm.algorithms.names("broadcast"))
+    for kind in ("all_gather", "reduce_scatter", "all_to_all", "reduce", "scatter"):
+        plan = hm.plan(switch(4), kind, 1 << 20, hm.Conditions(late={1: 1e-3}, slow={2: 2.0}))
+        assert {other.name for other in plan.alternatives} <= set(hm.algorithms.names(kind))
+
+
+def test_a_broadcast_hands_slow_ranks_less_to_hand_on() -> None:
+    for root in (0, 3):
+        plan = hm.plan(switch(8), "broadcast", 1 << 28, hm.Conditions(slow={3: 2.0, 5: 1.5}), root=root)
+        assert plan.name == "broadcast_weighted_exchange"
+        assert hm.verify(plan.schedule) == []
+        assert plan.schedule.collective.root == root
+        # Given a slow port that must take the whole buffer in, or give it out: 2·N·β is the bound.
+        assert plan.seconds <= 1.02 * plan.bound_s
+
+
+def test_the_paced_exchange_wins_where_ports_carry_several_large_messages_at_once() -> None:
+    plan = hm.plan(switch(8), "all_reduce", 1 << 30, hm.Conditions(slow={0: 1.5, 1: 1.5}))
+    assert plan.name == "all_reduce_paced_exchange"
+    assert plan.seconds <= 1.035 * plan.bound_s
+    # One message a port at a time has a bound of its own: 1.95 over 21/11.
+    one = hm.lower_bound(switch(8), "all_reduce", 1 << 30, plan.conditions, ports="one")
+    assert plan.seconds < one.seconds * 1.02
+
+
+def test_segments_are_as_many_as_pay_where_latencies_overlap() -> None:
+    # Given that a latency occupies no port: 31 rounds a body cost one, not 31 of them.
+    now = hm.Conditions(slow={3: 2.0})
+    plan = hm.plan(switch(32), "all_reduce", 1 << 28, now)
+    times = [
+        hm.simulate(hm.algorithms.all_reduce_weighted_exchange(32, {3: 2.0}, k), switch(32), 1 << 28, now)
+        for k in (4, 8, 16, 32, 64)
+    ]
+    assert plan.seconds <= 1.01 * min(time.seconds for time in times)
+
+
+@pytest.mark.parametrize("kind", ["all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all"])
+def test_schedules_synthesized_under_slow_ranks_go_round_their_links(kind: str) -> None:
+    mesh = hm.topologies.mesh([4, 4], latency_s=0.5e-6, bandwidth=50e9)
+    now = hm.Conditions(slow={1: 2.0})
+    plan = hm.plan(mesh, kind, 1 << 26, now)
+    as_if_well = [
+        other.seconds
+        for other in plan.alternatives
+        if other.name in ("synthesized", "forest") and "slow links" not in other.variant
+    ]
+    assert "of slow links" in plan.alternatives[0].variant
+    assert hm.verify(plan.schedule) == []
+    assert plan.seconds < 0.75 * min(as_if_well)
+
+
+@pytest.mark.parametrize("nbytes", [1 << 10, 1 << 16, 1 << 18, 1 << 20, 1 << 24])
+@pytest.mark.parametrize("slow", [{1: 2.0, 4: 3.0}, {0: 1.3, 1: 1.2, 2: 1.7}], ids=str)
+def test_messages_for_several_slow_ranks_are_never_too_small_to_tell_a_ports_speed(
+    nbytes: int, slow: dict[int, float]
+) -> None:
+    # Given that a port is measured by messages which it carries for a latency at least: with smaller ones in force, a
+    # port that has recovered would count as slow for ever.
+    cluster = hm.topologies.switch(6, latency_s=50e-6, bandwidth=100e6)
+    for other in hm.plan(cluster, "all_reduce", nbytes, hm.Conditions(slow=slow)).alternatives:
+        if other.name in ("all_reduce_open_shop_exchange", "all_reduce_paced_exchange"):
+            make = getattr(hm.algorithms, other.name)
+            chunks = make(6, slow, int(other.variant.split()[0])).chunk_count
+            assert nbytes / chunks >= 50e-6 * 100e6
 
 
 @pytest.mark.parametrize(("late", "slow"), [({3: 1e-2}, {}), ({}, {3: 1.5}), ({}, {1: 1.25, 2: 3.0})])
-def test_formulas_for_conditions_are_within_a_tenth_of_the_simulation(late: dict, slow: dict) -> None:
+def test_formulas_for_conditions_are_a_tenth_below_the_simulation_at_most(late: dict, slow: dict) -> None:
     plan = hm.plan(switch(8), "all_reduce", 1 << 26, hm.Conditions(late=late, slow=slow))
     made_for_it = [other for other in plan.alternatives if other.name not in hm.algorithms.names()]
     assert made_for_it
     for other in made_for_it:
-        assert other.formula_s == pytest.approx(other.simulated_s, rel=0.1), other
+        # Above by more where they count each message's latency, which simulations overlap.
+        assert 0.9 * other.simulated_s <= other.formula_s <= 1.4 * other.simulated_s, other
         assert other.name == "all_reduce_stragglar" or other.variant
 
 

@@ -57,6 +57,13 @@ def test_two_ranks_may_be_slow_by_different_factors() -> None:
         assert 0 <= since - story.marks[0] < WITHIN
 
 
+def test_two_ranks_that_recover_one_after_the_other_are_cleared_however_small_the_messages() -> None:
+    story = run(6, 80, {5: {1: 2.0}, 25: {1: 2.0, 4: 3.0}, 45: {4: 3.0}, 62: {}})[0]
+    assert [slow for _, slow in story.changes if 1 in slow and 4 in slow]
+    assert story.changes[-1][1] == {}
+    assert story.slow == []
+
+
 def test_a_rank_between_two_slow_ones_is_cleared_once_others_talk_to_it() -> None:
     # In a ring rank 1 only ever talks to 0 and 2, so nobody can tell that its own port is well; the exchange that is
     # planned for slow ranks has everybody talk to everybody.
