@@ -133,7 +133,7 @@ def test_schedules_synthesized_under_slow_ranks_go_round_their_links(kind: str) 
     as_if_well = [
         other.seconds
         for other in plan.alternatives
-        if other.name in ("synthesized", "forest") and "slow links" not in other.variant
+        if other.name in ("synthesized", "forest", "through_root") and "slow links" not in other.variant
     ]
     assert "of slow links" in plan.alternatives[0].variant
     assert hm.verify(plan.schedule) == []
