@@ -259,12 +259,14 @@ def forest(
     *,
     trees: int | None = None,
     pieces: int = 8,
+    root: int = 0,
     nbytes: int = DEFAULT_NBYTES,
 ) -> Synthesis:
-    """Make an all_gather, reduce_scatter or all_reduce that uses a topology's full bandwidth.
+    """Make an all_gather, reduce_scatter, all_reduce, broadcast or reduce that uses a topology's full bandwidth.
 
     From every rank equally many spanning trees are laid so that together they crowd no link, and each carries
-    its part of the rank's share in pieces, one behind the other. Where links are the same in both directions,
+    its part of the rank's share in pieces, one behind the other. A broadcast has all trees at its root, as many as
+    the weakest cut around it lets out; a reduce is one turned round. Where links are the same in both directions,
     the pieces of an all_reduce may instead go up and down the same trees, each hung by its middle: where some
     ranks have fewer links than others, as at the edge of a mesh, that is up to twice as fast. Where `synthesize`
     misses the bottleneck cut, this comes as near to the optimum as the number of pieces allows; where latency
@@ -273,12 +275,13 @@ def forest(
     Parameters
     ----------
     topology : Topology of at least two ranks, at most 256 ranks and switches.
-    kind : "all_gather", "reduce_scatter" or "all_reduce".
-    trees : int in 1 … 64, trees from every rank, or in all where pieces go up and down the same tree; by default
-        the fewest up to 16, or 64 in all, that come within 1 %, or 0.1 %, of the exact optimum, or the number that
-        comes nearest.
+    kind : "all_gather", "reduce_scatter", "all_reduce", "broadcast" or "reduce".
+    trees : int in 1 … 64, trees from every rank, or in all where they have one root or pieces go up and down the
+        same tree; by default the fewest up to 16 that come within 1 % of the exact optimum (up and down up to 64, and
+        within 0.1 %), or the number that comes nearest.
     pieces : int in 1 … 4096, chunks down each tree from a rank: its share has trees * pieces chunks. Up and down
         the same trees go at least so many chunks each, and rank_count * pieces in all.
+    root : int, the root of a broadcast or a reduce.
     nbytes : int >= 0, one rank's buffer in bytes. The schedule is right for every size.
 
     Returns
@@ -297,13 +300,13 @@ def forest(
     Deterministic. Up and down the same trees or not: up to 48 ranks the faster of both for this buffer, beyond by
     their bounds. Cost: a maximum flow for about every link of every tree from a rank, which takes seconds for 100
     ranks; up and down, a search through all trees for every edge that breadth-first ones leave out, and a tenth of
-    that time. Sources: trees from every rank [ForestColl, §5]; how many fit that are used both ways [tutte1961;
-    nashwilliams1961; cunningham1985]; packing them [roskind1985]. Deviation: the number of trees is
-    chosen first and the bandwidth of a tree is the largest at which they fit.
+    that time. Sources: trees from every rank [ForestColl, §5], from one [edmonds1973]; how many fit that are used
+    both ways [tutte1961; nashwilliams1961; cunningham1985]; packing them [roskind1985]. Deviation: the number of
+    trees is chosen first and the bandwidth of a tree is the largest at which they fit.
     """
     if trees is not None and trees < 1:
-        raise ArgumentError(f"forest: expected 1 … 64 trees per rank, found {trees}")
-    found = _core.synthesize_forest(topology, kind, trees=trees or 0, pieces=pieces, nbytes=nbytes)
+        raise ArgumentError(f"forest: expected 1 … 64 trees, found {trees}")
+    found = _core.synthesize_forest(topology, kind, trees=trees or 0, pieces=pieces, nbytes=nbytes, root=root)
     return Synthesis(found.schedule, found.seconds, found.bound_s, found.trials, found.stopped)
 
 

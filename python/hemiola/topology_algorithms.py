@@ -22,8 +22,8 @@ _Maker = Callable[[Topology, int, int, int | None], Schedule]
 #: Of an all-reduce through a root.
 _DEFAULT_CHUNKS = 64
 
-_FOREST_KINDS = ("all_gather", "reduce_scatter", "all_reduce")
-_PROGRAM_KINDS = (*_FOREST_KINDS, "broadcast", "reduce")
+#: Of forests and integer programs.
+_KINDS = ("all_gather", "reduce_scatter", "all_reduce", "broadcast", "reduce")
 
 
 def names() -> list[str]:
@@ -38,7 +38,7 @@ def patterns() -> list[str]:
 
 def split(name: str) -> tuple[str, str]:
     """Take a name out of `names` apart: collective and pattern."""
-    kind = next(kind for kind in _PROGRAM_KINDS if name.startswith(f"{kind}_"))
+    kind = next(kind for kind in _KINDS if name.startswith(f"{kind}_"))
     return kind, name.removeprefix(f"{kind}_")
 
 
@@ -89,9 +89,9 @@ def _makers() -> dict[str, _Maker]:
         "all_reduce_c_cube": _c_cube,
     }
     makers["all_reduce_through_root"] = _through_root
-    makers |= {f"{kind}_forest": functools.partial(_forest, kind) for kind in _FOREST_KINDS}
+    makers |= {f"{kind}_forest": functools.partial(_forest, kind) for kind in _KINDS}
     for program in ("sccl", "taccl"):
-        makers |= {f"{kind}_{program}": functools.partial(_program, program, kind) for kind in _PROGRAM_KINDS}
+        makers |= {f"{kind}_{program}": functools.partial(_program, program, kind) for kind in _KINDS}
     return makers
 
 
@@ -132,9 +132,9 @@ def _through_root(topology: Topology, nbytes: int, _root: int, chunks: int | Non
     return all_reduce_through_root(topology, _DEFAULT_CHUNKS if chunks is None else chunks, nbytes=nbytes)
 
 
-def _forest(kind: str, topology: Topology, nbytes: int, _root: int, chunks: int | None) -> Schedule:
+def _forest(kind: str, topology: Topology, nbytes: int, root: int, chunks: int | None) -> Schedule:
     pieces = {} if chunks is None else {"pieces": chunks}
-    return forest(topology, kind, nbytes=nbytes, **pieces).schedule
+    return forest(topology, kind, root=root, nbytes=nbytes, **pieces).schedule
 
 
 def _program(

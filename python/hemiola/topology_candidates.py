@@ -21,7 +21,8 @@ from hemiola.through_root import all_reduce_through_root
 
 _RailExchange = Callable[[int, int, dict[int, float], int], Schedule]
 
-_FOREST_KINDS = ("all_reduce", "all_gather", "reduce_scatter")
+_WITH_ONE_ROOT = ("broadcast", "reduce")
+_FOREST_KINDS = ("all_reduce", "all_gather", "reduce_scatter", *_WITH_ONE_ROOT)
 #: Of one candidate, so that making and simulating all of them takes about as long as the published ones.
 _MOST_TRANSFERS = 60_000
 #: Of a forest, of which there are three at most and whose transfers cost less to make than matched ones.
@@ -30,8 +31,9 @@ _MOST_FOREST_TRANSFERS = 300_000
 _MOST_RAIL_TRANSFERS = 400_000
 #: Beyond, packing trees from every rank takes longer than a plan may.
 _MOST_VERTICES_OF_FOREST = 48
-#: The same of trees that an all-reduce goes up and down.
+#: The same of trees that an all-reduce goes up and down, and of trees from one root.
 _MOST_RANKS_UP_AND_DOWN = 256
+_MOST_VERTICES_OF_ONE_ROOT = 96
 #: Bandwidths that differ by less are one.
 _ALIKE = 1 + 1e-9
 #: Chunks per rank that are tried; of a broadcast and a reduce, in all, since only many of them fill a long way.
@@ -49,7 +51,8 @@ _CHUNKS = {
 #: from all of them, takes longer than a plan may. A switch of 48 ranks, or a mesh of 13 by 13, is about a second.
 _WITH_WAYS = ("scatter", "gather", "all_to_all")
 _MOST_WAYS, _MOST_WAY_LINKS = 1_000, 48**3
-_PIECES = (2, 8, 32)
+#: Chunks down each tree; of trees from one root, which are few, more fit a plan.
+_PIECES, _PIECES_OF_ONE_ROOT = (2, 8, 32), (16, 64, 256)
 
 
 def made_for_topology(topology: Topology, task: Task, bound_s: float) -> list[Candidate]:
@@ -202,10 +205,12 @@ def _through_root(topology: Topology, task: Task, bound_s: float, note: str) -> 
 def _forests(topology: Topology, task: Task, bound_s: float, note: str) -> Iterator[Candidate]:
     if task.kind not in _FOREST_KINDS:
         return
-    is_large = topology.rank_count + topology.switch_count > _MOST_VERTICES_OF_FOREST
+    has_one_root = task.kind in _WITH_ONE_ROOT
+    most = _MOST_VERTICES_OF_ONE_ROOT if has_one_root else _MOST_VERTICES_OF_FOREST
+    is_large = topology.rank_count + topology.switch_count > most
     if is_large and (task.kind != "all_reduce" or topology.rank_count > _MOST_RANKS_UP_AND_DOWN):
         return
-    for pieces in _PIECES:
+    for pieces in _PIECES_OF_ONE_ROOT if has_one_root else _PIECES:
         if _transfer_count(task, pieces) > _MOST_FOREST_TRANSFERS:
             continue
         schedule = _plant(topology, task, pieces, up_and_down_only=is_large)
@@ -238,6 +243,7 @@ def _plant(topology: Topology, task: Task, pieces: int, *, up_and_down_only: boo
             trees=0,
             pieces=pieces,
             nbytes=task.nbytes,
+            root=task.root,
             up_and_down_only=up_and_down_only,
         ).schedule
     except ArgumentError:

@@ -68,6 +68,16 @@ def test_other_algorithms_are_made_for_the_topology(hemiola, tmp_path: Path, alg
     assert ran.data["bound_s"] <= ran.data["simulated_s"]
 
 
+def test_a_broadcast_forest_starts_at_the_root(hemiola, cluster: Path, tmp_path: Path) -> None:
+    out = tmp_path / "x.sched"
+    ran = hemiola("synthesize", "broadcast", cluster, "--algorithm", "forest", "--root", 2, "--out", out)
+    assert ran.code == 0, ran
+    schedule = hm.Schedule.load(out)
+    assert schedule.collective.root == 2
+    assert hm.verify(schedule) == []
+    assert hemiola("synthesize", "broadcast", cluster, "-a", "forest", "--root", 99).is_users_mistake()
+
+
 def test_c_cube_is_made_for_a_dgx1_only(hemiola, cluster: Path, tmp_path: Path) -> None:
     hm.topologies.dgx1().save(tmp_path / "box.yaml")
     assert hemiola("synthesize", "all_reduce", tmp_path / "box.yaml", "-a", "c_cube").code == 0

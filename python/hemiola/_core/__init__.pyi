@@ -856,7 +856,14 @@ def synthesize_to_file(
     progress: object | None,
 ) -> StreamedSynthesis: ...
 def synthesize_forest(
-    topology: Topology, kind: str, *, trees: int, pieces: int, nbytes: int, up_and_down_only: bool = False
+    topology: Topology,
+    kind: str,
+    *,
+    trees: int,
+    pieces: int,
+    nbytes: int,
+    root: int = 0,
+    up_and_down_only: bool = False,
 ) -> Synthesis: ...
 
 class Bound:

@@ -116,12 +116,13 @@ void bind_synthesis(nb::module_& m) {
   m.def(
       "synthesize_forest",
       [](const Topology& topology, const std::string& kind, int trees, int pieces, std::int64_t nbytes,
-         bool up_and_down_only) {
+         int root, bool up_and_down_only) {
         nb::gil_scoped_release released;
-        return synthesis::synthesize_forest(topology,
-                                            {kind_from_name(kind), trees, pieces, nbytes, up_and_down_only});
+        return synthesis::synthesize_forest(
+            topology, {kind_from_name(kind), trees, pieces, nbytes, Rank{root}, up_and_down_only});
       },
-      "topology"_a, "kind"_a, nb::kw_only(), "trees"_a, "pieces"_a, "nbytes"_a, "up_and_down_only"_a = false);
+      "topology"_a, "kind"_a, nb::kw_only(), "trees"_a, "pieces"_a, "nbytes"_a, "root"_a = 0,
+      "up_and_down_only"_a = false);
 }
 
 }  // namespace hemiola::bindings

@@ -6,6 +6,9 @@
 
 namespace hemiola::synthesis {
 
+/// Per rank, how many trees it is the root of.
+using TreesFrom = std::vector<std::int64_t>;
+
 class CapacityGraph {
  public:
   CapacityGraph(int rank_count, int vertex_count)
@@ -18,9 +21,9 @@ class CapacityGraph {
   std::int64_t& at(int from, int to) { return capacity_[index(from, to)]; }
   std::int64_t at(int from, int to) const { return capacity_[index(from, to)]; }
 
-  /// How much less than rank_count * `trees` flows to the rank that gets least, where every rank sends out `trees`:
-  /// 0 says that `trees` spanning out-trees from every rank fit [Tarjan 1974; ForestColl, §5].
-  std::int64_t shortfall(std::int64_t trees) const;
+  /// How much less than all trees flows to the rank that gets least, where every rank sends out as many as start there:
+  /// 0 says that so many spanning out-trees fit [edmonds1973, Tarjan 1974; ForestColl, §5].
+  std::int64_t shortfall(const TreesFrom& trees) const;
 
  private:
   std::size_t index(int from, int to) const {

@@ -1,5 +1,7 @@
 #include "hemiola/synthesis/forest.hpp"
 
+#include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
 
@@ -20,17 +22,20 @@ constexpr int kMostRanksForBoth = 48;
 constexpr double kFilling = 0.01;
 
 void check(const Topology& topology, const ForestOptions& options) {
-  const bool is_known = options.kind == CollectiveKind::all_gather ||
-                        options.kind == CollectiveKind::reduce_scatter ||
-                        options.kind == CollectiveKind::all_reduce;
-  if (!is_known)
-    throw ArgumentError("forest: expected all_gather, reduce_scatter or all_reduce, found " +
-                        std::string(name_of(options.kind)));
+  constexpr std::array kKnown{CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
+                              CollectiveKind::all_reduce, CollectiveKind::broadcast, CollectiveKind::reduce};
+  if (std::find(kKnown.begin(), kKnown.end(), options.kind) == kKnown.end())
+    throw ArgumentError(
+        "forest: expected all_gather, reduce_scatter, all_reduce, broadcast or reduce, found " +
+        std::string(name_of(options.kind)));
   if (topology.rank_count() < 2 || topology.vertex_count() > kMostVertices)
     throw ArgumentError("forest: expected at least 2 ranks and at most " + std::to_string(kMostVertices) +
                         " ranks and switches, found " + std::to_string(topology.vertex_count()));
+  if (options.root < 0 || options.root >= topology.rank_count())
+    throw ArgumentError("forest: expected a root in 0 … " + std::to_string(topology.rank_count() - 1) +
+                        ", found " + std::to_string(options.root));
   if (options.trees < 0 || options.trees > kMostTrees)
-    throw ArgumentError("forest: expected 1 … " + std::to_string(kMostTrees) + " trees per rank, found " +
+    throw ArgumentError("forest: expected 1 … " + std::to_string(kMostTrees) + " trees, found " +
                         std::to_string(options.trees));
   if (options.pieces < 1 || options.pieces > kMostPieces)
     throw ArgumentError("forest: expected 1 … " + std::to_string(kMostPieces) + " pieces, found " +
@@ -39,11 +44,11 @@ void check(const Topology& topology, const ForestOptions& options) {
     throw ArgumentError("forest: expected nbytes >= 0, found " + std::to_string(options.buffer_bytes));
 }
 
-void check_connected(const Topology& topology) {
-  Phase everyone;
-  everyone.to_all = true;
-  for (Rank rank : indices<Rank>(topology.rank_count())) everyone.holders.push_back({rank});
-  check_reachable(Channels(topology, 0, LatencyModel::pipelined), everyone);
+void check_connected(const Topology& topology, const ForestOptions& options) {
+  const int ranks = topology.rank_count();
+  const Channels channels(topology, 0, LatencyModel::pipelined);
+  for (const Phase& phase : phases_of(Collective::make(options.kind, ranks, ranks, options.root)))
+    check_reachable(phase.reducing ? channels.reversed() : channels, phase);
 }
 
 /// Up and down the same trees, or from every rank and back; the faster one where both can be tried.
@@ -62,7 +67,7 @@ Synthesis all_reduce(const SpreadTrees& spread, const ReduceTrees& reduce, int r
 
 Synthesis synthesize_forest(const Topology& topology, const ForestOptions& options) {
   check(topology, options);
-  check_connected(topology);
+  check_connected(topology, options);
   std::optional<TwoWayLinks> links;
   if (options.kind == CollectiveKind::all_reduce) links = two_way_links(topology);
   if (options.up_and_down_only) {

@@ -1,5 +1,5 @@
-// All-gather, reduce-scatter and all-reduce at a topology's full bandwidth: spanning trees that share all links without
-// crowding any, and many small chunks down each.
+// All-gather, reduce-scatter, all-reduce, broadcast and reduce at a topology's full bandwidth: spanning trees that share
+// all links without crowding any, and many small chunks down each.
 #pragma once
 
 #include "hemiola/synthesis/forest_options.hpp"

@@ -1,6 +1,7 @@
 #include "hemiola/synthesis/spread_trees.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,12 +31,14 @@ CapacityGraph capacities(const Topology& topology, double tree_Bps, bool against
   return graph;
 }
 
-/// Each rank's share at the slowest cut.
-double optimum(const Topology& topology, bool against) {
+/// Each root's share at the slowest cut.
+double optimum(const Topology& topology, std::optional<Rank> root, bool against) {
   std::vector<double> bandwidth;
   for (const Link& link : topology.links()) bandwidth.push_back(link.bandwidth_Bps);
   const auto sense = against ? bounds::Sense::against_links : bounds::Sense::along_links;
-  const bounds::Cut cut = bounds::CutSearch(topology, bandwidth, sense).slowest_spreading();
+  bounds::CutSearch search(topology, bandwidth, sense);
+  if (root) return static_cast<double>(search.weakest_around(*root).bandwidth_Bps);
+  const bounds::Cut cut = search.slowest_spreading();
   return static_cast<double>(cut.bandwidth_Bps) / cut.ranks_inside;
 }
 
@@ -47,24 +50,40 @@ std::uint32_t channel_between(const Channels& channels, int from, int to) {
                       " passes other ranks. Use synthesize.");
 }
 
+std::vector<std::uint32_t> channels_of(const Channels& channels, const TreeBatch& batch) {
+  std::vector<std::uint32_t> tree;
+  for (const auto& [from, to] : batch.links) tree.push_back(channel_between(channels, from, to));
+  return tree;
+}
+
 /// Chunks are owned block-wise: `trees * pieces` of each rank. A batch of m trees takes m * pieces of them.
-Trees trees_of_chunks(const Channels& channels, const std::vector<TreeBatch>& batches, int per_rank,
-                      int pieces) {
+Trees blocks_of_chunks(const Channels& channels, const std::vector<TreeBatch>& batches, int per_rank,
+                       int pieces) {
   Trees trees(static_cast<std::size_t>(channels.rank_count()) * static_cast<std::size_t>(per_rank));
   std::vector<std::size_t> next(static_cast<std::size_t>(channels.rank_count()));
   for (std::size_t r = 0; r < next.size(); ++r) next[r] = r * static_cast<std::size_t>(per_rank);
   for (const TreeBatch& batch : batches) {
-    std::vector<std::uint32_t> tree;
-    for (const auto& [from, to] : batch.links) tree.push_back(channel_between(channels, from, to));
+    const std::vector<std::uint32_t> tree = channels_of(channels, batch);
     for (std::int64_t i = 0; i < batch.count * pieces; ++i)
       trees[next[static_cast<std::size_t>(batch.root)]++] = tree;
   }
   return trees;
 }
 
+/// The first chunk of every tree, then the second of every tree, and so on.
+Trees turns_of_chunks(const Channels& channels, const std::vector<TreeBatch>& batches, int pieces) {
+  Trees trees;
+  for (const TreeBatch& batch : batches)
+    trees.insert(trees.end(), static_cast<std::size_t>(batch.count), channels_of(channels, batch));
+  const std::size_t per_turn = trees.size();
+  trees.resize(per_turn * static_cast<std::size_t>(pieces));
+  for (std::size_t chunk = per_turn; chunk < trees.size(); ++chunk) trees[chunk] = trees[chunk - per_turn];
+  return trees;
+}
+
 }  // namespace
 
-/// The number of trees per rank and the largest bandwidth at which they fit.
+/// The number of trees per root and the largest bandwidth at which they fit.
 struct SpreadTrees::Rate {
   int trees = 0;
   double tree_Bps = 0;
@@ -77,14 +96,34 @@ struct SpreadTrees::Gathered {
 };
 
 SpreadTrees::SpreadTrees(const Topology& topology, const ForestOptions& options)
-    : topology_(topology), options_(options) {
+    : topology_(topology),
+      options_(options),
+      has_one_root_(options.kind == CollectiveKind::broadcast || options.kind == CollectiveKind::reduce) {
+  const std::optional<Rank> root = has_one_root_ ? std::optional(options.root) : std::nullopt;
   const auto time_at = [&](double Bps) {
-    const double share_bytes = static_cast<double>(options.buffer_bytes) / topology.rank_count();
+    const double share_bytes = static_cast<double>(options.buffer_bytes) / root_count();
     return static_cast<Picoseconds>(share_bytes / Bps * 1e12);
   };
-  if (options.kind != CollectiveKind::all_gather) bound_ += time_at(against_Bps_ = optimum(topology, true));
-  if (options.kind != CollectiveKind::reduce_scatter)
-    bound_ += time_at(along_Bps_ = optimum(topology, false));
+  if (reduces()) bound_ += time_at(against_Bps_ = optimum(topology, root, true));
+  if (spreads()) bound_ += time_at(along_Bps_ = optimum(topology, root, false));
+}
+
+bool SpreadTrees::reduces() const {
+  return options_.kind != CollectiveKind::all_gather && options_.kind != CollectiveKind::broadcast;
+}
+
+bool SpreadTrees::spreads() const {
+  return options_.kind != CollectiveKind::reduce_scatter && options_.kind != CollectiveKind::reduce;
+}
+
+int SpreadTrees::root_count() const {
+  return has_one_root_ ? 1 : topology_.rank_count();
+}
+
+TreesFrom SpreadTrees::trees_from_roots(int trees) const {
+  TreesFrom from(static_cast<std::size_t>(topology_.rank_count()), has_one_root_ ? 0 : trees);
+  from[static_cast<std::size_t>(options_.root)] = trees;
+  return from;
 }
 
 double SpreadTrees::share_Bps(bool against) const {
@@ -93,7 +132,7 @@ double SpreadTrees::share_Bps(bool against) const {
 
 SpreadTrees::Rate SpreadTrees::best_rate(int trees, bool against) const {
   const auto fits = [&](double tree_Bps) {
-    return capacities(topology_, tree_Bps, against).shortfall(trees) == 0;
+    return capacities(topology_, tree_Bps, against).shortfall(trees_from_roots(trees)) == 0;
   };
   double high = share_Bps(against) / trees;
   if (fits(high)) return {trees, high};
@@ -117,32 +156,40 @@ SpreadTrees::Rate SpreadTrees::choose_rate(bool against) const {
   return best;
 }
 
-/// An all-gather on the channels, which are turned round where `against` is.
+/// An all-gather or a broadcast on the channels, which are turned round where `against` is.
 SpreadTrees::Gathered SpreadTrees::gather(const Channels& channels, Rate rate, bool against) const {
-  const CapacityGraph graph = without_switches(capacities(topology_, rate.tree_Bps, against), rate.trees);
-  const int per_rank = rate.trees * options_.pieces;
-  const Trees trees = trees_of_chunks(channels, pack_trees(graph, rate.trees), per_rank, options_.pieces);
-  const int chunk_count = channels.rank_count() * per_rank;
+  const TreesFrom from = trees_from_roots(rate.trees);
+  const CapacityGraph graph = without_switches(capacities(topology_, rate.tree_Bps, against), from);
+  const std::vector<TreeBatch> batches = pack_trees(graph, from);
+  const int pieces = options_.pieces, chunk_count = root_count() * rate.trees * pieces;
+  Trees trees;
+  TreeOrder order;
+  if (has_one_root_) {
+    trees = turns_of_chunks(channels, batches, pieces);
+    order.chunks_per_turn = static_cast<std::uint32_t>(rate.trees);
+  } else {
+    trees = blocks_of_chunks(channels, batches, rate.trees * pieces, pieces);
+  }
   Gathered gathered;
   SearchState state;
-  TreeScheduler(channels, trees, {}).run(&state, &gathered.sends);
+  TreeScheduler(channels, trees, order).run(&state, &gathered.sends);
   number_steps(channels, chunk_count, &gathered.sends);
   gathered.duration = replay(channels, gathered.sends, chunk_count);
   return gathered;
 }
 
 Synthesis SpreadTrees::operator()() const {
-  const bool reduces = options_.kind != CollectiveKind::all_gather;
-  const Rate rate = choose_rate(reduces);
-  const int ranks = topology_.rank_count(), per_rank = rate.trees * options_.pieces;
-  const Collective collective = Collective::make(options_.kind, ranks, std::int64_t{ranks} * per_rank);
+  const Rate rate = choose_rate(reduces());
+  const std::int64_t per_root = std::int64_t{rate.trees} * options_.pieces;
+  const Collective collective =
+      Collective::make(options_.kind, topology_.rank_count(), root_count() * per_root, options_.root);
   const Channels channels(topology_, chunk_bytes(collective, options_.buffer_bytes), LatencyModel::pipelined);
-  const Gathered there = gather(reduces ? channels.reversed() : channels, rate, reduces);
-  if (!reduces) return {assemble(collective, channels, there.sends), there.duration, bound_, 1, false};
+  const Gathered there = gather(reduces() ? channels.reversed() : channels, rate, reduces());
+  if (!reduces()) return {assemble(collective, channels, there.sends), there.duration, bound_, 1, false};
 
   Sends sends = turned_round(there.sends, channels);
   Picoseconds duration = there.duration;
-  if (options_.kind == CollectiveKind::all_reduce) {
+  if (spreads()) {
     // The way back has as many trees, at the bandwidth that fits there.
     const Gathered spread = gather(channels, best_rate(rate.trees, false), false);
     sends = concatenated(std::move(sends), spread.sends);

@@ -1,7 +1,9 @@
 // Equally many spanning trees from every rank, along which it spreads its share, or collects it where they are turned
-// round [ForestColl, §5]. An all-reduce does one after the other.
+// round [ForestColl, §5]. An all-reduce does one after the other; of a broadcast and a reduce all trees have one root
+// [edmonds1973].
 #pragma once
 
+#include "hemiola/synthesis/capacity_graph.hpp"
 #include "hemiola/synthesis/channels.hpp"
 #include "hemiola/synthesis/forest_options.hpp"
 #include "hemiola/synthesis/synthesize.hpp"
@@ -10,7 +12,8 @@ namespace hemiola::synthesis {
 
 class SpreadTrees {
  public:
-  /// Every rank must reach every other. Both are kept by reference. Cost: the slowest cut of either direction.
+  /// Every chunk must be able to get where it is wanted. Both are kept by reference. Cost: the slowest cut of either
+  /// direction.
   SpreadTrees(const Topology& topology, const ForestOptions& options);
 
   /// The exact optimum of the bandwidth for one such phase, or two.
@@ -22,13 +25,18 @@ class SpreadTrees {
   struct Rate;
   struct Gathered;
   double share_Bps(bool against) const;
+  bool reduces() const;
+  bool spreads() const;
+  int root_count() const;
+  TreesFrom trees_from_roots(int trees) const;
   Rate best_rate(int trees, bool against) const;
   Rate choose_rate(bool against) const;
   Gathered gather(const Channels& channels, Rate rate, bool against) const;
 
   const Topology& topology_;
   const ForestOptions& options_;
-  double along_Bps_ = 0, against_Bps_ = 0;  ///< each rank's share at the slowest cut
+  bool has_one_root_;
+  double along_Bps_ = 0, against_Bps_ = 0;  ///< each root's share at the slowest cut
   Picoseconds bound_ = 0;
 };
 

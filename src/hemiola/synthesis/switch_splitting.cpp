@@ -16,7 +16,7 @@ void join(CapacityGraph* graph, int from, int through, int to, std::int64_t amou
 
 /// Joins as much as leaves room for the trees. No cut loses more than what is joined, so what is missing afterwards
 /// says how much was too much.
-void join_as_much_as_fits(CapacityGraph* graph, int from, int through, int to, std::int64_t trees) {
+void join_as_much_as_fits(CapacityGraph* graph, int from, int through, int to, const TreesFrom& trees) {
   const std::int64_t amount = std::min(graph->at(from, through), graph->at(through, to));
   if (amount == 0) return;
   join(graph, from, through, to, amount);
@@ -32,7 +32,7 @@ std::int64_t entering(const CapacityGraph& graph, int vertex) {
 
 }  // namespace
 
-CapacityGraph without_switches(CapacityGraph graph, std::int64_t trees) {
+CapacityGraph without_switches(CapacityGraph graph, const TreesFrom& trees) {
   const int vertices = graph.vertex_count();
   for (int through = graph.rank_count(); through < vertices; ++through) {
     // To the nearest rank behind it first: rings rather than stars, so that ports keep few partners.

@@ -18,11 +18,13 @@ struct Growing {
 
 class Packing {
  public:
-  Packing(CapacityGraph graph, std::int64_t trees) : graph_(std::move(graph)) {
+  Packing(CapacityGraph graph, const TreesFrom& trees) : graph_(std::move(graph)) {
     for (int root = 0; root < graph_.rank_count(); ++root) {
+      const std::int64_t count = trees[static_cast<std::size_t>(root)];
+      if (count == 0) continue;
       std::vector<bool> spans(static_cast<std::size_t>(graph_.rank_count()), false);
       spans[static_cast<std::size_t>(root)] = true;
-      growing_.push_back({{root, trees, {}}, {root}, std::move(spans)});
+      growing_.push_back({{root, count, {}}, {root}, std::move(spans)});
     }
   }
 
@@ -91,7 +93,7 @@ class Packing {
 
 }  // namespace
 
-std::vector<TreeBatch> pack_trees(CapacityGraph graph, std::int64_t trees) {
+std::vector<TreeBatch> pack_trees(CapacityGraph graph, const TreesFrom& trees) {
   return Packing(std::move(graph), trees)();
 }
 

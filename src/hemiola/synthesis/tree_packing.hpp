@@ -1,4 +1,4 @@
-// Spanning out-trees from every rank that together use no link more than it can carry [Bérczi & Frank 2010; ForestColl,
+// Spanning out-trees that together use no link more than it can carry [edmonds1973; Bérczi & Frank 2010; ForestColl,
 // §5.3].
 #pragma once
 
@@ -17,8 +17,8 @@ struct TreeBatch {
   std::vector<std::pair<int, int>> links;  ///< (from, to), nearer to the root first
 };
 
-/// `trees` out-trees from every rank; they must fit, and the graph must have no switches. Cost: a maximum flow for
-/// about every link of every batch.
-std::vector<TreeBatch> pack_trees(CapacityGraph graph, std::int64_t trees);
+/// As many out-trees from each rank as are asked for; they must fit, and the graph must have no switches. Cost: a
+/// maximum flow for about every link of every batch.
+std::vector<TreeBatch> pack_trees(CapacityGraph graph, const TreesFrom& trees);
 
 }  // namespace hemiola::synthesis
