@@ -62,6 +62,48 @@ def test_without_a_topology_they_say_how_to_get_a_file(hemiola, command: str) ->
     assert "hemiola synthesize all_gather cluster.yaml --algorithm forest --out" in ran.err
 
 
+@pytest.mark.parametrize("name", hm.algorithms.names(needs="slow"))
+def test_algorithms_for_slow_ranks_are_simulated_by_name(hemiola, tmp_path: Path, name: str) -> None:
+    network = hm.topologies.switch(6, latency_s=1e-6, bandwidth=1e9)
+    if "rail" in name:  # three hosts of two ranks
+        links = [link for rank in range(6) for link in ((rank, 6, 1e-6, 1e9), (6, rank, 1e-6, 1e9))]
+        links += [(rank, rank ^ 1, 1e-6, 4e9) for rank in range(6)]
+        network = hm.Topology(6, links, switch_count=1, nodes=[0, 0, 1, 1, 2, 2])
+    network.save(tmp_path / "network.yaml")
+    slow = "0=2,2=1.5" if "open_shop" in name else "1=2"
+    ran = hemiola("simulate", name, tmp_path / "network.yaml", "64MiB", "--slow", slow, "--json")
+    assert ran.code == 0
+    assert ran.data["collective"] in name
+    assert ran.data["seconds"] > 0
+
+
+@pytest.mark.parametrize("name", ["all_reduce_late", "all_reduce_stragglar"])
+def test_algorithms_for_a_late_rank_are_simulated_by_name(hemiola, cluster: Path, name: str) -> None:
+    ran = hemiola("simulate", name, cluster, "1MiB", "--late", "3=5ms", "--json")
+    assert ran.data["seconds"] > 5e-3
+    assert ran.data["collective"] == "all_reduce"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (("simulate", "all_reduce_optcc", "CLUSTER", "1MiB"), "--slow 0=2"),
+        (("simulate", "all_reduce_late", "CLUSTER", "1MiB", "--slow", "0=2"), "--late 7=50ms"),
+        (("simulate", "all_reduce_optcc", "CLUSTER", "1MiB", "--slow", "0=2,1=2"), "expected 1"),
+        (("simulate", "all_reduce_rail_exchange", "CLUSTER", "1MiB", "--slow", "0=2"), "does not run"),
+        (("verify", "all_reduce_paced_exchange"), "hemiola simulate all_reduce_paced_exchange"),
+        (("view", "all_reduce_late", "--ranks", "4"), "hemiola simulate all_reduce_late"),
+    ],
+)
+def test_without_the_ranks_that_they_are_made_for_one_line_says_how_to_name_them(
+    hemiola, cluster: Path, arguments: tuple[str, ...], named: str
+) -> None:
+    ran = hemiola(*(cluster if argument == "CLUSTER" else argument for argument in arguments))
+    assert ran.code == 2
+    assert named in ran.err
+    assert ran.err.count("\n") == 1
+
+
 def test_a_trace_is_written_for_perfetto(hemiola, cluster: Path, tmp_path: Path) -> None:
     assert (
         hemiola("simulate", "all_reduce_ring", cluster, "1MiB", "--trace", tmp_path / "trace.json").code == 0

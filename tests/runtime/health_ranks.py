@@ -59,6 +59,14 @@ def degraded_run(
     return note(story, comm)
 
 
+def known_since() -> tuple[float, float]:
+    """Return for how long the one slow rank is known to be slow, and for how long this rank has been running."""
+    begin = time.monotonic()
+    comm = hm.init(timeout_s=60)
+    (slow,) = comm.health().slow
+    return slow.since_s, time.monotonic() - begin
+
+
 def late_rank(operations: int) -> Story:
     """Rank 1 comes late to every operation."""
     comm = hm.init(timeout_s=60)

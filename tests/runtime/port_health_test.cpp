@@ -126,7 +126,8 @@ TEST(RoundUpFactor, GoesToTheNextStepAndForgivesAFewPercent) {
 
 /// Judges operations one after the other.
 struct Judge {
-  explicit Judge(int rank_count, const std::map<Rank, double>& assumed = {}) : health(rank_count, assumed) {}
+  explicit Judge(int rank_count, const std::map<Rank, double>& assumed = {})
+      : health(rank_count, assumed, 7) {}
   /// How many of `operations` with these shares pass until the factors in force change; 0: they do not.
   int until_change(int operations, const std::vector<double>& shares) {
     for (int i = 1; i <= operations; ++i)
@@ -243,6 +244,13 @@ TEST(PortHealth, AFactorFallsStepByStep) {
   EXPECT_TRUE(judge.health.factors_in_force().empty());
 }
 
+TEST(PortHealth, WhatIsAssumedCountsFromWhenItWasAssumed) {
+  const PortHealth health(4, {{Rank{1}, 2.0}}, 7);
+  ASSERT_EQ(health.slow_ports().size(), 1u);
+  EXPECT_EQ(health.slow_ports()[0].since_number, 0u);
+  EXPECT_EQ(health.slow_ports()[0].since_ns, 7);
+}
+
 TEST(PortHealth, AWorseFactorRisesAgainAndKeepsItsBeginning) {
   Judge judge(4);
   judge.until_change(10, {1, 1, 0.5, 1});
@@ -260,7 +268,7 @@ TEST(PortWatch, RanksWithDifferentFiguresComeToTheSameConditionsAtTheSameOperati
   std::vector<std::unique_ptr<PortWatch>> watches;
   for (Rank rank : indices<Rank>(kRanks))
     watches.push_back(std::make_unique<PortWatch>(std::span(memory), rank,
-                                                  std::vector<PairSpeed>(kRanks, {0, 1}), Factors{}));
+                                                  std::vector<PairSpeed>(kRanks, {0, 1}), Factors{}, 0));
   const auto exchange = [&](Rank self, Rank peer, std::int64_t bytes) {
     const MeteredMessage message{0, peer, kSending, bytes};
     watches[static_cast<std::size_t>(self)]->meter()->posted(message, 0);

@@ -96,6 +96,14 @@ def test_what_conditions_say_from_the_start_is_neither_news_nor_forgotten() -> N
         assert all(slow[2] == 1.7 for _, slow in story.changes)
 
 
+def test_what_conditions_say_is_known_since_start_up() -> None:
+    conditions = hm.Conditions(slow={2: 1.7})
+    for since_s, running_s in hm.launch(
+        work.known_since, 5, emulate=switch(5), conditions=conditions, timeout_s=LIMIT_S
+    ):
+        assert 0 <= since_s <= running_s
+
+
 def test_operations_started_before_a_change_follow_it_when_their_turn_comes() -> None:
     stories = hm.launch(work.background_run, 5, 60, 0, emulate=switch(5), timeout_s=LIMIT_S)
     assert sum(story.wrong for story in stories) == 0

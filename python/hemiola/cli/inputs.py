@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hemiola import Schedule, Topology, algorithms, topology_algorithms
+from hemiola import Conditions, Schedule, Topology, algorithms, topology_algorithms
+from hemiola.cli import made_for_conditions
 from hemiola.cli.values import printable
 from hemiola.errors import ArgumentError, FormatError
 from hemiola.synthesis import DEFAULT_NBYTES
@@ -38,21 +39,25 @@ def load_schedule(
     *,
     topology: Topology | None = None,
     nbytes: int = DEFAULT_NBYTES,
+    conditions: Conditions | None = None,
 ) -> Schedule:
-    """Read a schedule file, or generate an algorithm's schedule for that many ranks, or for a topology.
+    """Read a schedule file, or generate an algorithm's schedule for that many ranks, a topology, or conditions on it.
 
-    Raises ArgumentError where the text is neither, or names an algorithm and nothing says for how many ranks or for
-    which topology.
+    Raises ArgumentError where the text is neither, or names an algorithm and nothing says for how many ranks, for
+    which topology, or for which late or slow ranks.
     """
     if text in topology_algorithms.names():
         return _made_for_topology(text, topology, nbytes, root)
+    if made_for_conditions.need_of(text):
+        return made_for_conditions.make(text, topology, nbytes, conditions or Conditions(), root)
     if text in algorithms.names():
         if rank_count is None:
             raise ArgumentError(f"for how many ranks is '{text}' meant? Say --ranks 8, for instance")
         return algorithms.get(text).generate(rank_count, root=root)
     path = Path(text)
     if not _exists(path):
-        known = [*algorithms.names(), *topology_algorithms.names()]
+        for_conditions = [*algorithms.names(needs="late"), *algorithms.names(needs="slow")]
+        known = [*algorithms.names(), *topology_algorithms.names(), *for_conditions]
         close = difflib.get_close_matches(text, known, n=3, cutoff=0.5)
         meant = f"; did you mean {' or '.join(close)}?" if close else "; docs/algorithms.md lists their names"
         raise ArgumentError(f"'{printable(text)}' is neither a schedule file nor an algorithm{meant}")

@@ -44,8 +44,10 @@ def simulate(
     Example: hemiola simulate all_reduce_ring cluster.yaml 64MiB --late 7=50ms
     """
     topology = load_topology(topology_file)
-    schedule = load_schedule(schedule_name, topology.rank_count, root, topology=topology, nbytes=nbytes)
     conditions = read_conditions(late, slow, topology.rank_count)
+    schedule = load_schedule(
+        schedule_name, topology.rank_count, root, topology=topology, nbytes=nbytes, conditions=conditions
+    )
     timeline = run_simulation(schedule, topology, nbytes, conditions=conditions, network=network.value)
     kind = schedule.collective.kind
     bound = (

@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include "hemiola/base/rounding.hpp"
+#include "hemiola/runtime/arrival/board.hpp"
 #include "hemiola/runtime/wire/shm/shm_wire.hpp"
 
 namespace hemiola {
@@ -38,7 +39,7 @@ std::unique_ptr<PortWatch> watch_ports(const NetworkModel& network, Rank self, s
     const double slowdown = network.slowdown()[static_cast<std::size_t>(peer)];
     if (slowdown > 1) assumed[peer] = slowdown;
   }
-  return std::make_unique<PortWatch>(region, self, std::move(healthy), assumed);
+  return std::make_unique<PortWatch>(region, self, std::move(healthy), assumed, monotonic_ns());
 }
 
 /// All processes are on this machine so far, so messages never leave it.

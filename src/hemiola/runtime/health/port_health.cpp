@@ -37,12 +37,13 @@ bool PortHealth::by_factor(const Showing& a, const Showing& b) {
   return a.factor < b.factor;
 }
 
-PortHealth::PortHealth(int rank_count, const std::map<Rank, double>& assumed)
+PortHealth::PortHealth(int rank_count, const std::map<Rank, double>& assumed, std::int64_t now_ns)
     : ports_(static_cast<std::size_t>(rank_count)) {
   for (Rank rank : indices<Rank>(rank_count)) ports_[static_cast<std::size_t>(rank)].state.rank = rank;
   for (const auto& [rank, factor] : assumed) {
     Port& port = ports_[static_cast<std::size_t>(rank)];
     port.state.measured_factor = port.state.planned_factor = factor;
+    port.state.since_ns = now_ns;
     port.usual.fill(1 / factor);
   }
 }

@@ -43,8 +43,8 @@ class PortHealth {
   static constexpr std::size_t kOperationsToRiseMildly = 8;
   static constexpr std::size_t kOperationsToFall = 5;
 
-  /// `assumed`: what is planned for from the start.
-  PortHealth(int rank_count, const std::map<Rank, double>& assumed);
+  /// `assumed`: what is planned for from the start, at `now_ns`.
+  PortHealth(int rank_count, const std::map<Rank, double>& assumed, std::int64_t now_ns);
 
   /// Judges operation `number` by the best share of its healthy rate that each rank has reached; 0 where unknown.
   /// Factors are relative to the fastest ports, so a network that is slow for all is slow for nobody. Returns true

@@ -5,11 +5,11 @@
 namespace hemiola {
 
 PortWatch::PortWatch(std::span<std::byte> region, Rank self, std::vector<PairSpeed> healthy,
-                     const std::map<Rank, double>& assumed)
+                     const std::map<Rank, double>& assumed, std::int64_t now_ns)
     : meter_(self, std::move(healthy)),
       board_(region, self, meter_.rank_count()),
       best_share_(static_cast<std::size_t>(meter_.rank_count())),
-      health_(meter_.rank_count(), assumed) {}
+      health_(meter_.rank_count(), assumed, now_ns) {}
 
 void PortWatch::end_operation(std::uint64_t number, std::int64_t now_ns) {
   if (number > 0 && board_.read(number - 1, best_share_)) {

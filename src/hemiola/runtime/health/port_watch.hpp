@@ -23,9 +23,9 @@ class PortWatch {
   static std::size_t region_bytes(int rank_count) { return RateBoard::region_bytes(rank_count); }
 
   /// `region`: as RateBoard wants it. `healthy`: this rank's speed with each peer. `assumed`: the slow ranks that are
-  /// planned for from the start.
+  /// planned for from the start, at `now_ns`.
   PortWatch(std::span<std::byte> region, Rank self, std::vector<PairSpeed> healthy,
-            const std::map<Rank, double>& assumed);
+            const std::map<Rank, double>& assumed, std::int64_t now_ns);
 
   /// For the engine.
   PortMeter* meter() { return &meter_; }
