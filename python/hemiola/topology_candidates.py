@@ -235,7 +235,7 @@ def _search(topology: Topology, task: Task, chunks: int) -> Schedule:
 
 
 def _plant(topology: Topology, task: Task, pieces: int, *, up_and_down_only: bool) -> Schedule | None:
-    """Make a forest; None where links are not what it needs: switches, or one-way links up and down."""
+    """Make a forest; None where links are not what it needs: one-way ones up and down."""
     try:
         return synthesize_forest(
             topology,

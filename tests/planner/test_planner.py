@@ -339,6 +339,24 @@ def test_trees_from_one_root_use_all_links_of_a_box_that_lost_a_gpu(kind: str) -
     assert hm.verify(plan.schedule, topology=box) == []
 
 
+@pytest.mark.parametrize(("ranks", "share"), [((8, 4, 4), 0.88), ((8, 2, 1), 0.96)], ids=str)
+def test_an_all_reduce_between_unequal_hosts_comes_near_its_bound(
+    ranks: tuple[int, ...], share: float
+) -> None:
+    # Given GPUs with a NIC each. Rings and equal shares from every rank wait for the host with the fewest NICs.
+    hosts = [
+        hm.topologies.Host(
+            n, latency_s=1e-6, bandwidth=450e9, nic_latency_s=5e-6, nic_bandwidth=50e9, nic_count=n
+        )
+        for n in ranks
+    ]
+    cluster = hm.topologies.cluster(hosts)
+    plan = hm.plan(cluster, "all_reduce", 64 << 20)
+    assert plan.name == "forest"
+    assert plan.seconds <= plan.bound_s / share
+    assert hm.verify(plan.schedule, topology=cluster) == []
+
+
 def test_a_forest_reaches_the_bound_of_a_dgx1() -> None:
     # Given GPUs with single and double links: matching reaches two thirds of the bound here, a forest all of it.
     plan = hm.plan(

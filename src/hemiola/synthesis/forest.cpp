@@ -10,7 +10,6 @@
 #include "hemiola/synthesis/reachability.hpp"
 #include "hemiola/synthesis/reduce_trees.hpp"
 #include "hemiola/synthesis/spread_trees.hpp"
-#include "hemiola/synthesis/two_way_links.hpp"
 
 namespace hemiola::synthesis {
 namespace {
@@ -68,16 +67,16 @@ Synthesis all_reduce(const SpreadTrees& spread, const ReduceTrees& reduce, int r
 Synthesis synthesize_forest(const Topology& topology, const ForestOptions& options) {
   check(topology, options);
   check_connected(topology, options);
-  std::optional<TwoWayLinks> links;
-  if (options.kind == CollectiveKind::all_reduce) links = two_way_links(topology);
+  std::optional<ReduceTrees> up_and_down;
+  if (options.kind == CollectiveKind::all_reduce) up_and_down.emplace(topology, options);
+  const bool is_possible = up_and_down && up_and_down->exist();
   if (options.up_and_down_only) {
-    if (!links)
-      throw ArgumentError("forest: expected an all_reduce over links that are the same in both directions");
-    return ReduceTrees(topology, *links, options)();
+    if (!is_possible) throw ArgumentError("forest: expected an all_reduce between ranks joined both ways");
+    return (*up_and_down)();
   }
   const SpreadTrees spread(topology, options);
-  if (!links) return spread();
-  const ReduceTrees reduce(topology, *links, options);
+  if (!is_possible) return spread();
+  const ReduceTrees& reduce = *up_and_down;
   Synthesis found = all_reduce(spread, reduce, topology.rank_count());
   found.bound = reduce.bound();
   return found;

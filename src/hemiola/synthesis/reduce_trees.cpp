@@ -49,24 +49,39 @@ void mark_reductions(int rank_count, int chunk_count, Sends* sends) {
 
 }  // namespace
 
-ReduceTrees::ReduceTrees(const Topology& topology, const TwoWayLinks& links, const ForestOptions& options)
-    : topology_(topology), links_(links), options_(options), optimum_Bps_(strength_Bps(links)) {
+ReduceTrees::ReduceTrees(const Topology& topology, const ForestOptions& options)
+    : topology_(topology), options_(options), links_(two_way_links(topology)) {
+  if (links_) {
+    optimum_Bps_ = strength_Bps(*links_);
+  } else {
+    shared_ = lay_shared_trees(topology, Channels(topology, 0, LatencyModel::pipelined), options.trees);
+    if (!shared_) return;
+    optimum_Bps_ = shared_->most_Bps;
+  }
   bound_ = static_cast<Picoseconds>(static_cast<double>(options.buffer_bytes) / optimum_Bps_ * 1e12);
 }
 
 std::vector<RootedTree> ReduceTrees::plant() const {
-  const TreeRate rate = choose_rate(links_, options_.trees, optimum_Bps_);
-  const std::vector<bounds::Edge> copies = links_.copies(rate.tree_Bps, rate.trees);
-  SpanningTrees trees = pack_spanning_trees(links_.rank_count, copies, rate.trees);
-  make_shallow(links_.rank_count, copies, &trees);
+  if (links_) return plant_on_links();
   std::vector<RootedTree> hung;
-  for (const auto& tree : trees) hung.push_back(hang_by_center(links_.rank_count, copies, tree));
+  for (const auto& tree : shared_->trees)
+    hung.push_back(hang_by_center(topology_.rank_count(), shared_->pairs, tree));
+  return hung;
+}
+
+std::vector<RootedTree> ReduceTrees::plant_on_links() const {
+  const TreeRate rate = choose_rate(*links_, options_.trees, optimum_Bps_);
+  const std::vector<bounds::Edge> copies = links_->copies(rate.tree_Bps, rate.trees);
+  SpanningTrees trees = pack_spanning_trees(links_->rank_count, copies, rate.trees);
+  make_shallow(links_->rank_count, copies, &trees);
+  std::vector<RootedTree> hung;
+  for (const auto& tree : trees) hung.push_back(hang_by_center(links_->rank_count, copies, tree));
   return hung;
 }
 
 Synthesis ReduceTrees::operator()() const {
   const std::vector<RootedTree> trees = plant();
-  const Collective collective = chunks_of(trees, links_.rank_count, options_.pieces);
+  const Collective collective = chunks_of(trees, topology_.rank_count(), options_.pieces);
   const Channels channels(topology_, chunk_bytes(collective, options_.buffer_bytes), LatencyModel::pipelined);
   Trees ways;
   for (const RootedTree& tree : trees) ways.push_back(way_up_and_down(channels, tree));
@@ -77,7 +92,7 @@ Synthesis ReduceTrees::operator()() const {
   SearchState state;
   TreeScheduler(channels, ways, {.seed = 0, .chunks_per_turn = static_cast<std::uint32_t>(trees.size())})
       .run(&state, &sends);
-  mark_reductions(links_.rank_count, collective.chunk_count(), &sends);
+  mark_reductions(topology_.rank_count(), collective.chunk_count(), &sends);
   number_steps(channels, collective.chunk_count(), &sends);
   const Picoseconds duration = replay(channels, sends, collective.chunk_count());
   return {assemble(collective, channels, std::move(sends)), duration, bound_, 1, false};

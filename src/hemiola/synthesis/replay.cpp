@@ -33,13 +33,16 @@ class SwitchedReplay {
   SwitchedReplay(const Channels& channels, const Sends& sends, int chunk_count)
       : channels_(channels),
         sends_(sends),
-        there_(channels.rank_count(), chunk_count, kAlways),
+        arrived_(channels.rank_count(), chunk_count, 0),
         free_(channels.link_count(), 0),
         queue_(channels.link_count()),
         sent_(channels.link_count(), 0) {
+    Places<std::int32_t> listed(channels.rank_count(), chunk_count);
     for (std::uint32_t i = 0; i < sends.size(); ++i) {
+      const Channel& ends = channels[sends[i].channel];
       queue_[port_of(i)].push_back(i);
-      there_.at(channels[sends[i].channel].dst, sends[i].chunk) = kNotYet;
+      awaits_.push_back(listed.at(ends.src, sends[i].chunk));
+      ++listed.at(ends.dst, sends[i].chunk);
     }
   }
 
@@ -56,7 +59,7 @@ class SwitchedReplay {
       }
       last = event.time;
       const Rank rank = channels_[c].dst;
-      there_.at(rank, sends_[event.send].chunk) = event.time;
+      ++arrived_.at(rank, sends_[event.send].chunk);
       for (std::uint32_t out = channels_.first_out(rank); out < channels_.first_out(rank + 1); ++out)
         send_what_is_there(channels_.hops(out)[0].link, event.time);
     }
@@ -64,7 +67,6 @@ class SwitchedReplay {
   }
 
  private:
-  static constexpr Picoseconds kAlways = 0, kNotYet = -1;
   struct Event {
     Picoseconds time;
     std::uint32_t order;  ///< of events of one time
@@ -80,8 +82,9 @@ class SwitchedReplay {
   void send_what_is_there(std::uint32_t port, Picoseconds now) {
     const std::vector<std::uint32_t>& queue = queue_[port];
     for (std::uint32_t& at = sent_[port]; at < queue.size(); ++at) {
-      if (there_.at(channels_[sends_[queue[at]].channel].src, sends_[queue[at]].chunk) == kNotYet) return;
-      cross(queue[at], 0, now);
+      const std::uint32_t send = queue[at];
+      if (arrived_.at(channels_[sends_[send].channel].src, sends_[send].chunk) < awaits_[send]) return;
+      cross(send, 0, now);
     }
   }
 
@@ -94,7 +97,9 @@ class SwitchedReplay {
 
   const Channels& channels_;
   const Sends& sends_;
-  Places<Picoseconds> there_;
+  Places<std::int32_t> arrived_;
+  std::vector<std::int32_t>
+      awaits_;  ///< per send, how many that bring its chunk to its source are listed before it
   std::vector<Picoseconds> free_;
   std::vector<std::vector<std::uint32_t>> queue_;  ///< per link out of a rank, the sends in order
   std::vector<std::uint32_t> sent_;                ///< how many of them have been sent

@@ -11,6 +11,9 @@ namespace {
 
 constexpr std::uint32_t kNone = ~0u;
 constexpr std::int64_t kReportEvery = 4096;
+/// With turns, so many waiting sends of a port are asked whether their way is free; more would overtake those whose turn
+/// it is, and be asked again and again.
+constexpr std::size_t kMostAsked = 6;
 
 }  // namespace
 
@@ -25,7 +28,8 @@ TreeScheduler::TreeScheduler(const Channels& channels, const Trees& trees, TreeO
     : channels_(channels),
       waiting_(channels.link_count()),
       free_(channels.link_count(), 0),
-      held_up_(channels.link_count()) {
+      held_up_(channels.link_count()),
+      takes_turns_(order.chunks_per_turn < trees.size()) {
   plan(trees, order);
 }
 
@@ -78,6 +82,7 @@ bool TreeScheduler::run(SearchState* state, Sends* sends) {
   while (true) {
     std::sort(to_serve_.begin(), to_serve_.end());
     to_serve_.erase(std::unique(to_serve_.begin(), to_serve_.end()), to_serve_.end());
+    if (takes_turns_) sort_by_turn(&to_serve_);
     for (const std::uint32_t port : std::exchange(to_serve_, {})) serve(port);
     if (events_.empty()) break;
     now_ = events_.top().time;
@@ -100,6 +105,14 @@ bool TreeScheduler::run(SearchState* state, Sends* sends) {
   return state->advance(static_cast<std::int64_t>(sends->size() - reported));
 }
 
+/// Ports share links behind switches: the one that has the chunk whose turn it is goes first.
+void TreeScheduler::sort_by_turn(std::vector<std::uint32_t>* ports) const {
+  std::stable_sort(ports->begin(), ports->end(), [&](std::uint32_t a, std::uint32_t b) {
+    if (waiting_[a].empty() || waiting_[b].empty()) return waiting_[a].size() > waiting_[b].size();
+    return Longest{&planned_}(waiting_[b].front(), waiting_[a].front());
+  });
+}
+
 void TreeScheduler::arrive(SendId send) {
   Arrivals& arrivals = arrivals_[planned_[send].arrivals];
   if (--arrivals.missing > 0) return;
@@ -117,7 +130,8 @@ void TreeScheduler::enable(SendId send) {
 void TreeScheduler::serve(std::uint32_t port) {
   std::vector<SendId>& heap = waiting_[port];
   std::vector<SendId> blocked;
-  while (!heap.empty() && free_[port] <= now_) {
+  const std::size_t most = takes_turns_ ? kMostAsked : heap.size();
+  while (!heap.empty() && free_[port] <= now_ && blocked.size() < most) {
     std::pop_heap(heap.begin(), heap.end(), Longest{&planned_});
     const SendId send = heap.back();
     heap.pop_back();

@@ -58,6 +58,7 @@ class TreeScheduler {
 
   void plan(const Trees& trees, TreeOrder order);
   void add(std::uint32_t channel, std::uint32_t chunk, std::vector<ArrivalsId>* arrivals_at);
+  void sort_by_turn(std::vector<std::uint32_t>* ports) const;
   void arrive(SendId send);
   void enable(SendId send);
   void serve(std::uint32_t port);
@@ -75,6 +76,7 @@ class TreeScheduler {
       waiting_;                    ///< per link out of a rank, a heap of the sends that wait for it
   std::vector<Picoseconds> free_;  ///< per link
   std::vector<std::vector<std::uint32_t>> held_up_;  ///< per link of a switch, the ports that wait for it
+  bool takes_turns_;
   std::vector<std::uint32_t> to_serve_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
 };
