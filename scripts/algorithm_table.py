@@ -39,8 +39,7 @@ CONDITIONAL = """\
 
 Their functions take more than a rank count; what the table says of their cost is for reading only.
 
-Four more make schedules for a topology: `hemiola.synthesis.forest` packs spanning trees;
-`hemiola.through_root.all_reduce_through_root` reduces to a rank and broadcasts from it at once;
+Three more make schedules for a topology: `hemiola.synthesis.forest` packs spanning trees;
 `hemiola.optimal.sccl` and `hemiola.optimal.taccl` solve integer programs after SCCL [cai2021] and TACCL [shah2023],
 with HiGHS instead of an SMT solver and without TACCL's sketches, for some ten and some tens of ranks. On the command
 line all that need only a topology have names, such as `all_gather_forest`, `all_reduce_themis` or `all_gather_sccl`:

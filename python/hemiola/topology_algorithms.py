@@ -13,14 +13,10 @@ from hemiola import algorithms
 from hemiola._core import Schedule, Topology
 from hemiola.errors import ArgumentError
 from hemiola.synthesis import DEFAULT_NBYTES, forest
-from hemiola.through_root import all_reduce_through_root
 from hemiola.topology.grid_of import grid_of
 
 #: topology, bytes, root, and how finely to cut the buffer, where the caller says.
 _Maker = Callable[[Topology, int, int, int | None], Schedule]
-
-#: Of an all-reduce through a root.
-_DEFAULT_CHUNKS = 64
 
 #: Of forests and integer programs.
 _KINDS = ("all_gather", "reduce_scatter", "all_reduce", "broadcast", "reduce")
@@ -58,8 +54,8 @@ def generate(
     topology : Topology. BlueConnect and Themis want a grid, C-Cube a DGX-1, MultiTree and the programs no switches.
     nbytes : int >= 0, one rank's buffer, for what weighs latency against bandwidth.
     root : int, of a broadcast or a reduce.
-    chunk_count : int >= 1, in the algorithm's own unit: parts of the buffer (BlueConnect, Themis), chunks (C-Cube and
-        through_root), pieces a tree (forest), chunks per rank (SCCL, TACCL); by default the function's own.
+    chunk_count : int >= 1, in the algorithm's own unit: parts of the buffer (BlueConnect, Themis), chunks
+        (C-Cube), pieces a tree (forest), chunks per rank (SCCL, TACCL); by default the function's own.
 
     Returns
     -------
@@ -88,7 +84,6 @@ def _makers() -> dict[str, _Maker]:
         "all_reduce_themis": functools.partial(_on_grid, "all_reduce_themis"),
         "all_reduce_c_cube": _c_cube,
     }
-    makers["all_reduce_through_root"] = _through_root
     makers |= {f"{kind}_forest": functools.partial(_forest, kind) for kind in _KINDS}
     for program in ("sccl", "taccl"):
         makers |= {f"{kind}_{program}": functools.partial(_program, program, kind) for kind in _KINDS}
@@ -126,10 +121,6 @@ def _c_cube(topology: Topology, _nbytes: int, _root: int, chunks: int | None) ->
             f"all_reduce_c_cube runs on a DGX-1, found {_named(topology)}, which lacks links of it"
         )
     return schedule
-
-
-def _through_root(topology: Topology, nbytes: int, _root: int, chunks: int | None) -> Schedule:
-    return all_reduce_through_root(topology, _DEFAULT_CHUNKS if chunks is None else chunks, nbytes=nbytes)
 
 
 def _forest(kind: str, topology: Topology, nbytes: int, root: int, chunks: int | None) -> Schedule:

@@ -17,7 +17,6 @@ from hemiola.candidates import MOST_IN_OPEN_SHOP, SEGMENTS, Candidate, Task, exc
 from hemiola.errors import ArgumentError
 from hemiola.slow_exchanges import open_shop_body
 from hemiola.synthesis import search
-from hemiola.through_root import all_reduce_through_root
 
 _RailExchange = Callable[[int, int, dict[int, float], int], Schedule]
 
@@ -73,7 +72,6 @@ def made_for_topology(topology: Topology, task: Task, bound_s: float) -> list[Ca
         if _is_uneven(network):
             found += [
                 *_matched(network, task, bound_s, note),
-                *_through_root(network, task, bound_s, note),
                 *_forests(network, task, bound_s, note),
             ]
     return found
@@ -192,14 +190,6 @@ def _matched(topology: Topology, task: Task, bound_s: float, note: str) -> Itera
             schedule = generate()
             count, generate = schedule.transfer_count, partial(_given, schedule)
         yield Candidate("synthesized", f"{chunks} {unit}{note}", bound_s, count, generate)
-
-
-def _through_root(topology: Topology, task: Task, bound_s: float, note: str) -> Iterator[Candidate]:
-    for chunks in _CHUNKS["broadcast"] if task.kind == "all_reduce" else ():
-        count = 2 * chunks * (task.rank_count - 1)
-        if count <= _MOST_TRANSFERS:
-            generate = partial(all_reduce_through_root, topology, chunks, nbytes=task.nbytes)
-            yield Candidate("through_root", f"{chunks} chunks{note}", bound_s, count, generate)
 
 
 def _forests(topology: Topology, task: Task, bound_s: float, note: str) -> Iterator[Candidate]:

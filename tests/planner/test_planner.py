@@ -133,7 +133,7 @@ def test_schedules_synthesized_under_slow_ranks_go_round_their_links(kind: str) 
     as_if_well = [
         other.seconds
         for other in plan.alternatives
-        if other.name in ("synthesized", "forest", "through_root") and "slow links" not in other.variant
+        if other.name in ("synthesized", "forest") and "slow links" not in other.variant
     ]
     assert "of slow links" in plan.alternatives[0].variant
     assert hm.verify(plan.schedule) == []
@@ -300,10 +300,10 @@ def test_an_all_reduce_over_boxes_without_a_ring_uses_both_directions_at_once(
     cables: list[tuple[int, int]],
 ) -> None:
     # Given 5 boxes of one rank, 64 MiB. Derivation: a reduce-scatter and an all-gather each send 4/5 of the buffer over
-    # the last cable, one after the other: 1.6 buffers. To a root and back each cable carries one buffer each way.
+    # the last cable, one after the other: 1.6 buffers. Up a tree and down again each cable carries one buffer each way.
     boxes = hm.topologies.boxes(5, cables, cable_latency_s=2e-6, cable_bandwidth=12.5e9)
     plan = hm.plan(boxes, "all_reduce", 64 << 20)
-    assert plan.name in ("through_root", "forest")
+    assert plan.name == "forest"
     assert plan.seconds <= plan.bound_s / 0.95
     assert hm.verify(plan.schedule, topology=boxes) == []
 
