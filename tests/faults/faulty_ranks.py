@@ -182,6 +182,9 @@ def interrupted(victim: int) -> Seen:
     """One rank's blocking call is interrupted as by Ctrl-C, while another has not come yet."""
     comm = start()
     x = input_of(comm.rank)
+    comm.all_reduce(
+        x
+    )  # what comes once, such as planning and imports, is over: the next call does nothing but wait
     if comm.rank == victim:
         threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
         try:

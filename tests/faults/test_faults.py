@@ -162,7 +162,7 @@ def test_a_schedule_that_leaves_a_rank_without_its_result_is_refused() -> None:
 
 def test_control_c_ends_a_blocking_call_and_the_others_are_told() -> None:
     seen = what_ranks_saw("interrupted", 0)
-    assert seen[0][0] == "KeyboardInterrupt"
+    assert seen[0] == ("KeyboardInterrupt", "", None)
     for rank in range(1, RANKS):
         kind, message, _ = seen[rank]
         assert kind == "LostRankError"
