@@ -214,7 +214,7 @@ def plan(
     Simulations take about a second at most, whatever the number of ranks; making the schedules comes on
     top. A candidate that is too large for the rest of that second is not simulated; where that is the
     best one by formula, the formulas decide alone. On networks that are more than one switch or a link for
-    every pair, schedules synthesized for the topology are among the candidates: on up to some 170 ranks, of
+    every pair, schedules synthesized for the topology are among the candidates: on up to some 270 ranks, of
     a scatter or gather behind switches 48, of an all_to_all 32; their formula is the lower bound.
     """
     conditions = conditions or Conditions()

@@ -23,7 +23,7 @@ _RailExchange = Callable[[int, int, dict[int, float], int], Schedule]
 _WITH_ONE_ROOT = ("broadcast", "reduce")
 _FOREST_KINDS = ("all_reduce", "all_gather", "reduce_scatter", *_WITH_ONE_ROOT)
 #: Of one candidate, so that making and simulating all of them takes about as long as the published ones.
-_MOST_TRANSFERS = 60_000
+_MOST_TRANSFERS = 150_000
 #: Of a forest, of which there are three at most and whose transfers cost less to make than matched ones.
 _MOST_FOREST_TRANSFERS = 300_000
 #: Of an exchange on rails, of which there are two at most.
