@@ -1,6 +1,6 @@
 // How many spanning trees fit into small graphs, counted by hand and by trying every partition, and that the trees that
 // are packed keep to it.
-#include "hemiola/synthesis/spanning_trees.hpp"
+#include "hemiola/synthesis/forest/spanning_trees.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,9 +11,9 @@
 
 #include "hemiola/base/random.hpp"
 #include "hemiola/bounds/strength.hpp"
-#include "hemiola/synthesis/rooted_tree.hpp"
-#include "hemiola/synthesis/shallow_trees.hpp"
-#include "hemiola/synthesis/tree_count.hpp"
+#include "hemiola/synthesis/forest/rooted_tree.hpp"
+#include "hemiola/synthesis/forest/shallow_trees.hpp"
+#include "hemiola/synthesis/forest/tree_count.hpp"
 
 namespace hemiola::synthesis {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/bindings/bindings.hpp"
-#include "hemiola/synthesis/forest.hpp"
+#include "hemiola/synthesis/forest/forest.hpp"
 #include "hemiola/synthesis/stream.hpp"
 #include "hemiola/synthesis/synthesize.hpp"
 

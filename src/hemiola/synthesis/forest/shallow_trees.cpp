@@ -1,10 +1,10 @@
-#include "hemiola/synthesis/shallow_trees.hpp"
+#include "hemiola/synthesis/forest/shallow_trees.hpp"
 
 #include <algorithm>
 #include <cstdint>
 #include <utility>
 
-#include "hemiola/synthesis/rooted_tree.hpp"
+#include "hemiola/synthesis/forest/rooted_tree.hpp"
 
 namespace hemiola::synthesis {
 namespace {

@@ -1,7 +1,7 @@
 // Replaces the switches of a graph by links between ranks, without losing any tree [ForestColl, §5.2].
 #pragma once
 
-#include "hemiola/synthesis/capacity_graph.hpp"
+#include "hemiola/synthesis/forest/capacity_graph.hpp"
 
 namespace hemiola::synthesis {
 

@@ -1,4 +1,4 @@
-#include "hemiola/synthesis/spanning_trees.hpp"
+#include "hemiola/synthesis/forest/spanning_trees.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "hemiola/base/error.hpp"
-#include "hemiola/synthesis/rooted_tree.hpp"
+#include "hemiola/synthesis/forest/rooted_tree.hpp"
 
 namespace hemiola::synthesis {
 namespace {

@@ -1,4 +1,4 @@
-#include "hemiola/synthesis/switch_splitting.hpp"
+#include "hemiola/synthesis/forest/switch_splitting.hpp"
 
 #include <algorithm>
 #include <string>

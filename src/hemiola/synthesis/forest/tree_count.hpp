@@ -2,7 +2,7 @@
 // tree is laid, by what every partition of the ranks lets through [tutte1961; nashwilliams1961].
 #pragma once
 
-#include "hemiola/synthesis/two_way_links.hpp"
+#include "hemiola/synthesis/forest/two_way_links.hpp"
 
 namespace hemiola::synthesis {
 

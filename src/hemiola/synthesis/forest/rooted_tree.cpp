@@ -1,4 +1,4 @@
-#include "hemiola/synthesis/rooted_tree.hpp"
+#include "hemiola/synthesis/forest/rooted_tree.hpp"
 
 #include <utility>
 

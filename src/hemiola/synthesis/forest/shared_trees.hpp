@@ -7,7 +7,7 @@
 
 #include "hemiola/bounds/strength.hpp"
 #include "hemiola/synthesis/channels.hpp"
-#include "hemiola/synthesis/spanning_trees.hpp"
+#include "hemiola/synthesis/forest/spanning_trees.hpp"
 #include "hemiola/topology/topology.hpp"
 
 namespace hemiola::synthesis {

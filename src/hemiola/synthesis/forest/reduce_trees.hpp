@@ -5,11 +5,11 @@
 #include <optional>
 #include <vector>
 
-#include "hemiola/synthesis/forest_options.hpp"
-#include "hemiola/synthesis/rooted_tree.hpp"
-#include "hemiola/synthesis/shared_trees.hpp"
+#include "hemiola/synthesis/forest/forest_options.hpp"
+#include "hemiola/synthesis/forest/rooted_tree.hpp"
+#include "hemiola/synthesis/forest/shared_trees.hpp"
+#include "hemiola/synthesis/forest/two_way_links.hpp"
 #include "hemiola/synthesis/synthesize.hpp"
-#include "hemiola/synthesis/two_way_links.hpp"
 
 namespace hemiola::synthesis {
 

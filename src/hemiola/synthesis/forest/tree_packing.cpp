@@ -1,4 +1,4 @@
-#include "hemiola/synthesis/tree_packing.hpp"
+#include "hemiola/synthesis/forest/tree_packing.hpp"
 
 #include <algorithm>
 

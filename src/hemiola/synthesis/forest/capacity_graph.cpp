@@ -1,4 +1,4 @@
-#include "hemiola/synthesis/capacity_graph.hpp"
+#include "hemiola/synthesis/forest/capacity_graph.hpp"
 
 #include <algorithm>
 #include <numeric>

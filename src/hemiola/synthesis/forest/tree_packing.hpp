@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "hemiola/synthesis/capacity_graph.hpp"
+#include "hemiola/synthesis/forest/capacity_graph.hpp"
 
 namespace hemiola::synthesis {
 

@@ -1,4 +1,4 @@
-#include "hemiola/synthesis/shared_trees.hpp"
+#include "hemiola/synthesis/forest/shared_trees.hpp"
 
 #include <algorithm>
 #include <array>

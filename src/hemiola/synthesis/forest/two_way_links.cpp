@@ -1,4 +1,4 @@
-#include "hemiola/synthesis/two_way_links.hpp"
+#include "hemiola/synthesis/forest/two_way_links.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,7 @@
 // all links without crowding any, and many small chunks down each.
 #pragma once
 
-#include "hemiola/synthesis/forest_options.hpp"
+#include "hemiola/synthesis/forest/forest_options.hpp"
 #include "hemiola/synthesis/synthesize.hpp"
 
 namespace hemiola::synthesis {

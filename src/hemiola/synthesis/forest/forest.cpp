@@ -1,4 +1,4 @@
-#include "hemiola/synthesis/forest.hpp"
+#include "hemiola/synthesis/forest/forest.hpp"
 
 #include <algorithm>
 #include <array>
@@ -6,10 +6,10 @@
 #include <string>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/synthesis/forest/reduce_trees.hpp"
+#include "hemiola/synthesis/forest/spread_trees.hpp"
 #include "hemiola/synthesis/phases.hpp"
 #include "hemiola/synthesis/reachability.hpp"
-#include "hemiola/synthesis/reduce_trees.hpp"
-#include "hemiola/synthesis/spread_trees.hpp"
 
 namespace hemiola::synthesis {
 namespace {

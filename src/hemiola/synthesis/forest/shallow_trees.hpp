@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "hemiola/bounds/strength.hpp"
-#include "hemiola/synthesis/spanning_trees.hpp"
+#include "hemiola/synthesis/forest/spanning_trees.hpp"
 
 namespace hemiola::synthesis {
 

@@ -1,4 +1,4 @@
-#include "hemiola/synthesis/reduce_trees.hpp"
+#include "hemiola/synthesis/forest/reduce_trees.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -6,11 +6,11 @@
 
 #include "hemiola/synthesis/assemble.hpp"
 #include "hemiola/synthesis/channels.hpp"
+#include "hemiola/synthesis/forest/rooted_tree.hpp"
+#include "hemiola/synthesis/forest/shallow_trees.hpp"
+#include "hemiola/synthesis/forest/spanning_trees.hpp"
+#include "hemiola/synthesis/forest/tree_count.hpp"
 #include "hemiola/synthesis/replay.hpp"
-#include "hemiola/synthesis/rooted_tree.hpp"
-#include "hemiola/synthesis/shallow_trees.hpp"
-#include "hemiola/synthesis/spanning_trees.hpp"
-#include "hemiola/synthesis/tree_count.hpp"
 #include "hemiola/synthesis/tree_scheduler.hpp"
 
 namespace hemiola::synthesis {

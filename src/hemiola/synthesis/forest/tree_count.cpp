@@ -1,4 +1,4 @@
-#include "hemiola/synthesis/tree_count.hpp"
+#include "hemiola/synthesis/forest/tree_count.hpp"
 
 #include <algorithm>
 #include <functional>

@@ -1,4 +1,4 @@
-#include "hemiola/synthesis/spread_trees.hpp"
+#include "hemiola/synthesis/forest/spread_trees.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -9,10 +9,10 @@
 #include "hemiola/base/error.hpp"
 #include "hemiola/bounds/bottleneck_cut.hpp"
 #include "hemiola/synthesis/assemble.hpp"
-#include "hemiola/synthesis/capacity_graph.hpp"
+#include "hemiola/synthesis/forest/capacity_graph.hpp"
+#include "hemiola/synthesis/forest/switch_splitting.hpp"
+#include "hemiola/synthesis/forest/tree_packing.hpp"
 #include "hemiola/synthesis/replay.hpp"
-#include "hemiola/synthesis/switch_splitting.hpp"
-#include "hemiola/synthesis/tree_packing.hpp"
 #include "hemiola/synthesis/tree_scheduler.hpp"
 
 namespace hemiola::synthesis {
