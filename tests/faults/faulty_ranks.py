@@ -182,10 +182,10 @@ def interrupted(victim: int) -> Seen:
     """One rank's blocking call is interrupted as by Ctrl-C, while another has not come yet."""
     comm = start()
     x = input_of(comm.rank)
-    comm.all_reduce(
-        x
-    )  # what comes once, such as planning and imports, is over: the next call does nothing but wait
+    comm.all_reduce(x)  # planning and imports are over: the next call does nothing but wait
     if comm.rank == victim:
+        # A shell has what it starts in the background ignore Ctrl-C, and these processes inherit that.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
         try:
             comm.all_reduce(x)
