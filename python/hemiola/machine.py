@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes.util
-import importlib.metadata
 import mmap
 import os
 import shutil
@@ -110,9 +109,11 @@ def _cgroup_words(name: str) -> list[str]:
 
 
 def _version(package: str) -> str | None:
+    from importlib import metadata  # every rank imports this module, and none asks
+
     try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
         return None
 
 
