@@ -4,16 +4,19 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 SOURCES := $(shell find src python/hemiola -name '*.cpp' -o -name '*.hpp') CMakeLists.txt pyproject.toml
 
-.PHONY: demo test check format generate build clean help
+.PHONY: demo test test-all check format generate build clean help
 
 help:     ## list the targets
-	@grep -E '^[a-z]+: .*##' Makefile | sed -E 's/^([a-z]+):[^#]*## /  make \1\t/' | expand -t 18
+	@grep -E '^[a-z-]+: .*##' Makefile | sed -E 's/^([a-z-]+):[^#]*## /  make \1\t/' | expand -t 18
 
 demo: $(VENV)/.demo  ## train on 4 local ranks, then time the gradient's all-reduce on an emulated cluster
 	$(BIN)/python -m hemiola.demo
 
-test: $(VENV)/.test  ## all tests: Python, C++, and C++ again under the address and thread sanitizers
+test: $(VENV)/.test  ## C++ and Python tests, but for the long ones: a few minutes
 	scripts/test.sh
+
+test-all: $(VENV)/.test  ## what make test leaves out: C++ under two sanitizers and for ARM64, long Python tests
+	scripts/test_all.sh
 
 check: $(VENV)/.test  ## format, lint, types, layer order, generated files up to date
 	scripts/check.sh
@@ -23,7 +26,7 @@ format: $(VENV)/.test  ## rewrite sources in the project's format
 	$(BIN)/ruff format -q python tests benchmarks scripts
 	git ls-files '*.cpp' '*.hpp' | xargs $(BIN)/clang-format -i
 
-generate: $(VENV)/.test  ## rewrite what is generated: stubs, docs/algorithms.md, docs/cli.md
+generate: $(VENV)/.test  ## rewrite what is generated: stubs, tables, public names, the map
 	$(BIN)/python scripts/generate.py
 
 build: $(VENV)/.demo  ## build and install into .venv

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 import hemiola as hm
+from hemiola.communicator.control_plane import control_plane
 from hemiola.machine import describe_machine
 
 RANKS = range(3, 9)
@@ -28,9 +29,10 @@ SIZES = (1, 777, 40_000)
 _LIMIT_S = 3600.0
 
 
-def soak(collectives: int, seed: int, arbiter: bool) -> dict[str, Any]:
+def soak(collectives: int, seed: int, plane: str) -> dict[str, Any]:
     """Run as one of the ranks; both who is delayed and by how much differ from call to call."""
-    comm = hm.init(timeout_s=600, arbiter=arbiter)
+    with control_plane(plane):
+        comm = hm.init(timeout_s=600)
     n, rng, common = comm.rank_count, np.random.default_rng([seed, comm.rank]), np.random.default_rng(seed)
     wrong, last = 0, np.zeros(n, np.int64)
     for call in range(collectives):
@@ -52,17 +54,18 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--arbiter", action="store_true", help="agree by messages")
     asked = parser.parse_args()
+    plane = "arbiter" if asked.arbiter else "local"
     share, done, wrong, begin_s = -(-asked.collectives // len(RANKS)), 0, 0, time.monotonic()
     for ranks in RANKS:
         start_s = time.monotonic()
-        found = hm.launch(soak, ranks, share, asked.seed, asked.arbiter, timeout_s=_LIMIT_S)
+        found = hm.launch(soak, ranks, share, asked.seed, plane, timeout_s=_LIMIT_S)
         done, wrong = done + share, wrong + sum(one["wrong"] for one in found)
         same = all(one["last"] == found[0]["last"] for one in found)
         row = {
             "ranks": ranks,
             "collectives": share,
             "seed": asked.seed,
-            "arbiter": asked.arbiter,
+            "control_plane": plane,
             "wrong": wrong,
             "last": found[0]["last"],
         }

@@ -38,6 +38,7 @@ from hemiola.cli.output import table
 from hemiola.machine import core_count, describe_machine
 from hemiola.units import format_bytes
 from hemiola.view import style
+from hemiola.whole_file import write_whole
 
 ROOT = Path(__file__).resolve().parent.parent
 RANK_SCRIPT = ROOT / "benchmarks" / "shared_memory_rank.py"
@@ -304,10 +305,8 @@ def main() -> int:
         for ranks in options.ranks:
             rows += run(ranks, names, options.sizes, options.rounds, progress)
     options.out.parent.mkdir(parents=True, exist_ok=True)
-    with options.out.open("w", encoding="utf-8") as out:
-        print(json.dumps({"machine": describe_machine(), "memory_limit_s": limits}), file=out)
-        for row in rows:
-            print(json.dumps(row), file=out)
+    lines = [{"machine": describe_machine(), "memory_limit_s": limits}, *rows]
+    write_whole(options.out, "".join(json.dumps(line) + "\n" for line in lines))
     console = Console(width=170)
     console.print(f"{describe_machine()}; {options.rounds} rounds in turn; median (quartiles)")
     show(rows, names, console)

@@ -9,5 +9,6 @@ echo "== format";     git ls-files '*.cpp' '*.hpp' | xargs clang-format --dry-ru
 echo "== lint";       ruff check -q python tests benchmarks scripts
 echo "== types";      mypy
 echo "== layers";     python scripts/check_layers.py
+                      imports=$(lint-imports --no-logo --no-cache) || { echo "$imports"; exit 1; }
 echo "== generated";  python scripts/generate.py --check
 echo "all checks passed"

@@ -1,6 +1,8 @@
 """Rewrite every generated file, or with --check say which are out of date (exit status 1).
 
-Generated: the type stubs of the C++ module, docs/algorithms.md (the registry) and docs/cli.md (the commands' help)."""
+Generated: the type stubs of the C++ module and of hemiola.algorithms, docs/algorithms.md (the registry), docs/cli.md
+(the commands' help), docs/environment.md (the variables), docs/public_names.txt (what people may rely on) and the map
+in CONTRIBUTING.md (the folders' doors)."""
 
 import argparse
 import difflib
@@ -9,8 +11,12 @@ import sys
 import tempfile
 from pathlib import Path
 
+import algorithm_stub
 import algorithm_table
 import cli_reference
+import environment_table
+import folder_map
+import public_names
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -30,10 +36,15 @@ def stubs() -> dict[Path, str]:
 
 def generated() -> dict[Path, str]:
     """Return the text of every generated file, by path."""
+    core = stubs()
     return {
-        **stubs(),
+        **core,
+        ROOT / "python/hemiola/algorithms/__init__.pyi": algorithm_stub.text(),
         ROOT / "docs/algorithms.md": algorithm_table.text(),
         ROOT / "docs/cli.md": cli_reference.text(),
+        ROOT / "docs/environment.md": environment_table.text(),
+        ROOT / "docs/public_names.txt": public_names.text(core),
+        ROOT / "CONTRIBUTING.md": folder_map.text(),
     }
 
 

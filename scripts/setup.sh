@@ -24,6 +24,10 @@ command -v c++ >/dev/null || need "a C++20 compiler" g++
   need "Python's C headers" python3-dev
 if [[ " $* " == *" test "* ]]; then
   [ -e /usr/include/gtest/gtest.h ] || need "GoogleTest, for the C++ tests" libgtest-dev
+  if [ "$(id -u)" = 0 ]; then  # hosts on this machine: where users may not make any, their tests say so
+    command -v ip >/dev/null || need "ip and tc, for hosts on this machine" iproute2
+    [ -x /usr/sbin/sshd ] || need "sshd, for launching over ssh" openssh-server
+  fi
 fi
 
 [ -x .venv/bin/pip ] || "$python" -m venv .venv

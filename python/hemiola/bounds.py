@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hemiola import _core
-from hemiola._core import Bound
-from hemiola.conditions import Conditions
+from hemiola._core import Bound, Topology, lower_bounds
+from hemiola.arguments import typed
+from hemiola.conditions import Conditions, refuse_density
+from hemiola.progress import ProgressBar
+from hemiola.topology.named_nics import settled
 
 
 @dataclass(frozen=True)
@@ -25,8 +27,9 @@ class LowerBound:
     bounds: tuple[Bound, ...]
 
 
+@typed
 def lower_bound(
-    topology: _core.Topology,
+    topology: Topology,
     kind: str,
     nbytes: int,
     conditions: Conditions | None = None,
@@ -41,7 +44,7 @@ def lower_bound(
     topology : Topology
     kind : str, such as "all_reduce".
     nbytes : int >= 0, one rank's buffer in bytes; chunks are owned in equal shares where ownership matters.
-    conditions : Conditions, late and slow ranks; all arrive at once and run at full speed by default.
+    conditions : Conditions, late and slow ranks, slow NICs; all arrive at once and run at full speed by default.
     root : int, of a broadcast, reduce, gather or scatter.
     ports : "shared", a port carries any number of messages at once, so that the bound holds for every schedule; or
         "one", it carries one at a time at the pace of the slower of its two ends, as where every schedule step sends
@@ -54,8 +57,8 @@ def lower_bound(
     Raises
     ------
     ArgumentError
-        The kind is unknown or custom, an argument is out of range, or a rank cannot reach one that needs its
-        data.
+        The kind is unknown or custom, an argument is out of range, conditions have a density, or a rank cannot reach
+        one that needs its data.
 
     Notes
     -----
@@ -74,12 +77,14 @@ def lower_bound(
     traffic over NICs and the links inside hosts, which lies above Theorem 13 where that one is not tight.
 
     Cost: a shortest-path search per rank, on large topologies from some, and for the cut a few maximum flows per
-    rank.
+    rank. A progress bar appears on a terminal once a second has passed, elsewhere a line every 30 s.
     """
-    now = conditions or Conditions()
-    bounds = tuple(
-        _core.lower_bounds(
-            topology, kind, nbytes, late=dict(now.late), slow=dict(now.slow), root=root, ports=ports
+    refuse_density(conditions or Conditions(), "lower_bound")
+    topology, now = settled(topology, conditions or Conditions())
+    with ProgressBar("bounding"):
+        bounds = tuple(
+            lower_bounds(
+                topology, kind, nbytes, late=dict(now.late), slow=now.slow_ranks, root=root, ports=ports
+            )
         )
-    )
     return LowerBound(bounds[0].seconds, bounds[0].witness, bounds)

@@ -6,9 +6,19 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from hemiola.arguments import typed
 from hemiola.errors import ArgumentError
 
+__all__ = ["Conditions"]
 
+#: What keys of `slow` that name a NIC begin with.
+NIC_KEY = "nic:"
+
+#: By rank or NIC; three mappings, because the type of a mapping's keys must be met exactly.
+SlowFactors = Mapping[int, float] | Mapping[str, float] | Mapping[int | str, float]
+
+
+@typed
 @dataclass(frozen=True)
 class Conditions:
     """Conditions under which a collective runs.
@@ -16,17 +26,21 @@ class Conditions:
     Parameters
     ----------
     late : mapping of rank to float, seconds after the others that this rank arrives, >= 0.
-    slow : mapping of rank to float, factor >= 1 by which this rank's ports are slower.
-    density : float in (0, 1], share of elements that are not zero.
+    slow : mapping of rank to float, factor >= 1 by which this rank's ports are slower; or of a network card,
+        ``"nic:mlx5_1"``, by which all its links are slower, both ways: `Topology.nics` has the names. Where several
+        hosts have a NIC of that name, ``"nic:HOST/mlx5_1"``, HOST being a node's number.
+    density : float in (0, 1], share of elements that are not zero. Whoever is given one below 1 refuses it: so far all
+        data are sent whole, and no schedule, time or bound depends on it.
 
     Raises
     ------
     ArgumentError
-        A value is outside its range. Ranks are checked against a topology where the conditions are used.
+        A value is outside its range, or a text that names no NIC. Ranks and NICs are checked against a topology where
+        the conditions are used.
     """
 
     late: Mapping[int, float] = field(default_factory=dict)
-    slow: Mapping[int, float] = field(default_factory=dict)
+    slow: SlowFactors = field(default_factory=dict)
     density: float = 1.0
 
     def __post_init__(self) -> None:
@@ -35,8 +49,48 @@ class Conditions:
                 raise ArgumentError(
                     f"conditions: expected a finite late[{rank}] >= 0 seconds, found {seconds}"
                 )
-        for rank, factor in self.slow.items():
+        for key, factor in self.slow.items():
+            if isinstance(key, str) and not (key.startswith(NIC_KEY) and key != NIC_KEY):
+                raise ArgumentError(
+                    f"conditions: expected a rank or a NIC such as 'nic:mlx5_1', found slow[{key!r}]"
+                )
             if not (factor >= 1 and math.isfinite(factor)):
-                raise ArgumentError(f"conditions: expected a finite slow[{rank}] >= 1, found {factor}")
+                raise ArgumentError(f"conditions: expected a finite slow[{key!r}] >= 1, found {factor}")
         if not 0 < self.density <= 1:
             raise ArgumentError(f"conditions: expected a density in (0, 1], found {self.density}")
+
+    @property
+    def slow_ranks(self) -> dict[int, float]:
+        """The factors of `slow` by rank, without those of NICs."""
+        return {key: factor for key, factor in self.slow.items() if not isinstance(key, str)}
+
+    @property
+    def slow_nics(self) -> dict[str, float]:
+        """The factors of `slow` by NIC, NAME or HOST/NAME."""
+        return {
+            key.removeprefix(NIC_KEY): factor for key, factor in self.slow.items() if isinstance(key, str)
+        }
+
+    def slow_in_words(self) -> list[str]:
+        """Say what is slower by how much, ranks first.
+
+        Returns
+        -------
+        list of str, a phrase for each rank and NIC.
+        """
+        ranks = [
+            f"the ports of rank {rank} are {factor:g} times slower"
+            for rank, factor in sorted(self.slow_ranks.items())
+        ]
+        return ranks + [
+            f"NIC {nic} is {factor:g} times slower" for nic, factor in sorted(self.slow_nics.items())
+        ]
+
+
+def refuse_density(conditions: Conditions, where: str) -> None:
+    """Raise ArgumentError where conditions have a density, which `where` would ignore."""
+    if conditions.density != 1:
+        raise ArgumentError(
+            f"{where}: found conditions with density {conditions.density:g}, but all data are sent whole so far; "
+            "leave density out"
+        )

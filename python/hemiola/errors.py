@@ -11,6 +11,10 @@ class ArgumentError(HemiolaError, ValueError):
     """An argument is outside its legal range."""
 
 
+class ArgumentTypeError(ArgumentError, TypeError):
+    """An argument is of the wrong type; the message names it, what was expected and what was found."""
+
+
 class FormatError(HemiolaError, ValueError):
     """A file or text is malformed; the message names line or offset."""
 
@@ -20,11 +24,28 @@ class MismatchError(HemiolaError, ValueError):
 
 
 class LostRankError(HemiolaError, RuntimeError):
-    """A rank died while others needed it."""
+    """A rank died while others needed it. docs/failures.md says how the others can go on.
+
+    Parameters
+    ----------
+    message : str.
+    rank : int or None, the rank that is lost, by its number in the communicator that lost it; None where nobody
+        can say.
+    world_rank : int or None, the same rank by its number in the job.
+    """
+
+    def __init__(self, message: str = "", rank: int | None = None, world_rank: int | None = None) -> None:
+        super().__init__(message)
+        self.rank = rank
+        self.world_rank = world_rank
 
 
 class TimeoutError(HemiolaError, builtins.TimeoutError):
     """A rank did not arrive in time."""
+
+
+class ClusterError(HemiolaError, RuntimeError):
+    """A cluster on this machine could not be made or changed, or a command on it failed."""
 
 
 class InternalError(HemiolaError, RuntimeError):
@@ -32,7 +53,13 @@ class InternalError(HemiolaError, RuntimeError):
 
 
 class FailedRankError(HemiolaError, RuntimeError):
-    """The function of a launched rank raised, or its process died; `rank` says which."""
+    """The function of a launched rank raised, or its process died.
+
+    Parameters
+    ----------
+    message : str.
+    rank : int, the rank that failed; -1 where nobody can say.
+    """
 
     def __init__(self, message: str, rank: int = -1) -> None:
         super().__init__(message)

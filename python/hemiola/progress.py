@@ -1,45 +1,105 @@
-"""A progress bar that appears on the terminal once a run has lasted a second, for work done in the core."""
+"""A progress bar that appears on the terminal once a run has lasted a second, and elsewhere a line every 30 s.
+
+Bars nest: work that shows one of its own, done as part of other work that does, moves that one's on."""
 
 from __future__ import annotations
 
 import sys
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+from hemiola._core import watch_long_calls
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
 _REDRAW_S = 0.1
+#: Without a terminal, how often a line is written.
+_LINE_S = 30.0
+#: What a share of the work is counted in.
+_WHOLE = 1000
 
 
 class ProgressBar:
     """Call it with the work done and the total; use it as a context so that it leaves no trace.
 
+    What the core does in this thread meanwhile moves it, too, where the core knows how far it is. Where other work of
+    this thread has a bar already, this one is that one's part at hand.
+
     Parameters
     ----------
     label : str, what is being done, such as "simulating".
+    quiet : bool, show nothing, also of what is inside.
     """
 
-    def __init__(self, label: str) -> None:
+    def __init__(self, label: str, *, quiet: bool = False) -> None:
         self._label = label
+        self._quiet = quiet
         self._started = time.monotonic()
         self._bar: Progress | None = None
         self._drawn = 0.0
+        self._written = self._started
+        self._outer: ProgressBar | None = None
+        self._begin, self._length = 0.0, 1.0  # of the part at hand, as shares
 
     def __call__(self, done: int, total: int) -> None:
+        self._begin, self._length = (done / total, 1 / total) if total else (1.0, 0.0)
+        if self._outer is not None:
+            self._outer._advance(self._begin)
+        else:
+            self._show(done, total, f"{done:,} of {total:,}")
+
+    @contextmanager
+    def part(self, length: float) -> Iterator[None]:
+        """Do the next part of the work, which has this share of it: bars within the context move this one on."""
+        self._length = length
+        self._advance(0.0)
+        yield
+        self._begin += length
+        self._length = 0.0
+
+    def _advance(self, share: float) -> None:
+        """Go to this share of the part at hand."""
+        share = self._begin + self._length * share
+        if self._outer is not None:
+            self._outer._advance(share)
+        else:
+            self._show(round(share * _WHOLE), _WHOLE, f"{share:.0%}")
+
+    def _show(self, done: int, total: int, how_far: str) -> None:
         now = time.monotonic()
+        if self._quiet:
+            return
         if self._bar is None and now - self._started > 1 and sys.stderr.isatty():
             self._bar = _new_bar(self._label, total)
         if self._bar is not None and now - self._drawn > _REDRAW_S:
             self._bar.update(self._bar.task_ids[0], completed=done, total=total, refresh=True)
             self._drawn = now
+        elif self._bar is None and now - self._written > _LINE_S:
+            self._written = now
+            elapsed_s = now - self._started
+            left = f", about {elapsed_s * (total - done) / done:.0f} s left" if done else ""
+            line = f"{self._label}: {how_far} after {elapsed_s:.0f} s{left}"
+            print(line, file=sys.stderr, flush=True)
 
     def __enter__(self) -> ProgressBar:
+        self._outer = getattr(_here, "bar", None)
+        _here.bar = self
+        self._watched_before = watch_long_calls(self._advance)
         return self
 
     def __exit__(self, *_: object) -> None:
+        watch_long_calls(self._watched_before)
+        _here.bar = self._outer
         if self._bar is not None:
             self._bar.stop()
+
+
+#: The bar that work of this thread is part of, as `bar`.
+_here = threading.local()
 
 
 def _new_bar(label: str, total: int) -> Progress:

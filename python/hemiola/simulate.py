@@ -10,12 +10,17 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from hemiola import _core
-from hemiola.conditions import Conditions
+from hemiola._core import Schedule, ScheduleFile, Topology, simulate_file, write_trace
+from hemiola._core import Timeline as CoreTimeline
+from hemiola._core import simulate as simulate_in_core
+from hemiola.arguments import typed
+from hemiola.conditions import Conditions, refuse_density
 from hemiola.errors import ArgumentError
 from hemiola.machine import memory_bytes
 from hemiola.progress import ProgressBar
+from hemiola.topology.named_nics import settled
 from hemiola.units import format_bytes
+from hemiola.verify import refuse_wrong
 
 SPAN_DTYPE = np.dtype(
     [("transfer", "<i8"), ("link", "<i4"), ("start_s", "<f8"), ("end_s", "<f8"), ("arrival_s", "<f8")]
@@ -33,6 +38,8 @@ class Timeline:
         has landed.
     link_busy_s : float64 array, one per link of the topology: the time its full bandwidth needs for its load.
     schedule : Schedule or ScheduleFile, what was simulated: the given one, or with every chunk in slices.
+    is_verified : bool, whether the schedule was proven right before: not with `unchecked`, and not where it stays in
+        its file.
 
     Notes
     -----
@@ -43,12 +50,13 @@ class Timeline:
     seconds: float
     finish_s: NDArray[np.float64]
     link_busy_s: NDArray[np.float64]
-    schedule: _core.Schedule | _core.ScheduleFile = field(repr=False)
-    _replay: Callable[[], _core.Timeline] = field(repr=False, compare=False)
-    _write: Callable[[_core.Timeline, str], None] = field(repr=False, compare=False)
+    schedule: Schedule | ScheduleFile = field(repr=False)
+    is_verified: bool
+    _replay: Callable[[], CoreTimeline] = field(repr=False, compare=False)
+    _write: Callable[[CoreTimeline, str], None] = field(repr=False, compare=False)
 
     @cached_property
-    def _record(self) -> _core.Timeline:
+    def _record(self) -> CoreTimeline:
         return self._replay()
 
     @cached_property
@@ -65,6 +73,7 @@ class Timeline:
         """When each transfer landed, in the order of `schedule.transfers`; NaN for chunks without bytes."""
         return self._record.landed_s
 
+    @typed
     def save_trace(self, path: str | os.PathLike[str]) -> None:
         """Write a Chrome trace, which ui.perfetto.dev and chrome://tracing show.
 
@@ -85,9 +94,10 @@ class Timeline:
         self._write(self._record, os.fspath(path))
 
 
+@typed
 def simulate(
-    schedule: _core.Schedule | _core.ScheduleFile,
-    topology: _core.Topology,
+    schedule: Schedule | ScheduleFile,
+    topology: Topology,
     nbytes: int,
     conditions: Conditions | None = None,
     network: str = "fluid",
@@ -95,30 +105,31 @@ def simulate(
     *,
     noise: float = 0.0,
     seed: int = 0,
+    unchecked: bool = False,
 ) -> Timeline:
     """Simulate a schedule's data dependencies over a topology.
 
     A transfer starts when the slot it reads is final for its step and its port's turn has come; it lands when
-    the slot it writes has been read. Steps are no barriers. The schedule is taken to be right, which is for
-    `hemiola.verify` to say.
+    the slot it writes has been read. Steps are no barriers. A Schedule is verified first, once per digest.
 
     Parameters
     ----------
     schedule : Schedule for as many ranks as the topology has, or ScheduleFile to read it block by block: copies
         between ranks that share a link, one per link and step, that overwrite nothing, in network "fifo",
-        without slices or noise.
+        without slices or noise. One that stays in its file is not verified, which may take minutes:
+        `hemiola.verify` does so.
     topology : Topology that connects every two ranks that exchange a chunk.
     nbytes : int >= 0, one rank's buffer in bytes. Chunks without bytes are left out, as in the engine.
-    conditions : Conditions, late and slow ranks; all arrive at once and run at full speed by default. Density
-        is not used: chunks are sent whole.
-    network : "fluid", concurrent flows share links max-min fairly and a flow holds all links of its path at
-        once; or "fifo", a link carries one message at a time, first come first served, and several hops are
-        stored and forwarded.
+    conditions : Conditions, late and slow ranks, slow NICs; all arrive at once and run at full speed by default.
+    network : "fluid", concurrent flows share links max-min fairly, a flow holds all links of its path at
+        once, and what meets before a link at more than it carries waits; or "fifo", a link carries one
+        message at a time, first come first served, and several hops are stored and forwarded.
     slices : int >= 1, pieces in which every chunk is pipelined, as the engine pipelines big chunks: what is
         simulated is ``schedule.repeat_per_slice(slices, stagger=1)``.
     noise : float in [0, 0.3], standard deviation of the time that each transfer takes a link, relative to it:
         bell-shaped around the true time, cut off at three deviations, one factor per transfer on all its links.
     seed : int in [0, 2^64), of the noise. Equal seeds give equal timelines on every platform.
+    unchecked : bool, simulate the schedule as it is, also where it is wrong.
 
     Returns
     -------
@@ -127,7 +138,8 @@ def simulate(
     Raises
     ------
     ArgumentError
-        Rank counts differ, two ranks have no path, or another argument is out of range; a ScheduleFile holds
+        The schedule is wrong (the message names rule, step, rank and chunk), unless `unchecked`. Rank counts differ,
+        two ranks have no path, or another argument is out of range. Conditions have a density. A ScheduleFile holds
         something else than what can be simulated block by block, or has too many slots for this machine.
 
     Notes
@@ -137,25 +149,28 @@ def simulate(
     after a second. Of a ScheduleFile 8 bytes per slot, rank times chunk, are kept; the times are the same. Model:
     docs/design/0002-simulation.md.
     """
-    now = conditions or Conditions()
-    if isinstance(schedule, _core.ScheduleFile):
+    refuse_density(conditions or Conditions(), "simulate")
+    topology, now = settled(topology, conditions or Conditions())
+    if isinstance(schedule, ScheduleFile):
         if (network, slices, noise) != ("fifo", 1, 0.0):
             raise ArgumentError(
                 "simulate: for a schedule that stays in its file expected network='fifo', one slice and no noise, "
                 f"found network={network!r}, slices={slices!r}, noise={noise!r}"
             )
         return _simulate_file(schedule, topology, nbytes, now)
+    if not unchecked:
+        refuse_wrong(schedule)
     if slices != 1:
         schedule = schedule.repeat_per_slice(slices, stagger=1)
 
-    def run(keep_spans: bool) -> _core.Timeline:
+    def run(keep_spans: bool) -> CoreTimeline:
         with ProgressBar("simulating") as bar:
-            return _core.simulate(
+            return simulate_in_core(
                 schedule,
                 topology,
                 nbytes,
                 late=dict(now.late),
-                slow=dict(now.slow),
+                slow=now.slow_ranks,
                 network=network,
                 noise=noise,
                 seed=seed,
@@ -163,18 +178,22 @@ def simulate(
                 progress=bar,
             )
 
-    def write(record: _core.Timeline, path: str) -> None:
-        _core.write_trace(schedule, topology, nbytes, record, path)
+    def write(record: CoreTimeline, path: str) -> None:
+        write_trace(schedule, topology, nbytes, record, path)
 
     result = run(keep_spans=False)
     return Timeline(
-        result.seconds, result.finish_s, result.link_busy_s, schedule, lambda: run(keep_spans=True), write
+        result.seconds,
+        result.finish_s,
+        result.link_busy_s,
+        schedule,
+        not unchecked,
+        lambda: run(keep_spans=True),
+        write,
     )
 
 
-def _simulate_file(
-    file: _core.ScheduleFile, topology: _core.Topology, nbytes: int, now: Conditions
-) -> Timeline:
+def _simulate_file(file: ScheduleFile, topology: Topology, nbytes: int, now: Conditions) -> Timeline:
     """Simulate block by block, keeping when each rank gets each chunk."""
     needed, free = 8 * file.rank_count * file.chunk_count, memory_bytes()[1]
     if needed > free:
@@ -183,13 +202,11 @@ def _simulate_file(
             f"found {file.rank_count:,} ranks times {file.chunk_count:,} chunks, {format_bytes(needed)}"
         )
 
-    def refuse(*_: object) -> _core.Timeline:
+    def refuse(*_: object) -> CoreTimeline:
         raise ArgumentError(
             "what single transfers did is not kept of a schedule that stays in its file; load it"
         )
 
     with ProgressBar("simulating") as bar:
-        result = _core.simulate_file(
-            file, topology, nbytes, late=dict(now.late), slow=dict(now.slow), progress=bar
-        )
-    return Timeline(result.seconds, result.finish_s, result.link_busy_s, file, refuse, lambda *_: None)
+        result = simulate_file(file, topology, nbytes, late=dict(now.late), slow=now.slow_ranks, progress=bar)
+    return Timeline(result.seconds, result.finish_s, result.link_busy_s, file, False, refuse, lambda *_: None)

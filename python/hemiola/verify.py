@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hemiola import _core
 from hemiola._core import Schedule, ScheduleFile, Topology, Violation
+from hemiola._core import verify as judge
+from hemiola.arguments import typed
+from hemiola.errors import ArgumentError
 from hemiola.progress import ProgressBar
 
+#: First violations by digest, None for a schedule that is right.
+_known: dict[str, Violation | None] = {}
+_MOST_KNOWN = 4096
+_ADVICE = "hemiola.verify(schedule) lists all that is wrong; unchecked=True takes the schedule as it is."
 
+
+@typed
 def verify(
     schedule: Schedule | ScheduleFile,
     *,
@@ -79,7 +87,7 @@ def verify(
     more is read several times.
     """
     with ProgressBar("verifying") as bar:
-        return _core.verify(
+        return judge(
             schedule,
             max_violations=max_violations,
             report_redundant=report_redundant,
@@ -89,3 +97,37 @@ def verify(
             threads=threads,
             progress=progress or bar,
         )
+
+
+def first_violation(
+    schedule: Schedule, *, progress: Callable[[int, int], None] | None = None
+) -> Violation | None:
+    """Return what is wrong first with a schedule, or None; only the first question about a digest takes time."""
+    digest = schedule.digest
+    if digest not in _known:
+        found = verify(schedule, max_violations=1, progress=progress)
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        _known[digest] = found[0] if found else None
+        return found[0] if found else None
+    return _known[digest]
+
+
+def why_wrong(
+    schedule: Schedule, what: str = "the schedule", *, progress: Callable[[int, int], None] | None = None
+) -> str:
+    """Say by which rule, at which step, rank and chunk a schedule first breaks its promise; empty where it keeps it."""
+    wrong = first_violation(schedule, progress=progress)
+    return "" if wrong is None else f"{what} is wrong: {in_words(wrong)}. {_ADVICE}"
+
+
+def refuse_wrong(schedule: Schedule, what: str = "the schedule") -> None:
+    """Raise ArgumentError that says where, unless a schedule keeps its collective's promise."""
+    if wrong := why_wrong(schedule, what):
+        raise ArgumentError(wrong)
+
+
+def in_words(violation: Violation) -> str:
+    """Return rule, place and sentence of a violation in one line."""
+    place = f"step {violation.step}, rank {violation.rank}, chunk {violation.chunk}"
+    return f"{violation.rule} at {place} ({violation.message})"

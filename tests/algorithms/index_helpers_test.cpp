@@ -4,11 +4,11 @@
 #include <set>
 #include <vector>
 
-#include "hemiola/algorithms/binary.hpp"
-#include "hemiola/algorithms/binomial.hpp"
-#include "hemiola/algorithms/double_binary_tree.hpp"
-#include "hemiola/algorithms/rank_grid.hpp"
-#include "hemiola/algorithms/recursive.hpp"
+#include "hemiola/algorithms/index/binary.hpp"
+#include "hemiola/algorithms/index/rank_grid.hpp"
+#include "hemiola/algorithms/published/binomial.hpp"
+#include "hemiola/algorithms/published/double_binary_tree.hpp"
+#include "hemiola/algorithms/published/recursive.hpp"
 
 namespace hemiola::algorithms {
 namespace {

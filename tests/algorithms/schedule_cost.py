@@ -15,6 +15,9 @@ class Counted:
     steps: int
     sent: Fraction  # by the busiest rank
     serialized: Fraction  # sum over the steps of what passes the busiest port in that step
+    further_messages: (
+        int  # sum over the steps of the messages but one that pass the busiest port in that step
+    )
 
 
 def count(schedule: hm.Schedule) -> Counted:
@@ -29,8 +32,12 @@ def count(schedule: hm.Schedule) -> Counted:
     sent = np.bincount(step * n + transfers["src"], minlength=cells).reshape(-1, n)
     received = np.bincount(step * n + transfers["dst"], minlength=cells).reshape(-1, n)
     busiest_port = np.maximum(sent, received).max(axis=1, initial=0)
+    pairs = np.unique((step * n + transfers["src"]) * n + transfers["dst"])  # a message each
+    message_ends = (pairs // n, pairs // n**2 * n + pairs % n)
+    messages = np.maximum(*(np.bincount(ends, minlength=cells).reshape(-1, n) for ends in message_ends))
     return Counted(
         steps=schedule.step_count,
         sent=chunk * int(sent.sum(axis=0).max()),
         serialized=chunk * int(busiest_port.sum()),
+        further_messages=int(np.maximum(messages.max(axis=1, initial=0) - 1, 0).sum()),
     )

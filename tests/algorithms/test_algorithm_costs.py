@@ -39,6 +39,8 @@ def test_registered_numbers_are_those_of_the_transfers(algorithm: hm.algorithms.
         # Latency 5 s and 1/4 B/s: small integers, so that floats are exact.
         seconds = algorithm.seconds(n, nbytes, 5.0, 0.25, chunk_count=k)
         assert seconds == 5 * counted.steps + 4 * counted.serialized * nbytes, where
+        costly = algorithm.seconds(n, nbytes, 5.0, 0.25, chunk_count=k, message_s=2.0)
+        assert costly == seconds + 2 * counted.further_messages, where
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=name_of)

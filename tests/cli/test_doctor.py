@@ -5,6 +5,7 @@ import os
 import pytest
 
 from hemiola import machine
+from hemiola.doctor import probes
 
 
 def test_doctor_names_what_every_run_needs(hemiola) -> None:
@@ -14,9 +15,18 @@ def test_doctor_names_what_every_run_needs(hemiola) -> None:
     assert states["shared memory"] == states["pidfd"] == states["abstract sockets"] == "ok"
 
 
-def test_doctor_fits_a_terminal_of_110_columns(hemiola) -> None:
+@pytest.mark.parametrize("columns", [60, 80, 110])
+def test_doctor_fits_a_terminal_and_names_everything(
+    hemiola, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
     ran = hemiola("doctor")
-    assert max(len(line) for line in ran.out.splitlines()) <= 110
+    lines = ran.out.split("What to do")[0].splitlines()
+    assert max(map(len, lines)) <= columns
+    for finding in hemiola("doctor", "--json").data:
+        words = finding["what"].split()  # the state may be another by now: how late the timer is, for one
+        (row,) = [line.split()[1:] for line in lines if line.split()[1 : len(words) + 1] == words]
+        assert len(row) > len(words)
 
 
 def test_a_kernel_without_memfd_is_broken_and_exits_with_1(hemiola, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,14 +40,21 @@ def test_a_kernel_without_memfd_is_broken_and_exits_with_1(hemiola, monkeypatch:
 
 
 def test_everything_that_is_not_there_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "_version", lambda package: None)
-    monkeypatch.setattr(machine, "_output_of", lambda *command: None)
-    monkeypatch.setattr(machine.ctypes.util, "find_library", lambda name: None)
-    missing = [finding for finding in machine.examine() if finding.state == "missing"]
+    monkeypatch.setattr(probes, "_version", lambda package: None)
+    monkeypatch.setattr(probes, "_output_of", lambda *command: None)
+    monkeypatch.setattr(probes.ctypes.util, "find_library", lambda name: None)
+    missing = [finding for finding in probes.examine() if finding.state == "missing"]
     assert {"C++ compiler", "PyTorch", "MPI", "UCX", "network namespaces"} <= {
         finding.what for finding in missing
     }
     assert all(finding.advice for finding in missing if finding.what != "GPU")
+
+
+def test_a_cluster_needs_iproute2(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probes, "_output_of", lambda *command: "")
+    monkeypatch.setattr(probes.shutil, "which", lambda name: None)
+    finding = probes._network_namespaces()
+    assert (finding.state, finding.advice) == ("limited", "apt install iproute2")
 
 
 def test_a_cgroup_quota_of_half_a_core_counts_as_one_core(monkeypatch: pytest.MonkeyPatch) -> None:

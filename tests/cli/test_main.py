@@ -41,4 +41,9 @@ def test_every_command_has_a_help_text_and_takes_json(hemiola) -> None:
         ran = hemiola(command, "--help")
         assert ran.code == 0
         assert "Usage" in ran.out
-        assert "--json" in ran.out or command == "topology"
+        assert "--json" in ran.out or command in ("topology", "cluster")
+
+
+@pytest.mark.parametrize("command", ["up", "exec", "run", "rate", "link", "status", "down"])
+def test_every_command_of_a_cluster_takes_json(hemiola, command: str) -> None:
+    assert "--json" in hemiola("cluster", command, "--help").out

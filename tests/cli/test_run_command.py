@@ -1,5 +1,9 @@
 """`hemiola run` and `hemiola bench` on real processes, and every way to ask for what cannot be."""
 
+import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +13,8 @@ from broken_files import BROKEN_FILES
 import hemiola as hm
 from hemiola.cli import bench as bench_command
 from hemiola.cli import run as run_command
-from hemiola.pattern import Pattern
+from hemiola.measure.given_data import GivenData
+from hemiola.measure.pattern import Pattern
 
 
 def test_run_prints_a_row_per_algorithm_with_nothing_wrong(hemiola) -> None:
@@ -82,11 +87,61 @@ def test_run_takes_data_and_schedules_of_ones_own(hemiola, tmp_path: Path) -> No
     assert {row["algorithm"] for row in ran.data["algorithms"]} == {"mine.sched", "all_reduce_ring"}
 
 
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ((2, 6), []),
+        ((1, 6), ["one array for 2 ranks: each of them brings it"]),
+        (
+            (4, 7),
+            ["4 rows for 2 ranks: the last 2 are not used", "6 of 7 elements a row: a multiple of 2, one "],
+        ),
+    ],
+)
+def test_data_of_other_ranks_is_taken_and_how_is_said(
+    hemiola, tmp_path: Path, rows: tuple[int, int], said: list[str]
+) -> None:
+    np.save(tmp_path / "rows.npy", np.ones(rows))
+    arguments = ("run", "all_gather", "--data", tmp_path / "rows.npy", "-n", 2, "--repeats", 1)
+    remarks = hemiola(*arguments, "--json").data["remarks"]
+    assert [remark[: len(text)] for remark, text in zip(remarks, said, strict=True)] == said
+    out = hemiola(*arguments).out
+    assert all(remark in out for remark in remarks)
+
+
+def test_fewer_rows_than_ranks_are_dealt_out_in_turn_and_that_is_said() -> None:
+    rows = np.arange(6).reshape(2, 3)
+    given = GivenData.of("all_reduce", 3, rows)
+    assert given.input_of(2).tolist() == given.input_of(0).tolist()
+    assert given.differs_from(rows) == ["2 rows for 3 ranks: rank r brings row r modulo 2"]
+
+
+def test_a_size_that_is_no_whole_number_of_elements_is_rounded_down_and_that_is_said(hemiola) -> None:
+    remarks = hemiola("run", "all_gather", "10", "-n", 2, "--repeats", 1, "--json").data["remarks"]
+    assert remarks == ["8 B of the 10 asked for: a multiple of 8 B, one float32 for each of 2 ranks"]
+    assert hemiola("run", "all_gather", "8", "-n", 2, "--repeats", 1, "--json").data["remarks"] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("all_reduce", "3"), "3 B hold not even 4 B, one float32;"),
+        (("all_gather", "7"), "7 B hold not even 8 B, one float32 for each of 2 ranks;"),
+    ],
+)
+def test_a_size_that_holds_nothing_is_refused_with_what_would_do(
+    hemiola, arguments: tuple[str, ...], said: str
+) -> None:
+    ran = hemiola("run", *arguments)
+    assert ran.is_users_mistake(), ran
+    assert said in ran.err
+
+
 def test_wrong_elements_are_told_and_exit_with_1(hemiola, monkeypatch: pytest.MonkeyPatch) -> None:
     compare = run_command.compare
 
-    def spoiled(contest):
-        comparison = compare(contest)
+    def spoiled(*arguments):
+        comparison = compare(*arguments)
         object.__setattr__(comparison.rows[0].measured, "wrong", 7)
         return comparison
 
@@ -104,8 +159,94 @@ def test_bench_has_the_columns_of_nccl_tests(hemiola) -> None:
         [str(size), str(size // 4), "float32", "max", "-1"] for size in (1024, 2048, 4096)
     ]
     assert all(row[9] == row[14] == "0" for row in rows)
-    assert "every element is right" in ran.out
+    assert "# every element is right" in ran.out
     assert max(len(line) for line in ran.out.splitlines()) <= 110
+    assert all(line.startswith("#") or line.split()[0].isdigit() for line in ran.out.splitlines())
+
+
+@pytest.mark.parametrize("columns", [60, 80, 100])
+def test_bench_leaves_columns_out_where_a_line_has_no_room(
+    hemiola, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    ran = hemiola("bench", "-b", "1K", "-e", "1M", "-f", 32, "--repeats", 1, "-w", 0, "-d", "bf16")
+    measured = [line.split() for line in ran.out.splitlines() if not line.startswith("#")]
+    assert [row[0] for row in measured] == ["1024", "32768", "1048576"]
+    (names,) = [line.split()[1:] for line in ran.out.splitlines() if "#wrong" in line]
+    assert all(len(row) == len(names) for row in measured)
+    assert max(map(len, ran.out.splitlines())) <= columns
+
+
+def test_bench_takes_the_flags_of_nccl_tests(hemiola) -> None:
+    words = "bench bcast -b 1K -e 2k -f 2 -d half -o sum -r 1 -w 1 -n 2 --repeats 1 --json"
+    told = hemiola(*words.split()).data
+    assert [size["nbytes"] for size in told["sizes"]] == [1024, 2048]
+    assert (told["collective"], told["dtype"], told["root"], told["rank_count"]) == (
+        "broadcast",
+        "float16",
+        1,
+        2,
+    )
+
+
+def test_bench_shows_a_size_before_the_next_is_measured_and_on_interrupt_what_there_is() -> None:
+    words = ["bench", "all_reduce", "-n", "2", "-b", "1K", "-e", "64M", "-f", "1.01", "--repeats", "50"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "hemiola", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        while (line := process.stdout.readline()).startswith("#"):
+            pass
+        assert line.split()[0] == "1024", line
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert err == "hemiola: interrupted\n"
+    assert "# interrupted after" in out
+
+
+def test_run_says_each_time_as_it_comes_also_where_nobody_watches(hemiola) -> None:
+    ran = hemiola("run", "all_reduce", "1KiB", "-a", "ring,direct", "--repeats", 1)
+    assert sorted(line.split(":")[0] for line in ran.err.splitlines()) == [
+        "all_reduce_direct",
+        "all_reduce_ring",
+    ]
+
+
+#: Interrupts itself, as Ctrl-C would, when the first algorithm has been measured.
+INTERRUPTED = """
+import os, signal, sys
+import hemiola.cli.run as run
+from hemiola.cli import main
+
+compare = run.compare
+
+def interrupted(contest, on_measured):
+    def told(*seen):
+        on_measured(*seen)
+        os.kill(os.getpid(), signal.SIGINT)
+    return compare(contest, told)
+
+run.compare = interrupted
+sys.exit(main("run all_reduce 1M -n 2 -a all --repeats 300 --json".split()))
+"""
+
+
+def test_an_interrupted_run_prints_what_was_measured() -> None:
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 130, done
+    told = json.loads(done.stdout)
+    assert told["interrupted"]
+    assert told["algorithms"][0]["p50_s"] > 0
+
+
+@pytest.mark.parametrize("option", ["--chart", "--arrivals"])
+def test_a_picture_in_a_folder_that_does_not_exist_is_refused_before_anything_is_measured(
+    hemiola, option: str
+) -> None:
+    ran = hemiola("run", "all_reduce", "1KiB", "--repeats", 1_000_000_000, option, "/no/such/folder/x.png")
+    assert ran.is_users_mistake(), ran
+    assert "there is no folder '/no/such/folder'" in ran.err
 
 
 def test_bench_runs_what_it_is_told_or_what_the_planner_chooses(hemiola, cluster: Path) -> None:
@@ -119,10 +260,20 @@ def test_bench_runs_what_it_is_told_or_what_the_planner_chooses(hemiola, cluster
     assert chosen.data["sizes"][0]["out_of_place"]["wrong"] == 0
 
 
-def test_sizes_that_make_equal_blocks_are_measured_once() -> None:
-    patterns = bench_command._patterns("all_gather", 4, [1, 8, 16, 17, 31, 32], "float32", "sum", 0)
-    assert [pattern.nbytes for pattern in patterns] == [0, 16, 32]
+def test_sizes_that_make_equal_blocks_are_measured_once_and_empty_ones_never() -> None:
+    patterns, remarks = bench_command._patterns("all_gather", 4, [1, 8, 16, 17, 31, 32], "float32", "sum", 0)
+    assert [pattern.nbytes for pattern in patterns] == [16, 32]
+    assert remarks == ["sizes are multiples of 16 B, one float32 for each of 4 ranks"]
     assert isinstance(patterns[0], Pattern)
+
+
+def test_bench_has_no_row_of_nothing_and_says_what_sizes_are_multiples_of(hemiola) -> None:
+    arguments = ("-b", 3, "-e", 50, "-f", 4, "--repeats", 1, "-w", 0)
+    ran = hemiola("bench", "all_reduce", *arguments)
+    rows = [line.split() for line in ran.out.splitlines() if not line.startswith("#")]
+    assert [row[0] for row in rows] == ["12", "48"], ran
+    assert "# sizes are multiples of 4 B, one float32" in ran.out.splitlines()
+    assert hemiola("bench", "-b", 4, "-e", 4, "--repeats", 1, "--json").data["remarks"] == []
 
 
 @pytest.mark.parametrize(
@@ -171,6 +322,7 @@ def test_a_mistake_in_run_is_one_line_and_exit_code_2(hemiola, arguments: list[s
         ["--root", "5"],
         ["--dtype", ""],
         ["-b", "0", "-e", "99999999999", "-f", "1.0000000001"],
+        ["-b", "0", "-e", "3"],
     ],
 )
 def test_a_mistake_in_bench_is_one_line_and_exit_code_2(hemiola, arguments: list[str]) -> None:

@@ -7,7 +7,7 @@ import pytest
 from broken_files import BROKEN_FILES, CORPUS
 
 import hemiola as hm
-from hemiola import topology_algorithms
+from hemiola.synthesis import topology_algorithms
 
 
 def test_times_are_the_simulators(hemiola, cluster: Path) -> None:
@@ -30,6 +30,19 @@ def test_the_summary_names_the_bound_and_the_busiest_links(hemiola, cluster: Pat
     assert max(len(line) for line in ran.out.splitlines()) <= 110
 
 
+@pytest.mark.parametrize("columns", [60, 80])
+def test_narrow_tables_still_tell_links_apart(
+    hemiola, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, columns: int
+) -> None:
+    hm.topologies.switch(1_200, latency_s=1e-6, bandwidth=1.2345e9).save(tmp_path / "wide.yaml")
+    monkeypatch.setenv("COLUMNS", str(columns))
+    ran = hemiola("simulate", "broadcast_binomial", tmp_path / "wide.yaml", "1MiB")
+    links = [line for line in ran.out.splitlines() if " > " in line]
+    assert max(map(len, links)) <= columns
+    assert not any("…" in line for line in links)
+    assert len(set(links)) == len(links) == 8
+
+
 def test_many_ranks_are_summed_up(hemiola, tmp_path: Path) -> None:
     hm.topologies.ring(40, latency_s=1e-6, bandwidth=1e9).save(tmp_path / "ring.yaml")
     ran = hemiola("simulate", "all_gather_ring", tmp_path / "ring.yaml", "1MiB")
@@ -44,9 +57,12 @@ def test_a_schedule_file_is_simulated_like_the_algorithm(hemiola, cluster: Path,
 
 @pytest.mark.parametrize("name", topology_algorithms.names())
 def test_algorithms_for_a_topology_are_simulated_by_name(hemiola, tmp_path: Path, name: str) -> None:
-    box = (
-        hm.topologies.dgx1() if name.endswith("c_cube") else hm.topologies.ring(4, latency_s=0, bandwidth=1e9)
-    )
+    if name.endswith("c_cube"):
+        box = hm.topologies.dgx1()
+    elif name.endswith("hierarchical"):  # between nodes that all reach each other
+        box = hm.topologies.hosts(2, 2, latency_s=0, bandwidth=2e9, nic_latency_s=0, nic_bandwidth=1e9)
+    else:
+        box = hm.topologies.ring(4, latency_s=0, bandwidth=1e9)
     box.save(tmp_path / "box.yaml")
     schedule = topology_algorithms.generate(name, box, nbytes=1 << 20)
     assert hm.verify(schedule, topology=box) == []
@@ -151,3 +167,52 @@ def test_a_file_that_is_no_schedule_is_one_line_and_exit_code_2(
 def test_the_readers_corpus_never_ends_in_a_traceback(hemiola, path: Path) -> None:
     ran = hemiola("verify", path)
     assert ran.code in (0, 1) or ran.is_users_mistake(), ran
+
+
+#: Of an all-reduce of 4 ranks only one transfer is there; what is missing first is missing "in step 1", the end.
+FIRST_WRONG = {"rule": "missing_contribution", "step": 1, "rank": 0, "chunk": 0}
+
+
+@pytest.fixture
+def wrong(tmp_path: Path) -> Path:
+    """A schedule file that keeps no promise."""
+    path = tmp_path / "wrong.sched"
+    collective = hm.Collective.make("all_reduce", 4, 4)
+    hm.Schedule.from_transfers(collective, [(0, 0, 1, 0, True)]).save(path)
+    return path
+
+
+def test_a_wrong_schedule_is_simulated_and_what_is_wrong_first_is_said(
+    hemiola, cluster: Path, wrong: Path
+) -> None:
+    ran = hemiola("simulate", wrong, cluster, "4kB")
+    assert ran.code == 1
+    assert "done after" in ran.out
+    assert "missing_contribution at step 1, rank 0, chunk 0" in ran.out
+    told = hemiola("simulate", wrong, cluster, "4kB", "--json").data["violation"]
+    assert {key: told[key] for key in FIRST_WRONG} == FIRST_WRONG
+    assert hemiola("simulate", "all_reduce_ring", cluster, "4kB", "--json").data["violation"] is None
+
+
+def test_a_wrong_schedule_is_shown_and_what_is_wrong_first_is_said(hemiola, wrong: Path) -> None:
+    ran = hemiola("view", wrong)
+    assert ran.code == 1
+    assert "0+1" in ran.out
+    assert "missing_contribution at step 1, rank 0, chunk 0" in ran.out
+    told = hemiola("view", wrong, "--json")
+    assert told.code == 1
+    assert {key: told.data["violation"][key] for key in FIRST_WRONG} == FIRST_WRONG
+    assert len(told.data["transfers"]) == 1
+
+
+def test_a_wrong_schedule_is_not_run(hemiola, wrong: Path) -> None:
+    ran = hemiola("run", "all_reduce", "4kB", "--ranks", 4, "--schedule", wrong)
+    assert ran.is_users_mistake(), ran
+    assert "'wrong.sched' is wrong: missing_contribution at step 1, rank 0, chunk 0" in ran.err
+
+
+def test_nothing_to_move_takes_no_time_and_why_is_said(hemiola, cluster: Path) -> None:
+    ran = hemiola("simulate", "all_reduce_ring", cluster, "0")
+    assert "done after 0 s" in ran.out
+    assert "no latency counts" in ran.out
+    assert "no latency counts" not in hemiola("simulate", "all_reduce_ring", cluster, "1").out

@@ -1,5 +1,7 @@
 """`hemiola topology show | convert | draw`."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -24,15 +26,33 @@ def test_show_says_what_there_is(hemiola):
 def test_show_as_json(hemiola):
     data = hemiola("topology", "show", CLUSTER, "--json").data
     assert (data["rank_count"], data["switch_count"], data["hops"], data["is_connected"]) == (8, 1, 2, True)
-    assert data["link_kinds"] == [{"ends": "rank - switch", "latency_s": 5e-5, "bandwidth": 2e8, "count": 16}]
+    cost = {"latency_s": 5e-5, "bandwidth": 2e8, "message_s": 0.0}
+    assert data["link_kinds"] == [{"ends": "rank - switch", "count": 16, **cost}]
     assert data["out_bandwidth"] == {"min": 2e8, "max": 2e8}
 
 
 def test_show_says_who_does_not_reach_whom(hemiola, tmp_path):
     path = tmp_path / "halves.yaml"
     hm.Topology(2, [(0, 1, 0.0, 1e9)]).save(path)
-    assert "rank 1 does not reach rank 0" in hemiola("topology", "show", path).out
-    assert hemiola("topology", "show", path, "--json").data["is_connected"] is False
+    ran = hemiola("topology", "show", path)
+    assert ran.code == 1
+    assert (
+        "rank 1 does not reach rank 0, though 0 reaches 1: a link goes one way unless it says both_ways"
+        in ran.out
+    )
+    asked = hemiola("topology", "show", path, "--json")
+    assert (asked.code, asked.data["is_connected"]) == (1, False)
+
+
+def test_hosts_written_by_hand_with_one_cable_too_few_are_no_success(hemiola, tmp_path):
+    path = tmp_path / "hosts.yaml"
+    path.write_text(
+        "ranks: 4\nnodes: [0, 0, 1, 1]\nlatency: 1 us\nbandwidth: 10 GB/s\nlinks:\n"
+        "  - {src: 0, dst: 1, both_ways: true}\n  - {src: 2, dst: 3, both_ways: true}\n"
+    )
+    ran = hemiola("topology", "show", path)
+    assert ran.code == 1
+    assert "disconnected: rank 0 does not reach rank 2\n" in ran.out
 
 
 def test_convert_writes_yaml_that_loads_equal(hemiola, tmp_path):
@@ -49,7 +69,7 @@ def test_convert_prints_yaml_where_no_file_is_named(hemiola):
 
 def test_convert_as_json_lists_links(hemiola):
     data = hemiola("topology", "convert", CLUSTER, "--json").data
-    rows = [(r["src"], r["dst"], r["latency_s"], r["bandwidth"]) for r in data["links"]]
+    rows = [tuple(r[key] for key in hm.Topology.load(CLUSTER).links.dtype.names) for r in data["links"]]
     assert rows == hm.Topology.load(CLUSTER).links.tolist()
 
 
@@ -124,3 +144,44 @@ def test_a_topology_without_switches_cannot_be_repeated(hemiola, tmp_path):
     ran = hemiola("topology", "convert", path, "--repeat", "2")
     assert ran.is_users_mistake()
     assert "has none" in ran.err
+
+
+MATRICES = sorted(path for path in DATA.iterdir() if path.suffix == ".topo")
+
+
+@pytest.mark.parametrize("matrix", MATRICES, ids=lambda path: path.name)
+def test_hosts_from_nvidia_smi_are_joined_at_nics_or_not_at_all(hemiola, tmp_path, matrix):
+    """Without a speed for NICs there are none in the topology, and its last switch is inside the host."""
+    ran = hemiola("topology", "convert", matrix, "--repeat", "2")
+    assert ran.is_users_mistake()
+    assert "--nic-bandwidth '200 Gbit/s'" in ran.err
+    assert hemiola("topology", "convert", matrix, tmp_path / "one.yaml").code == 0
+    ran = hemiola("topology", "convert", tmp_path / "one.yaml", "--repeat", "2")
+    assert ran.is_users_mistake(), "the way over YAML leads to the same"
+    assert "has none" in ran.err or "is part of the host" in ran.err
+
+
+def test_hosts_from_nvidia_smi_with_nics_are_joined_at_their_network(hemiola, tmp_path):
+    matrix, rack = DATA / "dgx_a100.topo", tmp_path / "rack.yaml"
+    assert (
+        hemiola("topology", "convert", matrix, rack, "--repeat", "2", "--nic-bandwidth", "25 GB/s").code == 0
+    )
+    made = hm.Topology.load(rack)
+    assert (made.rank_count, made.node_count) == (16, 2)
+    # 4 NICs of 25 GB/s lead from each host to the network, the last vertex, and nothing else does.
+    into = made.links[made.links["dst"] == made.rank_count + made.switch_count - 1]
+    assert into["bandwidth"].tolist() == [25e9] * 8
+
+
+def test_a_network_of_655360_ranks_is_shown_in_little_memory(tmp_path):
+    path = tmp_path / "wide.yaml"
+    path.write_text("topology: mesh\ndims: [10, 65536]\nlatency: 1 us\nbandwidth: 10 GB/s\n")
+    program = (
+        "import sys\n"
+        "from hemiola.cli import main\n"
+        "assert main(['topology', 'show', sys.argv[1]]) == 0\n"
+        "print(*(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')))\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", program, path], capture_output=True, text=True, check=True)
+    # 2.5 million links of 24 bytes, as they are built, kept, and seen by NumPy
+    assert int(ran.stdout.splitlines()[-1]) < 450 << 10

@@ -2,6 +2,7 @@
 
 import pytest
 
+import hemiola as hm
 from hemiola.cli import verify as command
 
 
@@ -25,7 +26,7 @@ def test_json_lists_every_schedule_in_order(hemiola) -> None:
 
 
 def test_a_wrong_schedule_exits_with_1_and_says_where(hemiola, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "find_violations", lambda schedule, progress: [_Fake()])
+    monkeypatch.setattr(command, "find_violations", lambda schedule, **_: [_Fake()])
     ran = hemiola("verify", "all_reduce_ring", "--ranks", 4)
     assert ran.code == 1
     assert "1 violation" in ran.out
@@ -34,7 +35,7 @@ def test_a_wrong_schedule_exits_with_1_and_says_where(hemiola, monkeypatch: pyte
 
 def test_explain_shows_the_transfers_of_the_place(hemiola, monkeypatch: pytest.MonkeyPatch) -> None:
     # In the ring of 4, chunk 1 goes 2+3, 3+0, 0+1, 1>2, 2>3, 3>0: rank 2 is in steps 0, 3 and 4.
-    monkeypatch.setattr(command, "find_violations", lambda schedule, progress: [_Fake()])
+    monkeypatch.setattr(command, "find_violations", lambda schedule, **_: [_Fake()])
     ran = hemiola("verify", "all_reduce_ring", "--ranks", 4, "--explain")
     lines = [line.strip() for line in ran.out.splitlines()[2:]]
     assert lines == [
@@ -63,3 +64,17 @@ def test_what_is_no_schedule_is_one_line_and_exit_code_2(hemiola, arguments: lis
 
 def test_a_near_miss_is_told_the_name(hemiola) -> None:
     assert "all_reduce_ring" in hemiola("verify", "all_reduce_rng", "-n", 4).err
+
+
+@pytest.mark.parametrize(("ranks", "said"), [(10, "100 violations"), (11, "more than 100 violations")])
+def test_it_says_that_it_stopped_counting(hemiola, tmp_path, ranks: int, said: str) -> None:
+    # Derivation: of an all-reduce without transfers every rank lacks every chunk: ranks times 10 violations.
+    nothing = hm.Schedule.from_transfers(hm.Collective.with_owners("all_reduce", ranks, [0] * 10), [])
+    nothing.save(tmp_path / "nothing.sched")
+    ran = hemiola("verify", tmp_path / "nothing.sched")
+    assert ran.code == 1
+    assert f": {said} in" in " ".join(ran.out.split())
+    assert ("at least 97 more" in ran.out) == (ranks > 10)
+    entry = hemiola("verify", tmp_path / "nothing.sched", "--json").data[0]
+    assert len(entry["violations"]) == 100
+    assert entry["has_more_violations"] == (ranks > 10)

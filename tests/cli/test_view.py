@@ -79,3 +79,12 @@ def test_any_file_is_read_or_refused_in_one_line(hemiola, tmp_path: Path, conten
     (tmp_path / "times.json").write_bytes(content)
     ran = hemiola("view", tmp_path / "times.json")
     assert ran.code == 0 or ran.is_users_mistake(), ran
+
+
+@pytest.mark.parametrize("number", ["1e400", "Infinity", "NaN"])
+def test_a_number_that_json_cannot_hold_is_refused_in_one_line(hemiola, tmp_path: Path, number: str) -> None:
+    path = tmp_path / "times.json"
+    path.write_text(f'{{"collective": "all_reduce", "nbytes": {number}, "rank_count": 2, "algorithms": []}}')
+    ran = hemiola("view", path, "--json")
+    assert ran.is_users_mistake(), ran
+    assert "expected finite numbers" in ran.err

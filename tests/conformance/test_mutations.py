@@ -9,6 +9,7 @@ from multiset_oracle import broken_rules
 from small_patterns import PATTERNS, Pattern, Row
 
 import hemiola as hm
+from damaged_schedules import edit
 
 SIZES = st.sampled_from([2, 3, 4, 5, 8])
 
@@ -42,34 +43,9 @@ def damaged(draw: st.DrawFn) -> Pattern:
     rows = list(rows)
     for _ in range(draw(st.integers(1, 3))):
         if rows:
-            mutate(draw, collective, rows)
+            step_count = max(row[0] for row in rows) + 1
+            edit(collective, step_count, rows, lambda n: draw(st.integers(0, n - 1)))
     return collective, rows
-
-
-def mutate(draw: st.DrawFn, collective: hm.Collective, rows: list[Row]) -> None:
-    """Drop, repeat, redirect, retime, rename or convert one transfer, or swap the steps of two."""
-    at = draw(st.integers(0, len(rows) - 1))
-    step, src, dst, chunk, reduce = rows[at]
-    rank = draw(st.integers(0, collective.rank_count - 1))
-    any_step = draw(st.integers(0, max(row[0] for row in rows) + 1))
-    match draw(st.sampled_from(["drop", "repeat", "to", "from", "when", "what", "how", "swap"])):
-        case "drop":
-            del rows[at]
-        case "repeat":
-            rows.append((any_step, src, dst, chunk, reduce))
-        case "to":
-            rows[at] = (step, src, rank if rank != src else dst, chunk, reduce)
-        case "from":
-            rows[at] = (step, rank if rank != dst else src, dst, chunk, reduce)
-        case "when":
-            rows[at] = (any_step, src, dst, chunk, reduce)
-        case "what":
-            rows[at] = (step, src, dst, draw(st.integers(0, collective.chunk_count - 1)), reduce)
-        case "how":
-            rows[at] = (step, src, dst, chunk, not reduce)
-        case "swap":
-            other = draw(st.integers(0, len(rows) - 1))
-            rows[at], rows[other] = (rows[other][0], *rows[at][1:]), (step, *rows[other][1:])
 
 
 @settings(max_examples=600, deadline=None, print_blob=True)

@@ -98,6 +98,32 @@ def one_exits(leaver: int) -> Seen:
     return *attempt(lambda: comm.all_reduce(np.ones(8))), None
 
 
+def one_dies_before_a_group(victim: int, absent: int) -> Seen:
+    """One rank is dead and another stays away, alive, when the rest want a group of all."""
+    comm = start()
+    if comm.rank == victim:
+        os._exit(0)
+    if comm.rank == absent:
+        time.sleep(3)
+        return "", "", 0.0
+    began = time.monotonic()
+    return *attempt(lambda: comm.group(range(comm.rank_count))), time.monotonic() - began
+
+
+def one_dies_before_a_smaller_group(victim: int) -> Seen:
+    """The others but rank 0 want a group with one that is dead; return which rank they are told."""
+    comm = start()
+    if comm.rank == victim:
+        os._exit(0)
+    if comm.rank == 0:
+        return "", "", None
+    try:
+        comm.group(range(1, comm.rank_count))
+    except hm.LostRankError as error:
+        return "LostRankError", str(error), (error.rank, error.world_rank)
+    return "", "", None
+
+
 def disagree(call: str, odd: int) -> Seen:
     """All ranks make a call, the odd one with other arguments; then all make a good one."""
     comm = start()
@@ -157,11 +183,11 @@ def unfinished_schedule(ranks: int) -> hm.Schedule:
     return hm.Schedule.from_transfers(hm.Collective.make("all_gather", ranks, ranks), rows)
 
 
-def misled() -> Seen:
+def misled(unchecked: bool) -> Seen:
     """All ranks run a schedule that cannot give the last one what it wants."""
     comm = start()
     schedule = unfinished_schedule(comm.rank_count)
-    return *attempt(lambda: comm.all_gather(np.ones(3), schedule=schedule)), None
+    return *attempt(lambda: comm.all_gather(np.ones(3), schedule=schedule, unchecked=unchecked)), None
 
 
 def wrong_twice(odd: int) -> Seen:

@@ -109,6 +109,21 @@ def test_a_rank_that_has_exited_is_lost() -> None:
         assert f"rank {ODD}" in message
 
 
+def test_a_group_with_a_dead_rank_is_refused_at_once_though_its_first_stays_away() -> None:
+    seen = what_ranks_saw("one_dies_before_a_group", ODD, 0, but=(ODD,))
+    kind, message, took_s = seen[2]
+    assert kind == "LostRankError"
+    assert f"rank {ODD} died" in message
+    assert took_s < 2
+
+
+def test_a_rank_lost_while_a_group_is_made_has_its_number_in_the_communicator_that_makes_it() -> None:
+    victim = 3
+    seen = what_ranks_saw("one_dies_before_a_smaller_group", victim, ranks=4, but=(victim,))
+    assert [seen[rank][0] for rank in (1, 2)] == ["LostRankError"] * 2
+    assert [seen[rank][2] for rank in (1, 2)] == [(victim, victim)] * 2
+
+
 #: What each rank sees that disagrees about a shape, dtype, op, order or schedule: both values, as it would print them.
 BOTH_VALUES = {
     "shape": ("float32[4000]", "float32[5000]"),
@@ -155,7 +170,14 @@ def test_many_mistakes_in_a_row_keep_the_ranks_in_step() -> None:
 
 
 def test_a_schedule_that_leaves_a_rank_without_its_result_is_refused() -> None:
-    seen = what_ranks_saw("misled")
+    seen = what_ranks_saw("misled", False)
+    for kind, message, _ in seen.values():
+        assert kind == "ArgumentError"  # each has brought it
+        assert f"rank {RANKS - 1}" in message
+
+
+def test_an_unchecked_schedule_that_leaves_a_rank_without_its_result_is_refused_by_that_rank() -> None:
+    seen = what_ranks_saw("misled", True)
     assert seen[RANKS - 1][0] == "ArgumentError"
     assert all(kind == "MismatchError" for rank, (kind, _, _) in seen.items() if rank != RANKS - 1)
 

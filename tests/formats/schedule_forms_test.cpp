@@ -4,13 +4,18 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <numeric>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/hash.hpp"
 #include "hemiola/base/random.hpp"
-#include "hemiola/schedule/binary_layout.hpp"
-#include "hemiola/schedule/schedule_file.hpp"
-#include "hemiola/schedule/text.hpp"
+#include "hemiola/schedule/file/binary_layout.hpp"
+#include "hemiola/schedule/file/checksum.hpp"
+#include "hemiola/schedule/file/schedule_file.hpp"
+#include "hemiola/schedule/file/text.hpp"
 
 namespace hemiola {
 namespace {
@@ -169,6 +174,17 @@ TEST(ScheduleWriter, WritesTransfersOfAStepInAnyOrder) {
       writer.add(schedule.transfer(step, i));
   writer.finish();
   EXPECT_EQ(from_bytes(sink.bytes()), schedule);
+}
+
+// Expected values from the reference implementation (xxhsum -H2).
+TEST(Hasher, IsXxh3OfTheWordsThatItWasFed) {
+  Hasher hasher;
+  EXPECT_EQ(hasher.finish().hex(), "99aa06d3014798d86001c324468d497f");
+  hasher.add(7);
+  std::vector<std::int32_t> values(1000);
+  std::iota(values.begin(), values.end(), 0);
+  hasher.add_array(std::span<const std::int32_t>(values));
+  EXPECT_EQ(hasher.finish().hex(), "427e58a5cfda88696c5130b0d90029c7");
 }
 
 TEST(Hasher, NeighbouringArraysCannotTradeElements) {

@@ -17,7 +17,7 @@ def test_a_schedule_reads_as_documented() -> None:
     collective = hm.Collective.with_owners("reduce_scatter", 4, [0, 0, 2, 3])
     schedule = hm.Schedule.from_transfers(collective, rows, chunk_weights=[1, 1, 1, 5])
     assert schedule.to_text() == (
-        "hemiola schedule 1\n"
+        "hemiola schedule 2\n"
         "collective reduce_scatter\n"
         "ranks 4\n"
         "chunks 4\n"
@@ -30,13 +30,15 @@ def test_a_schedule_reads_as_documented() -> None:
         "step 2\n"
         "0->1: 2\n"
         "3->1: 1+\n"
+        "\n"
+        "end 4\n"
     )
 
 
 def test_a_custom_collective_reads_as_documented() -> None:
     collective = hm.Collective.custom(3, 2, [(1, 0), (0, 0)], [(2, 0)], reducing=True)
     assert hm.Schedule.from_transfers(collective, []).to_text() == (
-        "hemiola schedule 1\ncollective custom\nranks 3\nchunks 2\nreducing\nbefore 0:0 1:0\nafter 2:0\n"
+        "hemiola schedule 2\ncollective custom\nranks 3\nchunks 2\nreducing\nbefore 0:0 1:0\nafter 2:0\n\nend 0\n"
     )
 
 
@@ -77,9 +79,12 @@ def test_every_schedule_survives_both_forms_and_pickling(schedule: hm.Schedule) 
 
 
 REFUSED = {
-    "nothing": ("", "line 1: expected 'hemiola schedule 1'"),
-    "another file": ("#!/bin/sh\n", "line 1: expected 'hemiola schedule 1'"),
-    "a later version": ("hemiola schedule 2\n", "line 1: expected version 1"),
+    "nothing": ("", "line 1: expected 'hemiola schedule 2'"),
+    "another file": ("#!/bin/sh\n", "line 1: expected 'hemiola schedule 2'"),
+    "a later version": ("hemiola schedule 3\n", "line 1: expected version 1 or 2"),
+    "no end": (HEAD.replace("1", "2", 1), "line 4: expected 'end 0' after the last transfer"),
+    "an end that counts nothing": (HEAD + "end\n", "line 5: expected a count of transfers"),
+    "an end with a remark": (HEAD + "end 0 of it\n", "line 5: expected the end of the line, found 'of it'"),
     "no collective": ("hemiola schedule 1\n", "line 1: expected a line 'collective"),
     "an unknown collective": ("hemiola schedule 1\ncollective all_shout\n", "found 'all_shout'"),
     "an unknown key": (HEAD + "color blue\n", "line 5: expected collective, ranks"),

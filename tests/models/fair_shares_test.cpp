@@ -1,9 +1,7 @@
-#include "hemiola/simulate/fair_shares.hpp"
+#include "hemiola/topology/fair_shares.hpp"
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <deque>
 #include <iterator>
@@ -11,8 +9,9 @@
 #include <vector>
 
 #include "hemiola/base/random.hpp"
+#include "max_min_fair.hpp"
 
-namespace hemiola::simulation {
+namespace hemiola {
 namespace {
 
 using Path = std::vector<int>;
@@ -41,23 +40,14 @@ class Network {
   std::size_t size() const { return flows_.size(); }
   FlowId any(std::uint32_t index) const { return std::next(flows_.begin(), index)->first; }
 
-  /// What makes rates max-min fair: no link is over its capacity, and every flow has a full link on which nobody
-  /// has more.
   void expect_max_min_fair() const {
-    std::vector<double> load(capacity_.size()), most(capacity_.size());
-    for (const auto& [id, flow] : flows_)
-      for (int l : *flow.path) {
-        load[at(l)] += flow.rate;
-        most[at(l)] = std::max(most[at(l)], flow.rate);
-      }
-    for (std::size_t l = 0; l < load.size(); ++l) EXPECT_LE(load[l], capacity_[l] * (1 + 1e-9));
-    for (const auto& [id, flow] : flows_)
-      EXPECT_TRUE(std::any_of(flow.path->begin(), flow.path->end(),
-                              [&, rate = flow.rate](int l) {
-                                return load[at(l)] >= capacity_[at(l)] * (1 - 1e-9) &&
-                                       rate >= most[at(l)] * (1 - 1e-9);
-                              }))
-          << "flow " << id;
+    std::vector<std::span<const int>> paths;
+    std::vector<double> rates;
+    for (const auto& [id, flow] : flows_) {
+      paths.emplace_back(*flow.path);
+      rates.push_back(flow.rate);
+    }
+    hemiola::expect_max_min_fair(capacity_, paths, rates);
   }
 
  private:
@@ -65,8 +55,6 @@ class Network {
     const Path* path;
     double rate;
   };
-  static std::size_t at(int l) { return static_cast<std::size_t>(l); }
-
   std::vector<double> capacity_;
   FairShares shares_;
   std::deque<Path> paths_;
@@ -136,4 +124,4 @@ TEST(FairShares, RatesAreMaxMinFairWhateverComesAndGoes) {
 }
 
 }  // namespace
-}  // namespace hemiola::simulation
+}  // namespace hemiola

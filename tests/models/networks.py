@@ -26,10 +26,13 @@ def finishes(timeline: hm.Timeline) -> list[float]:
 def schedule(
     ranks: int, rows: Sequence[tuple[int, int, int, int]], chunks: Sequence[int] | int = 1
 ) -> hm.Schedule:
-    """Transfers (step, src, dst, chunk) without a promise; `chunks` is their count, or their sizes in kB."""
+    """Transfers (step, src, dst, chunk) that promise what they do: each sends what was there from the start, and is
+    wanted. `chunks` is their count, or their sizes in kB."""
     weights = None if isinstance(chunks, int) else list(chunks)
     count = chunks if isinstance(chunks, int) else len(chunks)
-    return hm.Schedule.from_transfers(hm.Collective.make("broadcast", ranks, count), rows, weights)
+    before, after = ({(row[place], row[3]) for row in rows} for place in (1, 2))
+    promise = hm.Collective.custom(ranks, count, sorted(before), sorted(after), reducing=False)
+    return hm.Schedule.from_transfers(promise, rows, weights)
 
 
 def links(rows: Sequence[tuple[int, int]], latency_s: float = US, bandwidth: float = GBPS) -> list[LinkRow]:

@@ -11,6 +11,11 @@ import networkx as nx
 
 NEVER = Fraction(10**30)
 
+#: (step, src, dst)
+Message = tuple[int, int, int]
+#: A transfer, and the link that its message takes for itself, or none where these are the transfer's bytes.
+Flow = tuple[int, int | None]
+
 
 @dataclass(frozen=True)
 class Transfer:
@@ -22,15 +27,18 @@ class Transfer:
 
 @dataclass
 class Case:
-    """Transfers by (step, src, dst, chunk); links are (src, dst, latency, time per byte), no two parallel."""
+    """Transfers by (step, src, dst, chunk); links are (src, dst, latency, time per byte), no two parallel;
+    `messages` is what a message costs each link, nothing where it is empty."""
 
     transfers: list[Transfer]
     sizes: list[int]
     links: list[tuple[int, int, int, int]]
     arrival: list[int]
+    messages: list[int] = field(default_factory=list)
     paths: list[list[int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        self.messages = self.messages or [0] * len(self.links)
         graph = nx.DiGraph()
         number = {(src, dst): i for i, (src, dst, _, _) in enumerate(self.links)}
         graph.add_edges_from(number)
@@ -42,6 +50,11 @@ class Case:
 
     def size(self, t: int) -> int:
         return self.sizes[self.transfers[t].chunk]
+
+    def message(self, t: int) -> Message:
+        """What t is part of: all that its rank sends the other in its step."""
+        me = self.transfers[t]
+        return (me.step, me.src, me.dst)
 
 
 class Rules:
@@ -113,6 +126,7 @@ def fifo(case: Case) -> list[Fraction]:
     free = [Fraction(0) for _ in case.links]
     flying: list[tuple[Fraction, int, int]] = []  # (arrival, transfer, hop)
     asked: set[int] = set()
+    paid: set[tuple[Message, int]] = set()  # which messages have paid on which links
 
     def deliver(now: Fraction) -> bool:
         here = [f for f in flying if f[0] <= now]
@@ -147,7 +161,9 @@ def fifo(case: Case) -> list[Fraction]:
             first = min(queues[link])
             queues[link].remove(first)
             _, t, hop = first
-            free[link] = now + case.size(t) * per_byte
+            message = (case.message(t), link)
+            free[link] = now + case.size(t) * per_byte + (0 if message in paid else case.messages[link])
+            paid.add(message)
             flying.append((free[link] + latency, t, hop))
             if hop == 0:
                 rules.left[t] = free[link]
@@ -163,7 +179,7 @@ def fifo(case: Case) -> list[Fraction]:
     return rules.finish()
 
 
-def fair_rates(paths: dict[int, list[int]], capacity: list[Fraction]) -> dict[int, Fraction]:
+def fair_rates(paths: dict[Flow, list[int]], capacity: list[Fraction]) -> dict[Flow, Fraction]:
     """Raise all rates together; a full link stops the flows on it."""
     rates = {t: Fraction(0) for t in paths}
     spare = list(capacity)
@@ -180,12 +196,57 @@ def fair_rates(paths: dict[int, list[int]], capacity: list[Fraction]) -> dict[in
     return rates
 
 
+class Inflows:
+    """What comes to each link, from the rates at which flows leave their sources, and what waits there."""
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        self.rates: list[tuple[Fraction, Fraction, dict[Flow, Fraction]]] = []  # (from, to, of each flow)
+
+    def latency_before(self, t: int, link: int) -> int:
+        path = self.case.paths[t]
+        return sum(self.case.links[before][2] for before in path[: path.index(link)])
+
+    def stretches(self, link: int) -> list[tuple[Fraction, Fraction, Fraction]]:
+        """From when to when what comes at which rate, flow by flow."""
+        return [
+            (begin + self.latency_before(t, link), end + self.latency_before(t, link), rate)
+            for begin, end, rates in self.rates
+            for (t, only), rate in rates.items()
+            if link in self.case.paths[t] and only in (None, link)
+        ]
+
+    def waiting(self, link: int, until: Fraction) -> Fraction:
+        """How long what comes to the link at `until` waits there: of what has come since it was idle last, what
+        it has not carried."""
+        stretches = [
+            (begin, min(end, until), rate) for begin, end, rate in self.stretches(link) if begin < until
+        ]
+        per_byte = self.case.links[link][3]
+        return max(
+            (
+                sum((end - max(begin, since)) * rate for begin, end, rate in stretches if end > since)
+                * per_byte
+                - (until - since)
+                for since in {begin for begin, _, _ in stretches} | {until}
+            ),
+        )
+
+    def longest_wait(self, t: int, left: Fraction) -> Fraction:
+        """Of the last byte of t, over the links of its path."""
+        return max(self.waiting(link, left + self.latency_before(t, link)) for link in self.case.paths[t])
+
+
 def fluid(case: Case) -> list[Fraction]:
     """When each rank is done where flows share links."""
     rules = Rules(case)
+    inflows = Inflows(case)
     capacity = [Fraction(1, per_byte) for _, _, _, per_byte in case.links]
-    flowing: dict[int, Fraction] = {}  # transfer -> bytes left
+    flowing: dict[Flow, Fraction] = {}  # bytes left
+    flying: dict[int, Fraction] = {}  # transfer -> when its last byte arrives if it waits nowhere
     started: set[int] = set()
+    paying: dict[Message, set[int]] = {}  # the links that a message still takes for itself
+    waiting: list[int] = []  # for their messages to have paid
 
     def start(now: Fraction) -> bool:
         new = [
@@ -198,26 +259,46 @@ def fluid(case: Case) -> list[Fraction]:
             and rules.has_turn(t, now, -1)
         ]
         started.update(new)
-        flowing.update({t: Fraction(case.size(t)) for t in new})
-        return bool(new)
+        waiting.extend(new)
+        for t in new:
+            if case.message(t) not in paying:
+                paying[case.message(t)] = {link for link in case.paths[t] if case.messages[link]}
+                for link in paying[case.message(t)]:
+                    flowing[t, link] = case.messages[link] * capacity[link]
+        free = [t for t in waiting if not paying[case.message(t)]]
+        for t in free:
+            waiting.remove(t)
+            flowing[t, None] = Fraction(case.size(t))
+        return bool(new or free)
 
     def end(now: Fraction) -> bool:
-        done = [t for t, left in flowing.items() if left == 0]
-        for t in done:
-            del flowing[t]
+        done = [flow for flow, left in flowing.items() if left == 0]
+        for t, link in done:
+            del flowing[t, link]
+            if link is not None:
+                paying[case.message(t)].remove(link)
+                continue
             rules.left[t] = now
-            rules.arrived[t] = now + sum(case.links[link][2] for link in case.paths[t])
+            flying[t] = now + sum(case.links[link][2] for link in case.paths[t])
         return bool(done)
+
+    def arrive(now: Fraction) -> bool:
+        here = [t for t, arrival in flying.items() if arrival == now]
+        for t in here:
+            rules.arrived[t] = flying.pop(t) + inflows.longest_wait(t, rules.left[t])
+        return bool(here)
 
     now = Fraction(0)
     while now < NEVER:
-        while end(now) or rules.land_all(now) or start(now):
+        while end(now) or arrive(now) or rules.land_all(now) or start(now):
             pass
-        rates = fair_rates({t: case.paths[t] for t in flowing}, capacity)
-        times = [now + left / rates[t] for t, left in flowing.items()]
-        times += rules.arrived + [Fraction(a) for a in case.arrival]
+        paths = {(t, only): case.paths[t] if only is None else [only] for t, only in flowing}
+        rates = fair_rates(paths, capacity)
+        times = [now + left / rates[flow] for flow, left in flowing.items()]
+        times += list(flying.values()) + rules.arrived + [Fraction(a) for a in case.arrival]
         later = min((t for t in times if t > now), default=NEVER)
-        for t in flowing:
-            flowing[t] -= rates[t] * (later - now)
+        for flow in flowing:
+            flowing[flow] -= rates[flow] * (later - now)
+        inflows.rates.append((now, later, rates))
         now = later
     return rules.finish()

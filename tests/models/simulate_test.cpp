@@ -50,7 +50,7 @@ TEST(Simulate, EveryScheduleEndsAndEverySentTransferLands) {
     Conditions conditions;
     conditions.late[Rank{0}] = random.below(100000);
     conditions.slow[Rank{1}] = 1 + random.below(3);
-    for (const NetworkModel network : {NetworkModel::fifo, NetworkModel::fluid}) {
+    for (const LinkSharing network : {LinkSharing::fifo, LinkSharing::fluid}) {
       SimulateOptions options;
       options.network = network;
       options.keep_spans = true;
@@ -70,7 +70,7 @@ TEST(Simulate, WhatProgressThrowsEndsTheRun) {
   for (int step = 0; step < 100000; ++step) builder.copy(Step{step}, Rank{0}, Rank{1}, Chunk{0});
   const Schedule schedule = builder.finish();
   const Topology topology("pair", 2, 0, {{Vertex{0}, Vertex{1}, 0, 1e9}});
-  for (const NetworkModel network : {NetworkModel::fifo, NetworkModel::fluid}) {
+  for (const LinkSharing network : {LinkSharing::fifo, LinkSharing::fluid}) {
     std::int64_t calls = 0;
     SimulateOptions options;
     options.network = network;

@@ -6,7 +6,9 @@ import pytest
 from networks import KB, US, fully_connected, line, one_way_ring, switch, two_unequal_switches
 
 import hemiola as hm
+from bounds import judge
 from hemiola import errors
+from random_problems import KINDS, random_problem
 
 NETWORKS = {
     "ring": lambda n: one_way_ring(n, US, 1e9),
@@ -49,6 +51,36 @@ def test_no_schedule_beats_the_bound(name, network):
             assert seconds >= bound.seconds - rounding, (ranks, topology, conditions, nbytes, bound)
 
 
+@pytest.mark.parametrize("first", range(3000, 4500, 500))
+def test_no_random_schedule_beats_the_bound_on_a_random_network(first):
+    tally = judge(range(first, first + 500))
+    assert not tally.broken, "\n".join(map(str, tally.broken))
+    assert tally.met > 100  # the schedules try
+
+
+def test_random_problems_are_right_and_of_every_kind():
+    problems = [random_problem(seed) for seed in range(3000, 3300)]
+    assert all(hm.verify(problem.schedule) == [] for problem in problems)
+    assert {problem.kind for problem in problems} == set(KINDS)
+    assert {bool(problem.conditions.late) for problem in problems} == {True, False}
+    assert {bool(problem.conditions.slow) for problem in problems} == {True, False}
+
+
+def test_a_relay_s_link_is_not_free_before_what_it_relays_has_come():
+    # Given 0 -> 1 of 10 us and 10 GB/s, 1 -> 2 without latency and of 100 MB/s; 2 kB from 0, all of it to rank 1, half
+    # of it to rank 2 at once, half from rank 1.
+    # Derivation: rank 2 gets its first byte after 10 us and the last 20 us later. Stored and forwarded after the two
+    # others, what goes to rank 2 at once reaches rank 1 at 10.3, and what rank 1 sends there left from 10.1 on.
+    graph = hm.Topology(3, [(0, 1, 10 * US, 10e9), (1, 2, 0, 1e8)])
+    s = hm.Schedule.from_transfers(
+        hm.Collective.make("broadcast", 3, 2), [(0, 0, 1, 0), (0, 0, 1, 1), (0, 0, 2, 1), (1, 1, 2, 0)]
+    )
+    assert hm.verify(s) == []
+    assert hm.lower_bound(graph, "broadcast", 2 * KB).seconds == pytest.approx(30 * US, rel=1e-12)
+    assert hm.simulate(s, graph, 2 * KB).seconds == pytest.approx(30 * US, rel=1e-12)
+    assert hm.simulate(s, graph, 2 * KB, network="fifo").seconds == pytest.approx(30.1 * US, rel=1e-12)
+
+
 def test_ring_all_reduce_on_its_ring_meets_the_traffic_bound_but_for_the_latencies():
     # Given 8 ranks on a ring of 1 us, 1 GB/s, 8 kB.
     # Derivation: all send 2 * 7 * 8 kB = 112 kB through 8 GB/s: 14 us, and the last byte travels 1 us.
@@ -61,7 +93,17 @@ def test_direct_all_gather_through_a_switch_meets_the_port_bound():
     # Derivation: a rank receives 7 kB at 1 GB/s, and the last byte is 1 us away.
     bound = hm.lower_bound(switch(8, US, 1e9), "all_gather", 8 * KB)
     assert bound.seconds == pytest.approx(8 * US, rel=1e-12)
-    assert bound.witness == "rank 0 must receive 6.836 KiB through ports of 1 GB/s"
+    assert bound.witness == "rank 0 must receive 6.836 KiB through a port of 1 GB/s"
+
+
+def test_the_witness_speaks_of_the_ports_that_there_are():
+    # Given rank 0 with eight links of 125 MB/s, one to each other rank; and, on a line, links of 1 and 4 GB/s.
+    star = [(0, other, 0, 125e6) for other in range(1, 9)] + [(other, 0, 0, 1e9) for other in range(1, 9)]
+    out = hm.lower_bound(hm.Topology(9, star), "scatter", 9 * KB)
+    assert "rank 0 must send 7.812 KiB through 8 ports of 125 MB/s, together 1 GB/s" in out.witness
+    mixed = hm.Topology(3, [(0, 1, 0, 1e9), (1, 0, 0, 1e9), (1, 2, 0, 4e9), (2, 1, 0, 4e9)])
+    witnesses = [bound.witness for bound in hm.lower_bound(mixed, "all_gather", 3 * KB).bounds]
+    assert any("through 4 ports of 1 GB/s to 4 GB/s, together 10 GB/s" in witness for witness in witnesses)
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,23 @@
 import math
 
 import pytest
-from networks import GBPS, KB, US, finishes, fully_connected, line, links, one_way_ring, schedule, switch
+from networks import (
+    GBPS,
+    KB,
+    US,
+    finishes,
+    fully_connected,
+    line,
+    links,
+    microseconds,
+    one_way_ring,
+    schedule,
+    switch,
+)
 
 import hemiola as hm
 from hemiola import errors
+from hemiola.topology.port_speed import PortSpeed
 
 BOTH = pytest.mark.parametrize("network", ["fifo", "fluid"])
 
@@ -79,6 +92,18 @@ def test_a_flow_into_a_slow_rank_leaves_the_rest_of_the_port_to_others():
     assert finishes(hm.simulate(s, switch(3), 4 * KB, hm.Conditions(slow={1: 4}))) == [4, 5, 5]
 
 
+@BOTH
+def test_a_slow_rank_relays_all_the_same_where_another_way_would_be_faster_now(network):
+    # Given 0 -> 3 through rank 1 or rank 2, equal ways. Routes are those of the network, whatever its ranks are like at
+    # the moment: through the lower-numbered one. A topology that is itself degraded has other routes.
+    graph = hm.Topology(4, links([(0, 1), (0, 2), (1, 3), (2, 3)]))
+    s = schedule(4, [(0, 0, 3, 0)])
+    now = hm.simulate(s, graph, KB, hm.Conditions(slow={1: 10}), network)
+    assert [microseconds(b) for b in now.link_busy_s] == [10, 0, 10, 0]
+    cabled = hm.simulate(s, graph.degraded({1: 10.0}), KB, network=network)
+    assert [microseconds(b) for b in cabled.link_busy_s] == [0, 1, 0, 1]
+
+
 def test_a_factor_need_not_be_whole():
     timeline = hm.simulate(schedule(2, [(0, 0, 1, 0)]), line(2), 4 * KB, hm.Conditions(slow={0: 1.25}))
     assert finishes(timeline) == [5, 6]
@@ -115,3 +140,21 @@ def test_rejects_conditions_of_ranks_that_do_not_exist(conditions, network):
 def test_a_value_that_cannot_be_is_refused_at_once_and_named(values, named):
     with pytest.raises(errors.ArgumentError, match=named):
         hm.Conditions(**values)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda now: hm.simulate(hm.algorithms.all_reduce_ring(2), line(2), KB, now),
+        lambda now: hm.plan(line(2), "all_reduce", KB, now),
+        lambda now: hm.lower_bound(line(2), "all_reduce", KB, now),
+        lambda now: hm.launch(print, 2, emulate=line(2), conditions=now),
+        lambda now: hm.algorithms.candidates(
+            hm.algorithms.Task("all_reduce", 2, KB, PortSpeed(US, GBPS), now, 0, line(2))
+        ),
+    ],
+    ids=["simulate", "plan", "lower_bound", "launch", "candidates"],
+)
+def test_a_density_that_nobody_could_heed_is_refused(use):
+    with pytest.raises(errors.ArgumentError, match=r"density 0\.01, but all data are sent whole"):
+        use(hm.Conditions(density=0.01))

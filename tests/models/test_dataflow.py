@@ -32,7 +32,9 @@ def test_a_read_waits_for_every_write_of_an_earlier_step(network):
     # Given 0 -> 3 and 1 -> 3 in step 0; rank 1 comes at 4: 4-5, 6. Then 3 -> 2: 6-7, 8.
     s = schedule(4, [(0, 0, 3, 0), (0, 1, 3, 0), (1, 3, 2, 0)])
     late = hm.Conditions(late={1: 4 * US})
-    assert finishes(hm.simulate(s, fully_connected(4), KB, late, network)) == [1, 5, 8, 7]
+    # Two copies into one slot in one step are no schedule that anybody should run.
+    timeline = hm.simulate(s, fully_connected(4), KB, late, network, unchecked=True)
+    assert finishes(timeline) == [1, 5, 8, 7]
 
 
 def test_a_write_lands_when_the_slot_has_been_read(network):
@@ -78,8 +80,9 @@ def test_a_late_rank_delays_exactly_what_depends_on_it(network):
 def test_even_a_schedule_that_keeps_no_promise_ends(network):
     # Everybody overwrites everybody's only slot, in every step.
     rows = [(step, a, b, 0) for step in range(5) for a in range(4) for b in range(4) if a != b]
-    timeline = hm.simulate(schedule(4, rows), one_way_ring(4), KB, network=network)
+    timeline = hm.simulate(schedule(4, rows), one_way_ring(4), KB, network=network, unchecked=True)
     assert timeline.seconds > 0
+    assert not timeline.is_verified
 
 
 def test_messages_without_bytes_are_left_out(network):
@@ -152,3 +155,16 @@ def test_rejects_shares_that_take_beyond_reason(network):
 def test_rejects_an_unknown_network(network):
     with pytest.raises(errors.ArgumentError, match="fluid, fifo"):
         hm.simulate(hm.algorithms.all_reduce_ring(4), one_way_ring(4), KB, network=network + "s")
+
+
+def test_a_wrong_schedule_is_refused_with_rule_step_rank_and_chunk(network):
+    # Derivation: of an all-reduce, rank 0's chunk 0 goes to rank 1 and nothing else moves; "step 1" is the end.
+    wrong = hm.Schedule.from_transfers(hm.Collective.make("all_reduce", 4, 4), [(0, 0, 1, 0, True)])
+    for slices in (1, 2):
+        with pytest.raises(errors.ArgumentError, match="missing_contribution at step 1, rank 0, chunk 0 "):
+            hm.simulate(wrong, one_way_ring(4), 4 * KB, network=network, slices=slices)
+    # 1 kB at 1 kB/us and 1 us of latency.
+    unchecked = hm.simulate(wrong, one_way_ring(4), 4 * KB, network=network, unchecked=True)
+    assert finishes(unchecked) == [1, 2, 0, 0]
+    assert not unchecked.is_verified
+    assert hm.simulate(hm.algorithms.all_reduce_ring(4), one_way_ring(4), KB, network=network).is_verified

@@ -82,6 +82,41 @@ def test_a_flow_that_joins_later_slows_the_one_that_runs():
     assert finishes(timeline) == [4, 5, 6]
 
 
+# ---- what meets before a link ---------------------------------------------------------------------------
+
+
+def to_rank_2(*rows: tuple[int, int]) -> hm.Timeline:
+    """Messages of 2 kB to rank 2 by (step, src), over 0 -> 1 of 3 us and 1 -> 2 without latency."""
+    graph = hm.Topology(3, [(0, 1, 3 * US, GBPS), (1, 2, 0, GBPS)])
+    s = schedule(3, [(step, src, 2, chunk) for chunk, (step, src) in enumerate(rows)], len(rows))
+    return hm.simulate(s, graph, 2 * KB * len(rows))
+
+
+def test_what_meets_before_a_link_at_more_than_it_carries_waits_there():
+    # Given 0 -> 2 and, when that has left at 2, 1 -> 2.
+    # Derivation: the second link gets the one at 3-5 and the other at 2-4, so 1 kB more at 3-4 than it carries. The
+    # other's last byte comes at 4 and waits 1, the one's comes at 5 and waits 1: from 2 on the link carries 4 kB.
+    timeline = to_rank_2((0, 0), (1, 1))
+    assert finishes(timeline) == [2, 4, 6]
+    assert [microseconds(t) for t in timeline.landed_s] == [6, 5]
+    assert [microseconds(t) for t in timeline.spans["arrival_s"]] == [6, 5]
+
+
+def test_what_waits_goes_on_as_soon_as_less_comes():
+    # The other order: 1 -> 2 at 0-2; 0 -> 2 leaves at 2-4 and comes at 5-7, when nothing else does.
+    assert finishes(to_rank_2((0, 1), (1, 0))) == [4, 2, 7]
+    # In one step each has half of the link until 4: halves at 3-7 and 0-4 fit side by side.
+    assert finishes(to_rank_2((0, 0), (0, 1))) == [4, 4, 7]
+    # 0, then 1 twice: 0-2, 2-4, 4-6. At 3-4 a kB too much comes, at 4-5 too: the link carries 6 kB from 2 on.
+    assert finishes(to_rank_2((0, 0), (1, 1), (2, 1))) == [2, 6, 8]
+
+
+def test_a_queue_is_never_longer_than_the_latencies_before_the_link_differ():
+    # 0 -> 2 and 1 -> 2 in turn, thirty times: the link idles until 3 or carries, so it is done by 3 + 60 + 3 at most.
+    timeline = to_rank_2(*((step, step % 2) for step in range(30)))
+    assert microseconds(timeline.seconds) <= 2 * 30 + 3 + 3
+
+
 # ---- ports -----------------------------------------------------------------------------------------------
 
 

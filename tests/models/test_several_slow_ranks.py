@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import hemiola as hm
-from hemiola import slow_shares
+from hemiola.algorithms import slow_shares
 
 BANDWIDTH = 1e9
 NBYTES = 1 << 30

@@ -37,6 +37,7 @@ def test_the_times_are_those_of_the_schedule_in_memory(
     for nbytes in (0, 1, 13, 1_000_007):
         expected = hm.simulate(schedule, topology, nbytes, now, network="fifo")
         found = hm.simulate(file, topology, nbytes, now, network="fifo")
+        assert (expected.is_verified, found.is_verified) == (True, False)
         assert found.seconds == expected.seconds
         assert np.array_equal(found.finish_s, expected.finish_s)
         assert np.array_equal(found.link_busy_s, expected.link_busy_s)
@@ -72,3 +73,11 @@ def test_what_one_pass_cannot_decide_is_refused(tmp_path: Path) -> None:
         schedule = hm.Schedule.from_transfers(hm.Collective.make(kind, 4, 4), rows)
         with pytest.raises(hm.errors.ArgumentError, match=what):
             hm.simulate(on_disk(schedule, tmp_path), ring, 1000, network="fifo")
+
+
+def test_a_schedule_that_stays_in_its_file_is_not_verified_and_the_timeline_says_so(tmp_path: Path) -> None:
+    wrong = hm.Schedule.from_transfers(hm.Collective.make("broadcast", 3, 1), [(0, 0, 1, 0)])
+    ring = hm.topologies.ring(3, **LINK)
+    timeline = hm.simulate(on_disk(wrong, tmp_path), ring, 1000, network="fifo")
+    assert not timeline.is_verified
+    assert "is_verified=False" in repr(timeline)

@@ -5,8 +5,9 @@ import math
 import pytest
 
 import hemiola as hm
-from hemiola import planner
 from hemiola.errors import ArgumentError
+from hemiola.planner import planning
+from hemiola.topology.port_speed import port_speed
 
 KINDS = [
     "all_gather",
@@ -172,8 +173,8 @@ def test_transfer_counts_of_the_candidates_are_exact() -> None:
         hm.Conditions(slow={3: 2.0}),
         hm.Conditions(slow={1: 1.5}),
     ):
-        task = planner.Task("all_reduce", 8, 1 << 22, planner.port_speed(switch(8)), conditions)
-        for candidate in planner.candidates(task):
+        task = hm.algorithms.Task("all_reduce", 8, 1 << 22, port_speed(switch(8)), conditions)
+        for candidate in hm.algorithms.candidates(task):
             assert candidate.generate().transfer_count == candidate.transfer_count, candidate.name
 
 
@@ -200,7 +201,7 @@ def test_nothing_to_send_still_has_a_plan() -> None:
 
 
 def test_a_schedule_too_large_to_simulate_is_chosen_by_formula(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(planner.TRANSFER_BUDGET, "fluid", 100)
+    monkeypatch.setitem(planning.TRANSFER_BUDGET, "fluid", 100)
     plan = hm.plan(switch(8), "all_reduce", 1 << 20)  # the best by formula has 112 transfers
     assert not plan.is_simulated
     assert all(other.simulated_s is None for other in plan.alternatives)
@@ -211,7 +212,7 @@ def test_a_schedule_too_large_to_simulate_is_chosen_by_formula(monkeypatch: pyte
 
 def test_what_the_budget_does_not_cover_comes_last(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(
-        planner.TRANSFER_BUDGET, "fluid", 240
+        planning.TRANSFER_BUDGET, "fluid", 240
     )  # two candidates of 112, and one of 24 do not fit
     plan = hm.plan(switch(8), "all_reduce", 1 << 20)
     simulated = [other.simulated_s is not None for other in plan.alternatives]
@@ -364,3 +365,20 @@ def test_a_forest_reaches_the_bound_of_a_dgx1() -> None:
     )
     assert plan.name == "forest"
     assert plan.seconds < 1.01 * plan.bound_s
+
+
+def test_links_of_almost_no_bandwidth_are_refused_and_not_planned_with_for_ever() -> None:
+    rows = [
+        (0, 2, 6e-11, 3.2),
+        (0, 3, 0.0, 2e-315),
+        (1, 0, 0.0, 4870.0),
+        (1, 3, 671.96, 8550.0),
+        (2, 0, 3.2e-4, 4.89e11),
+        (2, 1, 335.97, 1e18),
+        (3, 0, 0.0, 1.3e-295),
+        (3, 1, 299.8, 1e18),
+        (3, 2, 0.0, 1e18),
+    ]
+    network = hm.Topology(2, rows, switch_count=2)
+    with pytest.raises(ArgumentError, match="more than 45 days"):
+        hm.plan(network, "all_reduce", 1, hm.Conditions(late={0: 0.0173}))

@@ -4,7 +4,7 @@ import pytest
 
 import hemiola as hm
 from hemiola.errors import ArgumentError
-from hemiola.port_speed import port_speed
+from hemiola.topology.port_speed import port_speed
 
 
 def test_a_switch_costs_both_of_its_links() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 import hemiola as hm
-from hemiola.topology_candidates import slow_hosts
+from hemiola._core.algorithms import slow_hosts
 
 NIC = 1e9
 HOSTS, PER_HOST = 4, 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,9 @@ def test_all_sections_are_made_in_order_each_with_its_own_command(tmp_path: Path
     text = counting(calls).reproduce(tmp_path).path.read_text()
     assert calls == ["a", "b"]
     assert text.index("An introduction.") < text.index("## Section a") < text.index("## Section b")
-    assert "Reproduce: `hemiola reproduce counted --only b`" in text
+    assert re.search(
+        r"Reproduce: `hemiola reproduce counted --only b`; made \d{4}-\d\d-\d\d with hemiola \d", text
+    )
 
 
 def test_one_section_is_renewed_and_the_other_kept(tmp_path: Path) -> None:
@@ -41,12 +44,16 @@ def test_one_section_is_renewed_and_the_other_kept(tmp_path: Path) -> None:
     assert "made 1 times" in text.split("## Section b")[1]
 
 
-def test_each_section_is_announced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    counting([]).reproduce(tmp_path)
-    assert capsys.readouterr().err.splitlines() == [
-        "counted: a, section 1 of 2",
-        "counted: b, section 2 of 2",
-    ]
+def test_each_section_is_announced_with_the_time_so_far_and_in_all(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paper = counting([])
+    paper.reproduce(tmp_path)
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == f"counted: a, section 1 of 2; all take {paper.takes}"
+    assert re.fullmatch(rf"counted: b, section 2 of 2, after \d+ s; all take {paper.takes}", second)
+    paper.reproduce(tmp_path, only="b")
+    assert capsys.readouterr().err.splitlines() == ["counted: b, section 1 of 1"]
 
 
 @pytest.mark.parametrize("paper", [optcc.PAPER, stragglar.PAPER, tacos.PAPER], ids=lambda paper: paper.name)

@@ -46,7 +46,9 @@ SMALL = {
 }
 
 
-@pytest.mark.parametrize("section", SMALL)
+@pytest.mark.parametrize(
+    "section", [name if name == "slots" else pytest.param(name, marks=pytest.mark.long) for name in SMALL]
+)
 def test_a_section_writes_tables_and_the_pictures_it_names(section: str, tmp_path: Path) -> None:
     report = Report("small", "Small", tmp_path)
     SMALL[section](report, "the command")
@@ -59,6 +61,7 @@ def test_a_section_writes_tables_and_the_pictures_it_names(section: str, tmp_pat
             assert (tmp_path / line[line.index("(") + 1 : -1]).stat().st_size > 1000
 
 
+@pytest.mark.long
 def test_executed_all_reduces_are_exact(tmp_path: Path) -> None:
     report = Report("small", "Small", tmp_path)
     networks = {"a path": hm.topologies.mesh([3], **COST)}
@@ -152,6 +155,7 @@ def test_a_part_of_a_report_takes_its_older_self_s_place_and_keeps_the_rest(tmp_
     ]  # fmt: skip
 
 
+@pytest.mark.long
 def test_a_large_mesh_is_written_read_back_and_verified(tmp_path: Path) -> None:
     report = Report("tacos", "Small", tmp_path)
     scale.keep(scale.record_in(report.path.parent), scale.on_disk([10, 10, 10]))
@@ -161,6 +165,7 @@ def test_a_large_mesh_is_written_read_back_and_verified(tmp_path: Path) -> None:
     assert report.data["large_2D"] == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", executed.small_networks())
 def test_a_synthesized_all_reduce_is_exact_on_real_processes_over_each_small_graph(name: str) -> None:
     # The same graphs with links a thousand times as fast: what is tested is the sum, not the time.

@@ -1,6 +1,6 @@
 // Every kernel of every instruction set against a scalar reference that shares no code with it: odd lengths,
 // misaligned arrays, all aliasings that are allowed, and the special values of each type.
-#include "hemiola/runtime/engine/combine.hpp"
+#include "hemiola/runtime/executor/host/combine.hpp"
 
 #include <gtest/gtest.h>
 
@@ -229,6 +229,7 @@ class EveryKernel : public testing::TestWithParam<std::tuple<int, int>> {
 TEST_P(EveryKernel, ExistsExactlyWhereItMakesSense) {
   for (InstructionSet isa : instruction_sets())
     EXPECT_EQ(combine_for(dtype(), op(), isa) != nullptr, makes_sense(dtype(), op()));
+  EXPECT_EQ(is_defined(op(), dtype()), makes_sense(dtype(), op()));
 }
 
 TEST_P(EveryKernel, EqualsTheScalarReferenceForOddSizesAndMisalignedArrays) {

@@ -1,5 +1,5 @@
-// Communicators of threads that share real memory and a real session: board, engine and wires together, where the
-// sanitizers see all ranks. Over shared memory and over an emulated network.
+// Communicators of threads: session, control plane, executor and wire together, where the sanitizers see all ranks. Over
+// shared memory, over an emulated network, and over what lives in one process and shares no memory at all.
 #include "hemiola/runtime/communicator/communicator.hpp"
 
 #include <gtest/gtest.h>
@@ -10,10 +10,17 @@
 #include <functional>
 #include <thread>
 
-#include "hemiola/algorithms/ring.hpp"
+#include "hemiola/algorithms/late/late_segmented.hpp"
+#include "hemiola/algorithms/published/ring.hpp"
 #include "hemiola/base/error.hpp"
 #include "hemiola/runtime/communicator/call_desk.hpp"
+#include "hemiola/runtime/session/local/local_session.hpp"
+#include "hemiola/runtime/wire/emulated/emulated_kind.hpp"
+#include "hemiola/runtime/wire/shm/shm_kind.hpp"
 #include "hemiola/topology/builders/switch.hpp"
+#include "in_process/in_process_control.hpp"
+#include "in_process/in_process_session.hpp"
+#include "in_process/in_process_wire.hpp"
 
 namespace hemiola {
 namespace {
@@ -23,28 +30,50 @@ using Array = std::vector<std::int32_t>;
 /// One rank's communicator, and the calls that a user would make.
 class User {
  public:
-  User(std::shared_ptr<LocalSession> session, std::vector<Rank> members, const CommunicatorOptions& options)
+  User(std::shared_ptr<Session> session, std::vector<Rank> members, const CommunicatorOptions& options)
       : comm_(std::move(session), std::move(members), options),
-        desk_(&comm_, [this](CollectiveKind, std::int64_t, Rank, const std::map<Rank, double>&) {
-          return Choice{std::make_shared<const Schedule>(algorithms::all_reduce_ring(comm_.rank_count())),
-                        {}};
-        }) {}
+        desk_(&comm_, {[this](const Question&) {
+                         ++decisions_;
+                         return Bytes(1);
+                       },
+                       [this](const Bytes&, const Question& question) { return followed(question); }}) {}
 
   Communicator& comm() { return comm_; }
   int rank() const { return comm_.rank(); }
 
-  Operation all_reduce(Array* array, double timeout_s = 0) {
+  /// How often this rank has chosen for all.
+  int decisions() const { return decisions_; }
+
+  PreparedCall barrier() {
+    Call call;
+    call.kind = OperationKind::barrier;
+    return desk_.prepare(call, {});
+  }
+  PreparedCall all_reduce(Array* array, double timeout_s = 0, const std::string& algorithm = {}) {
     shape_ = {static_cast<std::int64_t>(array->size())};
     const ArrayView view{reinterpret_cast<std::byte*>(array->data()), DType::int32, shape_};
     Call call;
     call.kind = OperationKind::all_reduce;
     call.input = call.output = view;
     call.timeout_s = timeout_s;
-    return desk_.prepare(call);
+    call.algorithm = algorithm;
+    return desk_.prepare(call, {});
   }
 
  private:
+  /// A ring; where "late" is asked for, one that looks for its late rank.
+  Selection followed(const Question& question) const {
+    const auto ring = std::make_shared<const Schedule>(algorithms::all_reduce_ring(comm_.rank_count()));
+    if (question.algorithm != "late") return {ring, std::nullopt};
+    return {ring, LateRule{ring, &late_schedule, 2, 1, nullptr}};
+  }
+  static Schedule late_schedule(int rank_count, Rank late, const LateRule& rule, int reduced) {
+    return algorithms::all_reduce_late_segmented(rank_count, late,
+                                                 {rule.segments, reduced, rule.chunks_per_owner});
+  }
+
   Communicator comm_;
+  int decisions_ = 0;
   CallDesk desk_;
   std::vector<std::int64_t> shape_;
 };
@@ -60,13 +89,52 @@ std::vector<Rank> all_of(int rank_count) {
   return ranks;
 }
 
+/// What the ranks of a test stand on.
+enum class Ground { shared_memory, emulated_switch, one_process };
+
+struct Setting {
+  Ground ground;
+  CommunicatorOptions options;
+};
+
+Setting setting_over(Ground ground, int rank_count) {
+  Setting setting{ground, {}};
+  if (ground == Ground::emulated_switch)
+    setting.options.wire = std::make_shared<EmulatedKind>(
+        std::make_shared<ShmKind>(),
+        topologies::switch_(rank_count, {.latency = kSecond / 1'000'000, .bandwidth_Bps = 1e9}),
+        Conditions{});
+  if (ground == Ground::one_process) {
+    setting.options.wire = std::make_shared<hemiola::testing::InProcessKind>();
+    setting.options.control = std::make_shared<hemiola::testing::InProcessControl>();
+  }
+  return setting;
+}
+
+/// The sessions of one job, a rank's made when it asks.
+class Sessions {
+ public:
+  Sessions(const Setting& setting, int rank_count) : rank_count_(rank_count), name_(fresh_name()) {
+    if (setting.ground == Ground::one_process) made_ = hemiola::testing::InProcessSession::make(rank_count);
+  }
+  std::shared_ptr<Session> join(Rank rank) const {
+    if (!made_.empty()) return made_[static_cast<std::size_t>(rank)];
+    return LocalSession::join({rank, rank_count_, name_, 60});
+  }
+
+ private:
+  int rank_count_;
+  std::string name_;
+  std::vector<std::shared_ptr<Session>> made_;
+};
+
 /// Runs `body` on a thread per rank, each with a communicator of all of them.
-void on_users(int rank_count, const CommunicatorOptions& options, const std::function<void(User&)>& body) {
-  const std::string name = fresh_name();
+void on_users(int rank_count, const Setting& setting, const std::function<void(User&)>& body) {
+  const Sessions sessions(setting, rank_count);
   std::vector<std::thread> threads;
   for (Rank rank : indices<Rank>(rank_count))
     threads.emplace_back([&, rank] {
-      User user(LocalSession::join({rank, rank_count, name, 60}), all_of(rank_count), options);
+      User user(sessions.join(rank), all_of(rank_count), setting.options);
       body(user);
     });
   for (std::thread& thread : threads) thread.join();
@@ -88,18 +156,9 @@ Array sum_of(int rank_count, std::size_t size) {
   return sum;
 }
 
-CommunicatorOptions emulating(int rank_count) {
-  CommunicatorOptions options;
-  options.emulation = std::make_shared<Emulation>(
-      Emulation{topologies::switch_(rank_count, {.latency = kSecond / 1'000'000, .bandwidth_Bps = 1e9}), {}});
-  return options;
-}
-
-class CommunicatorOver : public testing::TestWithParam<bool> {
+class CommunicatorOver : public ::testing::TestWithParam<Ground> {
  protected:
-  static CommunicatorOptions options(int rank_count) {
-    return GetParam() ? emulating(rank_count) : CommunicatorOptions{};
-  }
+  static Setting options(int rank_count) { return setting_over(GetParam(), rank_count); }
 };
 
 TEST_P(CommunicatorOver, AllReducesOneSizeAfterTheOther) {
@@ -132,23 +191,114 @@ TEST_P(CommunicatorOver, AMistakeOfOneRankIsToldToAll) {
   constexpr int kRanks = 2;
   on_users(kRanks, options(kRanks), [&](User& user) {
     Array x = input_of(user.rank(), 10);
-    Operation operation = user.all_reduce(&x);
-    if (user.rank() == 1) operation.complaint = "no such thing";
+    PreparedCall call = user.all_reduce(&x);
+    if (user.rank() == 1) call.complaint = "no such thing";
     if (user.rank() == 1)
-      EXPECT_THROW(user.comm().run(operation), ArgumentError);
+      EXPECT_THROW(user.comm().run(call), ArgumentError);
     else
-      EXPECT_THROW(user.comm().run(operation), MismatchError);
+      EXPECT_THROW(user.comm().run(call), MismatchError);
   });
 }
 
 TEST_P(CommunicatorOver, ARankThatStaysAwayEndsTheOperationAndTheCommunicator) {
   constexpr int kRanks = 3;
+  std::atomic<int> done = 0;
   on_users(kRanks, options(kRanks), [&](User& user) {
     Array x = input_of(user.rank(), 5000);
-    if (user.rank() == 1) return;  // its thread leaves, its process lives
+    if (user.rank() == 1) {  // it lives, and calls nothing
+      while (done < kRanks - 1) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      return;
+    }
     EXPECT_THROW(user.comm().run(user.all_reduce(&x, 0.3)), TimeoutError);
     EXPECT_EQ(x, input_of(user.rank(), 5000));
     EXPECT_THROW(user.comm().run(user.all_reduce(&x)), TimeoutError);
+    ++done;
+  });
+}
+
+/// What a call throws, as text; empty where it is another error than a lost rank's, or none.
+std::string loss_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const LostRankError& e) {
+    return e.what();
+  } catch (...) {
+  }
+  return "";
+}
+
+// Given a call that waits for a rank which does not come. Expect that closing ends it and everything after it, and that
+// the others hear of a rank that has closed, not of one that has died.
+TEST_P(CommunicatorOver, ClosingEndsTheCallOfAnotherThreadAndIsToldAsWhatItIs) {
+  constexpr int kRanks = 3;
+  std::atomic<int> done = 0;
+  on_users(kRanks, options(kRanks), [&](User& user) {
+    Array x = input_of(user.rank(), 5000);
+    const auto reduce = [&] { user.comm().run(user.all_reduce(&x)); };
+    if (user.rank() == 2) {  // it lives, and calls nothing until the others have seen
+      while (done < 2) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      EXPECT_NE(loss_of(reduce).find("rank 1 has closed its communicator"), std::string::npos);
+      return;
+    }
+    std::thread closing;
+    if (user.rank() == 1)
+      closing = std::thread([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        user.comm().close();
+      });
+    EXPECT_NE(loss_of(reduce).find("rank 1 has closed its communicator"), std::string::npos);
+    EXPECT_EQ(x, input_of(user.rank(), 5000));
+    EXPECT_NE(loss_of(reduce), "");
+    if (closing.joinable()) closing.join();
+    EXPECT_THROW(user.comm().start(user.all_reduce(&x))->wait_for(60), LostRankError);
+    ++done;
+    while (done < 2) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  });
+}
+
+// Given a rank that closes as soon as its own part of an operation is done, again and again. Expect that the others finish
+// it, and that the next one names the rank without waiting for any timeout.
+TEST_P(CommunicatorOver, ARankThatHasClosedAfterAnOperationDisturbsOnlyTheNext) {
+  constexpr int kRanks = 3;
+  for (int round = 0; round < 10; ++round)
+    on_users(kRanks, options(kRanks), [&](User& user) {
+      Array x = input_of(user.rank(), 300);
+      user.comm().run(user.all_reduce(&x));
+      EXPECT_EQ(x, sum_of(kRanks, 300));
+      if (user.rank() == round % kRanks) return;
+      const std::string text = loss_of([&] { user.comm().run(user.barrier()); });
+      EXPECT_NE(text.find("has closed its communicator"), std::string::npos) << text;
+    });
+}
+
+// Given a check that looks at what operations change, as a signal handler may. Expect what there was before.
+TEST_P(CommunicatorOver, ALookFromWithinAnOperationSeesWhatWasBeforeIt) {
+  constexpr int kRanks = 2;
+  std::atomic<bool> seen = false;
+  on_users(kRanks, options(kRanks), [&](User& user) {
+    Array x = input_of(user.rank(), 100);
+    user.comm().run(user.all_reduce(&x));
+    if (user.rank() == 0)
+      while (!seen) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    user.comm().run(user.all_reduce(&x), [&] {
+      EXPECT_EQ(user.comm().arrivals().size(), std::size_t{kRanks});
+      user.comm().health();
+      seen = true;
+    });
+  });
+  EXPECT_TRUE(seen);
+}
+
+// Given a failure between two operations. Expect that what the one before has written stays.
+TEST_P(CommunicatorOver, AFailureBetweenOperationsLeavesTheResultOfTheOneBefore) {
+  constexpr int kRanks = 2;
+  std::atomic<int> done = 0;
+  on_users(kRanks, options(kRanks), [&](User& user) {
+    Array x = input_of(user.rank(), 5000);
+    user.comm().run(user.all_reduce(&x));
+    for (++done; done < kRanks;) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    user.comm().break_off(std::make_exception_ptr(LostRankError("a rank is lost")));
+    EXPECT_EQ(x, sum_of(kRanks, 5000));
   });
 }
 
@@ -175,20 +325,48 @@ TEST_P(CommunicatorOver, ArrivalsAreNotedForEveryRank) {
   on_users(kRanks, options(kRanks), [&](User& user) {
     Array x = input_of(user.rank(), 10);
     for (int i = 0; i < 3; ++i) user.comm().run(user.all_reduce(&x));
-    EXPECT_EQ(user.comm().arrival_times_ns().size(), 3u * kRanks);
+    EXPECT_EQ(user.comm().arrivals().size(), 3u * kRanks);
+  });
+}
+
+TEST_P(CommunicatorOver, TheFirstRankToAskChoosesForAll) {
+  constexpr int kRanks = 3;
+  std::atomic<int> decisions = 0;
+  on_users(kRanks, options(kRanks), [&](User& user) {
+    for (const std::size_t size : {100, 100, 128, 5000}) {  // two up to 512 bytes, one beyond
+      Array x = input_of(user.rank(), size);
+      user.comm().run(user.all_reduce(&x));
+      EXPECT_EQ(x, sum_of(kRanks, size));
+    }
+    decisions += user.decisions();
+  });
+  EXPECT_EQ(decisions, 2);
+}
+
+TEST_P(CommunicatorOver, AnAllReduceFindsItsLateRank) {
+  constexpr int kRanks = 4;
+  on_users(kRanks, options(kRanks), [&](User& user) {
+    for (int late = 0; late < kRanks; ++late) {
+      user.comm().run(user.barrier());
+      if (user.rank() == late) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      Array x = input_of(user.rank(), 1200);
+      user.comm().run(user.all_reduce(&x, 0, "late"));
+      EXPECT_EQ(x, sum_of(kRanks, 1200));
+    }
   });
 }
 
 TEST_P(CommunicatorOver, GroupsWorkSideBySide) {
-  const std::string name = fresh_name();
   constexpr int kRanks = 4;
+  const Setting setting = options(kRanks);
+  const Sessions sessions(setting, kRanks);
   std::vector<std::thread> threads;
   for (Rank rank : indices<Rank>(kRanks))
     threads.emplace_back([&, rank] {
-      const auto session = LocalSession::join({rank, kRanks, name, 60});
+      const auto session = sessions.join(rank);
       const bool odd = rank % 2 == 1;
       User pair(session, odd ? std::vector{Rank{1}, Rank{3}} : std::vector{Rank{0}, Rank{2}},
-                options(kRanks));
+                setting.options);
       for (std::size_t size : {3000, 10}) {
         Array x = input_of(rank, size), expected = input_of(odd ? 1 : 0, size);
         const Array other = input_of(odd ? 3 : 2, size);
@@ -200,8 +378,22 @@ TEST_P(CommunicatorOver, GroupsWorkSideBySide) {
   for (std::thread& thread : threads) thread.join();
 }
 
-INSTANTIATE_TEST_SUITE_P(, CommunicatorOver, testing::Bool(),
-                         [](const auto& info) { return info.param ? "AnEmulatedSwitch" : "SharedMemory"; });
+std::string name_of(const ::testing::TestParamInfo<Ground>& info) {
+  switch (info.param) {
+    case Ground::shared_memory:
+      return "SharedMemory";
+    case Ground::emulated_switch:
+      return "AnEmulatedSwitch";
+    case Ground::one_process:
+      return "OneProcess";
+  }
+  return "";
+}
+
+INSTANTIATE_TEST_SUITE_P(, CommunicatorOver,
+                         ::testing::Values(Ground::shared_memory, Ground::emulated_switch,
+                                           Ground::one_process),
+                         name_of);
 
 }  // namespace
 }  // namespace hemiola

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "hemiola/base/error.hpp"
-#include "hemiola/runtime/engine/engine.hpp"
-#include "thread_wire.hpp"
+#include "hemiola/runtime/executor/host/engine.hpp"
+#include "in_process/in_process_wire.hpp"
 
 namespace hemiola::testing {
 
@@ -34,13 +34,13 @@ inline std::int64_t value_of(Rank rank, std::int64_t element) {
 }
 
 /// Runs `rank_main` on a thread per rank, over one network.
-inline void on_ranks(int rank_count, const ThreadWireOptions& options,
+inline void on_ranks(int rank_count, const InProcessOptions& options,
                      const std::function<void(Rank, Wire*)>& rank_main) {
-  ThreadNetwork network(rank_count, options);
+  const Mailboxes mailboxes = mailboxes_for(rank_count);
   std::vector<std::thread> threads;
   for (Rank rank : indices<Rank>(rank_count))
-    threads.emplace_back([&network, &rank_main, rank] {
-      ThreadWire wire(&network, rank);
+    threads.emplace_back([&, rank] {
+      InProcessWire wire(mailboxes, rank, options);
       rank_main(rank, &wire);
     });
   for (std::thread& thread : threads) thread.join();

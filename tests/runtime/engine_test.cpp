@@ -1,24 +1,24 @@
 // The engine over a wire between threads: every schedule here must end with the values that the collective promises,
 // whatever the wire's timing, and with equal bits on every run.
-#include "hemiola/runtime/engine/engine.hpp"
+#include "hemiola/runtime/executor/host/engine.hpp"
 
 #include <gtest/gtest.h>
 
 #include "engine_ranks.hpp"
-#include "hemiola/algorithms/ring.hpp"
-#include "hemiola/runtime/engine/compile.hpp"
+#include "hemiola/algorithms/published/ring.hpp"
+#include "hemiola/runtime/executor/program/compile.hpp"
 
 namespace hemiola {
 namespace {
 
 using testing::Buffer;
 using testing::EverybodyIsWelcome;
+using testing::InProcessOptions;
 using testing::on_ranks;
-using testing::ThreadWireOptions;
 using testing::value_of;
 
 struct Setting {
-  ThreadWireOptions wire;
+  InProcessOptions wire;
   int groups_in_flight = 8;
   bool in_place = false;
   bool keep_inputs = true;
@@ -69,9 +69,10 @@ std::vector<Buffer> run_all(const Schedule& schedule, const Setting& setting) {
     if (setting.in_place) std::copy(input.begin(), input.end(), out + in_at);
     const std::int64_t* const in = setting.in_place ? out + in_at : input.data();
     EverybodyIsWelcome supervisor;
-    Engine engine(wire, {.groups_in_flight = setting.groups_in_flight, .patience = {50, 50, 50}});
-    engine.run(program, {reinterpret_cast<const std::byte*>(in), reinterpret_cast<std::byte*>(out + out_at)},
-               {combine_for(DType::int64, Op::sum), nullptr, 1}, &supervisor);
+    Engine engine(wire, {.groups_in_flight = setting.groups_in_flight, .waiting = {50, 50, 50}});
+    engine.execute(program,
+                   {reinterpret_cast<const std::byte*>(in), reinterpret_cast<std::byte*>(out + out_at)},
+                   {DType::int64, Op::sum, 1}, &supervisor);
     EXPECT_EQ(input, before);
     const std::size_t used = setting.in_place ? std::max(in_size, out_size) : out_size;
     for (std::size_t i = 0; i < kGuardSize; ++i) {
@@ -175,9 +176,22 @@ TEST_P(EngineSettings, RelaysAnAllToAll) {
                 value_of(Rank{i / block}, dst * block + i % block));
 }
 
-constexpr ThreadWireOptions kEager{.rendezvous = false, .slice_bytes = 256, .seed = 1, .laziness = 3};
-constexpr ThreadWireOptions kRendezvous{.rendezvous = true, .slice_bytes = 256, .seed = 2, .laziness = 3};
-constexpr ThreadWireOptions kUnsliced{.rendezvous = true, .slice_bytes = 1 << 20, .seed = 3, .laziness = 3};
+TEST(Engine, RefusesBuffersInADevicesMemory) {
+  on_ranks(1, {}, [](Rank rank, Wire* wire) {
+    const Program program = compile(algorithms::all_reduce_ring(1), rank, compile_options({}));
+    Buffer buffer(100, 7);
+    auto* const bytes = reinterpret_cast<std::byte*>(buffer.data());
+    EverybodyIsWelcome supervisor;
+    Engine engine(wire, {});
+    EXPECT_THROW(engine.execute(program, {.input = bytes, .output = bytes, .device = 0},
+                                {DType::int64, Op::sum, 1}, &supervisor),
+                 ArgumentError);
+  });
+}
+
+constexpr InProcessOptions kEager{.rendezvous = false, .slice_bytes = 256, .seed = 1, .laziness = 3};
+constexpr InProcessOptions kRendezvous{.rendezvous = true, .slice_bytes = 256, .seed = 2, .laziness = 3};
+constexpr InProcessOptions kUnsliced{.rendezvous = true, .slice_bytes = 1 << 20, .seed = 3, .laziness = 3};
 
 INSTANTIATE_TEST_SUITE_P(
     , EngineSettings,

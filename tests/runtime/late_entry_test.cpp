@@ -1,12 +1,12 @@
 // All interleavings of the protocol by which ranks agree on who is late: every reachable state of 3 and 4 ranks
 // over several operations, with the real LateEntry and one access to shared memory at a time.
-#include "hemiola/runtime/arrival/late_entry.hpp"
+#include "hemiola/runtime/late/late_entry.hpp"
 
 #include <gtest/gtest.h>
 
 #include <array>
-#include <atomic>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -16,18 +16,25 @@ namespace {
 
 using Phase = LateEntry::Phase;
 
-/// A word of shared memory, as part of a state.
-struct Word {
-  std::uint64_t value = 0;
-  std::uint64_t load() const { return value; }
-  bool compare_exchange_strong(std::uint64_t& expected, std::uint64_t desired) {
-    if (value != expected) {
-      expected = value;
-      return false;
-    }
-    value = desired;
-    return true;
+const LateRegister::Check kNoCheck = [] {};
+
+/// A late register that is part of a state, with as many words as there are.
+struct Words final : LateRegister {
+  explicit Words(int count) : values(static_cast<std::size_t>(count)) {}
+
+  std::uint64_t load(std::uint64_t operation, const Check&) override { return word(operation); }
+  bool compare_exchange(std::uint64_t operation, std::uint64_t& expected, std::uint64_t desired,
+                        const Check&) override {
+    if (word(operation) == expected) return word(operation) = desired, true;
+    expected = word(operation);
+    return false;
   }
+  void await_arrivals(std::uint64_t, int, const Check&) override {
+    throw std::logic_error("nobody waits here: all orders of steps are tried");
+  }
+
+  std::uint64_t& word(std::uint64_t operation) { return values[operation % values.size()]; }
+  std::vector<std::uint64_t> values;
 };
 
 struct Setting {
@@ -45,7 +52,7 @@ struct RankState {
 };
 
 struct State {
-  std::vector<Word> words;
+  Words words;
   std::vector<RankState> ranks;
 };
 
@@ -56,9 +63,7 @@ class Explorer {
   explicit Explorer(const Setting& setting) : setting_(setting) {}
 
   void run() {
-    State first;
-    first.words.resize(static_cast<std::size_t>(setting_.words));
-    first.ranks.resize(static_cast<std::size_t>(setting_.ranks));
+    State first{Words(setting_.words), std::vector<RankState>(static_cast<std::size_t>(setting_.ranks))};
     visit(first);
     while (!open_.empty() && faults.empty()) {
       const State state = std::move(open_.back());
@@ -83,7 +88,7 @@ class Explorer {
     const auto add = [&](const auto& value) {
       text.append(reinterpret_cast<const char*>(&value), sizeof value);
     };
-    for (const Word& word : state.words) add(word.value);
+    for (const std::uint64_t word : state.words.values) add(word);
     for (const RankState& rank : state.ranks) {
       add(rank.operation);
       text += rank.inside ? 'i' : 'o';
@@ -132,7 +137,7 @@ class Explorer {
       rank.inside = false;
       return true;
     }
-    entry.step(state->words[static_cast<std::size_t>(rank.operation % setting_.words)]);
+    entry.step(&state->words, kNoCheck);
     return true;
   }
 
@@ -230,21 +235,21 @@ TEST(LateEntry, OneWordForAllOperationsIsFoundToBeTooFew) {
 
 TEST(LateWord, NamesTheMissingRankFromTheFirstArrivalsOn) {
   // Given 5 ranks of which 4, 0, 3, 1 come first. Derivation: 4^0^3^1 = 6, and 0^1^2^3^4 = 4; 6^4 = 2. Expect rank 2.
-  std::atomic<std::uint64_t> word{0};
+  Words words(2);
   LateEntry first(7, Rank{4}, 5, 1);
-  while (first.phase() == Phase::arriving) first.step(word);
+  while (first.phase() == Phase::arriving) first.step(&words, kNoCheck);
   EXPECT_EQ(first.phase(), Phase::waiting);
   std::vector<LateEntry> others;
   for (int rank : {0, 3, 1}) {
     others.emplace_back(7, Rank{rank}, 5, 1);
-    while (others.back().phase() == Phase::arriving) others.back().step(word);
+    while (others.back().phase() == Phase::arriving) others.back().step(&words, kNoCheck);
   }
   EXPECT_EQ(others.back().phase(), Phase::choosing);
-  first.step(word);
+  first.step(&words, kNoCheck);
   EXPECT_EQ(first.late(), Rank{2});
   EXPECT_EQ(others.back().late(), Rank{2});
   LateEntry last(7, Rank{2}, 5, 1);
-  while (last.phase() == Phase::arriving) last.step(word);
+  while (last.phase() == Phase::arriving) last.step(&words, kNoCheck);
   EXPECT_EQ(last.phase(), Phase::settled);
   EXPECT_EQ(last.late(), Rank{2});
   EXPECT_EQ(last.reduced(), 0);

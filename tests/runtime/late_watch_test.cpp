@@ -1,11 +1,11 @@
 // Whether it pays to look for a late rank: the forecast by hand, and how habits begin and end.
-#include "hemiola/runtime/arrival/late_watch.hpp"
+#include "hemiola/runtime/late/late_watch.hpp"
 
 #include <gtest/gtest.h>
 
 #include <array>
 
-#include "hemiola/runtime/arrival/arrival_log.hpp"
+#include "hemiola/runtime/operation/arrival_log.hpp"
 
 namespace hemiola {
 namespace {
@@ -62,8 +62,9 @@ TEST(LateWatch, SizesOfAnotherPowerOfTwoHaveTheirOwnHabits) {
 TEST(ArrivalLog, TheLagIsThatOfTheLastBehindTheLastButOne) {
   ArrivalLog log(3);
   const auto lag = [&](const std::array<std::int64_t, 3>& times) {
-    std::ranges::copy(times, log.next_row().begin());
-    log.commit();
+    std::ranges::transform(times, log.next_row().begin(),
+                           [](std::int64_t at_ns) { return Arrival{at_ns, 0}; });
+    log.commit({OperationKind::barrier, 0});
     return log.latest_lag_ns();
   };
   EXPECT_EQ(lag({5, 90, 20}), 70);

@@ -1,6 +1,6 @@
 // How ranks meet, share memory and learn of deaths: threads of this process where that is enough, forked
 // processes where somebody has to die.
-#include "hemiola/runtime/rendezvous/local_session.hpp"
+#include "hemiola/runtime/session/local/local_session.hpp"
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -10,10 +10,12 @@
 #include <atomic>
 #include <functional>
 #include <numeric>
+#include <optional>
 #include <thread>
 #include <vector>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/runtime/session/lost_member.hpp"
 
 namespace hemiola {
 namespace {
@@ -26,6 +28,7 @@ std::string fresh_name() {
 
 struct Caught {
   std::string type, text;
+  std::optional<Rank> lost = {};
 };
 
 template <typename F>
@@ -34,6 +37,8 @@ Caught caught(F&& body) {
     body();
   } catch (const ArgumentError& e) {
     return {"argument", e.what()};
+  } catch (const LostMemberError& e) {
+    return {"lost", e.what(), e.rank};
   } catch (const LostRankError& e) {
     return {"lost", e.what()};
   } catch (const TimeoutError& e) {
@@ -86,6 +91,12 @@ std::atomic<std::uint64_t>& word_of(std::span<std::byte> region, std::size_t ind
   return reinterpret_cast<std::atomic<std::uint64_t>*>(region.data())[index];
 }
 
+std::vector<Rank> lost_ranks(const Session& session) {
+  std::vector<Rank> ranks;
+  for (const LostRank& lost : session.lost()) ranks.push_back(lost.rank);
+  return ranks;
+}
+
 template <typename Condition>
 void eventually(Condition condition) {
   for (int i = 0; i < 30'000 && !condition(); ++i) ::usleep(1000);
@@ -98,7 +109,9 @@ TEST_P(JoiningRanks, ShareZeroFilledMemoryThatAllOfThemSee) {
   const int rank_count = GetParam();
   expect_no_error(join_all(ranks_of(fresh_name(), rank_count), [&](LocalSession& session) {
     EXPECT_EQ(session.rank_count(), rank_count);
-    const auto region = session.share(all_of(rank_count), 8 * static_cast<std::size_t>(rank_count), 30);
+    const auto handle =
+        session.shared(all_of(rank_count), 8 * static_cast<std::size_t>(rank_count), Deadline(30));
+    const std::span<std::byte> region = handle->bytes();
     EXPECT_EQ(region.size(), 8u * static_cast<std::size_t>(rank_count));
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(region.data()) % 4096, 0u);
     const auto own = static_cast<std::size_t>(session.rank());
@@ -106,7 +119,7 @@ TEST_P(JoiningRanks, ShareZeroFilledMemoryThatAllOfThemSee) {
     word_of(region, own).store(100 + own);
     for (std::size_t r = 0; r < static_cast<std::size_t>(rank_count); ++r)
       eventually([&] { return word_of(region, r).load() == 100 + r; });
-    EXPECT_FALSE(session.dead_rank());
+    EXPECT_TRUE(session.lost().empty());
   }));
 }
 
@@ -187,16 +200,16 @@ TEST(LocalSession, RegionsOfDifferentSetsAndOfOneSetInOrderAreDistinct) {
   expect_no_error(join_all(ranks_of(fresh_name(), 4), [](LocalSession& session) {
     const bool even = session.rank() % 2 == 0;
     const std::vector<Rank> half = even ? std::vector{Rank{0}, Rank{2}} : std::vector{Rank{1}, Rank{3}};
-    std::vector<std::span<std::byte>> regions;
-    for (int i = 0; i < 3; ++i) regions.push_back(session.share(half, 4096, 30));
-    regions.push_back(session.share(all_of(4), 4096, 30));
+    std::vector<std::shared_ptr<SharedRegion>> regions;
+    for (int i = 0; i < 3; ++i) regions.push_back(session.shared(half, 4096, Deadline(30)));
+    regions.push_back(session.shared(all_of(4), 4096, Deadline(30)));
     for (std::size_t i = 0; i < regions.size(); ++i)
-      word_of(regions[i], static_cast<std::size_t>(session.rank())).store(i + 1);
+      word_of(regions[i]->bytes(), static_cast<std::size_t>(session.rank())).store(i + 1);
     for (Rank rank : all_of(4))
       for (std::size_t i = 0; i < regions.size(); ++i) {
         const bool shared = i == 3 || (rank % 2 == 0) == even;
         eventually([&] {
-          return word_of(regions[i], static_cast<std::size_t>(rank)).load() == (shared ? i + 1 : 0);
+          return word_of(regions[i]->bytes(), static_cast<std::size_t>(rank)).load() == (shared ? i + 1 : 0);
         });
       }
   }));
@@ -205,23 +218,24 @@ TEST(LocalSession, RegionsOfDifferentSetsAndOfOneSetInOrderAreDistinct) {
 TEST(LocalSession, SharingDifferentSizesIsAnErrorOnBoth) {
   expect_all(join_all(ranks_of(fresh_name(), 2),
                       [](LocalSession& session) {
-                        session.share(all_of(2), session.rank() == Rank{0} ? 64 : 128, 30);
+                        session.shared(all_of(2), session.rank() == Rank{0} ? 64 : 128, Deadline(30));
                       }),
              "mismatch", {"64", "128"});
 }
 
 TEST(LocalSession, SharingMoreThanThereIsIsAnErrorOnAll) {
-  expect_all(join_all(ranks_of(fresh_name(), 2),
-                      [](LocalSession& session) { session.share(all_of(2), ~std::size_t{0} / 2, 30); }),
-             "lost", {"more than the session has left"});
+  expect_all(
+      join_all(ranks_of(fresh_name(), 2),
+               [](LocalSession& session) { session.shared(all_of(2), ~std::size_t{0} / 2, Deadline(30)); }),
+      "lost", {"more than the session has left"});
 }
 
 TEST(LocalSession, MembersMustBeSortedInRangeAndIncludeTheCaller) {
   expect_no_error(join_all(ranks_of(fresh_name(), 3), [](LocalSession& session) {
-    EXPECT_THROW(session.share({Rank{1}, Rank{0}, Rank{2}}, 64, 1), ArgumentError);
-    EXPECT_THROW(session.share({Rank{0}, Rank{1}, Rank{2}, Rank{3}}, 64, 1), ArgumentError);
-    EXPECT_THROW(session.share({Rank{(session.rank() + 1) % 3}}, 64, 1), ArgumentError);
-    EXPECT_THROW(session.share({}, 64, 1), ArgumentError);
+    EXPECT_THROW(session.shared({Rank{1}, Rank{0}, Rank{2}}, 64, Deadline(1)), ArgumentError);
+    EXPECT_THROW(session.shared({Rank{0}, Rank{1}, Rank{2}, Rank{3}}, 64, Deadline(1)), ArgumentError);
+    EXPECT_THROW(session.shared({Rank{(session.rank() + 1) % 3}}, 64, Deadline(1)), ArgumentError);
+    EXPECT_THROW(session.shared({}, 64, Deadline(1)), ArgumentError);
   }));
 }
 
@@ -230,12 +244,62 @@ TEST(LocalSession, AMemberThatStaysAwayIsNamedAndMayStillComeLater) {
   expect_no_error(join_all(ranks_of(fresh_name(), 3), [&](LocalSession& session) {
     if (session.rank() == Rank{1}) eventually([&] { return gave_up.load(); });
     if (session.rank() == Rank{2}) {
-      const Caught first = caught([&] { session.share(all_of(3), 64, 0.1); });
+      const Caught first = caught([&] { session.shared(all_of(3), 64, Deadline(0.1)); });
       EXPECT_EQ(first.type, "timeout");
       EXPECT_NE(first.text.find("rank 1"), std::string::npos) << first.text;
       gave_up = true;
     }
-    EXPECT_EQ(session.share(all_of(3), 64, 30).size(), 64u);
+    EXPECT_EQ(session.shared(all_of(3), 64, Deadline(30))->bytes().size(), 64u);
+  }));
+}
+
+TEST(LocalSession, AForkedChildHasNoPartInIt) {
+  const auto session = LocalSession::join({Rank{0}, 1, fresh_name(), 5.0});
+  const std::shared_ptr<SharedRegion> region = session->shared({Rank{0}}, 100, Deadline(5));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    try {
+      session->shared({Rank{0}}, 100, Deadline(5));
+    } catch (const ArgumentError&) {
+      ::_exit(7);
+    }
+    ::_exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+}
+
+// Given more regions, one after the other, than the session's table has entries. Expect that what was let go of is used
+// again, and reads as zeros.
+TEST(LocalSession, MemoryThatAllHaveLetGoOfIsGivenBack) {
+  expect_no_error(join_all(ranks_of(fresh_name(), 1), [](LocalSession& session) {
+    for (int round = 0; round < 70'000; ++round) {
+      const auto region = session.shared(all_of(1), 64, Deadline(30));
+      ASSERT_EQ(word_of(region->bytes(), 3).load(), 0u);
+      word_of(region->bytes(), 3).store(7);
+    }
+  }));
+}
+
+TEST(LocalSession, MemoryThatOneStillHoldsIsNotGivenBack) {
+  expect_no_error(join_all(ranks_of(fresh_name(), 2), [](LocalSession& session) {
+    auto kept = session.shared(all_of(2), 64, Deadline(30));
+    word_of(kept->bytes(), 0).store(5);
+    if (session.rank() == Rank{0}) kept.reset();
+    for (int round = 0; round < 3; ++round) {
+      const auto other = session.shared(all_of(2), 64, Deadline(30));
+      word_of(other->bytes(), 0).store(9);
+    }
+    EXPECT_TRUE(!kept || word_of(kept->bytes(), 0).load() == 5);
+  }));
+}
+
+TEST(LocalSession, ARequestThatIsTooLargeLeavesRoomForOthers) {
+  expect_no_error(join_all(ranks_of(fresh_name(), 1), [](LocalSession& session) {
+    for (int i = 0; i < 3; ++i)
+      EXPECT_THROW(session.shared(all_of(1), std::size_t{1} << 42, Deadline(1)), LostRankError);
+    EXPECT_EQ(session.shared(all_of(1), 64, Deadline(1))->bytes().size(), 64u);
   }));
 }
 
@@ -274,28 +338,41 @@ TEST(LocalSessionDeath, AKilledRankIsReportedEvenWhileItsChildLives) {
   const auto session = LocalSession::join({Rank{0}, 2, name, 30});
   pid_t grandchild;
   ASSERT_EQ(::read(to_parent[0], &grandchild, sizeof(grandchild)), static_cast<ssize_t>(sizeof(grandchild)));
-  EXPECT_FALSE(session->dead_rank());
+  EXPECT_TRUE(session->lost().empty());
   ::kill(child, SIGKILL);  // a zombie from here on: dead all the same
-  eventually([&] { return session->dead_rank() == Rank{1}; });
+  eventually([&] { return lost_ranks(*session) == std::vector{Rank{1}}; });
   int status;
   ::waitpid(child, &status, 0);
-  EXPECT_EQ(session->dead_rank(), Rank{1});
+  EXPECT_EQ(lost_ranks(*session), std::vector{Rank{1}});
   ::kill(grandchild, SIGKILL);
 }
 
 TEST(LocalSessionDeath, SharingWithADeadRankNamesIt) {
   const std::string name = fresh_name();
   const pid_t child = child_rank({Rank{1}, 3, name, 30}, [](LocalSession&) {});
-  const pid_t other = child_rank({Rank{2}, 3, name, 30},
-                                 [](LocalSession& session) { session.share({Rank{0}, Rank{2}}, 64, 30); });
+  const pid_t other = child_rank({Rank{2}, 3, name, 30}, [](LocalSession& session) {
+    session.shared({Rank{0}, Rank{2}}, 64, Deadline(30));
+  });
   const auto session = LocalSession::join({Rank{0}, 3, name, 30});
   kill_and_reap(child);
-  const Caught error = caught([&] { session->share(all_of(3), 64, 30); });
+  const Caught error = caught([&] { session->shared(all_of(3), 64, Deadline(30)); });
   EXPECT_EQ(error.type, "lost");
   EXPECT_NE(error.text.find("rank 1"), std::string::npos) << error.text;
+  EXPECT_EQ(error.lost, Rank{1});
   // The living can still share among themselves.
-  EXPECT_EQ(session->share({Rank{0}, Rank{2}}, 64, 30).size(), 64u);
+  EXPECT_EQ(session->shared({Rank{0}, Rank{2}}, 64, Deadline(30))->bytes().size(), 64u);
   kill_and_reap(other);
+}
+
+TEST(LocalSessionDeath, AnExchangeWithADeadRankNamesIt) {
+  const std::string name = fresh_name();
+  const pid_t child = child_rank({Rank{1}, 2, name, 30}, [](LocalSession&) {});
+  const auto session = LocalSession::join({Rank{0}, 2, name, 30});
+  kill_and_reap(child);
+  const Caught error = caught([&] { session->exchange(all_of(2), "x", {}, Deadline(30)); });
+  EXPECT_EQ(error.type, "lost");
+  EXPECT_NE(error.text.find("rank 1"), std::string::npos) << error.text;
+  EXPECT_EQ(error.lost, Rank{1});
 }
 
 TEST(LocalSessionDeath, ARankThatDiesWhileOthersAreMissingIsNamed) {
@@ -313,6 +390,26 @@ TEST(LocalSessionDeath, ARankThatDiesWhileOthersAreMissingIsNamed) {
   killer.join();
   EXPECT_EQ(error.type, "lost");
   EXPECT_NE(error.text.find("rank 1"), std::string::npos) << error.text;
+  EXPECT_EQ(error.lost, Rank{1});
+}
+
+TEST(LocalSessionDeath, ARankThatGaveUpWaitingAndEndedIsNotToBlame) {
+  const std::string name = fresh_name();
+  const pid_t absent = child_rank({Rank{2}, 3, name, 30}, [](LocalSession&) {});
+  const pid_t impatient = ::fork();
+  if (impatient == 0) {
+    const auto session = LocalSession::join({Rank{1}, 3, name, 30});
+    const auto share = [&] { session->shared(all_of(3), 64, Deadline(0.2)); };
+    while (caught(share).text.find("rank 2 did not come") == std::string::npos) {  // until rank 0 has come
+    }
+    ::_exit(0);
+  }
+  const auto session = LocalSession::join({Rank{0}, 3, name, 30});
+  const Caught error = caught([&] { session->shared(all_of(3), 64, Deadline(30)); });
+  EXPECT_EQ(error.type, "timeout") << error.text;
+  EXPECT_NE(error.text.find("rank 1 has given up waiting for 2"), std::string::npos) << error.text;
+  kill_and_reap(absent);
+  kill_and_reap(impatient);
 }
 
 TEST(LocalSessionDeath, RankZerosDeathWhileJoiningIsSaid) {
@@ -330,6 +427,7 @@ TEST(LocalSessionDeath, RankZerosDeathWhileJoiningIsSaid) {
   killer.join();
   EXPECT_EQ(error.type, "lost");
   EXPECT_NE(error.text.find("rank 0"), std::string::npos) << error.text;
+  EXPECT_EQ(error.lost, Rank{0});
 }
 
 TEST(LocalSessionDeath, ManyProcessesMeet) {
@@ -338,14 +436,15 @@ TEST(LocalSessionDeath, ManyProcessesMeet) {
   std::vector<pid_t> children;
   for (int rank = 1; rank < rank_count; ++rank)
     children.push_back(child_rank({Rank{rank}, rank_count, name, 60}, [&](LocalSession& session) {
-      word_of(session.share(all_of(rank_count), 64, 60), 0).fetch_add(1);
+      word_of(session.shared(all_of(rank_count), 64, Deadline(60))->bytes(), 0).fetch_add(1);
     }));
   const auto session = LocalSession::join({Rank{0}, rank_count, name, 60});
-  const auto region = session->share(all_of(rank_count), 64, 60);
-  eventually([&] { return word_of(region, 0).load() == static_cast<std::uint64_t>(rank_count - 1); });
-  EXPECT_FALSE(session->dead_rank());
+  const auto region = session->shared(all_of(rank_count), 64, Deadline(60));
+  eventually(
+      [&] { return word_of(region->bytes(), 0).load() == static_cast<std::uint64_t>(rank_count - 1); });
+  EXPECT_TRUE(session->lost().empty());
   for (pid_t child : children) kill_and_reap(child);
-  EXPECT_TRUE(session->dead_rank());
+  EXPECT_EQ(session->lost().size(), static_cast<std::size_t>(rank_count - 1));
 }
 
 }  // namespace

@@ -3,11 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <deque>
 #include <vector>
 
+#include "hemiola/runtime/control/local/local_figures.hpp"
 #include "hemiola/runtime/health/port_meter.hpp"
 #include "hemiola/runtime/health/port_watch.hpp"
-#include "hemiola/runtime/health/rate_board.hpp"
 
 namespace hemiola {
 namespace {
@@ -93,19 +94,6 @@ TEST(PortMeter, PortsAreToldApartAndTheBestCounts) {
   m.clear();
   EXPECT_FALSE(m.has_measured());
   EXPECT_FLOAT_EQ(m.shares()[0], 0);
-}
-
-TEST(RateBoard, TheBestFigureOfARanksPortCountsWhoeverHasSeenIt) {
-  std::vector<std::byte> memory(RateBoard::region_bytes(3) + 64);
-  const std::span<std::byte> region(memory);
-  RateBoard zero(region, Rank{0}, 3), one(region, Rank{1}, 3), two(region, Rank{2}, 3);
-  zero.show(4, std::vector<float>{0.5F, 0.25F, 0});
-  one.show(4, std::vector<float>{1, 0, 0});
-  two.show(3, std::vector<float>{1, 1, 1});  // of another operation
-  std::vector<double> best(3);
-  ASSERT_TRUE(zero.read(4, best));
-  EXPECT_EQ(best, (std::vector<double>{1, 0.25, 0}));
-  EXPECT_FALSE(zero.read(6, best));
 }
 
 TEST(RoundUpFactor, GoesToTheNextStepAndForgivesAFewPercent) {
@@ -264,11 +252,13 @@ TEST(PortHealth, AWorseFactorRisesAgainAndKeepsItsBeginning) {
 // figures.
 TEST(PortWatch, RanksWithDifferentFiguresComeToTheSameConditionsAtTheSameOperation) {
   constexpr int kRanks = 3;
-  std::vector<std::byte> memory(PortWatch::region_bytes(kRanks) + 64);
+  std::vector<std::byte> memory(LocalFigures::region_bytes(kRanks) + 64);
+  std::deque<LocalFigures> figures;
   std::vector<std::unique_ptr<PortWatch>> watches;
   for (Rank rank : indices<Rank>(kRanks))
-    watches.push_back(std::make_unique<PortWatch>(std::span(memory), rank,
-                                                  std::vector<PairSpeed>(kRanks, {0, 1}), Factors{}, 0));
+    watches.push_back(std::make_unique<PortWatch>(&figures.emplace_back(std::span(memory), rank, kRanks),
+                                                  rank, std::vector<PairSpeed>(kRanks, {0, 1}), Factors{},
+                                                  0));
   const auto exchange = [&](Rank self, Rank peer, std::int64_t bytes) {
     const MeteredMessage message{0, peer, kSending, bytes};
     watches[static_cast<std::size_t>(self)]->meter()->posted(message, 0);

@@ -1,12 +1,12 @@
 // A rank's program must not depend on whether its transfers were cut out of the whole schedule or made alone.
-#include "hemiola/runtime/communicator/program_source.hpp"
+#include "hemiola/runtime/operation/program_source.hpp"
 
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <vector>
 
-#include "hemiola/algorithms/weighted_exchange.hpp"
+#include "hemiola/algorithms/slow/weighted_exchange.hpp"
 
 namespace hemiola {
 namespace {

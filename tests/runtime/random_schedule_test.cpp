@@ -7,15 +7,15 @@
 
 #include "engine_ranks.hpp"
 #include "hemiola/base/random.hpp"
-#include "hemiola/runtime/engine/compile.hpp"
+#include "hemiola/runtime/executor/program/compile.hpp"
 
 namespace hemiola {
 namespace {
 
 using testing::Buffer;
 using testing::EverybodyIsWelcome;
+using testing::InProcessOptions;
 using testing::on_ranks;
-using testing::ThreadWireOptions;
 using testing::value_of;
 
 /// What every rank's slots hold, by rank and chunk; empty: nothing.
@@ -110,7 +110,7 @@ Sample random_sample(Random* random) {
 }
 
 struct Circumstances {
-  ThreadWireOptions wire;
+  InProcessOptions wire;
   bool in_place = false;
   bool land_at_once = false;
   int groups_in_flight = 8;
@@ -143,11 +143,11 @@ Buffer run_rank(const Sample& sample, const Schedule& schedule, const Circumstan
   for (std::int64_t i = 0; i < options.block_elements; ++i) input.push_back(value_of(rank, i));
   Buffer output = c.in_place ? input : Buffer(input.size());
   EverybodyIsWelcome supervisor;
-  Engine engine(wire, {.groups_in_flight = c.groups_in_flight, .patience = {50, 50, 50}});
+  Engine engine(wire, {.groups_in_flight = c.groups_in_flight, .waiting = {50, 50, 50}});
   const Buffer& in = c.in_place ? output : input;
-  engine.run(program,
-             {reinterpret_cast<const std::byte*>(in.data()), reinterpret_cast<std::byte*>(output.data())},
-             {combine_for(DType::int64, Op::sum), nullptr, 1}, &supervisor);
+  engine.execute(program,
+                 {reinterpret_cast<const std::byte*>(in.data()), reinterpret_cast<std::byte*>(output.data())},
+                 {DType::int64, Op::sum, 1}, &supervisor);
   return output;
 }
 

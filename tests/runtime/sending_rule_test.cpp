@@ -7,11 +7,11 @@
 #include <thread>
 #include <vector>
 
-#include "hemiola/algorithms/weighted_exchange.hpp"
+#include "hemiola/algorithms/slow/weighted_exchange.hpp"
 #include "hemiola/base/error.hpp"
-#include "hemiola/runtime/engine/compile.hpp"
-#include "hemiola/runtime/engine/engine.hpp"
-#include "thread_wire.hpp"
+#include "hemiola/runtime/executor/host/engine.hpp"
+#include "hemiola/runtime/executor/program/compile.hpp"
+#include "in_process/in_process_wire.hpp"
 
 namespace hemiola {
 namespace {
@@ -29,15 +29,15 @@ class EverybodyIsWelcome : public Supervisor {
 };
 
 /// Notes, at each post, how many messages of that direction are in flight and with how many peers.
-class WatchedWire : public testing::ThreadWire {
+class WatchedWire : public testing::InProcessWire {
  public:
-  using ThreadWire::ThreadWire;
+  using InProcessWire::InProcessWire;
 
   Request send(Rank dst, const std::byte* data, std::size_t bytes, Source source) override {
-    return sends_.note(*this, dst, ThreadWire::send(dst, data, bytes, source));
+    return sends_.note(*this, dst, InProcessWire::send(dst, data, bytes, source));
   }
   Request receive(Rank src, const Landing& landing, std::size_t bytes) override {
-    return receives_.note(*this, src, ThreadWire::receive(src, landing, bytes));
+    return receives_.note(*this, src, InProcessWire::receive(src, landing, bytes));
   }
 
   struct Port {
@@ -46,7 +46,7 @@ class WatchedWire : public testing::ThreadWire {
     std::size_t most_messages = 0;
     int most_peers = 0;
 
-    Request note(const ThreadWire& wire, Rank peer, Request request) {
+    Request note(const InProcessWire& wire, Rank peer, Request request) {
       std::erase_if(in_flight, [&](const auto& message) { return wire.done(message.second); });
       in_flight.emplace_back(peer, request);
       if (partners.empty() || partners.back() != peer) partners.push_back(peer);
@@ -78,21 +78,21 @@ void run_rank(const Schedule& schedule, Rank rank, WatchedWire* wire) {
   std::vector<std::int64_t> buffer(kElements, rank + 1);
   auto* const bytes = reinterpret_cast<std::byte*>(buffer.data());
   EverybodyIsWelcome supervisor;
-  Engine engine(wire, {.groups_in_flight = 1, .patience = {50, 50, 50}});
-  engine.run(program, {bytes, bytes}, {combine_for(DType::int64, Op::sum), nullptr, 1}, &supervisor);
+  Engine engine(wire, {.groups_in_flight = 1, .waiting = {50, 50, 50}});
+  engine.execute(program, {bytes, bytes}, {DType::int64, Op::sum, 1}, &supervisor);
   EXPECT_EQ(buffer, std::vector<std::int64_t>(kElements, kRanks * (kRanks + 1) / 2));
 }
 
-class SendingRule : public ::testing::TestWithParam<testing::ThreadWireOptions> {};
+class SendingRule : public ::testing::TestWithParam<testing::InProcessOptions> {};
 
 TEST_P(SendingRule, OneStepAtATimeIsInFlightEachWay) {
   constexpr int kSegments = 3;
   const Schedule schedule = algorithms::all_reduce_weighted_exchange(kRanks, {1.5, 1, 1, 1, 1}, kSegments);
-  testing::ThreadNetwork network(kRanks, GetParam());
+  const testing::Mailboxes mailboxes = testing::mailboxes_for(kRanks);
   std::vector<std::thread> threads;
   for (Rank rank : indices<Rank>(kRanks))
     threads.emplace_back([&, rank] {
-      WatchedWire wire(&network, rank);
+      WatchedWire wire(mailboxes, rank, GetParam());
       run_rank(schedule, rank, &wire);
       // Given one message a round, to the rank d ahead in round d, and from the rank d behind.
       std::vector<Rank> ahead, behind;
@@ -112,9 +112,9 @@ TEST_P(SendingRule, OneStepAtATimeIsInFlightEachWay) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Wires, SendingRule,
-                         ::testing::Values(testing::ThreadWireOptions{.rendezvous = true, .seed = 1},
-                                           testing::ThreadWireOptions{.seed = 2, .laziness = 7},
-                                           testing::ThreadWireOptions{
+                         ::testing::Values(testing::InProcessOptions{.rendezvous = true, .seed = 1},
+                                           testing::InProcessOptions{.seed = 2, .laziness = 7},
+                                           testing::InProcessOptions{
                                                .rendezvous = true, .seed = 3, .laziness = 9}));
 
 }  // namespace

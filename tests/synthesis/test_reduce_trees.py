@@ -143,3 +143,30 @@ def test_links_that_differ_by_direction_carry_what_the_slower_one_can() -> None:
 
 def test_equal_arguments_give_equal_schedules() -> None:
     assert up_and_down(grid([4, 5])).schedule == up_and_down(grid([4, 5])).schedule
+
+
+def test_the_fastest_links_there_are_can_be_added_up() -> None:
+    # 12 cables of 1e18 B/s between 9 ranks are strong enough for 12 / 8 of a cable: 2^20 B take 0.7 ps.
+    links = hm.topologies.mesh([3, 3], latency_s=5e-7, bandwidth=1e18)
+    found = forest(links, "all_reduce", nbytes=1 << 20)
+    assert hm.verify(found.schedule) == []
+    assert 0 <= found.bound_s <= found.seconds < 1e-5
+
+
+@pytest.mark.parametrize("kind", ["all_reduce", "all_gather", "broadcast"])
+def test_links_that_differ_by_27_orders_of_magnitude_have_trees(kind: str) -> None:
+    # What a fast link could carry of the slow ones' trees is more than 64 bits hold.
+    for switches in (0, 1):
+        slow = two_way(3 - switches, {(0, 1): 1e-9} if switches else {(0, 1): 1e-9, (1, 2): 1e18})
+        links = [*slow.links.tolist(), (0, 2, 1e-6, 1e18), (2, 0, 1e-6, 1e18)]
+        mixed = hm.Topology(3 - switches, links, switch_count=switches)
+        assert hm.verify(forest(mixed, kind, nbytes=0).schedule) == []
+
+
+@pytest.mark.parametrize("trees", [None, 7])
+def test_links_too_thin_to_share_are_refused(trees: int | None) -> None:
+    # The least number above 0 has no seventh, and no bytes go through a switch in less than an infinite time.
+    asked = {} if trees is None else {"trees": trees}
+    for build in (hm.topologies.ring, hm.topologies.switch):
+        with pytest.raises(ArgumentError, match="at least 1e-100 B/s"):
+            forest(build(5, latency_s=0.0, bandwidth=5e-324), "all_reduce", nbytes=0, **asked)

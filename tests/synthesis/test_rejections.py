@@ -114,6 +114,22 @@ def test_a_schedule_that_does_not_fit_in_memory_is_refused_before_the_search() -
 
 
 def test_without_a_limit_the_free_memory_is_what_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hemiola.synthesis_limits.memory_bytes", lambda: (1 << 40, 100 << 20))
+    monkeypatch.setattr("hemiola.synthesis.limits.memory_bytes", lambda: (1 << 40, 100 << 20))
     # 100 ranks, each of 40,000 chunks to 99 others: 127 MB and more.
     assert "fits in 100 MiB" in refused(grid([10, 10]), "all_gather", chunks_per_rank=400)
+
+
+@pytest.mark.parametrize("kind", ["all_gather", "all_reduce", "scatter", "all_to_all"])
+@pytest.mark.parametrize("bandwidth", [1e-300, 1e-3, 1.0])
+def test_times_beyond_64_bits_are_refused_and_end(kind: str, bandwidth: float) -> None:
+    # 2^60 bytes a chunk take at least 36,000 years; sums of such times ran backwards, and the search with them.
+    cost = {"latency_s": 1.0, "bandwidth": bandwidth}
+    for topology in (hm.topologies.ring(4, **cost), hm.topologies.switch(3, **cost)):
+        said = refused(topology, kind, nbytes=1 << 62)
+        assert any(found in said for found in ("100 days", "13 days", "more than 64 bits count"))
+
+
+def test_a_search_of_many_slow_chunks_is_refused() -> None:
+    # Each chunk takes 5 days, and 3 of them leave the root over one link.
+    one_way = hm.topologies.ring(4, latency_s=0, bandwidth=1.0, bidirectional=False)
+    assert "13 days" in refused(one_way, "scatter", nbytes=4 * 5 * 86_400)

@@ -33,7 +33,7 @@ def weakest_cut_Bps(topology: hm.Topology, root: int) -> float:
     """Return the least bandwidth out of any set that holds the root and not every rank, by trying all."""
     others = [vertex for vertex in range(topology.rank_count + topology.switch_count) if vertex != root]
     return min(
-        sum(Bps for src, dst, _, Bps in topology.links.tolist() if src in inside and dst not in inside)
+        sum(Bps for src, dst, _, Bps, _ in topology.links.tolist() if src in inside and dst not in inside)
         for size in range(len(others))
         for chosen in combinations(others, size)
         if not set(range(topology.rank_count)) <= (inside := {root, *chosen})
@@ -42,7 +42,7 @@ def weakest_cut_Bps(topology: hm.Topology, root: int) -> float:
 
 def busiest_s(found: Synthesis, topology: hm.Topology) -> float:
     """Return how long the busiest of links between ranks takes for GIB."""
-    bandwidth = {(src, dst): Bps for src, dst, _, Bps in topology.links.tolist()}
+    bandwidth = {(src, dst): Bps for src, dst, _, Bps, _ in topology.links.tolist()}
     carried: dict[tuple[int, int], float] = defaultdict(float)
     for t in found.schedule.transfers:
         carried[int(t["src"]), int(t["dst"])] += GIB / found.schedule.chunk_count
@@ -104,7 +104,7 @@ def test_the_bound_is_the_weakest_cut_and_no_link_carries_more_than_its_share() 
 
 def test_a_reduce_is_a_broadcast_on_the_turned_network_turned_round() -> None:
     topology = grid([3, 4], [9e9, 5e9])
-    links = [(dst, src, latency_s, Bps) for src, dst, latency_s, Bps in topology.links.tolist()]
+    links = [(dst, src, latency_s, Bps) for src, dst, latency_s, Bps, _ in topology.links.tolist()]
     there = forest(hm.Topology(12, links), "broadcast", root=5, nbytes=GIB)
     back = forest(topology, "reduce", root=5, nbytes=GIB)
     assert back.bound_s == there.bound_s

@@ -74,7 +74,9 @@ def test_links_that_send_only_what_their_source_holds_take_the_time_that_the_sea
 def replayed_s(topology: hm.Topology, schedule: hm.Schedule, nbytes: int, *, occupies: bool) -> float:
     """Play a schedule without reductions, each link in the order of the steps: it waits until its source holds the
     chunk, and is taken for the serialization, or with `occupies` until the chunk has arrived."""
-    link = {(src, dst): (latency_s, bandwidth) for src, dst, latency_s, bandwidth in topology.links.tolist()}
+    link = {
+        (src, dst): (latency_s, bandwidth) for src, dst, latency_s, bandwidth, _ in topology.links.tolist()
+    }
     chunk_bytes = nbytes / schedule.chunk_count
     collective = schedule.collective
     owners = (

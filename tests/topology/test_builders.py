@@ -143,7 +143,7 @@ def test_hosts_cross_the_network_at_the_nic_latency():
 def test_a_nic_of_one_rank_is_that_ranks_port():
     t = cluster(3, 1, 1)
     assert pairs(t) == both_ways([(0, 3), (1, 3), (2, 3)])
-    assert t == hm.Topology(3, t.links, switch_count=1, name="hosts 3x1")
+    assert t == hm.Topology(3, t.links, switch_count=1, nics=t.nics, name="hosts 3x1")
 
 
 def test_a_rank_with_two_nics_has_two_ports():

@@ -25,7 +25,7 @@ def test_a_topology_becomes_a_multidigraph_with_its_attributes():
         {"switch": True},
         {"switch": True},
     ]
-    assert g.edges[0, 1, 0] == {"latency_s": 1e-6, "bandwidth": 9e9, "link": 0}
+    assert g.edges[0, 1, 0] == {"latency_s": 1e-6, "bandwidth": 9e9, "message_s": 0.0, "link": 0}
 
 
 def test_an_undirected_graph_becomes_links_both_ways():

@@ -50,3 +50,11 @@ def test_sizes_are_said_in_words():
     assert size_in_words(hm.Topology(1, [])) == "1 rank, 0 links"
     assert size_in_words(topologies.switch(2, **COST)) == "2 ranks, 1 switch, 4 links"
     assert size_in_words(topologies.dgx_a100(2)) == "16 ranks, 10 switches, 64 links, 2 hosts"
+
+
+def test_what_a_message_costs_makes_another_kind():
+    links = [(0, 1, 1e-6, 1e9, 2e-6), (1, 0, 1e-6, 1e9), (1, 0, 1e-6, 1e9, 2e-6)]
+    assert summarize(hm.Topology(2, links)).kinds == [
+        LinkKind("rank - rank", 1e-6, 1e9, 1),
+        LinkKind("rank - rank", 1e-6, 1e9, 2, 2e-6),
+    ]

@@ -18,8 +18,8 @@ def star():
 def test_topology_shows_the_links_it_was_given():
     t = star()
     assert (t.rank_count, t.switch_count, t.link_count, t.node_count, t.name) == (2, 1, 4, 1, "star")
-    assert t.links.dtype.names == ("src", "dst", "latency_s", "bandwidth")
-    assert t.links.tolist() == ROWS
+    assert t.links.dtype.names == ("src", "dst", "latency_s", "bandwidth", "message_s")
+    assert t.links.tolist() == [(*row, 0.0) for row in ROWS]
     assert t.nodes.tolist() == [0, 0]
 
 
@@ -42,7 +42,9 @@ def test_one_rank_without_links_is_a_topology():
 def test_rows_arrays_and_pickles_build_equal_topologies():
     t = star()
     from_array = hm.Topology(2, t.links, switch_count=1, nodes=t.nodes.tolist(), name="star")
-    wider = t.links.astype([("src", "i8"), ("dst", "i8"), ("latency_s", "f8"), ("bandwidth", "f8")])
+    wider = t.links.astype(
+        [("src", "i8"), ("dst", "i8"), ("latency_s", "f8"), ("bandwidth", "f8"), ("message_s", "f8")]
+    )
     from_wider = hm.Topology(2, wider, switch_count=1, nodes=[0, 0], name="star")
     for other in (from_array, from_wider, pickle.loads(pickle.dumps(t))):
         assert other == t
@@ -52,7 +54,7 @@ def test_rows_arrays_and_pickles_build_equal_topologies():
 def test_a_strided_view_of_links_is_read_as_it_looks():
     t = star()
     every_other = hm.Topology(2, t.links[::2], switch_count=1)
-    assert every_other.links.tolist() == ROWS[::2]
+    assert every_other.links.tolist() == [(*row, 0.0) for row in ROWS[::2]]
 
 
 @pytest.mark.parametrize(

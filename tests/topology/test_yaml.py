@@ -34,12 +34,67 @@ def test_links_are_read_in_all_their_forms():
     t = hm.Topology.from_yaml(text)
     assert (t.name, t.rank_count, t.switch_count, t.nodes.tolist()) == ("all forms", 3, 1, [0, 0, 1])
     assert t.links.tolist() == [
-        (0, 1, 0.5e-6, 50e9),
-        (1, 0, 2e-3, 25e9),
-        (0, 2, 0.5e-6, 50e9),
-        (2, 3, 7e-9, 67108864.0),
-        (3, 2, 7e-9, 67108864.0),
+        (0, 1, 0.5e-6, 50e9, 0.0),
+        (1, 0, 2e-3, 25e9, 0.0),
+        (0, 2, 0.5e-6, 50e9, 0.0),
+        (2, 3, 7e-9, 67108864.0, 0.0),
+        (3, 2, 7e-9, 67108864.0, 0.0),
     ]
+
+
+def test_what_a_message_costs_is_said_once_or_per_link():
+    text = (
+        "ranks: 2\nlatency: 1 us\nbandwidth: 1 GB/s\nmessage: 2 us\nlinks:\n  - [0, 1]\n  - [1, 0, 2 us, 2 GB/s]\n"
+        "  - {src: 0, dst: 1, message: 0 s}\n"
+    )
+    t = hm.Topology.from_yaml(text)
+    assert [row[2:] for row in t.links.tolist()] == [(1e-6, 1e9, 2e-6), (2e-6, 2e9, 2e-6), (1e-6, 1e9, 0.0)]
+    assert hm.Topology.from_yaml(t.to_yaml()) == t
+    assert "message: 2 us" in t.to_yaml()
+    assert "message" not in topologies.ring(3, **COST).to_yaml()
+    with pytest.raises(FormatError, match="a time such as"):
+        hm.Topology.from_yaml(text.replace("message: 2 us", "message: 2"))
+
+
+@pytest.mark.parametrize(
+    ("text", "build"),
+    [
+        (
+            "topology: ring\nranks: 3\nmessage: 2 us\n",
+            lambda cost: topologies.ring(3, **cost, message_s=2e-6),
+        ),
+        (
+            "topology: mesh\ndims: [2, 2]\nmessage: [2 us, 3 us]\n",
+            lambda cost: topologies.mesh([2, 2], **cost, message_s=[2e-6, 3e-6]),
+        ),
+        (
+            "topology: hosts\nhosts: 4\nranks_per_host: 2\nnic_latency: 5 us\nnic_bandwidth: 25 GB/s\nmessage: 1 us\n"
+            "nic_message: 2 us\nnodes_per_group: 2\ntaper: 2\n",
+            lambda cost: topologies.hosts(
+                4,
+                2,
+                **cost,
+                nic_latency_s=5e-6,
+                nic_bandwidth=25e9,
+                message_s=1e-6,
+                nic_message_s=2e-6,
+                nodes_per_group=2,
+                taper=2.0,
+            ),
+        ),
+        (
+            "topology: boxes\nboxes: 3\ncable_latency: 1 us\ncable_bandwidth: 1 GB/s\ncable_message: 3 us\n",
+            lambda cost: topologies.boxes(
+                3, **cost, cable_latency_s=1e-6, cable_bandwidth=1e9, cable_message_s=3e-6
+            ),
+        ),
+    ],
+)
+def test_builders_in_files_take_what_a_message_costs(text, build):
+    t = hm.Topology.from_yaml(text + "latency: 0.5 us\nbandwidth: 50 GB/s\n")
+    assert t == build(COST)
+    assert t.links["message_s"].max() > 0
+    assert hm.Topology.from_yaml(t.to_yaml()) == t
 
 
 def test_a_rank_without_links():

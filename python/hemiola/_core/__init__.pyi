@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 
 from hemiola._core import algorithms as algorithms, topologies as topologies, units as units
 
+def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
+    """See hemiola.whole_file.write_whole."""
+
 class Topology:
     """
     The network: ranks, switches, nodes (hosts) and directed links; immutable.
@@ -20,18 +23,21 @@ class Topology:
     Parameters
     ----------
     rank_count : int, at least 1.
-    links : rows (src, dst, latency_s, bandwidth), or an array such as `Topology.links`; latency in seconds, bandwidth in
-        bytes per second. Sending n bytes occupies a link for n / bandwidth; the last byte arrives latency_s later. Parallel
-        links are allowed.
+    links : rows (src, dst, latency_s, bandwidth) or (src, dst, latency_s, bandwidth, message_s), or an array such as
+        `Topology.links`; times in seconds, bandwidth in bytes per second. A message of n bytes occupies a link for message_s
+        + n / bandwidth; the last byte arrives latency_s later. Parallel links are allowed.
     switch_count : int, vertices that are not ranks.
     nodes : the host of each rank, 0 … node_count-1 without gaps; empty when every rank is a host of its own.
+    nics : rows (name, host, links): network cards by name, and the links, by their places in `links`, that are a card's: all
+        that becomes slower with it. A cable between two cards is in both. Rows of one name and host are one card.
     name : str.
 
     Raises
     ------
     ArgumentError
-        A link with an unknown end, equal ends, a bandwidth that is not finite and above 0, or a latency below 0 or above 1000 s; more than
-        4,194,304 vertices or 16,777,216 links.
+        A link with an unknown end, equal ends, a bandwidth that is not finite and above 0, or a latency or message_s below 0 or above 1000 s; more than
+        4,194,304 vertices or 16,777,216 links; a NIC of an unknown host, with unknown links or none, or with a name that is
+        longer than 64 characters or has spaces, quotes, brackets or one of / , = : #.
     """
 
     def __init__(
@@ -41,6 +47,7 @@ class Topology:
         *,
         switch_count: int = 0,
         nodes: Sequence[int] = [],
+        nics: Sequence[tuple[str, int, Sequence[int]]] = [],
         name: str = "",
     ) -> None: ...
     @property
@@ -66,12 +73,18 @@ class Topology:
     @property
     def links(self) -> numpy.typing.NDArray[numpy.void]:
         """
-        Links as a read-only structured array: src, dst (int32), latency_s, bandwidth (float64, B/s).
+        Links as a read-only structured array: src, dst (int32), latency_s, bandwidth (float64, B/s), message_s.
         """
 
     @property
     def nodes(self) -> numpy.typing.NDArray[numpy.int32]:
         """The host of each rank, as a read-only int32 array."""
+
+    @property
+    def nics(self) -> list[tuple[str, int, list[int]]]:
+        """
+        Network cards whose names are known, host by host: (name, host, places of their links).
+        """
 
     def host_bandwidths(self, slow: Mapping[int, float] = {}) -> list[float]:
         """
@@ -95,8 +108,8 @@ class Topology:
     def __eq__(self, arg: object, /) -> bool: ...
     def __hash__(self) -> int: ...
     def __repr__(self) -> str: ...
-    def __getstate__(self) -> tuple[str, int, int, object, list[int]]: ...
-    def __setstate__(self, arg: tuple[str, int, int, object, Sequence[int]], /) -> None: ...
+    def __getstate__(self) -> tuple: ...
+    def __setstate__(self, arg: tuple, /) -> None: ...
     def without_links(self, links: Sequence[tuple[int, int]], *, both_ways: bool = True) -> Topology:
         """
         Return a copy without these links.
@@ -105,6 +118,10 @@ class Topology:
         ----------
         links : pairs (src, dst) of vertices; all parallel links of a pair go.
         both_ways : bool, whether the links from dst to src go too, as when a cable is cut.
+
+        Returns
+        -------
+        Topology
 
         Raises
         ------
@@ -116,23 +133,40 @@ class Topology:
         """
         Return a copy without these ranks and all their links, such as 7 GPUs of 8.
 
-        What is left is renumbered in order: ranks, switches, nodes. Raises ArgumentError for a rank that does not exist or
-        when none would be left.
+        Parameters
+        ----------
+        ranks : sequence of int, without repetition or with.
+
+        Returns
+        -------
+        Topology
+            What is left, renumbered in order: ranks, switches, nodes.
+
+        Raises
+        ------
+        ArgumentError
+            A rank that does not exist, or none would be left.
         """
 
-    def degraded(self, factors: dict[int | tuple[int, int], float]) -> Topology:
+    def degraded(self, factors: dict[int | tuple[int, int] | str, float]) -> Topology:
         """
         Return a copy in which some links are slower.
 
         Parameters
         ----------
-        factors : rank or (src, dst) -> factor >= 1 by which bandwidth is divided; of a rank, that of all its links in both
-            directions. Between two slow ranks the slower one counts; a link's own factor comes on top.
+        factors : rank, (src, dst) or "nic:NAME" -> factor >= 1 by which bandwidth is divided; of a rank and a NIC, that of all
+            its links in both directions; "nic:HOST/NAME" where several hosts have that name. Between two slow ranks the slower
+            one counts, between two slow NICs too; a NIC's factor and a link's own come on top.
+
+        Returns
+        -------
+        Topology
 
         Raises
         ------
         ArgumentError
-            An unknown rank, a pair without a link, a factor below 1 or not finite.
+            An unknown rank, a pair without a link, a NIC that there is not or that several hosts have, a factor below 1 or not
+            finite.
         """
 
     def with_slow_hosts(self, factors: Mapping[int, float]) -> Topology:
@@ -143,6 +177,10 @@ class Topology:
         ----------
         factors : mapping of host to factor >= 1 by which the bandwidth of its links to other hosts is divided, in both directions;
             links inside hosts stay as they are. Between two slow hosts the slower one counts.
+
+        Returns
+        -------
+        Topology
 
         Raises
         ------
@@ -163,6 +201,11 @@ class Topology:
         -------
         Topology
             Ranks of copy 0, of copy 1, …, then each copy's own switches, then the shared ones.
+
+        Raises
+        ------
+        ArgumentError
+            A count below 1, a shared vertex that is no switch, or a network larger than a Topology may be.
         """
 
     def unwind_switches(self, degree: int) -> Topology:
@@ -177,6 +220,10 @@ class Topology:
         Parameters
         ----------
         degree : int, at least 1; at most one less than the ranks on a switch are used.
+
+        Returns
+        -------
+        Topology
 
         Raises
         ------
@@ -201,6 +248,10 @@ class Topology:
         nvlink_bandwidth, nic_bandwidth : float > 0, bytes per second of one NVLink and of one NIC, which nvidia-smi does not
             print: by default 20e9, and NICs are left out.
 
+        Returns
+        -------
+        Topology
+
         Raises
         ------
         ArgumentError
@@ -214,34 +265,95 @@ class Topology:
     def save(self, path: str | os.PathLike[str]) -> None:
         """
         Write the topology to a YAML file that `load` reads back as an equal topology.
+
+        Parameters
+        ----------
+        path : str or os.PathLike.
+
+        Raises
+        ------
+        OSError
+            The file cannot be written.
         """
 
     @staticmethod
     def from_yaml(text: str) -> Topology:
         """
-        Read a topology from YAML text; raises FormatError that names line, key and what was expected.
+        Read a topology from YAML text.
+
+        Parameters
+        ----------
+        text : str (docs/formats/topology.md).
+
+        Returns
+        -------
+        Topology
+
+        Raises
+        ------
+        FormatError
+            The text is malformed; names line, key and what was expected.
         """
 
     def to_yaml(self) -> str:
-        """Write YAML text that `from_yaml` reads back as an equal topology."""
+        """
+        Write YAML text that `from_yaml` reads back as an equal topology.
+
+        Returns
+        -------
+        str
+        """
 
     @staticmethod
     def from_networkx(graph: networkx.Graph[Any]) -> Topology:
         """
         Build a topology from a NetworkX graph of any kind.
 
-        Vertices with a true `switch` attribute are switches, all others ranks, both numbered in the graph's order. A `node`
-        attribute (any value) names a rank's host. Edges need `latency_s` and `bandwidth`; without a direction they become
-        links both ways. The graph's `name` is the topology's.
+        Parameters
+        ----------
+        graph : networkx.Graph. Vertices with a true `switch` attribute are switches, all others ranks, both numbered in the
+            graph's order. A `node` attribute (any value) names a rank's host. Edges need `latency_s` and `bandwidth` and
+            may have `message_s`; without a direction they become links both ways. An edge's `nic`, "HOST/NAME" or a list of these, says which network cards it
+            is part of. The graph's `name` is the topology's.
+
+        Returns
+        -------
+        Topology
 
         Raises
         ------
         ArgumentError
-            No rank, an edge without these attributes or with bad ones.
+            No rank, an edge without these attributes or with bad ones, a NIC of no host.
         """
 
     def to_networkx(self) -> networkx.MultiDiGraph[int]:
-        """Return a MultiDiGraph with the attributes that `from_networkx` reads."""
+        """
+        Return the network as a graph of NetworkX.
+
+        Returns
+        -------
+        networkx.MultiDiGraph, with the attributes that `from_networkx` reads.
+        """
+
+def hops(topology: Topology, rank: int, *, against: bool = False) -> numpy.typing.NDArray[numpy.int32]:
+    """
+    Return the fewest links from a rank to every vertex, or there with `against`; -1 where there is no way.
+    """
+
+def paths(topology: Topology, pairs: Sequence[tuple[int, int]]) -> list[list[int]]:
+    """
+    The links that carry what src sends to dst, by their places in Topology.links.
+    """
+
+def kind_meant(name: str) -> str:
+    """
+    The collective that a name means, such as 'allreduce' or 'bcast'; '' for any other text.
+    """
+
+def op_meant(name: str) -> str:
+    """
+    The operation that a name means, such as 'avg' or 'SUM'; '' for any other text.
+    """
 
 class Collective:
     """
@@ -300,6 +412,10 @@ class Collective:
         owner : sequence of int, one rank per chunk; all equal to the root for broadcast and reduce.
         root : int, a rank; ignored by kinds without a root.
 
+        Returns
+        -------
+        Collective
+
         Raises
         ------
         ArgumentError
@@ -325,6 +441,10 @@ class Collective:
         before : sequence of (rank, chunk): slots that hold the chunk's value (with `reducing`, the rank's contribution to it).
         after : sequence of (rank, chunk): slots that must hold the value (all contributions, once each) in the end.
         reducing : bool, whether values are added up.
+
+        Returns
+        -------
+        Collective
 
         Raises
         ------
@@ -481,6 +601,10 @@ class Schedule:
         """
         Return the readable form, which `from_text` turns back into an equal schedule.
 
+        Returns
+        -------
+        str
+
         Raises
         ------
         ArgumentError
@@ -491,6 +615,14 @@ class Schedule:
     def from_text(text: str) -> Schedule:
         """
         Read the text form (docs/formats/schedule.md).
+
+        Parameters
+        ----------
+        text : str.
+
+        Returns
+        -------
+        Schedule
 
         Raises
         ------
@@ -506,16 +638,32 @@ class Schedule:
         """
         Write the schedule to a file: the binary form where the name ends in ``.schedb``, else the text form.
 
+        Parameters
+        ----------
+        path : str or os.PathLike; a pipe or a device is written to directly.
+
         Raises
         ------
         OSError
-            If the file cannot be written.
+            If the file cannot be written; it then holds what it held before.
+
+        Notes
+        -----
+        The schedule is written beside the file and takes its name in the end.
         """
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Schedule:
         """
         Read a schedule from a file of either form, told apart by its first bytes.
+
+        Parameters
+        ----------
+        path : str or os.PathLike.
+
+        Returns
+        -------
+        Schedule
 
         Raises
         ------
@@ -528,11 +676,32 @@ class Schedule:
         """
 
     def to_bytes(self) -> bytes:
-        """Return the binary form. Equal schedules give equal bytes."""
+        """
+        Return the binary form. Equal schedules give equal bytes.
+
+        Returns
+        -------
+        bytes
+        """
 
     @staticmethod
     def from_bytes(data: bytes) -> Schedule:
-        """Read the binary form. Raises FormatError that names the offset."""
+        """
+        Read the binary form.
+
+        Parameters
+        ----------
+        data : bytes.
+
+        Returns
+        -------
+        Schedule
+
+        Raises
+        ------
+        FormatError
+            If they are malformed; names the offset, what was expected and what was found.
+        """
 
     def __getstate__(self) -> bytes: ...
     def __setstate__(self, arg: bytes, /) -> None: ...
@@ -588,6 +757,10 @@ class Schedule:
             all_to_all, where chunks are named after their ranks.
         chunks : permutation of the chunks, applied after `ranks`; chunk c becomes chunks[c].
 
+        Returns
+        -------
+        Schedule
+
         Raises
         ------
         ArgumentError
@@ -602,6 +775,10 @@ class Schedule:
         ----------
         slice_count : int >= 1; chunk c becomes the chunks c * slice_count … c * slice_count + slice_count - 1.
         stagger : int >= 0; slice i runs that many steps later than slice i - 1. 1 makes a pipeline.
+
+        Returns
+        -------
+        Schedule
 
         Raises
         ------
@@ -687,7 +864,16 @@ class ScheduleFile:
     def transfer_count(self) -> int: ...
     def load(self) -> Schedule:
         """
-        Read all of it into memory, a Schedule. Raises FormatError where a block is malformed.
+        Read all of it into memory.
+
+        Returns
+        -------
+        Schedule
+
+        Raises
+        ------
+        FormatError
+            If a block is malformed; names the offset, what was expected and what was found.
         """
 
 class Violation:
@@ -894,15 +1080,55 @@ def lower_bounds(
 ) -> list[Bound]:
     """Every lower bound, largest first; see hemiola.lower_bound."""
 
-class LocalSession:
-    """The ranks of one machine that have found each other."""
+def watch_long_calls(watcher: object | None) -> object:
+    """
+    From now on call `watcher` in this thread with the share of a long call that is behind, where that is known; None: nobody. Return who was before.
+    """
 
-    @staticmethod
-    def join(rank: int, rank_count: int, name: str, timeout_s: float = 60.0) -> LocalSession: ...
+class Session:
+    """The processes of a job that have found each other."""
+
+    def exchange(self, members: Sequence[int], key: str, own: bytes, timeout_s: float) -> list[bytes]:
+        """The bytes of all members, each of which calls this."""
+
+    def host_of(self, rank: int) -> int: ...
     @property
     def rank(self) -> int: ...
     @property
     def rank_count(self) -> int: ...
+
+class LocalSession(Session):
+    """The ranks of one machine."""
+
+    @staticmethod
+    def join(rank: int, rank_count: int, name: str, timeout_s: float = 60.0) -> LocalSession: ...
+
+class Listener:
+    """Where a rank is found by those of other hosts."""
+
+    def __init__(self, at: str, first_port: int = 0, last_port: int = 0) -> None: ...
+    @property
+    def port(self) -> int: ...
+
+class HostsSession(Session):
+    """The ranks of several hosts."""
+
+    @staticmethod
+    def join(
+        listener: Listener,
+        *,
+        rank: int,
+        rank_count: int,
+        name: str,
+        incarnation: int,
+        token: bytes,
+        version: str,
+        addresses: Sequence[str],
+        rank_zero: Sequence[str],
+        timeout_s: float,
+        silence_s: float,
+    ) -> HostsSession: ...
+    def leave(self) -> None: ...
 
 class PendingOperation:
     """An operation that runs in the background."""
@@ -935,6 +1161,31 @@ class LateRule:
     def chunks_per_owner(self) -> int: ...
     @property
     def forecast(self) -> LateForecast: ...
+
+class Complaint:
+    """
+    What is wrong with an argument; passed in its place, so that the other ranks learn of it.
+    """
+
+    def __init__(self, text: str) -> None: ...
+    @property
+    def text(self) -> str: ...
+
+class CommunicatorOptions:
+    """What hemiola.init was asked for; groups inherit it."""
+
+    def __init__(
+        self,
+        *,
+        timeout_s: float,
+        keep_inputs: bool,
+        control: str,
+        emulate: Topology | None,
+        late: Mapping[int, float],
+        slow: Mapping[int, float],
+    ) -> None: ...
+    @property
+    def timeout_s(self) -> float: ...
 
 class SlowPort:
     """A rank whose ports are slower than the others'."""
@@ -975,15 +1226,12 @@ class Communicator:
 
     def __init__(
         self,
-        session: LocalSession,
+        session: Session,
         members: Sequence[int],
-        timeout_s: float,
-        keep_inputs: bool,
-        arbiter: bool,
-        emulate: Topology | None,
-        late: Mapping[int, float],
-        slow: Mapping[int, float],
-        choose: Callable[[str, int, int, Mapping[int, float]], object],
+        options: CommunicatorOptions,
+        decide: Callable[[str, int, int, Mapping[int, float], str], bytes],
+        follow: Callable[[bytes, int], object],
+        parent: Communicator | None,
     ) -> None: ...
     @property
     def rank(self) -> int: ...
@@ -994,26 +1242,29 @@ class Communicator:
         kind: str,
         input: object | None,
         output: object | None,
-        op: str,
-        root: int,
+        op: object,
+        root: object,
         schedule: object | None,
-        timeout_s: float,
-        complaint: str,
+        timeout_s: object | None,
     ) -> None: ...
     def start(
         self,
         kind: str,
         input: object | None,
         output: object | None,
-        op: str,
-        root: int,
+        op: object,
+        root: object,
         schedule: object | None,
-        timeout_s: float,
-        complaint: str,
+        timeout_s: object | None,
     ) -> PendingOperation: ...
+    def recipe(self, kind: str, byte_count: int, root: int) -> bytes: ...
     def health(self) -> Health: ...
     def slow_in_force(self) -> dict[int, float]: ...
     def expects_late_rank(self, bytes: int) -> bool: ...
-    def slow_down(self, slow: Mapping[int, float]) -> None: ...
-    def arrival_times_ns(self) -> object: ...
+    def slow_down(self, slow: Mapping[int, float], links: Mapping[tuple[int, int], float]) -> None: ...
+    def arrivals_ns(self) -> bytes: ...
+    def operations(self) -> list[tuple[str, int]]: ...
+    def pair_shares(self) -> list[tuple[float, float]]: ...
+    def check_open(self) -> None: ...
+    def check_process(self) -> None: ...
     def close(self) -> None: ...

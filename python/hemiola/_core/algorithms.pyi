@@ -4,127 +4,41 @@ from collections.abc import Mapping, Sequence
 
 import hemiola._core
 
-class Paper:
-    """Where an algorithm was published."""
-
-    @property
-    def key(self) -> str:
-        """Key in docs/references.bib."""
-
-    @property
-    def citation(self) -> str:
-        """Authors and year."""
-
-    def __repr__(self) -> str: ...
-
 class Algorithm:
-    """One entry of the registry; get() returns it."""
+    """
+    One entry of the core's registry; hemiola.algorithms.Algorithm documents it.
+    """
 
     @property
-    def name(self) -> str:
-        """The function's name in hemiola.algorithms."""
-
+    def name(self) -> str: ...
     @property
-    def kind(self) -> str:
-        """The collective's name."""
-
+    def kind(self) -> str: ...
     @property
-    def paper(self) -> Paper: ...
+    def paper(self) -> tuple[str, str]: ...
     @property
-    def idea(self) -> str:
-        """One sentence."""
-
+    def idea(self) -> str: ...
     @property
-    def sizes(self) -> str:
-        """Valid rank counts, in words."""
-
+    def sizes(self) -> str: ...
     @property
-    def chunks_formula(self) -> str:
-        """How many chunks, in the symbols of docs/algorithms.md."""
-
+    def chunks_formula(self) -> str: ...
     @property
-    def steps_formula(self) -> str:
-        """How many steps, in the same symbols."""
-
+    def steps_formula(self) -> str: ...
     @property
-    def bytes_formula(self) -> str:
-        """What the busiest rank sends, in the same symbols."""
-
+    def bytes_formula(self) -> str: ...
     @property
-    def formula(self) -> str:
-        """Seconds on a one-port network, in the same symbols."""
-
+    def formula(self) -> str: ...
     @property
-    def needs(self) -> str:
-        """
-        What it must know beside the rank count: '' (nothing), 'late', 'slow' or 'topology'.
-        """
-
+    def needs(self) -> str: ...
     @property
     def is_rooted(self) -> bool: ...
     @property
-    def is_pipelined(self) -> bool:
-        """Whether it takes a chunk_count."""
-
+    def is_pipelined(self) -> bool: ...
     @property
-    def chunk_count_multiple(self) -> int:
-        """Of what a chunk_count must be a multiple."""
-
-    def is_valid(self, rank_count: int) -> bool:
-        """
-        Say whether the rank count is enough to generate a schedule, one of at most 2**28 transfers.
-        """
-
-    def step_count(self, rank_count: int, *, chunk_count: int | None = None) -> int:
-        """
-        Count the steps of the schedule for that many ranks.
-
-        Parameters
-        ----------
-        rank_count : int, valid for this algorithm.
-        chunk_count : int or None, for pipelined algorithms; None takes the default.
-
-        Raises
-        ------
-        ArgumentError
-            if the rank count or chunk count is not valid.
-        """
-
-    def transfer_count(self, rank_count: int, *, chunk_count: int | None = None) -> int:
-        """
-        Count the transfers of the schedule for that many ranks, without making it.
-
-        Parameters
-        ----------
-        rank_count : int, valid for this algorithm.
-        chunk_count : int or None, for pipelined algorithms; None takes the default.
-
-        Raises
-        ------
-        ArgumentError
-            if the rank count or chunk count is not valid.
-        """
-
-    def bytes_per_rank(self, rank_count: int, nbytes: int, *, chunk_count: int | None = None) -> int:
-        """
-        Return the bytes that the busiest rank sends.
-
-        Parameters
-        ----------
-        rank_count : int, valid for this algorithm.
-        nbytes : int, bytes of one rank's buffer (the gathered one of a gather), >= 0.
-        chunk_count : int or None, for pipelined algorithms; None takes the default.
-
-        Returns
-        -------
-        int, rounded up where the buffer does not divide into the chunks.
-
-        Raises
-        ------
-        ArgumentError
-            if the rank count, chunk count or nbytes is not valid.
-        """
-
+    def chunk_count_multiple(self) -> int: ...
+    def is_valid(self, rank_count: int) -> bool: ...
+    def step_count(self, rank_count: int, *, chunk_count: int | None = None) -> int: ...
+    def transfer_count(self, rank_count: int, *, chunk_count: int | None = None) -> int: ...
+    def bytes_per_rank(self, rank_count: int, nbytes: int, *, chunk_count: int | None = None) -> int: ...
     def seconds(
         self,
         rank_count: int,
@@ -133,110 +47,143 @@ class Algorithm:
         bandwidth: float,
         *,
         chunk_count: int | None = None,
-    ) -> float:
-        """
-        Evaluate the cost formula on a one-port network.
-
-        Every step costs one latency and the time of the busiest port, which sends and receives at once. This is the
-        classical model that `formula` states; hemiola.simulate, where steps are no barriers, may take less.
-
-        Parameters
-        ----------
-        rank_count : int, valid for this algorithm.
-        nbytes : int, bytes of one rank's buffer (the gathered one of a gather), >= 0.
-        latency_s : float, seconds >= 0.
-        bandwidth : float, bytes per second > 0.
-        chunk_count : int or None, for pipelined algorithms; None takes the default.
-
-        Returns
-        -------
-        float, seconds.
-
-        Raises
-        ------
-        ArgumentError
-            if an argument is not valid.
-        """
-
+        message_s: float = 0.0,
+    ) -> float: ...
     def best_chunk_count(
         self, rank_count: int, nbytes: int, latency_s: float, bandwidth: float
-    ) -> int | None:
-        """
-        Choose the chunk count, up to 4096, at which the cost formula is smallest.
-
-        Parameters
-        ----------
-        rank_count, nbytes, latency_s, bandwidth : as in `seconds`.
-
-        Returns
-        -------
-        int, or None if the algorithm is not pipelined.
-
-        Raises
-        ------
-        ArgumentError
-            if an argument is not valid.
-        """
-
+    ) -> int | None: ...
     def generate(
         self, rank_count: int, root: int = 0, chunk_count: int | None = None
-    ) -> hemiola._core.Schedule:
+    ) -> hemiola._core.Schedule: ...
+    @property
+    def parameters(self) -> list[tuple[str, bool]]:
+        """What its function takes, and whether it must be given."""
+
+    @property
+    def functions(self) -> list[tuple[str, str]]:
+        """The names of its functions, its own first, and what each returns."""
+
+    def why_not(self, task: Task) -> str:
         """
-        Make the schedule.
-
-        Parameters
-        ----------
-        rank_count : int, valid for this algorithm.
-        root : int, 0 … rank_count-1; 0 unless the collective is rooted.
-        chunk_count : int or None, for pipelined algorithms; None takes the default.
-
-        Returns
-        -------
-        Schedule
-
-        Raises
-        ------
-        ArgumentError
-            if an argument is not valid, or the schedule would have more than 2**28 transfers.
+        Say why it cannot run a task of its kind that states what it needs; empty where it can.
         """
+
+    def variants(self, task: Task) -> list[Variant]:
+        """List what is worth trying for a task that it can run."""
 
     def __repr__(self) -> str: ...
 
-def names(kind: str | None = None, *, needs: str = "") -> list[str]:
+def entries() -> list[Algorithm]:
+    """List the registry, in the order of docs/algorithms.md."""
+
+def check_kind(name: str) -> None:
     """
-    List the names of algorithms, of those for one collective if `kind` is given.
+    Raise ArgumentError, which lists the collectives, unless there is one of that name.
+    """
+
+class Task:
+    """What is to be run, where, and under which conditions."""
+
+    def __init__(
+        self,
+        kind: str,
+        rank_count: int,
+        nbytes: int,
+        *,
+        latency_s: float,
+        bandwidth: float,
+        message_s: float = 0.0,
+        late: Mapping[int, float],
+        slow: Mapping[int, float],
+        root: int,
+        topology: hemiola._core.Topology | None,
+    ) -> None: ...
+    @property
+    def group_count(self) -> int:
+        """
+        How many groups of nodes have a switch of their own; 1 where all are on the same.
+        """
+
+    @property
+    def nic_count(self) -> int:
+        """How many links lead out of a node."""
+
+class Variant:
+    """
+    A choice that is worth trying for a task, and what it costs.
 
     Parameters
     ----------
-    kind : str or None, a collective such as 'all_reduce'.
-    needs : str, what they must know beside the rank count: '' (nothing), 'late', 'slow' or 'topology'.
-
-    Returns
-    -------
-    list of str, in the order of docs/algorithms.md.
-
-    Raises
-    ------
-    ArgumentError
-        if no collective or need has that name.
-    """
-
-def get(name: str) -> Algorithm:
-    """
-    Look up an algorithm by name.
-
-    Parameters
-    ----------
-    name : str, one of names().
-
-    Returns
-    -------
-    Algorithm
+    formula_s : float, seconds by the cost formula, delays included.
+    transfer_count : int, of the whole schedule.
+    parameter : str, which parameter of the algorithm's function is chosen, such as "chunk_count"; empty: none is.
+    count : int, its value.
+    is_simulation : bool, whether formula_s stands for a simulation: one would find it, too, or takes longer than a plan may.
 
     Raises
     ------
-    ArgumentError
-        if there is none of that name.
+    TypeError
+        if an argument is not of its type.
+    """
+
+    def __init__(
+        self,
+        formula_s: float,
+        transfer_count: int,
+        parameter: str = "",
+        count: int = 0,
+        *,
+        is_simulation: bool = False,
+    ) -> None: ...
+    @property
+    def formula_s(self) -> float: ...
+    @property
+    def transfer_count(self) -> int: ...
+    @property
+    def parameter(self) -> str:
+        """Which parameter is chosen; empty: none."""
+
+    @property
+    def count(self) -> int:
+        """Its value."""
+
+    @property
+    def is_simulation(self) -> bool:
+        """Whether a simulation would find formula_s, too."""
+
+class LateCut:
+    """
+    How finely to cut an all-reduce that finds its late rank while it runs.
+    """
+
+    @property
+    def segments(self) -> int: ...
+    @property
+    def chunks_per_owner(self) -> int: ...
+    @property
+    def segment_s(self) -> float:
+        """Seconds for the reduce-scatter of one segment."""
+
+    @property
+    def finish_s(self) -> list[float]:
+        """Seconds after 1, 2 … segments of them."""
+
+def late_cut(rank_count: int, nbytes: int, latency_s: float, bandwidth: float) -> LateCut:
+    """Choose such a cut."""
+
+def best_measurable_segments(
+    task: Task, *, load: float, rounds: int, message: float
+) -> tuple[int, float] | None:
+    """
+    Choose the segments of an exchange of many small messages; return them with its seconds.
+    """
+
+def best_rail_variant(task: Task, *, load: float, rounds: int, chunks: int) -> Variant:
+    """Choose the segments of an exchange over hosts on every rail."""
+
+def slow_hosts(topology: hemiola._core.Topology, slow: Mapping[int, float]) -> tuple[dict[int, float], int]:
+    """
+    Say which hosts' NICs are slower than the fastest host's, and how many ranks a host has.
     """
 
 def all_gather_ring(rank_count: int) -> hemiola._core.Schedule:
@@ -1183,10 +1130,45 @@ def all_reduce_late(
 
     Notes
     -----
-    The best chunk count is M* = sqrt((ceil(log2 n) - 1)·nbytes/(bandwidth·latency_s)), in multiples of n - 1 from there on.
+    The best chunk count is M* = sqrt((ceil(log2 n) - 1)·nbytes/(bandwidth·latency_s)), in multiples of n - 1 from there on,
+    at most 4096.
     chunk_count + ceil(log2 n) - 1 rounds after arrival; owners are balanced; the late rank's part is added exactly once
     per chunk, all other messages are copies, so results are bitwise equal on all ranks. Lower bound: [StragglAR, §4];
     the construction is ours, on the circulant broadcast of [traff2024broadcast].
+    """
+
+def all_reduce_late_segmented(
+    rank_count: int, late_rank: int, *, segments: int, reduced: int, chunks_per_owner: int = 1
+) -> hemiola._core.Schedule:
+    """
+    All-reduce with one late rank that arrives while the early ranks are still reducing.
+
+    The buffer goes in segments. Those that the early ranks have reduced by then get the short finish,
+    together; the others a plain ring all-reduce of all ranks. So there is no critical delay: with no segment reduced this is
+    the ring, with all of them the all-reduce that waits for its late rank.
+
+    Parameters
+    ----------
+    rank_count : int >= 3.
+    late_rank : int, 0 … rank_count-1.
+    segments : int >= 1, equal parts of the buffer.
+    reduced : int, 0 … segments, how many the early ranks reduce before the late rank joins.
+    chunks_per_owner : int >= 1, chunks into which each early rank's block of a segment is cut.
+
+    Returns
+    -------
+    Schedule, with chunk_weights when both kinds of segment occur.
+
+    Raises
+    ------
+    ArgumentError
+        if an argument is outside its range.
+
+    Notes
+    -----
+    reduced·(n-2) steps before arrival, then reduced·(n-1)·chunks_per_owner + ceil(log2 n) - 1 rounds, then 2(n-1) ring
+    steps over the rest. Exposed time, bandwidth only: [x + (1-x)·2(n-1)/n]·Nβ for a share x reduced, which is the
+    traffic bound. The construction is ours.
     """
 
 def all_reduce_late_several(
@@ -1197,7 +1179,7 @@ def all_reduce_late_several(
 
     The ranks in time reduce-scatter among themselves at once. Each late rank but the last sends its part of every
     chunk, one a round, to whoever holds the chunk, and takes over the chunks it is to own. The last one's arrival
-    starts the finish of all_reduce_late.
+    starts the finish that a single late rank has.
 
     Parameters
     ----------
@@ -1277,40 +1259,6 @@ def all_reduce_late_broadcast(rank_count: int, late_rank: int) -> hemiola._core.
     Notes
     -----
     2(n-2) steps before arrival, ceil(log2 n) rounds of the whole buffer after it [StragglAR, §4.1].
-    """
-
-def all_reduce_late_segmented(
-    rank_count: int, late_rank: int, *, segments: int, reduced: int, chunks_per_owner: int = 1
-) -> hemiola._core.Schedule:
-    """
-    All-reduce with one late rank that arrives while the early ranks are still reducing.
-
-    The buffer goes in segments. Those that the early ranks have reduced by then get the short finish of
-    all_reduce_late, together; the others a plain ring all-reduce of all ranks. So there is no critical delay: with no
-    segment reduced this is the ring, with all of them all_reduce_late.
-
-    Parameters
-    ----------
-    rank_count : int >= 3.
-    late_rank : int, 0 … rank_count-1.
-    segments : int >= 1, equal parts of the buffer.
-    reduced : int, 0 … segments, how many the early ranks reduce before the late rank joins.
-    chunks_per_owner : int >= 1, chunks into which each early rank's block of a segment is cut.
-
-    Returns
-    -------
-    Schedule, with chunk_weights when both kinds of segment occur.
-
-    Raises
-    ------
-    ArgumentError
-        if an argument is outside its range.
-
-    Notes
-    -----
-    reduced·(n-2) steps before arrival, then reduced·(n-1)·chunks_per_owner + ceil(log2 n) - 1 rounds, then 2(n-1) ring
-    steps over the rest. Exposed time, bandwidth only: [x + (1-x)·2(n-1)/n]·Nβ for a share x reduced, which is the
-    traffic bound. The construction is ours.
     """
 
 def all_reduce_stragglar(rank_count: int, late_rank: int) -> hemiola._core.Schedule:
@@ -1409,6 +1357,31 @@ def all_reduce_weighted_exchange_parts(
     A part has at most 4(k+1)(n-1) rows and takes time in proportion; the schedule has n/2 times as many.
     """
 
+def best_segment_count(rank_count: int, slow: Mapping[int, float], relative_latency: float) -> int:
+    """
+    Choose how many segments a slow-rank exchange is pipelined in.
+
+    Parameters
+    ----------
+    rank_count : int >= 2.
+    slow : mapping of rank to float >= 1, the factors by which ports are slower; relative to the fastest rank.
+    relative_latency : float > 0, latency · bandwidth / bytes.
+
+    Returns
+    -------
+    int, 1 … 4096: sqrt(bound·c / ((n-1)·relative_latency)) with c = min(1, l - 1) for the largest factor l, where the
+    bound is max(l, 2(n-1) / Σ max(0, (2 - l_i) / l_i)).
+
+    Raises
+    ------
+    ArgumentError
+        if a rank does not exist, a factor is below 1 or not finite, or relative_latency is not finite and > 0.
+
+    Notes
+    -----
+    The minimum of bound·(k + c)/k + (k + 1)(n - 1)·relative_latency, which charges a latency for every message.
+    """
+
 def reduce_scatter_weighted_exchange(rank_count: int, slow: Mapping[int, float]) -> hemiola._core.Schedule:
     """
     Reduce-scatter with slow ranks, which own less: the first half of the weighted exchange.
@@ -1494,31 +1467,6 @@ def broadcast_weighted_exchange(
     Notes
     -----
     (k+1)(n-1) steps. One slow rank of factor l, bandwidth only: at most l(k+1)/k · Nβ, where l · Nβ is the bound.
-    """
-
-def best_segment_count(rank_count: int, slow: Mapping[int, float], relative_latency: float) -> int:
-    """
-    Choose how many segments a slow-rank exchange is pipelined in.
-
-    Parameters
-    ----------
-    rank_count : int >= 2.
-    slow : mapping of rank to float >= 1, the factors by which ports are slower; relative to the fastest rank.
-    relative_latency : float > 0, latency · bandwidth / bytes.
-
-    Returns
-    -------
-    int, 1 … 4096: sqrt(bound·c / ((n-1)·relative_latency)) with c = min(1, l - 1) for the largest factor l, where the
-    bound is max(l, 2(n-1) / Σ max(0, (2 - l_i) / l_i)).
-
-    Raises
-    ------
-    ArgumentError
-        if a rank does not exist, a factor is below 1 or not finite, or relative_latency is not finite and > 0.
-
-    Notes
-    -----
-    The minimum of bound·(k + c)/k + (k + 1)(n - 1)·relative_latency, which charges a latency for every message.
     """
 
 def all_reduce_rail_exchange(
@@ -1618,6 +1566,444 @@ def best_optcc_segment_count(
     every hop waits for it. Latencies are then paid while the pipeline fills and empties, whatever the count; the first
     term weighs the 1.5/k for that against one latency a segment (a ring of two healthy ranks pays it) for what else a
     message may cost.
+    """
+
+def all_gather_hierarchical(
+    nodes: int,
+    ranks_per_node: int | Sequence[int],
+    slices: int | None = None,
+    groups: int | None = None,
+    *,
+    node_of_rank: Sequence[int] | None = None,
+) -> hemiola._core.Schedule:
+    """
+    All-gather on nodes with several ranks, and on groups of them: farthest level first, all levels at once.
+
+    Parameters
+    ----------
+    nodes : int >= 1.
+    ranks_per_node : int >= 1, or one for each node.
+    slices : int >= 1, pieces of each rank's chunk, which follow each other; None for 4.
+    groups : int that divides `nodes`, how many groups of consecutive nodes have a switch of their own; None for 1.
+    node_of_rank : sequence of int, the node of each rank; None where they are numbered node by node.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    ArgumentError
+        if a count is out of range, groups do not divide the nodes, node_of_rank says something else than the counts, or a
+        schedule would have more than 2**28 transfers.
+
+    Notes
+    -----
+    n(n-1)·slices transfers, twice that for an all-reduce. On N nodes with K NICs every NIC sends and receives (N-1)/N·m/K bytes,
+    twice that for an all-reduce, and nothing is moved in memory at the end. With X = (N-1)/N·m/(KB) for the NICs and Y =
+    (M-1)/M·m/b for what one of M ranks takes inside its node, it takes about ⌈log2 N⌉·α + α inside + max(X, Y), where
+    [PCCL, §4.1] runs its phases one after the other, X + Y, and needs a shuffle for want of places to receive into. Unequal
+    nodes: their ranks take turns with the chunks of those that they lack.
+    """
+
+def all_gather_hierarchical_parts(
+    nodes: int,
+    ranks_per_node: int | Sequence[int],
+    slices: int | None = None,
+    groups: int | None = None,
+    *,
+    node_of_rank: Sequence[int] | None = None,
+) -> hemiola._core.ScheduleParts:
+    """
+    All-gather on nodes with several ranks, and on groups of them: farthest level first, all levels at once.
+
+    Parameters
+    ----------
+    nodes : int >= 1.
+    ranks_per_node : int >= 1, or one for each node.
+    slices : int >= 1, pieces of each rank's chunk, which follow each other; None for 4.
+    groups : int that divides `nodes`, how many groups of consecutive nodes have a switch of their own; None for 1.
+    node_of_rank : sequence of int, the node of each rank; None where they are numbered node by node.
+
+    Returns
+    -------
+    ScheduleParts, of the same transfers, rank by rank, without making the whole schedule.
+
+    Raises
+    ------
+    ArgumentError
+        if a count is out of range, groups do not divide the nodes, node_of_rank says something else than the counts, or a
+        schedule would have more than 2**28 transfers.
+
+    Notes
+    -----
+    n(n-1)·slices transfers, twice that for an all-reduce. On N nodes with K NICs every NIC sends and receives (N-1)/N·m/K bytes,
+    twice that for an all-reduce, and nothing is moved in memory at the end. With X = (N-1)/N·m/(KB) for the NICs and Y =
+    (M-1)/M·m/b for what one of M ranks takes inside its node, it takes about ⌈log2 N⌉·α + α inside + max(X, Y), where
+    [PCCL, §4.1] runs its phases one after the other, X + Y, and needs a shuffle for want of places to receive into. Unequal
+    nodes: their ranks take turns with the chunks of those that they lack.
+    """
+
+def reduce_scatter_hierarchical(
+    nodes: int,
+    ranks_per_node: int | Sequence[int],
+    slices: int | None = None,
+    groups: int | None = None,
+    *,
+    node_of_rank: Sequence[int] | None = None,
+) -> hemiola._core.Schedule:
+    """
+    Reduce-scatter on nodes with several ranks, and on groups of them: nearest level first, all levels at once.
+
+    Parameters
+    ----------
+    nodes : int >= 1.
+    ranks_per_node : int >= 1, or one for each node.
+    slices : int >= 1, pieces of each rank's chunk, which follow each other; None for 4.
+    groups : int that divides `nodes`, how many groups of consecutive nodes have a switch of their own; None for 1.
+    node_of_rank : sequence of int, the node of each rank; None where they are numbered node by node.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    ArgumentError
+        if a count is out of range, groups do not divide the nodes, node_of_rank says something else than the counts, or a
+        schedule would have more than 2**28 transfers.
+
+    Notes
+    -----
+    n(n-1)·slices transfers, twice that for an all-reduce. On N nodes with K NICs every NIC sends and receives (N-1)/N·m/K bytes,
+    twice that for an all-reduce, and nothing is moved in memory at the end. With X = (N-1)/N·m/(KB) for the NICs and Y =
+    (M-1)/M·m/b for what one of M ranks takes inside its node, it takes about ⌈log2 N⌉·α + α inside + max(X, Y), where
+    [PCCL, §4.1] runs its phases one after the other, X + Y, and needs a shuffle for want of places to receive into. Unequal
+    nodes: their ranks take turns with the chunks of those that they lack.
+    """
+
+def reduce_scatter_hierarchical_parts(
+    nodes: int,
+    ranks_per_node: int | Sequence[int],
+    slices: int | None = None,
+    groups: int | None = None,
+    *,
+    node_of_rank: Sequence[int] | None = None,
+) -> hemiola._core.ScheduleParts:
+    """
+    Reduce-scatter on nodes with several ranks, and on groups of them: nearest level first, all levels at once.
+
+    Parameters
+    ----------
+    nodes : int >= 1.
+    ranks_per_node : int >= 1, or one for each node.
+    slices : int >= 1, pieces of each rank's chunk, which follow each other; None for 4.
+    groups : int that divides `nodes`, how many groups of consecutive nodes have a switch of their own; None for 1.
+    node_of_rank : sequence of int, the node of each rank; None where they are numbered node by node.
+
+    Returns
+    -------
+    ScheduleParts, of the same transfers, rank by rank, without making the whole schedule.
+
+    Raises
+    ------
+    ArgumentError
+        if a count is out of range, groups do not divide the nodes, node_of_rank says something else than the counts, or a
+        schedule would have more than 2**28 transfers.
+
+    Notes
+    -----
+    n(n-1)·slices transfers, twice that for an all-reduce. On N nodes with K NICs every NIC sends and receives (N-1)/N·m/K bytes,
+    twice that for an all-reduce, and nothing is moved in memory at the end. With X = (N-1)/N·m/(KB) for the NICs and Y =
+    (M-1)/M·m/b for what one of M ranks takes inside its node, it takes about ⌈log2 N⌉·α + α inside + max(X, Y), where
+    [PCCL, §4.1] runs its phases one after the other, X + Y, and needs a shuffle for want of places to receive into. Unequal
+    nodes: their ranks take turns with the chunks of those that they lack.
+    """
+
+def all_reduce_hierarchical(
+    nodes: int,
+    ranks_per_node: int | Sequence[int],
+    slices: int | None = None,
+    groups: int | None = None,
+    *,
+    node_of_rank: Sequence[int] | None = None,
+) -> hemiola._core.Schedule:
+    """
+    All-reduce on nodes with several ranks: the hierarchical reduce-scatter, then the all-gather.
+
+    Parameters
+    ----------
+    nodes : int >= 1.
+    ranks_per_node : int >= 1, or one for each node.
+    slices : int >= 1, pieces of each rank's chunk, which follow each other; None for 4.
+    groups : int that divides `nodes`, how many groups of consecutive nodes have a switch of their own; None for 1.
+    node_of_rank : sequence of int, the node of each rank; None where they are numbered node by node.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    ArgumentError
+        if a count is out of range, groups do not divide the nodes, node_of_rank says something else than the counts, or a
+        schedule would have more than 2**28 transfers.
+
+    Notes
+    -----
+    n(n-1)·slices transfers, twice that for an all-reduce. On N nodes with K NICs every NIC sends and receives (N-1)/N·m/K bytes,
+    twice that for an all-reduce, and nothing is moved in memory at the end. With X = (N-1)/N·m/(KB) for the NICs and Y =
+    (M-1)/M·m/b for what one of M ranks takes inside its node, it takes about ⌈log2 N⌉·α + α inside + max(X, Y), where
+    [PCCL, §4.1] runs its phases one after the other, X + Y, and needs a shuffle for want of places to receive into. Unequal
+    nodes: their ranks take turns with the chunks of those that they lack.
+    """
+
+def all_reduce_hierarchical_parts(
+    nodes: int,
+    ranks_per_node: int | Sequence[int],
+    slices: int | None = None,
+    groups: int | None = None,
+    *,
+    node_of_rank: Sequence[int] | None = None,
+) -> hemiola._core.ScheduleParts:
+    """
+    All-reduce on nodes with several ranks: the hierarchical reduce-scatter, then the all-gather.
+
+    Parameters
+    ----------
+    nodes : int >= 1.
+    ranks_per_node : int >= 1, or one for each node.
+    slices : int >= 1, pieces of each rank's chunk, which follow each other; None for 4.
+    groups : int that divides `nodes`, how many groups of consecutive nodes have a switch of their own; None for 1.
+    node_of_rank : sequence of int, the node of each rank; None where they are numbered node by node.
+
+    Returns
+    -------
+    ScheduleParts, of the same transfers, rank by rank, without making the whole schedule.
+
+    Raises
+    ------
+    ArgumentError
+        if a count is out of range, groups do not divide the nodes, node_of_rank says something else than the counts, or a
+        schedule would have more than 2**28 transfers.
+
+    Notes
+    -----
+    n(n-1)·slices transfers, twice that for an all-reduce. On N nodes with K NICs every NIC sends and receives (N-1)/N·m/K bytes,
+    twice that for an all-reduce, and nothing is moved in memory at the end. With X = (N-1)/N·m/(KB) for the NICs and Y =
+    (M-1)/M·m/b for what one of M ranks takes inside its node, it takes about ⌈log2 N⌉·α + α inside + max(X, Y), where
+    [PCCL, §4.1] runs its phases one after the other, X + Y, and needs a shuffle for want of places to receive into. Unequal
+    nodes: their ranks take turns with the chunks of those that they lack.
+    """
+
+def all_gather_multi_ring(
+    nodes: int, ranks_per_node: int | Sequence[int], nics: int, *, node_of_rank: Sequence[int] | None = None
+) -> hemiola._core.Schedule:
+    """
+    All-gather along as many rings as a node has NICs.
+
+    Each ring leaves a node through another NIC than the others, which is how NCCL and RCCL use all of them.
+
+    Parameters
+    ----------
+    nodes : int >= 1.
+    ranks_per_node : int >= 1, or one for each node.
+    nics : int >= 1, NICs of a node, each of which serves as many ranks of consecutive numbers.
+    node_of_rank : sequence of int, the node of each rank; None where they are numbered node by node.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    ArgumentError
+        if a count is out of range, node_of_rank says something else than the counts, or the schedule would have more than
+        2**28 transfers.
+
+    Notes
+    -----
+    n - 1 steps, twice that for an all-reduce. With N nodes of M ranks, c = m/(nK) for K NICs: the larger of N(M-1)(α inside +
+    c/b) + (N-1)(α + c/B) and (n-1)/n·m/(KB). A ring through ranks in order, with one NIC a node busy in each direction, is what
+    [PCCL, Fig. 3] measured of MPICH and took for a fault of its routing.
+    """
+
+def reduce_scatter_multi_ring(
+    nodes: int, ranks_per_node: int | Sequence[int], nics: int, *, node_of_rank: Sequence[int] | None = None
+) -> hemiola._core.Schedule:
+    """
+    Reduce-scatter along as many rings as a node has NICs.
+
+    Each ring leaves a node through another NIC than the others, which is how NCCL and RCCL use all of them.
+
+    Parameters
+    ----------
+    nodes : int >= 1.
+    ranks_per_node : int >= 1, or one for each node.
+    nics : int >= 1, NICs of a node, each of which serves as many ranks of consecutive numbers.
+    node_of_rank : sequence of int, the node of each rank; None where they are numbered node by node.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    ArgumentError
+        if a count is out of range, node_of_rank says something else than the counts, or the schedule would have more than
+        2**28 transfers.
+
+    Notes
+    -----
+    n - 1 steps, twice that for an all-reduce. With N nodes of M ranks, c = m/(nK) for K NICs: the larger of N(M-1)(α inside +
+    c/b) + (N-1)(α + c/B) and (n-1)/n·m/(KB). A ring through ranks in order, with one NIC a node busy in each direction, is what
+    [PCCL, Fig. 3] measured of MPICH and took for a fault of its routing.
+    """
+
+def all_reduce_multi_ring(
+    nodes: int, ranks_per_node: int | Sequence[int], nics: int, *, node_of_rank: Sequence[int] | None = None
+) -> hemiola._core.Schedule:
+    """
+    All-reduce along as many rings as a node has NICs.
+
+    Each ring leaves a node through another NIC than the others, which is how NCCL and RCCL use all of them.
+
+    Parameters
+    ----------
+    nodes : int >= 1.
+    ranks_per_node : int >= 1, or one for each node.
+    nics : int >= 1, NICs of a node, each of which serves as many ranks of consecutive numbers.
+    node_of_rank : sequence of int, the node of each rank; None where they are numbered node by node.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    ArgumentError
+        if a count is out of range, node_of_rank says something else than the counts, or the schedule would have more than
+        2**28 transfers.
+
+    Notes
+    -----
+    n - 1 steps, twice that for an all-reduce. With N nodes of M ranks, c = m/(nK) for K NICs: the larger of N(M-1)(α inside +
+    c/b) + (N-1)(α + c/B) and (n-1)/n·m/(KB). A ring through ranks in order, with one NIC a node busy in each direction, is what
+    [PCCL, Fig. 3] measured of MPICH and took for a fault of its routing.
+    """
+
+def all_gather_pccl(
+    nodes: int,
+    ranks_per_node: int | Sequence[int],
+    between: str = "ring",
+    *,
+    node_of_rank: Sequence[int] | None = None,
+) -> hemiola._core.Schedule:
+    """
+    An all-gather between nodes for each local rank, then a ring inside the nodes.
+
+    The phases follow each other: between the nodes, ranks of equal place in a ring or by recursive doubling; then a ring inside
+    each node. A reduce-scatter runs them backwards, an all-reduce does both. As it was published, to compare with.
+
+    Parameters
+    ----------
+    nodes : int >= 1; a power of two for 'recursive'.
+    ranks_per_node : int >= 1, or one for each node, all alike.
+    between : 'ring' or 'recursive'.
+    node_of_rank : sequence of int, the node of each rank; None where they are numbered node by node.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    ArgumentError
+        if a count is out of range, nodes differ, they are no power of two where they must be, `between` is another word,
+        node_of_rank says something else than the counts, or the schedule would have more than 2**28 transfers.
+
+    Notes
+    -----
+    On N nodes of M ranks: (N-1)·α or log2 N·α, + (N-1)/N·m/(KB) + (M-1)(α inside) + (M-1)/M·m/b. [PCCL, eqs. 1 and 2] have the
+    same bandwidth term, so that by them the ring never wins, as it does in its Figure 6; distances that double send up to a
+    group's size times the needed bytes over the uplinks of groups of nodes, where a ring sends them once. [PCCL, §2.2] exchanges
+    halving and doubling, which §4.3 has right. The final shuffle of [PCCL, Fig. 5] is a local copy, which schedules do not know.
+    """
+
+def reduce_scatter_pccl(
+    nodes: int,
+    ranks_per_node: int | Sequence[int],
+    between: str = "ring",
+    *,
+    node_of_rank: Sequence[int] | None = None,
+) -> hemiola._core.Schedule:
+    """
+    A ring inside the nodes, then a reduce-scatter between nodes for each local rank.
+
+    The phases follow each other: between the nodes, ranks of equal place in a ring or by recursive doubling; then a ring inside
+    each node. A reduce-scatter runs them backwards, an all-reduce does both. As it was published, to compare with.
+
+    Parameters
+    ----------
+    nodes : int >= 1; a power of two for 'recursive'.
+    ranks_per_node : int >= 1, or one for each node, all alike.
+    between : 'ring' or 'recursive'.
+    node_of_rank : sequence of int, the node of each rank; None where they are numbered node by node.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    ArgumentError
+        if a count is out of range, nodes differ, they are no power of two where they must be, `between` is another word,
+        node_of_rank says something else than the counts, or the schedule would have more than 2**28 transfers.
+
+    Notes
+    -----
+    On N nodes of M ranks: (N-1)·α or log2 N·α, + (N-1)/N·m/(KB) + (M-1)(α inside) + (M-1)/M·m/b. [PCCL, eqs. 1 and 2] have the
+    same bandwidth term, so that by them the ring never wins, as it does in its Figure 6; distances that double send up to a
+    group's size times the needed bytes over the uplinks of groups of nodes, where a ring sends them once. [PCCL, §2.2] exchanges
+    halving and doubling, which §4.3 has right. The final shuffle of [PCCL, Fig. 5] is a local copy, which schedules do not know.
+    """
+
+def all_reduce_pccl(
+    nodes: int,
+    ranks_per_node: int | Sequence[int],
+    between: str = "ring",
+    *,
+    node_of_rank: Sequence[int] | None = None,
+) -> hemiola._core.Schedule:
+    """
+    PCCL's reduce-scatter, then its all-gather.
+
+    The phases follow each other: between the nodes, ranks of equal place in a ring or by recursive doubling; then a ring inside
+    each node. A reduce-scatter runs them backwards, an all-reduce does both. As it was published, to compare with.
+
+    Parameters
+    ----------
+    nodes : int >= 1; a power of two for 'recursive'.
+    ranks_per_node : int >= 1, or one for each node, all alike.
+    between : 'ring' or 'recursive'.
+    node_of_rank : sequence of int, the node of each rank; None where they are numbered node by node.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    ArgumentError
+        if a count is out of range, nodes differ, they are no power of two where they must be, `between` is another word,
+        node_of_rank says something else than the counts, or the schedule would have more than 2**28 transfers.
+
+    Notes
+    -----
+    On N nodes of M ranks: (N-1)·α or log2 N·α, + (N-1)/N·m/(KB) + (M-1)(α inside) + (M-1)/M·m/b. [PCCL, eqs. 1 and 2] have the
+    same bandwidth term, so that by them the ring never wins, as it does in its Figure 6; distances that double send up to a
+    group's size times the needed bytes over the uplinks of groups of nodes, where a ring sends them once. [PCCL, §2.2] exchanges
+    halving and doubling, which §4.3 has right. The final shuffle of [PCCL, Fig. 5] is a local copy, which schedules do not know.
     """
 
 def all_gather_multitree(topology: hemiola._core.Topology) -> hemiola._core.Schedule:

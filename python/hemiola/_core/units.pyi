@@ -19,11 +19,12 @@ def parse_seconds(text: str) -> float:
 
 def parse_bandwidth(text: str) -> float:
     """
-    Read a bandwidth such as '50 GB/s' or '200 Gbit/s'.
+    Read a bandwidth such as '50 GB/s', '200 Gbit/s', '100 Gbps' or '400G'.
 
     Parameters
     ----------
-    text : str, a number > 0 and a unit: SI or binary prefix, B or bit, per second.
+    text : str, a number > 0 and a unit: SI or binary prefix, B for bytes or bit or b for bits, /s or ps. G or T alone is a
+        port's, in bits per second.
 
     Returns
     -------
@@ -52,12 +53,40 @@ def parse_bytes(text: str) -> int:
     """
 
 def format_seconds(seconds: float) -> str:
-    """Write a time with four digits and its unit, such as '3.2 us'."""
+    """
+    Write a time with its unit, such as '3.2 us'.
+
+    Parameters
+    ----------
+    seconds : float.
+
+    Returns
+    -------
+    str, four digits at most.
+    """
 
 def format_bandwidth(bandwidth: float) -> str:
     """
-    Write a bandwidth in bytes per second with four digits and its unit, such as '50 GB/s'.
+    Write a bandwidth with its unit, such as '50 GB/s'.
+
+    Parameters
+    ----------
+    bandwidth : float, bytes per second.
+
+    Returns
+    -------
+    str, four digits at most.
     """
 
 def format_bytes(nbytes: int) -> str:
-    """Write a size with its binary unit, such as '64 MiB'."""
+    """
+    Write a size with its binary unit, such as '64 MiB'.
+
+    Parameters
+    ----------
+    nbytes : int.
+
+    Returns
+    -------
+    str
+    """

@@ -9,9 +9,11 @@ import importlib
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from typing import Annotated
 
 import typer
 
+import hemiola
 from hemiola.cli.values import printable
 from hemiola.errors import (
     ArgumentError,
@@ -25,6 +27,8 @@ from hemiola.errors import (
 # Typer's usage errors have a common base that Typer does not export under a stable name.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[2]
 
+_INTERRUPTED = 130
+
 #: In the order of the help; each is a module of that name with a function of that name, or a Typer `app`.
 COMMANDS = (
     "run",
@@ -37,6 +41,9 @@ COMMANDS = (
     "topology",
     "reproduce",
     "doctor",
+    "diagnose",
+    "launch",
+    "cluster",
 )
 
 
@@ -65,11 +72,17 @@ def make_app(commands: Iterable[str] = COMMANDS) -> typer.Typer:
         if hasattr(module, "app"):
             app.add_typer(module.app, name=name)
         else:
-            app.command()(getattr(module, name))
+            app.command(context_settings=getattr(module, "CONTEXT", None))(getattr(module, name))
     return app
 
 
-def _show_help(context: typer.Context) -> None:
+def _show_help(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print Hemiola's version.")] = False,
+) -> None:
+    if version:
+        typer.echo(f"hemiola {hemiola.__version__}")
+        raise typer.Exit
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
@@ -90,6 +103,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         app = make_app(words[:1] if words and words[0] in COMMANDS else COMMANDS)
         result = app(args=words, standalone_mode=False)
         sys.stdout.flush()
+        if result == _INTERRUPTED:  # how Typer hands on a Ctrl-C
+            return _fail("interrupted", _INTERRUPTED)
         return result if isinstance(result, int) else 0
     except InternalError:
         raise  # a bug of ours: the traceback is what the report needs
@@ -105,7 +120,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         where = f"'{error.filename}': " if error.filename else ""
         return _fail(f"{where}{error.strerror or error}", 2)
     except (KeyboardInterrupt, typer.Abort):
-        return _fail("interrupted", 130)
+        return _fail("interrupted", _INTERRUPTED)
 
 
 def _line_and_code(error: HemiolaError) -> tuple[str, int]:

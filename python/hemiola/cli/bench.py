@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import itertools
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import RenderableType
-from rich.text import Text
 
-from hemiola import Conditions
 from hemiola.cli import options, values
-from hemiola.cli.inputs import load_topology, rank_count_of
-from hemiola.cli.output import answer, counted, table
-from hemiola.measurement import Measured, bus_factor
-from hemiola.pattern import REDUCING, ROOTED, Pattern, dtype_named
-from hemiola.sweep import Line, Sweep, run_sweep
-from hemiola.units import format_bytes
+from hemiola.cli.bench_lines import BenchLines, mean_busbw
+from hemiola.cli.inputs import emulated, rank_count_of
+from hemiola.cli.output import answer, console, line_above_bar
+from hemiola.conditions import Conditions
+from hemiola.errors import ArgumentError
+from hemiola.measure.pattern import REDUCING, ROOTED, Pattern, dtype_named
+from hemiola.measure.sweep import Line, Sweep, run_sweep
+from hemiola.measure.trial import Measured, bus_factor
 
 
 def bench(
@@ -25,13 +24,21 @@ def bench(
     begin: Annotated[
         int,
         typer.Option(
-            "--begin", "-b", metavar="SIZE", parser=options.reads(values.read_size), help="Smallest size."
+            "--begin",
+            "-b",
+            metavar="SIZE",
+            parser=options.reads(values.read_nccl_size),
+            help="Smallest size; 1K is 1,024 here, as in nccl-tests.",
         ),
     ] = 1024,
     end: Annotated[
         int,
         typer.Option(
-            "--end", "-e", metavar="SIZE", parser=options.reads(values.read_size), help="Largest size."
+            "--end",
+            "-e",
+            metavar="SIZE",
+            parser=options.reads(values.read_nccl_size),
+            help="Largest size; 128M is 128 MiB here, as in nccl-tests.",
         ),
     ] = 64 << 20,
     factor: Annotated[
@@ -42,6 +49,8 @@ def bench(
     emulate: options.Emulate = None,
     late: options.Late = None,
     slow: options.Slow = None,
+    slow_link: options.SlowLink = None,
+    without_link: options.WithoutLink = None,
     algorithm: Annotated[
         str | None,
         typer.Option(
@@ -57,98 +66,65 @@ def bench(
 ) -> None:
     """Time a collective over a range of sizes, out of place and in place, in the columns of nccl-tests.
 
-    A size is the whole buffer, as in nccl-tests. algbw is size over median time; busbw is what a port carries. Every
+    A size is the whole buffer, as in nccl-tests, whose flags -b, -e, -f, -d, -o, -r and -w are understood; -n is the
+    number of ranks, as in mpirun. algbw is size over median time; busbw is what a port carries. Every
     element of every rank is checked; exit code 1 if one is wrong.
 
-    Example: hemiola bench all_reduce -b 4KiB -e 64MiB -f 4 --ranks 4
+    Example: hemiola bench all_reduce -b 4K -e 64M -f 4 -n 4
     """
-    cluster = None if emulate is None else load_topology(emulate)
+    cluster = emulated(emulate, slow_link, without_link)
     count = rank_count_of(ranks, cluster)
     conditions = values.read_conditions(late, slow, count)
+    patterns, remarks = _patterns(kind, count, values.size_steps(begin, end, factor), dtype, op, root)
     sweep = Sweep(
-        patterns=_patterns(kind, count, values.size_steps(begin, end, factor), dtype, op, root),
-        algorithm=algorithm,
+        patterns=patterns,
+        algorithm=None if algorithm is None else values.read_algorithm(algorithm, kind),
         emulate=cluster,
         conditions=conditions,
         warmups=warmups,
         repeats=repeats,
     )
-    lines = run_sweep(sweep)
-    answer(as_json, _data(lines, emulate, conditions), _table(lines, emulate), _notes(lines))
+    lines = _measured(sweep, remarks, emulate, as_json)
     if any(line.out_of_place.wrong or line.in_place.wrong for line in lines):
         raise typer.Exit(1)
 
 
+def _measured(sweep: Sweep, remarks: list[str], emulate: Path | None, as_json: bool) -> list[Line]:
+    """Measure, and print each line as it comes; what there is on Ctrl-C, too."""
+    where = f"emulated {values.printable(emulate.name)}" if emulate else "this machine"
+    written, shell = BenchLines(sweep.patterns, where, console().width, remarks), sys.stdout
+    lines: list[Line] = []
+
+    def show(line: Line) -> None:
+        if not lines and not as_json:
+            line_above_bar(written.header(), shell)
+        lines.append(line)
+        if not as_json:
+            line_above_bar(written.line(line), shell)
+
+    try:
+        run_sweep(sweep, show)
+    finally:
+        if lines and as_json:
+            answer(True, {**_data(lines, emulate, sweep.conditions), "remarks": remarks})
+        elif lines:
+            print(written.footer(lines, len(sweep.patterns)), file=shell)
+    return lines
+
+
 def _patterns(
     kind: str, rank_count: int, sizes: list[int], dtype: str, op: str, root: int
-) -> tuple[Pattern, ...]:
-    """Return one pattern per size, without those that rounding to whole blocks makes equal."""
+) -> tuple[tuple[Pattern, ...], list[str]]:
+    """Return a pattern per size that holds anything, each once, and what of them is not as it was asked for."""
     element = dtype_named(dtype)
-    made = (Pattern.of_bytes(kind, rank_count, size, element, op=op, root=root) for size in sizes)
-    return tuple({pattern.count: pattern for pattern in made}.values())
-
-
-def _table(lines: list[Line], emulate: Path | None) -> RenderableType:
-    pattern = lines[0].pattern
-    where = f"emulated {values.printable(emulate.name)}" if emulate else "this machine"
-    title = (
-        f"{pattern.kind} over {counted(pattern.rank_count, 'rank')}, {where}; times in us, bandwidths in GB/s"
-    )
-    groups = [
-        column
-        for first, second in (("out of", "place"), ("in", "place"))
-        for column in (f"{first}\np50", f"{second}\np99", "\nalgbw", "\nbusbw", "\n#wrong")
-    ]
-    shown = table("\nsize", "\ncount", "\ntype", "\nredop", "\nroot", *groups, title=title)
-    shown.padding = (0, 0, 0, 0)
-    for line in lines:
-        shown.add_row(
-            str(line.pattern.nbytes),
-            str(line.pattern.count),
-            line.pattern.dtype.name,
-            line.pattern.op if line.pattern.kind in REDUCING else "-",
-            str(line.pattern.root) if line.pattern.kind in ROOTED else "-1",
-            *_measured_cells(line.pattern, line.out_of_place),
-            *_measured_cells(line.pattern, line.in_place),
-        )
-    return shown
-
-
-def _measured_cells(pattern: Pattern, measured: Measured) -> list[str]:
-    busbw = measured.algbw * bus_factor(pattern.kind, pattern.rank_count)
-    return [
-        _microseconds(measured.p50_s),
-        _microseconds(measured.percentile_s(99)),
-        f"{measured.algbw / 1e9:.2f}",
-        f"{busbw / 1e9:.2f}",
-        f"[bold red]{measured.wrong}[/]" if measured.wrong else "0",
-    ]
-
-
-def _microseconds(seconds: float) -> str:
-    return f"{seconds * 1e6:.1f}" if seconds < 1e-2 else f"{seconds * 1e6:.0f}"
-
-
-def _notes(lines: list[Line]) -> Text:
-    wrong = sum(line.out_of_place.wrong + line.in_place.wrong for line in lines)
-    verdict = ("every element is right", "green") if not wrong else (f"{wrong} wrong elements", "bold red")
-    notes = Text.assemble(verdict, f"; average bus bandwidth {_mean_busbw(lines) / 1e9:.3g} GB/s\n")
-    for algorithm, same in itertools.groupby(lines, key=lambda line: line.algorithm):
-        sizes = [line.pattern.nbytes for line in same]
-        span = format_bytes(sizes[0]) + (f" … {format_bytes(sizes[-1])}" if len(sizes) > 1 else "")
-        notes.append(f"{span}: {algorithm}\n", style="dim")
-    notes.rstrip()
-    return notes
-
-
-def _mean_busbw(lines: list[Line]) -> float:
-    factors = [bus_factor(line.pattern.kind, line.pattern.rank_count) for line in lines]
-    both = [
-        measured.algbw * factor
-        for line, factor in zip(lines, factors, strict=True)
-        for measured in (line.out_of_place, line.in_place)
-    ]
-    return sum(both) / len(both)
+    made = [Pattern.of_bytes(kind, rank_count, size, element, op=op, root=root) for size in sizes]
+    smallest = made[0].smallest
+    patterns = tuple({pattern.count: pattern for pattern in made if pattern.count}.values())
+    if not patterns:
+        raise ArgumentError(f"{max(sizes):,} B hold not even {smallest}; take more, or another --dtype")
+    if [pattern.nbytes for pattern in patterns] == sizes:
+        return patterns, []
+    return patterns, [f"sizes are multiples of {smallest}"]
 
 
 def _data(lines: list[Line], emulate: Path | None, conditions: Conditions) -> dict[str, Any]:
@@ -161,8 +137,8 @@ def _data(lines: list[Line], emulate: Path | None, conditions: Conditions) -> di
         "root": pattern.root if pattern.kind in ROOTED else None,
         "emulated": None if emulate is None else values.printable(str(emulate)),
         "late": {str(rank): time for rank, time in conditions.late.items()},
-        "slow": {str(rank): factor for rank, factor in conditions.slow.items()},
-        "mean_busbw": _mean_busbw(lines),
+        "slow": {str(key): factor for key, factor in conditions.slow.items()},
+        "mean_busbw": mean_busbw(lines),
         "sizes": [
             {
                 "nbytes": line.pattern.nbytes,

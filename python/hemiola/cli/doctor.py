@@ -9,8 +9,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from hemiola.cli import options
-from hemiola.cli.output import answer, table
-from hemiola.machine import Finding, examine
+from hemiola.cli.output import answer, fitted, table
+from hemiola.doctor import Finding, examine
 
 _STYLES = {"ok": "green", "limited": "yellow", "missing": "dim", "broken": "bold red"}
 
@@ -31,7 +31,7 @@ def _table(findings: list[Finding]) -> RenderableType:
     for finding in findings:
         state = Text(finding.state, style=_STYLES[finding.state])
         shown.add_row(state, finding.what, Text(finding.purpose, style="dim"), finding.found)
-    return shown
+    return fitted(shown, dropped=("for",), wrapped=("for", "found"))
 
 
 def _advice(findings: list[Finding]) -> RenderableType:

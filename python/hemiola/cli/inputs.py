@@ -3,33 +3,74 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hemiola import Conditions, Schedule, Topology, algorithms, topology_algorithms
-from hemiola.cli import made_for_conditions
-from hemiola.cli.values import printable
+from hemiola import algorithms
+from hemiola._core import Schedule, Topology
+from hemiola.cli.values import printable, read_link, read_slow_links, read_slow_ports
+from hemiola.conditions import NIC_KEY, Conditions
 from hemiola.errors import ArgumentError, FormatError
-from hemiola.synthesis import DEFAULT_NBYTES
+from hemiola.synthesis import DEFAULT_NBYTES, topology_algorithms
 from hemiola.topology import files as topology_files
+from hemiola.topology.port_speed import port_speed
 from hemiola.units import format_bytes
 
 _DEFAULT_RANKS = 2
+#: How the command line says what algorithms need.
+_OPTIONS = {"late": "--late 7=50ms", "slow": "--slow 0=2"}
 
 
-def load_topology(
+def load_topology(path: Path) -> Topology:
+    """Read a topology file; raise FormatError or OSError that names it."""
+    return read_topology(path).topology
+
+
+def read_topology(
     path: Path, *, nvlink_bandwidth: float | None = None, nic_bandwidth: float | None = None
-) -> Topology:
-    """Read a topology file; raise FormatError or OSError that names it.
+) -> topology_files.TopologyFile:
+    """Read a topology file and what it says about a network between hosts.
 
     The bandwidths are for what nvidia-smi prints, which does not hold them.
     """
-    return topology_files.load(
+    return topology_files.read(
         _existing(path), nvlink_bandwidth=nvlink_bandwidth, nic_bandwidth=nic_bandwidth
     )
+
+
+def with_changed_links(
+    topology: Topology, slow: Iterable[str] | None, without: Iterable[str] | None
+) -> Topology:
+    """Return the topology as --slow-link and --without-link say; raise ArgumentError for a link that it has not."""
+    gone = [read_link(part) for text in without or () for part in text.split(",")]
+    if gone:
+        topology = topology.without_links(gone)
+    links = {(int(src), int(dst)) for src, dst in topology.links[["src", "dst"]].tolist()}
+    parts = [part for text in slow or () for part in text.split(",")]
+    nics = [part for part in parts if part.strip().startswith(NIC_KEY)]
+    factors: dict[int | tuple[int, int] | str, float] = {}
+    factors.update(read_slow_ports(nics).items())
+    for link, factor in read_slow_links(part for part in parts if part not in nics).items():
+        ways = [way for way in (link, link[::-1]) if way in links] or [
+            link
+        ]  # degraded() says what is missing
+        factors.update({way: factor for way in ways})
+    return topology.degraded(factors) if factors else topology
+
+
+def emulated(path: Path | None, slow: Iterable[str] | None, without: Iterable[str] | None) -> Topology | None:
+    """Read the cluster to imitate, with --slow-link and --without-link; None where none is given."""
+    if path is not None:
+        return with_changed_links(load_topology(path), slow, without)
+    if slow or without:
+        raise ArgumentError(
+            "slow and missing links are emulated, so they need a cluster: --emulate cluster.yaml"
+        )
+    return None
 
 
 def load_schedule(
@@ -46,19 +87,18 @@ def load_schedule(
     Raises ArgumentError where the text is neither, or names an algorithm and nothing says for how many ranks, for
     which topology, or for which late or slow ranks.
     """
-    if text in topology_algorithms.names():
-        return _made_for_topology(text, topology, nbytes, root)
-    if made_for_conditions.need_of(text):
-        return made_for_conditions.make(text, topology, nbytes, conditions or Conditions(), root)
     if text in algorithms.names():
         if rank_count is None:
             raise ArgumentError(f"for how many ranks is '{text}' meant? Say --ranks 8, for instance")
         return algorithms.get(text).generate(rank_count, root=root)
+    if text in topology_algorithms.names():
+        return _made_for_topology(text, topology, nbytes, root)
+    if text in algorithms.names(needs=None):
+        return _made_for_conditions(algorithms.get(text), topology, nbytes, conditions or Conditions(), root)
     path = Path(text)
     if not _exists(path):
-        for_conditions = [*algorithms.names(needs="late"), *algorithms.names(needs="slow")]
-        known = [*algorithms.names(), *topology_algorithms.names(), *for_conditions]
-        close = difflib.get_close_matches(text, known, n=3, cutoff=0.5)
+        known = {*algorithms.names(needs=None), *topology_algorithms.names()}
+        close = difflib.get_close_matches(text, sorted(known), n=3, cutoff=0.5)
         meant = f"; did you mean {' or '.join(close)}?" if close else "; docs/algorithms.md lists their names"
         raise ArgumentError(f"'{printable(text)}' is neither a schedule file nor an algorithm{meant}")
     existing = _existing(path)
@@ -73,6 +113,23 @@ def _made_for_topology(name: str, topology: Topology | None, nbytes: int, root: 
             f"--algorithm {pattern} --out x.sched"
         )
     return topology_algorithms.generate(name, topology, nbytes=nbytes, root=root)
+
+
+def _made_for_conditions(
+    algorithm: algorithms.Algorithm, topology: Topology | None, nbytes: int, conditions: Conditions, root: int
+) -> Schedule:
+    """Make a schedule for late or slow ranks, as --late and --slow say who that is."""
+    name, need = algorithm.name, algorithm.needs
+    if topology is None:
+        raise ArgumentError(
+            f"'{name}' is made for {need} ranks of a network: see it with hemiola simulate {name} cluster.yaml 64MiB "
+            f"{_OPTIONS[need]}, or write hemiola.algorithms.{name}(…) to a file with save()"
+        )
+    if not (conditions.late if need == "late" else conditions.slow):
+        raise ArgumentError(f"'{name}' is made for {need} ranks; say which: {_OPTIONS[need]}")
+    speed = port_speed(topology, conditions)
+    task = algorithms.Task(algorithm.kind, topology.rank_count, nbytes, speed, conditions, root, topology)
+    return algorithm.schedule_for(task)
 
 
 def read_text(path: Path, limit: int = 1 << 26) -> str:

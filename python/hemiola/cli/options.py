@@ -74,13 +74,33 @@ Late = Annotated[
 Slow = Annotated[
     list[str] | None,
     typer.Option(
-        "--slow", metavar="RANK=FACTOR", help="A rank's ports are slower: 0=2. Repeat or join with commas."
+        "--slow",
+        metavar="RANK=FACTOR",
+        help="A rank's ports are slower: 0=2; or a NIC: nic:mlx5_1=2, nic:HOST/mlx5_1=2 where several hosts have it "
+        "('hemiola topology show' lists them). Repeat or join with commas.",
+    ),
+]
+SlowLink = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--slow-link",
+        metavar="A-B=FACTOR",
+        help="A link is slower, in both directions: 3-7=4. Switches are numbered after the ranks. Repeat or join with "
+        "commas.",
+    ),
+]
+WithoutLink = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--without-link",
+        metavar="A-B",
+        help="A link is gone, in both directions: 3-7. Repeat or join with commas.",
     ),
 ]
 Root = Annotated[
     int,
     typer.Option(
-        "--root", metavar="RANK", parser=reads(values.read_count), help="Root of rooted collectives."
+        "--root", "-r", metavar="RANK", parser=reads(values.read_count), help="Root of rooted collectives."
     ),
 ]
 NetworkOption = Annotated[
@@ -121,12 +141,26 @@ Emulate = Annotated[
         help="Imitate this cluster (a topology file): pace each rank's ports to it.",
     ),
 ]
-DType = Annotated[str, typer.Option("--dtype", metavar="TYPE", help="float32, bfloat16, int8 and so on.")]
-Op = Annotated[str, typer.Option("--op", metavar="OP", help="sum, product, min, max, average, and, or, xor.")]
+DType = Annotated[
+    str,
+    typer.Option(
+        "--dtype", "-d", metavar="TYPE", help="float32, bfloat16, int8 and so on; half, float, fp16."
+    ),
+]
+Op = Annotated[
+    str,
+    typer.Option(
+        "--op",
+        "-o",
+        metavar="OP",
+        parser=reads(values.read_op),
+        help="sum, product, min, max, average, and, or, xor; prod, avg.",
+    ),
+]
 Warmups = Annotated[
     int,
     typer.Option(
-        "--warmups", metavar="COUNT", parser=reads(values.read_count), help="Repetitions before timing."
+        "--warmups", "-w", metavar="COUNT", parser=reads(values.read_count), help="Repetitions before timing."
     ),
 ]
 Repeats = Annotated[

@@ -1,39 +1,27 @@
-"""How commands speak: one console for answers, one for everything else, tables that look alike, JSON on
-request."""
+"""How commands speak: one console for answers, tables that look alike, JSON on request."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TextIO
 
 from rich import box
 from rich.console import Console, RenderableType
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
+from rich.text import Text, TextType
 
 #: The width of tables in a file or a pipe, where nobody says how wide a line is.
 _PIPE_COLUMNS = 132
+#: A column whose text is wrapped reads well from this width on.
+_WRAPPED = 32
 
 
 def console() -> Console:
     """Return the console for answers: standard output."""
     return _console(sys.stdout)
-
-
-def notes() -> Console:
-    """Return the console for everything that is not the answer: standard error."""
-    return _console(sys.stderr)
 
 
 def _console(stream: Any) -> Console:
@@ -52,7 +40,7 @@ def answer(as_json: bool, data: Any, *parts: RenderableType) -> None:
 
 
 def table(
-    *columns: str, title: str | None = None, left: Sequence[str] = (), caption: str | None = None
+    *columns: str, title: TextType | None = None, left: Sequence[str] = (), caption: TextType | None = None
 ) -> Table:
     """Return an empty table; columns are right-aligned numbers unless named in `left`."""
     made = Table(
@@ -72,37 +60,51 @@ def table(
     return made
 
 
+def line_above_bar(text: str, stream: TextIO) -> None:
+    """Print a line at once; on a terminal in the place of a progress bar, which is drawn again below."""
+    print(f"\r\x1b[2K{text}" if stream.isatty() else text, file=stream, flush=True)
+
+
+def fitted(
+    shown: Table, *, dropped: Sequence[str] = (), prefix: str = "", wrapped: Sequence[str] = ()
+) -> Table:
+    """Return a table as a narrow line has room for it: without a prefix that its labels share, then without columns.
+
+    Parameters
+    ----------
+    shown : whose first column has the labels.
+    dropped : headers of columns that may go, the least important first.
+    prefix : what may be left out of labels, because the title says it.
+    wrapped : headers of columns whose text reads well over several lines.
+    """
+    width = console().width
+    columns = {str(column.header): column for column in shown.columns}
+    cells = {name: list(column.cells) for name, column in columns.items()}
+    labels = next(iter(cells))
+    if prefix and _length(cells, wrapped) > width:
+        cells[labels] = [str(label).removeprefix(prefix) for label in cells[labels]]
+    for name in dropped:
+        if _length(cells, wrapped) > width:
+            del cells[name]
+    left = [name for name in cells if columns[name].justify == "left"]
+    made = table(*cells, title=shown.title, caption=shown.caption, left=left)
+    for row, line in zip(shown.rows, zip(*cells.values(), strict=True), strict=True):
+        made.add_row(*line, style=row.style)
+    return made
+
+
+def _length(cells: Mapping[str, Sequence[RenderableType]], wrapped: Sequence[str]) -> int:
+    """Return how wide a table is, with two blanks between columns."""
+    longest = {name: max(map(_cell_length, (name, *column))) for name, column in cells.items()}
+    return sum(
+        min(length, _WRAPPED) if name in wrapped else length for name, length in longest.items()
+    ) + 2 * len(longest)
+
+
+def _cell_length(cell: RenderableType) -> int:
+    return cell.cell_len if isinstance(cell, Text) else Text.from_markup(str(cell)).cell_len
+
+
 def counted(count: int, noun: str) -> str:
     """Return '1 rank' or '2 ranks'."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
-@contextmanager
-def progress(description: str, *, total: int | None = None, quiet: bool = False) -> Iterator[ProgressBar]:
-    """Show a bar on standard error while the block runs; silent where nobody watches or `quiet`."""
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=30),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(compact=True),
-    )
-    out = notes()
-    with Progress(*columns, console=out, transient=True, disable=quiet or not out.is_terminal) as bar:
-        yield ProgressBar(bar, description, total)
-
-
-class ProgressBar:
-    """One running bar: advance it, and say what is being done."""
-
-    def __init__(self, bar: Progress, description: str, total: int | None) -> None:
-        self._bar = bar
-        self._task = bar.add_task(description, total=total)
-
-    def doing(self, description: str) -> None:
-        """Say what is being done now."""
-        self._bar.update(self._task, description=description)
-
-    def advance(self, steps: int = 1) -> None:
-        """Count finished steps."""
-        self._bar.advance(self._task, steps)

@@ -10,9 +10,9 @@ from rich.console import RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from hemiola.cli import options
-from hemiola.cli.inputs import load_topology
-from hemiola.cli.output import answer, counted, table
+from hemiola.cli import options, values
+from hemiola.cli.inputs import load_topology, with_changed_links
+from hemiola.cli.output import answer, counted, fitted, table
 from hemiola.cli.values import read_conditions
 from hemiola.planner import Alternative, Plan
 from hemiola.planner import plan as make_plan
@@ -20,24 +20,32 @@ from hemiola.units import format_bytes, format_seconds
 
 
 def plan(
-    topology_file: options.TopologyFile,
     kind: options.KindArgument,
+    topology_file: options.TopologyFile,
     nbytes: options.SizeArgument,
     late: options.Late = None,
     slow: options.Slow = None,
+    slow_link: options.SlowLink = None,
+    without_link: options.WithoutLink = None,
     root: options.Root = 0,
     network: options.NetworkOption = options.Network.fluid,
     save: Annotated[
-        Path | None, typer.Option("--save", help="Write the chosen schedule to this file.")
+        Path | None,
+        typer.Option(
+            "--save",
+            metavar="FILE",
+            parser=options.reads(values.read_output),
+            help="Write the chosen schedule to this file.",
+        ),
     ] = None,
     chart: options.Chart = None,
     as_json: options.Json = False,
 ) -> None:
     """Choose the schedule for a collective on a topology, and say why.
 
-    Example: hemiola plan cluster.yaml all_reduce 64MiB --slow 0=2
+    Example: hemiola plan all_reduce cluster.yaml 64MiB --slow 0=2
     """
-    topology = load_topology(topology_file)
+    topology = with_changed_links(load_topology(topology_file), slow_link, without_link)
     conditions = read_conditions(late, slow, topology.rank_count)
     made = make_plan(topology, kind, nbytes, conditions, root=root, network=network.value)
     if save is not None:
@@ -59,7 +67,7 @@ def _table(made: Plan) -> RenderableType:
             f"{other.transfer_count:,}",
             style="bold green" if place == 0 else "",
         )
-    return shown
+    return fitted(shown, dropped=("transfers", "formula", "over bound"), prefix=f"{made.kind}_")
 
 
 def _simulated(other: Alternative) -> str:
@@ -79,7 +87,7 @@ def _data(made: Plan) -> dict[str, Any]:
         "rank_count": made.rank_count,
         "topology": made.topology_name,
         "late": {str(rank): time for rank, time in made.conditions.late.items()},
-        "slow": {str(rank): factor for rank, factor in made.conditions.slow.items()},
+        "slow": {str(key): factor for key, factor in made.conditions.slow.items()},
         "network": made.network,
         "algorithm": made.name,
         "seconds": made.seconds,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,16 +11,16 @@ import typer
 from rich.console import RenderableType
 from rich.text import Text
 
-from hemiola.arrivals import Arrivals
 from hemiola.cli import options
-from hemiola.cli.inputs import load_array, load_schedule, load_topology, rank_count_of
-from hemiola.cli.output import answer, counted, table
-from hemiola.cli.values import printable, read_conditions
-from hemiola.comparison import Comparison, Contest, Row, compare
+from hemiola.cli.inputs import emulated, load_array, load_schedule, rank_count_of
+from hemiola.cli.output import answer, counted, fitted, line_above_bar, table
+from hemiola.cli.values import printable, read_algorithm, read_conditions
+from hemiola.communicator.arrivals import Arrivals
 from hemiola.errors import ArgumentError
-from hemiola.given_data import GivenData
-from hemiola.measurement import bus_factor
-from hemiola.pattern import Pattern, dtype_named
+from hemiola.measure.contest import Comparison, Contest, Row, compare
+from hemiola.measure.given_data import GivenData
+from hemiola.measure.pattern import Pattern, dtype_named
+from hemiola.measure.trial import Measured, bus_factor
 from hemiola.units import format_bytes, format_seconds
 from hemiola.view.picture_file import check_suffix
 
@@ -31,6 +32,8 @@ def run(
     emulate: options.Emulate = None,
     late: options.Late = None,
     slow: options.Slow = None,
+    slow_link: options.SlowLink = None,
+    without_link: options.WithoutLink = None,
     algorithm: Annotated[
         str,
         typer.Option(
@@ -73,40 +76,88 @@ def run(
 
     Example: hemiola run all_reduce 16MiB --emulate cluster.yaml --late 7=50ms --algorithm all --chart times.png
     """
-    cluster = None if emulate is None else load_topology(emulate)
+    cluster = emulated(emulate, slow_link, without_link)
     count = rank_count_of(ranks, cluster)
-    comparison = compare(
-        Contest(
-            pattern=_pattern(kind, nbytes, count, data, dtype, op, root),
-            algorithms=tuple(name.strip() for name in printable(algorithm).split(",")) if algorithm else (),
-            schedules=tuple((Path(name).name, load_schedule(name, count, root)) for name in schedule or ()),
-            emulate=cluster,
-            conditions=read_conditions(late, slow, count),
-            in_place=in_place,
-            warmups=warmups,
-            repeats=repeats,
-        )
+    pattern, remarks = _pattern(kind, nbytes, count, data, dtype, op, root)
+    contest = Contest(
+        pattern=pattern,
+        algorithms=tuple(read_algorithm(name, kind) for name in algorithm.split(",")) if algorithm else (),
+        schedules=tuple((Path(name).name, load_schedule(name, count, root)) for name in schedule or ()),
+        emulate=cluster,
+        conditions=read_conditions(late, slow, count),
+        in_place=in_place,
+        warmups=warmups,
+        repeats=repeats,
     )
+    comparison = _compared(contest, as_json)
     if chart is not None:
         _draw(comparison, chart, emulate)
     if arrivals is not None:
         _draw_arrivals(comparison, arrivals, emulate)
-    answer(as_json, _data(comparison, emulate), _table(comparison, emulate), _notes(comparison))
+    answer(
+        as_json,
+        {**_data(comparison, emulate), "remarks": remarks},
+        _table(comparison, emulate),
+        *(Text(remark) for remark in remarks),
+        _notes(comparison),
+    )
     if any(row.measured.wrong for row in comparison.rows):
         raise typer.Exit(1)
 
 
+def _compared(contest: Contest, as_json: bool) -> Comparison:
+    """Measure, and say each time as it comes; on Ctrl-C those that there are remain, without the bounds."""
+    measured: list[tuple[str, Measured]] = []
+
+    def show(label: str, times: Measured) -> None:
+        measured.append((label, times))
+        line_above_bar(f"{label}: {format_seconds(times.p50_s)}", sys.stderr)
+
+    try:
+        return compare(contest, show)
+    except KeyboardInterrupt:
+        answer(
+            as_json, {"interrupted": True, "algorithms": _partial_data(measured)}, _partial_table(measured)
+        )
+        raise
+
+
+def _partial_data(measured: list[tuple[str, Measured]]) -> list[dict[str, Any]]:
+    return [
+        {"algorithm": label, "p50_s": times.p50_s, "p99_s": times.percentile_s(99), "wrong": times.wrong}
+        for label, times in measured
+    ]
+
+
+def _partial_table(measured: list[tuple[str, Measured]]) -> RenderableType:
+    shown = table(
+        "algorithm", "p50", "p99", "#wrong", title="what was measured until then", left=("algorithm",)
+    )
+    for label, times in measured:
+        shown.add_row(
+            label, format_seconds(times.p50_s), format_seconds(times.percentile_s(99)), str(times.wrong)
+        )
+    return shown
+
+
 def _pattern(
     kind: str, nbytes: int | None, rank_count: int, data: Path | None, dtype: str, op: str, root: int
-) -> Pattern:
-    """Return the data: the file's rows, or known values."""
+) -> tuple[Pattern, list[str]]:
+    """Return the data, the file's rows or known values, and what of them is not as it was asked for."""
     if data is not None:
         if nbytes is not None:
             raise ArgumentError("--data has a size of its own; leave SIZE out")
-        return GivenData.of(kind, rank_count, load_array(data), op, root)
+        rows = load_array(data)
+        given = GivenData.of(kind, rank_count, rows, op, root)
+        return given, given.differs_from(rows)
     if nbytes is None:
         raise ArgumentError("how large is the buffer? Say a SIZE such as 64MiB, or --data FILE.npy")
-    return Pattern.of_bytes(kind, rank_count, nbytes, dtype_named(dtype), op=op, root=root)
+    pattern = Pattern.of_bytes(kind, rank_count, nbytes, dtype_named(dtype), op=op, root=root)
+    if pattern.nbytes == nbytes:
+        return pattern, []
+    if pattern.count == 0:
+        raise ArgumentError(f"{nbytes:,} B hold not even {pattern.smallest}; take more, or another --dtype")
+    return pattern, [f"{pattern.nbytes:,} B of the {nbytes:,} asked for: a multiple of {pattern.smallest}"]
 
 
 def _title(comparison: Comparison) -> str:
@@ -137,7 +188,8 @@ def _table(comparison: Comparison, emulate: Path | None) -> RenderableType:
             f"[bold red]{measured.wrong}[/]" if measured.wrong else "0",
             style="bold green" if measured.p50_s == fastest and len(comparison.rows) > 1 else "",
         )
-    return shown
+    dropped = ("steps", "algbw", "p99", "predicted", "busbw", "/bound")
+    return fitted(shown, dropped=dropped, prefix=f"{comparison.contest.pattern.kind}_")
 
 
 def _notes(comparison: Comparison) -> Text:
@@ -148,7 +200,7 @@ def _notes(comparison: Comparison) -> Text:
     ]
     conditions = comparison.contest.conditions
     told = [f"rank {rank} late by {format_seconds(time)}" for rank, time in sorted(conditions.late.items())]
-    told += [f"rank {rank} {factor:g} times slower" for rank, factor in sorted(conditions.slow.items())]
+    told += conditions.slow_in_words()
     lines += _who_is_late(comparison.arrivals)
     lines += [str(comparison.health)] if comparison.health.slow else []
     return Text("\n".join([*([", ".join(told)] if told else []), *lines]), style="dim")
@@ -182,7 +234,7 @@ def _data(comparison: Comparison, emulate: Path | None) -> dict[str, Any]:
         "in_place": contest.in_place,
         "emulated": None if emulate is None else printable(str(emulate)),
         "late": {str(rank): time for rank, time in contest.conditions.late.items()},
-        "slow": {str(rank): factor for rank, factor in contest.conditions.slow.items()},
+        "slow": {str(key): factor for key, factor in contest.conditions.slow.items()},
         "bound_s": comparison.bound.seconds,
         "bound_witness": comparison.bound.witness,
         "planned": comparison.planned,

@@ -11,14 +11,18 @@ from rich.columns import Columns
 from rich.console import RenderableType
 from rich.text import Text
 
-from hemiola import Schedule, Timeline, Topology, lower_bound
-from hemiola import simulate as run_simulation
-from hemiola.bounds import LowerBound
+from hemiola._core import Schedule, Topology, Violation
+from hemiola.bounds import LowerBound, lower_bound
 from hemiola.cli import options
-from hemiola.cli.inputs import load_schedule, load_topology
-from hemiola.cli.output import answer, counted, table
-from hemiola.cli.values import printable, read_conditions
+from hemiola.cli.inputs import load_schedule, load_topology, with_changed_links
+from hemiola.cli.output import answer, counted, fitted, table
+from hemiola.cli.values import printable, read_conditions, read_output
+from hemiola.cli.violations import violation_data, warning
+from hemiola.planner.planning import NOTHING_MOVES
+from hemiola.simulate import Timeline
+from hemiola.simulate import simulate as run_simulation
 from hemiola.units import format_bandwidth, format_bytes, format_seconds
+from hemiola.verify import first_violation
 
 #: Ranks and links that are printed one by one.
 _RANKS_SHOWN, _LINKS_SHOWN = 16, 8
@@ -30,25 +34,37 @@ def simulate(
     nbytes: options.SizeArgument,
     late: options.Late = None,
     slow: options.Slow = None,
+    slow_link: options.SlowLink = None,
+    without_link: options.WithoutLink = None,
     root: options.Root = 0,
     network: options.NetworkOption = options.Network.fluid,
     trace: Annotated[
         Path | None,
-        typer.Option("--trace", metavar="FILE", help="Write a trace for Perfetto or chrome://tracing."),
+        typer.Option(
+            "--trace",
+            metavar="FILE",
+            parser=options.reads(read_output),
+            help="Write a trace for Perfetto or chrome://tracing.",
+        ),
     ] = None,
     chart: options.Chart = None,
     as_json: options.Json = False,
 ) -> None:
     """Simulate a schedule on a topology: when each rank is done, and which links are busy.
 
+    A wrong schedule is simulated, too, with what is wrong first; exit code 1.
+
     Example: hemiola simulate all_reduce_ring cluster.yaml 64MiB --late 7=50ms
     """
-    topology = load_topology(topology_file)
+    topology = with_changed_links(load_topology(topology_file), slow_link, without_link)
     conditions = read_conditions(late, slow, topology.rank_count)
     schedule = load_schedule(
         schedule_name, topology.rank_count, root, topology=topology, nbytes=nbytes, conditions=conditions
     )
-    timeline = run_simulation(schedule, topology, nbytes, conditions=conditions, network=network.value)
+    violation = first_violation(schedule)
+    timeline = run_simulation(
+        schedule, topology, nbytes, conditions=conditions, network=network.value, unchecked=True
+    )
     kind = schedule.collective.kind
     bound = (
         None
@@ -66,19 +82,24 @@ def simulate(
         draw_timeline(schedule, timeline, chart, title=title, subtitle=where, late=conditions.late)
     answer(
         as_json,
-        _data(schedule, topology, nbytes, timeline, bound),
+        _data(schedule, topology, nbytes, timeline, bound, violation),
         Text(title, style="bold"),
-        _summary(timeline, bound),
+        _summary(timeline, bound, nbytes),
         Columns([_finish_table(timeline), _link_table(topology, timeline)], padding=(0, 6)),
+        *([] if violation is None else [warning(printable(schedule_name), violation)]),
     )
+    if violation is not None:
+        raise typer.Exit(1)
 
 
-def _summary(timeline: Timeline, bound: LowerBound | None) -> Text:
+def _summary(timeline: Timeline, bound: LowerBound | None, nbytes: int) -> Text:
     shown = Text.assemble("  done after ", (format_seconds(timeline.seconds), "bold green"))
     if bound is not None and bound.seconds > 0:
         ratio = timeline.seconds / bound.seconds
         shown.append(f", {ratio:.3g} times the lower bound of {format_seconds(bound.seconds)}")
         shown.append(f"\n  ({bound.witness.rstrip('.')})")
+    if nbytes == 0:
+        shown.append(f"\n  {NOTHING_MOVES}")
     return shown
 
 
@@ -109,7 +130,7 @@ def _link_table(topology: Topology, timeline: Timeline) -> RenderableType:
             format_seconds(float(busy_s[index])),
             f"{busy_s[index] / timeline.seconds:.0%}" if timeline.seconds > 0 else "-",
         )
-    return shown
+    return fitted(shown, dropped=("bandwidth", "busy"))
 
 
 def _vertex(topology: Topology, vertex: int) -> str:
@@ -117,7 +138,12 @@ def _vertex(topology: Topology, vertex: int) -> str:
 
 
 def _data(
-    schedule: Schedule, topology: Topology, nbytes: int, timeline: Timeline, bound: LowerBound | None
+    schedule: Schedule,
+    topology: Topology,
+    nbytes: int,
+    timeline: Timeline,
+    bound: LowerBound | None,
+    violation: Violation | None,
 ) -> dict[str, Any]:
     links = topology.links
     return {
@@ -126,6 +152,7 @@ def _data(
         "rank_count": topology.rank_count,
         "step_count": schedule.step_count,
         "transfer_count": schedule.transfer_count,
+        "violation": None if violation is None else violation_data(violation),
         "seconds": timeline.seconds,
         "bound_s": bound.seconds if bound else None,
         "bound_witness": bound.witness if bound else None,

@@ -9,16 +9,16 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from hemiola import Topology, lower_bound
-from hemiola import simulate as run_simulation
-from hemiola.bounds import LowerBound
+from hemiola._core import Topology
+from hemiola.bounds import LowerBound, lower_bound
 from hemiola.cli import options
-from hemiola.cli.inputs import load_topology
+from hemiola.cli.inputs import load_topology, with_changed_links
 from hemiola.cli.output import answer, table
-from hemiola.cli.values import printable, read_count, read_seconds, read_size
+from hemiola.cli.values import printable, read_count, read_output, read_seconds, read_size
 from hemiola.errors import ArgumentError
+from hemiola.simulate import simulate as run_simulation
 from hemiola.synthesis import DEFAULT_NBYTES, Synthesis, search
-from hemiola.topology_algorithms import generate, patterns
+from hemiola.synthesis.topology_algorithms import generate, patterns
 from hemiola.units import format_bytes, format_seconds
 
 _MATCHING = "matching"
@@ -45,7 +45,10 @@ def synthesize(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", metavar="FILE", help="Write the schedule: the binary form for .schedb, else text."
+            "--out",
+            metavar="FILE",
+            parser=options.reads(read_output),
+            help="Write the schedule: the binary form for .schedb, else text.",
         ),
     ] = None,
     size: Annotated[
@@ -77,6 +80,8 @@ def synthesize(
             "than matching take their own number: parts of the buffer, or pieces a tree.",
         ),
     ] = None,
+    slow_link: options.SlowLink = None,
+    without_link: options.WithoutLink = None,
     seed: Annotated[
         int, typer.Option("--seed", metavar="SEED", parser=options.reads(read_count), help="First seed.")
     ] = 0,
@@ -111,7 +116,7 @@ def synthesize(
 
     Ctrl-C keeps the best so far. Example: hemiola synthesize all_gather cluster.yaml --chunks 4 --out x.sched
     """
-    topology = load_topology(topology_file)
+    topology = with_changed_links(load_topology(topology_file), slow_link, without_link)
     found = None
     if algorithm == _MATCHING:
         found = search(

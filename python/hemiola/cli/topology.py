@@ -9,13 +9,14 @@ import typer
 from rich.console import RenderableType
 from rich.text import Text
 
-from hemiola import Topology
+from hemiola._core import Topology
 from hemiola.cli import options, values
-from hemiola.cli.inputs import load_topology
-from hemiola.cli.output import answer, table
+from hemiola.cli.inputs import read_topology, with_changed_links
+from hemiola.cli.output import answer, fitted, table
 from hemiola.cli.values import printable
 from hemiola.errors import ArgumentError
-from hemiola.topology.summary import Summary, size_in_words, summarize
+from hemiola.topology.named_nics import nics_in_words
+from hemiola.topology.summary import Summary, parted_without, size_in_words, summarize
 from hemiola.topology.yaml_writer import to_yaml
 from hemiola.units import format_bandwidth, format_seconds, parse_bandwidth
 
@@ -54,14 +55,15 @@ def show(
     nvlink_bandwidth: _NvlinkBandwidth = None,
     nic_bandwidth: _NicBandwidth = None,
     as_json: options.Json = False,
-) -> None:
-    """Say what a network consists of, and whether all ranks reach each other.
+) -> int:
+    """Say what a network consists of, and whether all ranks reach each other; where they do not, the exit code is 1.
 
     Example: hemiola topology show examples/cluster8.yaml
     """
     topology = _load(source, nvlink_bandwidth, nic_bandwidth)
     summary = summarize(topology)
     answer(as_json, _summary_data(topology, summary) if as_json else None, *_report(topology, summary))
+    return 0 if summary.cut is None else 1
 
 
 @app.command()
@@ -70,6 +72,15 @@ def convert(
     target: Annotated[
         Path | None, typer.Argument(metavar="FILE", help="Where to write YAML; standard output by default.")
     ] = None,
+    degrade: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--degrade",
+            metavar="A-B=FACTOR",
+            help="A link is slower, in both directions: 3-7=4; or a NIC: nic:mlx5_1=2. Repeat or join with commas.",
+        ),
+    ] = None,
+    without_link: options.WithoutLink = None,
     without_ranks: Annotated[
         str | None, typer.Option(metavar="RANKS", help="Leave these ranks out: 7, or 3,7.")
     ] = None,
@@ -93,17 +104,23 @@ def convert(
     nic_bandwidth: _NicBandwidth = None,
     as_json: options.Json = False,
 ) -> None:
-    """Write a network as YAML, changed on the way if wanted: ranks left out, then repeated, then unwound.
+    """Write a network as YAML, changed on the way if wanted: links, ranks left out, then repeated, then unwound.
 
     With --json, print it as JSON too.
 
     Example: hemiola topology convert dump.xml rack.yaml --repeat 4
     """
-    topology = _load(source, nvlink_bandwidth, nic_bandwidth)
+    read = read_topology(source, nvlink_bandwidth=nvlink_bandwidth, nic_bandwidth=nic_bandwidth)
+    topology = with_changed_links(read.topology, degrade, without_link)
+    if repeat is not None and read.lacks_network:
+        raise ArgumentError(
+            "--repeat joins copies at their network, and what nvidia-smi prints names no speed for NICs; say it: "
+            "--nic-bandwidth '200 Gbit/s'"
+        )
     if without_ranks is not None:
         topology = topology.without_ranks([values.read_count(rank) for rank in without_ranks.split(",")])
     if repeat is not None:
-        topology = topology.repeated(repeat, shared=_network_of(topology))
+        topology = topology.repeated(repeat, shared=[_network_of(topology)])
     if unwind is not None:
         topology = topology.unwind_switches(unwind)
     if target is not None:
@@ -136,17 +153,21 @@ def draw(
 
 
 def _load(source: Path, nvlink_bandwidth: float | None, nic_bandwidth: float | None) -> Topology:
-    return load_topology(source, nvlink_bandwidth=nvlink_bandwidth, nic_bandwidth=nic_bandwidth)
+    return read_topology(source, nvlink_bandwidth=nvlink_bandwidth, nic_bandwidth=nic_bandwidth).topology
 
 
-def _network_of(topology: Topology) -> list[int]:
+def _network_of(topology: Topology) -> int:
     """Return the last switch, which joins hosts in topologies read from NCCL's and nvidia-smi's output."""
     if topology.switch_count == 0:
+        raise ArgumentError("--repeat joins copies at the last switch, but this topology has none")
+    network = topology.rank_count + topology.switch_count - 1
+    if parted := parted_without(topology, network):
         raise ArgumentError(
-            "--repeat joins copies at the last switch, but this topology has none; for an nvidia-smi matrix "
-            "say --nic-bandwidth"
+            f"--repeat joins copies at the last switch, but without that (vertex {network}) ranks {parted[0]} and "
+            f"{parted[1]} of one host do not reach each other: it is part of the host, not the network between hosts. "
+            "Add the network to the file as the last switch, with links to the hosts' NICs"
         )
-    return [topology.rank_count + topology.switch_count - 1]
+    return network
 
 
 def _written(topology: Topology, target: Path | None) -> RenderableType:
@@ -159,18 +180,23 @@ def _title(topology: Topology) -> str:
 
 
 def _report(topology: Topology, summary: Summary) -> list[RenderableType]:
-    kinds = table("links", "count", "bandwidth", "latency", left=("links",))
+    costs_messages = any(kind.message_s for kind in summary.kinds)
+    kinds = table(
+        "links", "count", "bandwidth", "latency", *(["a message"] if costs_messages else []), left=("links",)
+    )
     for kind in summary.kinds[:_KINDS_SHOWN]:
-        kinds.add_row(
-            kind.ends, f"{kind.count:,}", format_bandwidth(kind.bandwidth), format_seconds(kind.latency_s)
-        )
+        cost = [format_bandwidth(kind.bandwidth), format_seconds(kind.latency_s)]
+        if costs_messages:
+            cost.append(format_seconds(kind.message_s))
+        kinds.add_row(kind.ends, f"{kind.count:,}", *cost)
     if len(summary.kinds) > _KINDS_SHOWN:
         kinds.caption = f"and {len(summary.kinds) - _KINDS_SHOWN:,} more kinds"
     return [
         Text.assemble((_title(topology), "bold"), f": {size_in_words(topology)}"),
-        kinds,
+        fitted(kinds),
         f"a rank sends    {_range(summary.out_bandwidth)}",
         f"a rank receives {_range(summary.in_bandwidth)}",
+        *([f"NICs of {nics_in_words(topology)}"] if topology.nics else []),
         _reach(summary),
     ]
 
@@ -182,7 +208,9 @@ def _range(bandwidths: tuple[float, float]) -> str:
 
 def _reach(summary: Summary) -> str:
     if summary.cut is not None:
-        return f"disconnected: rank {summary.cut[0]} does not reach rank {summary.cut[1]}"
+        a, b = summary.cut
+        hint = f", though {b} reaches {a}: a link goes one way unless it says both_ways: true"
+        return f"disconnected: rank {a} does not reach rank {b}{hint if summary.is_one_way else ''}"
     if summary.hops is None:
         return "every rank reaches every other"
     return f"every rank reaches every other, over {summary.hops} links at most"
@@ -206,13 +234,15 @@ def _summary_data(topology: Topology, summary: Summary) -> dict[str, Any]:
         "in_bandwidth": dict(zip(("min", "max"), summary.in_bandwidth, strict=True)),
         "is_connected": summary.cut is None,
         "hops": summary.hops,
+        "nics": [{"name": name, "host": host} for name, host, _ in topology.nics],
     }
 
 
 def _topology_data(topology: Topology) -> dict[str, Any]:
-    names = ("src", "dst", "latency_s", "bandwidth")
+    names = topology.links.dtype.names or ()
     return {
         **_size_data(topology),
         "nodes": topology.nodes.tolist(),
         "links": [dict(zip(names, row, strict=True)) for row in topology.links.tolist()],
+        "nics": [{"name": name, "host": host, "links": links} for name, host, links in topology.nics],
     }

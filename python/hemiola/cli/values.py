@@ -3,11 +3,17 @@ quotes it."""
 
 from __future__ import annotations
 
+import difflib
 import math
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
-from hemiola import Conditions, units
+from hemiola import algorithms, units
+from hemiola._core import kind_meant, op_meant
+from hemiola.conditions import NIC_KEY, Conditions
 from hemiola.errors import ArgumentError, FormatError
+from hemiola.measure.pattern import OPERATIONS
+from hemiola.view.picture_file import in_existing_folder
 
 #: The collectives that have a name.
 KINDS = (
@@ -30,6 +36,12 @@ def printable(text: str) -> str:
 def read_size(text: str) -> int:
     """Read '64MiB', '64M' or '4096' as bytes."""
     return units.parse_bytes(printable(text))
+
+
+def read_nccl_size(text: str) -> int:
+    """Read '64MiB', '4096', or '64M' as nccl-tests does: K, M and G alone are powers of 1,024."""
+    shown = printable(text).strip()
+    return read_size(f"{shown[:-1]}{shown[-1].upper()}i" if shown[-1:] in tuple("kKmMgG") else shown)
 
 
 def read_seconds(text: str) -> float:
@@ -59,10 +71,30 @@ def read_count(text: str) -> int:
 
 
 def read_kind(text: str) -> str:
-    """Read the name of one collective."""
-    if text not in KINDS:
-        raise ArgumentError(f"unknown collective {_quoted(text)}; expected one of: {', '.join(KINDS)}")
-    return text
+    """Read the name of one collective, ours or another library's: 'allreduce', 'bcast'."""
+    meant = kind_meant(printable(text))
+    if not meant:
+        close = difflib.get_close_matches(printable(text), KINDS, n=1)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        if set(text) & set("./"):
+            hint = "; the order is COLLECTIVE TOPOLOGY SIZE"
+        raise ArgumentError(f"unknown collective {_quoted(text)}; expected one of: {', '.join(KINDS)}{hint}")
+    return meant
+
+
+def read_op(text: str) -> str:
+    """Read how elements are combined, in our words or another library's: 'avg', 'SUM', 'prod'."""
+    meant = op_meant(printable(text))
+    if not meant:
+        raise ArgumentError(f"unknown operation {_quoted(text)}; expected one of: {', '.join(OPERATIONS)}")
+    return meant
+
+
+def read_algorithm(text: str, kind: str) -> str:
+    """Read the name of an algorithm for a collective; 'ring' is completed to 'all_reduce_ring'."""
+    name = printable(text).strip()
+    completed = f"{kind}_{name.replace('-', '_').lower()}"
+    return completed if completed in algorithms.names(needs=None) else name
 
 
 def read_late(texts: Iterable[str]) -> dict[int, float]:
@@ -75,16 +107,60 @@ def read_slow(texts: Iterable[str]) -> dict[int, float]:
     return _read_pairs(texts, read_factor, "0=2")
 
 
+def read_slow_ports(texts: Iterable[str]) -> dict[int | str, float]:
+    """Read '0=2' and 'nic:mlx5_1=2' pairs, comma-separated or one per text, as rank or NIC → factor."""
+    parts = [part.strip() for joined in texts for part in printable(joined).split(",")]
+    found: dict[int | str, float] = {}
+    found.update(read_slow([part for part in parts if not part.startswith(NIC_KEY)]).items())
+    for part in parts:
+        nic, equals, factor_text = part.partition("=")
+        if not nic.startswith(NIC_KEY):
+            continue
+        if not equals or nic == NIC_KEY:
+            raise FormatError(f"expected nic:NAME=factor such as 'nic:mlx5_1=2', found {_quoted(part)}")
+        if nic in found:
+            raise ArgumentError(f"{nic} is given twice; keep one")
+        found[nic] = read_factor(factor_text)
+    return found
+
+
+def read_link(text: str) -> tuple[int, int]:
+    """Read '3-7' as the two vertices that a link joins; switches are numbered after the ranks."""
+    first, dash, second = printable(text).partition("-")
+    if not dash:
+        raise FormatError(f"expected the two ends of a link such as '3-7', found {_quoted(text)}")
+    return read_count(first), read_count(second)
+
+
+def read_slow_links(texts: Iterable[str]) -> dict[tuple[int, int], float]:
+    """Read '3-7=4' pairs, comma-separated or one per text, as link → factor."""
+    found: dict[tuple[int, int], float] = {}
+    for text in (part for joined in texts for part in joined.split(",")):
+        link_text, equals, factor_text = text.partition("=")
+        if not equals:
+            raise FormatError(f"expected link=factor such as '3-7=4', found {_quoted(printable(text))}")
+        link = read_link(link_text)
+        if link in found or link[::-1] in found:
+            raise ArgumentError(f"link {link[0]}-{link[1]} is given twice; keep one")
+        found[link] = read_factor(factor_text)
+    return found
+
+
 def read_conditions(late: Iterable[str] | None, slow: Iterable[str] | None, rank_count: int) -> Conditions:
     """Read --late and --slow, and check their ranks against the number of ranks there are."""
-    conditions = Conditions(late=read_late(late or ()), slow=read_slow(slow or ()))
-    for option, ranks in (("--late", conditions.late), ("--slow", conditions.slow)):
+    conditions = Conditions(late=read_late(late or ()), slow=read_slow_ports(slow or ()))
+    for option, ranks in (("--late", conditions.late), ("--slow", conditions.slow_ranks)):
         for rank in ranks:
             if rank >= rank_count:
                 raise ArgumentError(
                     f"{option} names rank {rank}, but there are {rank_count} ranks (0 … {rank_count - 1})"
                 )
     return conditions
+
+
+def read_output(text: str) -> Path:
+    """Read where a file is to be written, so that a folder that does not exist is noticed before any work."""
+    return in_existing_folder(Path(text))
 
 
 def read_names(text: str, known: Iterable[str], what: str) -> list[str]:

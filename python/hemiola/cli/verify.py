@@ -10,15 +10,18 @@ import numpy as np
 import typer
 from rich.text import Text
 
-from hemiola import Schedule, Violation
-from hemiola import verify as find_violations
+from hemiola._core import Schedule, Violation
 from hemiola.cli import options
 from hemiola.cli.inputs import load_schedule
-from hemiola.cli.output import answer
+from hemiola.cli.output import answer, counted
 from hemiola.cli.values import printable
+from hemiola.cli.violations import violation_data
 from hemiola.progress import ProgressBar
+from hemiola.verify import verify as find_violations
 from hemiola.view.schedule_text import describe
 
+#: Violations looked for per schedule; there may be more.
+_VIOLATIONS_FOUND = 100
 #: Violations printed per schedule, and transfers printed per violation, without and with --explain.
 _VIOLATIONS_SHOWN, _VIOLATIONS_EXPLAINED, _TRANSFERS_SHOWN = 3, 50, 8
 
@@ -27,7 +30,8 @@ _VIOLATIONS_SHOWN, _VIOLATIONS_EXPLAINED, _TRANSFERS_SHOWN = 3, 50, 8
 class _Verdict:
     name: str
     schedule: Schedule
-    violations: list[Violation]
+    violations: list[Violation]  #: the first of them
+    has_more: bool
 
 
 def verify(
@@ -49,7 +53,9 @@ def verify(
     for name in schedules:
         schedule = load_schedule(name, ranks)
         with ProgressBar(f"verifying {printable(name)}") as bar:
-            verdicts.append(_Verdict(printable(name), schedule, find_violations(schedule, progress=bar)))
+            found = find_violations(schedule, max_violations=_VIOLATIONS_FOUND + 1, progress=bar)
+        has_more = len(found) > _VIOLATIONS_FOUND
+        verdicts.append(_Verdict(printable(name), schedule, found[:_VIOLATIONS_FOUND], has_more))
     answer(
         as_json,
         [_data(verdict) for verdict in verdicts],
@@ -65,7 +71,7 @@ def _report(verdict: _Verdict, explain: bool) -> Iterator[Text]:
     if not violations:
         yield Text.assemble(("correct  ", "bold green"), f"{verdict.name}: {what}")
         return
-    count = f"{len(violations):,} violation{'' if len(violations) == 1 else 's'}"
+    count = f"{'more than ' if verdict.has_more else ''}{counted(len(violations), 'violation')}"
     yield Text.assemble(("wrong    ", "bold red"), f"{verdict.name}: {count} in {what}")
     shown = violations[: _VIOLATIONS_EXPLAINED if explain else _VIOLATIONS_SHOWN]
     for violation in shown:
@@ -74,7 +80,8 @@ def _report(verdict: _Verdict, explain: bool) -> Iterator[Text]:
             yield from (Text(f"           {line}", style="dim") for line in _around(schedule, violation))
     if len(violations) > len(shown):
         hint = "" if explain else "; --explain shows more"
-        yield Text(f"         and {len(violations) - len(shown):,} more{hint}", style="dim")
+        at_least = "at least " if verdict.has_more else ""
+        yield Text(f"         and {at_least}{len(violations) - len(shown):,} more{hint}", style="dim")
 
 
 def _around(schedule: Schedule, violation: Violation) -> list[str]:
@@ -103,8 +110,6 @@ def _data(verdict: _Verdict) -> dict[str, Any]:
         "step_count": schedule.step_count,
         "transfer_count": schedule.transfer_count,
         "is_correct": not verdict.violations,
-        "violations": [
-            {"rule": v.rule, "step": v.step, "rank": v.rank, "chunk": v.chunk, "message": v.message}
-            for v in verdict.violations
-        ],
+        "violations": [violation_data(violation) for violation in verdict.violations],
+        "has_more_violations": verdict.has_more,
     }

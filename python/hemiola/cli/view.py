@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,13 +12,15 @@ import typer
 from rich.console import RenderableType
 from rich.text import Text
 
-from hemiola import Schedule
+from hemiola._core import Schedule, Violation
 from hemiola.cli import options
 from hemiola.cli.inputs import load_schedule, read_text
-from hemiola.cli.output import answer, console, table
+from hemiola.cli.output import answer, console, fitted, table
 from hemiola.cli.values import printable
+from hemiola.cli.violations import violation_data, warning
 from hemiola.errors import FormatError
 from hemiola.units import format_bytes, format_seconds
+from hemiola.verify import first_violation
 from hemiola.view.schedule_text import describe, step_cells
 from hemiola.view.times import AlgorithmTime
 
@@ -40,7 +43,7 @@ def view(
     """Look at a schedule as chunks by steps, or at measured and predicted times as bars.
 
     In a cell, 0>1 copies rank 0's chunk to rank 1, and 0+1 adds it to rank 1's. A schedule's JSON lists its
-    transfers.
+    transfers. A wrong schedule is shown, too, with what is wrong first; exit code 1.
 
     Examples: hemiola view all_reduce_ring --ranks 4; hemiola view times.json --chart times.png
     """
@@ -56,7 +59,15 @@ def _view_schedule(source: str, schedule: Schedule, chart: Path | None, as_json:
         from hemiola.view.steps import draw_steps
 
         draw_steps(schedule, chart, title=name)
-    answer(as_json, _schedule_data(schedule) if as_json else None, *_schedule_table(name, schedule))
+    violation = first_violation(schedule)
+    answer(
+        as_json,
+        _schedule_data(schedule, violation) if as_json else None,
+        *_schedule_table(name, schedule),
+        *([] if violation is None else [warning(name, violation)]),
+    )
+    if violation is not None:
+        raise typer.Exit(1)
 
 
 def _schedule_table(name: str, schedule: Schedule) -> list[RenderableType]:
@@ -86,12 +97,13 @@ def _steps_that_fit(rows: list[list[str]]) -> int:
     return len(rows[0])
 
 
-def _schedule_data(schedule: Schedule) -> dict[str, Any]:
+def _schedule_data(schedule: Schedule, violation: Violation | None) -> dict[str, Any]:
     return {
         "collective": schedule.collective.kind,
         "rank_count": schedule.rank_count,
         "chunk_count": schedule.chunk_count,
         "step_count": schedule.step_count,
+        "violation": None if violation is None else violation_data(violation),
         "transfers": [
             {"step": step, "src": src, "dst": dst, "chunk": chunk, "reduce": reduce}
             for step, src, dst, chunk, reduce in np.asarray(schedule.transfers).tolist()
@@ -114,7 +126,7 @@ def _view_times(path: Path, chart: Path | None, as_json: bool) -> None:
         from hemiola.view.times import draw_times
 
         draw_times(times, chart, title=title, subtitle=printable(path.name), bound_s=bound_s)
-    answer(as_json, document, _times_table(title, times))
+    answer(as_json, document, _times_table(title, times, prefix=f"{document['collective']}_"))
 
 
 def _time(row: dict[str, Any]) -> AlgorithmTime:
@@ -129,7 +141,7 @@ def _time(row: dict[str, Any]) -> AlgorithmTime:
     )
 
 
-def _times_table(title: str, times: list[AlgorithmTime]) -> RenderableType:
+def _times_table(title: str, times: list[AlgorithmTime], *, prefix: str) -> RenderableType:
     shown = table("algorithm", "predicted", "measured", title=title, left=("algorithm",))
     for time in times:
         known = (
@@ -137,12 +149,20 @@ def _times_table(title: str, times: list[AlgorithmTime]) -> RenderableType:
             for seconds in (time.predicted_s, time.measured_s)
         )
         shown.add_row(time.name, *known)
-    return shown
+    return fitted(shown, dropped=("predicted",), prefix=prefix)
+
+
+def _finite(text: str) -> float:
+    """Read a number; what JSON cannot hold, such as 1e999, raises ValueError."""
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"expected finite numbers, found {text[:40]}")
+    return number
 
 
 def _read_document(path: Path) -> dict[str, Any]:
     try:
-        document = json.loads(read_text(path))
+        document = json.loads(read_text(path), parse_float=_finite, parse_constant=_finite)
     except (ValueError, RecursionError) as error:
         raise FormatError(f"'{printable(str(path))}' is no JSON: {error}") from None
     if not isinstance(document, dict):

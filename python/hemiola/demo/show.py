@@ -3,7 +3,13 @@ over an emulated cluster of 8 hosts."""
 
 from __future__ import annotations
 
+import io
+import itertools
+import subprocess
+import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,12 +17,14 @@ import numpy as np
 from rich.console import Console
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from hemiola import cli, launch, topologies
-from hemiola.cli.output import progress
+from hemiola import topologies
 from hemiola.communicator import init
 from hemiola.demo.network import Perceptron
 from hemiola.demo.training import Digits, Run, Task, batches, train_alone, train_together
+from hemiola.launch import launch
+from hemiola.progress import ProgressBar
 from hemiola.view.losses import draw_losses
+from hemiola.whole_file import write_whole
 
 RANKS = 4
 ALLOWED = 1e-6
@@ -57,7 +65,9 @@ def main() -> int:
     verdict = "[green]agree[/]" if agrees else "[bold red]disagree[/]"
     console.print(f"  The losses {verdict}: they are at most {distance:.1e} apart, {ALLOWED:g} is allowed.\n")
     _draw(alone.run, together.run, f"{shape} perceptron, {parameters:,} parameters, batches of {task.batch}")
-    np.save(FOLDER / "gradients.npy", np.stack([report.run.gradient for report in reports]))
+    gradients = io.BytesIO()
+    np.save(gradients, np.stack([report.run.gradient for report in reports]))
+    write_whole(FOLDER / "gradients.npy", gradients.getvalue())
     code = _time_gradient(console)
     console.print(f"Pictures: {FOLDER / 'losses.png'} and {FOLDER / 'times.png'}")
     return code if agrees else 1
@@ -65,8 +75,8 @@ def main() -> int:
 
 def _train_alone(task: Task, digits: Digits, steps: int) -> Timed:
     begin = time.perf_counter()
-    with threadpool_limits(1), progress("  1 process", total=steps) as bar:
-        run = train_alone(task, digits, bar.advance)
+    with threadpool_limits(1), _counted("  1 process", steps) as count:
+        run = train_alone(task, digits, count)
     return Timed(run, time.perf_counter() - begin)
 
 
@@ -75,12 +85,17 @@ def _train_rank(task: Task, digits: Digits, steps: int) -> Timed:
     comm = init()
     begin = time.perf_counter()
     # One thread a rank: more would only take turns on the cores that the ranks share.
-    with (
-        threadpool_limits(1),
-        progress(f"  {comm.rank_count} ranks", total=steps, quiet=comm.rank != 0) as bar,
-    ):
-        run = train_together(comm, task, digits, bar.advance)
+    with threadpool_limits(1), _counted(f"  {comm.rank_count} ranks", steps, quiet=comm.rank != 0) as count:
+        run = train_together(comm, task, digits, count)
     return Timed(run, time.perf_counter() - begin)
+
+
+@contextmanager
+def _counted(label: str, total: int, *, quiet: bool = False) -> Iterator[Callable[[], None]]:
+    """Show a bar that goes on by one with each call of what is given."""
+    done = itertools.count(1)
+    with ProgressBar(label) as bar:
+        yield lambda: None if quiet else bar(next(done), total)
 
 
 def _report(console: Console, who: str, timed: Timed) -> None:
@@ -119,4 +134,4 @@ def _time_gradient(console: Console) -> int:
     words = [str(argument) for argument in arguments]
     console.print("[bold]The gradient's all-reduce[/] on eight hosts, emulated:")
     console.print(f"  hemiola {' '.join(words)}\n", soft_wrap=True)
-    return cli.main(words)
+    return subprocess.run([sys.executable, "-m", "hemiola.cli", *words]).returncode

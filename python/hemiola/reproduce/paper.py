@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,8 +52,12 @@ class Paper:
         report = Report(self.name, self.title, folder, part=bool(only))
         report.text(*self.introduction)
         keys = [only] if only else list(self.sections)
+        began = time.monotonic()
         for index, key in enumerate(keys, start=1):
-            print(f"{self.name}: {key}, section {index} of {len(keys)}", file=sys.stderr, flush=True)
+            so_far = f", after {time.monotonic() - began:.0f} s" if index > 1 else ""
+            in_all = "" if only else f"; all take {self.takes}"
+            told = f"{self.name}: {key}, section {index} of {len(keys)}{so_far}{in_all}"
+            print(told, file=sys.stderr, flush=True)
             self.sections[key](report, f"hemiola reproduce {self.name} --only {key}")
             report.write()
         return report

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from hemiola.machine import describe_machine
 from hemiola.view import style
+from hemiola.whole_file import write_whole
 
 #: A curve of more points than this is drawn as a line alone.
 _MOST_MARKERS = 40
@@ -39,8 +42,9 @@ class Report:
             self._lines += [paragraph, ""]
 
     def section(self, heading: str, text: str, command: str) -> None:
-        """Start a section; `command` is what reproduces its figures."""
-        self._lines += [f"## {heading}", "", text, "", f"Reproduce: `{command}`", ""]
+        """Start a section; `command` is what reproduces its figures. It says when and by which version it was made."""
+        made = f"made {datetime.date.today().isoformat()} with hemiola {version('hemiola')}"
+        self._lines += [f"## {heading}", "", text, "", f"Reproduce: `{command}`; {made}.", ""]
 
     def table(self, key: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
         """Add a table and keep its rows under `key` in `data`; floats print with four significant digits."""
@@ -95,7 +99,7 @@ class Report:
         text = "\n".join(self._lines)
         if self._part and self.path.exists():
             text = _with_sections_of(text, self.path.read_text(encoding="utf-8"))
-        self.path.write_text(text, encoding="utf-8")
+        write_whole(self.path, text)
 
 
 def _with_sections_of(newer: str, older: str) -> str:

@@ -14,8 +14,8 @@ from hemiola._core import Schedule, Topology
 from hemiola.communicator import init
 from hemiola.conditions import Conditions
 from hemiola.launch import launch
-from hemiola.measurement import RankTimes, Trial, combine, measure
-from hemiola.pattern import Pattern
+from hemiola.measure.pattern import Pattern
+from hemiola.measure.trial import RankTimes, Trial, combine, measure
 from hemiola.reproduce.report import Report
 from hemiola.simulate import simulate
 
@@ -26,7 +26,7 @@ MIB = 1 << 20
 
 
 @dataclass(frozen=True)
-class Setting:
+class SlowCluster:
     """So many hosts with ports of that speed, one slow by `factor`; `rounds` alternating runs of `repeats` each."""
 
     rank_count: int
@@ -42,8 +42,8 @@ class Setting:
         return topologies.switch(self.rank_count, latency_s=_LATENCY_S, bandwidth=self.bandwidth)
 
 
-#: The issue's, and one with a quarter of the bytes per second, which leaves processors time on a small machine.
-SETTINGS = (Setting(8, 200e6, 64 * MIB), Setting(8, 50e6, 16 * MIB))
+#: Fast ports, and some with a quarter of the bytes per second, which leave processors time on a small machine.
+SETTINGS = (SlowCluster(8, 200e6, 64 * MIB), SlowCluster(8, 50e6, 16 * MIB))
 
 
 def run_rank(pattern: Pattern, schedules: Sequence[Schedule], repeats: int) -> list[RankTimes]:
@@ -69,7 +69,7 @@ class Outcome:
         return statistics.median(self.durations_s)
 
 
-def compare(setting: Setting) -> dict[str, Outcome]:
+def compare(setting: SlowCluster) -> dict[str, Outcome]:
     """Run the fault-free ring, then the ring and the weighted exchange with the slow host, in turns."""
     ring = algorithms.all_reduce_ring(setting.rank_count)
     slow = {0: setting.factor}
@@ -107,7 +107,7 @@ def compare(setting: Setting) -> dict[str, Outcome]:
     }
 
 
-def measured(report: Report, command: str, settings: Sequence[Setting] = SETTINGS) -> None:
+def measured(report: Report, command: str, settings: Sequence[SlowCluster] = SETTINGS) -> None:
     """Write the section."""
     report.section(
         "Measured: real processes over the emulated wire",

@@ -13,12 +13,13 @@ import numpy as np
 from hemiola import algorithms, topologies
 from hemiola._core import LateRule, Topology
 from hemiola.communicator import init
+from hemiola.communicator.control_plane import control_plane
 from hemiola.conditions import Conditions
-from hemiola.late_rule import late_rule
 from hemiola.launch import launch
-from hemiola.port_speed import port_speed
+from hemiola.planner.late_rule import late_rule
 from hemiola.reproduce.report import Report
 from hemiola.simulate import simulate
+from hemiola.topology.port_speed import port_speed
 from hemiola.units import format_bytes
 
 RING, LATE = "all_reduce_ring", "all_reduce_late"
@@ -31,7 +32,7 @@ _LONGEST_SLEEP_S = 0.05
 
 
 @dataclass(frozen=True)
-class Setting:
+class LateCluster:
     """Eight hosts of one port each; the last comes late by the time of the others' reduce-scatter."""
 
     rank_count: int = 8
@@ -39,7 +40,7 @@ class Setting:
     latency_s: float = 100e-6
     bandwidth: float = 200e6
     repeats: int = 25
-    arbiter: bool = False
+    control_plane: str = "local"
 
     @property
     def cluster(self) -> Topology:
@@ -77,9 +78,10 @@ class Setting:
         }
 
 
-def _all_reduce(setting: Setting) -> list[list[tuple[float, float]]]:
+def _all_reduce(setting: LateCluster) -> list[list[tuple[float, float]]]:
     """Time both, in turn, as one of the ranks: when each call began and ended. The first rounds warm memory up."""
-    comm = init(arbiter=setting.arbiter)
+    with control_plane(setting.control_plane):
+        comm = init()
     x, delay_s = np.zeros(setting.nbytes // 4, np.float32), setting.delay_s
     rounds = []
     for _ in range(setting.repeats + _WARM_UPS):
@@ -95,7 +97,7 @@ def _all_reduce(setting: Setting) -> list[list[tuple[float, float]]]:
     return rounds[_WARM_UPS:]
 
 
-def exposed_times(setting: Setting) -> dict[str, list[float]]:
+def exposed_times(setting: LateCluster) -> dict[str, list[float]]:
     """Run both on real processes.
 
     Returns
@@ -109,10 +111,10 @@ def exposed_times(setting: Setting) -> dict[str, list[float]]:
     return {name: exposed[:, column].tolist() for column, name in enumerate((RING, LATE))}
 
 
-def measured_all_reduce(report: Report, setting: Setting, command: str) -> None:
+def measured_all_reduce(report: Report, setting: LateCluster, command: str) -> None:
     """Exposed time of 8 processes, beside the simulator's."""
     predicted, found = setting.predicted_s(), exposed_times(setting)
-    by_messages = exposed_times(dataclasses.replace(setting, arbiter=True))[LATE]
+    by_messages = exposed_times(dataclasses.replace(setting, control_plane="arbiter"))[LATE]
     size = format_bytes(setting.nbytes)
     report.section(
         f"Measured: {setting.rank_count} processes, {size}, emulated ports of {setting.bandwidth / 1e6:g} MB/s",
@@ -239,7 +241,7 @@ def measure(report: Report, command: str, *, repeats: int = 25) -> None:
     The all-reduce is measured at full size, and again with both size and bandwidth a sixteenth: by the model the
     times are the same, and the processes need a sixteenth of the cores' time to move the bytes.
     """
-    setting = dataclasses.replace(Setting(), repeats=repeats)
+    setting = dataclasses.replace(LateCluster(), repeats=repeats)
     measured_all_reduce(report, setting, command)
     small = dataclasses.replace(setting, nbytes=setting.nbytes // 16, bandwidth=setting.bandwidth / 16)
     measured_all_reduce(report, small, command)

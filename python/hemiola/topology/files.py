@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import math
 import os
-from pathlib import Path
+from dataclasses import dataclass
 
-from hemiola import Topology
+from hemiola._core import Topology
 from hemiola.errors import ArgumentError
 from hemiola.topology import nccl_xml, nvidia_smi
 from hemiola.topology.place import Place, quote
 from hemiola.topology.yaml_reader import from_yaml
 from hemiola.topology.yaml_tree import MAX_BYTES
 from hemiola.topology.yaml_writer import to_yaml
+from hemiola.whole_file import write_whole
+
+
+@dataclass(frozen=True)
+class TopologyFile:
+    """What a file holds, and whether its last switch may be the network that joins several such hosts.
+
+    lacks_network : only what nvidia-smi prints without a speed for NICs, which then are left out.
+    """
+
+    topology: Topology
+    lacks_network: bool = False
 
 
 def load(
@@ -21,6 +33,16 @@ def load(
     nvlink_bandwidth: float | None = None,
     nic_bandwidth: float | None = None,
 ) -> Topology:
+    """Return the topology in a file; see `read`."""
+    return read(path, nvlink_bandwidth=nvlink_bandwidth, nic_bandwidth=nic_bandwidth).topology
+
+
+def read(
+    path: str | os.PathLike[str],
+    *,
+    nvlink_bandwidth: float | None = None,
+    nic_bandwidth: float | None = None,
+) -> TopologyFile:
     """Read a YAML file, NCCL's XML or what `nvidia-smi topo -m` prints; told apart by content.
 
     The bandwidths are those of one NVLink and one NIC, which nvidia-smi does not print; ArgumentError where they are
@@ -41,14 +63,15 @@ def load(
         )
     if nvidia_smi.is_matrix(text):
         speed = nvidia_smi.NVLINK_BANDWIDTH if nvlink_bandwidth is None else nvlink_bandwidth
-        return nvidia_smi.from_matrix(text, source, nvlink_bandwidth=speed, nic_bandwidth=nic_bandwidth)
+        topology = nvidia_smi.from_matrix(text, source, nvlink_bandwidth=speed, nic_bandwidth=nic_bandwidth)
+        return TopologyFile(topology, lacks_network=nic_bandwidth is None)
     if nvlink_bandwidth is not None or nic_bandwidth is not None:
         raise ArgumentError(
             f"{source} holds its own speeds; only for what nvidia-smi prints can they be given"
         )
     if text.lstrip().startswith("<"):
-        return nccl_xml.from_xml(text, source)
-    return from_yaml(text, source)
+        return TopologyFile(nccl_xml.from_xml(text, source))
+    return TopologyFile(from_yaml(text, source))
 
 
 def _check(name: str, bandwidth: float | None) -> None:
@@ -58,4 +81,4 @@ def _check(name: str, bandwidth: float | None) -> None:
 
 def save(topology: Topology, path: str | os.PathLike[str]) -> None:
     """Write a YAML file; `load` reads back an equal topology."""
-    Path(path).write_text(to_yaml(topology), encoding="utf-8")
+    write_whole(path, to_yaml(topology))

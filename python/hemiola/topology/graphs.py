@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import networkx as nx
 
-from hemiola import Topology
+from hemiola._core import Topology
 from hemiola.errors import ArgumentError
+from hemiola.topology.named_nics import nics_of_links
 
 
 def to_networkx(topology: Topology) -> nx.MultiDiGraph[int]:
-    """Return vertices with `switch` and `node`, edges with `latency_s`, `bandwidth`, `link` (its index)."""
+    """Return vertices with `switch` and `node`, edges with a link's figures, `link` (its index) and `nic`."""
+    nics = nics_of_links(topology)
     graph: nx.MultiDiGraph[int] = nx.MultiDiGraph(name=topology.name)
     for rank, node in enumerate(topology.nodes.tolist()):
         graph.add_node(rank, switch=False, node=node)
     for switch in range(topology.rank_count, topology.rank_count + topology.switch_count):
         graph.add_node(switch, switch=True)
-    for link, (src, dst, latency_s, bandwidth) in enumerate(topology.links.tolist()):
-        graph.add_edge(src, dst, latency_s=latency_s, bandwidth=bandwidth, link=link)
+    for link, (src, dst, latency_s, bandwidth, message_s) in enumerate(topology.links.tolist()):
+        data: dict[str, Any] = {"latency_s": latency_s, "bandwidth": bandwidth, "message_s": message_s}
+        data["link"] = link
+        if link in nics:
+            data["nic"] = nics[link] if len(nics[link]) > 1 else nics[link][0]
+        graph.add_edges_from([(src, dst, data)])
     return graph
 
 
@@ -32,25 +38,33 @@ def from_networkx(graph: nx.Graph[Any]) -> Topology:
     ranks = [v for v, data in graph.nodes(data=True) if not data.get("switch", False)]
     switches = [v for v, data in graph.nodes(data=True) if data.get("switch", False)]
     number: dict[Hashable, int] = {v: i for i, v in enumerate([*ranks, *switches])}
-    links = []
+    hosts = [graph.nodes[rank].get("node", ("own host of", rank)) for rank in ranks]
+    nodes = _nodes(hosts)
+    host_numbers = {str(host): node for host, node in zip(hosts, nodes, strict=True)}
+    links: list[tuple[int, int, float, float, float]] = []
+    nics: list[tuple[str, int, list[int]]] = []
     edges = sorted(graph.edges(data=True), key=lambda edge: edge[2].get("link", math.inf))
     for src, dst, data in edges:
         cost = _cost(src, dst, data)
+        first = len(links)
         links.append((number[src], number[dst], *cost))
         if not graph.is_directed():
             links.append((number[dst], number[src], *cost))
+        of_link = list(range(first, len(links)))
+        nics += [(name, host, of_link) for host, name in _nics(src, dst, data, host_numbers)]
     return Topology(
         len(ranks),
         links,
         switch_count=len(switches),
-        nodes=_nodes([graph.nodes[rank].get("node", ("own host of", rank)) for rank in ranks]),
+        nodes=nodes,
+        nics=nics,
         name=str(graph.name),
     )
 
 
-def _cost(src: object, dst: object, data: dict[str, Any]) -> tuple[float, float]:
+def _cost(src: object, dst: object, data: dict[str, Any]) -> tuple[float, float, float]:
     try:
-        return float(data["latency_s"]), float(data["bandwidth"])
+        return float(data["latency_s"]), float(data["bandwidth"]), float(data.get("message_s", 0.0))
     except KeyError as missing:
         raise ArgumentError(
             f"edge {src!r} - {dst!r}: expected the attributes 'latency_s' (seconds) and 'bandwidth' (bytes "
@@ -58,9 +72,23 @@ def _cost(src: object, dst: object, data: dict[str, Any]) -> tuple[float, float]
         ) from None
     except (TypeError, ValueError):
         raise ArgumentError(
-            f"edge {src!r} - {dst!r}: expected numbers as 'latency_s' and 'bandwidth', found "
-            f"{data['latency_s']!r} and {data['bandwidth']!r}"
+            f"edge {src!r} - {dst!r}: expected numbers as 'latency_s', 'bandwidth' and 'message_s', found "
+            f"{data['latency_s']!r}, {data['bandwidth']!r} and {data.get('message_s', 0.0)!r}"
         ) from None
+
+
+def _nics(src: object, dst: object, data: dict[str, Any], hosts: Mapping[str, int]) -> list[tuple[int, str]]:
+    """Read an edge's `nic`: HOST/NAME, or several of them, as numbers of hosts and names."""
+    given = data.get("nic", [])
+    found = []
+    for text in [given] if isinstance(given, str) else given:
+        host, slash, name = str(text).rpartition("/")
+        if not slash or host not in hosts:
+            raise ArgumentError(
+                f"edge {src!r} - {dst!r}: expected as 'nic' HOST/NAME, HOST being a rank's 'node', found {text!r}"
+            )
+        found.append((hosts[host], name))
+    return found
 
 
 def _nodes(hosts: list[Hashable]) -> list[int]:

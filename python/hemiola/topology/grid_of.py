@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hemiola import Topology, topologies
+from hemiola import topologies
+from hemiola._core import Topology
 
 _MOST_DIMENSIONS = 4
 
@@ -23,9 +25,12 @@ class Grid:
     bandwidth: tuple[float, ...]
 
 
+@lru_cache(maxsize=4)
 def grid_of(topology: Topology) -> Grid | None:
     """Find the grid of the fewest dimensions that is this topology, link by link; None where it is none."""
-    links = np.sort(np.asarray(topology.links), order=("src", "dst"))
+    if not _may_be_grid(topology):
+        return None
+    links = _in_order(topology)
     for dims in _factorizations(topology.rank_count):
         grid = _guessed(topology, dims)
         if grid is None:
@@ -33,9 +38,35 @@ def grid_of(topology: Topology) -> Grid | None:
         built = topologies.grid(grid.dims, grid.wires, latency_s=grid.latency_s, bandwidth=grid.bandwidth)
         if built.switch_count != topology.switch_count or built.link_count != topology.link_count:
             continue
-        if np.array_equal(np.sort(np.asarray(built.links), order=("src", "dst")), links):
+        if np.array_equal(_in_order(built), links):
             return grid
     return None
+
+
+def _in_order(topology: Topology) -> NDArray[np.void]:
+    """Return links by their ends; what a message costs does not make a grid."""
+    return np.sort(np.asarray(topology.links)[["src", "dst", "latency_s", "bandwidth"]], order=("src", "dst"))
+
+
+def _may_be_grid(topology: Topology) -> bool:
+    """Say whether the switches could be those of a grid, before all ways to factor the rank count are tried.
+
+    A dimension of s ranks behind switches has n/s switches of s ports each; no two switches are linked.
+    """
+    if topology.switch_count == 0:
+        return True
+    n, links = topology.rank_count, np.asarray(topology.links)
+    if bool(((links["src"] >= n) & (links["dst"] >= n)).any()):
+        return False
+    ports = np.bincount(links["dst"][links["dst"] >= n] - n, minlength=topology.switch_count)
+    sizes = 1
+    for size, count in enumerate(np.bincount(ports).tolist()):
+        if count == 0:
+            continue
+        if size < 2 or n % size or count % (n // size):
+            return False
+        sizes *= size ** (count // (n // size))
+    return n % sizes == 0
 
 
 def _factorizations(count: int) -> Iterator[tuple[int, ...]]:

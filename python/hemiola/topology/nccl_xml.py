@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import combinations
 from typing import NoReturn
 
-from hemiola import Topology
+from hemiola._core import Topology
 from hemiola.topology import wiring, xml_tree
 from hemiola.topology.place import quote
 from hemiola.topology.wiring import Wiring
@@ -73,7 +73,7 @@ class _Reader:
         for of_host in sockets.values():
             for (a, a_speed), (b, b_speed) in combinations(of_host, 2):
                 self._wiring.both_ways(a, b, wiring.PCIE_HOP_S, min(a_speed, b_speed))
-        return self._wiring.topology(f"{len(self._gpus)} GPUs (NCCL)", _without_gaps(self._host))
+        return self._wiring.topology(f"{len(self._gpus)} GPUs (NCCL)", self._host)
 
     def _host_of(self, cpu: Element) -> int:
         return self._hosts.setdefault(cpu.attributes.get("host_hash", ""), len(self._hosts))
@@ -83,7 +83,7 @@ class _Reader:
             if child.tag == "pci":
                 self._add_pci(child, vertex, vertex, host, _pcie_bandwidth(child))
             elif child.tag == "nic":  # a network card that is on no PCIe bus, such as a virtual one
-                self._add_nic(child, vertex, sum(_net_bandwidth(net) for net in child.named("net")))
+                self._add_nic(child, vertex, host, sum(_net_bandwidth(net) for net in child.named("net")))
 
     def _add_pci(self, pci: Element, parent: int, cpu: int, host: int, bandwidth: float) -> None:
         """Attach what is behind a PCIe link of that bandwidth to `parent`."""
@@ -93,7 +93,7 @@ class _Reader:
             self._wiring.both_ways(rank, parent, wiring.PCIE_HOP_S, bandwidth)
             self._add_gpu_links(gpu, rank, cpu, host)
         for nic in pci.named("nic"):
-            self._add_nic(nic, parent, bandwidth)
+            self._add_nic(nic, parent, host, bandwidth)
         behind = [child for child in pci.named("pci") if _has_device(child)]
         if len(behind) == 1:
             self._add_pci(behind[0], parent, cpu, host, min(bandwidth, _pcie_bandwidth(behind[0])))
@@ -103,7 +103,7 @@ class _Reader:
             for child in behind:
                 self._add_pci(child, bridge, cpu, host, _pcie_bandwidth(child))
 
-    def _add_nic(self, nic: Element, parent: int, bandwidth: float) -> None:
+    def _add_nic(self, nic: Element, parent: int, host: int, bandwidth: float) -> None:
         nets = list(nic.named("net"))
         if not nets:
             return
@@ -111,7 +111,7 @@ class _Reader:
         self._wiring.both_ways(card, parent, wiring.PCIE_HOP_S, bandwidth)
         for net in nets:
             latency_s = net.number("latency", 0.0) * 1e-6 or wiring.NETWORK_LATENCY_S
-            self._wiring.both_ways(card, wiring.NETWORK, latency_s / 2, _net_bandwidth(net))
+            self._wiring.nic(_net_name(net), host, card, latency_s / 2, _net_bandwidth(net))
 
     def _add_gpu_links(self, gpu: Element, rank: int, cpu: int, host: int) -> None:
         """Add NVLinks and xGMI links that leave the GPU; its peers list theirs."""
@@ -187,6 +187,12 @@ def _pcie_bandwidth(pci: Element) -> float:
     return lane * (pci.number("link_width", 16.0) or 16.0)
 
 
+def _net_name(net: Element) -> str:
+    """Read what a port's NIC is called; all ports of one name are one NIC."""
+    number = net.attributes.get("dev", "")
+    return net.attributes.get("name", "") or (f"net{number}" if number else "")
+
+
 def _net_bandwidth(net: Element) -> float:
     speed = net.attributes.get("speed", "")
     mbit = _DEFAULT_NIC_MBIT if speed.startswith("-") else net.number("speed", _DEFAULT_NIC_MBIT)
@@ -210,9 +216,3 @@ def _socket_bandwidth(cpu: Element) -> float:
         model = cpu.number("modelid", 0.0)
         return next(speed for least, speed in _INTEL if model >= least)
     return _SOCKETS.get(vendor, _SOCKETS_DEFAULT)
-
-
-def _without_gaps(hosts: list[int]) -> list[int]:
-    """Number the hosts that have GPUs from 0 on."""
-    number = {host: i for i, host in enumerate(sorted(set(hosts)))}
-    return [number[host] for host in hosts]

@@ -8,10 +8,11 @@ become ranks. NICs are left out unless their speed is given.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
 
-from hemiola import Topology
+from hemiola._core import Topology
 from hemiola.topology import wiring
 from hemiola.topology.place import Place, quote
 from hemiola.topology.wiring import Wiring
@@ -27,6 +28,7 @@ _MOST_NVLINKS = 18
 _MAX_DEVICES = 256
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
+_LEGEND = re.compile(r"^\s*(NIC\d+):\s+(\S+)\s*$", re.MULTILINE)
 _FIRST_ROW = re.compile(r"^\s*GPU0\s+X\b", re.MULTILINE)
 
 
@@ -57,13 +59,14 @@ def from_matrix(
     FormatError
         Not such a matrix, a cell that is missing, unknown or not the same both ways; names source and line.
     """
-    matrix = _read(_ESCAPES.sub("", text), source)
+    text = _ESCAPES.sub("", text)
+    matrix = _read(text, source)
     built = Wiring(len(matrix.gpus))
     _add_nvlinks(matrix, built, nvlink_bandwidth)
     if nic_bandwidth is not None or not _joined_by_nvlink(matrix):
         devices: dict[str, int] = {gpu: rank for rank, gpu in enumerate(matrix.gpus)}
         if nic_bandwidth is not None:
-            devices |= _add_nics(matrix, built, nic_bandwidth)
+            devices |= _add_nics(matrix, built, nic_bandwidth, dict(_LEGEND.findall(text)))
         _add_pcie(matrix, built, devices)
     return built.topology(f"{len(matrix.gpus)} GPUs (nvidia-smi)", [0] * len(matrix.gpus))
 
@@ -160,11 +163,12 @@ def _joined_by_nvlink(matrix: _Matrix) -> bool:
     return len(groups.members()) == 1
 
 
-def _add_nics(matrix: _Matrix, built: Wiring, bandwidth: float) -> dict[str, int]:
+def _add_nics(matrix: _Matrix, built: Wiring, bandwidth: float, legend: Mapping[str, str]) -> dict[str, int]:
+    """Put NICs on the network, by the names that the legend below the matrix gives them, else by their columns'."""
     vertices = {}
     for nic in (device for device in matrix.devices if device not in matrix.gpus):
         vertices[nic] = built.add_switch()
-        built.both_ways(vertices[nic], wiring.NETWORK, wiring.NETWORK_LATENCY_S / 2, bandwidth)
+        built.nic(legend.get(nic, nic), 0, vertices[nic], wiring.NETWORK_LATENCY_S / 2, bandwidth)
     return vertices
 
 

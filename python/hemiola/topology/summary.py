@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from hemiola import Topology
+from hemiola._core import Topology, hops
 
 #: Searching from every rank costs ranks times links; beyond this product it is left out.
 _MOST_SEARCH_STEPS = 5_000_000
+#: What a link joins; the first three by the number of switches among its ends.
+_ENDS = ("rank - rank", "rank - switch", "switch - switch", "rank - rank, one host")
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,7 @@ class LinkKind:
     latency_s: float
     bandwidth: float
     count: int
+    message_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,7 @@ class Summary:
     hops : most links on the way from one rank to another by the fewest links, through ranks too; None where
         the topology is too large to search, or `cut` is not None.
     cut : None where every rank reaches every other; else a rank and one that it does not reach.
+    is_one_way : whether the other reaches that rank all the same.
     """
 
     kinds: list[LinkKind]
@@ -38,6 +42,7 @@ class Summary:
     in_bandwidth: tuple[float, float]
     hops: int | None
     cut: tuple[int, int] | None
+    is_one_way: bool = False
 
 
 def size_in_words(topology: Topology) -> str:
@@ -56,31 +61,60 @@ def _counted(count: int, noun: str) -> str:
 
 def summarize(topology: Topology) -> Summary:
     """Count links by kind, add up bandwidths per rank, search who reaches whom."""
-    hops, cut = _reach(topology)
+    most_hops, cut = _reach(topology)
     return Summary(
         kinds=_link_kinds(topology),
         out_bandwidth=_bandwidth_range(topology, "src"),
         in_bandwidth=_bandwidth_range(topology, "dst"),
-        hops=hops,
+        hops=most_hops,
         cut=cut,
+        is_one_way=cut is not None and bool(hops(topology, cut[1])[cut[0]] >= 0),
     )
+
+
+def parted_without(topology: Topology, switch: int) -> tuple[int, int] | None:
+    """Return two ranks of one host that only this switch joins; of the first and the last host, None where none are."""
+    links, nodes = topology.links, topology.nodes
+    rest = Topology(
+        topology.rank_count,
+        links[(links["src"] != switch) & (links["dst"] != switch)],
+        switch_count=topology.switch_count,
+        nodes=nodes.tolist(),
+    )
+    for rank in (0, topology.rank_count - 1):
+        beside = np.flatnonzero(nodes == nodes[rank])
+        if (missed := beside[hops(rest, rank)[beside] < 0]).size:
+            return rank, int(missed[0])
+    return None
 
 
 def _link_kinds(topology: Topology) -> list[LinkKind]:
     """Return kinds of links, fastest first."""
-    nodes = topology.nodes.tolist()
+    links = topology.links
+    ends = _ends(topology, links["src"], links["dst"])
+    columns = [ends, links["latency_s"], links["bandwidth"], links["message_s"]]
+    order = np.lexsort(columns)
+    differs = np.zeros(len(links), bool)
+    differs[:1] = True
+    for column in columns:
+        differs[1:] |= column[order[1:]] != column[order[:-1]]
+    first = np.flatnonzero(differs)
+    counts = np.diff(first, append=len(links)).tolist()
+    rows = zip(*(column[order[first]].tolist() for column in columns), counts, strict=True)
+    kinds = [
+        LinkKind(_ENDS[end], latency_s, bandwidth, count, message_s)
+        for end, latency_s, bandwidth, message_s, count in rows
+    ]
+    return sorted(kinds, key=lambda kind: (-kind.bandwidth, kind.latency_s, kind.message_s, kind.ends))
 
-    def ends(src: int, dst: int) -> str:
-        switches = (src >= topology.rank_count) + (dst >= topology.rank_count)
-        if switches == 0:
-            return "rank - rank, one host" if nodes[src] == nodes[dst] else "rank - rank"
-        return "rank - switch" if switches == 1 else "switch - switch"
 
-    counts = Counter(
-        (ends(src, dst), latency_s, bandwidth) for src, dst, latency_s, bandwidth in topology.links.tolist()
-    )
-    kinds = [LinkKind(*key, count) for key, count in counts.items()]
-    return sorted(kinds, key=lambda kind: (-kind.bandwidth, kind.latency_s, kind.ends))
+def _ends(topology: Topology, src: NDArray[np.int32], dst: NDArray[np.int32]) -> NDArray[np.int8]:
+    """Return what each link joins, as an index of _ENDS."""
+    ranks, nodes = topology.rank_count, topology.nodes
+    ends = (src >= ranks).astype(np.int8) + (dst >= ranks).astype(np.int8)
+    direct = np.flatnonzero(ends == 0)
+    ends[direct[nodes[src[direct]] == nodes[dst[direct]]]] = _ENDS.index("rank - rank, one host")
+    return ends
 
 
 def _bandwidth_range(topology: Topology, end: str) -> tuple[float, float]:
@@ -92,36 +126,14 @@ def _bandwidth_range(topology: Topology, end: str) -> tuple[float, float]:
 
 def _reach(topology: Topology) -> tuple[int | None, tuple[int, int] | None]:
     """Search from all ranks; in a large topology only from rank 0 and, backwards, to it."""
-    src, dst = topology.links["src"].tolist(), topology.links["dst"].tolist()
-    forwards = _neighbours(topology, src, dst)
     is_large = topology.rank_count * (topology.link_count + 1) > _MOST_SEARCH_STEPS
     most = 0
     for start in range(1 if is_large else topology.rank_count):
-        hops = _hops_from(start, forwards)[: topology.rank_count]
-        if -1 in hops:
-            return None, (start, hops.index(-1))
-        most = max(most, max(hops))
+        far = hops(topology, start)[: topology.rank_count]
+        if far.min() < 0:
+            return None, (start, int(far.argmin()))
+        most = max(most, int(far.max()))
     if not is_large:
         return most, None
-    back = _hops_from(0, _neighbours(topology, dst, src))[: topology.rank_count]
-    return None, (back.index(-1), 0) if -1 in back else None
-
-
-def _neighbours(topology: Topology, src: list[int], dst: list[int]) -> list[list[int]]:
-    neighbours: list[list[int]] = [[] for _ in range(topology.rank_count + topology.switch_count)]
-    for a, b in zip(src, dst, strict=True):
-        neighbours[a].append(b)
-    return neighbours
-
-
-def _hops_from(start: int, forwards: list[list[int]]) -> list[int]:
-    hops = [-1] * len(forwards)
-    hops[start] = 0
-    waiting = deque([start])
-    while waiting:
-        vertex = waiting.popleft()
-        for neighbour in forwards[vertex]:
-            if hops[neighbour] < 0:
-                hops[neighbour] = hops[vertex] + 1
-                waiting.append(neighbour)
-    return hops
+    back = hops(topology, 0, against=True)[: topology.rank_count]
+    return None, (int(back.argmin()), 0) if back.min() < 0 else None

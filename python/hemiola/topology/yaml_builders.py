@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from hemiola import Topology, topologies
+from hemiola import topologies
+from hemiola._core import Topology
 from hemiola.topology import yaml_values as read
 from hemiola.topology.yaml_tree import Node
 
@@ -39,39 +40,53 @@ _COST = {
     "latency": Argument("latency_s", read.seconds),
     "bandwidth": Argument("bandwidth", read.bandwidth),
 }
+_MESSAGE = {"message": Argument("message_s", read.seconds)}
 _COSTS = {
     "latency": Argument("latency_s", read.one_or_list_of(read.seconds)),
     "bandwidth": Argument("bandwidth", read.one_or_list_of(read.bandwidth)),
 }
+_MESSAGES = {"message": Argument("message_s", read.one_or_list_of(read.seconds))}
 _NIC_COSTS = {
     "nic_latency": Argument("nic_latency_s", read.one_or_list_of(read.seconds)),
     "nic_bandwidth": Argument("nic_bandwidth", read.one_or_list_of(read.bandwidth)),
 }
+_NIC_MESSAGES = {"nic_message": Argument("nic_message_s", read.one_or_list_of(read.seconds))}
 _RANKS = {"ranks": Argument("rank_count", read.count)}
 _DIMS = {"dims": Argument("dims", read.list_of(read.count))}
 _INSIDE = {"inside": Argument("inside", read.text)}
+_GROUPS = {
+    "nodes_per_group": Argument("nodes_per_group", read.count),
+    "taper": Argument("taper", read.factor),
+}
 _RAILS = {"rails": Argument("rails", read.boolean)}
 
 
 def _flat(build: Callable[..., Topology], **more: Argument) -> Builder[Topology]:
-    return Builder(build, _RANKS | _COST | more, ("ranks", *_COST))
+    return Builder(build, _RANKS | _COST | _MESSAGE | more, ("ranks", *_COST))
 
 
 def _grid(build: Callable[..., Topology], **more: Argument) -> Builder[Topology]:
-    return Builder(build, _DIMS | _COSTS | more, ("dims", *_COSTS, *more))
+    return Builder(build, _DIMS | _COSTS | _MESSAGES | more, ("dims", *_COSTS, *more))
 
 
 def _dgx_rack(build: Callable[..., Topology]) -> Builder[Topology]:
     nic = {
         "nic_latency": Argument("nic_latency_s", read.seconds),
         "nic_bandwidth": Argument("nic_bandwidth", read.bandwidth),
+        "nic_message": Argument("nic_message_s", read.seconds),
     }
-    return Builder(build, {"boxes": Argument("box_count", read.count)} | _COST | nic | _RAILS, ())
+    return Builder(build, {"boxes": Argument("box_count", read.count)} | _COST | _MESSAGE | nic | _RAILS, ())
 
 
 _HOST = Builder(
     topologies.Host,
-    _RANKS | {"nics": Argument("nic_count", read.count)} | _COST | _NIC_COSTS | _INSIDE,
+    _RANKS
+    | {"nics": Argument("nic_count", read.count)}
+    | _COST
+    | _MESSAGE
+    | _NIC_COSTS
+    | _NIC_MESSAGES
+    | _INSIDE,
     ("ranks", *_COST, *_NIC_COSTS),
 )
 
@@ -128,13 +143,16 @@ BUILDERS: dict[str, Builder[Topology]] = {
             "nics_per_host": Argument("nics_per_host", read.count),
         }
         | _COST
+        | _MESSAGE
         | _NIC_COSTS
+        | _NIC_MESSAGES
         | _INSIDE
-        | _RAILS,
+        | _RAILS
+        | _GROUPS,
         ("hosts", "ranks_per_host", *_COST, *_NIC_COSTS),
     ),
     "cluster": Builder(
-        topologies.cluster, {"hosts": Argument("hosts", read.list_of(_host))} | _RAILS, ("hosts",)
+        topologies.cluster, {"hosts": Argument("hosts", read.list_of(_host))} | _RAILS | _GROUPS, ("hosts",)
     ),
     "boxes": Builder(
         topologies.boxes,
@@ -144,13 +162,15 @@ BUILDERS: dict[str, Builder[Topology]] = {
             "ranks_per_box": Argument("ranks_per_box", read.count),
             "cable_latency": Argument("cable_latency_s", read.one_or_list_of(read.seconds)),
             "cable_bandwidth": Argument("cable_bandwidth", read.one_or_list_of(read.bandwidth)),
+            "cable_message": Argument("cable_message_s", read.one_or_list_of(read.seconds)),
         }
         | _COST
+        | _MESSAGE
         | _INSIDE,
         ("boxes", "cable_latency", "cable_bandwidth"),
     ),
     "dgx1": Builder(
-        topologies.dgx1, _COST | {"parallel_links": Argument("parallel_links", read.boolean)}, ()
+        topologies.dgx1, _COST | _MESSAGE | {"parallel_links": Argument("parallel_links", read.boolean)}, ()
     ),
     "dgx_a100": _dgx_rack(topologies.dgx_a100),
     "dgx_h100": _dgx_rack(topologies.dgx_h100),

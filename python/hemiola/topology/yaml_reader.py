@@ -2,27 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hemiola import Topology
+from hemiola._core import Topology
+from hemiola.conditions import NIC_KEY
 from hemiola.errors import ArgumentError
+from hemiola.progress import ProgressBar
 from hemiola.topology import yaml_values as read
 from hemiola.topology.place import quote
 from hemiola.topology.yaml_builders import BUILDERS, check_keys
-from hemiola.topology.yaml_tree import Node, parse
+from hemiola.topology.yaml_tree import Document, Node, parse
 
-_LISTED = ("name", "ranks", "switches", "nodes", "latency", "bandwidth", "links")
+_LISTED = ("name", "ranks", "switches", "nodes", "latency", "bandwidth", "message", "link_count", "links")
 _CHANGES = ("without_ranks", "without_links", "degraded")
 _MAX_NAME = 1000
+#: What share of the time the text takes, before its links are read.
+_PARSING = 0.8
+#: Links, some milliseconds.
+_BETWEEN_REPORTS = 1 << 10
 
-_Link = tuple[int, int, float, float]
+_Link = tuple[int, int, float, float, float]
+_Nic = tuple[str, int, list[int]]
 
 
 def from_yaml(text: str, source: str = "topology text") -> Topology:
     """Read a topology from YAML; FormatError names `source`, line and key."""
-    root = parse(text, source)
+    with ProgressBar("loading") as bar:
+        with bar.part(_PARSING):
+            document = parse(text, source)
+        with bar.part(1 - _PARSING):
+            return _topology(document)
+
+
+def _topology(document: Document) -> Topology:
+    root = document.root
     entries = dict(read.mapping(root))
+    if "link_count" in entries and not document.is_ended:
+        root.place.fail(
+            "expected '...' in the last line, as a file with a link_count has it; it is cut short"
+        )
     changes = {key: entries.pop(key) for key in _CHANGES if key in entries}
     try:
         topology = _built(root, entries) if "topology" in entries else _listed(root, entries)
@@ -48,6 +67,7 @@ def _built(root: Node, entries: dict[str, Node]) -> Topology:
         built.links,
         switch_count=built.switch_count,
         nodes=built.nodes.tolist(),
+        nics=built.nics,
         name=_name(name),
     )
 
@@ -60,17 +80,63 @@ def _listed(root: Node, entries: Mapping[str, Node]) -> Topology:
         rank_count + switch_count,
         read.seconds(entries["latency"]) if "latency" in entries else None,
         read.bandwidth(entries["bandwidth"]) if "bandwidth" in entries else None,
+        read.seconds(entries["message"]) if "message" in entries else 0.0,
     )
-    links = [
-        link for item in read.list_of(lambda item: item)(entries["links"]) for link in reader.links(item)
-    ]
+    read_links = _read_links(reader, read.list_of(lambda item: item)(entries["links"]))
+    links = [link for _, of_item in read_links for link in of_item]
+    if "link_count" in entries and read.count(entries["link_count"]) != len(links):
+        entries["links"].place.fail(
+            f"expected {read.count(entries['link_count'])} links, as link_count says, found {len(links)}"
+        )
+    nodes = read.list_of(read.count)(entries["nodes"]) if "nodes" in entries else []
     return Topology(
         rank_count,
         links,
         switch_count=switch_count,
-        nodes=read.list_of(read.count)(entries["nodes"]) if "nodes" in entries else [],
+        nodes=nodes,
+        nics=_nics(read_links, nodes or range(rank_count)),
         name=_name(entries["name"]) if "name" in entries else "",
     )
+
+
+def _read_links(reader: _LinkReader, items: Sequence[Node]) -> list[tuple[Node, list[_Link]]]:
+    """Read the entries of `links`, each with the links that it stands for."""
+    found = []
+    with ProgressBar("linking") as bar:
+        for index, item in enumerate(items):
+            if index % _BETWEEN_REPORTS == 0:
+                bar(index, len(items))
+            found.append((item, reader.links(item)))
+    return found
+
+
+def _nics(read_links: list[tuple[Node, list[_Link]]], nodes: Sequence[int]) -> list[_Nic]:
+    """Gather what the entries of `links` say about NICs."""
+    found: list[_Nic] = []
+    first = 0
+    for item, links in read_links:
+        if isinstance(item.value, dict) and "nic" in item.value:
+            places = list(range(first, first + len(links)))
+            hosts = {nodes[end] for end in links[0][:2] if end < len(nodes)}
+            named = item.value["nic"]
+            texts = read.list_of(lambda text: text)(named) if isinstance(named.value, list) else [named]
+            found += [(*_nic(text, hosts), places) for text in texts]
+        first += len(links)
+    return found
+
+
+def _nic(node: Node, hosts: set[int]) -> tuple[str, int]:
+    """Read HOST/NAME, or NAME where `hosts`, those of the ranks that the link joins, are one."""
+    host, slash, name = read.text(node).rpartition("/")
+    if slash:
+        if not (host.isascii() and host.isdigit() and len(host) < 10):
+            node.place.fail(f"expected a NIC as HOST/NAME such as 0/mlx5_1, found {quote(read.text(node))}")
+        return name, int(host)
+    if len(hosts) != 1:
+        node.place.fail(
+            f"expected HOST/NAME such as 0/{quote(name)[1:-1]}: the link's ends do not say which host has the NIC"
+        )
+    return name, next(iter(hosts))
 
 
 def _name(node: Node) -> str:
@@ -87,6 +153,7 @@ class _LinkReader:
     vertex_count: int
     latency_s: float | None
     bandwidth: float | None
+    message_s: float
 
     def links(self, node: Node) -> list[_Link]:
         """Read one entry of `links`: [src, dst], [src, dst, latency, bandwidth], or a mapping."""
@@ -101,14 +168,17 @@ class _LinkReader:
         return [self._link(node, items[0], items[1], latency, bandwidth)]
 
     def _from_mapping(self, node: Node, entries: Mapping[str, Node]) -> list[_Link]:
-        known = dict.fromkeys(("src", "dst", "latency", "bandwidth", "both_ways"))
+        known = dict.fromkeys(("src", "dst", "latency", "bandwidth", "message", "nic", "both_ways"))
         check_keys(node, entries, known, ("src", "dst"))
-        src, dst, latency_s, bandwidth = self._link(
+        link = self._link(
             node, entries["src"], entries["dst"], entries.get("latency"), entries.get("bandwidth")
         )
+        src, dst, latency_s, bandwidth, message_s = link
+        if "message" in entries:
+            message_s = read.seconds(entries["message"])
+        there, back = ((*ends, latency_s, bandwidth, message_s) for ends in ((src, dst), (dst, src)))
         both_ways = "both_ways" in entries and read.boolean(entries["both_ways"])
-        back = [(dst, src, latency_s, bandwidth)] if both_ways else []
-        return [(src, dst, latency_s, bandwidth), *back]
+        return [there, back] if both_ways else [there]
 
     def _link(self, node: Node, src: Node, dst: Node, latency: Node | None, bandwidth: Node | None) -> _Link:
         latency_s = read.seconds(latency) if latency else self.latency_s
@@ -118,7 +188,7 @@ class _LinkReader:
         ends = self._vertex(src), self._vertex(dst)
         if ends[0] == ends[1]:
             node.place.fail(f"expected a link between two different vertices, found {ends[0]} twice")
-        return *ends, latency_s, rate
+        return *ends, latency_s, rate, self.message_s
 
     def _vertex(self, node: Node) -> int:
         vertex = read.count(node)
@@ -147,12 +217,16 @@ def _changed(topology: Topology, changes: Mapping[str, Node]) -> Topology:
     return topology
 
 
-def _slowdown(node: Node) -> tuple[int | tuple[int, int], float]:
-    """Read [rank, factor] or [src, dst, factor]."""
+def _slowdown(node: Node) -> tuple[int | tuple[int, int] | str, float]:
+    """Read [rank, factor], [src, dst, factor] or [nic:NAME, factor]."""
     items = read.list_of(lambda item: item)(node)
     if len(items) not in (2, 3):
-        node.place.fail(f"expected [rank, factor] or [src, dst, factor], found {len(items)} values")
+        node.place.fail(
+            f"expected [rank, factor], [src, dst, factor] or [nic:NAME, factor], found {len(items)} values"
+        )
     factor = read.factor(items[-1])
+    if len(items) == 2 and (text := read.text(items[0]).strip()).startswith(NIC_KEY):
+        return text, factor
     if len(items) == 2:
         return read.count(items[0]), factor
     return (read.count(items[0]), read.count(items[1])), factor

@@ -9,15 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import yaml
 
+from hemiola.progress import ProgressBar
 from hemiola.topology.place import Place, quote
 
 #: Bounds on what a hostile file can make us hold: bytes of text, depth of nesting, scalars and brackets.
 MAX_BYTES = 16 << 20
 _MAX_DEPTH = 12
 _MAX_EVENTS = 8 << 20
+
+#: Events, some milliseconds.
+_BETWEEN_REPORTS = 1 << 10
 
 _Loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
@@ -30,7 +35,15 @@ class Node:
     place: Place
 
 
-def parse(text: str, source: str) -> Node:
+@dataclass(frozen=True)
+class Document:
+    """A tree, and whether the mark '...' says that nothing of it is missing."""
+
+    root: Node
+    is_ended: bool
+
+
+def parse(text: str, source: str) -> Document:
     """Read YAML text into a tree; raise FormatError that names source and line."""
     place = Place(source)
     try:
@@ -39,39 +52,46 @@ def parse(text: str, source: str) -> Node:
         place.fail("expected text, found half a surrogate pair")
     if size > MAX_BYTES:
         place.fail(f"expected at most {MAX_BYTES} bytes of YAML, found {size}")
-    events = _events(text, place)
+    with ProgressBar("parsing") as bar:
+        return _document(_events(text, place, bar), place)
+
+
+def _document(events: Iterator[yaml.Event], place: Place) -> Document:
     try:
         _take(events, yaml.StreamStartEvent, place)
         first = next(events)
         if isinstance(first, yaml.StreamEndEvent):
             place.fail("expected a topology, found an empty file")
         root = _node(next(events), events, place, depth=0)
-        _take(events, yaml.DocumentEndEvent, place)
+        end = _take(events, yaml.DocumentEndEvent, place)
         after = next(events)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        Place(source, mark.line + 1 if mark else 0).fail(
+        Place(place.source, mark.line + 1 if mark else 0).fail(
             f"not YAML: {_one_line(error.problem or error.context)}"
         )
     except yaml.YAMLError as error:
         place.fail(f"not YAML: {_one_line(str(error))}")
     if not isinstance(after, yaml.StreamEndEvent):
         _at(after, place).fail("expected one YAML document, found a second one")
-    return root
+    return Document(root, bool(end.explicit))
 
 
-def _events(text: str, place: Place) -> Iterator[yaml.Event]:
-    """Yield at most _MAX_EVENTS events."""
+def _events(text: str, place: Place, bar: ProgressBar) -> Iterator[yaml.Event]:
+    """Yield at most _MAX_EVENTS events; tell the bar now and then how much of the text they come from."""
     for count, event in enumerate(yaml.parse(text, Loader=_Loader)):
+        if count % _BETWEEN_REPORTS == 0 and event.end_mark is not None:
+            bar(event.end_mark.index, len(text))
         if count >= _MAX_EVENTS:
             _at(event, place).fail(f"expected at most {_MAX_EVENTS} values")
         yield event
 
 
-def _take(events: Iterator[yaml.Event], kind: type[yaml.Event], place: Place) -> None:
+def _take(events: Iterator[yaml.Event], kind: type[yaml.Event], place: Place) -> Any:
     event = next(events)
     if not isinstance(event, kind):
         _at(event, place).fail("expected one YAML document")
+    return event
 
 
 def _node(event: yaml.Event, events: Iterator[yaml.Event], place: Place, depth: int) -> Node:

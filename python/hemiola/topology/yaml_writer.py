@@ -4,20 +4,34 @@ from __future__ import annotations
 
 from collections import Counter
 from decimal import Decimal
+from typing import NamedTuple
 
 import yaml
 
-from hemiola import Topology, units
+from hemiola import units
+from hemiola._core import Topology
+from hemiola.topology.named_nics import nics_of_links
 
 #: Unit and picoseconds in it, largest first.
 _TIMES = (("s", 10**12), ("ms", 10**9), ("us", 10**6), ("ns", 10**3), ("ps", 1))
+#: A file that states its counts ends with YAML's own mark, without which it was cut short.
+_END = ("...", "")
 _BANDWIDTHS = (("TB/s", 1e12), ("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3))
 
 
+class _Own(NamedTuple):
+    """What a link costs that most links do not, as text; empty where it is what they cost."""
+
+    latency: str
+    bandwidth: str
+    message: str
+
+
 def to_yaml(topology: Topology) -> str:
-    """Write YAML: the most common cost once at the top, then the links, in their order."""
+    """Write YAML: the most common cost once at the top, then the links, in their order, counted."""
     rows = topology.links.tolist()
-    costs = Counter((latency_s, bandwidth) for _, _, latency_s, bandwidth in rows)
+    nics = nics_of_links(topology)
+    costs = Counter(tuple(cost) for _, _, *cost in rows)
     lines = []
     if topology.name:
         lines.append(f"name: {_quoted(topology.name)}")
@@ -27,16 +41,29 @@ def to_yaml(topology: Topology) -> str:
     nodes = topology.nodes.tolist()
     if nodes != list(range(topology.rank_count)):
         lines.append(f"nodes: [{', '.join(map(str, nodes))}]")
+    lines.append(f"link_count: {len(rows)}")
     if not rows:
-        return "\n".join([*lines, "links: []", ""])
+        return "\n".join([*lines, "links: []", *_END])
     common = costs.most_common(1)[0][0]
-    text = {cost: (_seconds(cost[0]), _bandwidth(cost[1])) for cost in costs}
-    lines += [f"latency: {text[common][0]}", f"bandwidth: {text[common][1]}", "links:"]
-    for src, dst, latency_s, bandwidth in rows:
-        cost = (latency_s, bandwidth)
-        own = "" if cost == common else f", {text[cost][0]}, {text[cost][1]}"
-        lines.append(f"  - [{src}, {dst}{own}]")
-    return "\n".join([*lines, ""])
+    text = {cost: (_seconds(cost[0]), _bandwidth(cost[1]), _seconds(cost[2])) for cost in costs}
+    lines += [f"latency: {text[common][0]}", f"bandwidth: {text[common][1]}"]
+    if common[2] > 0:
+        lines.append(f"message: {text[common][2]}")
+    lines.append("links:")
+    for link, (src, dst, *cost) in enumerate(rows):
+        own = _Own(*(a if a != b else "" for a, b in zip(text[tuple(cost)], text[common], strict=True)))
+        lines.append(f"  - {_entry(src, dst, own, nics.get(link, []))}")
+    return "\n".join([*lines, *_END])
+
+
+def _entry(src: int, dst: int, own: _Own, nics: list[str]) -> str:
+    """Write one link: as a list where that can say everything, else as a mapping."""
+    if not nics and not own.message and bool(own.latency) == bool(own.bandwidth):
+        return f"[{', '.join((str(src), str(dst), *filter(None, own)))}]"
+    entries = {"src": str(src), "dst": str(dst), **own._asdict()}
+    if nics:
+        entries["nic"] = nics[0] if len(nics) == 1 else f"[{', '.join(nics)}]"
+    return f"{{{', '.join(f'{key}: {value}' for key, value in entries.items() if value)}}}"
 
 
 def _quoted(name: str) -> str:

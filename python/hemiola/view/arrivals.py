@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hemiola.arrivals import Arrivals
+from hemiola.communicator.arrivals import Arrivals
 from hemiola.errors import ArgumentError
 from hemiola.view import style
 from hemiola.view.picture_file import check_suffix

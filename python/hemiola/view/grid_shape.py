@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hemiola import Topology
+from hemiola._core import Topology
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hemiola import Schedule
+from hemiola._core import Schedule
 
 #: A cell with more transfers than this is a count.
 LETTERED_TRANSFERS = 6

@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from hemiola import Schedule
+from hemiola._core import Schedule
 from hemiola.view import style
 from hemiola.view.picture_file import check_suffix
 from hemiola.view.schedule_text import LETTERED_TRANSFERS, describe, step_cells

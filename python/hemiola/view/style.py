@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from hemiola.view.picture_file import check_suffix
+from hemiola.whole_file import write_whole
 
 # Okabe and Ito's palette.
 BLUE = "#0072B2"
@@ -67,7 +69,9 @@ def _write_line(axes: Axes, text: str, height: float, size: float, color: str, w
 
 def save(figure: Figure, path: str | Path) -> None:
     """Write the figure; the path's suffix says in which format."""
-    figure.savefig(check_suffix(path), dpi=150)
+    picture = io.BytesIO()
+    figure.savefig(picture, format=check_suffix(path).suffix[1:].lower(), dpi=150)
+    write_whole(path, picture.getvalue())
 
 
 def time_unit(times_s: Iterable[float]) -> tuple[float, str]:

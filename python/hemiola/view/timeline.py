@@ -11,7 +11,8 @@ from matplotlib.collections import PolyCollection
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
-from hemiola import Schedule, Timeline
+from hemiola._core import Schedule
+from hemiola.simulate import Timeline
 from hemiola.view import style
 from hemiola.view.picture_file import check_suffix
 

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Circle, FancyArrowPatch, FancyBboxPatch, Patch, Rectangle
 
-from hemiola import Topology
+from hemiola._core import Topology
 from hemiola.errors import ArgumentError
 from hemiola.topology.summary import size_in_words
 from hemiola.units import format_bandwidth, format_seconds
@@ -97,7 +97,7 @@ def _subtitle(topology: Topology) -> str:
 
 def _lines_of(topology: Topology) -> list[_Line]:
     total: Counter[tuple[int, int]] = Counter()
-    for src, dst, _, bandwidth in topology.links.tolist():
+    for src, dst, _, bandwidth, _ in topology.links.tolist():
         total[src, dst] += bandwidth
     lines = []
     for (src, dst), bandwidth in total.items():

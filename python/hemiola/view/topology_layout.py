@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from hemiola import Topology
+from hemiola._core import Topology
 from hemiola.view.grid_shape import Grid, find_grid
 
 Points = NDArray[np.float64]

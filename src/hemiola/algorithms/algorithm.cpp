@@ -55,17 +55,50 @@ int chosen_or_default(const Algorithm& algorithm, std::int64_t rank_count, Chunk
   return algorithm.default_chunk_count(static_cast<int>(rank_count));
 }
 
+/// The docstring of the function that makes an entry's schedule from a rank count.
+std::string document(const Algorithm& a) {
+  std::string text =
+      std::string(a.idea) + "\n\nParameters\n----------\nrank_count : int, " + std::string(a.sizes) + ".\n";
+  if (is_rooted(a.kind)) text += "root : int, 0 … rank_count-1.\n";
+  if (a.is_pipelined())
+    text += "chunk_count : int, a multiple of " + std::to_string(a.chunk_count_multiple) +
+            "; None takes the default for the rank count.\n";
+  text +=
+      "\nReturns\n-------\nSchedule\n\nRaises\n------\nArgumentError\n    if an argument is not valid.\n\n";
+  return text + "Notes\n-----\nCost, in the symbols of docs/algorithms.md: " + std::string(a.formula) +
+         ".\nSource: " + std::string(a.paper.citation) + " [" + std::string(a.paper.key) + "].";
+}
+
+/// The function of an algorithm for which a rank count is enough, with the keywords that make sense for it.
+Function from_rank_count(const Algorithm& a) {
+  const Algorithm* entry = &a;
+  const auto make = [&](std::vector<Parameter> more, auto typed) {
+    more.insert(more.begin(), required("rank_count"));
+    return function(std::string(a.name), std::move(more), document(a), typed);
+  };
+  const Parameter root = keyword(optional("root", 0)), chunks = keyword(optional("chunk_count"));
+  using Count = std::int64_t;
+  if (is_rooted(a.kind) && a.is_pipelined())
+    return make({root, chunks}, [entry](Count n, Count at, std::optional<Count> chunk_count) {
+      return entry->schedule(n, at, chunk_count);
+    });
+  if (is_rooted(a.kind)) return make({root}, [entry](Count n, Count at) { return entry->schedule(n, at); });
+  if (a.is_pipelined())
+    return make({chunks}, [entry](Count n, std::optional<Count> chunk_count) {
+      return entry->schedule(n, 0, chunk_count);
+    });
+  return make({}, [entry](Count n) { return entry->schedule(n); });
+}
+
 }  // namespace
+
+std::vector<Function> functions_of(const Algorithm& algorithm) {
+  if (!algorithm.functions.empty()) return algorithm.functions;
+  return {from_rank_count(algorithm)};
+}
 
 std::string_view name_of(Needs needs) {
   return kNeeds[static_cast<std::size_t>(needs)];
-}
-
-Needs needs_from_name(std::string_view name) {
-  for (std::size_t i = 0; i < kNeeds.size(); ++i)
-    if (kNeeds[i] == name) return static_cast<Needs>(i);
-  throw ArgumentError("expected what an algorithm needs ('', 'late', 'slow' or 'topology'), found '" +
-                      std::string(name.substr(0, 60)) + "'");
 }
 
 bool Algorithm::is_valid(std::int64_t rank_count) const {
@@ -112,12 +145,16 @@ double seconds(const Cost& cost, std::int64_t nbytes, PortSpeed port) {
     throw ArgumentError("expected a buffer of at least 0 bytes, found " + std::to_string(nbytes));
   if (!(std::isfinite(port.latency_s) && port.latency_s >= 0))
     throw ArgumentError("expected a finite latency of at least 0 s, found " + std::to_string(port.latency_s));
+  if (!(std::isfinite(port.message_s) && port.message_s >= 0))
+    throw ArgumentError("expected a finite cost of a message of at least 0 s, found " +
+                        std::to_string(port.message_s));
   if (!(std::isfinite(port.bandwidth_Bps) && port.bandwidth_Bps > 0))
     throw ArgumentError("expected a finite bandwidth above 0 B/s, found " +
                         std::to_string(port.bandwidth_Bps));
   const auto scaled = static_cast<double>(static_cast<__int128>(cost.serialized) * nbytes);
   const double bytes = scaled / static_cast<double>(cost.piece_count);
-  return static_cast<double>(cost.step_count) * port.latency_s + bytes / port.bandwidth_Bps;
+  return static_cast<double>(cost.step_count) * port.latency_s + bytes / port.bandwidth_Bps +
+         static_cast<double>(cost.further_messages) * port.message_s;
 }
 
 ChunkCount best_chunk_count(const Algorithm& algorithm, std::int64_t rank_count, std::int64_t nbytes,
@@ -130,6 +167,10 @@ ChunkCount best_chunk_count(const Algorithm& algorithm, std::int64_t rank_count,
   // The time falls, then rises: steps grow with the chunk count, serialized bytes shrink with it.
   std::int64_t low = 1;
   std::int64_t high = kMaxChosenChunks / multiple;
+  const auto transfers = [&](std::int64_t groups) {
+    return algorithm.cost(static_cast<int>(rank_count), static_cast<int>(groups * multiple)).transfer_count;
+  };
+  while (high > 1 && transfers(high) > Algorithm::kMaxTransfers) high /= 2;
   while (low < high) {
     const std::int64_t middle = (low + high) / 2;
     if (time(middle) <= time(middle + 1))

@@ -1,12 +1,16 @@
-// What the registry knows about one published algorithm: where it comes from, for which rank counts it is
-// valid, what it costs, and how to make its schedule. The cost is counted in pieces, so that it is exact;
-// only `seconds` is not.
+// What the registry knows about one algorithm: where it comes from, for what it is valid, what it costs, which chunk or
+// segment counts are worth trying, and how to make its schedule. Where the rank count decides everything, the cost is
+// counted in pieces, so that it is exact; only `seconds` is not.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
+#include "hemiola/algorithms/function.hpp"
+#include "hemiola/algorithms/task.hpp"
 #include "hemiola/schedule/schedule.hpp"
 
 namespace hemiola::algorithms {
@@ -22,8 +26,6 @@ enum class Needs : std::uint8_t { nothing, late, slow, topology };
 
 /// "", "late", "slow" or "topology".
 std::string_view name_of(Needs needs);
-/// Throws ArgumentError that lists the names.
-Needs needs_from_name(std::string_view name);
 
 /// How people choose the chunk count of a pipelined algorithm; empty: its default.
 using ChunkCount = std::optional<std::int64_t>;
@@ -44,9 +46,12 @@ struct Cost {
   std::int64_t piece_count = 1;
   std::int64_t sent = 0;        ///< pieces that the busiest rank sends
   std::int64_t serialized = 0;  ///< sum over the steps of the pieces that pass the busiest port in that step
+  std::int64_t further_messages =
+      0;  ///< sum over the steps of the messages but one that pass the busiest port in that step
 };
 
-/// One entry of the registry. All text is static.
+/// One entry of the registry. Where it needs nothing but a rank count, `cost` and `generate` say everything; else
+/// `functions`, `why_not` and `variants` do.
 struct Algorithm {
   /// No schedule has more transfers than this, so that a mistyped rank count cannot exhaust memory.
   static constexpr std::int64_t kMaxTransfers = std::int64_t{1} << 28;
@@ -66,15 +71,24 @@ struct Algorithm {
   std::string_view bytes_formula;  ///< sent by the busiest rank
   std::string_view formula;        ///< seconds on a one-port network
 
-  /// For checked arguments; others call the methods below. Null where `needs` says that a rank count is not
-  /// enough: the function of that name makes the schedule.
+  /// For checked arguments; others call the methods below. Null where `needs` says that a rank count is not enough.
   Cost (*cost)(int rank_count, int chunk_count) = nullptr;
   Schedule (*generate)(const Request& request) = nullptr;
 
   /// Null unless the buffer is cut into a chosen number of chunks that follow each other through the network.
   int (*default_chunk_count)(int rank_count) = nullptr;
   int chunk_count_multiple = 1;  ///< of what a chosen chunk count must be a multiple
+
   Needs needs = Needs::nothing;
+  /// The first makes the schedule and has the algorithm's name; then what goes with it, such as the same rank by rank.
+  /// Empty where a rank count is enough: see functions_of().
+  std::vector<Function> functions = {};
+  /// Why it cannot run a task of its kind that states what its function requires, and a topology where it is made for
+  /// one; empty where it can.
+  std::string (*why_not)(const Task& task) = nullptr;
+  /// What is worth trying for a task that it can run, for algorithms with a formula. Nothing where a simpler algorithm
+  /// is as good, or where making the schedule would take longer than a plan may.
+  std::vector<Variant> (*variants)(const Task& task) = nullptr;
 
   bool is_pipelined() const { return default_chunk_count != nullptr; }
   /// Whether the rank count is enough, and gives a schedule of at most kMaxTransfers.
@@ -94,13 +108,11 @@ struct Algorithm {
 
 inline constexpr std::string_view kAnyRankCount = "any n ≥ 1";
 
-/// A one-port network as the cost formulas see it.
-struct PortSpeed {
-  double latency_s;
-  double bandwidth_Bps;
-};
+/// What an algorithm offers to call, the maker of its schedule first; the registry's entry must outlive it.
+std::vector<Function> functions_of(const Algorithm& algorithm);
 
-/// step_count·α + serialized bytes·β: every step costs one latency and the time of its busiest port.
+/// step_count·α + serialized bytes·β: every step costs one latency and the time of its busiest port, and further messages
+/// what each of them costs the port.
 double seconds(const Cost& cost, std::int64_t nbytes, PortSpeed port);
 
 /// The chunk count, at most 4096, at which a pipelined algorithm's formula is smallest; empty for others.

@@ -64,6 +64,22 @@ double prefixed(std::string_view unit, std::string_view base) {
   return 0;
 }
 
+/// Bytes per second of "GB/s", "Gbit/s", "Gb/s" or "Gbps", and of "G" alone: ports are sold by Gbit/s. 0 for other text.
+double bandwidth_factor(std::string_view unit) {
+  const auto ends_with = [&](std::string_view end) {
+    return unit.size() > end.size() && unit.ends_with(end);
+  };
+  if (!ends_with("/s") && !ends_with("ps")) return unit == "G" || unit == "T" ? prefixed(unit, "") / 8 : 0;
+  std::string size(unit.substr(0, unit.size() - 2));
+  // "gbps" is no other unit than "Gbps"; "mbps" is never a thousandth of a bit.
+  for (const char prefix : {'m', 'g', 't'})
+    if (size.front() == prefix) size.front() = static_cast<char>(prefix - 'a' + 'A');
+  for (const auto& [base, share] :
+       {Unit{"B", 1.0}, Unit{"bit", 0.125}, Unit{"bits", 0.125}, Unit{"b", 0.125}})
+    if (const double factor = prefixed(size, base); factor != 0) return factor * share;
+  return 0;
+}
+
 std::string format_number(double value) {
   char buffer[32];
   std::snprintf(buffer, sizeof buffer, "%.4g", value);
@@ -103,15 +119,11 @@ double parse_seconds(std::string_view text) {
 double parse_bandwidth(std::string_view text) {
   std::string_view unit;
   const double value = split_number(text, "a bandwidth such as '50 GB/s'", &unit);
-  double factor = 0;
-  if (unit.size() > 2 && unit.substr(unit.size() - 2) == "/s") {
-    const std::string_view size = unit.substr(0, unit.size() - 2);
-    factor = prefixed(size, "B");
-    if (factor == 0) factor = prefixed(size, "bit") / 8;
-  }
+  const double factor = bandwidth_factor(unit);
   if (factor == 0 || value == 0)
-    throw FormatError("expected a bandwidth above 0 such as '50 GB/s' or '200 Gbit/s', found " +
-                      quoted(text));
+    throw FormatError(
+        "expected a bandwidth above 0 such as '50 GB/s', '200 Gbit/s' or '400G' (of a port), found " +
+        quoted(text));
   return value * factor;
 }
 

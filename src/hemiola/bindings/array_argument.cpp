@@ -55,6 +55,10 @@ std::string unknown_dtype(std::string_view found) {
   return "expected a dtype of " + known + ", found " + std::string(found);
 }
 
+std::string no_array(nb::handle object) {
+  return "expected a NumPy array, found " + nb::cast<std::string>(object.type().attr("__name__"));
+}
+
 }  // namespace
 
 ArrayArgument::~ArrayArgument() {
@@ -67,7 +71,13 @@ std::string ArrayArgument::take(nb::handle object) {
     return take_buffer();
   }
   PyErr_Clear();
-  return take_interface(object);
+  try {
+    return take_interface(object);
+  } catch (const nb::python_error& e) {
+    if (!e.matches(PyExc_Exception)) throw;  // an interrupt
+  } catch (const nb::cast_error&) {
+  }
+  return no_array(object);
 }
 
 std::string ArrayArgument::take_buffer() {
@@ -84,8 +94,7 @@ std::string ArrayArgument::take_buffer() {
 }
 
 std::string ArrayArgument::take_interface(nb::handle object) {
-  if (!nb::hasattr(object, "__array_interface__"))
-    return "expected a NumPy array, found " + nb::cast<std::string>(object.type().attr("__name__"));
+  if (!nb::hasattr(object, "__array_interface__")) return no_array(object);
   const auto name = nb::cast<std::string>(object.attr("dtype").attr("name"));
   const auto dtype = dtype_named(name);
   if (!dtype) return unknown_dtype(name);

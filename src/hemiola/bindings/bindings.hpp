@@ -7,6 +7,8 @@ namespace hemiola::bindings {
 
 void bind_errors(nanobind::module_& m);
 void bind_units(nanobind::module_& m);
+void bind_long_calls(nanobind::module_& m);
+void bind_whole_file(nanobind::module_& m);
 void bind_topology(nanobind::module_& m);
 void bind_collective(nanobind::module_& m);
 void bind_topologies(nanobind::module_& m);
@@ -16,11 +18,16 @@ void bind_schedule_file(nanobind::module_& m);
 void bind_schedule_transformations(nanobind::module_& m);
 void bind_verify(nanobind::module_& m);
 void bind_algorithms(nanobind::module_& m);
-void bind_conditional_algorithms(nanobind::module_& m);
-void bind_topology_algorithms(nanobind::module_& m);
+void bind_algorithm_functions(nanobind::module_& m);
+void bind_algorithm_tasks(nanobind::module_& m);
 void bind_simulate(nanobind::module_& m);
 void bind_synthesis(nanobind::module_& m);
 void bind_bounds(nanobind::module_& m);
+void bind_session(nanobind::module_& m);
 void bind_runtime(nanobind::module_& m);
+
+/// Lets every function in a module, its submodules and classes answer arguments of the wrong type in the API's own words,
+/// and inspect.signature. For what people call; the runtime's classes stand behind Python's.
+void answer_in_words(nanobind::handle scope);
 
 }  // namespace hemiola::bindings

@@ -5,6 +5,7 @@
 #include "hemiola/bindings/arrays.hpp"
 #include "hemiola/bindings/bindings.hpp"
 #include "hemiola/bindings/conditions.hpp"
+#include "hemiola/bindings/long_call.hpp"
 #include "hemiola/bounds/lower_bound.hpp"
 
 namespace nb = nanobind;
@@ -29,7 +30,7 @@ void bind_bounds(nb::module_& m) {
         const Rank r = to_index<Rank>(root, "root");
         const PortUse port_use = port_use_from_name(ports);
         const Conditions conditions = conditions_of(late, slow);
-        nb::gil_scoped_release release;
+        const LongCall call;
         return lower_bound(topology, k, nbytes, conditions, r, port_use).bounds;
       },
       "topology"_a, "kind"_a, "nbytes"_a, "late"_a, "slow"_a, "root"_a, "ports"_a,

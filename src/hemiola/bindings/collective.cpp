@@ -12,8 +12,10 @@
 #include <tuple>
 #include <utility>
 
+#include "hemiola/base/other_names.hpp"
 #include "hemiola/bindings/arrays.hpp"
 #include "hemiola/bindings/bindings.hpp"
+#include "hemiola/schedule/collective_names.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -86,6 +88,15 @@ std::string describe(const Collective& c) {
 }  // namespace
 
 void bind_collective(nb::module_& m) {
+  m.def("kind_meant", &kind_meant, "name"_a,
+        "The collective that a name means, such as 'allreduce' or 'bcast'; '' for any other text.");
+  m.def(
+      "op_meant",
+      [](std::string_view name) {
+        const auto op = op_meant(name);
+        return op ? name_of(*op) : std::string_view{};
+      },
+      "name"_a, "The operation that a name means, such as 'avg' or 'SUM'; '' for any other text.");
   nb::class_<Collective>(m, "Collective",
                          R"(What must be true before and after: the promise that a schedule keeps.
 
@@ -134,6 +145,10 @@ rank_count : int, 1 … 2^20.
 owner : sequence of int, one rank per chunk; all equal to the root for broadcast and reduce.
 root : int, a rank; ignored by kinds without a root.
 
+Returns
+-------
+Collective
+
 Raises
 ------
 ArgumentError
@@ -149,6 +164,10 @@ chunk_count : int, 1 … 2^28.
 before : sequence of (rank, chunk): slots that hold the chunk's value (with `reducing`, the rank's contribution to it).
 after : sequence of (rank, chunk): slots that must hold the value (all contributions, once each) in the end.
 reducing : bool, whether values are added up.
+
+Returns
+-------
+Collective
 
 Raises
 ------

@@ -4,19 +4,25 @@
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/bindings/bindings.hpp"
+#include "hemiola/runtime/session/lost_member.hpp"
 
 namespace nb = nanobind;
 
 namespace hemiola::bindings {
+namespace {
+
+/// A message may quote text that was cut within a character.
+nb::object text_of(const std::exception& e) {
+  return nb::steal(PyUnicode_DecodeUTF8(e.what(), static_cast<Py_ssize_t>(std::strlen(e.what())), "replace"));
+}
+
+}  // namespace
 
 /// The Python classes live in hemiola.errors, so that they can have two bases (HemiolaError and the builtin).
 void bind_errors(nb::module_&) {
   nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
     const auto raise = [](const char* name, const std::exception& e) {
-      // A message may quote text that was cut within a character.
-      const auto size = static_cast<Py_ssize_t>(std::strlen(e.what()));
-      const nb::object message = nb::steal(PyUnicode_DecodeUTF8(e.what(), size, "replace"));
-      PyErr_SetObject(nb::module_::import_("hemiola.errors").attr(name).ptr(), message.ptr());
+      PyErr_SetObject(nb::module_::import_("hemiola.errors").attr(name).ptr(), text_of(e).ptr());
     };
     try {
       std::rethrow_exception(pointer);
@@ -26,6 +32,10 @@ void bind_errors(nb::module_&) {
       raise("FormatError", e);
     } catch (const MismatchError& e) {
       raise("MismatchError", e);
+    } catch (const LostMemberError& e) {
+      const nb::object type = nb::module_::import_("hemiola.errors").attr("LostRankError");
+      const nb::object lost = type(text_of(e), static_cast<int>(e.rank), static_cast<int>(e.world_rank));
+      PyErr_SetObject(type.ptr(), lost.ptr());
     } catch (const LostRankError& e) {
       raise("LostRankError", e);
     } catch (const TimeoutError& e) {

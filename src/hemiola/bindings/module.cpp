@@ -7,6 +7,7 @@ NB_MODULE(_core, m) {
   nanobind::set_leak_warnings(false);
   bind_errors(m);
   bind_units(m);
+  bind_whole_file(m);
   bind_topology(m);
   bind_collective(m);
   bind_topologies(m);
@@ -16,10 +17,13 @@ NB_MODULE(_core, m) {
   bind_schedule_transformations(m);
   bind_verify(m);
   bind_algorithms(m);
-  bind_conditional_algorithms(m);
-  bind_topology_algorithms(m);
+  bind_algorithm_tasks(m);
+  bind_algorithm_functions(m);
   bind_simulate(m);
   bind_synthesis(m);
   bind_bounds(m);
+  answer_in_words(m);
+  bind_long_calls(m);
+  bind_session(m);
   bind_runtime(m);
 }

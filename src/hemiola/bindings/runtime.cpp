@@ -1,21 +1,31 @@
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <chrono>
 #include <memory>
 #include <optional>
+#include <thread>
 
-#include "hemiola/algorithms/late.hpp"
+#include "hemiola/algorithms/late/late_segmented.hpp"
+#include "hemiola/base/deadline.hpp"
 #include "hemiola/base/error.hpp"
-#include "hemiola/bindings/array_argument.hpp"
+#include "hemiola/base/home_process.hpp"
 #include "hemiola/bindings/bindings.hpp"
+#include "hemiola/bindings/bytes.hpp"
+#include "hemiola/bindings/call_arguments.hpp"
 #include "hemiola/bindings/conditions.hpp"
+#include "hemiola/bindings/signals.hpp"
 #include "hemiola/runtime/communicator/call_desk.hpp"
 #include "hemiola/runtime/communicator/communicator.hpp"
+#include "hemiola/runtime/wire/emulated/emulated_kind.hpp"
+#include "hemiola/runtime/wire/shm/shm_kind.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -23,66 +33,64 @@ using namespace nb::literals;
 namespace hemiola::bindings {
 namespace {
 
-/// Lets the user interrupt a blocking call. Signals are handled in the main thread only; elsewhere this does nothing.
-void raise_signals() {
-  nb::gil_scoped_acquire gil;
-  if (PyErr_CheckSignals() != 0) throw nb::python_error();
-}
-
-/// A schedule of Python's, whole or in parts, kept alive by a reference to its Python object.
-template <typename Made = Schedule>
-std::shared_ptr<const Made> share(nb::handle object) {
-  const Made* made = nb::cast<const Made*>(object);
-  auto* owner = new nb::object(nb::borrow(object));
-  return {made, [owner](const Made*) {
-            nb::gil_scoped_acquire gil;
-            delete owner;
-          }};
-}
-
-/// (kind, bytes, root, slow) -> Schedule, ScheduleParts or LateRule, in Python.
-using PyChooser = nb::typed<nb::callable, nb::object(std::string, std::int64_t, int, RankFactors)>;
-
 RankFactors factors_of(const std::map<Rank, double>& slow) {
   RankFactors factors;
   for (const auto& [rank, factor] : slow) factors[rank] = factor;
   return factors;
 }
 
-Choice choice_of(nb::handle object) {
+/// (kind, bytes, root, slow, algorithm) -> a recipe, in Python.
+using PyDecide = nb::typed<nb::callable, nb::bytes(std::string, std::int64_t, int, RankFactors, std::string)>;
+/// (recipe, bytes) -> Schedule, ScheduleParts or LateRule.
+using PyFollow = nb::typed<nb::callable, nb::object(nb::bytes, std::int64_t)>;
+
+Selection selection_of(nb::handle object) {
   if (nb::isinstance<ScheduleParts>(object)) return {share<ScheduleParts>(object), std::nullopt};
   if (!nb::isinstance<LateRule>(object)) return {share(object), std::nullopt};
   LateRule rule = nb::cast<LateRule>(object);
   return {rule.plain, std::move(rule)};
 }
 
-CallDesk::Chooser chooser_of(PyChooser choose) {
-  return [choose = std::move(choose)](CollectiveKind kind, std::int64_t byte_count, Rank root,
-                                      const std::map<Rank, double>& slow) {
-    try {
-      return choice_of(choose(nb::cast(name_of(kind)), byte_count, static_cast<int>(root), factors_of(slow)));
-    } catch (nb::python_error& e) {
-      if (e.matches(PyExc_KeyboardInterrupt)) throw;
-      throw ArgumentError(std::string("no schedule could be chosen: ") + e.what());
-    }
+/// What Python raised: the sentence of an error of ours, the traceback of any other.
+std::string told_by(const nb::python_error& e) {
+  if (!e.matches(nb::module_::import_("hemiola.errors").attr("HemiolaError"))) return e.what();
+  return nb::cast<std::string>(nb::str(e.value()));
+}
+
+/// Calls Python; whatever it raises but an interrupt means that there is nothing to run.
+template <typename Ask>
+auto choosing(Ask ask) {
+  const nb::gil_scoped_acquire gil;
+  try {
+    return ask();
+  } catch (nb::python_error& e) {
+    if (e.matches(PyExc_KeyboardInterrupt)) throw;
+    throw ArgumentError("no schedule could be chosen: " + told_by(e));
+  }
+}
+
+/// Keeps a Python function for C++ that lets go of it in any thread.
+template <typename Function>
+std::shared_ptr<Function> kept(Function function) {
+  return {new Function(std::move(function)), [](Function* f) {
+            const nb::gil_scoped_acquire gil;
+            delete f;
+          }};
+}
+
+Chooser chooser_of(PyDecide py_decide, PyFollow py_follow) {
+  const auto decide = [function = kept(std::move(py_decide))](const Question& q) {
+    return choosing([&] {
+      const nb::object words = (*function)(nb::cast(name_of(q.kind)), q.byte_count, static_cast<int>(q.root),
+                                           factors_of(q.slow), q.algorithm);
+      return bytes_of(nb::cast<nb::bytes>(words));
+    });
   };
+  const auto follow = [function = kept(std::move(py_follow))](const Bytes& recipe, const Question& q) {
+    return choosing([&] { return selection_of((*function)(to_python(recipe), q.byte_count)); });
+  };
+  return {decide, follow};
 }
-
-OperationKind operation_named(std::string_view name) {
-  return name == "barrier" ? OperationKind::barrier : operation_of(kind_from_name(name));
-}
-
-std::string unknown_op(const std::string& op) {
-  std::string known;
-  for (std::string_view name : kOpNames) known += (known.empty() ? "" : ", ") + std::string(name);
-  return "expected an op of " + known + ", found '" + op.substr(0, 60) + "'";
-}
-
-/// The arrays of a call, and the call that views them.
-struct CallArguments {
-  ArrayArgument input, output;
-  Call call;
-};
 
 Schedule late_schedule(int rank_count, Rank late, const LateRule& rule, int reduced) {
   return algorithms::all_reduce_late_segmented(rank_count, late,
@@ -90,131 +98,196 @@ Schedule late_schedule(int rank_count, Rank late, const LateRule& rule, int redu
 }
 
 /// A communicator and what is remembered about its calls.
+struct CommunicatorCore {
+  CommunicatorCore(std::shared_ptr<Session> session, std::vector<Rank> members,
+                   const CommunicatorOptions& options, Chooser chooser, const std::function<void()>& check)
+      : communicator(std::move(session), std::move(members), options, check),
+        desk(&communicator, std::move(chooser)) {}
+
+  /// An operation in the background may need the GIL to come to its end, so whoever has it lets go of it.
+  static void destroy(const CommunicatorCore* core) {
+    const nb::gil_scoped_release release;
+    delete core;
+  }
+
+  Communicator communicator;
+  CallDesk desk;
+};
+
+/// What Python holds. Threads that are in a call keep the core, so that closing takes nothing away from under them. All
+/// of it is guarded by the GIL.
 class PyCommunicator {
  public:
-  PyCommunicator(std::shared_ptr<LocalSession> session, const std::vector<int>& members, double timeout_s,
-                 bool keep_inputs, bool arbiter, const Topology* emulate, const RankSeconds& late,
-                 const RankFactors& slow, PyChooser choose) {
-    CommunicatorOptions options{timeout_s, keep_inputs, arbiter, nullptr};
-    if (emulate != nullptr)
-      options.emulation = std::make_shared<const Emulation>(Emulation{*emulate, conditions_of(late, slow)});
-    std::vector<Rank> ranks(members.begin(), members.end());
+  PyCommunicator(std::shared_ptr<Session> session, const std::vector<int>& members,
+                 const CommunicatorOptions& options, PyDecide decide, PyFollow follow,
+                 const PyCommunicator* parent) {
+    const std::vector<Rank> ranks(members.begin(), members.end());
+    Chooser chooser = chooser_of(std::move(decide), std::move(follow));
+    const std::shared_ptr<CommunicatorCore> above = parent != nullptr ? parent->core() : nullptr;
+    const auto check = [&] {
+      raise_signals();
+      if (above) above->communicator.expect(ranks);
+    };
+    CommunicatorCore* core = nullptr;
     {
       nb::gil_scoped_release release;
-      core_ = std::make_unique<Communicator>(std::move(session), std::move(ranks), options);
+      core = new CommunicatorCore(std::move(session), ranks, options, std::move(chooser), check);
     }
-    desk_ = std::make_unique<CallDesk>(core_.get(), chooser_of(std::move(choose)));
-    core_->when_outdated([this](Operation* operation) {
-      nb::gil_scoped_acquire gil;  // which also keeps other threads from the desk
-      desk_->renew(operation);
-    });
+    core_ = {core, &CommunicatorCore::destroy};
   }
   ~PyCommunicator() { close(); }
 
-  /// Aborts what runs in the background.
+  /// Ends the calls of other threads, and waits until they have left; a call of this thread, in which a signal handler
+  /// has closed the communicator, ends when the handler returns.
   void close() {
-    nb::gil_scoped_release release;
-    core_.reset();
+    const std::shared_ptr<CommunicatorCore> core = std::move(core_);
+    if (!core) return;
+    if (!home_.is_here()) {
+      new std::shared_ptr<CommunicatorCore>(core);  // its threads and its memory are in another process
+      return;
+    }
+    core->communicator.close();
+    const Deadline patience(kLongestLeave_s);
+    while (others_are_inside() && !patience.passed()) {
+      const nb::gil_scoped_release release;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
   }
 
-  Communicator& core() const {
+  /// Throws in a forked child.
+  void check_process() const { home_.check(); }
+
+  std::shared_ptr<CommunicatorCore> core() const {
+    home_.check();
     if (!core_) throw ArgumentError("this communicator is closed");
-    return *core_;
+    return core_;
   }
 
-  void run(std::string_view kind, nb::handle input, nb::handle output, const std::string& op,
-           std::int64_t root, nb::handle schedule, double timeout_s, const std::string& complaint) {
-    CallArguments arguments;
-    fill(kind, input, output, op, root, schedule, timeout_s, complaint, &arguments);
-    const Operation operation = desk().prepare(arguments.call);
-    static const std::function<void()> interrupted = raise_signals;
-    nb::gil_scoped_release release;
-    core_->run(operation, interrupted);
+  void run(const PyCall& from) {
+    const Visit visit(this, Purpose::take_part);
+    const CallArguments arguments(from);
+    const nb::gil_scoped_release release;
+    visit->communicator.run(visit->desk.prepare(arguments.call(), interrupted()), interrupted());
   }
 
-  std::shared_ptr<PendingOperation> start(std::string_view kind, nb::handle input, nb::handle output,
-                                          const std::string& op, std::int64_t root, nb::handle schedule,
-                                          double timeout_s, const std::string& complaint) {
-    auto* arguments = new CallArguments;
-    const std::shared_ptr<CallArguments> owned(arguments, [](CallArguments* a) {
+  std::shared_ptr<PendingOperation> start(const PyCall& from) {
+    const Visit visit(this, Purpose::take_part);
+    const std::shared_ptr<const CallArguments> arguments(new CallArguments(from), [](const CallArguments* a) {
       nb::gil_scoped_acquire gil;
       delete a;
     });
-    fill(kind, input, output, op, root, schedule, timeout_s, complaint, arguments);
-    Operation operation = desk().prepare(arguments->call);
-    operation.keep_alive = owned;
-    const std::string wrong = operation.complaint;
-    const auto pending = core_->start(std::move(operation));
+    const nb::gil_scoped_release release;
+    PreparedCall call = visit->desk.prepare(arguments->call(), interrupted());
+    call.keep_alive = arguments;
+    const std::string wrong = call.complaint;
+    const auto pending = visit->communicator.start(std::move(call));
     if (!wrong.empty()) throw ArgumentError(wrong);  // the others learn of it in the operation's turn
     return pending;
   }
 
-  /// An operation in the background may need the GIL to get done, so whoever waits for its end lets go of it.
-  nb::object arrivals() const {
-    Communicator& communicator = core();
-    std::vector<std::int64_t> times;
+  nb::bytes recipe(std::string_view kind, std::int64_t byte_count, int root) {
+    const CollectiveKind collective = kind_from_name(kind);
+    const Visit visit(this, Purpose::take_part);
+    Bytes words;
     {
-      nb::gil_scoped_release release;
-      times = communicator.arrival_times_ns();
+      const nb::gil_scoped_release release;
+      words = visit->desk.recipe(collective, byte_count, Rank{root}, interrupted());
     }
-    return nb::cast(times);
+    return to_python(words);
   }
 
-  Communicator::Health health() const {
-    Communicator& communicator = core();
+  /// An operation in the background may need the GIL to get done, so whoever waits for its end lets go of it.
+  template <typename Ask>
+  auto between_operations(Ask ask) {
+    const Visit visit(this, Purpose::look);
+    const nb::gil_scoped_release release;
+    return ask(visit->communicator);
+  }
+
+  /// Pairs of int64, per operation and rank: when it came, and its own time before; -1: there was none.
+  nb::bytes arrivals() {
+    static_assert(sizeof(Arrival) == 2 * sizeof(std::int64_t));
+    const auto rows = between_operations([](Communicator& c) { return c.arrivals(interrupted()); });
+    return nb::bytes(rows.data(), rows.size() * sizeof(Arrival));
+  }
+
+  std::vector<std::pair<std::string, std::int64_t>> operations() {
+    std::vector<std::pair<std::string, std::int64_t>> told;
+    for (const OperationSize& size :
+         between_operations([](Communicator& c) { return c.operations(interrupted()); }))
+      told.emplace_back(name_of(size.kind), size.bytes);
+    return told;
+  }
+
+  /// Per rank: what was reached on the way to it, and on the way from it.
+  std::vector<std::pair<float, float>> pair_shares() {
+    std::vector<std::pair<float, float>> told;
+    for (const auto& [to, from] :
+         between_operations([](Communicator& c) { return c.pair_shares(interrupted()); }))
+      told.emplace_back(to, from);
+    return told;
+  }
+
+  Communicator::Health health() {
+    return between_operations([](Communicator& c) { return c.health(interrupted()); });
+  }
+
+  bool expects_late_rank(std::int64_t bytes) {
+    const Visit visit(this, Purpose::look);
     nb::gil_scoped_release release;
-    return communicator.health();
+    return visit->desk.expects_late_rank(bytes, interrupted());
   }
 
-  bool expects_late_rank(std::int64_t bytes) const {
-    Communicator& communicator = core();
-    nb::gil_scoped_release release;
-    return communicator.expects_late_rank(bytes);
+  RankFactors slow_in_force() const { return factors_of(core()->communicator.ports_in_force().slow); }
+  void slow_down(const RankFactors& slow, const SlowLinks& links) const {
+    core()->communicator.slow_down(conditions_of({}, slow).slow, links);
   }
-
-  RankFactors slow_in_force() const { return factors_of(core().ports_in_force().slow); }
-  void slow_down(const RankFactors& slow) const { core().slow_down(conditions_of({}, slow).slow); }
 
  private:
-  CallDesk& desk() {
-    core();
-    return *desk_;
-  }
+  /// How long closing waits for other threads; whatever happens to them later happens in the core that they keep.
+  static constexpr double kLongestLeave_s = 5;
 
-  static void fill(std::string_view kind, nb::handle input, nb::handle output, const std::string& op,
-                   std::int64_t root, nb::handle schedule, double timeout_s, const std::string& complaint,
-                   CallArguments* to) {
-    Call& call = to->call;
-    call.kind = operation_named(kind);
-    call.root = root;
-    call.timeout_s = timeout_s;
-    call.complaint = complaint;
-    if (const auto known = op_named(op))
-      call.op = *known;
-    else if (call.complaint.empty())
-      call.complaint = unknown_op(op);
-    take(input, &to->input, &call.input, &call.complaint);
-    take(output, &to->output, &call.output, &call.complaint);
-    if (nb::isinstance<LateRule>(schedule)) {
-      call.late = nb::cast<LateRule>(schedule);
-      call.schedule = call.late->plain;
-    } else if (!schedule.is_none()) {
-      call.schedule = share(schedule);
+  enum class Purpose : std::uint8_t {
+    take_part,  ///< in something that all ranks do in the same order
+    look,       ///< at what this rank knows
+  };
+
+  /// One thread's call, from its first moment to its last, both of which have the GIL.
+  class Visit {
+   public:
+    Visit(PyCommunicator* host, Purpose purpose) : core_(host->core()), host_(host) {
+      if (purpose == Purpose::take_part && std::ranges::find(host->inside_, self()) != host->inside_.end())
+        throw ArgumentError(
+            "this thread is in a call of this communicator already, which a signal handler has interrupted; "
+            "a "
+            "collective from in there could not be told its place among the calls of the other ranks. Take a "
+            "note in the handler, and call when that call has returned");
+      host->inside_.push_back(self());
     }
+    ~Visit() { host_->inside_.erase(std::ranges::find(host_->inside_, self())); }
+    Visit(const Visit&) = delete;
+
+    CommunicatorCore* operator->() const { return core_.get(); }
+
+   private:
+    static std::thread::id self() { return std::this_thread::get_id(); }
+
+    std::shared_ptr<CommunicatorCore> core_;
+    PyCommunicator* host_;
+  };
+
+  bool others_are_inside() const {
+    return std::ranges::any_of(inside_,
+                               [](std::thread::id thread) { return thread != std::this_thread::get_id(); });
+  }
+  static const std::function<void()>& interrupted() {
+    static const std::function<void()> raise = raise_signals;
+    return raise;
   }
 
-  static void take(nb::handle object, ArrayArgument* argument, std::optional<ArrayView>* view,
-                   std::string* complaint) {
-    if (object.is_none()) return;
-    const std::string wrong = argument->take(object);
-    if (wrong.empty())
-      *view = argument->view();
-    else if (complaint->empty())
-      *complaint = wrong;
-  }
-
-  std::unique_ptr<Communicator> core_;
-  std::unique_ptr<CallDesk> desk_;
+  HomeProcess home_;
+  std::shared_ptr<CommunicatorCore> core_;  ///< null: closed
+  std::vector<std::thread::id> inside_;
 };
 
 /// Waits with the GIL released, looking for signals now and then. Returns false after `timeout_s`.
@@ -227,6 +300,31 @@ bool wait_for(PendingOperation& pending, std::optional<double> timeout_s) {
     raise_signals();
   }
   return pending.wait_for(0);
+}
+
+void bind_options(nb::module_& m) {
+  nb::class_<CommunicatorOptions>(m, "CommunicatorOptions",
+                                  "What hemiola.init was asked for; groups inherit it.")
+      .def(
+          "__init__",
+          [](CommunicatorOptions* options, double timeout_s, bool keep_inputs, const std::string& control,
+             const Topology* emulate, const RankSeconds& late, const RankFactors& slow) {
+            new (options) CommunicatorOptions{timeout_s, keep_inputs, nullptr, control_kind(control)};
+            if (emulate != nullptr)
+              options->wire = std::make_shared<EmulatedKind>(std::make_shared<ShmKind>(), *emulate,
+                                                             conditions_of(late, slow));
+          },
+          nb::kw_only(), "timeout_s"_a, "keep_inputs"_a, "control"_a, "emulate"_a.none(), "late"_a, "slow"_a)
+      .def_ro("timeout_s", &CommunicatorOptions::timeout_s);
+}
+
+/// `run` or `start` as Python calls it.
+template <typename Result>
+auto taking_call(Result (PyCommunicator::*method)(const PyCall&)) {
+  return [method](PyCommunicator& communicator, std::string_view kind, nb::handle input, nb::handle output,
+                  nb::handle op, nb::handle root, nb::handle schedule, nb::handle timeout_s) {
+    return (communicator.*method)({kind, input, output, op, root, schedule, timeout_s});
+  };
 }
 
 void bind_health(nb::module_& m) {
@@ -247,20 +345,34 @@ void bind_health(nb::module_& m) {
       .def_prop_ro("changes", [](const Communicator::Health& h) { return h.ports.changes; });
 }
 
+void bind_communicator(nb::module_& m) {
+  nb::class_<PyCommunicator>(m, "Communicator", "The core of hemiola.Communicator.")
+      .def(nb::init<std::shared_ptr<Session>, const std::vector<int>&, const CommunicatorOptions&, PyDecide,
+                    PyFollow, const PyCommunicator*>(),
+           "session"_a, "members"_a, "options"_a, "decide"_a, "follow"_a, "parent"_a.none())
+      .def_prop_ro("rank",
+                   [](const PyCommunicator& c) { return static_cast<int>(c.core()->communicator.rank()); })
+      .def_prop_ro("rank_count", [](const PyCommunicator& c) { return c.core()->communicator.rank_count(); })
+      .def("run", taking_call(&PyCommunicator::run), "kind"_a, "input"_a.none(), "output"_a.none(), "op"_a,
+           "root"_a, "schedule"_a.none(), "timeout_s"_a.none())
+      .def("start", taking_call(&PyCommunicator::start), "kind"_a, "input"_a.none(), "output"_a.none(),
+           "op"_a, "root"_a, "schedule"_a.none(), "timeout_s"_a.none())
+      .def("recipe", &PyCommunicator::recipe, "kind"_a, "byte_count"_a, "root"_a)
+      .def("health", &PyCommunicator::health)
+      .def("slow_in_force", &PyCommunicator::slow_in_force)
+      .def("expects_late_rank", &PyCommunicator::expects_late_rank, "bytes"_a)
+      .def("slow_down", &PyCommunicator::slow_down, "slow"_a, "links"_a)
+      .def("arrivals_ns", &PyCommunicator::arrivals)
+      .def("operations", &PyCommunicator::operations)
+      .def("pair_shares", &PyCommunicator::pair_shares)
+      .def("check_open", [](const PyCommunicator& c) { c.core(); })
+      .def("check_process", &PyCommunicator::check_process)
+      .def("close", &PyCommunicator::close);
+}
+
 }  // namespace
 
 void bind_runtime(nb::module_& m) {
-  nb::class_<LocalSession>(m, "LocalSession", "The ranks of one machine that have found each other.")
-      .def_static(
-          "join",
-          [](int rank, int rank_count, std::string name, double timeout_s) {
-            nb::gil_scoped_release release;
-            return LocalSession::join({Rank{rank}, rank_count, std::move(name), timeout_s});
-          },
-          "rank"_a, "rank_count"_a, "name"_a, "timeout_s"_a = 60.0)
-      .def_prop_ro("rank", [](const LocalSession& s) { return static_cast<int>(s.rank()); })
-      .def_prop_ro("rank_count", &LocalSession::rank_count);
-
   nb::class_<PendingOperation>(m, "PendingOperation", "An operation that runs in the background.")
       .def("wait", &wait_for, "timeout_s"_a = nb::none())
       .def("done", &PendingOperation::is_done);
@@ -292,24 +404,14 @@ void bind_runtime(nb::module_& m) {
           "forecast", [](const LateRule& rule) { return rule.forecast.get(); },
           nb::rv_policy::reference_internal);
 
+  nb::class_<Complaint>(
+      m, "Complaint",
+      "What is wrong with an argument; passed in its place, so that the other ranks learn of it.")
+      .def(nb::init<std::string>(), "text"_a)
+      .def_ro("text", &Complaint::text);
+  bind_options(m);
   bind_health(m);
-  nb::class_<PyCommunicator>(m, "Communicator", "The core of hemiola.Communicator.")
-      .def(nb::init<std::shared_ptr<LocalSession>, const std::vector<int>&, double, bool, bool,
-                    const Topology*, const RankSeconds&, const RankFactors&, PyChooser>(),
-           "session"_a, "members"_a, "timeout_s"_a, "keep_inputs"_a, "arbiter"_a, "emulate"_a.none(),
-           "late"_a, "slow"_a, "choose"_a)
-      .def_prop_ro("rank", [](const PyCommunicator& c) { return static_cast<int>(c.core().rank()); })
-      .def_prop_ro("rank_count", [](const PyCommunicator& c) { return c.core().rank_count(); })
-      .def("run", &PyCommunicator::run, "kind"_a, "input"_a.none(), "output"_a.none(), "op"_a, "root"_a,
-           "schedule"_a.none(), "timeout_s"_a, "complaint"_a)
-      .def("start", &PyCommunicator::start, "kind"_a, "input"_a.none(), "output"_a.none(), "op"_a, "root"_a,
-           "schedule"_a.none(), "timeout_s"_a, "complaint"_a)
-      .def("health", &PyCommunicator::health)
-      .def("slow_in_force", &PyCommunicator::slow_in_force)
-      .def("expects_late_rank", &PyCommunicator::expects_late_rank, "bytes"_a)
-      .def("slow_down", &PyCommunicator::slow_down, "slow"_a)
-      .def("arrival_times_ns", &PyCommunicator::arrivals)
-      .def("close", &PyCommunicator::close);
+  bind_communicator(m);
 }
 
 }  // namespace hemiola::bindings

@@ -10,6 +10,7 @@
 
 #include "hemiola/bindings/arrays.hpp"
 #include "hemiola/bindings/bindings.hpp"
+#include "hemiola/bindings/long_call.hpp"
 #include "hemiola/bindings/transfer_array.hpp"
 
 namespace nb = nanobind;
@@ -27,9 +28,9 @@ Transfer to_transfer(const std::int64_t* row) {
 
 Schedule from_transfers(const Collective& collective, const nb::object& rows,
                         std::optional<std::vector<std::int64_t>> chunk_weights) {
-  const auto table =
-      nb::cast<TransferRows>(nb::module_::import_("hemiola.transfer_rows").attr("transfer_rows")(rows));
-  nb::gil_scoped_release release;
+  const auto table = nb::cast<TransferRows>(
+      nb::module_::import_("hemiola.algorithms.transfer_rows").attr("transfer_rows")(rows));
+  const LongCall call;
   ScheduleBuilder builder(collective);
   if (chunk_weights) builder.set_chunk_weights(std::move(*chunk_weights));
   builder.reserve(static_cast<std::int64_t>(table.shape(0)));

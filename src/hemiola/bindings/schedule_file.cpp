@@ -1,4 +1,4 @@
-#include "hemiola/schedule/schedule_file.hpp"
+#include "hemiola/schedule/file/schedule_file.hpp"
 
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/string.h>
@@ -10,7 +10,8 @@
 #include "hemiola/base/error.hpp"
 #include "hemiola/bindings/arrays.hpp"
 #include "hemiola/bindings/bindings.hpp"
-#include "hemiola/schedule/text.hpp"
+#include "hemiola/bindings/long_call.hpp"
+#include "hemiola/schedule/file/text.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -21,24 +22,26 @@ namespace {
 constexpr const char* kBinarySuffix = ".schedb";
 
 void save(const Schedule& schedule, const std::filesystem::path& path) {
-  nb::gil_scoped_release release;
+  const LongCall call;
+  FileSink sink(path);
   if (path.extension() == kBinarySuffix) {
-    FileSink sink(path);
-    return write_binary(schedule, &sink);
+    write_binary(schedule, &sink);
+  } else {
+    const std::string text = write_text(schedule);
+    sink.write(std::as_bytes(std::span(text)));
   }
-  const std::string text = write_text(schedule);  // before the file is emptied
-  FileSink(path).write(std::as_bytes(std::span(text)));
+  sink.finish();
 }
 
 Schedule load(const std::filesystem::path& path) {
-  nb::gil_scoped_release release;
+  const LongCall call;
   return read_schedule(std::make_unique<FileSource>(path));
 }
 
 nb::bytes to_bytes(const Schedule& schedule) {
   MemorySink sink;
   {
-    nb::gil_scoped_release release;
+    const LongCall call;
     write_binary(schedule, &sink);
   }
   return nb::bytes(sink.bytes().data(), sink.bytes().size());
@@ -46,19 +49,23 @@ nb::bytes to_bytes(const Schedule& schedule) {
 
 Schedule from_bytes(const nb::bytes& data) {
   const std::span bytes(reinterpret_cast<const std::byte*>(data.c_str()), data.size());
-  nb::gil_scoped_release release;
+  const LongCall call;
   return ScheduleFile(std::make_unique<MemorySource>(bytes, "schedule bytes")).load();
 }
 
 Schedule from_text(std::string_view text) {
-  nb::gil_scoped_release release;
+  const LongCall call;
   return read_text(text);
 }
 
 void bind_forms(nb::class_<Schedule> schedule) {
   schedule
-      .def("to_text", &write_text, nb::call_guard<nb::gil_scoped_release>(),
+      .def("to_text", &write_text, nb::call_guard<LongCall>(),
            R"(Return the readable form, which `from_text` turns back into an equal schedule.
+
+Returns
+-------
+str
 
 Raises
 ------
@@ -66,6 +73,14 @@ ArgumentError
     If the schedule has more than 4,194,304 chunks or 1,048,576 steps that are nearly all unused.)")
       .def_static("from_text", &from_text, "text"_a,
                   R"(Read the text form (docs/formats/schedule.md).
+
+Parameters
+----------
+text : str.
+
+Returns
+-------
+Schedule
 
 Raises
 ------
@@ -79,12 +94,28 @@ Memory stays within a small multiple of the text's size.)")
           "save", &save, "path"_a, nb::sig("def save(self, path: str | os.PathLike[str]) -> None"),
           R"(Write the schedule to a file: the binary form where the name ends in ``.schedb``, else the text form.
 
+Parameters
+----------
+path : str or os.PathLike; a pipe or a device is written to directly.
+
 Raises
 ------
 OSError
-    If the file cannot be written.)")
+    If the file cannot be written; it then holds what it held before.
+
+Notes
+-----
+The schedule is written beside the file and takes its name in the end.)")
       .def_static("load", &load, "path"_a, nb::sig("def load(path: str | os.PathLike[str]) -> Schedule"),
                   R"(Read a schedule from a file of either form, told apart by its first bytes.
+
+Parameters
+----------
+path : str or os.PathLike.
+
+Returns
+-------
+Schedule
 
 Raises
 ------
@@ -94,9 +125,26 @@ FormatError
     If it is malformed; names the line or the offset, what was expected and what was found.
 ArgumentError
     If it is not a regular file.)")
-      .def("to_bytes", &to_bytes, "Return the binary form. Equal schedules give equal bytes.")
+      .def("to_bytes", &to_bytes, R"(Return the binary form. Equal schedules give equal bytes.
+
+Returns
+-------
+bytes)")
       .def_static("from_bytes", &from_bytes, "data"_a,
-                  "Read the binary form. Raises FormatError that names the offset.")
+                  R"(Read the binary form.
+
+Parameters
+----------
+data : bytes.
+
+Returns
+-------
+Schedule
+
+Raises
+------
+FormatError
+    If they are malformed; names the offset, what was expected and what was found.)")
       .def("__getstate__", &to_bytes)
       .def("__setstate__",
            [](Schedule& self, const nb::bytes& state) { new (&self) Schedule(from_bytes(state)); });
@@ -124,7 +172,7 @@ Opening reads the collective, the pairs of ranks and the index. Blocks are check
       .def(
           "__init__",
           [](ScheduleFile* self, const std::filesystem::path& path) {
-            nb::gil_scoped_release release;
+            const LongCall call;
             new (self) ScheduleFile(std::make_unique<FileSource>(path));
           },
           "path"_a, nb::sig("def __init__(self, path: str | os.PathLike[str]) -> None"))
@@ -133,8 +181,17 @@ Opening reads the collective, the pairs of ranks and the index. Blocks are check
       .def_prop_ro("chunk_count", [](const ScheduleFile& f) { return f.collective().chunk_count(); })
       .def_prop_ro("step_count", &ScheduleFile::step_count)
       .def_prop_ro("transfer_count", &ScheduleFile::transfer_count)
-      .def("load", &ScheduleFile::load, nb::call_guard<nb::gil_scoped_release>(),
-           "Read all of it into memory, a Schedule. Raises FormatError where a block is malformed.");
+      .def("load", &ScheduleFile::load, nb::call_guard<LongCall>(),
+           R"(Read all of it into memory.
+
+Returns
+-------
+Schedule
+
+Raises
+------
+FormatError
+    If a block is malformed; names the offset, what was expected and what was found.)");
 }
 
 }  // namespace

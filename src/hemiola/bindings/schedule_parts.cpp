@@ -7,7 +7,7 @@
 #include "hemiola/base/error.hpp"
 #include "hemiola/bindings/bindings.hpp"
 #include "hemiola/bindings/transfer_array.hpp"
-#include "hemiola/runtime/engine/compile.hpp"
+#include "hemiola/runtime/executor/program/compile.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

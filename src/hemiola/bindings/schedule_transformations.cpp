@@ -5,10 +5,11 @@
 
 #include "hemiola/bindings/arrays.hpp"
 #include "hemiola/bindings/bindings.hpp"
-#include "hemiola/schedule/concatenate.hpp"
-#include "hemiola/schedule/relabel.hpp"
-#include "hemiola/schedule/repeat_per_slice.hpp"
-#include "hemiola/schedule/reverse.hpp"
+#include "hemiola/bindings/long_call.hpp"
+#include "hemiola/schedule/transform/concatenate.hpp"
+#include "hemiola/schedule/transform/relabel.hpp"
+#include "hemiola/schedule/transform/repeat_per_slice.hpp"
+#include "hemiola/schedule/transform/reverse.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -28,7 +29,7 @@ std::vector<I> to_indices(const Numbers& numbers, const char* what) {
 
 Schedule relabel(const Schedule& schedule, const std::optional<Numbers>& ranks,
                  const std::optional<Numbers>& chunks) {
-  nb::gil_scoped_release release;
+  const LongCall call;
   const Schedule renamed = ranks ? relabel_ranks(schedule, to_indices<Rank>(*ranks, "ranks")) : schedule;
   return chunks ? relabel_chunks(renamed, to_indices<Chunk>(*chunks, "chunks")) : renamed;
 }
@@ -36,7 +37,7 @@ Schedule relabel(const Schedule& schedule, const std::optional<Numbers>& ranks,
 }  // namespace
 
 void bind_schedule_transformations(nb::module_&) {
-  const auto unlocked = nb::call_guard<nb::gil_scoped_release>();
+  const auto unlocked = nb::call_guard<LongCall>();
   nb::borrow<nb::class_<Schedule>>(nb::type<Schedule>())
       .def("reverse", &reverse, unlocked,
            R"(Return the schedule that runs backwards.
@@ -83,6 +84,10 @@ ranks : permutation of the ranks; rank r becomes ranks[r]. Chunks keep their num
     all_to_all, where chunks are named after their ranks.
 chunks : permutation of the chunks, applied after `ranks`; chunk c becomes chunks[c].
 
+Returns
+-------
+Schedule
+
 Raises
 ------
 ArgumentError
@@ -94,6 +99,10 @@ Parameters
 ----------
 slice_count : int >= 1; chunk c becomes the chunks c * slice_count … c * slice_count + slice_count - 1.
 stagger : int >= 0; slice i runs that many steps later than slice i - 1. 1 makes a pipeline.
+
+Returns
+-------
+Schedule
 
 Raises
 ------

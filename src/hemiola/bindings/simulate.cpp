@@ -10,7 +10,8 @@
 
 #include "hemiola/bindings/bindings.hpp"
 #include "hemiola/bindings/conditions.hpp"
-#include "hemiola/schedule/schedule_file.hpp"
+#include "hemiola/bindings/long_call.hpp"
+#include "hemiola/schedule/file/schedule_file.hpp"
 #include "hemiola/simulate/busiest_link.hpp"
 #include "hemiola/simulate/streamed.hpp"
 #include "hemiola/simulate/trace.hpp"
@@ -79,9 +80,9 @@ Timeline simulate_with_conditions(const Schedule& schedule, const Topology& topo
                                   const std::string& network, double noise, std::uint64_t seed,
                                   bool keep_spans, nb::object progress) {
   PythonProgress report(std::move(progress));
-  const SimulateOptions options{network_from_name(network), keep_spans, noise, seed, std::ref(report)};
+  const SimulateOptions options{link_sharing_from_name(network), keep_spans, noise, seed, std::ref(report)};
   const Conditions conditions = conditions_of(late, slow);
-  nb::gil_scoped_release release;
+  const LongCall call;
   return simulate(schedule, topology, nbytes, conditions, options);
 }
 
@@ -89,14 +90,14 @@ Timeline simulate_file(const ScheduleFile& file, const Topology& topology, std::
                        const RankSeconds& late, const RankFactors& slow, nb::object progress) {
   PythonProgress report(std::move(progress));
   const Conditions conditions = conditions_of(late, slow);
-  nb::gil_scoped_release release;
+  const LongCall call;
   return simulate_streamed(file, file.chunk_weights(), topology, nbytes, conditions, std::ref(report));
 }
 
 double busiest_link_s(const Schedule& schedule, const Topology& topology, std::int64_t nbytes,
                       const RankFactors& slow) {
   const Conditions conditions = conditions_of({}, slow);
-  nb::gil_scoped_release release;
+  const LongCall call;
   return to_seconds(busiest_link(schedule, topology, nbytes, conditions));
 }
 
@@ -145,9 +146,10 @@ void bind_simulate(nb::module_& m) {
       "write_trace",
       [](const Schedule& schedule, const Topology& topology, std::int64_t nbytes, const Timeline& timeline,
          const std::filesystem::path& path) {
-        nb::gil_scoped_release release;
+        const LongCall call;
         FileSink sink(path, "trace");
         write_trace(schedule, topology, nbytes, timeline, &sink);
+        sink.finish();
       },
       "schedule"_a, "topology"_a, "nbytes"_a, "timeline"_a, "path"_a, "See hemiola.Timeline.save_trace.");
 }

@@ -4,6 +4,7 @@
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/bindings/bindings.hpp"
+#include "hemiola/bindings/long_call.hpp"
 #include "hemiola/synthesis/forest/forest.hpp"
 #include "hemiola/synthesis/stream.hpp"
 #include "hemiola/synthesis/synthesize.hpp"
@@ -48,7 +49,7 @@ class Session {
   auto run(Options options, const Search& search) {
     options.report = [this](const synthesis::Progress& progress) { return report(progress); };
     try {
-      nb::gil_scoped_release released;
+      const LongCall call;
       return search(options);
     } catch (const ArgumentError&) {
       if (raised_) std::rethrow_exception(raised_);
@@ -108,7 +109,9 @@ void bind_synthesis(nb::module_& m) {
         return Session(std::move(progress))
             .run(to_options(nbytes, latency, seed, trials, threads), [&](const Options& options) {
               FileSink sink(path);
-              return synthesis::synthesize_into(topology, collective, options, &sink);
+              const Streamed written = synthesis::synthesize_into(topology, collective, options, &sink);
+              sink.finish();
+              return written;
             });
       },
       "topology"_a, "collective"_a, "path"_a, nb::kw_only(), "nbytes"_a, "latency"_a, "seed"_a, "trials"_a,
@@ -117,7 +120,7 @@ void bind_synthesis(nb::module_& m) {
       "synthesize_forest",
       [](const Topology& topology, const std::string& kind, int trees, int pieces, std::int64_t nbytes,
          int root, bool up_and_down_only) {
-        nb::gil_scoped_release released;
+        const LongCall call;
         return synthesis::synthesize_forest(
             topology, {kind_from_name(kind), trees, pieces, nbytes, Rank{root}, up_and_down_only});
       },

@@ -4,16 +4,23 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/operators.h>
 #include <nanobind/stl/map.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstring>
+#include <memory>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/bindings/arrays.hpp"
 #include "hemiola/bindings/bindings.hpp"
 #include "hemiola/bindings/conditions.hpp"
+#include "hemiola/bindings/long_call.hpp"
 #include "hemiola/bindings/topology.hpp"
+#include "hemiola/schedule/routes.hpp"
+#include "hemiola/topology/hops.hpp"
 #include "hemiola/topology/host_links.hpp"
 #include "hemiola/topology/slowed_links.hpp"
 
@@ -29,13 +36,14 @@ struct LinkRow {
   std::int32_t dst;
   double latency_s;
   double bandwidth;
+  double message_s;
 };
-static_assert(sizeof(LinkRow) == 24);
+static_assert(sizeof(LinkRow) == 32);
 
 nb::object link_dtype() {
   nb::list fields;
   for (const char* name : {"src", "dst"}) fields.append(nb::make_tuple(name, "<i4"));
-  for (const char* name : {"latency_s", "bandwidth"}) fields.append(nb::make_tuple(name, "<f8"));
+  for (const char* name : {"latency_s", "bandwidth", "message_s"}) fields.append(nb::make_tuple(name, "<f8"));
   return nb::module_::import_("numpy").attr("dtype")(fields);
 }
 
@@ -47,7 +55,8 @@ nb::object links_array(const Topology& t) {
   nb::object raw = numpy.attr("empty")(t.links().size() * sizeof(LinkRow), "u1");
   std::uint8_t* out = nb::cast<Bytes>(raw).data();
   for (const Link& link : t.links()) {
-    const LinkRow row{link.src, link.dst, to_seconds(link.latency), link.bandwidth_Bps};
+    const LinkRow row{link.src, link.dst, to_seconds(link.latency), link.bandwidth_Bps,
+                      to_seconds(link.message)};
     std::memcpy(out, &row, sizeof row);
     out += sizeof row;
   }
@@ -57,7 +66,8 @@ nb::object links_array(const Topology& t) {
 }
 
 Link to_link(const LinkRow& row) {
-  return {Vertex{row.src}, Vertex{row.dst}, from_seconds(row.latency_s), row.bandwidth};
+  return {Vertex{row.src}, Vertex{row.dst}, from_seconds(row.latency_s), row.bandwidth,
+          from_seconds(row.message_s)};
 }
 
 /// `array` is one-dimensional, of link_dtype().
@@ -72,29 +82,56 @@ std::vector<Link> links_from_array(const nb::object& array) {
   return links;
 }
 
-/// Rows (src, dst, latency_s, bandwidth), or an array such as Topology.links.
+/// Some milliseconds.
+constexpr std::size_t kRowsBetweenSignals = 1 << 16;
+
+/// (src, dst, latency_s, bandwidth), or the same and message_s; false for anything else.
+bool read_row(nb::handle row, LinkRow* link) {
+  std::tuple<int, int, double, double> four;
+  std::tuple<int, int, double, double, double> five;
+  if (nb::try_cast(row, five))
+    *link = {std::get<0>(five), std::get<1>(five), std::get<2>(five), std::get<3>(five), std::get<4>(five)};
+  else if (nb::try_cast(row, four))
+    *link = {std::get<0>(four), std::get<1>(four), std::get<2>(four), std::get<3>(four), 0};
+  else
+    return false;
+  return true;
+}
+
+/// Rows (src, dst, latency_s, bandwidth, message_s), without the last where a message costs nothing, or an array such as
+/// Topology.links, or as it was before messages had a cost.
 std::vector<Link> links_from(const nb::object& rows) {
   if (nb::hasattr(rows, "tolist")) {  // a NumPy array: of our own type without a detour, any other as rows
     if (rows.attr("dtype").equal(link_dtype()) && nb::cast<int>(rows.attr("ndim")) == 1)
       return links_from_array(rows);
     return links_from(rows.attr("tolist")());
   }
+  if (!nb::hasattr(rows, "__iter__"))
+    throw ArgumentError(
+        "links: expected rows (src, dst, latency_s, bandwidth), message_s after them where a message costs "
+        "something, "
+        "or an array such as Topology.links, found " +
+        std::string(nb::repr(rows).c_str()));
   std::vector<Link> links;
   for (nb::handle row : rows) {
-    std::tuple<int, int, double, double> values;
-    if (!nb::try_cast(row, values))
-      throw ArgumentError("link " + std::to_string(links.size()) +
-                          ": expected (src, dst, latency_s, bandwidth), found " + nb::repr(row).c_str());
-    const auto [src, dst, latency_s, bandwidth] = values;
-    links.push_back(to_link({src, dst, latency_s, bandwidth}));
+    if (links.size() % kRowsBetweenSignals == 0 && PyErr_CheckSignals() != 0) throw nb::python_error();
+    LinkRow link;
+    if (!read_row(row, &link))
+      throw ArgumentError(
+          "link " + std::to_string(links.size()) +
+          ": expected (src, dst, latency_s, bandwidth) or, with the cost of a message, (src, dst, "
+          "latency_s, bandwidth, message_s), found " +
+          nb::repr(row).c_str());
+    links.push_back(to_link(link));
   }
   return links;
 }
 
 nb::object nodes_array(const Topology& t) {
-  nb::list nodes;
-  for (Rank rank : indices<Rank>(t.rank_count())) nodes.append(t.node_of(rank));
-  nb::object array = nb::module_::import_("numpy").attr("array")(nodes, "dtype"_a = "int32");
+  std::vector<std::int32_t> nodes;
+  for (Rank rank : indices<Rank>(t.rank_count())) nodes.push_back(t.node_of(rank));
+  const nb::bytes bytes(nodes.data(), nodes.size() * sizeof(std::int32_t));
+  nb::object array = nb::module_::import_("numpy").attr("frombuffer")(bytes, "dtype"_a = "int32");
   array.attr("setflags")("write"_a = false);
   return array;
 }
@@ -105,7 +142,65 @@ std::string repr_of(const Topology& t) {
          std::to_string(t.link_count()) + " links>";
 }
 
-using State = std::tuple<std::string, int, int, nb::object, std::vector<int>>;
+nb::object hops_array(const Topology& t, int rank, bool against) {
+  if (rank < 0 || rank >= t.rank_count())
+    throw ArgumentError("hops: expected a rank in 0 … " + std::to_string(t.rank_count() - 1) + ", found " +
+                        std::to_string(rank));
+  using Hops = std::vector<std::int32_t>;
+  auto far = std::make_unique<Hops>(against ? hops_to(t, Vertex{rank}) : hops_from(t, Vertex{rank}));
+  const std::span<const std::int32_t> values = *far;
+  return view_of(values, nb::capsule(far.release(), [](void* p) noexcept { delete static_cast<Hops*>(p); }));
+}
+
+void bind_hops(nb::module_& m) {
+  m.def("hops", &hops_array, "topology"_a, "rank"_a, nb::kw_only(), "against"_a = false,
+        nb::sig("def hops(topology: Topology, rank: int, *, against: bool = False) -> "
+                "numpy.typing.NDArray[numpy.int32]"),
+        "Return the fewest links from a rank to every vertex, or there with `against`; -1 where there is no "
+        "way.");
+}
+
+/// The links between the ranks of each pair, in their order.
+std::vector<std::vector<int>> paths_of(const Topology& t, const std::vector<std::pair<int, int>>& pairs) {
+  std::vector<RankPair> ends;
+  for (const auto& [src, dst] : pairs) {
+    if (std::min(src, dst) < 0 || std::max(src, dst) >= t.rank_count() || src == dst)
+      throw ArgumentError("paths: expected two ranks of '" + t.name() + "', found " + std::to_string(src) +
+                          " and " + std::to_string(dst));
+    ends.push_back({Rank{src}, Rank{dst}});
+  }
+  const Routes routes(t, ends);
+  std::vector<std::vector<int>> links;
+  for (std::uint32_t p = 0; p < ends.size(); ++p)
+    links.emplace_back(routes.path(p).begin(), routes.path(p).end());
+  return links;
+}
+
+using NicRow = std::tuple<std::string, int, std::vector<int>>;  ///< name, host, links
+
+std::vector<NicRow> nic_rows(const Topology& t) {
+  std::vector<NicRow> rows;
+  for (const Nic& nic : t.nics()) rows.emplace_back(nic.name, nic.host, nic.links);
+  return rows;
+}
+
+std::vector<Nic> nics_from(const std::vector<NicRow>& rows) {
+  std::vector<Nic> nics;
+  for (const auto& [name, host, links] : rows) nics.push_back({name, host, links});
+  return nics;
+}
+
+/// What is pickled; states written before NICs had names end with the nodes, their links know no cost of a message.
+nb::tuple state_of(const Topology& t) {
+  return nb::make_tuple(t.name(), t.rank_count(), t.switch_count(), links_array(t), t.node_of_rank(),
+                        nic_rows(t));
+}
+
+void set_state(Topology& self, const nb::tuple& state) {
+  const auto nics = state.size() > 5 ? nb::cast<std::vector<NicRow>>(state[5]) : std::vector<NicRow>{};
+  new (&self) Topology(nb::cast<std::string>(state[0]), nb::cast<int>(state[1]), nb::cast<int>(state[2]),
+                       links_from(state[3]), nb::cast<std::vector<int>>(state[4]), nics_from(nics));
+}
 
 }  // namespace
 
@@ -118,39 +213,46 @@ Vertices are numbered: ranks 0 … rank_count-1, then switches from rank_count u
 Parameters
 ----------
 rank_count : int, at least 1.
-links : rows (src, dst, latency_s, bandwidth), or an array such as `Topology.links`; latency in seconds, bandwidth in
-    bytes per second. Sending n bytes occupies a link for n / bandwidth; the last byte arrives latency_s later. Parallel
-    links are allowed.
+links : rows (src, dst, latency_s, bandwidth) or (src, dst, latency_s, bandwidth, message_s), or an array such as
+    `Topology.links`; times in seconds, bandwidth in bytes per second. A message of n bytes occupies a link for message_s
+    + n / bandwidth; the last byte arrives latency_s later. Parallel links are allowed.
 switch_count : int, vertices that are not ranks.
 nodes : the host of each rank, 0 … node_count-1 without gaps; empty when every rank is a host of its own.
+nics : rows (name, host, links): network cards by name, and the links, by their places in `links`, that are a card's: all
+    that becomes slower with it. A cable between two cards is in both. Rows of one name and host are one card.
 name : str.
 
 Raises
 ------
 ArgumentError
-    A link with an unknown end, equal ends, a bandwidth that is not finite and above 0, or a latency below 0 or above 1000 s; more than
-    4,194,304 vertices or 16,777,216 links.
+    A link with an unknown end, equal ends, a bandwidth that is not finite and above 0, or a latency or message_s below 0 or above 1000 s; more than
+    4,194,304 vertices or 16,777,216 links; a NIC of an unknown host, with unknown links or none, or with a name that is
+    longer than 64 characters or has spaces, quotes, brackets or one of / , = : #.
 )");
   topology
       .def(
           "__init__",
           [](Topology* self, int rank_count, const nb::object& links, int switch_count,
-             std::vector<int> nodes, std::string name) {
-            new (self)
-                Topology(std::move(name), rank_count, switch_count, links_from(links), std::move(nodes));
+             std::vector<int> nodes, const std::vector<NicRow>& nics, std::string name) {
+            std::vector<Link> rows = links_from(links);
+            const LongCall call;
+            new (self) Topology(std::move(name), rank_count, switch_count, std::move(rows), std::move(nodes),
+                                nics_from(nics));
           },
           "rank_count"_a, "links"_a, nb::kw_only(), "switch_count"_a = 0, "nodes"_a = std::vector<int>{},
-          "name"_a = "")
+          "nics"_a = std::vector<NicRow>{}, "name"_a = "")
       .def_prop_ro("name", &Topology::name, "What this network is called in reports.")
       .def_prop_ro("rank_count", &Topology::rank_count, "How many ranks there are.")
       .def_prop_ro("switch_count", &Topology::switch_count, "How many vertices are not ranks.")
       .def_prop_ro("link_count", &Topology::link_count, "How many directed links there are.")
       .def_prop_ro("node_count", &Topology::node_count, "How many hosts the ranks are spread over.")
-      .def_prop_ro(
-          "links", &links_array, nb::sig("def links(self) -> numpy.typing.NDArray[numpy.void]"),
-          "Links as a read-only structured array: src, dst (int32), latency_s, bandwidth (float64, B/s).")
+      .def_prop_ro("links", &links_array, nb::sig("def links(self) -> numpy.typing.NDArray[numpy.void]"),
+                   "Links as a read-only structured array: src, dst (int32), latency_s, bandwidth (float64, "
+                   "B/s), message_s.")
       .def_prop_ro("nodes", &nodes_array, nb::sig("def nodes(self) -> numpy.typing.NDArray[numpy.int32]"),
                    "The host of each rank, as a read-only int32 array.")
+      .def_prop_ro("nics", &nic_rows,
+                   "Network cards whose names are known, host by host: (name, host, places of their links).")
       .def(
           "host_bandwidths",
           [](const Topology& t, const RankFactors& slow) {
@@ -178,14 +280,11 @@ ArgumentError
       .def(nb::self == nb::self, nb::sig("def __eq__(self, arg: object, /) -> bool"))
       .def("__hash__", [](const Topology& t) { return t.fingerprint() >> 1; })
       .def("__repr__", &repr_of)
-      .def("__getstate__",
-           [](const Topology& t) {
-             return State{t.name(), t.rank_count(), t.switch_count(), links_array(t), t.node_of_rank()};
-           })
-      .def("__setstate__", [](Topology& self, const State& state) {
-        const auto& [name, rank_count, switch_count, links, nodes] = state;
-        new (&self) Topology(name, rank_count, switch_count, links_from_array(links), nodes);
-      });
+      .def("__getstate__", &state_of)
+      .def("__setstate__", &set_state);
+  bind_hops(m);
+  m.def("paths", &paths_of, "topology"_a, "pairs"_a,
+        "The links that carry what src sends to dst, by their places in Topology.links.");
   bind_topology_copies(topology);
   bind_topology_formats(topology);
 }

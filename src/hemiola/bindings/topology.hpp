@@ -3,6 +3,8 @@
 
 #include <nanobind/nanobind.h>
 
+#include <string>
+
 #include "hemiola/topology/topology.hpp"
 
 namespace hemiola::bindings {
@@ -11,6 +13,8 @@ namespace hemiola::bindings {
 void bind_topology_copies(nanobind::class_<Topology>& topology);
 /// Files, text and graphs: what hemiola.topology (Python) reads and writes.
 void bind_topology_formats(nanobind::class_<Topology>& topology);
+/// A builder's docstring: what it says itself, its parameters, and what all builders return and raise.
+std::string builder_doc(const char* text, const char* parameters);
 /// Hosts, boxes and racks, into the module of builders.
 void bind_machines(nanobind::module_& topologies);
 

@@ -1,9 +1,14 @@
 // Methods of hemiola.Topology that return a changed copy.
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <string>
+#include <string_view>
+
 #include "hemiola/base/error.hpp"
+#include "hemiola/bindings/long_call.hpp"
 #include "hemiola/bindings/topology.hpp"
 #include "hemiola/topology/degraded.hpp"
 #include "hemiola/topology/repeated.hpp"
@@ -33,12 +38,15 @@ Topology copy_without_ranks(const Topology& t, const std::vector<int>& ranks) {
   return without_ranks(t, std::vector<Rank>(ranks.begin(), ranks.end()));
 }
 
-/// Keys are ranks or pairs (src, dst).
+constexpr std::string_view kNicKey = "nic:";  ///< before the name of a card
+
+/// Keys are ranks, pairs (src, dst) or "nic:NAME".
 Slowdown slowdown_from(const nb::dict& factors) {
   Slowdown slowdown;
   for (const auto& [key, value] : factors) {
     int rank = 0;
     std::pair<int, int> pair;
+    std::string text;
     double factor = 0;
     if (!nb::try_cast(value, factor))
       throw ArgumentError(std::string("degraded: expected a number as factor, found ") +
@@ -47,9 +55,12 @@ Slowdown slowdown_from(const nb::dict& factors) {
       slowdown.ranks[Rank{rank}] = factor;
     else if (nb::try_cast(key, pair))
       slowdown.links[to_pair(pair)] = factor;
+    else if (nb::try_cast(key, text) && text.starts_with(kNicKey))
+      slowdown.nics[text.substr(kNicKey.size())] = factor;
     else
-      throw ArgumentError(std::string("degraded: expected a rank or a pair (src, dst), found ") +
-                          nb::repr(key).c_str());
+      throw ArgumentError(
+          std::string("degraded: expected a rank, a pair (src, dst) or a NIC such as 'nic:mlx5_1', found ") +
+          nb::repr(key).c_str());
   }
   return slowdown;
 }
@@ -64,7 +75,8 @@ Topology copy_repeated(const Topology& t, int count, const std::vector<int>& sha
 
 void bind_topology_copies(nb::class_<Topology>& topology) {
   topology
-      .def("without_links", &copy_without_links, "links"_a, nb::kw_only(), "both_ways"_a = true,
+      .def("without_links", &copy_without_links, nb::call_guard<LongCall>(), "links"_a, nb::kw_only(),
+           "both_ways"_a = true,
            R"(Return a copy without these links.
 
 Parameters
@@ -72,34 +84,61 @@ Parameters
 links : pairs (src, dst) of vertices; all parallel links of a pair go.
 both_ways : bool, whether the links from dst to src go too, as when a cable is cut.
 
+Returns
+-------
+Topology
+
 Raises
 ------
 ArgumentError
     There is no link from src to dst (or back, where both go).
 )")
-      .def("without_ranks", &copy_without_ranks, "ranks"_a,
+      .def("without_ranks", &copy_without_ranks, nb::call_guard<LongCall>(), "ranks"_a,
            R"(Return a copy without these ranks and all their links, such as 7 GPUs of 8.
-
-What is left is renumbered in order: ranks, switches, nodes. Raises ArgumentError for a rank that does not exist or
-when none would be left.
-)")
-      .def(
-          "degraded",
-          [](const Topology& t, const nb::dict& factors) { return degraded(t, slowdown_from(factors)); },
-          "factors"_a, nb::sig("def degraded(self, factors: dict[int | tuple[int, int], float]) -> Topology"),
-          R"(Return a copy in which some links are slower.
 
 Parameters
 ----------
-factors : rank or (src, dst) -> factor >= 1 by which bandwidth is divided; of a rank, that of all its links in both
-    directions. Between two slow ranks the slower one counts; a link's own factor comes on top.
+ranks : sequence of int, without repetition or with.
+
+Returns
+-------
+Topology
+    What is left, renumbered in order: ranks, switches, nodes.
 
 Raises
 ------
 ArgumentError
-    An unknown rank, a pair without a link, a factor below 1 or not finite.
+    A rank that does not exist, or none would be left.
 )")
-      .def("with_slow_hosts", &with_slow_hosts, "factors"_a,
+      .def(
+          "degraded",
+          [](const Topology& t, const nb::dict& factors) {
+            const Slowdown slowdown = slowdown_from(factors);
+            const LongCall call;
+            return degraded(t, slowdown);
+          },
+          "factors"_a,
+          nb::sig("def degraded(self, factors: dict[int | tuple[int, int] | str, float]) "
+                  "-> Topology"),
+          R"(Return a copy in which some links are slower.
+
+Parameters
+----------
+factors : rank, (src, dst) or "nic:NAME" -> factor >= 1 by which bandwidth is divided; of a rank and a NIC, that of all
+    its links in both directions; "nic:HOST/NAME" where several hosts have that name. Between two slow ranks the slower
+    one counts, between two slow NICs too; a NIC's factor and a link's own come on top.
+
+Returns
+-------
+Topology
+
+Raises
+------
+ArgumentError
+    An unknown rank, a pair without a link, a NIC that there is not or that several hosts have, a factor below 1 or not
+    finite.
+)")
+      .def("with_slow_hosts", &with_slow_hosts, nb::call_guard<LongCall>(), "factors"_a,
            R"(Return a copy in which some hosts' links to others are slower, as when NICs are lost.
 
 Parameters
@@ -107,12 +146,17 @@ Parameters
 factors : mapping of host to factor >= 1 by which the bandwidth of its links to other hosts is divided, in both directions;
     links inside hosts stay as they are. Between two slow hosts the slower one counts.
 
+Returns
+-------
+Topology
+
 Raises
 ------
 ArgumentError
     An unknown host, a factor below 1 or not finite.
 )")
-      .def("repeated", &copy_repeated, "count"_a, nb::kw_only(), "shared"_a = std::vector<int>{},
+      .def("repeated", &copy_repeated, nb::call_guard<LongCall>(), "count"_a, nb::kw_only(),
+           "shared"_a = std::vector<int>{},
            R"(Return `count` copies of this box side by side, joined at the switches they share.
 
 Parameters
@@ -124,8 +168,13 @@ Returns
 -------
 Topology
     Ranks of copy 0, of copy 1, …, then each copy's own switches, then the shared ones.
+
+Raises
+------
+ArgumentError
+    A count below 1, a shared vertex that is no switch, or a network larger than a Topology may be.
 )")
-      .def("unwind_switches", &unwound, "degree"_a,
+      .def("unwind_switches", &unwound, nb::call_guard<LongCall>(), "degree"_a,
            R"(Return a copy in which links between ranks stand for the switches [TACOS, §IV-G].
 
 Each rank on a switch gets links to the next `degree` ranks on it, of the same latency and 1/degree of its port's
@@ -136,6 +185,10 @@ where hosts have several ranks, neighbours in the circle are on different hosts.
 Parameters
 ----------
 degree : int, at least 1; at most one less than the ranks on a switch are used.
+
+Returns
+-------
+Topology
 
 Raises
 ------

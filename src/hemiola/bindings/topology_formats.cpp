@@ -33,6 +33,10 @@ path : a YAML file (docs/formats/topology.md), NCCL's topology XML (NCCL_TOPO_DU
 nvlink_bandwidth, nic_bandwidth : float > 0, bytes per second of one NVLink and of one NIC, which nvidia-smi does not
     print: by default 20e9, and NICs are left out.
 
+Returns
+-------
+Topology
+
 Raises
 ------
 ArgumentError
@@ -48,34 +52,75 @@ OSError
             nb::module_::import_("hemiola.topology.files").attr("save")(self, path);
           },
           "path"_a, nb::sig("def save(self, path: str | os.PathLike[str]) -> None"),
-          "Write the topology to a YAML file that `load` reads back as an equal topology.")
+          R"(Write the topology to a YAML file that `load` reads back as an equal topology.
+
+Parameters
+----------
+path : str or os.PathLike.
+
+Raises
+------
+OSError
+    The file cannot be written.
+)")
       .def_static(
           "from_yaml", [](nb::str text) { return call("hemiola.topology.yaml_reader", "from_yaml", text); },
           "text"_a, nb::sig("def from_yaml(text: str) -> Topology"),
-          "Read a topology from YAML text; raises FormatError that names line, key and what was expected.")
+          R"(Read a topology from YAML text.
+
+Parameters
+----------
+text : str (docs/formats/topology.md).
+
+Returns
+-------
+Topology
+
+Raises
+------
+FormatError
+    The text is malformed; names line, key and what was expected.
+)")
       .def(
           "to_yaml", [](nb::handle self) { return call("hemiola.topology.yaml_writer", "to_yaml", self); },
           nb::sig("def to_yaml(self) -> str"),
-          "Write YAML text that `from_yaml` reads back as an equal topology.")
+          R"(Write YAML text that `from_yaml` reads back as an equal topology.
+
+Returns
+-------
+str
+)")
       .def_static(
           "from_networkx",
           [](nb::object graph) { return call("hemiola.topology.graphs", "from_networkx", graph); }, "graph"_a,
           nb::sig("def from_networkx(graph: networkx.Graph[typing.Any]) -> Topology"),
           R"(Build a topology from a NetworkX graph of any kind.
 
-Vertices with a true `switch` attribute are switches, all others ranks, both numbered in the graph's order. A `node`
-attribute (any value) names a rank's host. Edges need `latency_s` and `bandwidth`; without a direction they become
-links both ways. The graph's `name` is the topology's.
+Parameters
+----------
+graph : networkx.Graph. Vertices with a true `switch` attribute are switches, all others ranks, both numbered in the
+    graph's order. A `node` attribute (any value) names a rank's host. Edges need `latency_s` and `bandwidth` and
+    may have `message_s`; without a direction they become links both ways. An edge's `nic`, "HOST/NAME" or a list of these, says which network cards it
+    is part of. The graph's `name` is the topology's.
+
+Returns
+-------
+Topology
 
 Raises
 ------
 ArgumentError
-    No rank, an edge without these attributes or with bad ones.
+    No rank, an edge without these attributes or with bad ones, a NIC of no host.
 )")
       .def(
           "to_networkx", [](nb::handle self) { return call("hemiola.topology.graphs", "to_networkx", self); },
           nb::sig("def to_networkx(self) -> networkx.MultiDiGraph[int]"),
-          "Return a MultiDiGraph with the attributes that `from_networkx` reads.");
+          R"(Return the network as a graph of NetworkX.
+
+Returns
+-------
+networkx.MultiDiGraph, with the attributes that `from_networkx` reads.
+)");
 }
 
 }  // namespace hemiola::bindings

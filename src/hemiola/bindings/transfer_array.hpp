@@ -1,4 +1,4 @@
-// Transfers as the NumPy array that hemiola.transfer_rows.TRANSFER_DTYPE describes.
+// Transfers as the NumPy array that hemiola.algorithms.transfer_rows.TRANSFER_DTYPE describes.
 #pragma once
 
 #include <nanobind/ndarray.h>
@@ -26,7 +26,7 @@ inline nanobind::object transfer_array(std::unique_ptr<TransferRow[]> rows, std:
   const nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<TransferRow*>(p); });
   const nb::object bytes = nb::cast(nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>(
       reinterpret_cast<std::uint8_t*>(data), {count * sizeof(TransferRow)}, owner));
-  return bytes.attr("view")(nb::module_::import_("hemiola.transfer_rows").attr("TRANSFER_DTYPE"));
+  return bytes.attr("view")(nb::module_::import_("hemiola.algorithms.transfer_rows").attr("TRANSFER_DTYPE"));
 }
 
 }  // namespace hemiola::bindings

@@ -29,11 +29,12 @@ Raises
 ------
 FormatError, naming the text, for anything else.)");
   u.def("parse_bandwidth", &parse_bandwidth, "text"_a,
-        R"(Read a bandwidth such as '50 GB/s' or '200 Gbit/s'.
+        R"(Read a bandwidth such as '50 GB/s', '200 Gbit/s', '100 Gbps' or '400G'.
 
 Parameters
 ----------
-text : str, a number > 0 and a unit: SI or binary prefix, B or bit, per second.
+text : str, a number > 0 and a unit: SI or binary prefix, B for bytes or bit or b for bits, /s or ps. G or T alone is a
+    port's, in bits per second.
 
 Returns
 -------
@@ -57,10 +58,34 @@ Raises
 ------
 FormatError, naming the text, for anything else.)");
   u.def("format_seconds", &format_seconds, "seconds"_a,
-        "Write a time with four digits and its unit, such as '3.2 us'.");
+        R"(Write a time with its unit, such as '3.2 us'.
+
+Parameters
+----------
+seconds : float.
+
+Returns
+-------
+str, four digits at most.)");
   u.def("format_bandwidth", &format_bandwidth, "bandwidth"_a,
-        "Write a bandwidth in bytes per second with four digits and its unit, such as '50 GB/s'.");
-  u.def("format_bytes", &format_bytes, "nbytes"_a, "Write a size with its binary unit, such as '64 MiB'.");
+        R"(Write a bandwidth with its unit, such as '50 GB/s'.
+
+Parameters
+----------
+bandwidth : float, bytes per second.
+
+Returns
+-------
+str, four digits at most.)");
+  u.def("format_bytes", &format_bytes, "nbytes"_a, R"(Write a size with its binary unit, such as '64 MiB'.
+
+Parameters
+----------
+nbytes : int.
+
+Returns
+-------
+str)");
 }
 
 }  // namespace hemiola::bindings

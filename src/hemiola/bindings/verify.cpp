@@ -8,7 +8,8 @@
 
 #include "hemiola/bindings/arrays.hpp"
 #include "hemiola/bindings/bindings.hpp"
-#include "hemiola/schedule/schedule_file.hpp"
+#include "hemiola/bindings/long_call.hpp"
+#include "hemiola/schedule/file/schedule_file.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -38,7 +39,7 @@ std::vector<Violation> run(const Transfers& schedule, std::int64_t max_violation
       nb::gil_scoped_acquire acquire;
       progress(done, total);
     };
-  nb::gil_scoped_release release;
+  const LongCall call;
   return verify(schedule, options);
 }
 

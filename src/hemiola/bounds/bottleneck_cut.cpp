@@ -4,6 +4,8 @@
 #include <numeric>
 #include <utility>
 
+#include "hemiola/base/progress.hpp"
+
 namespace hemiola::bounds {
 namespace {
 
@@ -89,7 +91,9 @@ Cut CutSearch::slowest_spreading() {
     for (std::size_t l = 0; l < bandwidth_.size(); ++l)
       flow_.set_capacity(link_arc_[l], bandwidth_[l] * scale);
     reset_sources(rate);
+    Parts parts(rank_count_);
     for (const int rank : spread_out(rank_count_)) {
+      parts.next();
       if (flow_.max_flow(source_, rank, needed) < needed) {
         slowest = before_cut();
         is_certain = false;
@@ -112,7 +116,9 @@ Cut CutSearch::weakest_around(Rank root) {
   flow_.set_capacity(source_arc_[static_cast<std::size_t>(root)], all);
   Cut weakest;
   Amount least = all;
+  Parts parts(rank_count_);
   for (int rank = 0; rank < rank_count_; ++rank) {
+    parts.next();
     if (rank == root) continue;
     if (const Amount flow = flow_.max_flow(source_, rank, least); flow < least) {
       least = flow;
@@ -152,7 +158,9 @@ Cut CutSearch::slowest_exchange() {
     return static_cast<Amount>(cut.ranks_inside) * (rank_count_ - cut.ranks_inside);
   };
   Cut slowest;
+  Parts parts(rank_count_);
   for (int rank = 0; rank + 1 < rank_count_; ++rank) {
+    parts.next();
     flow_.set_capacity(source_arc_[static_cast<std::size_t>(rank)], all);
     flow_.set_capacity(sink_arc_[static_cast<std::size_t>(rank)], 0);
     flow_.max_flow(source_, sink_, all);

@@ -1,6 +1,7 @@
 #include <string>
 #include <utility>
 
+#include "hemiola/base/progress.hpp"
 #include "hemiola/base/units.hpp"
 #include "hemiola/bounds/bottleneck_cut.hpp"
 #include "hemiola/bounds/problem.hpp"
@@ -63,7 +64,10 @@ Bound whole_buffer_bound(const Problem& problem, Sense sense) {
 Bound exchange_bound(const Problem& problem, Sense sense) {
   CutSearch search(problem.topology, problem.bandwidth, sense);
   Bound worst{"cut", -1, ""};
-  for (const Cut& cut : {search.slowest_exchange(), search.slowest_spreading()}) {
+  Parts parts(2);
+  for (const auto find : {&CutSearch::slowest_exchange, &CutSearch::slowest_spreading}) {
+    parts.next();
+    const Cut cut = (search.*find)();
     std::int64_t bytes = 0;
     for (Rank inside : indices<Rank>(problem.rank_count()))
       for (Rank outside : indices<Rank>(problem.rank_count()))
@@ -83,6 +87,15 @@ Bound scattering_bound(const Problem& problem, Sense sense) {
   return crossing(problem, cut, bytes, sense);
 }
 
+Bound worse_of_both_senses(const Problem& problem, Bound (*find)(const Problem&, Sense)) {
+  Parts parts(2);
+  parts.next();
+  const Bound out = find(problem, Sense::along_links);
+  parts.next();
+  const Bound in = find(problem, Sense::against_links);
+  return out.time >= in.time ? out : in;
+}
+
 }  // namespace
 
 Bound cut_bound(const Problem& problem) {
@@ -99,20 +112,14 @@ Bound cut_bound(const Problem& problem) {
       return whole_buffer_bound(problem, Sense::along_links);
     case CollectiveKind::reduce:
       return whole_buffer_bound(problem, Sense::against_links);
-    case CollectiveKind::all_reduce: {
-      const Bound out = whole_buffer_bound(problem, Sense::along_links);
-      const Bound in = whole_buffer_bound(problem, Sense::against_links);
-      return out.time >= in.time ? out : in;
-    }
+    case CollectiveKind::all_reduce:
+      return worse_of_both_senses(problem, whole_buffer_bound);
     case CollectiveKind::scatter:
       return scattering_bound(problem, Sense::along_links);
     case CollectiveKind::gather:
       return scattering_bound(problem, Sense::against_links);
-    case CollectiveKind::all_to_all: {
-      const Bound out = exchange_bound(problem, Sense::along_links);
-      const Bound in = exchange_bound(problem, Sense::against_links);
-      return out.time >= in.time ? out : in;
-    }
+    case CollectiveKind::all_to_all:
+      return worse_of_both_senses(problem, exchange_bound);
     default:
       return {"cut", 0, "no cut is searched for this collective"};
   }

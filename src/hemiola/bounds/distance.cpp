@@ -6,10 +6,13 @@
 #include <queue>
 #include <utility>
 
+#include "hemiola/base/interrupt.hpp"
+
 namespace hemiola::bounds {
 
 std::vector<Picoseconds> least_latency(const Topology& topology, std::span<const Vertex> sources,
                                        Direction direction) {
+  heed_interrupt(topology.vertex_count() + topology.link_count());
   std::vector<Picoseconds> latency(static_cast<std::size_t>(topology.vertex_count()), kUnreachable);
   using Entry = std::pair<Picoseconds, Vertex>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> next;
@@ -36,6 +39,7 @@ std::vector<Picoseconds> least_latency(const Topology& topology, std::span<const
 
 std::vector<int> fewest_senders(const Topology& topology, Rank end, Direction direction) {
   constexpr int unreached = std::numeric_limits<int>::max();
+  heed_interrupt(topology.vertex_count() + topology.link_count());
   std::vector<int> senders(static_cast<std::size_t>(topology.vertex_count()), unreached);
   const bool forward = direction == Direction::from_sources;
   std::deque<std::pair<int, Vertex>> next{{0, Vertex{end}}};  // by count, which grows by at most one

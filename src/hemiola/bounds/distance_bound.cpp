@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "hemiola/base/progress.hpp"
 #include "hemiola/base/units.hpp"
 #include "hemiola/bounds/distance.hpp"
 #include "hemiola/bounds/ports.hpp"
@@ -21,6 +22,7 @@ class DistanceBound {
     const Ports ports(problem);
     for (Rank rank : indices<Rank>(problem.rank_count())) {
       out_bandwidth_.push_back(ports.out_bandwidth(rank));
+      message_.push_back(ports.least_message_out(rank));
       in_bandwidth_.push_back(ports.in_bandwidth(rank));
     }
   }
@@ -52,16 +54,24 @@ class DistanceBound {
   /// that was found farthest, which finds the two ends of most networks.
   void consider_all_pairs() {
     std::int64_t left = problem_.affordable_searches();
+    Parts parts(static_cast<double>(std::min<std::int64_t>(left, problem_.rank_count())));
     if (left >= problem_.rank_count()) {
-      for (Rank rank : indices<Rank>(problem_.rank_count())) consider_source(rank);
+      for (Rank rank : indices<Rank>(problem_.rank_count())) {
+        parts.next();
+        consider_source(rank);
+      }
       return;
     }
     for (const auto& [rank, delay] : problem_.conditions.late)
       if (left > 4) {
+        parts.next();
         consider_source(rank);
         --left;
       }
-    for (Rank rank{0}; left > 0; --left) rank = consider_source(rank);
+    for (Rank rank{0}; left > 0; --left) {
+      parts.next();
+      rank = consider_source(rank);
+    }
   }
 
   /// Returns the rank farthest from `src`.
@@ -77,21 +87,23 @@ class DistanceBound {
     return farthest;
   }
 
-  /// All that dst needs of src leaves src after it has arrived, at the speed of src's ports, travels, and enters dst
-  /// at the speed of dst's.
+  /// All that dst needs of src leaves src after it has arrived and its port has taken its time for a message, at the
+  /// speed of src's ports, travels, and enters dst at the speed of dst's.
   void consider(Rank src, Rank dst, Picoseconds latency) {
     const std::int64_t bytes = problem_.demand.from_to(src, dst);
     if (bytes == 0) return;
     const double bandwidth =
         std::min(out_bandwidth_[static_cast<std::size_t>(src)], in_bandwidth_[static_cast<std::size_t>(dst)]);
     const Picoseconds delay = problem_.conditions.delay_of(src);
-    const Picoseconds time = round_down(static_cast<double>(delay) + static_cast<double>(latency) +
+    const Picoseconds message = message_[static_cast<std::size_t>(src)];
+    const Picoseconds time = round_down(static_cast<double>(delay + message) + static_cast<double>(latency) +
                                         static_cast<double>(bytes) / bandwidth * kSecond);
     if (time <= best_.time) return;
     best_.time = time;
     best_.witness = format_bytes(bytes) + " of rank " + std::to_string(src) + " must reach rank " +
                     std::to_string(dst) + ", " + format_seconds(to_seconds(latency)) +
-                    " away, through ports of " + format_bandwidth(bandwidth);
+                    " away, through ports that together carry " + format_bandwidth(bandwidth) +
+                    (message > 0 ? " after " + format_seconds(to_seconds(message)) + " for a message" : "");
     if (delay > 0)
       best_.witness +=
           ", after rank " + std::to_string(src) + " arrives at " + format_seconds(to_seconds(delay));
@@ -99,6 +111,7 @@ class DistanceBound {
 
   const Problem& problem_;
   std::vector<double> out_bandwidth_, in_bandwidth_;
+  std::vector<Picoseconds> message_;  ///< per rank, what a message takes its port, at least
   Bound best_{"distance", 0, "no rank needs anything from another"};
 };
 

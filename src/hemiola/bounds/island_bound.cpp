@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "hemiola/base/units.hpp"
@@ -12,68 +14,168 @@ namespace {
 /// Thresholds that are tried, from the slowest links up.
 constexpr std::size_t kMostThresholds = 32;
 
-/// Vertices joined by links faster than a threshold, in either direction.
-class Islands {
- public:
-  Islands(const Problem& problem, double threshold_Bps)
-      : parent_(static_cast<std::size_t>(problem.topology.vertex_count())) {
-    std::iota(parent_.begin(), parent_.end(), 0);
-    const Topology& topology = problem.topology;
-    for (int l = 0; l < topology.link_count(); ++l)
-      if (problem.bandwidth_of(l) > threshold_Bps)
-        parent_[at(root(topology.link(l).src))] = root(topology.link(l).dst);
-    has_rank_.assign(parent_.size(), false);
-    for (Rank rank : indices<Rank>(problem.rank_count())) has_rank_[at(root(rank))] = true;
+/// Ranks in parts, with the switches that go with them.
+struct Partition {
+  std::vector<int> part_of;                ///< per vertex; kNoPart for a switch of none
+  std::vector<std::vector<int>> vertices;  ///< per part
+  std::string name;
+};
+constexpr int kNoPart = -1;
+
+Partition with_vertices(std::vector<int> part_of, std::string name) {
+  Partition partition{std::move(part_of), {}, std::move(name)};
+  for (std::size_t v = 0; v < partition.part_of.size(); ++v) {
+    const int part = partition.part_of[v];
+    if (part == kNoPart) continue;
+    if (static_cast<std::size_t>(part) >= partition.vertices.size())
+      partition.vertices.resize(static_cast<std::size_t>(part) + 1);
+    partition.vertices[static_cast<std::size_t>(part)].push_back(static_cast<int>(v));
   }
+  return partition;
+}
 
-  int with_ranks() const { return static_cast<int>(std::count(has_rank_.begin(), has_rank_.end(), true)); }
-  bool leaves(const Link& link) { return has_rank_[at(root(link.src))] && root(link.src) != root(link.dst); }
-  bool enters(const Link& link) { return has_rank_[at(root(link.dst))] && root(link.src) != root(link.dst); }
+/// The ranks of each node.
+Partition nodes(const Problem& problem) {
+  std::vector<int> part_of(static_cast<std::size_t>(problem.topology.vertex_count()), kNoPart);
+  for (Rank rank : indices<Rank>(problem.rank_count()))
+    part_of[static_cast<std::size_t>(rank)] = problem.topology.node_of(rank);
+  return with_vertices(std::move(part_of), "nodes");
+}
 
- private:
-  static std::size_t at(int vertex) { return static_cast<std::size_t>(vertex); }
-  int root(int vertex) {
-    while (parent_[at(vertex)] != vertex) {
-      parent_[at(vertex)] = parent_[at(parent_[at(vertex)])];
-      vertex = parent_[at(vertex)];
+/// Vertices joined by links faster than a threshold, in either direction, where ranks are among them.
+Partition islands(const Problem& problem, double threshold_Bps) {
+  const Topology& topology = problem.topology;
+  std::vector<int> parent(static_cast<std::size_t>(topology.vertex_count()));
+  std::iota(parent.begin(), parent.end(), 0);
+  const auto root = [&](int vertex) {
+    while (parent[static_cast<std::size_t>(vertex)] != vertex) {
+      int& above = parent[static_cast<std::size_t>(vertex)];
+      above = parent[static_cast<std::size_t>(above)];
+      vertex = above;
     }
     return vertex;
+  };
+  for (int l = 0; l < topology.link_count(); ++l)
+    if (problem.bandwidth_of(l) > threshold_Bps)
+      parent[static_cast<std::size_t>(root(topology.link(l).src))] = root(topology.link(l).dst);
+  std::vector<int> number(parent.size(), kNoPart), part_of(parent.size(), kNoPart);
+  int count = 0;
+  for (Rank rank : indices<Rank>(problem.rank_count()))
+    if (int& of = number[static_cast<std::size_t>(root(rank))]; of == kNoPart) of = count++;
+  for (int v = 0; v < topology.vertex_count(); ++v)
+    part_of[static_cast<std::size_t>(v)] = number[static_cast<std::size_t>(root(v))];
+  return with_vertices(std::move(part_of), "islands of faster links");
+}
+
+/// The capacity out of a part (into it): a cut around it that takes in a switch beyond wherever less leaves that than
+/// reaches it from the part, such as a NIC that ranks share.
+class Surroundings {
+ public:
+  Surroundings(const Problem& problem, const Partition& partition, bool outward)
+      : problem_(problem),
+        partition_(partition),
+        outward_(outward),
+        beyond_(partition.part_of.size()),
+        inside_(beyond_.size(), kNoPart),
+        seen_(beyond_.size(), kNoPart),
+        to_(beyond_.size()),
+        back_(beyond_.size()) {
+    for (int l = 0; l < problem.topology.link_count(); ++l) beyond_[at(from(l))] += problem.bandwidth_of(l);
   }
 
-  std::vector<int> parent_;
-  std::vector<bool> has_rank_;
+  double capacity_around(int part) {
+    std::vector<int> within, candidates;
+    const auto take_in = [&](int vertex) {
+      inside_[at(vertex)] = part;
+      within.push_back(vertex);
+      for_each_link(vertex, outward_, [&](int l) { note(&to_, to(l), part, l, &candidates); });
+      for_each_link(vertex, !outward_, [&](int l) { note(&back_, from(l), part, l, &candidates); });
+    };
+    for (const int vertex : partition_.vertices[at(part)]) take_in(vertex);
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      const int s = candidates[i];
+      const bool is_free = partition_.part_of[at(s)] == kNoPart && inside_[at(s)] != part;
+      if (is_free && beyond_[at(s)] - back_[at(s)] < to_[at(s)]) take_in(s);
+    }
+    double sum = 0;
+    for (const int vertex : within)
+      for_each_link(vertex, outward_, [&](int l) {
+        if (inside_[at(to(l))] != part) sum += problem_.bandwidth_of(l);
+      });
+    return sum;
+  }
+
+ private:
+  static std::size_t at(int index) { return static_cast<std::size_t>(index); }
+  int from(int l) const { return outward_ ? problem_.topology.link(l).src : problem_.topology.link(l).dst; }
+  int to(int l) const { return outward_ ? problem_.topology.link(l).dst : problem_.topology.link(l).src; }
+
+  template <typename Visit>
+  void for_each_link(int vertex, bool leaving, Visit visit) const {
+    const Topology& t = problem_.topology;
+    const Vertex v{vertex};
+    const int* end = leaving ? t.out_end(v) : t.in_end(v);
+    for (const int* l = leaving ? t.out_begin(v) : t.in_begin(v); l != end; ++l) visit(*l);
+  }
+
+  /// Adds a link's bandwidth to what passes between a vertex and the part; whoever changes is looked at again.
+  void note(std::vector<double>* sum, int vertex, int part, int link, std::vector<int>* candidates) {
+    if (std::exchange(seen_[at(vertex)], part) != part) to_[at(vertex)] = back_[at(vertex)] = 0;
+    (*sum)[at(vertex)] += problem_.bandwidth_of(link);
+    if (partition_.part_of[at(vertex)] == kNoPart) candidates->push_back(vertex);
+  }
+
+  const Problem& problem_;
+  const Partition& partition_;
+  bool outward_;
+  std::vector<double> beyond_;     ///< per vertex, what can leave it (reach it)
+  std::vector<int> inside_;        ///< of which part's cut the vertex is inside, the latest one
+  std::vector<int> seen_;          ///< for which part the following were added up
+  std::vector<double> to_, back_;  ///< between the part and the vertex, and back
 };
 
-/// An island is one rank that holds what its ranks do: of each byte all but one must send a partial sum before the
-/// first holds the result, and all others receive it later [patarasuk2009].
-Bound bound_for(const Problem& problem, Islands islands) {
-  const int count = islands.with_ranks();
-  double out_Bps = 0, in_Bps = 0;
-  for (int l = 0; l < problem.topology.link_count(); ++l) {
-    if (islands.leaves(problem.topology.link(l))) out_Bps += problem.bandwidth_of(l);
-    if (islands.enters(problem.topology.link(l))) in_Bps += problem.bandwidth_of(l);
-  }
+double capacity_of(const Problem& problem, const Partition& partition, bool outward) {
+  Surroundings surroundings(problem, partition, outward);
+  double sum = 0;
+  for (std::size_t part = 0; part < partition.vertices.size(); ++part)
+    sum += surroundings.capacity_around(static_cast<int>(part));
+  return sum;
+}
+
+/// A part is one rank that holds what its ranks do. All but one must send a partial sum of each byte before the first
+/// holds the result [patarasuk2009], and all but one receive what another has.
+Bound bound_for(const Problem& problem, const Partition& partition) {
+  const auto count = static_cast<std::int64_t>(partition.vertices.size());
   if (count < 2) return {"islands", 0, ""};
-  const double bytes = 2.0 * (count - 1) * static_cast<double>(problem.bytes),
-               Bps = std::min(out_Bps, in_Bps);
+  const bool sums = problem.kind != CollectiveKind::all_gather;
+  const bool copies = problem.kind != CollectiveKind::reduce_scatter;
+  double Bps = std::numeric_limits<double>::infinity();
+  for (const bool outward : {true, false}) Bps = std::min(Bps, capacity_of(problem, partition, outward));
+  const std::int64_t times = (count - 1) * (int{sums} + int{copies});
+  const double bytes = static_cast<double>(times) * static_cast<double>(problem.bytes);
   return {"islands", round_down(bytes / Bps * static_cast<double>(kSecond) * (1 - 1e-12)),
-          std::to_string(count) + " islands of faster links must together send " +
-              std::to_string(2 * (count - 1)) + " times " + format_bytes(problem.bytes) + " over links of " +
-              format_bandwidth(Bps) + " in all"};
+          std::to_string(count) + " " + partition.name + " must together send " + std::to_string(times) +
+              " times " + format_bytes(problem.bytes) + " over links of " + format_bandwidth(Bps) +
+              " in all"};
 }
 
 }  // namespace
 
 Bound island_bound(const Problem& problem) {
+  const bool is_weighed = problem.kind == CollectiveKind::all_reduce ||
+                          problem.kind == CollectiveKind::all_gather ||
+                          problem.kind == CollectiveKind::reduce_scatter;
+  if (!is_weighed) return {"islands", 0, "islands are not weighed for this collective"};
   Bound best{"islands", 0, "no links are faster than those between them"};
-  if (problem.kind != CollectiveKind::all_reduce)
-    return {"islands", 0, "islands are weighed for an all_reduce only"};
+  const auto consider = [&](const Partition& partition) {
+    if (Bound found = bound_for(problem, partition); found.time > best.time) best = std::move(found);
+  };
+  consider(nodes(problem));
   std::vector<double> speeds = problem.bandwidth;
   std::sort(speeds.begin(), speeds.end());
   speeds.erase(std::unique(speeds.begin(), speeds.end()), speeds.end());
   for (std::size_t i = 0; i + 1 < speeds.size() && i < kMostThresholds; ++i)
-    if (Bound found = bound_for(problem, Islands(problem, speeds[i])); found.time > best.time)
-      best = std::move(found);
+    consider(islands(problem, speeds[i]));
   return best;
 }
 

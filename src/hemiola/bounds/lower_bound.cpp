@@ -1,9 +1,11 @@
 #include "hemiola/bounds/lower_bound.hpp"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/progress.hpp"
 #include "hemiola/bounds/distance.hpp"
 #include "hemiola/bounds/problem.hpp"
 #include "hemiola/topology/sides.hpp"
@@ -83,11 +85,15 @@ LowerBound lower_bound(const Topology& topology, CollectiveKind kind, std::int64
                                 bounds::Demand(kind, topology.rank_count(), root, bytes),
                                 slowed_bandwidths(topology, conditions)};
   LowerBound result;
-  std::vector<Bound (*)(const bounds::Problem&)> finders = {
-      bounds::port_bound,  bounds::traffic_bound, bounds::host_traffic_bound, bounds::island_bound,
-      bounds::relay_bound, bounds::cut_bound,     bounds::distance_bound,     bounds::arrival_bound};
-  if (port_use == PortUse::one) finders.insert(finders.begin(), bounds::one_port_bound);
-  for (const auto find : finders) {
+  // And about what share of the time it takes on a large network.
+  std::vector<std::pair<Bound (*)(const bounds::Problem&), double>> finders = {
+      {bounds::port_bound, 0.01},    {bounds::traffic_bound, 0.01}, {bounds::host_traffic_bound, 0.01},
+      {bounds::island_bound, 0.01},  {bounds::relay_bound, 0.1},    {bounds::cut_bound, 0.7},
+      {bounds::distance_bound, 0.1}, {bounds::arrival_bound, 0.01}};
+  if (port_use == PortUse::one) finders.insert(finders.begin(), {bounds::one_port_bound, 0.05});
+  Parts parts(1);
+  for (const auto& [find, share] : finders) {
+    parts.next(share);
     Bound bound = find(problem);
     bound.witness += theorem_of(problem, bound);
     result.bounds.push_back(std::move(bound));

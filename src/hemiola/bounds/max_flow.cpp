@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "hemiola/base/interrupt.hpp"
+
 namespace hemiola::bounds {
 
 int FlowNetwork::add_arc(int from, int to, Amount capacity) {
@@ -17,6 +19,7 @@ FlowNetwork::Amount FlowNetwork::max_flow(int source, int sink, Amount enough) {
   for (Arc& arc : arcs_) arc.flow = 0;
   Amount flow = 0;
   while (flow < enough && measure_distances(source, sink)) {
+    heed_interrupt(static_cast<std::int64_t>(arcs_.size()));
     std::fill(next_.begin(), next_.end(), 0);
     while (flow < enough) {
       const Amount pushed = push(source, sink, enough - flow);

@@ -5,17 +5,18 @@
 namespace hemiola::bounds {
 namespace {
 
-std::string sending_witness(const Problem& problem, Rank rank, std::int64_t bytes, double bandwidth) {
-  std::string text = "rank " + std::to_string(rank) + " must send " + format_bytes(bytes) +
-                     " through ports of " + format_bandwidth(bandwidth);
+std::string sending_witness(const Problem& problem, Rank rank, std::int64_t bytes,
+                            const std::vector<Window>& windows) {
+  std::string text =
+      "rank " + std::to_string(rank) + " must send " + format_bytes(bytes) + " through " + described(windows);
   if (const Picoseconds delay = problem.conditions.delay_of(rank); delay > 0)
     text += ", after it arrives at " + format_seconds(to_seconds(delay));
   return text;
 }
 
-std::string receiving_witness(Rank rank, std::int64_t bytes, double bandwidth) {
-  return "rank " + std::to_string(rank) + " must receive " + format_bytes(bytes) + " through ports of " +
-         format_bandwidth(bandwidth);
+std::string receiving_witness(Rank rank, std::int64_t bytes, const std::vector<Window>& windows) {
+  return "rank " + std::to_string(rank) + " must receive " + format_bytes(bytes) + " through " +
+         described(windows);
 }
 
 }  // namespace
@@ -26,9 +27,9 @@ Bound port_bound(const Problem& problem) {
   for (Rank rank : indices<Rank>(problem.rank_count())) {
     const std::int64_t out = problem.demand.sent_by(rank), in = problem.demand.received_by(rank);
     if (const auto time = earliest_delivery(ports.out_windows(rank), out); time > best.time)
-      best = {"ports", time, sending_witness(problem, rank, out, ports.out_bandwidth(rank))};
+      best = {"ports", time, sending_witness(problem, rank, out, ports.out_windows(rank))};
     if (const auto time = earliest_delivery(ports.in_windows(rank), in); time > best.time)
-      best = {"ports", time, receiving_witness(rank, in, ports.in_bandwidth(rank))};
+      best = {"ports", time, receiving_witness(rank, in, ports.in_windows(rank))};
   }
   return best;
 }

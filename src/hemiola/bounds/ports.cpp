@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/units.hpp"
 #include "hemiola/bounds/distance.hpp"
 
 namespace hemiola::bounds {
@@ -27,6 +28,19 @@ Picoseconds earliest_delivery(std::vector<Window> windows, std::int64_t bytes) {
   }
 }
 
+std::string described(const std::vector<Window>& windows) {
+  HEMIOLA_CHECK(!windows.empty(), "a rank that must send or receive has no link");
+  double sum = 0, least = windows.front().bandwidth_Bps, most = least;
+  for (const Window& window : windows) {
+    sum += window.bandwidth_Bps;
+    least = std::min(least, window.bandwidth_Bps);
+    most = std::max(most, window.bandwidth_Bps);
+  }
+  if (windows.size() == 1) return "a port of " + format_bandwidth(sum);
+  return std::to_string(windows.size()) + " ports of " + format_bandwidth(least) +
+         (least == most ? "" : " to " + format_bandwidth(most)) + ", together " + format_bandwidth(sum);
+}
+
 Ports::Ports(const Problem& problem) : problem_(problem) {
   std::vector<Vertex> ranks;
   for (Vertex v : indices<Vertex>(problem.rank_count())) ranks.push_back(v);
@@ -48,7 +62,7 @@ std::vector<Window> Ports::out_windows(Rank rank) const {
   for (const int* l = topology.out_begin(Vertex{rank}); l != topology.out_end(Vertex{rank}); ++l)
     if (leads_to_rank(*l))
       windows.push_back(
-          {problem_.bandwidth_of(*l), problem_.conditions.delay_of(rank),
+          {problem_.bandwidth_of(*l), problem_.conditions.delay_of(rank) + topology.link(*l).message,
            sum_of(topology.link(*l).latency, to_rank_[static_cast<std::size_t>(topology.link(*l).dst)])});
   return windows;
 }
@@ -59,9 +73,17 @@ std::vector<Window> Ports::in_windows(Rank rank) const {
   for (const int* l = topology.in_begin(Vertex{rank}); l != topology.in_end(Vertex{rank}); ++l)
     if (comes_from_rank(*l))
       windows.push_back(
-          {problem_.bandwidth_of(*l), 0,
+          {problem_.bandwidth_of(*l), topology.link(*l).message,
            sum_of(topology.link(*l).latency, from_rank_[static_cast<std::size_t>(topology.link(*l).src)])});
   return windows;
+}
+
+Picoseconds Ports::least_message_out(Rank rank) const {
+  const Topology& topology = problem_.topology;
+  Picoseconds least = Topology::kMaxLatency;
+  for (const int* l = topology.out_begin(Vertex{rank}); l != topology.out_end(Vertex{rank}); ++l)
+    if (leads_to_rank(*l)) least = std::min(least, topology.link(*l).message);
+  return least;
 }
 
 double Ports::out_bandwidth(Rank rank) const {

@@ -1,6 +1,7 @@
 // The links by which ranks send and receive, as windows of time in which they can deliver.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "hemiola/bounds/problem.hpp"
@@ -19,15 +20,24 @@ struct Window {
 /// Throws InternalError without windows.
 Picoseconds earliest_delivery(std::vector<Window> windows, std::int64_t bytes);
 
+/// The links themselves, in words: "a port of 1 GB/s", "8 ports of 125 MB/s, together 1 GB/s", and where they differ "3 ports of
+/// 125 MB/s to 1 GB/s, together 2 GB/s".
+std::string described(const std::vector<Window>& windows);
+
 class Ports {
  public:
   explicit Ports(const Problem& problem);
 
-  /// Nothing leaves before the rank has arrived, and what has left a link must still reach some rank.
+  /// Nothing leaves before the rank has arrived and the link has taken its time for a message; what has left a link must
+  /// still reach some rank.
   std::vector<Window> out_windows(Rank rank) const;
-  /// What enters comes from some rank. A message may be under way to a rank that is late, so arrival does not count.
+  /// What enters comes from some rank, after what the link takes for a message. A message may be under way to a rank that is late, so arrival does not count.
   std::vector<Window> in_windows(Rank rank) const;
 
+  /// What a link out of the rank takes for a message beside its bytes, at least.
+  Picoseconds least_message_out(Rank rank) const;
+
+  /// The sum over all links.
   double out_bandwidth(Rank rank) const;
   double in_bandwidth(Rank rank) const;
 

@@ -19,9 +19,11 @@ struct Problem {
   std::vector<double> bandwidth;  ///< per link, bytes per second under the conditions
 
   /// What searches from ranks may cost together; where all ranks are too many, bounds make do with some.
-  static constexpr std::int64_t kSearchBudget = 20'000'000;
+  static constexpr std::int64_t kSearchBudget = 20'000'000, kSearchBudgetOfMany = 4'000'000;
+  static constexpr int kManyRanks = 8192;
   std::int64_t affordable_searches() const {
-    return std::max<std::int64_t>(8, kSearchBudget / (topology.vertex_count() + topology.link_count()));
+    const std::int64_t budget = topology.rank_count() > kManyRanks ? kSearchBudgetOfMany : kSearchBudget;
+    return std::max<std::int64_t>(2, budget / (topology.vertex_count() + topology.link_count()));
   }
 
   int rank_count() const { return topology.rank_count(); }
@@ -48,7 +50,9 @@ Bound distance_bound(const Problem& problem);
 Bound cut_bound(const Problem& problem);
 /// The same for all hosts together, over their NICs: of a host's ranks one can send for all.
 Bound host_traffic_bound(const Problem& problem);
-/// The same for whatever faster links join, in an all-reduce: islands in place of hosts.
+/// The same for an all-reduce, an all-gather and a reduce-scatter between parts of the ranks, each of which is as a single
+/// one: the nodes, and whatever faster links join. A part's capacity is that of a cut around it, which counts a NIC that
+/// several of its ranks share once.
 Bound island_bound(const Problem& problem);
 /// An all-reduce where a port carries one message at a time, at the pace of its slower end. Holds for no other use
 /// of ports.

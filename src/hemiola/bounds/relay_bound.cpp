@@ -1,3 +1,6 @@
+#include <algorithm>
+
+#include "hemiola/base/progress.hpp"
 #include "hemiola/base/units.hpp"
 #include "hemiola/bounds/distance.hpp"
 #include "hemiola/bounds/ports.hpp"
@@ -25,11 +28,15 @@ std::int64_t relayed_bytes(const Problem& problem) {
   } else if (problem.kind == CollectiveKind::scatter) {
     add_all(problem.root, Direction::from_sources);
   } else {
-    for (Rank src : indices<Rank>(problem.rank_count()))
-      if (searches-- > 0)
+    Parts parts(static_cast<double>(std::min<std::int64_t>(searches, problem.rank_count())));
+    for (Rank src : indices<Rank>(problem.rank_count())) {
+      if (searches-- > 0) {
+        parts.next();
         add_all(src, Direction::from_sources);
-      else
+      } else {
         bytes += problem.demand.sent_by(src);
+      }
+    }
   }
   return bytes;
 }
@@ -42,17 +49,14 @@ Bound relay_bound(const Problem& problem) {
   if (!is_unmerged) return {"relays", 0, "what ranks relay may be merged or copied on its way"};
   const Ports ports(problem);
   std::vector<Window> out;
-  double bandwidth = 0;
   for (Rank rank : indices<Rank>(problem.rank_count()))
     for (Window window : ports.out_windows(rank)) {
       window.from = 0;  // a rank's links relay before it arrives
       out.push_back(window);
-      bandwidth += window.bandwidth_Bps;
     }
   const std::int64_t bytes = relayed_bytes(problem);
   return {"relays", earliest_delivery(out, bytes),
-          "all ranks together must send and relay " + format_bytes(bytes) + " through ports of " +
-              format_bandwidth(bandwidth)};
+          "all ranks together must send and relay " + format_bytes(bytes) + " through " + described(out)};
 }
 
 }  // namespace hemiola::bounds

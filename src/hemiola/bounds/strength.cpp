@@ -93,8 +93,8 @@ class Greedy {
 
 }  // namespace
 
-std::int64_t Partition::capacity_between(const std::vector<Edge>& edges) const {
-  std::int64_t sum = 0;
+Amount Partition::capacity_between(const std::vector<Edge>& edges) const {
+  Amount sum = 0;
   for (const Edge& edge : edges)
     if (part_of[static_cast<std::size_t>(edge.a)] != part_of[static_cast<std::size_t>(edge.b)])
       sum += edge.capacity;
@@ -116,8 +116,8 @@ Partition weakest_partition(int vertex_count, const std::vector<Edge>& edges) {
         cheapest_partition(vertex_count, edges, weakest.part_count - 1, weakest.capacity_between(edges));
     if (better.part_count == 1) return weakest;
     const auto cost = [&](const Partition& p) {
-      return static_cast<Amount>(p.capacity_between(edges)) * (weakest.part_count - 1) -
-             static_cast<Amount>(weakest.capacity_between(edges)) * (p.part_count - 1);
+      return p.capacity_between(edges) * (weakest.part_count - 1) -
+             weakest.capacity_between(edges) * (p.part_count - 1);
     };
     if (cost(better) >= 0) return weakest;
     weakest = better;

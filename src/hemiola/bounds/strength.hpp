@@ -19,7 +19,8 @@ struct Partition {
   std::vector<int> part_of;  ///< per vertex
   int part_count = 0;
 
-  std::int64_t capacity_between(const std::vector<Edge>& edges) const;
+  /// Ten links of an exabyte a second are more than 64 bits hold.
+  FlowNetwork::Amount capacity_between(const std::vector<Edge>& edges) const;
 };
 
 /// The partition with the least `scale * capacity between parts - price * (part_count - 1)`; of several the coarsest,

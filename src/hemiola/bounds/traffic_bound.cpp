@@ -7,16 +7,10 @@
 namespace hemiola::bounds {
 namespace {
 
-double total_bandwidth(const std::vector<Window>& windows) {
-  double sum = 0;
-  for (const Window& w : windows) sum += w.bandwidth_Bps;
-  return sum;
-}
-
 Bound bound_for(const char* verb, const std::vector<Window>& windows, std::int64_t bytes) {
   return {"traffic", earliest_delivery(windows, bytes),
-          std::string("all ranks together must ") + verb + " " + format_bytes(bytes) + " through ports of " +
-              format_bandwidth(total_bandwidth(windows))};
+          std::string("all ranks together must ") + verb + " " + format_bytes(bytes) + " through " +
+              described(windows)};
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/schedule/collective_names.hpp"
 
 namespace hemiola {
 namespace {
@@ -51,8 +52,9 @@ CollectiveKind kind_from_name(std::string_view name) {
     if (kNames[k] == name) return static_cast<CollectiveKind>(k);
   std::string known;
   for (std::string_view n : kNames) known += (known.empty() ? "" : ", ") + std::string(n);
+  const std::string_view meant = kind_meant(name);
   throw ArgumentError("expected a collective (" + known + "), found '" + std::string(name.substr(0, 60)) +
-                      "'");
+                      "'" + (meant.empty() ? "" : "; did you mean '" + std::string(meant) + "'?"));
 }
 
 bool is_rooted(CollectiveKind kind) {

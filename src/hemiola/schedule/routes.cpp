@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/interrupt.hpp"
 #include "hemiola/topology/sides.hpp"
 
 namespace hemiola {
@@ -36,8 +37,9 @@ class Search {
   explicit Search(const Topology& topology)
       : topology_(topology), reach_(static_cast<std::size_t>(topology.vertex_count())) {}
 
-  /// Distances from `src` to everything at most as many hops away as the farthest of `wanted`.
-  void run(Rank src, std::span<const RankPair> wanted) {
+  /// Distances from `src` to everything at most as many hops away as the farthest of `wanted`. Returns how many vertices
+  /// that are.
+  std::size_t run(Rank src, std::span<const RankPair> wanted) {
     for (Vertex v : reached_) at(v).distance = Distance{};
     reached_.assign(1, Vertex{src});
     at(Vertex{src}).distance.hops = 0;
@@ -49,6 +51,7 @@ class Search {
       for (std::size_t i = level_begin; i < level_end; ++i) relax_links_of(reached_[i]);
       level_begin = level_end;
     }
+    return reached_.size();
   }
 
   bool reaches(Rank dst) const { return reach_[static_cast<std::size_t>(dst)].distance.is_reached(); }
@@ -119,7 +122,7 @@ Routes::Routes(const Topology& topology, std::span<const RankPair> pairs) {
   for (std::size_t begin = 0, end = 0; begin < pairs.size(); begin = end) {  // pairs are sorted by src
     const Rank src = pairs[begin].src;
     while (end < pairs.size() && pairs[end].src == src) ++end;
-    search.run(src, pairs.subspan(begin, end - begin));
+    heed_interrupt(static_cast<std::int64_t>(search.run(src, pairs.subspan(begin, end - begin))));
     for (std::size_t p = begin; p < end; ++p) {
       if (!search.reaches(pairs[p].dst))
         throw ArgumentError(described(topology) + " has no path from rank " + std::to_string(src) +

@@ -13,7 +13,7 @@ namespace hemiola {
 /// One path per rank pair. Fewest links first, then least latency, then least time per byte summed over the links.
 /// Among equals, parallel links and parallel switches take turns by src + dst (as equal-cost routing in switches
 /// does); where ranks relay, the path goes along the lower-numbered of a rank's links first, which is dimension
-/// order on grids.
+/// order on grids. Conditions do not enter: a rank that is slow at the moment relays as ever.
 class Routes {
  public:
   /// Of all paths together: 2 GiB.

@@ -1,6 +1,7 @@
 #include "hemiola/schedule/schedule.hpp"
 
 #include <algorithm>
+#include <string>
 #include <tuple>
 
 #include "hemiola/base/error.hpp"
@@ -9,7 +10,12 @@
 namespace hemiola {
 
 std::int64_t exchange_size(const Collective& collective, std::int64_t size) {
-  return collective.kind() == CollectiveKind::all_to_all ? size * collective.rank_count() : size;
+  std::int64_t all = size;
+  if (collective.kind() == CollectiveKind::all_to_all &&
+      __builtin_mul_overflow(size, std::int64_t{collective.rank_count()}, &all))
+    throw ArgumentError("all_to_all: " + std::to_string(size) + " bytes of each of " +
+                        std::to_string(collective.rank_count()) + " ranks are more than 64 bits count");
+  return all;
 }
 
 std::vector<std::int64_t> chunk_begins(const Schedule& schedule, std::int64_t size) {

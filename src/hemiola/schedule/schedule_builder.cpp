@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/interrupt.hpp"
 #include "hemiola/schedule/schedule.hpp"
 
 namespace hemiola {
@@ -25,7 +26,9 @@ void ScheduleBuilder::check(const Transfer& t) const {
 }
 
 void ScheduleBuilder::add(const Transfer& t) {
+  constexpr std::size_t kBetween = 1 << 16;
   check(t);
+  if (link_.size() % kBetween == 0) heed_interrupt(kBetween);
   if (runs_.empty() || runs_.back().step != t.step)
     runs_.push_back({t.step, static_cast<std::int64_t>(link_.size())});
   link_.push_back(pairs_.number_of({t.src, t.dst}));

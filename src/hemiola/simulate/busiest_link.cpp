@@ -7,21 +7,45 @@
 #include "hemiola/simulate/setting.hpp"
 
 namespace hemiola {
+namespace {
+
+/// What a rank sends another, in all.
+struct Load {
+  double bytes = 0;
+  double messages = 0;
+};
+
+std::vector<Load> loads_of_pairs(const Schedule& schedule, const simulation::Setting& setting) {
+  std::vector<Load> loads(schedule.pairs().size());
+  std::vector<std::size_t> last_step(loads.size(), schedule.step_offset().size());
+  for (std::size_t s = 0; s + 1 < schedule.step_offset().size(); ++s)
+    for (auto t = static_cast<std::size_t>(schedule.step_offset()[s]);
+         t < static_cast<std::size_t>(schedule.step_offset()[s + 1]); ++t) {
+      const std::uint32_t pair = schedule.link()[t];
+      const double bytes = setting.bytes(schedule.chunk()[t]);
+      if (bytes == 0) continue;
+      loads[pair].bytes += bytes;
+      if (last_step[pair] != s) ++loads[pair].messages;
+      last_step[pair] = s;
+    }
+  return loads;
+}
+
+}  // namespace
 
 Picoseconds busiest_link(const Schedule& schedule, const Topology& topology, std::int64_t bytes,
                          const Conditions& conditions) {
   const simulation::Setting setting(schedule.collective(), schedule.chunk_weights(), topology, bytes,
                                     conditions);
   const Routes routes(topology, schedule.pairs());
-  std::vector<double> bytes_of_pair(routes.pair_count());
-  for (std::size_t t = 0; t < schedule.link().size(); ++t)
-    bytes_of_pair[schedule.link()[t]] += setting.bytes(schedule.chunk()[t]);
-  std::vector<double> bytes_of_link(static_cast<std::size_t>(topology.link_count()));
+  const std::vector<Load> of_pair = loads_of_pairs(schedule, setting);
+  std::vector<double> busy(static_cast<std::size_t>(topology.link_count()));
   for (std::uint32_t pair = 0; pair < routes.pair_count(); ++pair)
-    for (int link : routes.path(pair)) bytes_of_link[static_cast<std::size_t>(link)] += bytes_of_pair[pair];
-  double longest = 0;
-  for (int link = 0; link < topology.link_count(); ++link)
-    longest = std::max(longest, bytes_of_link[static_cast<std::size_t>(link)] * setting.ps_per_byte(link));
+    for (int link : routes.path(pair))
+      busy[static_cast<std::size_t>(link)] +=
+          of_pair[pair].bytes * setting.ps_per_byte(link) +
+          of_pair[pair].messages * static_cast<double>(setting.message(link));
+  const double longest = busy.empty() ? 0 : *std::max_element(busy.begin(), busy.end());
   constexpr double limit = 4e18;
   if (longest > limit) simulation::fail_too_long();
   return static_cast<Picoseconds>(longest);

@@ -4,6 +4,7 @@
 
 #include "hemiola/simulate/dataflow.hpp"
 #include "hemiola/simulate/event_queue.hpp"
+#include "hemiola/simulate/messages.hpp"
 #include "hemiola/simulate/port_order.hpp"
 #include "hemiola/simulate/progress_meter.hpp"
 #include "hemiola/simulate/recorder.hpp"
@@ -17,6 +18,8 @@ class FifoNetwork {
       : scenario_(scenario),
         dataflow_(scenario),
         out_ports_(scenario, PortOrder::Direction::out),
+        messages_(scenario),
+        links_paid_(messages_.are_free() ? 0 : scenario.transfer_count()),
         waits_for_(scenario.transfer_count(), 2),
         meter_(dataflow_.message_count(), options.progress),
         recorder_(options.keep_spans, scenario.transfer_count()) {
@@ -140,7 +143,9 @@ class FifoNetwork {
   /// t joins the queue of the link that is `hop` of its path; returns when its last byte has left.
   Picoseconds occupy(int index, TransferId t, std::uint32_t hop, Picoseconds now) {
     LinkState& state = link(index);
-    const auto duration = static_cast<Picoseconds>(scenario_.load(t) * state.ps_per_byte + 0.5);
+    auto duration = static_cast<Picoseconds>(scenario_.load(t) * state.ps_per_byte + 0.5);
+    if (!messages_.are_free()) [[unlikely]]
+      duration += message_time(index, t, hop);
     const Picoseconds start = std::max(now, state.free_at);
     const Picoseconds end = start + duration;
     state.free_at = end;
@@ -149,6 +154,14 @@ class FifoNetwork {
     push(arrival, t, hop + 1 == scenario_.hop_count(t) ? kLand : hop + 1);
     recorder_.span({t, index, start, end, arrival});
     return end;
+  }
+
+  /// What t's message takes the link beside its bytes: the first of its chunks that comes there pays for all.
+  Picoseconds message_time(int index, TransferId t, std::uint32_t hop) {
+    std::uint32_t& links_paid = links_paid_[messages_.of(t)];
+    if (links_paid > hop) return 0;
+    ++links_paid;
+    return scenario_.message(index);
   }
 
   void try_landing(TransferId t, Picoseconds now) {
@@ -186,6 +199,8 @@ class FifoNetwork {
   const Scenario& scenario_;
   Dataflow dataflow_;
   PortOrder out_ports_;
+  Messages messages_;
+  std::vector<std::uint32_t> links_paid_;  ///< of its path, per message by its first transfer
   std::vector<LinkState> links_;
   LargeVector<std::uint8_t> waits_for_;
   EventQueue<Event> queue_;

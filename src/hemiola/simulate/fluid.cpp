@@ -5,10 +5,12 @@
 
 #include "hemiola/simulate/dataflow.hpp"
 #include "hemiola/simulate/event_queue.hpp"
-#include "hemiola/simulate/fair_shares.hpp"
+#include "hemiola/simulate/link_queues.hpp"
+#include "hemiola/simulate/messages.hpp"
 #include "hemiola/simulate/port_order.hpp"
 #include "hemiola/simulate/progress_meter.hpp"
 #include "hemiola/simulate/recorder.hpp"
+#include "hemiola/topology/fair_shares.hpp"
 
 namespace hemiola::simulation {
 namespace {
@@ -34,6 +36,10 @@ class FluidNetwork {
         out_(PortOrder(scenario, PortOrder::Direction::out)),
         in_(PortOrder(scenario, PortOrder::Direction::in)),
         shares_(capacities(scenario)),
+        link_queues_(scenario),
+        messages_(scenario),
+        payments_(messages_.are_free() ? 0 : scenario.transfer_count()),
+        next_waiting_(payments_.size(), kNoTransfer),
         waits_for_(scenario.transfer_count(), 3),
         meter_(dataflow_.message_count(), options.progress),
         recorder_(options.keep_spans, scenario.transfer_count()) {
@@ -53,6 +59,8 @@ class FluidNetwork {
         open_ports_of(Rank{event.subject}, now);
       else if (event.what == kLand)
         try_landing(event.subject, now);
+      else if (event.what == kInflow)
+        link_queues_.change_kept(event.subject, now);
       else if (flows_[event.subject].version == event.what)
         end_flow(event.subject, now);
       if (!queue_.has_more_now()) settle(now);
@@ -66,11 +74,14 @@ class FluidNetwork {
  private:
   static constexpr std::uint32_t kRankArrives = ~std::uint32_t{0};
   static constexpr std::uint32_t kLand = kRankArrives - 1;
-  static constexpr std::uint32_t kVersions = kRankArrives - 2;
+  static constexpr std::uint32_t kInflow = kRankArrives - 2;
+  static constexpr std::uint32_t kVersions = kRankArrives - 3;
   struct Event {
-    std::uint32_t subject;  ///< a rank, a transfer, or a flow
+    std::uint32_t subject;  ///< a rank, a transfer, a change that link queues keep, or a flow
     std::uint32_t what;     ///< one of the above, or the version of the flow whose end it is
   };
+  static constexpr std::int32_t kWholePath = -1;
+  /// A transfer's bytes on their way, or what its message takes a link beside them, as so many bytes of that link.
   struct Flow {
     TransferId transfer = kNoTransfer;
     std::uint32_t version = 0;  ///< an end that was computed for another version is void
@@ -78,6 +89,13 @@ class FluidNetwork {
     double rate = 0;  ///< bytes per picosecond, since `since`
     Picoseconds since = 0;
     Picoseconds start = 0;
+    std::int32_t hop = kWholePath;  ///< the link of the path, where it is the message's
+  };
+  /// What a message takes its links beside its bytes.
+  struct Payment {
+    static constexpr std::uint32_t kNotBegun = ~std::uint32_t{0};
+    std::uint32_t links_left = kNotBegun;
+    TransferId waiting = kNoTransfer;  ///< the latest of the transfers that wait for it, strung together
   };
   /// One direction of all ports: their order, and how many of the open step have not left.
   struct Ports {
@@ -107,10 +125,45 @@ class FluidNetwork {
   /// ports.
   void release(TransferId t, Picoseconds now) {
     if (--waits_for_[t] > 0) return;
-    const FlowId f = shares_.add(scenario_.path(t));
+    if (messages_.are_free() || is_paid(t, now)) add_flow(t, kWholePath, scenario_.load(t), now);
+  }
+
+  void add_flow(TransferId t, std::int32_t hop, double bytes, Picoseconds now) {
+    const std::span<const int> path = scenario_.path(t);
+    const FlowId f = shares_.add(hop == kWholePath ? path : path.subspan(static_cast<std::size_t>(hop), 1));
     if (f >= flows_.size()) flows_.resize(f + 1);
     Flow& flow = flows_[f];
-    flow = {t, flow.version, scenario_.load(t), 0, now, now};
+    flow = {t, flow.version, bytes, 0, now, now, hop};
+  }
+
+  /// Whether t's message has occupied its links for itself. Otherwise t waits for that, which begins with the first of
+  /// its chunks that may go, on all links at once.
+  bool is_paid(TransferId t, Picoseconds now) {
+    Payment& payment = payments_[messages_.of(t)];
+    if (payment.links_left == Payment::kNotBegun) begin_payment(t, &payment, now);
+    if (payment.links_left == 0) return true;
+    next_waiting_[t] = payment.waiting;
+    payment.waiting = t;
+    return false;
+  }
+
+  void begin_payment(TransferId t, Payment* payment, Picoseconds now) {
+    const std::span<const int> path = scenario_.path(t);
+    payment->links_left = 0;
+    for (std::size_t hop = 0; hop < path.size(); ++hop) {
+      if (scenario_.message(path[hop]) == 0) continue;
+      ++payment->links_left;
+      add_flow(t, static_cast<std::int32_t>(hop),
+               static_cast<double>(scenario_.message(path[hop])) / scenario_.ps_per_byte(path[hop]), now);
+    }
+  }
+
+  void end_payment(int link, TransferId t, Picoseconds now) {
+    timeline_.link_busy[static_cast<std::size_t>(link)] += scenario_.message(link);
+    Payment& payment = payments_[messages_.of(t)];
+    if (--payment.links_left > 0) return;
+    for (TransferId next = payment.waiting; next != kNoTransfer; next = next_waiting_[next])
+      add_flow(next, kWholePath, scenario_.load(next), now);
   }
 
   /// Gives every flow whose share has changed its new end.
@@ -118,6 +171,7 @@ class FluidNetwork {
     for (const auto [f, rate] : shares_.settle()) {
       Flow& flow = flows_[f];
       flow.bytes_left -= flow.rate * static_cast<double>(now - flow.since);
+      tell_links(flow, rate, now);
       flow.rate = rate;
       flow.since = now;
       flow.version = (flow.version + 1) % kVersions;
@@ -129,11 +183,32 @@ class FluidNetwork {
     Flow& flow = flows_[f];
     flow.version = (flow.version + 1) % kVersions;
     shares_.remove(f);
+    tell_links(flow, 0, now);
     const TransferId t = flow.transfer;
+    if (flow.hop != kWholePath) {
+      end_payment(scenario_.path(t)[static_cast<std::size_t>(flow.hop)], t, now);
+      return;
+    }
     for (int l : scenario_.path(t))
       timeline_.link_busy[static_cast<std::size_t>(l)] += scenario_.serialization(l, t);
     recorder_.span({t, scenario_.first_link(t), flow.start, now, now + scenario_.path_latency(t)});
     leave(t, now);
+  }
+
+  /// The flow's rate changes from now on; it ends where that is 0.
+  void tell_links(const Flow& flow, double rate, Picoseconds now) {
+    const TransferId ending = rate == 0 && flow.hop == kWholePath ? flow.transfer : kNoTransfer;
+    const int only =
+        flow.hop == kWholePath ? -1 : scenario_.path(flow.transfer)[static_cast<std::size_t>(flow.hop)];
+    const int flows = (flow.rate == 0) - (rate == 0);
+    link_queues_.visit(flow.transfer, [&](int l, Picoseconds later) {
+      if (only >= 0 && l != only) return;
+      const LinkQueues::Change change{l, flows, rate - flow.rate, ending};
+      if (later == 0)
+        link_queues_.change(change, now);
+      else
+        push(now + later, link_queues_.keep(change), kInflow);
+    });
   }
 
   /// The last byte of t has left: what waited for its slot, or for its ports, may go on.
@@ -150,6 +225,11 @@ class FluidNetwork {
   }
 
   void try_landing(TransferId t, Picoseconds now) {
+    if (const Picoseconds wait = link_queues_.take_wait(t); wait > 0) [[unlikely]] {
+      recorder_.delay(t, wait);
+      push(now + wait, t, kLand);
+      return;
+    }
     const Picoseconds at = dataflow_.landing_time(t, now);
     if (at == now)
       land(t, now);
@@ -174,7 +254,11 @@ class FluidNetwork {
   Dataflow dataflow_;
   Ports out_, in_;
   FairShares shares_;
+  LinkQueues link_queues_;
   std::vector<Flow> flows_;
+  Messages messages_;
+  std::vector<Payment> payments_;  ///< by the first transfer of a message; empty where messages are free
+  std::vector<TransferId> next_waiting_;  ///< per transfer: what waits for the same payment
   std::vector<std::uint8_t> waits_for_;
   EventQueue<Event> queue_;
   ProgressMeter meter_;

@@ -48,12 +48,18 @@ class Scenario {
     return sum;
   }
   Picoseconds latency(int link) const { return setting_.latency(link); }
+  /// How long a message occupies a link beside its bytes.
+  Picoseconds message(int link) const { return setting_.message(link); }
   /// Of one link, slowed down by the slower of the ranks it joins.
   double ps_per_byte(int link) const { return setting_.ps_per_byte(link); }
   /// Of t alone on the link, to the nearest picosecond.
   Picoseconds serialization(int link, TransferId t) const {
     return static_cast<Picoseconds>(load(t) * ps_per_byte(link) + 0.5);
   }
+
+  /// The pairs of ranks of which one sends to the other, and their paths.
+  std::size_t pair_count() const { return routes_.pair_count(); }
+  std::span<const int> path_of_pair(std::uint32_t pair) const { return routes_.path(pair); }
 
   /// Links that carry some transfer as a second or later link of its path; some more than once.
   std::vector<int> transit_links() const;

@@ -47,7 +47,7 @@ void Setting::check_durations(const Routes& routes) const {
     double latencies = 0;
     for (int l : routes.path(p)) {
       latencies += static_cast<double>(latency(l));
-      if (largest * ps_per_byte(l) + latencies > limit)
+      if (largest * ps_per_byte(l) + static_cast<double>(message(l)) + latencies > limit)
         throw ArgumentError("simulate: one message would take link " + std::to_string(l) +
                             " more than 45 days; check the units of size, bandwidth and latency");
     }

@@ -28,6 +28,8 @@ class Setting {
   /// When a rank arrives; before that nothing leaves it and nothing lands.
   Picoseconds arrival(Rank rank) const { return arrival_[static_cast<std::size_t>(rank)]; }
   Picoseconds latency(int link) const { return latency_[static_cast<std::size_t>(link)]; }
+  /// How long a message occupies a link beside its bytes, however slow the ranks that it joins.
+  Picoseconds message(int link) const { return topology_.link(link).message; }
   /// Of one link, slowed down by the slower of the ranks it joins.
   double ps_per_byte(int link) const { return ps_per_byte_[static_cast<std::size_t>(link)]; }
 

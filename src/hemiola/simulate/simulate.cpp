@@ -9,9 +9,9 @@
 
 namespace hemiola {
 
-NetworkModel network_from_name(std::string_view name) {
-  if (name == "fifo") return NetworkModel::fifo;
-  if (name == "fluid") return NetworkModel::fluid;
+LinkSharing link_sharing_from_name(std::string_view name) {
+  if (name == "fifo") return LinkSharing::fifo;
+  if (name == "fluid") return LinkSharing::fluid;
   throw ArgumentError("expected a network model (fluid, fifo), found '" + std::string(name.substr(0, 60)) +
                       "'");
 }
@@ -22,8 +22,8 @@ Timeline simulate(const Schedule& schedule, const Topology& topology, std::int64
     throw ArgumentError("simulate: expected noise in 0 … 0.3, found " + std::to_string(options.noise));
   const simulation::Scenario scenario(schedule, topology, bytes, conditions,
                                       simulation::Noise(options.noise, options.seed));
-  return options.network == NetworkModel::fifo ? simulation::simulate_fifo(scenario, options)
-                                               : simulation::simulate_fluid(scenario, options);
+  return options.network == LinkSharing::fifo ? simulation::simulate_fifo(scenario, options)
+                                              : simulation::simulate_fluid(scenario, options);
 }
 
 }  // namespace hemiola

@@ -13,17 +13,17 @@
 
 namespace hemiola {
 
-enum class NetworkModel : std::uint8_t {
+enum class LinkSharing : std::uint8_t {
   fluid,  ///< concurrent flows share links max-min fairly; a flow holds all links of its path at once
   fifo,   ///< a link carries one message at a time, first come first served; several hops are stored and
           ///< forwarded
 };
 
 /// Throws ArgumentError that lists the known names.
-NetworkModel network_from_name(std::string_view name);
+LinkSharing link_sharing_from_name(std::string_view name);
 
 struct SimulateOptions {
-  NetworkModel network = NetworkModel::fluid;
+  LinkSharing network = LinkSharing::fluid;
   bool keep_spans = false;  ///< record when each link carried what
   /// Standard deviation, relative to it, of the time each transfer takes a link: 0 … 0.3, bell-shaped, cut off at three
   /// deviations. The same for equal seeds.

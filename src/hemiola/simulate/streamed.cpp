@@ -55,8 +55,8 @@ class StreamedNetwork {
         fail("ranks that share a link, found messages from rank " + std::to_string(pair.src) + " to rank " +
              std::to_string(pair.dst) + " over " + std::to_string(routes.hop_count(p)) + " links");
       const int link = routes.first_link(p);
-      lanes_.push_back(
-          {pair, link, setting.ps_per_byte(link), setting.latency(link), setting.arrival(pair.src)});
+      lanes_.push_back({pair, link, setting.ps_per_byte(link), setting.message(link), setting.latency(link),
+                        setting.arrival(pair.src)});
     }
     for (Rank rank : indices<Rank>(topology.rank_count())) timeline_.finish.push_back(setting.arrival(rank));
     timeline_.link_busy.assign(static_cast<std::size_t>(topology.link_count()), 0);
@@ -85,6 +85,7 @@ class StreamedNetwork {
     RankPair pair;
     int link;
     double ps_per_byte;
+    Picoseconds message;
     Picoseconds latency;
     Picoseconds free_at;
     int last_step = -1;
@@ -113,7 +114,7 @@ class StreamedNetwork {
     if (landed != Slots::kNever)
       fail("no slot to be written over a value, found chunk " + std::to_string(chunk) + " on rank " +
            std::to_string(lane->pair.dst) + " in step " + std::to_string(step));
-    const auto duration = static_cast<Picoseconds>(bytes * lane->ps_per_byte + 0.5);
+    const auto duration = lane->message + static_cast<Picoseconds>(bytes * lane->ps_per_byte + 0.5);
     lane->free_at = within_limit(std::max(lane->free_at, slots_.at(lane->pair.src, chunk)) + duration);
     timeline_.link_busy[static_cast<std::size_t>(lane->link)] += duration;
     landed = std::max(lane->free_at + lane->latency, setting_.arrival(lane->pair.dst));

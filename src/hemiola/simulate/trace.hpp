@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "hemiola/schedule/bytes.hpp"
+#include "hemiola/schedule/file/bytes.hpp"
 #include "hemiola/schedule/schedule.hpp"
 #include "hemiola/simulate/timeline.hpp"
 #include "hemiola/topology/topology.hpp"

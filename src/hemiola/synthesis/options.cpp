@@ -32,7 +32,9 @@ void check_options(const Topology& topology, const Collective& collective, const
 
 std::int64_t chunk_bytes(const Collective& collective, std::int64_t buffer_bytes) {
   const std::int64_t chunks = collective.chunk_count();
-  return (exchange_size(collective, buffer_bytes) + chunks - 1) / chunks;
+  const std::int64_t all = exchange_size(collective, buffer_bytes);
+  return all / chunks +
+         (all % chunks != 0 ? 1 : 0);  // what rounded_up computes may be more than 64 bits hold
 }
 
 }  // namespace hemiola::synthesis

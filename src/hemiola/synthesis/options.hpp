@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "hemiola/schedule/collective.hpp"
-#include "hemiola/synthesis/channels.hpp"
+#include "hemiola/synthesis/network/channels.hpp"
 #include "hemiola/topology/topology.hpp"
 
 namespace hemiola::synthesis {

@@ -5,6 +5,8 @@
 #include <tuple>
 #include <vector>
 
+#include "hemiola/synthesis/network/longest.hpp"
+
 namespace hemiola::synthesis {
 namespace {
 
@@ -44,7 +46,10 @@ bool can_bring(const std::vector<Entry>& entries, std::int64_t chunks, Picosecon
 Picoseconds least_time(const std::vector<Entry>& entries, std::int64_t chunks) {
   if (chunks == 0) return 0;
   Picoseconds enough = 0;
-  for (const Entry& entry : entries) enough = std::max(enough, entry.first + chunks * entry.busy);
+  for (const Entry& entry : entries) {
+    const auto all = static_cast<__int128>(chunks) * entry.busy;
+    enough = std::max(enough, entry.first + static_cast<Picoseconds>(std::min<__int128>(all, kLongest)));
+  }
   Picoseconds too_little = -1;
   while (enough - too_little > 1) {
     const Picoseconds middle = too_little + (enough - too_little) / 2;

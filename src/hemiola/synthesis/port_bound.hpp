@@ -3,8 +3,8 @@
 #pragma once
 
 #include "hemiola/base/units.hpp"
-#include "hemiola/synthesis/delivery.hpp"
-#include "hemiola/synthesis/flood.hpp"
+#include "hemiola/synthesis/delivery/delivery.hpp"
+#include "hemiola/synthesis/flood/flood.hpp"
 
 namespace hemiola::synthesis {
 

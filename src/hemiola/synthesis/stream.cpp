@@ -1,5 +1,6 @@
 #include "hemiola/synthesis/stream.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <future>
 #include <optional>
@@ -7,11 +8,12 @@
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/random.hpp"
-#include "hemiola/schedule/schedule_file.hpp"
-#include "hemiola/synthesis/flood_search.hpp"
-#include "hemiola/synthesis/phases.hpp"
-#include "hemiola/synthesis/reachability.hpp"
-#include "hemiola/synthesis/slot_matcher.hpp"
+#include "hemiola/schedule/file/schedule_file.hpp"
+#include "hemiola/synthesis/flood/flood_search.hpp"
+#include "hemiola/synthesis/flood/tick_matcher.hpp"
+#include "hemiola/synthesis/network/longest.hpp"
+#include "hemiola/synthesis/network/phases.hpp"
+#include "hemiola/synthesis/network/reachability.hpp"
 #include "hemiola/synthesis/synthesize.hpp"
 
 namespace hemiola::synthesis {
@@ -19,9 +21,9 @@ namespace {
 
 constexpr auto kReportInterval = std::chrono::milliseconds(50);
 
-class SlotStream {
+class TickStream {
  public:
-  SlotStream(const Collective& collective, const Flood& flood, const Options& options, int lag,
+  TickStream(const Collective& collective, const Flood& flood, const Options& options, int lag,
              ByteSink* sink)
       : flood_(flood),
         options_(options),
@@ -45,7 +47,8 @@ class SlotStream {
     writing.get();
     writer_.finish();
     result.step_count = step_count_;
-    result.duration_at_most = result.step_count * flood_.channels.hops(0)[0].delay;
+    const auto all = static_cast<__int128>(result.step_count) * flood_.channels.hops(0)[0].delay;
+    result.duration_at_most = static_cast<Picoseconds>(std::min<__int128>(all, kLongest));
     return result;
   }
 
@@ -57,17 +60,17 @@ class SlotStream {
   }
 
   void write_pass() {
-    for (int slot = 0; slot < pass_.slot_count; ++slot) {
+    for (int tick = 0; tick < pass_.tick_count; ++tick) {
       pair_.clear();
       chunk_.clear();
       for (std::uint32_t c = 0; c < pair_count_; ++c) {
-        const std::uint32_t chunk = matcher_.pick(pass_, slot, c);
-        if (chunk == SlotMatcher::kIdle) continue;
+        const std::uint32_t chunk = matcher_.pick(pass_, tick, c);
+        if (chunk == TickMatcher::kIdle) continue;
         pair_.push_back(c);
         chunk_.push_back(chunk);
       }
-      writer_.add_copies(Step{pass_.first_slot + slot}, pair_, chunk_);
-      if (!chunk_.empty()) step_count_ = pass_.first_slot + slot + 1;
+      writer_.add_copies(Step{pass_.first_tick + tick}, pair_, chunk_);
+      if (!chunk_.empty()) step_count_ = pass_.first_tick + tick + 1;
     }
   }
 
@@ -83,9 +86,9 @@ class SlotStream {
   const Options& options_;
   std::uint32_t pair_count_;  ///< pair c is channel c's
   ScheduleWriter writer_;
-  SlotMatcher matcher_;
-  SlotPicks pass_;                           ///< the last one that was decided
-  std::vector<std::uint32_t> pair_, chunk_;  ///< of one of its slots
+  TickMatcher matcher_;
+  TickPicks pass_;                           ///< the last one that was decided
+  std::vector<std::uint32_t> pair_, chunk_;  ///< of one of its ticks
   int step_count_ = 0;
   std::chrono::steady_clock::time_point next_report_ = std::chrono::steady_clock::now() + kReportInterval;
 };
@@ -100,8 +103,8 @@ Streamed synthesize_into(const Topology& topology, const Collective& collective,
     const Channels channels(topology, chunk_bytes(collective, options.buffer_bytes), options.latency);
     check_reachable(channels, phases[0]);
     const Flood flood(channels, phases[0].holders);
-    if (const std::optional<int> lag = slot_lag(flood))
-      return SlotStream(collective, flood, options, *lag, sink)();
+    if (const std::optional<int> lag = tick_lag(flood))
+      return TickStream(collective, flood, options, *lag, sink)();
   }
   const Synthesis found = synthesize(topology, collective, options);
   write_binary(found.schedule, sink);

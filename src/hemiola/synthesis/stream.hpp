@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "hemiola/base/units.hpp"
-#include "hemiola/schedule/bytes.hpp"
+#include "hemiola/schedule/file/bytes.hpp"
 #include "hemiola/synthesis/options.hpp"
 
 namespace hemiola::synthesis {
@@ -12,7 +12,7 @@ namespace hemiola::synthesis {
 struct Streamed {
   std::int64_t transfer_count = 0;
   int step_count = 0;
-  Picoseconds duration_at_most = 0;  ///< one full delay for each step where a step is a slot
+  Picoseconds duration_at_most = 0;  ///< one full delay for each step where a step is a tick
   bool streamed = false;             ///< false: it was made in memory first
 };
 

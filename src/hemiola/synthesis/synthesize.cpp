@@ -8,14 +8,14 @@
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/random.hpp"
-#include "hemiola/synthesis/assemble.hpp"
-#include "hemiola/synthesis/delivery_search.hpp"
-#include "hemiola/synthesis/flood_search.hpp"
-#include "hemiola/synthesis/phases.hpp"
+#include "hemiola/synthesis/delivery/delivery_search.hpp"
+#include "hemiola/synthesis/flood/flood_search.hpp"
+#include "hemiola/synthesis/flood/tick_columns.hpp"
+#include "hemiola/synthesis/network/assemble.hpp"
+#include "hemiola/synthesis/network/phases.hpp"
+#include "hemiola/synthesis/network/reachability.hpp"
+#include "hemiola/synthesis/network/relays.hpp"
 #include "hemiola/synthesis/port_bound.hpp"
-#include "hemiola/synthesis/reachability.hpp"
-#include "hemiola/synthesis/relays.hpp"
-#include "hemiola/synthesis/slot_columns.hpp"
 #include "hemiola/synthesis/trials.hpp"
 
 namespace hemiola::synthesis {
@@ -37,7 +37,7 @@ class Synthesizer {
 
   Synthesis operator()() {
     if (phases_.size() == 1 && phases_[0].to_all && !phases_[0].reducing && !options_.timed)
-      if (std::optional<Synthesis> straight = search_slots(phases_[0])) return std::move(*straight);
+      if (std::optional<Synthesis> straight = search_ticks(phases_[0])) return std::move(*straight);
     const Channels reversed = channels_.reversed();
     const bool alike = are_alike(reversed, channels_);
     Sends all;
@@ -73,10 +73,10 @@ class Synthesizer {
   }
 
   /// One search for an all-gather over links alike, without timing it; nothing where that will not do.
-  std::optional<Synthesis> search_slots(const Phase& phase) {
+  std::optional<Synthesis> search_ticks(const Phase& phase) {
     check_reachable(channels_, phase);
     const Flood flood(channels_, phase.holders);
-    if (slot_lag(flood) != 0 || trials_for(flood.sends_needed()) != 1) return std::nullopt;
+    if (tick_lag(flood) != 0 || trials_for(flood.sends_needed()) != 1) return std::nullopt;
     Schedule::Columns columns;
     run(flood.sends_needed(), port_bound(flood), [&](std::uint64_t seed, int, SearchState* state) {
       Candidate candidate;

@@ -7,7 +7,7 @@
 #include <functional>
 
 #include "hemiola/base/units.hpp"
-#include "hemiola/synthesis/sends.hpp"
+#include "hemiola/synthesis/network/sends.hpp"
 
 namespace hemiola::synthesis {
 

@@ -7,6 +7,7 @@
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/topology/host_links.hpp"
+#include "hemiola/topology/nics.hpp"
 
 namespace hemiola {
 namespace {
@@ -49,17 +50,37 @@ std::vector<int> renumber(int count, const std::set<Rank>& gone) {
   return number;
 }
 
-/// The hosts of the ranks that stay, numbered by first appearance where a host has gone.
-std::vector<int> remaining_nodes(const Topology& topology, const std::vector<int>& number) {
-  std::vector<int> nodes;
-  std::map<int, int> renumbered;  // keeps the order of the hosts' old numbers
+/// New numbers of the hosts whose ranks stay, in their order; -1 for a host that has gone.
+std::vector<int> renumber_hosts(const Topology& topology, const std::vector<int>& rank_number) {
+  std::vector<int> number(static_cast<std::size_t>(topology.node_count()), -1);
   for (Rank rank : indices<Rank>(topology.rank_count()))
-    if (number[static_cast<std::size_t>(rank)] >= 0) renumbered[topology.node_of(rank)] = 0;
+    if (rank_number[static_cast<std::size_t>(rank)] >= 0)
+      number[static_cast<std::size_t>(topology.node_of(rank))] = 0;
   int next = 0;
-  for (auto& [old_node, node] : renumbered) node = next++;
+  for (int& host : number)
+    if (host >= 0) host = next++;
+  return number;
+}
+
+/// The hosts of the ranks that stay.
+std::vector<int> remaining_nodes(const Topology& topology, const std::vector<int>& rank_number,
+                                 const std::vector<int>& host_number) {
+  std::vector<int> nodes;
   for (Rank rank : indices<Rank>(topology.rank_count()))
-    if (number[static_cast<std::size_t>(rank)] >= 0) nodes.push_back(renumbered[topology.node_of(rank)]);
+    if (rank_number[static_cast<std::size_t>(rank)] >= 0)
+      nodes.push_back(host_number[static_cast<std::size_t>(topology.node_of(rank))]);
   return nodes;
+}
+
+/// Per link, the factor of the slower of the cards that carry it.
+std::vector<double> nic_factors(const Topology& topology, const std::map<std::string, double>& nics) {
+  std::vector<double> factors(topology.links().size(), 1.0);
+  for (const auto& [text, factor] : nics)
+    for (const int link : find_nic(topology, text).links) {
+      double& slowest = factors[static_cast<std::size_t>(link)];
+      slowest = std::max(slowest, factor);
+    }
+  return factors;
 }
 
 }  // namespace
@@ -68,12 +89,16 @@ Topology without_links(const Topology& topology, const std::vector<VertexPair>& 
   for (VertexPair pair : pairs) check_link_exists(topology, pair);
   const std::set<VertexPair> gone(pairs.begin(), pairs.end());
   std::vector<Link> links;
-  for (const Link& link : topology.links())
-    if (!gone.contains({link.src, link.dst})) links.push_back(link);
+  std::vector<int> number;
+  for (const Link& link : topology.links()) {
+    const bool stays = !gone.contains({link.src, link.dst});
+    number.push_back(stays ? static_cast<int>(links.size()) : -1);
+    if (stays) links.push_back(link);
+  }
   const std::string name =
       topology.name() + " without " + counted(topology.links().size() - links.size(), "link");
   return Topology(name, topology.rank_count(), topology.switch_count(), std::move(links),
-                  topology.node_of_rank());
+                  topology.node_of_rank(), renumbered_nics(topology.nics(), number));
 }
 
 Topology without_ranks(const Topology& topology, const std::vector<Rank>& ranks) {
@@ -87,16 +112,21 @@ Topology without_ranks(const Topology& topology, const std::vector<Rank>& ranks)
     return topology.is_rank(v) ? number[static_cast<std::size_t>(v)] : v - gone_count;
   };
   std::vector<Link> links;
+  std::vector<int> link_number;
   for (Link link : topology.links()) {
     const int src = renumbered(link.src), dst = renumbered(link.dst);
-    if (src < 0 || dst < 0) continue;
+    const bool stays = src >= 0 && dst >= 0;
+    link_number.push_back(stays ? static_cast<int>(links.size()) : -1);
+    if (!stays) continue;
     link.src = Vertex{src};
     link.dst = Vertex{dst};
     links.push_back(link);
   }
+  const std::vector<int> host_number = renumber_hosts(topology, number);
   return Topology(topology.name() + " without " + counted(gone.size(), "rank"),
                   topology.rank_count() - gone_count, topology.switch_count(), std::move(links),
-                  remaining_nodes(topology, number));
+                  remaining_nodes(topology, number, host_number),
+                  renumbered_nics(topology.nics(), link_number, host_number));
 }
 
 Topology degraded(const Topology& topology, const Slowdown& slowdown) {
@@ -108,18 +138,21 @@ Topology degraded(const Topology& topology, const Slowdown& slowdown) {
     check_link_exists(topology, pair);
     check_factor("link " + text_of(pair), factor);
   }
+  for (const auto& [text, factor] : slowdown.nics) check_factor("NIC " + text, factor);
+  const std::vector<double> of_nics = nic_factors(topology, slowdown.nics);
   const auto factor_at = [&](Vertex v) {
     const auto it = slowdown.ranks.find(Rank{v});
     return topology.is_rank(v) && it != slowdown.ranks.end() ? it->second : 1.0;
   };
   std::vector<Link> links = topology.links();
-  for (Link& link : links) {
+  for (std::size_t l = 0; l < links.size(); ++l) {
+    Link& link = links[l];
     const auto it = slowdown.links.find({link.src, link.dst});
     const double own = it == slowdown.links.end() ? 1.0 : it->second;
-    link.bandwidth_Bps /= std::max(factor_at(link.src), factor_at(link.dst)) * own;
+    link.bandwidth_Bps /= std::max(factor_at(link.src), factor_at(link.dst)) * of_nics[l] * own;
   }
   return Topology(topology.name() + " degraded", topology.rank_count(), topology.switch_count(),
-                  std::move(links), topology.node_of_rank());
+                  std::move(links), topology.node_of_rank(), topology.nics());
 }
 
 Topology with_slow_hosts(const Topology& topology, const std::map<int, double>& factors) {
@@ -139,7 +172,7 @@ Topology with_slow_hosts(const Topology& topology, const std::map<int, double>& 
   for (std::size_t l = 0; l < links.size(); ++l)
     if (between[l]) links[l].bandwidth_Bps /= std::max(factor_at(links[l].src), factor_at(links[l].dst));
   return Topology(topology.name() + " with slow hosts", topology.rank_count(), topology.switch_count(),
-                  std::move(links), topology.node_of_rank());
+                  std::move(links), topology.node_of_rank(), topology.nics());
 }
 
 }  // namespace hemiola

@@ -3,14 +3,13 @@
 #pragma once
 
 #include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "hemiola/topology/topology.hpp"
 
 namespace hemiola {
-
-using VertexPair = std::pair<Vertex, Vertex>;  ///< source, destination
 
 /// Without every link from `first` to `second` of each pair. Throws ArgumentError, naming the pair, where there is
 /// none.
@@ -24,11 +23,12 @@ Topology without_ranks(const Topology& topology, const std::vector<Rank>& ranks)
 struct Slowdown {
   std::map<Rank, double> ranks;        ///< all links that leave or enter the rank
   std::map<VertexPair, double> links;  ///< all links from the first vertex to the second
+  std::map<std::string, double> nics;  ///< all links of the card, by NAME or HOST/NAME
 };
 
 /// With bandwidths divided by these factors (>= 1, finite). Between two slow ranks the slower one counts (as it does
-/// under Conditions); a link's own factor comes on top.
-/// Throws ArgumentError, naming the entry, for a bad factor, an unknown rank or a pair without a link.
+/// under Conditions), between two slow cards too; what a card and a link itself are slower by comes on top.
+/// Throws ArgumentError, naming the entry, for a bad factor, an unknown rank or card or a pair without a link.
 Topology degraded(const Topology& topology, const Slowdown& slowdown);
 
 /// With the bandwidths of links between hosts divided by these factors (>= 1, finite), one per host that is named,

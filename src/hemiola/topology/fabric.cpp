@@ -37,6 +37,7 @@ std::vector<Link> merge_parallel(const std::vector<Link>& links) {
     Link& sum = merged[it->second];
     sum.bandwidth_Bps += link.bandwidth_Bps;
     sum.latency = std::max(sum.latency, link.latency);
+    sum.message = std::max(sum.message, link.message);
   }
   return merged;
 }

@@ -11,7 +11,8 @@ namespace hemiola {
 
 /// Switches that are linked to each other, whichever way, and the links by which ranks enter and leave them.
 struct Fabric {
-  std::vector<Link> links;  ///< parallel ones merged: bandwidths added, the largest latency
+  std::vector<Link>
+      links;  ///< parallel ones merged: bandwidths added, the largest latency and cost of a message
   std::unordered_map<Vertex, std::vector<int>> entering;  ///< rank → links into the fabric
   std::unordered_map<Vertex, std::vector<int>> crossing;  ///< switch → links to other switches
   std::unordered_map<Vertex, std::vector<int>> leaving;   ///< rank → links out of the fabric

@@ -89,4 +89,21 @@ std::vector<double> host_bandwidths(const Topology& topology, const std::vector<
   return together;
 }
 
+SlowHosts slow_hosts(const Topology& topology, const std::vector<double>& bandwidth) {
+  constexpr double kAlike = 1 + 1e-9;  // bandwidths that differ by less are one
+  const int hosts = std::max(topology.node_count(), 1);
+  SlowHosts found{topology.rank_count() / hosts, {}};
+  if (hosts < 2 || found.ranks_per_host < 2 || topology.rank_count() % hosts != 0) return found;
+  for (Rank rank : indices<Rank>(topology.rank_count()))
+    if (topology.node_of(rank) != rank / found.ranks_per_host) return found;
+  const std::vector<double> of_host = host_bandwidths(topology, bandwidth);
+  const auto [slowest, fastest] = std::minmax_element(of_host.begin(), of_host.end());
+  if (*slowest <= 0) return found;
+  for (int host = 0; host < hosts; ++host) {
+    const double own = of_host[static_cast<std::size_t>(host)];
+    if (*fastest > own * kAlike) found.factors[host] = *fastest / own;
+  }
+  return found;
+}
+
 }  // namespace hemiola

@@ -1,6 +1,7 @@
 // Which links of a topology lead from host to host: the NICs and everything behind them.
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "hemiola/topology/topology.hpp"
@@ -19,5 +20,15 @@ std::vector<bool> links_between_hosts(const Topology& topology);
 /// Per host, bytes per second that leave it, `bandwidth` being those of each link now. Where every rank has links
 /// to other hosts of its own, the weakest rank counts for all of them: an exchange on rails waits for it.
 std::vector<double> host_bandwidths(const Topology& topology, const std::vector<double>& bandwidth);
+
+/// Hosts with slower NICs than the fastest, on a topology whose hosts are alike but for that.
+struct SlowHosts {
+  int ranks_per_host = 1;
+  std::map<int, double> factors;  ///< host → factor > 1
+};
+
+/// No host where none is slow, where hosts have one rank each or not as many as the others, or where ranks are not
+/// numbered host by host. `bandwidth` as for host_bandwidths.
+SlowHosts slow_hosts(const Topology& topology, const std::vector<double>& bandwidth);
 
 }  // namespace hemiola

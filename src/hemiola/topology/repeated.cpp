@@ -4,6 +4,7 @@
 #include <string>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/topology/nics.hpp"
 
 namespace hemiola {
 namespace {
@@ -67,22 +68,29 @@ Topology repeated(const Topology& box, int copy_count, const std::vector<Vertex>
   const Numbering numbering(box, copy_count, shared_switches);
   std::vector<Link> links;
   std::vector<int> nodes;
+  std::vector<Nic> nics;
   links.reserve(static_cast<std::size_t>(copy_count) * box.links().size());
   for (int copy = 0; copy < copy_count; ++copy) {
+    std::vector<int> link_number;
     for (Link link : box.links()) {
-      if (copy > 0 && numbering.is_shared(link.src) && numbering.is_shared(link.dst))
-        continue;  // there already
+      const bool is_there = copy > 0 && numbering.is_shared(link.src) && numbering.is_shared(link.dst);
+      link_number.push_back(is_there ? -1 : static_cast<int>(links.size()));
+      if (is_there) continue;
       link.src = numbering.at(link.src, copy);
       link.dst = numbering.at(link.dst, copy);
       links.push_back(link);
     }
     for (Rank rank : indices<Rank>(box.rank_count()))
       nodes.push_back(copy * box.node_count() + box.node_of(rank));
+    for (Nic& nic : renumbered_nics(box.nics(), link_number)) {
+      nic.host += copy * box.node_count();
+      nics.push_back(std::move(nic));
+    }
   }
   if (copy_count == 1)
-    return Topology(box.name(), numbering.rank_count(), numbering.switch_count(), links, nodes);
+    return Topology(box.name(), numbering.rank_count(), numbering.switch_count(), links, nodes, nics);
   return Topology(std::to_string(copy_count) + " x " + box.name(), numbering.rank_count(),
-                  numbering.switch_count(), std::move(links), std::move(nodes));
+                  numbering.switch_count(), std::move(links), std::move(nodes), std::move(nics));
 }
 
 }  // namespace hemiola

@@ -8,7 +8,7 @@
 namespace hemiola {
 
 /// Copies one after another: ranks of copy 0, of copy 1, …; then each copy's own switches; then the shared ones, once.
-/// Throws ArgumentError for fewer than one copy, a shared vertex that is no switch, or a result that is too large.
+/// Cards keep their names, each on its copy's host. Throws ArgumentError for fewer than one copy, a shared vertex that is no switch, or a result that is too large.
 Topology repeated(const Topology& box, int copy_count, const std::vector<Vertex>& shared_switches);
 
 }  // namespace hemiola

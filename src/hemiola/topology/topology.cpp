@@ -4,27 +4,42 @@
 #include <bit>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/interrupt.hpp"
 #include "hemiola/base/random.hpp"
+#include "hemiola/topology/nics.hpp"
 
 namespace hemiola {
 namespace {
 
-void check_link(const Link& link, std::size_t index, int vertex_count) {
-  const auto where = "link " + std::to_string(index) + " (" + std::to_string(link.src) + " -> " +
-                     std::to_string(link.dst) + "): ";
+/// Small operations that looking at a link is worth: it may be far away in memory.
+constexpr std::int64_t kPerLink = 4;
+
+/// What is wrong with a link; empty where nothing is.
+std::string fault_of(const Link& link, int vertex_count) {
   const auto known = [&](Vertex v) { return v >= 0 && v < vertex_count; };
   if (!known(link.src) || !known(link.dst))
-    throw ArgumentError(where + "expected vertices 0 … " + std::to_string(vertex_count - 1) +
-                        " (ranks first, then switches)");
-  if (link.src == link.dst) throw ArgumentError(where + "a link must join two different vertices");
+    return "expected vertices 0 … " + std::to_string(vertex_count - 1) + " (ranks first, then switches)";
+  if (link.src == link.dst) return "a link must join two different vertices";
   if (!(link.bandwidth_Bps > 0 && link.bandwidth_Bps <= Topology::kMaxBandwidth_Bps))
-    throw ArgumentError(where + "expected a finite bandwidth above 0 B/s, at most " +
-                        format_bandwidth(Topology::kMaxBandwidth_Bps) + ", found " +
-                        format_bandwidth(link.bandwidth_Bps));
+    return "expected a finite bandwidth above 0 B/s, at most " +
+           format_bandwidth(Topology::kMaxBandwidth_Bps) + ", found " + format_bandwidth(link.bandwidth_Bps);
   if (link.latency < 0 || link.latency > Topology::kMaxLatency)
-    throw ArgumentError(where + "expected a latency of 0 … " +
-                        format_seconds(to_seconds(Topology::kMaxLatency)) + ", found " +
-                        format_seconds(to_seconds(link.latency)));
+    return "expected a latency of 0 … " + format_seconds(to_seconds(Topology::kMaxLatency)) + ", found " +
+           format_seconds(to_seconds(link.latency));
+  if (link.message < 0 || link.message > Topology::kMaxLatency)
+    return "expected 0 … " + format_seconds(to_seconds(Topology::kMaxLatency)) + " for a message, found " +
+           format_seconds(to_seconds(link.message));
+  return "";
+}
+
+void check_links(const std::vector<Link>& links, int vertex_count) {
+  for (std::size_t l = 0; l < links.size(); ++l) {
+    heed_interrupt(kPerLink);
+    const std::string fault = fault_of(links[l], vertex_count);
+    if (!fault.empty())
+      throw ArgumentError("link " + std::to_string(l) + " (" + std::to_string(links[l].src) + " -> " +
+                          std::to_string(links[l].dst) + "): " + fault);
+  }
 }
 
 /// Hosts are numbered 0 … count-1 without gaps, in any order; throws ArgumentError otherwise.
@@ -48,18 +63,23 @@ template <typename End>
 void group_by(const std::vector<Link>& links, int vertex_count, End end, std::vector<int>* offset,
               std::vector<int>* index) {
   offset->assign(static_cast<std::size_t>(vertex_count) + 1, 0);
-  for (const Link& link : links) ++(*offset)[static_cast<std::size_t>(end(link)) + 1];
+  for (const Link& link : links) {
+    heed_interrupt(kPerLink);
+    ++(*offset)[static_cast<std::size_t>(end(link)) + 1];
+  }
   for (std::size_t v = 1; v < offset->size(); ++v) (*offset)[v] += (*offset)[v - 1];
   std::vector<int> next(offset->begin(), offset->end() - 1);
   index->resize(links.size());
-  for (std::size_t l = 0; l < links.size(); ++l)
+  for (std::size_t l = 0; l < links.size(); ++l) {
+    heed_interrupt(kPerLink);
     (*index)[static_cast<std::size_t>(next[static_cast<std::size_t>(end(links[l]))]++)] = static_cast<int>(l);
+  }
 }
 
 }  // namespace
 
 Topology::Topology(std::string name, int rank_count, int switch_count, std::vector<Link> links,
-                   std::vector<int> node_of_rank)
+                   std::vector<int> node_of_rank, std::vector<Nic> nics)
     : name_(std::move(name)),
       rank_count_(rank_count),
       switch_count_(switch_count),
@@ -74,7 +94,7 @@ Topology::Topology(std::string name, int rank_count, int switch_count, std::vect
   if (static_cast<std::int64_t>(links_.size()) > kMaxLinks)
     throw ArgumentError("topology: expected at most " + std::to_string(kMaxLinks) + " links, found " +
                         std::to_string(links_.size()));
-  for (std::size_t l = 0; l < links_.size(); ++l) check_link(links_[l], l, vertex_count());
+  check_links(links_, vertex_count());
   if (!node_of_rank_.empty()) {
     if (node_of_rank_.size() != static_cast<std::size_t>(rank_count))
       throw ArgumentError("topology: expected one node per rank (" + std::to_string(rank_count) +
@@ -83,6 +103,7 @@ Topology::Topology(std::string name, int rank_count, int switch_count, std::vect
     if (node_count_ == rank_count && std::is_sorted(node_of_rank_.begin(), node_of_rank_.end()))
       node_of_rank_.clear();  // says what an empty list says, and must compare equal to it
   }
+  nics_ = ordered_nics(std::move(nics), link_count(), node_count_);
   group_by(links_, vertex_count(), [](const Link& l) { return l.src; }, &out_offset_, &out_links_);
   group_by(links_, vertex_count(), [](const Link& l) { return l.dst; }, &in_offset_, &in_links_);
 }
@@ -100,6 +121,7 @@ std::uint64_t Topology::fingerprint() const {
     mix(static_cast<std::uint64_t>(link.src) << 32 | static_cast<std::uint64_t>(link.dst));
     mix(static_cast<std::uint64_t>(link.latency));
     mix(std::bit_cast<std::uint64_t>(link.bandwidth_Bps));
+    if (link.message > 0) mix(static_cast<std::uint64_t>(link.message));
   }
   for (int node : node_of_rank_) mix(static_cast<std::uint64_t>(node));
   return hash;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "hemiola/base/index.hpp"
@@ -11,14 +12,27 @@
 
 namespace hemiola {
 
-/// A directed connection. Serializing m bytes takes m / bandwidth_Bps; the last byte arrives `latency` later.
+/// A directed connection. A message occupies it for `message` and then, m bytes long, for m / bandwidth_Bps; the last byte
+/// arrives `latency` later.
 struct Link {
   Vertex src;
   Vertex dst;
   Picoseconds latency = 0;
   double bandwidth_Bps = 0;
+  Picoseconds message = 0;
 
   friend bool operator==(const Link&, const Link&) = default;
+};
+
+using VertexPair = std::pair<Vertex, Vertex>;  ///< source, destination
+
+/// A network card, so that it can be spoken of by its name: the links that it carries both ways, slower where it is.
+struct Nic {
+  std::string name;        ///< as its host calls it, such as mlx5_0; other hosts may use the name too
+  int host = 0;            ///< a node of the topology
+  std::vector<int> links;  ///< indices of links, ascending; a cable between two cards is in both
+
+  friend bool operator==(const Nic&, const Nic&) = default;
 };
 
 class Topology {
@@ -26,17 +40,19 @@ class Topology {
   /// At most this many vertices and links, so that a hostile file cannot exhaust memory.
   static constexpr std::int64_t kMaxVertices = 1 << 22;
   static constexpr std::int64_t kMaxLinks = 1 << 24;
-  /// Longer latencies are mistakes of unit; up to here picoseconds survive the way through a double of seconds.
+  /// Longer latencies, and costs of a message, are mistakes of unit; up to here picoseconds survive the way through a
+  /// double of seconds.
   static constexpr Picoseconds kMaxLatency = 1000 * kSecond;
 
   /// An exabyte per second; sums of bandwidths stay exact far below what 128 bits hold.
   static constexpr double kMaxBandwidth_Bps = 1e18;
 
-  /// Checks every link (known vertices, no self-link, bandwidth above 0, latency 0 … kMaxLatency) and throws
-  /// ArgumentError that names the first bad one. `node_of_rank` is empty when every rank is a host of its
-  /// own, else it has hosts 0 … node_count-1 without gaps. Parallel links are allowed.
+  /// Checks every link (known vertices, no self-link, bandwidth above 0, latency and message 0 … kMaxLatency) and
+  /// throws ArgumentError that names the first bad one. `node_of_rank` is empty when every rank is a host of its
+  /// own, else it has hosts 0 … node_count-1 without gaps. Parallel links are allowed. `nics` are checked and put into
+  /// order by `ordered_nics` (nics.hpp).
   Topology(std::string name, int rank_count, int switch_count, std::vector<Link> links,
-           std::vector<int> node_of_rank = {});
+           std::vector<int> node_of_rank = {}, std::vector<Nic> nics = {});
 
   const std::string& name() const { return name_; }
   int rank_count() const { return rank_count_; }
@@ -51,6 +67,9 @@ class Topology {
   int node_of(Rank rank) const;
   int node_count() const { return node_count_; }
   const std::vector<int>& node_of_rank() const { return node_of_rank_; }
+
+  /// The network cards whose names are known, host by host; none where nobody gave them names.
+  const std::vector<Nic>& nics() const { return nics_; }
 
   /// Indices of the links that leave (enter) a vertex, in the order of `links()`.
   const int* out_begin(Vertex v) const {
@@ -67,7 +86,7 @@ class Topology {
 
   friend bool operator==(const Topology& a, const Topology& b) {
     return a.name_ == b.name_ && a.rank_count_ == b.rank_count_ && a.switch_count_ == b.switch_count_ &&
-           a.links_ == b.links_ && a.node_of_rank_ == b.node_of_rank_;
+           a.links_ == b.links_ && a.node_of_rank_ == b.node_of_rank_ && a.nics_ == b.nics_;
   }
 
  private:
@@ -77,6 +96,7 @@ class Topology {
   int node_count_;
   std::vector<Link> links_;
   std::vector<int> node_of_rank_;
+  std::vector<Nic> nics_;
   std::vector<int> out_offset_, out_links_, in_offset_, in_links_;
 };
 

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/interrupt.hpp"
 #include "hemiola/topology/fabric.hpp"
 
 namespace hemiola {
@@ -49,6 +50,7 @@ std::vector<Wire> wires_through(const Fabric& fabric, const Topology& topology, 
   std::vector<Wire> wires;
   for (std::size_t i = 0; i < rank_count; ++i) {
     const FabricPaths paths(fabric, circle[i]);
+    heed_interrupt(static_cast<std::int64_t>(fabric.links.size()));
     for (std::size_t j = 1; j <= successors; ++j) {
       const Rank next = circle[(i + j) % rank_count];
       wires.push_back({circle[i], next, paths.path_to(next, circle[i] + next)});
@@ -61,8 +63,37 @@ std::vector<Wire> wires_through(const Fabric& fabric, const Topology& topology, 
   return wires;
 }
 
-/// A wire's latency is the sum along its path; its bandwidth the smallest equal share of a link on it.
-void append_links(const Fabric& fabric, const std::vector<Wire>& wires, std::vector<Link>* links) {
+/// The cards that wires pass: those of the topology, each with the new links that it carries.
+class PassedCards {
+ public:
+  explicit PassedCards(const Topology& topology) : nics_(topology.nics()) {
+    for (std::size_t n = 0; n < nics_.size(); ++n) {
+      for (const int l : nics_[n].links) cards_[{topology.link(l).src, topology.link(l).dst}].push_back(n);
+      nics_[n].links.clear();
+    }
+  }
+
+  /// The new link `link` lies along a hop of the topology, which parallel links may be.
+  void pass(const Link& hop, std::size_t link) {
+    const auto it = cards_.find({hop.src, hop.dst});
+    if (it == cards_.end()) return;
+    for (const std::size_t n : it->second) nics_[n].links.push_back(static_cast<int>(link));
+  }
+
+  std::vector<Nic> take() {
+    std::erase_if(nics_, [](const Nic& nic) { return nic.links.empty(); });
+    return std::move(nics_);
+  }
+
+ private:
+  std::vector<Nic> nics_;
+  std::map<VertexPair, std::vector<std::size_t>> cards_;  ///< places in nics_
+};
+
+/// A wire's latency is the sum along its path; its bandwidth the smallest equal share of a link on it, its cost of a
+/// message the largest that a link takes for one message on each of the wires that share it.
+void append_links(const Fabric& fabric, const std::vector<Wire>& wires, std::vector<Link>* links,
+                  PassedCards* cards) {
   std::vector<int> load(fabric.links.size(), 0);
   for (const Wire& wire : wires)
     for (int l : wire.path) ++load[static_cast<std::size_t>(l)];
@@ -71,8 +102,10 @@ void append_links(const Fabric& fabric, const std::vector<Wire>& wires, std::vec
     for (int l : wire.path) {
       const Link& hop = fabric.links[static_cast<std::size_t>(l)];
       link.latency += hop.latency;
-      link.bandwidth_Bps =
-          std::min(link.bandwidth_Bps, hop.bandwidth_Bps / load[static_cast<std::size_t>(l)]);
+      const int wires_on_hop = load[static_cast<std::size_t>(l)];
+      link.bandwidth_Bps = std::min(link.bandwidth_Bps, hop.bandwidth_Bps / wires_on_hop);
+      link.message = std::max(link.message, hop.message * wires_on_hop);
+      cards->pass(hop, links->size());
     }
     links->push_back(link);
   }
@@ -84,13 +117,17 @@ Topology unwound(const Topology& topology, int degree) {
   if (degree < 1)
     throw ArgumentError("unwind_switches: expected a degree of at least 1, found " + std::to_string(degree));
   std::vector<Link> links;
-  for (const Link& link : topology.links())
-    if (topology.is_rank(link.src) && topology.is_rank(link.dst)) links.push_back(link);
+  PassedCards cards(topology);
+  for (const Link& link : topology.links()) {
+    if (!topology.is_rank(link.src) || !topology.is_rank(link.dst)) continue;
+    cards.pass(link, links.size());
+    links.push_back(link);
+  }
   for (const Fabric& fabric : fabrics_of(topology)) {
-    append_links(fabric, wires_through(fabric, topology, degree), &links);
+    append_links(fabric, wires_through(fabric, topology, degree), &links, &cards);
   }
   return Topology(topology.name() + " unwound by " + std::to_string(degree), topology.rank_count(), 0,
-                  std::move(links), topology.node_of_rank());
+                  std::move(links), topology.node_of_rank(), cards.take());
 }
 
 }  // namespace hemiola

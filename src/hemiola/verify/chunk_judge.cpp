@@ -4,6 +4,8 @@
 #include <bit>
 #include <string>
 
+#include "hemiola/base/interrupt.hpp"
+
 namespace hemiola {
 namespace {
 
@@ -20,6 +22,12 @@ std::string list_ranks(const std::vector<Rank>& ranks, std::size_t of) {
   if (ranks.size() > kShown)
     list += ", … (" + std::to_string(ranks.size()) + " of " + std::to_string(of) + ")";
   return list;
+}
+
+std::vector<Rank> all_but(std::span<const Rank> ranks, Rank one) {
+  std::vector<Rank> others(ranks.begin(), ranks.end());
+  std::erase(others, one);
+  return others;
 }
 
 /// When the slot that is read too early is filled, if ever.
@@ -61,6 +69,7 @@ void ChunkJudge::judge(Chunk chunk, std::span<const ChunkTransfer> transfers) {
 }
 
 void ChunkJudge::open() {
+  heed_interrupt(static_cast<std::int64_t>(places_.defined(chunk_).size() + transfers_.size()));
   sums_.clear();
   for (Rank rank : places_.defined(chunk_))
     slot(rank).holds = collective_.is_reducing() ? sums_.own(rank) : 0;
@@ -168,16 +177,37 @@ void ChunkJudge::close() {
   for (Rank rank : places_.defined(chunk_)) slot(rank) = Slot{};
 }
 
+/// `missing` returns the ranks whose contributions are not there.
+void ChunkJudge::say_missing(Rank rank, const auto& missing) {
+  say(Rule::missing_contribution, Step{step_count_}, rank, [&] {
+    return "in the end: rank " + text(rank) + "'s chunk " + text(chunk_) + " lacks the contribution of " +
+           list_ranks(missing(), places_.defined(chunk_).size());
+  });
+}
+
+/// A rank that was left with its own contribution lacks those of all others, which needs no proof.
 void ChunkJudge::close_sums() {
+  const std::span<const Rank> contributors = places_.defined(chunk_);
   results_.clear();
-  for (Rank rank : places_.wanted(chunk_))
-    if (slot(rank).holds != Sums::kNothing) results_.push_back(slot(rank).holds);
+  holders_.clear();
+  for (Rank rank : places_.wanted(chunk_)) {
+    const Sums::Id held = slot(rank).holds;
+    if (held == Sums::kNothing) continue;
+    if (sums_.is_own(held) && contributors.size() > 1) {
+      say_missing(rank, [&] { return all_but(contributors, Rank{held}); });
+      continue;
+    }
+    results_.push_back(held);
+    holders_.emplace_back(held, rank);
+  }
+  std::sort(holders_.begin(), holders_.end());
   std::sort(results_.begin(), results_.end());
   results_.erase(std::unique(results_.begin(), results_.end()), results_.end());
   constexpr std::size_t kBatch = 64;
   for (std::size_t begin = 0; begin < results_.size(); begin += kBatch) {
     const auto batch = std::span(results_).subspan(begin, std::min(kBatch, results_.size() - begin));
-    const std::uint64_t faults = sums_.faulty(batch, places_.defined(chunk_));
+    heed_interrupt(sums_.size());
+    const std::uint64_t faults = sums_.faulty(batch, contributors);
     if (faults != 0) report_batch(batch, faults);
   }
 }
@@ -185,6 +215,7 @@ void ChunkJudge::close_sums() {
 void ChunkJudge::report_batch(std::span<const Sums::Id> results, std::uint64_t faults) {
   for (; faults != 0; faults &= faults - 1) {
     const int lane = std::countr_zero(faults);
+    heed_interrupt(sums_.size());
     const Sums::Flaw flaw = sums_.flaw_of(lane, places_.defined(chunk_));
     if (!flaw.missing.empty()) report_missing(flaw, results[static_cast<std::size_t>(lane)]);
     if (!flaw.twice.empty()) report_twice(flaw);
@@ -192,12 +223,9 @@ void ChunkJudge::report_batch(std::span<const Sums::Id> results, std::uint64_t f
 }
 
 void ChunkJudge::report_missing(const Sums::Flaw& flaw, Sums::Id result) {
-  for (Rank rank : places_.wanted(chunk_))
-    if (slot(rank).holds == result)
-      say(Rule::missing_contribution, Step{step_count_}, rank, [&] {
-        return "in the end: rank " + text(rank) + "'s chunk " + text(chunk_) + " lacks the contribution of " +
-               list_ranks(flaw.missing, places_.defined(chunk_).size());
-      });
+  for (auto holder = std::lower_bound(holders_.begin(), holders_.end(), std::pair(result, Rank{0}));
+       holder != holders_.end() && holder->first == result; ++holder)
+    say_missing(holder->second, [&] { return flaw.missing; });
 }
 
 void ChunkJudge::report_twice(const Sums::Flaw& flaw) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "hemiola/schedule/chunk_sorter.hpp"
@@ -46,6 +47,7 @@ class ChunkJudge {
   void report_batch(std::span<const Sums::Id> results, std::uint64_t faults);
   void report_missing(const Sums::Flaw& flaw, Sums::Id result);
   void report_twice(const Sums::Flaw& flaw);
+  void say_missing(Rank rank, const auto& missing);
   void report_leftover(std::int32_t delivery);
   void say(Rule rule, Step step, Rank rank, const auto& compose);
 
@@ -59,8 +61,9 @@ class ChunkJudge {
   Sums sums_;
   Chunk chunk_{0};
   std::span<const ChunkTransfer> transfers_;
-  std::vector<Sums::Id> read_;     ///< what the transfers of the current step read
-  std::vector<Sums::Id> results_;  ///< distinct results of the current chunk
+  std::vector<Sums::Id> read_;                      ///< what the transfers of the current step read
+  std::vector<Sums::Id> results_;                   ///< distinct results of the current chunk
+  std::vector<std::pair<Sums::Id, Rank>> holders_;  ///< and who holds them, sorted
 };
 
 }  // namespace hemiola

@@ -26,6 +26,9 @@ class Sums {
 
   void clear() { additions_.clear(); }
   Id own(Rank rank) const { return rank; }
+  bool is_own(Id id) const { return id < rank_count_; }
+  /// Contributions and additions so far.
+  std::int64_t size() const { return rank_count_ + static_cast<std::int64_t>(additions_.size()); }
   /// `tag` comes back in Flaw::tag when this addition is the one that counts a rank twice.
   Id add(Id a, Id b, std::int32_t tag) {
     additions_.push_back({a, b, tag});

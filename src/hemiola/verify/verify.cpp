@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/interrupt.hpp"
 #include "hemiola/schedule/chunk_sorter.hpp"
 #include "hemiola/verify/chunk_judge.hpp"
 
@@ -28,6 +29,9 @@ int count_threads(int asked, std::int64_t transfer_count) {
                                                    std::clamp<std::int64_t>(machine, 1, kMost)));
 }
 
+/// Ends a helper's work on a chunk when another thread has failed.
+struct Stopped {};
+
 /// Threads take ranges of chunks from a common list until none is left. The calling thread is one of them.
 class Judging {
  public:
@@ -37,7 +41,13 @@ class Judging {
         sorter_(source, range_bytes(source, options, thread_count)),
         report_(static_cast<std::size_t>(options.max_violations)) {
     for (int i = 1; i < std::min(thread_count, sorter_.range_count()); ++i)
-      helpers_.emplace_back([this] { work(/*tells_progress=*/false); });
+      helpers_.emplace_back([this] {
+        const std::function<void()> stop = [this] {
+          if (stopped_) throw Stopped();
+        };
+        const InterruptScope scope(stop);
+        work(/*tells_progress=*/false);
+      });
     work(/*tells_progress=*/true);
     for (std::thread& helper : helpers_) helper.join();
     if (failure_) std::rethrow_exception(failure_);

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from hemiola import algorithms, topologies
-from hemiola.optimal import sccl
 from hemiola.reproduce.report import Report
 from hemiola.reproduce.tacos.measure import GB, KIND, LINK, MB, bound_s, ideal_s, seconds, synthesized
 from hemiola.reproduce.tacos.symmetric import Grid, utilization_curves
+from hemiola.synthesis.optimal import sccl
 
 _FIGURE_17_COST = {"latency_s": 0.15e-6, "bandwidth": 16e9}
 FIGURE_17 = (

@@ -13,7 +13,7 @@ from hemiola import algorithms, topologies
 from hemiola._core import Schedule, Topology
 from hemiola.communicator import init
 from hemiola.launch import launch
-from hemiola.pattern import Pattern
+from hemiola.measure.pattern import Pattern
 from hemiola.reproduce.report import Report
 from hemiola.reproduce.tacos.measure import KIND
 from hemiola.simulate import simulate

@@ -15,13 +15,14 @@ from typing import Any
 from hemiola import topologies
 from hemiola._core import ScheduleFile, Topology
 from hemiola.errors import TimeoutError
-from hemiola.optimal import taccl
 from hemiola.reproduce.report import Report
 from hemiola.reproduce.tacos.measure import GB, LINK, one_trial
 from hemiola.reproduce.tacos.targets import slot_bound
 from hemiola.simulate import simulate
 from hemiola.synthesis import synthesize, synthesize_to_file
+from hemiola.synthesis.optimal import taccl
 from hemiola.verify import verify
+from hemiola.whole_file import write_whole
 
 MESHES, GRIDS = (4, 6, 10, 16, 32), (3, 4, 6, 8, 10)
 #: Streamed to disk.
@@ -148,7 +149,7 @@ def keep(record: Path, measured: dict[str, Any]) -> None:
     kept[measured["mesh"]] = measured
     record.parent.mkdir(parents=True, exist_ok=True)
     lines = (f'"{mesh}": {json.dumps(entry)}' for mesh, entry in kept.items())
-    record.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    write_whole(record, "{\n" + ",\n".join(lines) + "\n}\n")
 
 
 def measure_large(record: Path) -> None:

@@ -11,7 +11,6 @@ import numpy as np
 from hemiola import algorithms, topologies
 from hemiola._core import Schedule, Topology
 from hemiola.errors import TimeoutError
-from hemiola.optimal import taccl
 from hemiola.reproduce.report import Report
 from hemiola.reproduce.tacos import pictures
 from hemiola.reproduce.tacos.measure import (
@@ -28,6 +27,7 @@ from hemiola.reproduce.tacos.measure import (
     utilization,
 )
 from hemiola.synthesis import synthesize
+from hemiola.synthesis.optimal import taccl
 
 _RFS_BANDWIDTH = [200e9, 100e9, 50e9]
 _LATENCY_S = 0.5e-6

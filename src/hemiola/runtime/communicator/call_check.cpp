@@ -67,7 +67,7 @@ bool is_in_place(const Call& call, Rank self, std::int64_t block_bytes) {
 }
 
 void check_reduction(const Call& call, DType dtype) {
-  if (combine_for(dtype, call.op) == nullptr || (call.op == Op::average && scale_for(dtype) == nullptr))
+  if (!is_defined(call.op, dtype))
     throw ArgumentError("op='" + std::string(name_of(call.op)) + "' makes no sense for " +
                         std::string(name_of(dtype)));
 }
@@ -111,17 +111,17 @@ CallShape check_call(const Call& call, Rank self, int rank_count) {
   return shape;
 }
 
-void check_schedule(const Collective& collective, const Call& call, int rank_count) {
-  const auto kind = static_cast<CollectiveKind>(call.kind);
+void check_schedule(const Collective& collective, const CallKey& key, int rank_count) {
+  const auto kind = static_cast<CollectiveKind>(key.kind);
   if (collective.kind() != kind)
     throw ArgumentError("the schedule is for " + std::string(name_of(collective.kind())) + ", not for " +
                         std::string(name_of(kind)));
   if (collective.rank_count() != rank_count)
     throw ArgumentError("the schedule is for " + std::to_string(collective.rank_count()) +
                         " ranks, the communicator has " + std::to_string(rank_count));
-  if (is_rooted(kind) && collective.root() != call.root)
+  if (is_rooted(kind) && collective.root() != key.root)
     throw ArgumentError("the schedule is for root " + std::to_string(collective.root()) +
-                        ", the call for root " + std::to_string(call.root));
+                        ", the call for root " + std::to_string(key.root));
 }
 
 }  // namespace hemiola

@@ -18,6 +18,6 @@ struct CallShape {
 CallShape check_call(const Call& call, Rank self, int rank_count);
 
 /// Throws ArgumentError unless a schedule for `collective` is one for this collective, root and number of ranks.
-void check_schedule(const Collective& collective, const Call& call, int rank_count);
+void check_schedule(const Collective& collective, const CallKey& key, int rank_count);
 
 }  // namespace hemiola

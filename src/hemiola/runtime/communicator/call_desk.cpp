@@ -5,6 +5,7 @@
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/hash.hpp"
 #include "hemiola/runtime/communicator/call_check.hpp"
+#include "hemiola/runtime/operation/late_all_reduce.hpp"
 
 namespace hemiola {
 namespace {
@@ -21,55 +22,100 @@ void describe(const Call& call, const CallShape& shape, Signature* signature) {
     signature->set_shape(array->shape);
 }
 
+/// Of the whole buffer, or of the larger of input and output.
+std::int64_t bytes_of_whole(const CallKey& key, int rank_count) {
+  const auto kind = static_cast<CollectiveKind>(key.kind);
+  const bool has_blocks = kind != CollectiveKind::all_reduce && kind != CollectiveKind::broadcast &&
+                          kind != CollectiveKind::reduce && kind != CollectiveKind::custom;
+  return key.block_elements * static_cast<std::int64_t>(bytes_of(key.dtype)) * (has_blocks ? rank_count : 1);
+}
+
 }  // namespace
 
-Operation CallDesk::prepare(const Call& call) {
-  Operation operation;
-  operation.signature.kind = call.kind;
-  operation.timeout_s = call.timeout_s;
-  operation.complaint = call.complaint;
-  if (!call.complaint.empty() || call.kind == OperationKind::barrier) return operation;
+CallDesk::CallDesk(Communicator* communicator, Chooser chooser)
+    : communicator_(communicator),
+      chooser_(std::move(chooser)),
+      choice_(&communicator->members(), &communicator->control()) {
+  communicator->when_outdated(
+      [this](const PreparedCall& call, const Check& check) { return renew(call, check); });
+}
+
+PreparedCall CallDesk::prepare(const Call& call, const Check& interrupted) {
+  const Check check = communicator_->until_closed(interrupted);
+  PreparedCall prepared;
+  prepared.signature.kind = call.kind;
+  prepared.timeout_s = call.timeout_s;
+  prepared.complaint = call.complaint;
   try {
-    const CallShape shape = check_call(call, communicator_->rank(), communicator_->rank_count());
-    describe(call, shape, &operation.signature);
-    const Key key{call.kind,
-                  call.op,
-                  operation.signature.dtype,
-                  shape.in_place,
-                  static_cast<std::int32_t>(call.root),
-                  shape.block_elements,
-                  call.schedule.get()};
-    follow_conditions();
-    operation.key = key;
-    operation.signature.op = call.op;
-    operation.signature.root = key.root;
-    assign(look_up(key, call), &operation);
-    if (call.late) prepare_late(*call.late, &operation);
-    if (call.input) operation.buffers.input = call.input->data;
-    if (call.output) operation.buffers.output = call.output->data;
+    if (call.complaint.empty() && call.kind != OperationKind::barrier) fill(call, check, &prepared);
   } catch (const ArgumentError& e) {
-    operation.complaint = e.what();
+    prepared.complaint = e.what();
+  } catch (...) {
+    communicator_->break_off(std::current_exception());
+    throw;
   }
-  return operation;
+  if (!prepared.operation)
+    prepared.operation =
+        std::make_unique<PlainOperation>(prepared.signature, nullptr, Buffers{}, Arithmetic{});
+  return prepared;
 }
 
-/// What depends on the conditions for which it was chosen.
-void CallDesk::assign(const Prepared& prepared, Operation* operation) {
-  operation->planned_for = in_force_.version;
-  operation->signature.schedule_digest = prepared.digest;
-  operation->program = prepared.program;
-  operation->arithmetic = prepared.arithmetic;
-  operation->late.reset();
-  operation->late_forecast.reset();
-  if (prepared.late) prepare_late(*prepared.late, operation);
+void CallDesk::fill(const Call& call, const Check& check, PreparedCall* to) {
+  const CallShape shape = check_call(call, communicator_->rank(), communicator_->rank_count());
+  describe(call, shape, &to->signature);
+  to->signature.op = call.op;
+  to->signature.root = static_cast<std::int32_t>(call.root);
+  if (call.input) to->buffers.input = call.input->data;
+  if (call.output) to->buffers.output = call.output->data;
+  std::lock_guard lock(mutex_);
+  to->key = {call.kind,           call.op,
+             to->signature.dtype, shape.in_place,
+             to->signature.root,  shape.block_elements,
+             call.schedule.get(), interned(call.algorithm)};
+  to->is_ours_to_choose = to->key.asked_for == nullptr && to->key.algorithm == nullptr;
+  follow_conditions();
+  make_operation(call.schedule, check, to);
 }
 
-const CallDesk::Prepared& CallDesk::look_up(const Key& key, const Call& call) {
+/// The same call for other conditions.
+PreparedCall CallDesk::renew(const PreparedCall& call, const Check& check) {
+  PreparedCall renewed;
+  renewed.signature = call.signature;
+  renewed.key = call.key;
+  renewed.buffers = call.buffers;
+  renewed.timeout_s = call.timeout_s;
+  try {
+    std::lock_guard lock(mutex_);
+    follow_conditions();
+    make_operation(nullptr, check, &renewed);
+  } catch (const ArgumentError& e) {
+    renewed.complaint = e.what();
+    renewed.operation = std::make_unique<PlainOperation>(renewed.signature, nullptr, Buffers{}, Arithmetic{});
+  }
+  return renewed;
+}
+
+void CallDesk::make_operation(const std::shared_ptr<const Schedule>& schedule, const Check& check,
+                              PreparedCall* of) {
+  const Prepared& prepared = look_up(of->key, schedule, {timeout_of(of->timeout_s), check});
+  of->planned_for = in_force_.version;
+  Signature signature = of->signature;
+  signature.schedule_digest = prepared.digest;
+  PlainOperation plain(signature, prepared.program, of->buffers, prepared.arithmetic);
+  // Fewer than three ranks have nobody to reduce with while they wait, and an empty buffer has nothing to reduce.
+  if (prepared.late && communicator_->rank_count() >= 3 && of->key.block_elements > 0)
+    of->operation = late_operation(prepared, of->key, std::move(plain));
+  else
+    of->operation = std::make_unique<PlainOperation>(std::move(plain));
+}
+
+const CallDesk::Prepared& CallDesk::look_up(const Key& key, const std::shared_ptr<const Schedule>& schedule,
+                                            const Patient& patient) {
   if (latest_ != nullptr && latest_->first == key) [[likely]]
     return latest_->second;
   auto found = prepared_.find(key);
   if (found == prepared_.end()) {
-    Prepared made = make(key, call);
+    Prepared made = make(key, schedule, patient);
     if (prepared_.size() >= kMaxPrepared) prepared_.clear();
     found = prepared_.emplace(key, std::move(made)).first;
   }
@@ -77,41 +123,59 @@ const CallDesk::Prepared& CallDesk::look_up(const Key& key, const Call& call) {
   return latest_->second;
 }
 
-CallDesk::Prepared CallDesk::make(const Key& key, const Call& call) {
+CallDesk::Prepared CallDesk::make(const Key& key, const std::shared_ptr<const Schedule>& schedule,
+                                  const Patient& patient) {
   const int ranks = communicator_->rank_count();
-  const auto element_bytes = static_cast<int>(bytes_of(key.dtype));
-  const auto kind = static_cast<CollectiveKind>(key.kind);
-  const bool many_blocks = kind != CollectiveKind::all_reduce && kind != CollectiveKind::broadcast &&
-                           kind != CollectiveKind::reduce && kind != CollectiveKind::custom;
   Prepared made;
-  made.source = call.schedule;
+  made.source = schedule;
   if (!made.source) {
-    Choice choice = chooser_(kind, key.block_elements * element_bytes * (many_blocks ? ranks : 1),
-                             Rank{key.root}, in_force_.slow);
-    made.source = std::move(choice.source);
-    made.late = std::move(choice.late);
+    Question question{static_cast<CollectiveKind>(key.kind),
+                      bytes_of_whole(key, ranks),
+                      Rank{key.root},
+                      key.algorithm == nullptr ? "" : *key.algorithm,
+                      {}};
+    const Bytes recipe = agreed_recipe(&question, patient);
+    Selection selection = chooser_.follow(recipe, question);
+    made.source = std::move(selection.source);
+    made.late = std::move(selection.late);
+    if (made.late) made.late->check();
   }
-  check_schedule(made.source.collective(), call, ranks);
+  check_schedule(made.source.collective(), key, ranks);
   made.digest = digest(made.source);
+  const auto element_bytes = static_cast<int>(bytes_of(key.dtype));
   const bool average = key.op == Op::average && made.source.collective().is_reducing();
   made.program = communicator_->programs().get(
       made.source, {made.source.identity(), key.block_elements, element_bytes, key.in_place, average});
-  made.arithmetic = {combine_for(key.dtype, key.op), scale_for(key.dtype), ranks};
+  made.arithmetic = {key.dtype, key.op, ranks};
   return made;
 }
 
-/// Fewer than three ranks have nobody to reduce with while they wait, and an empty buffer has nothing to reduce.
-void CallDesk::prepare_late(const LateRule& rule, Operation* operation) {
-  rule.check();
-  const Key& key = operation->key;
-  if (communicator_->rank_count() < 3 || key.block_elements == 0) return;
+Bytes CallDesk::recipe(CollectiveKind kind, std::int64_t byte_count, Rank root, const Check& interrupted) {
+  const Check check = communicator_->until_closed(interrupted);
+  std::lock_guard lock(mutex_);
+  follow_conditions();
+  Question question{kind, byte_count, root, "", {}};
+  return agreed_recipe(&question, {timeout_of(0), check});
+}
+
+/// Asks about the conditions in force, which may change while another rank chooses.
+Bytes CallDesk::agreed_recipe(Question* question, const Patient& patient) {
+  while (true) {
+    question->slow = in_force_.slow;
+    if (auto words = choice_.recipe(*question, in_force_.version, chooser_, patient.timeout_s, patient.check))
+      return *std::move(words);
+    follow_conditions();
+  }
+}
+
+std::unique_ptr<Operation> CallDesk::late_operation(const Prepared& prepared, const Key& key,
+                                                    PlainOperation plain) {
+  const LateRule& rule = *prepared.late;
   Hasher hasher;
-  for (std::uint64_t word : {operation->signature.schedule_digest, static_cast<std::uint64_t>(rule.segments),
+  for (std::uint64_t word : {prepared.digest, static_cast<std::uint64_t>(rule.segments),
                              static_cast<std::uint64_t>(rule.chunks_per_owner)})
     hasher.add(word);
-  operation->late_digest = hasher.finish().low | 1;
-  operation->bytes = key.block_elements * static_cast<std::int64_t>(bytes_of(key.dtype));
-  const LateKey late_key{operation->program.get(), rule.segments, rule.chunks_per_owner};
+  const LateKey late_key{prepared.program.get(), rule.segments, rule.chunks_per_owner};
   auto found = late_.find(late_key);
   if (found == late_.end()) {
     CompileOptions options = communicator_->compile_options();
@@ -122,10 +186,20 @@ void CallDesk::prepare_late(const LateRule& rule, Operation* operation) {
     if (late_.size() >= kMaxLate) late_.clear();
     auto programs =
         std::make_shared<LatePrograms>(communicator_->rank(), communicator_->rank_count(), rule, options);
-    found = late_.emplace(late_key, Late{operation->program, std::move(programs)}).first;
+    found = late_.emplace(late_key, Late{prepared.program, std::move(programs)}).first;
   }
-  operation->late = found->second.programs;
-  operation->late_forecast = rule.forecast;
+  const std::int64_t bytes = bytes_of_whole(key, communicator_->rank_count());
+  return std::make_unique<LateAllReduce>(std::move(plain), found->second.programs, hasher.finish().low | 1,
+                                         LateQuestion{rule.forecast, &lateness_, bytes});
+}
+
+/// One copy of each name, so that keys compare pointers; null for none.
+const std::string* CallDesk::interned(const std::string& algorithm) {
+  return algorithm.empty() ? nullptr : &*algorithms_.insert(algorithm).first;
+}
+
+double CallDesk::timeout_of(double asked_for_s) const {
+  return asked_for_s > 0 ? asked_for_s : communicator_->options().timeout_s;
 }
 
 std::uint64_t CallDesk::digest(const ProgramSource& source) {
@@ -133,19 +207,6 @@ std::uint64_t CallDesk::digest(const ProgramSource& source) {
   if (found != digests_.end()) return found->second.digest;
   if (digests_.size() >= kMaxDigests) digests_.clear();
   return digests_.emplace(source.identity(), Digest{source, source.digest()}).first->second.digest;
-}
-
-void CallDesk::renew(Operation* operation) {
-  try {
-    follow_conditions();
-    Call call;
-    call.kind = operation->key.kind;
-    call.op = operation->key.op;
-    call.root = operation->key.root;
-    assign(look_up(operation->key, call), operation);
-  } catch (const ArgumentError& e) {
-    operation->complaint = e.what();
-  }
 }
 
 /// Choices are forgotten when conditions change; programs and plans are remembered elsewhere, so coming back is cheap.

@@ -1,5 +1,5 @@
-// Turns a user's call into an Operation: checks the arguments, finds the schedule and its program, and remembers
-// what it found, so that repeating a call costs next to nothing.
+// Turns a user's call into an operation: checks the arguments, finds the schedule and its program, and remembers what it
+// found, so that repeating a call costs next to nothing.
 #pragma once
 
 #include <compare>
@@ -7,12 +7,19 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 
 #include "hemiola/runtime/communicator/call_key.hpp"
 #include "hemiola/runtime/communicator/communicator.hpp"
+#include "hemiola/runtime/communicator/prepared_call.hpp"
+#include "hemiola/runtime/late/late_watch.hpp"
+#include "hemiola/runtime/operation/common_choice.hpp"
+#include "hemiola/runtime/operation/late_programs.hpp"
+#include "hemiola/runtime/operation/plain_operation.hpp"
 
 namespace hemiola {
 
@@ -37,35 +44,31 @@ struct Call {
   std::optional<ArrayView> input;
   std::optional<ArrayView> output;
   std::shared_ptr<const Schedule> schedule;  ///< null: choose one
-  std::optional<LateRule>
-      late;               ///< of an all-reduce that is to find its late rank; then `schedule` is late->plain
-  double timeout_s = 0;   ///< 0: the communicator's
+  std::string algorithm;                     ///< then of this name; empty: any
+  double timeout_s = 0;                      ///< 0: the communicator's
   std::string complaint;  ///< of whoever made the call: its arguments cannot even be written here
 };
 
-/// What is to run for a call that leaves it to us.
-struct Choice {
-  ProgramSource source;
-  /// For an all-reduce: how to find a late rank where that pays; with a forecast.
-  std::optional<LateRule> late;
-};
-
+/// Any thread may call anything.
 class CallDesk {
  public:
-  /// Chooses for a collective over `byte_count` bytes (of the whole buffer, or of the larger of input and output)
-  /// while ports are slow by those factors. The same on all ranks.
-  using Chooser = std::function<Choice(CollectiveKind kind, std::int64_t byte_count, Rank root,
-                                       const std::map<Rank, double>& slow)>;
+  CallDesk(Communicator* communicator, Chooser chooser);
 
-  CallDesk(Communicator* communicator, Chooser chooser)
-      : communicator_(communicator), chooser_(std::move(chooser)) {}
+  /// Called now and then while another rank chooses; throws to abort.
+  using Check = CommonChoice::Check;
 
-  /// An operation with a complaint when the arguments are wrong: it must be run all the same, so that the other
-  /// ranks learn of it.
-  Operation prepare(const Call& call);
-  /// Chooses again for an operation, as conditions are now; a complaint where that fails. Like `prepare` not to be
-  /// called by two threads at a time.
-  void renew(Operation* operation);
+  /// With a complaint when the arguments are wrong: the call must be run all the same, so that the other ranks learn of
+  /// it. Blocks while another rank chooses the schedule. Throws LostRankError or TimeoutError, which end the
+  /// communicator, where that one does not get to it.
+  PreparedCall prepare(const Call& call, const Check& interrupted);
+
+  /// The words in which a collective's schedule has been chosen for all ranks, by this one if nobody has asked before.
+  Bytes recipe(CollectiveKind kind, std::int64_t byte_count, Rank root, const Check& interrupted);
+
+  /// Whether an all-reduce of so many bytes that leaves the choice to us would look for a late rank now.
+  bool expects_late_rank(std::int64_t bytes, const Check& interrupted) {
+    return communicator_->between_operations([&] { return lateness_.pays(bytes); }, interrupted);
+  }
 
  private:
   using Key = CallKey;
@@ -85,10 +88,22 @@ class CallDesk {
     friend auto operator<=>(const LateKey&, const LateKey&) = default;
   };
 
-  const Prepared& look_up(const Key& key, const Call& call);
-  Prepared make(const Key& key, const Call& call);
-  void assign(const Prepared& prepared, Operation* operation);
-  void prepare_late(const LateRule& rule, Operation* operation);
+  /// How long finding out what to run may take, and who may interrupt it.
+  struct Patient {
+    double timeout_s;
+    const Check& check;
+  };
+
+  void fill(const Call& call, const Check& check, PreparedCall* to);
+  PreparedCall renew(const PreparedCall& call, const Check& check);
+  void make_operation(const std::shared_ptr<const Schedule>& schedule, const Check& check, PreparedCall* of);
+  const Prepared& look_up(const Key& key, const std::shared_ptr<const Schedule>& schedule,
+                          const Patient& patient);
+  Prepared make(const Key& key, const std::shared_ptr<const Schedule>& schedule, const Patient& patient);
+  Bytes agreed_recipe(Question* question, const Patient& patient);
+  std::unique_ptr<Operation> late_operation(const Prepared& prepared, const Key& key, PlainOperation plain);
+  const std::string* interned(const std::string& algorithm);
+  double timeout_of(double asked_for_s) const;
   void follow_conditions();
   std::uint64_t digest(const ProgramSource& source);
 
@@ -98,7 +113,12 @@ class CallDesk {
 
   Communicator* communicator_;
   Chooser chooser_;
-  PortWatch::InForce in_force_;  ///< what `prepared_` was chosen for
+  CommonChoice choice_;
+  LateWatch lateness_;  ///< told by operations, of which one runs at a time
+
+  std::mutex mutex_;                  ///< guards the rest
+  PortWatch::InForce in_force_;       ///< what `prepared_` was chosen for
+  std::set<std::string> algorithms_;  ///< one copy of each name
   std::map<Key, Prepared> prepared_;
   const std::pair<const Key, Prepared>* latest_ = nullptr;
   struct Digest {

@@ -3,8 +3,9 @@
 
 #include <compare>
 #include <cstdint>
+#include <string>
 
-#include "hemiola/runtime/arrival/signature.hpp"
+#include "hemiola/runtime/control/signature.hpp"
 #include "hemiola/schedule/schedule.hpp"
 
 namespace hemiola {
@@ -16,7 +17,8 @@ struct CallKey {
   bool in_place = false;
   std::int32_t root = 0;
   std::int64_t block_elements = 0;
-  const Schedule* asked_for = nullptr;  ///< null: to be chosen
+  const Schedule* asked_for = nullptr;     ///< null: to be chosen
+  const std::string* algorithm = nullptr;  ///< by its name, of which there is one copy; null: any
   friend auto operator<=>(const CallKey&, const CallKey&) = default;
 };
 

@@ -6,6 +6,9 @@
 #include <utility>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/runtime/operation/agreement.hpp"
+#include "hemiola/runtime/operation/surrender.hpp"
+#include "hemiola/topology/conditions.hpp"
 
 namespace hemiola {
 namespace {
@@ -13,7 +16,9 @@ namespace {
 constexpr auto kGlance =
     std::chrono::milliseconds(20);  ///< how often a waiting thread looks for an interrupt
 
-Members members_of(std::shared_ptr<LocalSession> session, std::vector<Rank> ranks) {
+constexpr int kLongestNap_us = 200;
+
+Members members_of(std::shared_ptr<Session> session, std::vector<Rank> ranks) {
   const auto self = std::find(ranks.begin(), ranks.end(), session->rank());
   if (self == ranks.end())
     throw ArgumentError("group: rank " + std::to_string(session->rank()) +
@@ -22,9 +27,46 @@ Members members_of(std::shared_ptr<LocalSession> session, std::vector<Rank> rank
   return {std::move(session), std::move(ranks), number};
 }
 
+/// This rank has closed its communicator while an operation ran or waited.
+struct ClosedError : LostRankError {
+  using LostRankError::LostRankError;
+};
+
+std::string closed_text(const Members& members) {
+  return members.name(members.self) + " has closed its communicator";
+}
+
+/// Why a communicator can no longer be used.
+struct Breakage {
+  Failure failure;
+  Rank culprit;  ///< the rank that is lost, or this one
+  std::string text;
+};
+
+/// What an exception out of an operation means for the communicator: nothing where all ranks have seen that they
+/// disagree, otherwise its end.
+std::optional<Breakage> classify(const std::exception_ptr& error, const Members& members) try {
+  std::rethrow_exception(error);
+} catch (const MismatchError&) {
+  return std::nullopt;
+} catch (const ClosedError&) {
+  return Breakage{Failure::closed, members.self, closed_text(members)};
+} catch (const LostMemberError& e) {
+  return Breakage{Failure::lost_rank, e.rank, e.what()};
+} catch (const LostRankError& e) {
+  return Breakage{Failure::lost_rank, members.self, e.what()};
+} catch (const TimeoutError& e) {
+  return Breakage{Failure::timeout, members.self, e.what()};
+} catch (const std::bad_alloc&) {
+  return Breakage{Failure::lost_rank, members.self, members.name(members.self) + " ran out of memory"};
+} catch (...) {
+  return Breakage{Failure::interrupted, members.self, members.name(members.self) + " was interrupted"};
+}
+
 }  // namespace
 
 bool PendingOperation::wait_for(double timeout_s) {
+  home_.check();
   std::unique_lock lock(mutex_);
   if (!changed_.wait_for(lock, std::chrono::duration<double>(timeout_s), [this] { return done_; }))
     return false;
@@ -33,12 +75,13 @@ bool PendingOperation::wait_for(double timeout_s) {
 }
 
 bool PendingOperation::is_done() const {
+  home_.check();
   std::lock_guard lock(mutex_);
   return done_;
 }
 
 void PendingOperation::finish(std::exception_ptr error) {
-  std::shared_ptr<const void> released = std::move(operation_.keep_alive);
+  std::shared_ptr<const void> released = std::move(call_.keep_alive);
   {
     std::lock_guard lock(mutex_);
     done_ = true;
@@ -47,54 +90,74 @@ void PendingOperation::finish(std::exception_ptr error) {
   changed_.notify_all();
 }
 
-Communicator::Communicator(std::shared_ptr<LocalSession> session, std::vector<Rank> members,
-                           const CommunicatorOptions& options)
+Communicator::Communicator(std::shared_ptr<Session> session, std::vector<Rank> members,
+                           const CommunicatorOptions& options, const Check& interrupted)
     : members_(members_of(std::move(session), std::move(members))),
       options_(options),
-      connection_(connect(members_, options)),
+      connection_(connect(members_, options, interrupted)),
       programs_(members_.self, connection_.compile),
-      engine_(connection_.wire.get(), connection_.engine),
-      watch_(&members_, connection_.board.get()),
-      arrivals_(members_.count()) {}
+      watch_(&members_, connection_.control.roll.get(), connection_.control.pulse.get(),
+             connection_.wire.get()),
+      arrivals_(members_.count()),
+      own_time_(&members_.session->in_operations_ns) {}
 
 Communicator::~Communicator() {
-  closing_ = true;
-  {
-    std::lock_guard lock(queue_mutex_);
-    queue_changed_.notify_all();
-  }
+  close();
   if (worker_.joinable()) worker_.join();
+  connection_.control.pulse->give_up(Failure::closed, rank(), closed_text(members_));
 }
 
-void Communicator::run(const Operation& operation, const std::function<void()>& interrupted) {
-  await_background(interrupted);
-  std::lock_guard lock(running_);
-  execute(operation, interrupted);
+void Communicator::close() {
+  const std::lock_guard lock(queue_mutex_);
+  closing_ = true;
+  queue_changed_.notify_all();
 }
 
-std::shared_ptr<PendingOperation> Communicator::start(Operation operation) {
+void Communicator::check_open() const {
+  if (closing_)
+    throw ClosedError(closed_text(members_) +
+                      " during this call, in another thread or in a signal handler; inputs are as they were");
+}
+
+Communicator::Check Communicator::until_closed(const Check& interrupted) {
+  return [this, &interrupted] {
+    check_open();
+    if (!interrupted) return;
+    interrupted();
+    check_open();  // that may have been what closed it
+  };
+}
+
+void Communicator::run(const PreparedCall& call, const Check& interrupted) {
+  const Check check = until_closed(interrupted);
+  await_background(check);
+  const auto held = running_.take(check);
+  execute(call, check);
+}
+
+std::shared_ptr<PendingOperation> Communicator::start(PreparedCall call) {
   auto pending = std::make_shared<PendingOperation>();
-  pending->operation_ = std::move(operation);
+  pending->call_ = std::move(call);
   std::lock_guard lock(queue_mutex_);
+  check_open();
   queue_.push_back(pending);
   if (!worker_.joinable()) worker_ = std::thread([this] { work(); });
   queue_changed_.notify_all();
   return pending;
 }
 
-void Communicator::await_background(const std::function<void()>& interrupted) {
+void Communicator::await_background(const Check& interrupted) {
   std::unique_lock lock(queue_mutex_);
-  while (!queue_changed_.wait_for(lock, kGlance, [this] { return queue_.empty() && !working_; })) {
+  while (!queue_.empty() || working_) {
+    if (queue_changed_.wait_for(lock, kGlance) == std::cv_status::no_timeout) continue;
     lock.unlock();
-    if (interrupted) interrupted();
+    interrupted();
     lock.lock();
   }
 }
 
 void Communicator::work() {
-  const std::function<void()> aborted = [this] {
-    if (closing_) throw LostRankError("rank " + std::to_string(rank()) + " has closed its communicator");
-  };
+  const Check aborted = [this] { check_open(); };
   while (true) {
     std::shared_ptr<PendingOperation> next;
     {
@@ -109,9 +172,9 @@ void Communicator::work() {
     }
     std::exception_ptr error;
     try {
+      const auto held = running_.take(aborted);
       aborted();
-      std::lock_guard lock(running_);
-      execute(next->operation_, aborted);
+      execute(next->call_, aborted);
     } catch (...) {
       error = std::current_exception();
     }
@@ -120,81 +183,98 @@ void Communicator::work() {
 }
 
 /// Operations are chosen when they are called, which may be long before their turn.
-bool Communicator::is_outdated(const Operation& operation) const {
-  return connection_.ports && renew_ && operation.program && operation.key.asked_for == nullptr &&
-         operation.planned_for != connection_.ports->version();
+bool Communicator::is_outdated(const PreparedCall& call) const {
+  return call.is_ours_to_choose && connection_.ports && renew_ &&
+         call.planned_for != connection_.ports->version();
 }
 
-void Communicator::execute(const Operation& operation, const std::function<void()>& interrupted) {
-  if (!is_outdated(operation)) [[likely]]
-    return execute_now(operation, interrupted);
-  Operation renewed = operation;
-  renew_(&renewed);
+void Communicator::execute(const PreparedCall& call, const Check& interrupted) {
+  if (!is_outdated(call)) [[likely]]
+    return execute_now(call, interrupted);
+  PreparedCall renewed;
+  try {
+    renewed = renew_(call, interrupted);
+  } catch (...) {
+    breaks(std::current_exception());
+    throw;
+  }
   execute_now(renewed, interrupted);
 }
 
-void Communicator::execute_now(const Operation& operation, const std::function<void()>& interrupted) {
+void Communicator::execute_now(const PreparedCall& call, const Check& interrupted) {
   if (broken_) std::rethrow_exception(broken_);
-  std::this_thread::sleep_for(connection_.delay);
+  std::this_thread::sleep_for(connection_.wire->traits().arrival_delay);
   const std::uint64_t number = next_number_++;
-  const double timeout_s = operation.timeout_s > 0 ? operation.timeout_s : options_.timeout_s;
-  engine_.begin_operation();
-  Signature signature = operation.signature;
-  if (is_to_find_late_rank(operation)) signature.schedule_digest = operation.late_digest;
-  watch_.begin(number, signature, timeout_s, interrupted);
-  board().publish(number, signature, operation.complaint);
+  const Signature signature = call.operation->signature();
+  executor().begin_operation();
+  has_begun_ = true;
+  watch_.begin(number, signature, call.timeout_s > 0 ? call.timeout_s : options_.timeout_s, interrupted);
+  connection_.wire->begin_operation(tag_of(number, signature));
+  roll().publish(number, {signature, call.complaint, own_time_.enter(members_.now_ns())});
   try {
-    if (!operation.complaint.empty()) {
+    if (!call.complaint.empty()) {
       recover(number);
-    } else if (const auto disagreement = attempt(operation, number)) {
+    } else if (const auto disagreement = attempt(*call.operation, number)) {
       recover(number);
-      engine_.restore();
+      executor().restore();
       throw MismatchError(*disagreement);
     }
-    board().complete(number);
-  } catch (const MismatchError&) {
-    board().complete(number);
-    throw;
-  } catch (const LostRankError& e) {
-    give_up(Failure::lost_rank, e.what());
-    throw;
-  } catch (const TimeoutError& e) {
-    give_up(Failure::timeout, e.what());
-    throw;
-  } catch (const std::bad_alloc&) {
-    give_up(Failure::lost_rank, "rank " + std::to_string(rank()) + " ran out of memory");
-    throw;
+    has_begun_ = false;
+    roll().complete(number);
+    own_time_.leave(members_.now_ns());
   } catch (...) {
-    give_up(Failure::interrupted, "rank " + std::to_string(rank()) + " was interrupted");
+    if (!breaks(std::current_exception())) roll().complete(number);
+    has_begun_ = false;
+    own_time_.leave(members_.now_ns());
     throw;
   }
-  if (!operation.complaint.empty()) throw ArgumentError(operation.complaint);
+  if (!call.complaint.empty()) throw ArgumentError(call.complaint);
 }
 
 /// Returns what ranks disagree about, if they do.
-std::optional<std::string> Communicator::attempt(const Operation& operation, std::uint64_t number) try {
-  if (is_to_find_late_rank(operation))
-    run_late(operation, number);
-  else if (operation.program)
-    engine_.run(*operation.program, operation.buffers, operation.arithmetic, &watch_);
+std::optional<std::string> Communicator::attempt(Operation& operation, std::uint64_t number) try {
+  operation.execute({number, rank(), rank_count(), &executor(), connection_.control.late.get(), &watch_});
+  watch_.conclude();
   await([this] { return watch_.all_have_arrived(); });
-  note_arrivals(operation);
-  if (connection_.ports) connection_.ports->end_operation(number, monotonic_ns());
+  if (watch_.note_arrivals(&arrivals_)) operation.note_arrivals(arrivals_);
+  if (connection_.ports)
+    connection_.ports->end_operation(number, members_.now_ns(), [this] { watch_.check(); });
   return std::nullopt;
 } catch (const MismatchError& e) {
   return e.what();
 }
 
-/// The same on all ranks, because all have noted the same about the operations before.
-bool Communicator::is_to_find_late_rank(const Operation& operation) const {
-  return operation.late && (!operation.late_forecast || lateness_.pays(operation.bytes));
+/// Gives the communicator up where that is what an error means.
+bool Communicator::breaks(const std::exception_ptr& error) {
+  const auto breakage = classify(error, members_);
+  if (breakage && !broken_) give_up(breakage->failure, breakage->culprit, breakage->text);
+  return breakage.has_value();
 }
 
-void Communicator::note_arrivals(const Operation& operation) {
-  watch_.note_arrivals(&arrivals_);
-  if (!operation.late_forecast) return;
-  const double lag_s = static_cast<double>(arrivals_.latest_lag_ns()) * 1e-9;
-  lateness_.note(operation.bytes, operation.late_forecast->gain(lag_s));
+void Communicator::break_off(const std::exception_ptr& error) {
+  const auto held = running_.take();
+  if (broken_) std::rethrow_exception(broken_);
+  breaks(error);
+}
+
+void Communicator::expect(const std::vector<Rank>& ranks) {
+  for (const Pulse::GivenUp& given_up : connection_.control.pulse->given_up()) {
+    const Rank in_session = members_.ranks[static_cast<std::size_t>(given_up.rank)];
+    if (std::ranges::find(ranks, in_session) == ranks.end()) continue;
+    if (given_up.failure == Failure::closed) throw members_.lost(given_up.rank, given_up.text);
+    if (is_broken_) continue;
+    // Whatever it was that it gave up for: it is not to be had for a group.
+    const LostMemberError error = members_.lost(given_up.rank, described(given_up, members_));
+    if (!running_.is_mine()) break_off(std::make_exception_ptr(error));
+    throw error;
+  }
+}
+
+/// Words come by other ways than the wire's, which does not wake for them.
+Waiting Communicator::waiting_for_words() const {
+  Waiting waiting = connection_.wire->traits().waiting;
+  waiting.sleep_us = std::min(waiting.sleep_us, kLongestNap_us);
+  return waiting;
 }
 
 template <typename Predicate>
@@ -206,54 +286,64 @@ bool Communicator::everyone(Predicate predicate) const {
 
 /// After an operation in which ranks disagreed: all of them see that, so all give their wires the same new epoch.
 /// First the others must have got what we sent them in the operation before, which a reset would throw away; that
-/// also frees the board's entry for the operation after this one.
+/// also frees the roll's entry for the operation after this one.
 void Communicator::recover(std::uint64_t number) {
   watch_.stop_comparing();
+  roll().call(number);
   if (connection_.ports) connection_.ports->drop_operation();
   if (number > 0)
-    await([&] { return everyone([&](Rank rank) { return board().has_completed(rank, number - 1); }); });
+    await([&] { return everyone([&](Rank rank) { return roll().has_completed(rank, number - 1); }); });
   connection_.wire->reset(number + 1);
 }
 
-/// The wire first: nobody may go on reading our buffers once they are ours again.
-void Communicator::give_up(Failure failure, const std::string& text) {
+/// The wire first: nobody may go on reading our buffers once they are ours again. Between two operations there is nothing
+/// to restore: the buffers of the one before hold its result, or are gone.
+void Communicator::give_up(Failure failure, Rank culprit, const std::string& text) {
   connection_.wire->reset(next_number_);
-  engine_.restore();
+  if (has_begun_) executor().restore();
   const std::string later = "this communicator can no longer be used, because of an earlier failure: " + text;
   broken_ = failure == Failure::timeout ? std::make_exception_ptr(TimeoutError(later))
-                                        : std::make_exception_ptr(LostRankError(later));
-  board().give_up(failure, text);
+                                        : std::make_exception_ptr(members_.lost(culprit, later));
+  is_broken_ = true;
+  connection_.control.pulse->give_up(failure, culprit, text);
 }
 
 PortWatch::InForce Communicator::ports_in_force() const {
   return connection_.ports ? connection_.ports->in_force() : PortWatch::InForce{};
 }
 
-Communicator::Health Communicator::health() {
-  std::lock_guard lock(running_);
-  if (!connection_.ports) return {false, next_number_, {}};
-  return {true, next_number_, connection_.ports->report()};
+Communicator::Health Communicator::health(const Check& interrupted) {
+  return between_operations(
+      [this]() -> Health {
+        if (!connection_.ports) return {false, next_number_, {}};
+        return {true, next_number_, connection_.ports->report()};
+      },
+      interrupted);
 }
 
-void Communicator::slow_down(const std::map<Rank, double>& factors) {
-  if (connection_.emulated == nullptr)
-    throw ArgumentError("only an emulated network can be made slower; pass emulate=topology to init");
+void Communicator::slow_down(const std::map<Rank, double>& factors, const SlowLinks& links) {
   Conditions conditions;
   conditions.slow = factors;
   conditions.check(rank_count());
-  std::vector<double> slowdown;
-  for (Rank rank : indices<Rank>(rank_count())) slowdown.push_back(conditions.slowdown_of(rank));
-  connection_.emulated->slow_down(slowdown);
+  NetworkSlowdown slowdown{.ports = {}, .links = links};
+  for (Rank rank : indices<Rank>(rank_count())) slowdown.ports.push_back(conditions.slowdown_of(rank));
+  connection_.wire->slow_down(slowdown);
 }
 
-bool Communicator::expects_late_rank(std::int64_t bytes) {
-  std::lock_guard lock(running_);
-  return lateness_.pays(bytes);
+std::vector<Arrival> Communicator::arrivals(const Check& interrupted) {
+  return between_operations([this] { return arrivals_.rows(); }, interrupted);
 }
 
-std::vector<std::int64_t> Communicator::arrival_times_ns() {
-  std::lock_guard lock(running_);
-  return arrivals_.rows();
+std::vector<OperationSize> Communicator::operations(const Check& interrupted) {
+  return between_operations([this] { return arrivals_.sizes(); }, interrupted);
+}
+
+std::vector<PortWatch::PairShares> Communicator::pair_shares(const Check& interrupted) {
+  return between_operations(
+      [this] {
+        return connection_.ports ? connection_.ports->pair_shares() : std::vector<PortWatch::PairShares>{};
+      },
+      interrupted);
 }
 
 }  // namespace hemiola

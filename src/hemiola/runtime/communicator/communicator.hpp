@@ -1,5 +1,6 @@
 // What a user holds, without Python: ranks that can run collectives together. Operations run one after the other,
-// in the caller's thread or in one of the communicator's own.
+// in the caller's thread or in one of the communicator's own. It gives them numbers, waits until all ranks have come,
+// and recovers from those that fail; what an operation does is the operation's affair.
 #pragma once
 
 #include <atomic>
@@ -14,35 +15,19 @@
 #include <thread>
 #include <vector>
 
-#include "hemiola/runtime/arrival/arrival_log.hpp"
-#include "hemiola/runtime/arrival/late_watch.hpp"
-#include "hemiola/runtime/communicator/call_key.hpp"
+#include "hemiola/base/home_process.hpp"
 #include "hemiola/runtime/communicator/connection.hpp"
-#include "hemiola/runtime/communicator/late_programs.hpp"
-#include "hemiola/runtime/communicator/operation_watch.hpp"
-#include "hemiola/runtime/communicator/program_cache.hpp"
-#include "hemiola/runtime/engine/engine.hpp"
-#include "hemiola/runtime/rendezvous/local_session.hpp"
+#include "hemiola/runtime/communicator/prepared_call.hpp"
+#include "hemiola/runtime/communicator/turn.hpp"
+#include "hemiola/runtime/executor/executor.hpp"
+#include "hemiola/runtime/executor/patience.hpp"
+#include "hemiola/runtime/operation/arrival_log.hpp"
+#include "hemiola/runtime/operation/operation_watch.hpp"
+#include "hemiola/runtime/operation/own_time.hpp"
+#include "hemiola/runtime/operation/program_cache.hpp"
+#include "hemiola/runtime/session/members.hpp"
 
 namespace hemiola {
-
-/// One call of one rank, checked and prepared.
-struct Operation {
-  Signature signature;
-  std::string complaint;  ///< not empty: the caller's mistake, about which the other ranks must learn
-  std::shared_ptr<const Program> program;  ///< null: nothing to move
-  std::shared_ptr<LatePrograms> late;      ///< what to do instead where one rank is late
-  /// Null: do so whenever there is `late`. Otherwise where the latest operations of this size say that it pays.
-  std::shared_ptr<const LateForecast> late_forecast;
-  std::uint64_t late_digest = 0;  ///< what to sign then in place of the schedule's
-  std::int64_t bytes = 0;         ///< of the whole buffer
-  CallKey key;                    ///< what the program is for
-  std::uint64_t planned_for = 0;  ///< the version of the ports' health for which it was chosen
-  Buffers buffers;
-  Arithmetic arithmetic;
-  double timeout_s = 0;
-  std::shared_ptr<const void> keep_alive;  ///< what owns the buffers, for operations in the background
-};
 
 /// An operation that runs in the background.
 class PendingOperation {
@@ -55,7 +40,8 @@ class PendingOperation {
   friend class Communicator;
   void finish(std::exception_ptr error);
 
-  Operation operation_;
+  HomeProcess home_;
+  PreparedCall call_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool done_ = false;
@@ -64,12 +50,16 @@ class PendingOperation {
 
 class Communicator {
  public:
-  /// Collective over the members (ranks of the session, sorted, this one among them).
-  Communicator(std::shared_ptr<LocalSession> session, std::vector<Rank> members,
-               const CommunicatorOptions& options);
-  /// Aborts what still runs in the background.
+  /// Collective over the members (ranks of the session, sorted, this one among them). `interrupted` is called while
+  /// others are waited for, and throws to give up.
+  Communicator(std::shared_ptr<Session> session, std::vector<Rank> members,
+               const CommunicatorOptions& options, const std::function<void()>& interrupted = {});
+  /// Closes it. No other thread may be in it any more.
   ~Communicator();
   Communicator(const Communicator&) = delete;
+
+  /// Called now and then by what waits; throws to abort.
+  using Check = std::function<void()>;
 
   Rank rank() const { return members_.self; }
   int rank_count() const { return members_.count(); }
@@ -77,18 +67,30 @@ class Communicator {
   const CommunicatorOptions& options() const { return options_; }
   ProgramCache& programs() { return programs_; }
   const CompileOptions& compile_options() const { return connection_.compile; }
+  const Control& control() const { return connection_.control; }
 
-  /// Blocks until the operation is over, after all that were started before it. `interrupted` is called now and
-  /// then and throws to abort. Throws MismatchError (the communicator stays usable), LostRankError or TimeoutError
-  /// (it does not); inputs are as they were.
-  void run(const Operation& operation, const std::function<void()>& interrupted = {});
+  /// Blocks until the operation is over, after all that were started before it. Throws MismatchError (the communicator
+  /// stays usable), LostRankError or TimeoutError (it does not), and what `interrupted` throws; inputs are as they were.
+  void run(const PreparedCall& call, const Check& interrupted = {});
   /// Runs the operation in the background, after all that were started before it.
-  std::shared_ptr<PendingOperation> start(Operation operation);
+  std::shared_ptr<PendingOperation> start(PreparedCall call);
+  /// Ends it, from any thread and as often as one likes, without waiting: what runs or waits throws a LostRankError that
+  /// says so, and the other ranks are told once this rank needs nothing of them any more.
+  void close();
+  /// A check that throws as `interrupted` does, which outlives it, and once the communicator has been closed.
+  Check until_closed(const Check& interrupted);
 
-  /// What to do with an operation whose schedule was chosen for other conditions than those in force when its turn
-  /// comes: choose again, for those. Called in the thread that runs the operation; all ranks do the same at the
-  /// same operation.
-  void when_outdated(std::function<void(Operation*)> renew) { renew_ = std::move(renew); }
+  /// What to do with a call whose schedule was chosen for other conditions than those in force when its turn comes:
+  /// choose again, for those. Called in the thread that runs the operation; all ranks do the same at the same operation.
+  using Renew = std::function<PreparedCall(const PreparedCall&, const Check& interrupted)>;
+  void when_outdated(Renew renew) { renew_ = std::move(renew); }
+  /// For whoever waits for some of its ranks (by their numbers in the session) outside an operation, to make a group of
+  /// them: throws LostRankError where one has closed it, or has given it up over what this rank has not noticed yet. That
+  /// one will not come, or with a failure behind it that this rank will then have behind it, too.
+  void expect(const std::vector<Rank>& ranks);
+  /// For an error outside an operation, after which this rank's calls are no longer the others': as if an operation had
+  /// raised it. Throws what every further call raises where the communicator was given up before.
+  void break_off(const std::exception_ptr& error);
   /// Changes whenever `ports_in_force` does.
   std::uint64_t ports_version() const { return connection_.ports ? connection_.ports->version() : 0; }
   /// The slow ports that plans must take into account at this moment. All ranks say the same between two operations.
@@ -100,38 +102,48 @@ class Communicator {
     std::uint64_t operation_count = 0;
     PortWatch::Report ports;
   };
-  Health health();
-  /// Makes the emulated network's ports slower from now on, by rank; all others run at the topology's speed. One
-  /// rank may do it for all. Throws ArgumentError for a rank that does not exist, a factor below 1 or not finite,
-  /// or without emulation.
-  void slow_down(const std::map<Rank, double>& factors);
+  Health health(const Check& interrupted = {});
+  /// Makes the emulated network's ports and links slower from now on; all others run at the topology's speed. One
+  /// rank may do it for all. Throws ArgumentError for a rank or link that does not exist, a factor below 1 or not
+  /// finite, or without emulation.
+  void slow_down(const std::map<Rank, double>& factors, const SlowLinks& links = {});
 
-  /// Whether an all-reduce of so many bytes that leaves the choice to us would look for a late rank now.
-  bool expects_late_rank(std::int64_t bytes);
-  /// When each rank arrived at the latest operations, oldest first, in nanoseconds of CLOCK_MONOTONIC.
-  std::vector<std::int64_t> arrival_times_ns();
+  /// Looks at what operations change, between two of them. A check that an operation calls in its own thread, such as a
+  /// signal handler, sees what there was before that operation.
+  template <typename Look>
+  auto between_operations(Look look, const Check& interrupted = {}) {
+    if (running_.is_mine()) return look();
+    const auto held = running_.take(until_closed(interrupted));
+    return look();
+  }
+  /// How each rank came to the latest operations, oldest first, a row of all ranks each.
+  std::vector<Arrival> arrivals(const Check& interrupted = {});
+  /// What these operations were.
+  std::vector<OperationSize> operations(const Check& interrupted = {});
+  /// What this rank's messages of the latest operations have shown of the ways to and from each rank; nothing, where the
+  /// wire has no ports.
+  std::vector<PortWatch::PairShares> pair_shares(const Check& interrupted = {});
 
  private:
-  void execute(const Operation& operation, const std::function<void()>& interrupted);
-  bool is_to_find_late_rank(const Operation& operation) const;
-  std::optional<std::string> attempt(const Operation& operation, std::uint64_t number);
-  void note_arrivals(const Operation& operation);
-  void run_late(const Operation& operation, std::uint64_t number);
-  template <typename Cell, typename Wait>
-  void run_late(const Operation& operation, std::uint64_t number, Cell& cell, Wait wait);
-  void execute_now(const Operation& operation, const std::function<void()>& interrupted);
-  bool is_outdated(const Operation& operation) const;
+  void check_open() const;
+  void execute(const PreparedCall& call, const Check& interrupted);
+  void execute_now(const PreparedCall& call, const Check& interrupted);
+  bool is_outdated(const PreparedCall& call) const;
+  std::optional<std::string> attempt(Operation& operation, std::uint64_t number);
+  bool breaks(const std::exception_ptr& error);
   template <typename Condition>
   void await(Condition condition) {
-    Patience patience(connection_.engine.patience);
+    Patience patience(waiting_for_words());
     while (!condition()) patience.wait(connection_.wire.get(), &watch_);
   }
+  Waiting waiting_for_words() const;
   template <typename Predicate>
   bool everyone(Predicate predicate) const;
-  ArrivalBoard& board() const { return *connection_.board; }
+  Executor& executor() const { return *connection_.executor; }
+  Roll& roll() const { return *connection_.control.roll; }
   void recover(std::uint64_t number);
-  void give_up(Failure failure, const std::string& text);
-  void await_background(const std::function<void()>& interrupted);
+  void give_up(Failure failure, Rank culprit, const std::string& text);
+  void await_background(const Check& interrupted);
   void work();
 
   const Members members_;
@@ -139,14 +151,15 @@ class Communicator {
   Connection connection_;
   ProgramCache programs_;
 
-  std::mutex running_;  ///< held while an operation runs; guards all down to `broken_`
-  Engine engine_;
+  Turn running_;  ///< of the thread that runs an operation; guards all down to `broken_`
   OperationWatch watch_;
   ArrivalLog arrivals_;
-  LateWatch lateness_;
-  std::function<void(Operation*)> renew_;
+  Renew renew_;
   std::uint64_t next_number_ = 0;
+  OwnTime own_time_;
+  bool has_begun_ = false;     ///< an operation whose buffers are ours until it ends
   std::exception_ptr broken_;  ///< what every further call raises
+  std::atomic<bool> is_broken_ = false;
 
   std::mutex queue_mutex_;  ///< guards the rest
   std::condition_variable queue_changed_;

@@ -1,105 +1,71 @@
 #include "hemiola/runtime/communicator/connection.hpp"
 
-#include <sched.h>
+#include <algorithm>
 
-#include "hemiola/base/rounding.hpp"
-#include "hemiola/runtime/arrival/board.hpp"
-#include "hemiola/runtime/wire/shm/shm_wire.hpp"
+#include "hemiola/base/error.hpp"
+#include "hemiola/runtime/control/arbiter/arbiter_control.hpp"
+#include "hemiola/runtime/control/hosts/hosts_control.hpp"
+#include "hemiola/runtime/control/local/local_control.hpp"
+#include "hemiola/runtime/executor/host/engine.hpp"
+#include "hemiola/runtime/session/hosts/hosts_session.hpp"
+#include "hemiola/runtime/wire/shm/shm_kind.hpp"
+#include "hemiola/runtime/wire/tcp/tcp_kind.hpp"
 
 namespace hemiola {
 namespace {
 
-constexpr std::size_t kPageBytes = 4096;
-
-std::size_t whole_pages(std::size_t bytes) {
-  return rounded_up(bytes, kPageBytes);
-}
-
-int usable_cores() {
-  cpu_set_t cores;
-  return sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
-}
-
-/// Spinning pays only where the rank that is waited for has a core of its own.
-Patience::Limits patience_for(int local_ranks) {
-  if (local_ranks <= usable_cores()) return {};
-  return {.spins = 20, .yields = 200, .sleep_us = 500};
-}
-
-std::size_t watch_bytes(int rank_count) {
-  return whole_pages(PortWatch::region_bytes(rank_count));
-}
-
-std::unique_ptr<PortWatch> watch_ports(const NetworkModel& network, Rank self, std::span<std::byte> region) {
-  std::vector<PairSpeed> healthy;
-  std::map<Rank, double> assumed;
-  for (Rank peer : indices<Rank>(network.rank_count())) {
-    const bool is_self = peer == self;
-    healthy.push_back({network.latency_ns(self, peer), is_self ? 1 : network.bandwidth_Bpns(self, peer)});
-    const double slowdown = network.slowdown()[static_cast<std::size_t>(peer)];
-    if (slowdown > 1) assumed[peer] = slowdown;
+/// Programs and their executor use the wire as it wants to be used.
+void follow_traits(const Members& members, Connection* c) {
+  const WireTraits& traits = c->wire->traits();
+  c->compile.rules = traits.messages;
+  c->compile.ports = traits.ports;
+  c->compile.land_at_once = traits.land_at_once;
+  EngineOptions engine{.groups_in_flight = traits.groups_in_flight, .waiting = traits.waiting};
+  if (!traits.healthy.empty()) {
+    c->ports = std::make_unique<PortWatch>(c->control.figures.get(), members.self, traits.healthy,
+                                           traits.slow, members.now_ns());
+    engine.meter = c->ports->meter();
   }
-  return std::make_unique<PortWatch>(region, self, std::move(healthy), assumed, monotonic_ns());
+  c->executor = std::make_unique<Engine>(c->wire.get(), engine);
 }
 
-/// All processes are on this machine so far, so messages never leave it.
-constexpr const char* kArbiterHost = "127.0.0.1";
-
-/// The first rank keeps the arbiter, in a thread of its own; all ranks, that one, too, talk to it.
-void appoint_arbiter(const Members& members, const Deadline& deadline, Connection* c) {
-  if (members.self == 0) {
-    c->late_arbiter = std::make_unique<LateArbiter>(kArbiterHost, members.count());
-    c->late_cells->announce(c->late_arbiter->address());
-  }
-  Pause pause;
-  while (!c->late_cells->announced()) {
-    if (deadline.passed()) throw TimeoutError("rank 0 has not opened the arbiter of late ranks in time");
-    pause.wait();
-  }
-  c->late_client = std::make_unique<LateClient>(kArbiterHost, *c->late_cells->announced(), deadline);
+bool are_on_one_host(const Members& members) {
+  const int host = members.session->host_of(members.ranks.front());
+  return std::ranges::all_of(members.ranks,
+                             [&](Rank rank) { return members.session->host_of(rank) == host; });
 }
 
-/// Puts an emulated network around the wire. Ports are real there: one step after the other, whatever is added in
-/// one step arrives side by side, and messages are as the schedule has them.
-void emulate(const Members& members, const Emulation& emulation, std::span<std::byte> region, Connection* c) {
-  c->network = std::make_unique<NetworkModel>(emulation.topology, emulation.conditions, members.ranks);
-  const std::span<std::byte> watch = region.first(watch_bytes(members.count()));
-  auto wire = std::make_unique<EmulatedWire>(std::move(c->wire), c->network.get(),
-                                             region.subspan(watch.size()), members.self);
-  c->emulated = wire.get();
-  c->wire = std::move(wire);
-  c->ports = watch_ports(*c->network, members.self, watch);
-  c->engine.meter = c->ports->meter();
-  c->compile.ports = {c->network->sending_ports(members.self), c->network->receiving_ports(members.self)};
-  c->compile.land_at_once = true;
-  c->compile.rules.join_bytes = c->compile.rules.pack_bytes = 0;
-  c->engine.groups_in_flight = 1;
-  c->engine.patience = {.spins = 0, .yields = 4, .sleep_us = 1000};
-  const Picoseconds delay = emulation.conditions.delay_of(members.session->rank());
-  c->delay = std::chrono::nanoseconds(delay / 1000);
+/// Where a session joins several hosts, it has an address for the wire, too.
+std::shared_ptr<WireKind> tcp_of(const Members& members) {
+  const auto* hosts = dynamic_cast<const HostsSession*>(members.session.get());
+  if (hosts == nullptr) throw ArgumentError("ranks on several hosts need a wire that joins these; name one");
+  return std::make_shared<TcpKind>(
+      TcpOptions{.reception = hosts->reception(), .advertised = hosts->addresses()});
 }
 
 }  // namespace
 
-Connection connect(const Members& members, const CommunicatorOptions& options) {
-  const int ranks = members.count();
-  const std::size_t board_bytes = whole_pages(ArrivalBoard::region_bytes(ranks));
-  const std::size_t wire_bytes = whole_pages(ShmWire::region_bytes(ranks));
-  const std::size_t network_bytes =
-      options.emulation ? watch_bytes(ranks) + SharedNetwork::region_bytes(ranks) : 0;
-  const std::size_t late_bytes = whole_pages(LateCells::region_bytes());
-  std::span<std::byte> region = members.session->share(
-      members.ranks, late_bytes + board_bytes + wire_bytes + network_bytes, options.timeout_s);
+std::shared_ptr<const ControlKind> control_kind(std::string_view name) {
+  if (name.empty()) return nullptr;
+  if (auto hosts = std::make_shared<const HostsControl>(); name == hosts->name()) return hosts;
+  auto local = std::make_shared<const LocalControl>();
+  if (name == local->name()) return local;
+  auto arbiter = std::make_shared<const ArbiterControl>(local);
+  if (name == arbiter->name()) return arbiter;
+  throw ArgumentError("expected the control plane 'local', 'arbiter' or 'hosts', found '" +
+                      std::string(name) + "'");
+}
+
+Connection connect(const Members& members, const CommunicatorOptions& options, const Deadline::Check& check) {
+  const Deadline deadline(options.timeout_s, check);
   Connection c;
-  c.late_cells = std::make_unique<LateCells>(region.first(late_bytes));
-  if (options.arbiter) appoint_arbiter(members, Deadline(options.timeout_s), &c);
-  region = region.subspan(late_bytes);
-  c.board = std::make_unique<ArrivalBoard>(region.first(board_bytes), members.self, ranks);
-  c.wire = std::make_unique<ShmWire>(region.subspan(board_bytes, wire_bytes), members.self, ranks);
+  const bool is_one_host = are_on_one_host(members);
+  const auto control = options.control ? options.control : control_kind(is_one_host ? "local" : "hosts");
+  c.control = control->connect(members, deadline);
+  const auto kind = options.wire ? options.wire : is_one_host ? std::make_shared<ShmKind>() : tcp_of(members);
+  c.wire = connect_wire(kind.get(), members, deadline);
   c.compile.keep_inputs = options.keep_inputs;
-  c.engine.patience = patience_for(members.session->rank_count());
-  if (options.emulation) emulate(members, *options.emulation, region.subspan(board_bytes + wire_bytes), &c);
-  c.compile.rules.slice_bytes = static_cast<std::int64_t>(c.wire->slice_bytes());
+  follow_traits(members, &c);
   return c;
 }
 

@@ -1,53 +1,39 @@
-// What joins the ranks of one communicator: a wire, a board, and how the engine is to use them.
+// What joins the ranks of one communicator: a control plane, a wire, and what runs programs over it.
 #pragma once
 
-#include <chrono>
 #include <memory>
+#include <string_view>
 
-#include "hemiola/runtime/arrival/board.hpp"
-#include "hemiola/runtime/arrival/late_arbiter.hpp"
-#include "hemiola/runtime/arrival/late_cells.hpp"
-#include "hemiola/runtime/communicator/operation_watch.hpp"
-#include "hemiola/runtime/engine/compile.hpp"
-#include "hemiola/runtime/engine/engine.hpp"
+#include "hemiola/runtime/control/control.hpp"
+#include "hemiola/runtime/executor/executor.hpp"
+#include "hemiola/runtime/executor/program/compile.hpp"
 #include "hemiola/runtime/health/port_watch.hpp"
-#include "hemiola/runtime/wire/emulated/emulated_wire.hpp"
-#include "hemiola/runtime/wire/emulated/network_model.hpp"
-#include "hemiola/runtime/wire/wire.hpp"
-#include "hemiola/topology/conditions.hpp"
-#include "hemiola/topology/topology.hpp"
+#include "hemiola/runtime/session/members.hpp"
+#include "hemiola/runtime/wire/wire_kind.hpp"
 
 namespace hemiola {
-
-/// A network to behave like, with the ranks of the session as its ranks.
-struct Emulation {
-  Topology topology;
-  Conditions conditions;
-};
 
 struct CommunicatorOptions {
   double timeout_s = 300;   ///< for an operation that states none, and to build the communicator
   bool keep_inputs = true;  ///< a failure leaves inputs as they were in place, too, for one copy of them
-  bool arbiter = false;     ///< who is late is settled by messages, not in shared memory
-  std::shared_ptr<const Emulation> emulation;  ///< null: as fast as the machine
+  std::shared_ptr<WireKind> wire;              ///< null: shared memory on one host, TCP between several
+  std::shared_ptr<const ControlKind> control;  ///< null: 'local' on one host, 'hosts' between several
 };
 
 struct Connection {
-  std::unique_ptr<NetworkModel> network;  ///< what `wire` emulates, if it does
+  Control control;
   std::unique_ptr<Wire> wire;
-  EmulatedWire* emulated = nullptr;  ///< `wire`, if it is one
-  /// Null where the wire has no ports that could be slow: memory between processes is as fast as their cores.
-  std::unique_ptr<PortWatch> ports;
-  std::unique_ptr<ArrivalBoard> board;
-  std::unique_ptr<LateCells> late_cells;
-  std::unique_ptr<LateArbiter> late_arbiter;  ///< on one rank, where there is one
-  std::unique_ptr<LateClient> late_client;    ///< null: use late_cells
+  std::unique_ptr<PortWatch> ports;  ///< null where the wire has no ports that could be slow
   CompileOptions compile;
-  EngineOptions engine;
-  std::chrono::nanoseconds delay{0};  ///< how late this rank comes to every operation
+  std::unique_ptr<Executor> executor;
 };
 
-/// Collective over the members. Throws TimeoutError, naming those who did not come.
-Connection connect(const Members& members, const CommunicatorOptions& options);
+/// A control plane by its name: 'local', 'arbiter', whose late register goes by messages, or 'hosts'; null for no name.
+/// Throws ArgumentError.
+std::shared_ptr<const ControlKind> control_kind(std::string_view name);
+
+/// Collective over the members. Throws TimeoutError, naming those who did not come, and what `check` throws.
+Connection connect(const Members& members, const CommunicatorOptions& options,
+                   const Deadline::Check& check = {});
 
 }  // namespace hemiola

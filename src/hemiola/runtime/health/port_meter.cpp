@@ -6,7 +6,7 @@
 namespace hemiola {
 
 PortMeter::PortMeter(Rank self, std::vector<PairSpeed> healthy)
-    : self_(self), healthy_(std::move(healthy)), best_(healthy_.size(), 0.0F) {}
+    : self_(self), healthy_(std::move(healthy)), best_(healthy_.size(), 0.0F), pairs_(healthy_.size()) {}
 
 PortMeter::Port& PortMeter::port(std::int32_t lane) {
   const auto index = static_cast<std::size_t>(lane);
@@ -37,7 +37,11 @@ void PortMeter::finished(const MeteredMessage& message, std::int64_t now_ns) {
   // Latency is not the port's fault: with it taken off, small messages and large ones tell the same.
   const double flowing_ns = taken_ns - (message.sending ? 0 : healthy.latency_ns);
   const double healthy_bytes = std::max(1.0, flowing_ns * healthy.bytes_per_ns);
-  note(message.peer, (own.with_peer + bytes) / healthy_bytes);
+  const double with_peer = (own.with_peer + bytes) / healthy_bytes;
+  note(message.peer, with_peer);
+  PairShares& pair = pairs_[static_cast<std::size_t>(message.peer)];
+  float& best = message.sending ? pair.to : pair.from;
+  best = std::max(best, static_cast<float>(std::min(1.0, with_peer)));
   note(self_, (own.carried + bytes) / healthy_bytes);
 }
 
@@ -49,6 +53,7 @@ void PortMeter::note(Rank rank, double share) {
 
 void PortMeter::clear() {
   std::fill(best_.begin(), best_.end(), 0.0F);
+  std::fill(pairs_.begin(), pairs_.end(), PairShares{});
   has_measured_ = false;
   for (Port& p : ports_) p.clear();
 }

@@ -8,22 +8,10 @@
 #include <vector>
 
 #include "hemiola/base/index.hpp"
+#include "hemiola/runtime/executor/message_meter.hpp"
+#include "hemiola/runtime/wire/wire_traits.hpp"
 
 namespace hemiola {
-
-/// What a healthy network would do between this rank and one peer.
-struct PairSpeed {
-  double latency_ns = 0;
-  double bytes_per_ns = 1;
-};
-
-/// A message as the engine sees it.
-struct MeteredMessage {
-  std::int32_t lane = 0;  ///< its port and direction, as the program numbers them
-  Rank peer{0};
-  bool sending = false;
-  std::int64_t bytes = 0;
-};
 
 /// Every figure is a speed that a port has certainly reached, so of many the best one counts. Of a rank's own port:
 /// what it carried between a message's posting and its end, over that time; messages that share it do not make it
@@ -31,7 +19,7 @@ struct MeteredMessage {
 /// that was between the two. Waiting for the other end makes both look slower than they are; but the other end,
 /// which then did not wait, has the same two figures. Takes it that a send is done when its bytes have left, a
 /// receive a latency later.
-class PortMeter {
+class PortMeter final : public MessageMeter {
  public:
   /// Messages that a healthy network carries in fewer latencies say little about bandwidth. By size, not by the
   /// time that they took: among the small ones that would select those that had to wait.
@@ -42,15 +30,20 @@ class PortMeter {
 
   int rank_count() const { return static_cast<int>(healthy_.size()); }
 
-  /// A message is under way. Those with one peer in one direction finish in the order in which they are posted.
-  void posted(const MeteredMessage& message, std::int64_t now_ns);
+  void posted(const MeteredMessage& message, std::int64_t now_ns) override;
   /// Cost: linear in the messages under way on the same port.
-  void finished(const MeteredMessage& message, std::int64_t now_ns);
+  void finished(const MeteredMessage& message, std::int64_t now_ns) override;
 
   /// By rank, this one among them: the best speed of its port since the last `clear`, as a share of the healthy one, at
   /// most 1; 0 where nothing could be told.
   std::span<const float> shares() const { return best_; }
   bool has_measured() const { return has_measured_; }
+  /// Per peer, what has certainly been reached on the way to it and on the way from it, in the same way.
+  struct PairShares {
+    float to = 0;
+    float from = 0;
+  };
+  std::span<const PairShares> pairs() const { return pairs_; }
   /// Forgets rates, and messages that an operation has left under way.
   void clear();
 
@@ -69,6 +62,7 @@ class PortMeter {
   Rank self_;
   std::vector<PairSpeed> healthy_;
   std::vector<float> best_;
+  std::vector<PairShares> pairs_;
   std::vector<Port> ports_;  ///< by lane
   bool has_measured_ = false;
 };

@@ -5,8 +5,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <ctime>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
 
 #include "hemiola/base/index.hpp"
+#include "hemiola/runtime/session/session.hpp"
+#include "hemiola/runtime/wire/network_slowdown.hpp"
+#include "hemiola/runtime/wire/wire_traits.hpp"
 
 namespace hemiola {
 
@@ -19,6 +26,8 @@ struct Landing {
   std::byte* dst = nullptr;
   const std::byte* operand = nullptr;  ///< may equal dst
   Combine combine = nullptr;           ///< null: plain copy, `operand` unused
+  /// Where the message's size goes, to be read once it has landed. Null: it must be the capacity.
+  std::size_t* received = nullptr;
 };
 
 /// What a rank does with the bytes it sends. A wire may use it to choose how to move them; the result is the same.
@@ -27,35 +36,66 @@ enum class Source : std::uint8_t {
   working,  ///< the rank rewrites them in its cache again and again: taking them from there would disturb it
 };
 
+/// What a message says of the operation that it belongs to, on wires that carry it.
+struct OperationTag {
+  std::uint32_t operation = 0;  ///< its number, modulo 2^32
+  std::uint16_t version = 0;    ///< of what schedules are chosen by
+  std::uint64_t digest = 0;     ///< of the signature
+  friend bool operator==(const OperationTag&, const OperationTag&) = default;
+};
+
+/// A message that is not of the operation that this rank is in, nor of a later one.
+struct ForeignMessage {
+  Rank peer;         ///< that has sent it
+  OperationTag tag;  ///< which it bears
+};
+
 /// Names a posted send or receive of one wire until it is reported done.
 enum class Request : std::uint64_t {};
 
 /// Ordered, non-blocking messages between the ranks of one group; completion is polled. Between two ranks the
-/// k-th send meets the k-th receive and both state the same size. Nothing here blocks or allocates per
-/// message in steady state. Used by one thread at a time.
+/// k-th send meets the k-th receive. A receive states a capacity, the message brings its size. Nothing here blocks or
+/// allocates per message in steady state. Used by one thread at a time.
 class Wire {
  public:
   virtual ~Wire() = default;
-
-  virtual int rank_count() const = 0;
 
   /// Starts a message. `data` must stay valid and unchanged until the send is done. Any number may be posted.
   virtual Request send(Rank dst, const std::byte* data, std::size_t bytes,
                        Source source = Source::settled) = 0;
   /// Starts to receive one. `landing` must stay valid until it is done; `landing.dst` is written only by
   /// then.
-  virtual Request receive(Rank src, const Landing& landing, std::size_t bytes) = 0;
+  virtual Request receive(Rank src, const Landing& landing, std::size_t capacity) = 0;
 
   /// Moves what can move without waiting; true when something moved. All posts since the last call may be
-  /// launched together here (a group on a GPU stream).
+  /// launched together here (a group on a GPU stream). Throws MessageSizeError, at every call until it is reset, once a
+  /// message has come that does not fit where it is to land.
   virtual bool progress() = 0;
   /// Whether a request has finished: a send's data may be reused, a receive's bytes have landed. Stays true
   /// afterwards.
   virtual bool done(Request request) const = 0;
 
+  /// What is sent from now on is of this operation. On a wire that carries signatures a message lands only while this rank
+  /// is in the message's operation, with the same version and digest; it waits while its operation is a later one.
+  virtual void begin_operation(const OperationTag& /*tag*/) {}
+  /// A message that has come for an operation that this rank has left, or for the present one with another version or
+  /// digest; nothing of it has landed or will. Nothing follows from it here: it is for the caller to judge.
+  virtual std::optional<ForeignMessage> mismatch() const { return std::nullopt; }
+
+  /// The peers (numbered as in the group) that are known to be gone, and how the wire knows. Messages to and from them
+  /// may never be done; nothing else is told of it.
+  virtual std::vector<LostRank> lost() const { return {}; }
+
   /// Sleeps until a message may have moved or `timeout_us` has passed; may return early. Called after
   /// spinning and yielding have not helped.
   virtual void wait(int timeout_us) = 0;
+
+  /// For whoever waits for several wires at once: a descriptor that can be read once a message may have moved; -1 where the
+  /// wire has none. It does so only between `arm` and `disarm`. `arm` moves what can move and says whether something has;
+  /// where not, it shortens the timeout to what it can bear.
+  virtual int wake_descriptor() { return -1; }
+  virtual bool arm(int* /*timeout_us*/) { return progress(); }
+  virtual void disarm() {}
 
   /// Forgets all that is posted and everything in flight, after a failure. Every surviving rank calls it
   /// before the next message; `epoch` is the same on all of them and greater than before.
@@ -68,8 +108,19 @@ class Wire {
     return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
   }
 
-  /// The message size from which cutting finer no longer helps pipelining; the engine slices larger chunks.
-  virtual std::size_t slice_bytes() const = 0;
+  /// Says that this memory will be sent from and received into again and again, until the handle is gone, which goes
+  /// before the memory does. Null where that would help nothing.
+  virtual std::shared_ptr<const void> register_memory(std::span<std::byte> /*memory*/) { return nullptr; }
+
+  /// How it wants to be used. The same at any time.
+  virtual const WireTraits& traits() const = 0;
+
+  /// From now on the network is slower than its own speed by so much. Any rank may say so for all, from any thread. Throws
+  /// ArgumentError where the network is a real one, and for a link that it does not have.
+  virtual void slow_down(const NetworkSlowdown& slowdown);
 };
+
+/// For wires: throws MessageSizeError when a message of `bytes` from `peer` does not fit what was posted for it.
+void check_message_size(Rank peer, const Landing& landing, std::size_t capacity, std::size_t bytes);
 
 }  // namespace hemiola

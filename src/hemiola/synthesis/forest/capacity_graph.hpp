@@ -22,7 +22,7 @@ class CapacityGraph {
   std::int64_t at(int from, int to) const { return capacity_[index(from, to)]; }
 
   /// How much less than all trees flows to the rank that gets least, where every rank sends out as many as start there:
-  /// 0 says that so many spanning out-trees fit [edmonds1973, Tarjan 1974; ForestColl, §5].
+  /// 0 says that so many spanning out-trees fit [edmonds1973; tarjan1974; ForestColl, §5].
   std::int64_t shortfall(const TreesFrom& trees) const;
 
  private:

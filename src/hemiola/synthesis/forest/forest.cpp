@@ -6,10 +6,11 @@
 #include <string>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/progress.hpp"
 #include "hemiola/synthesis/forest/reduce_trees.hpp"
 #include "hemiola/synthesis/forest/spread_trees.hpp"
-#include "hemiola/synthesis/phases.hpp"
-#include "hemiola/synthesis/reachability.hpp"
+#include "hemiola/synthesis/network/phases.hpp"
+#include "hemiola/synthesis/network/reachability.hpp"
 
 namespace hemiola::synthesis {
 namespace {
@@ -43,6 +44,15 @@ void check(const Topology& topology, const ForestOptions& options) {
     throw ArgumentError("forest: expected nbytes >= 0, found " + std::to_string(options.buffer_bytes));
 }
 
+/// Shares of thinner links, and times over them, are no numbers.
+void check_bandwidths(const Topology& topology) {
+  constexpr double kLeast_Bps = 1e-100;
+  for (const Link& link : topology.links())
+    if (link.bandwidth_Bps < kLeast_Bps)
+      throw ArgumentError("forest: expected links of at least 1e-100 B/s, found one from " +
+                          std::to_string(link.src) + " to " + std::to_string(link.dst) + " with less");
+}
+
 void check_connected(const Topology& topology, const ForestOptions& options) {
   const int ranks = topology.rank_count();
   const Channels channels(topology, 0, LatencyModel::pipelined);
@@ -50,14 +60,20 @@ void check_connected(const Topology& topology, const ForestOptions& options) {
     check_reachable(phase.reducing ? channels.reversed() : channels, phase);
 }
 
+/// About what share of the time it takes to prepare both, to go up and down, and to go from every rank and back.
+constexpr double kPreparing = 0.1, kUpAndDown = 0.1, kSpreading = 0.8;
+
 /// Up and down the same trees, or from every rank and back; the faster one where both can be tried.
 Synthesis all_reduce(const SpreadTrees& spread, const ReduceTrees& reduce, int rank_count) {
   if (rank_count > kMostRanksForBoth) {
     const auto filled = static_cast<double>(reduce.bound()) / (1 - kFilling);
     return filled < static_cast<double>(spread.bound()) ? reduce() : spread();
   }
+  Parts parts(kUpAndDown + kSpreading);
+  parts.next(kUpAndDown);
   Synthesis reduced = reduce();
   if (reduced.duration <= spread.bound()) return reduced;
+  parts.next(kSpreading);
   Synthesis spreading = spread();
   return spreading.duration < reduced.duration ? spreading : reduced;
 }
@@ -66,15 +82,21 @@ Synthesis all_reduce(const SpreadTrees& spread, const ReduceTrees& reduce, int r
 
 Synthesis synthesize_forest(const Topology& topology, const ForestOptions& options) {
   check(topology, options);
+  check_bandwidths(topology);
   check_connected(topology, options);
+  Parts parts(1);
+  parts.next(kPreparing / 2);
   std::optional<ReduceTrees> up_and_down;
   if (options.kind == CollectiveKind::all_reduce) up_and_down.emplace(topology, options);
   const bool is_possible = up_and_down && up_and_down->exist();
   if (options.up_and_down_only) {
     if (!is_possible) throw ArgumentError("forest: expected an all_reduce between ranks joined both ways");
+    parts.next(1 - kPreparing / 2);
     return (*up_and_down)();
   }
+  parts.next(kPreparing / 2);
   const SpreadTrees spread(topology, options);
+  parts.next(1 - kPreparing);
   if (!is_possible) return spread();
   const ReduceTrees& reduce = *up_and_down;
   Synthesis found = all_reduce(spread, reduce, topology.rank_count());

@@ -4,17 +4,23 @@
 #include <utility>
 #include <vector>
 
-#include "hemiola/synthesis/assemble.hpp"
-#include "hemiola/synthesis/channels.hpp"
+#include "hemiola/base/error.hpp"
+#include "hemiola/base/progress.hpp"
+#include "hemiola/synthesis/delivery/tree_scheduler.hpp"
 #include "hemiola/synthesis/forest/rooted_tree.hpp"
 #include "hemiola/synthesis/forest/shallow_trees.hpp"
 #include "hemiola/synthesis/forest/spanning_trees.hpp"
 #include "hemiola/synthesis/forest/tree_count.hpp"
-#include "hemiola/synthesis/replay.hpp"
-#include "hemiola/synthesis/tree_scheduler.hpp"
+#include "hemiola/synthesis/network/assemble.hpp"
+#include "hemiola/synthesis/network/channels.hpp"
+#include "hemiola/synthesis/network/longest.hpp"
+#include "hemiola/synthesis/network/replay.hpp"
 
 namespace hemiola::synthesis {
 namespace {
+
+/// About what share of the time the number of trees takes.
+constexpr double kChoosing = 0.7;
 
 std::size_t at(int index) {
   return static_cast<std::size_t>(index);
@@ -58,7 +64,7 @@ ReduceTrees::ReduceTrees(const Topology& topology, const ForestOptions& options)
     if (!shared_) return;
     optimum_Bps_ = shared_->most_Bps;
   }
-  bound_ = static_cast<Picoseconds>(static_cast<double>(options.buffer_bytes) / optimum_Bps_ * 1e12);
+  bound_ = at_most_longest(static_cast<double>(options.buffer_bytes) / optimum_Bps_ * 1e12);
 }
 
 std::vector<RootedTree> ReduceTrees::plant() const {
@@ -70,8 +76,12 @@ std::vector<RootedTree> ReduceTrees::plant() const {
 }
 
 std::vector<RootedTree> ReduceTrees::plant_on_links() const {
+  Parts parts(1);
+  parts.next(kChoosing);
   const TreeRate rate = choose_rate(*links_, options_.trees, optimum_Bps_);
+  HEMIOLA_CHECK(rate.trees > 0, "ranks that reach each other have a tree");
   const std::vector<bounds::Edge> copies = links_->copies(rate.tree_Bps, rate.trees);
+  parts.next(1 - kChoosing);
   SpanningTrees trees = pack_spanning_trees(links_->rank_count, copies, rate.trees);
   make_shallow(links_->rank_count, copies, &trees);
   std::vector<RootedTree> hung;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "hemiola/base/interrupt.hpp"
 #include "hemiola/synthesis/forest/rooted_tree.hpp"
 
 namespace hemiola::synthesis {
@@ -152,6 +153,7 @@ class Exchanges {
   /// Hangs vertices of the tree higher; whether there was one.
   bool lift(std::size_t tree) {
     bool helps = false;
+    heed_interrupt(static_cast<std::int64_t>(left_.size()));
     for (int v = 0; v < static_cast<int>(around_.size()); ++v)
       for (const int in : around_[at(v)]) {
         if (hung_[tree].has(in)) continue;

@@ -4,8 +4,11 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <utility>
 
+#include "hemiola/base/interrupt.hpp"
+#include "hemiola/base/progress.hpp"
 #include "hemiola/bounds/length_bound.hpp"
 
 namespace hemiola::synthesis {
@@ -62,7 +65,9 @@ class Laying {
   SharedTrees operator()(int trees) {
     SharedTrees best;
     most_Bps_ = kFar;
+    Parts parts(trees > 0 ? trees : std::accumulate(kTreesUnasked.begin(), kTreesUnasked.end(), 0));
     for (const int count : kTreesUnasked) {
+      parts.next(trees > 0 ? trees : count);
       lay(trees > 0 ? trees : count);
       if (best_Bps_ > best.total_Bps * kWorthIt) best = {pairs_, best_trees_, best_Bps_, 0};
       if (trees > 0 || best.total_Bps > kGoodEnough * most_Bps_) break;
@@ -76,7 +81,9 @@ class Laying {
     trees_.assign(at(count), {});
     load_.assign(capacity_Bps_.size(), 0);
     best_Bps_ = 0;
+    Parts parts(kRounds);
     for (int round = 0; round < kRounds; ++round) {
+      parts.next();
       for (int t = 0; t < count; ++t) {
         book(trees_[at(t)], -1);
         stretch(kCrowding);
@@ -140,6 +147,7 @@ class Laying {
     std::vector<int> pair_to(at(rank_count_), -1), depth(at(rank_count_), 0);
     std::vector<bool> done(at(rank_count_), false);
     std::vector<int> tree;
+    heed_interrupt(std::int64_t{rank_count_} * rank_count_);
     for (int next = root; next >= 0;) {
       done[at(next)] = true;
       if (next != root) tree.push_back(pair_to[at(next)]);

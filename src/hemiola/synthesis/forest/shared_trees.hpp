@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "hemiola/bounds/strength.hpp"
-#include "hemiola/synthesis/channels.hpp"
 #include "hemiola/synthesis/forest/spanning_trees.hpp"
+#include "hemiola/synthesis/network/channels.hpp"
 #include "hemiola/topology/topology.hpp"
 
 namespace hemiola::synthesis {

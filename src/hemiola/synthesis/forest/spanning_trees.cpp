@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/interrupt.hpp"
+#include "hemiola/base/progress.hpp"
 #include "hemiola/synthesis/forest/rooted_tree.hpp"
 
 namespace hemiola::synthesis {
@@ -51,6 +53,7 @@ class BreadthFirst {
     std::vector<int> level{root}, tree, edge_to(next_.size(), kNone), level_of(next_.size(), kNone);
     level_of[at(root)] = 0;
     int levels = 0;
+    heed_interrupt(static_cast<std::int64_t>(left_.size()));
     while (true) {
       std::vector<int> below;
       for (const int above : level)
@@ -97,7 +100,11 @@ class MatroidUnion {
   SpanningTrees operator()() {
     std::size_t missing = 0;
     for (const auto& tree : trees_) missing += at(vertex_count_) - 1 - tree.size();
-    while (missing-- > 0) augment();
+    Parts parts(static_cast<double>(missing));
+    while (missing-- > 0) {
+      parts.next();
+      augment();
+    }
     return std::move(trees_);
   }
 
@@ -118,9 +125,11 @@ class MatroidUnion {
     queue_.clear();
     for (int e = 0; e < static_cast<int>(copies_.size()); ++e)
       if (left_[at(e)].capacity > 0) label(e, {kStart, 0});
-    for (std::size_t i = 0; i < queue_.size(); ++i)
+    for (std::size_t i = 0; i < queue_.size(); ++i) {
+      heed_interrupt(static_cast<std::int64_t>(trees_.size()));
       for (std::size_t tree = 0; tree < trees_.size(); ++tree)
         if (!is_in_[tree][at(queue_[i])] && add_or_look_further(queue_[i], tree)) return;
+    }
     HEMIOLA_CHECK(false, "trees that fit must be packed");
   }
 

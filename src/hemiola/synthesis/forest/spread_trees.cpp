@@ -7,26 +7,34 @@
 #include <vector>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/progress.hpp"
 #include "hemiola/bounds/bottleneck_cut.hpp"
-#include "hemiola/synthesis/assemble.hpp"
+#include "hemiola/synthesis/delivery/tree_scheduler.hpp"
 #include "hemiola/synthesis/forest/capacity_graph.hpp"
 #include "hemiola/synthesis/forest/switch_splitting.hpp"
 #include "hemiola/synthesis/forest/tree_packing.hpp"
-#include "hemiola/synthesis/replay.hpp"
-#include "hemiola/synthesis/tree_scheduler.hpp"
+#include "hemiola/synthesis/network/assemble.hpp"
+#include "hemiola/synthesis/network/longest.hpp"
+#include "hemiola/synthesis/network/replay.hpp"
 
 namespace hemiola::synthesis {
 namespace {
 
 constexpr int kMostTreesUnasked = 16;
 constexpr double kGoodEnough = 0.99;
+/// About what share of the time the number of trees takes, and of the rest the switches.
+constexpr double kChoosing = 0.3, kSplitting = 0.3;
 
-/// What each link can carry if one tree takes that bandwidth. `against`: all links turned round.
+/// What each link can carry if one tree takes that bandwidth, or more trees than there are. `against`: all links turned
+/// round.
 CapacityGraph capacities(const Topology& topology, double tree_Bps, bool against) {
+  constexpr double kMoreThanAll = std::int64_t{1}
+                                  << 32;  // even of as many links as a topology may have, they add up
   CapacityGraph graph(topology.rank_count(), topology.vertex_count());
   for (const Link& link : topology.links()) {
     const int from = against ? link.dst : link.src, to = against ? link.src : link.dst;
-    graph.at(from, to) += static_cast<std::int64_t>(link.bandwidth_Bps / tree_Bps * (1 + 1e-9));
+    const double fit = std::min(link.bandwidth_Bps / tree_Bps * (1 + 1e-9), kMoreThanAll);
+    graph.at(from, to) += static_cast<std::int64_t>(fit);
   }
   return graph;
 }
@@ -102,7 +110,7 @@ SpreadTrees::SpreadTrees(const Topology& topology, const ForestOptions& options)
   const std::optional<Rank> root = has_one_root_ ? std::optional(options.root) : std::nullopt;
   const auto time_at = [&](double Bps) {
     const double share_bytes = static_cast<double>(options.buffer_bytes) / root_count();
-    return static_cast<Picoseconds>(share_bytes / Bps * 1e12);
+    return at_most_longest(share_bytes / Bps * 1e12);
   };
   if (reduces()) bound_ += time_at(against_Bps_ = optimum(topology, root, true));
   if (spreads()) bound_ += time_at(along_Bps_ = optimum(topology, root, false));
@@ -140,7 +148,10 @@ SpreadTrees::Rate SpreadTrees::best_rate(int trees, bool against) const {
   double least = high;
   for (const Link& link : topology_.links()) least = std::min(least, link.bandwidth_Bps);
   double low = least / (static_cast<double>(trees) * topology_.rank_count());
-  for (int step = 0; step < 40; ++step) {
+  constexpr int kSteps = 40;
+  Parts parts(kSteps);
+  for (int step = 0; step < kSteps; ++step) {
+    parts.next();
     const double middle = (low + high) / 2;
     (fits(middle) ? low : high) = middle;
   }
@@ -151,15 +162,21 @@ SpreadTrees::Rate SpreadTrees::choose_rate(bool against) const {
   if (options_.trees > 0) return best_rate(options_.trees, against);
   const double enough_Bps = kGoodEnough * share_Bps(against);
   Rate best;
-  for (int trees = 1; trees <= kMostTreesUnasked && best.share_Bps() < enough_Bps; ++trees)
+  Parts parts(kMostTreesUnasked);
+  for (int trees = 1; trees <= kMostTreesUnasked && best.share_Bps() < enough_Bps; ++trees) {
+    parts.next();
     if (const Rate rate = best_rate(trees, against); rate.share_Bps() > best.share_Bps()) best = rate;
+  }
   return best;
 }
 
 /// An all-gather or a broadcast on the channels, which are turned round where `against` is.
 SpreadTrees::Gathered SpreadTrees::gather(const Channels& channels, Rate rate, bool against) const {
   const TreesFrom from = trees_from_roots(rate.trees);
+  Parts parts(1);
+  parts.next(kSplitting);
   const CapacityGraph graph = without_switches(capacities(topology_, rate.tree_Bps, against), from);
+  parts.next(1 - kSplitting);
   const std::vector<TreeBatch> batches = pack_trees(graph, from);
   const int pieces = options_.pieces, chunk_count = root_count() * rate.trees * pieces;
   Trees trees;
@@ -179,7 +196,11 @@ SpreadTrees::Gathered SpreadTrees::gather(const Channels& channels, Rate rate, b
 }
 
 Synthesis SpreadTrees::operator()() const {
+  const bool both = reduces() && spreads();
+  Parts parts(1);
+  parts.next(kChoosing);
   const Rate rate = choose_rate(reduces());
+  parts.next((1 - kChoosing) / (both ? 2 : 1));
   const std::int64_t per_root = std::int64_t{rate.trees} * options_.pieces;
   const Collective collective =
       Collective::make(options_.kind, topology_.rank_count(), root_count() * per_root, options_.root);
@@ -191,6 +212,7 @@ Synthesis SpreadTrees::operator()() const {
   Picoseconds duration = there.duration;
   if (spreads()) {
     // The way back has as many trees, at the bandwidth that fits there.
+    parts.next((1 - kChoosing) / 2);
     const Gathered spread = gather(channels, best_rate(rate.trees, false), false);
     sends = concatenated(std::move(sends), spread.sends);
     duration += spread.duration;

@@ -3,9 +3,9 @@
 // [edmonds1973].
 #pragma once
 
-#include "hemiola/synthesis/channels.hpp"
 #include "hemiola/synthesis/forest/capacity_graph.hpp"
 #include "hemiola/synthesis/forest/forest_options.hpp"
+#include "hemiola/synthesis/network/channels.hpp"
 #include "hemiola/synthesis/synthesize.hpp"
 
 namespace hemiola::synthesis {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/progress.hpp"
 
 namespace hemiola::synthesis {
 namespace {
@@ -34,11 +35,14 @@ std::int64_t entering(const CapacityGraph& graph, int vertex) {
 
 CapacityGraph without_switches(CapacityGraph graph, const TreesFrom& trees) {
   const int vertices = graph.vertex_count();
+  Parts parts(double(vertices - graph.rank_count()) * vertices);
   for (int through = graph.rank_count(); through < vertices; ++through) {
     // To the nearest rank behind it first: rings rather than stars, so that ports keep few partners.
-    for (int distance = 1; distance <= vertices; ++distance)
+    for (int distance = 1; distance <= vertices; ++distance) {
+      parts.next();
       for (int from = 0; from < vertices; ++from)
         if (from != through) join_as_much_as_fits(&graph, from, through, (from + distance) % vertices, trees);
+    }
     if (entering(graph, through) > 0)
       throw ArgumentError("forest: switch " + std::to_string(through) +
                           " lets more in than out, so it cannot be replaced by links. Use synthesize.");

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "hemiola/base/progress.hpp"
+
 namespace hemiola::synthesis {
 namespace {
 
@@ -76,7 +78,9 @@ TreeRate choose_rate(const TwoWayLinks& links, int trees, double optimum_Bps) {
       hopes.emplace_back(-std::min(rates[0] * count, enough_Bps), count);
   std::sort(hopes.begin(), hopes.end());
   TreeRate best;
+  Parts parts(static_cast<double>(hopes.size()));
   for (const auto& [hope, count] : hopes) {
+    parts.next();
     if (best.total_Bps() >= -hope) break;
     if (const TreeRate rate = search.thickest(count, best.total_Bps()); rate.trees > 0) best = rate;
   }

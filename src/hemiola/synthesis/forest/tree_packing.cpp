@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/progress.hpp"
 #include "hemiola/bounds/max_flow.hpp"
 
 namespace hemiola::synthesis {
@@ -30,10 +31,14 @@ class Packing {
 
   std::vector<TreeBatch> operator()() {
     std::vector<TreeBatch> done;
+    std::int64_t trees = 0;
+    for (const Growing& growing : growing_) trees += growing.batch.count;
+    Parts parts(static_cast<double>(trees));
     // Splitting a batch appends the rest of it.
     for (std::size_t b = 0; b < growing_.size(); ++b) {
       current_ = b;
       while (!growing_[b].is_complete()) grow();
+      parts.did(static_cast<double>(growing_[b].batch.count));
       done.push_back(growing_[b].batch);
     }
     return done;

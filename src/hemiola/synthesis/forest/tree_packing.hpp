@@ -1,5 +1,4 @@
-// Spanning out-trees that together use no link more than it can carry [edmonds1973; Bérczi & Frank 2010; ForestColl,
-// §5.3].
+// Spanning out-trees that together use no link more than it can carry [edmonds1973; berczi2010; ForestColl, §5.3].
 #pragma once
 
 #include <cstdint>

@@ -28,8 +28,15 @@ void check_arguments(int box_count, const std::vector<Cable>& cables, const BoxO
 }
 
 /// One end of a cable: a quarter of its latency lies between the ranks and the port, a half on the cable itself.
-void wire_port(Wiring& wiring, const Row& box, Vertex port, LinkCost cost) {
+void wire_port(Wiring& wiring, const Row& box, Vertex port, LinkCost cost, const std::string& nic) {
+  const int first_link = wiring.link_count();
   for (int i = 0; i < box.size; ++i) wiring.both_ways(box.at(i), port, half_way(half_way(cost)));
+  wiring.name_nic(nic, box.first / box.size, first_link);
+}
+
+/// The next name for a cable's end at a box: nic0, nic1, … in the order of the cables.
+std::string nic_name(std::vector<int>& port_count, int box) {
+  return "nic" + std::to_string(port_count[static_cast<std::size_t>(box)]++);
 }
 
 }  // namespace
@@ -47,20 +54,28 @@ Topology boxes(int box_count, const std::vector<Cable>& cables, const BoxOptions
     node_of_rank.insert(node_of_rank.end(), static_cast<std::size_t>(n), box);
   }
   int next_vertex = rank_count + (has_inner_switch ? box_count : 0);
+  std::vector<int> port_count(static_cast<std::size_t>(box_count), 0);  // so far, of each box
   for (const Cable& cable : cables) {
-    if (n == 1) {
-      wiring.both_ways(Vertex{cable.a}, Vertex{cable.b}, cable.cost);
-      continue;
+    const std::string name_a = nic_name(port_count, cable.a), name_b = nic_name(port_count, cable.b);
+    Vertex end_a{cable.a}, end_b{cable.b};
+    LinkCost between = cable.cost;
+    if (n > 1) {
+      end_a = Vertex{next_vertex++};
+      end_b = Vertex{next_vertex++};
+      wire_port(wiring, row_of(cable.a), end_a, cable.cost, name_a);
+      wire_port(wiring, row_of(cable.b), end_b, cable.cost, name_b);
+      between.latency -= 2 * half_way(half_way(cable.cost)).latency;
     }
-    const Vertex port_a{next_vertex++}, port_b{next_vertex++};
-    wire_port(wiring, row_of(cable.a), port_a, cable.cost);
-    wire_port(wiring, row_of(cable.b), port_b, cable.cost);
-    const LinkCost ends = half_way(half_way(cable.cost));
-    wiring.both_ways(port_a, port_b, {cable.cost.latency - 2 * ends.latency, cable.cost.bandwidth_Bps});
+    const int first_link = wiring.link_count();
+    wiring.both_ways(end_a, end_b, between);
+    wiring.name_nic(name_a, cable.a, first_link);
+    wiring.name_nic(name_b, cable.b, first_link);
   }
   const std::string name = "boxes " + std::to_string(box_count) + "x" + std::to_string(n) + ", " +
                            std::to_string(cables.size()) + " cables";
-  return Topology(name, rank_count, next_vertex - rank_count, wiring.take(), std::move(node_of_rank));
+  std::vector<Nic> nics = wiring.take_nics();
+  return Topology(name, rank_count, next_vertex - rank_count, wiring.take(), std::move(node_of_rank),
+                  std::move(nics));
 }
 
 std::vector<std::pair<int, int>> ring_of_boxes(int box_count) {

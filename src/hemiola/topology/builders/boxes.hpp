@@ -21,7 +21,8 @@ struct BoxOptions {
 };
 
 /// Both ways through every cable. Where a box has several ranks, all of them reach each of its cables through a
-/// vertex of its own, the port, so that they share the cable. Switch vertices: each box's inner switch, then two
+/// vertex of its own, the port, so that they share the cable. A box's cable ends are called nic0, nic1, … in the order
+/// of the cables. Switch vertices: each box's inner switch, then two
 /// ports per cable.
 Topology boxes(int box_count, const std::vector<Cable>& cables, const BoxOptions& options = {});
 

@@ -43,7 +43,7 @@ Topology dgx1(LinkCost nvlink, Dgx1Options options) {
     if (options.parallel_links) {
       for (int i = 0; i < count; ++i) wiring.both_ways(Vertex{a}, Vertex{b}, nvlink);
     } else {
-      wiring.both_ways(Vertex{a}, Vertex{b}, {nvlink.latency, nvlink.bandwidth_Bps * count});
+      wiring.both_ways(Vertex{a}, Vertex{b}, {nvlink.latency, nvlink.bandwidth_Bps * count, nvlink.message});
     }
   }
   return Topology("DGX-1", kGpus, 0, wiring.take(), std::vector<int>(kGpus, 0));
@@ -54,8 +54,8 @@ Topology dgx_rack(const char* name, const DgxRack& rack) {
   if (rack.box_count != 1) box.cards.assign(kGpus, rack.card);
   const Topology built = equal_hosts(rack.box_count, box, {rack.rails});
   const std::string count = rack.box_count == 1 ? "" : std::to_string(rack.box_count) + " x ";
-  return Topology(count + name, built.rank_count(), built.switch_count(), built.links(),
-                  built.node_of_rank());
+  return Topology(count + name, built.rank_count(), built.switch_count(), built.links(), built.node_of_rank(),
+                  built.nics());
 }
 
 }  // namespace hemiola::topologies

@@ -1,4 +1,4 @@
-// Groups of fully connected ranks, every two groups joined by one global link [Kim et al., ISCA 2008].
+// Groups of fully connected ranks, every two groups joined by one global link [kim2008].
 #pragma once
 
 #include "hemiola/topology/builders/wiring.hpp"

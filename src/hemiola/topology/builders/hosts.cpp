@@ -1,6 +1,7 @@
 #include "hemiola/topology/builders/hosts.hpp"
 
 #include <algorithm>
+#include <sstream>
 #include <string>
 
 #include "hemiola/base/error.hpp"
@@ -18,13 +19,31 @@ struct Plan {
   std::int64_t rank_count = 0;
   std::int64_t inner_count = 0;
   std::int64_t link_count = 0;
-  int core_count = 0;
+  int rail_count = 0;
+  int group_count = 1;
+
+  std::int64_t network_count() const {  ///< switches between hosts: those of groups, and the core
+    return std::int64_t{rail_count} * (group_count > 1 ? group_count + 1 : 1);
+  }
 };
+
+void check_groups(HostsOptions options) {
+  check_range("hosts", "nodes per group", options.nodes_per_group, 0, Topology::kMaxVertices);
+  if (!(options.taper >= 1 && options.taper <= 1e6))
+    throw ArgumentError("hosts: expected a taper between 1 and 1000000, found " +
+                        std::to_string(options.taper));
+  if (options.taper != 1 && options.nodes_per_group == 0)
+    throw ArgumentError("hosts: a taper is that of groups' uplinks; say nodes_per_group, too");
+}
 
 Plan plan_of(const std::vector<Host>& hosts, HostsOptions options) {
   check_range("hosts", "a number of hosts", static_cast<std::int64_t>(hosts.size()), 1,
               Topology::kMaxVertices);
+  check_groups(options);
   Plan plan;
+  if (options.nodes_per_group > 0)
+    plan.group_count = static_cast<int>(
+        (static_cast<std::int64_t>(hosts.size()) + options.nodes_per_group - 1) / options.nodes_per_group);
   int most_cards = 0;
   for (const Host& host : hosts) {
     check_range("hosts", "ranks per host", host.rank_count, 1, 4096);
@@ -38,10 +57,52 @@ Plan plan_of(const std::vector<Host>& hosts, HostsOptions options) {
       plan.inner_count += users_of(card, card_count(host), host.rank_count).count > 1 ? 1 : 0;
     check_size("hosts", plan.rank_count + plan.inner_count, plan.link_count);
   }
-  plan.core_count = options.rails ? most_cards : std::min(most_cards, 1);
-  check_size("hosts", plan.rank_count + plan.inner_count + plan.core_count, plan.link_count);
+  plan.rail_count = options.rails ? most_cards : std::min(most_cards, 1);
+  check_size("hosts", plan.rank_count + plan.inner_count + plan.network_count(),
+             plan.link_count + 2 * plan.network_count());
   return plan;
 }
+
+/// The switches between hosts: one for each group and rail, and the core above them.
+class GroupSwitches {
+ public:
+  GroupSwitches(const Plan& plan, HostsOptions options)
+      : plan_(plan),
+        options_(options),
+        first_(static_cast<int>(plan.rank_count + plan.inner_count)),
+        uplinks_(static_cast<std::size_t>(plan.group_count) * static_cast<std::size_t>(plan.rail_count)) {}
+
+  /// The switch that a card of a host is on; its group's uplink then carries so much more.
+  Vertex plug_in(std::size_t host, int card, LinkCost cost) {
+    const std::size_t group =
+        plan_.group_count == 1 ? 0 : host / static_cast<std::size_t>(options_.nodes_per_group);
+    const std::size_t index = group * static_cast<std::size_t>(plan_.rail_count) +
+                              static_cast<std::size_t>(options_.rails ? card : 0);
+    LinkCost& uplink = uplinks_[index];
+    uplink.latency = std::max(uplink.latency, cost.latency);
+    uplink.bandwidth_Bps += cost.bandwidth_Bps;
+    return Vertex{first_ + static_cast<int>(index)};
+  }
+
+  /// Once all cards are plugged in.
+  void wire_uplinks(Wiring& wiring) const {
+    if (plan_.group_count == 1) return;
+    const int first_core = first_ + static_cast<int>(uplinks_.size());
+    for (std::size_t i = 0; i < uplinks_.size(); ++i) {
+      LinkCost uplink = uplinks_[i];
+      uplink.bandwidth_Bps /= options_.taper;
+      const int rail = static_cast<int>(i % static_cast<std::size_t>(plan_.rail_count));
+      if (uplink.bandwidth_Bps > 0)
+        wiring.port(Vertex{first_ + static_cast<int>(i)}, Vertex{first_core + rail}, uplink);
+    }
+  }
+
+ private:
+  Plan plan_;
+  HostsOptions options_;
+  int first_;
+  std::vector<LinkCost> uplinks_;  ///< group by group, rail by rail
+};
 
 /// A shared card is a stop half-way between rank and core. It lies at some distance from its ranks, so that a
 /// path from one of them to another prefers the host's own links to a loop through the card.
@@ -57,12 +118,15 @@ void wire_shared_card(Wiring& wiring, int first_rank, CardUsers users, LinkCost 
   wiring.one_way(core, card, half_way(down));
 }
 
-std::string name_of(const std::vector<Host>& hosts) {
+std::string name_of(const std::vector<Host>& hosts, HostsOptions options) {
   const Host& first = hosts.front();
   const bool alike = std::all_of(hosts.begin(), hosts.end(),
                                  [&](const Host& h) { return h.rank_count == first.rank_count; });
-  return "hosts " + std::to_string(hosts.size()) +
-         (alike ? "x" + std::to_string(first.rank_count) : ", unequal");
+  std::ostringstream name;
+  name << "hosts " << hosts.size() << (alike ? "x" + std::to_string(first.rank_count) : ", unequal");
+  if (options.nodes_per_group > 0)
+    name << " in groups of " << options.nodes_per_group << ", taper " << options.taper;
+  return name.str();
 }
 
 }  // namespace
@@ -85,7 +149,7 @@ Topology equal_hosts(int host_count, const Host& host, HostsOptions options) {
 Topology hosts(const std::vector<Host>& hosts, HostsOptions options) {
   const Plan plan = plan_of(hosts, options);
   const auto rank_count = static_cast<int>(plan.rank_count);
-  const int first_core = rank_count + static_cast<int>(plan.inner_count);
+  GroupSwitches switches(plan, options);
   Wiring wiring;
   std::vector<int> node_of_rank;
   int next_vertex = rank_count;
@@ -98,17 +162,22 @@ Topology hosts(const std::vector<Host>& hosts, HostsOptions options) {
     wire_row(wiring, row, host.inside, host.local, Vertex{next_vertex});
     if (needs_switch(host.inside, host.rank_count)) ++next_vertex;
     for (int card = 0; card < card_count(host); ++card) {
-      const Vertex core{first_core + (options.rails ? card : 0)};
       const LinkCost cost = host.cards[static_cast<std::size_t>(card)];
+      const Vertex core = switches.plug_in(node, card, cost);
       const CardUsers users = users_of(card, card_count(host), host.rank_count);
+      const int first_link = wiring.link_count();
       if (users.count > 1)
         wire_shared_card(wiring, first_rank, users, cost, Vertex{next_vertex++}, core);
       else
         wiring.port(Vertex{first_rank + users.first}, core, cost);
+      wiring.name_nic("nic" + std::to_string(card), static_cast<int>(node), first_link);
     }
   }
-  const auto switch_count = static_cast<int>(plan.inner_count) + plan.core_count;
-  return Topology(name_of(hosts), rank_count, switch_count, wiring.take(), std::move(node_of_rank));
+  switches.wire_uplinks(wiring);
+  const auto switch_count = static_cast<int>(plan.inner_count + plan.network_count());
+  std::vector<Nic> nics = wiring.take_nics();
+  return Topology(name_of(hosts, options), rank_count, switch_count, wiring.take(), std::move(node_of_rank),
+                  std::move(nics));
 }
 
 }  // namespace hemiola::topologies

@@ -18,10 +18,14 @@ struct Host {
 
 struct HostsOptions {
   bool rails = false;  ///< card i of every host is on switch i; otherwise all cards are on one switch
+  int nodes_per_group =
+      0;  ///< consecutive hosts that have switches of their own below the core; 0: all are one group
+  double taper = 1;  ///< >= 1: a group's uplink carries what its cards together do, divided by this
 };
 
-/// Switch vertices: host by host its inner switch and its shared cards, then the core. Ranks are numbered
-/// host by host.
+/// Switch vertices: host by host its inner switch and its shared cards, then the groups' switches (rail by rail), then the
+/// core, which a single group has not. From card to card through a group's switch takes the card's latency, from group to
+/// group as much again; a message costs uplinks nothing. Ranks are numbered host by host. Cards are called nic0, nic1, … on every host.
 Topology hosts(const std::vector<Host>& hosts, HostsOptions options = {});
 
 Topology equal_hosts(int host_count, const Host& host, HostsOptions options = {});

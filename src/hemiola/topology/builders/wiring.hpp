@@ -3,26 +3,29 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "hemiola/base/interrupt.hpp"
 #include "hemiola/topology/topology.hpp"
 
 namespace hemiola::topologies {
 
-/// α and 1/β of a link.
+/// α and 1/β of a link, and how long a message occupies it beside its bytes.
 struct LinkCost {
   Picoseconds latency = 0;
   double bandwidth_Bps = 0;
+  Picoseconds message = 0;
 };
 
-/// Half the latency at the same bandwidth: a path of two such hops through a switch costs `cost` in all.
+/// Half the latency, everything else the same: a path of two such hops through a switch costs `cost` in all.
 constexpr LinkCost half_way(LinkCost cost) {
-  return {cost.latency / 2, cost.bandwidth_Bps};
+  return {cost.latency / 2, cost.bandwidth_Bps, cost.message};
 }
 /// The other half, so that an odd number of picoseconds loses nothing.
 constexpr LinkCost other_half(LinkCost cost) {
-  return {cost.latency - cost.latency / 2, cost.bandwidth_Bps};
+  return {cost.latency - cost.latency / 2, cost.bandwidth_Bps, cost.message};
 }
 
 /// Throws ArgumentError "<builder>: expected <what> between <low> and <high>, found <value>".
@@ -36,7 +39,8 @@ class Wiring {
  public:
   void reserve(std::int64_t link_count) { links_.reserve(static_cast<std::size_t>(link_count)); }
   void one_way(Vertex src, Vertex dst, LinkCost cost) {
-    links_.push_back({src, dst, cost.latency, cost.bandwidth_Bps});
+    heed_interrupt(1);
+    links_.push_back({src, dst, cost.latency, cost.bandwidth_Bps, cost.message});
   }
   void both_ways(Vertex a, Vertex b, LinkCost cost) {
     one_way(a, b, cost);
@@ -47,10 +51,19 @@ class Wiring {
     one_way(vertex, switch_vertex, half_way(path));
     one_way(switch_vertex, vertex, other_half(path));
   }
+  int link_count() const { return static_cast<int>(links_.size()); }
+  /// Says that what has been laid since `first_link` (the link_count before) is a card's; a card may have several parts.
+  void name_nic(std::string name, int host, int first_link) {
+    Nic nic{std::move(name), host, {}};
+    for (int link = first_link; link < link_count(); ++link) nic.links.push_back(link);
+    nics_.push_back(std::move(nic));
+  }
   std::vector<Link> take() { return std::move(links_); }
+  std::vector<Nic> take_nics() { return std::move(nics_); }
 
  private:
   std::vector<Link> links_;
+  std::vector<Nic> nics_;
 };
 
 }  // namespace hemiola::topologies

@@ -15,27 +15,53 @@ constexpr int kNumberBits = 40;
 /// While bytes are under way on the inner wire, which may have no doorbell for what we wait for.
 constexpr int kInnerWaitLimit_us = 200;
 
+/// Nobody rings when another rank changes the network's state.
+constexpr int kLongestSleep_us = 1000;
+
 /// Sleeps of microseconds need timers that are not put off by fifty.
 void sharpen_timers() {
   thread_local const int sharpened = prctl(PR_SET_TIMERSLACK, 1);
   static_cast<void>(sharpened);
 }
 
+/// Ports are real here: one step after the other, whatever is added in one step arrives side by side, and messages are
+/// as the schedule has them. Waiting must leave the cores to whoever moves the bytes.
+WireTraits traits_of(const EmulatedNetwork& network, Rank self) {
+  WireTraits traits{.messages = {.slice_bytes = std::int64_t{1} << 60, .join_bytes = 0, .pack_bytes = 0},
+                    .groups_in_flight = 1,
+                    .land_at_once = true,
+                    .waiting = {.spins = 0, .yields = 4, .sleep_us = 1000},
+                    .ports = {network.sending_ports(self), network.receiving_ports(self)},
+                    .arrival_delay = network.arrival_delay(self)};
+  for (Rank peer : indices<Rank>(network.rank_count())) {
+    traits.healthy.push_back(
+        {network.latency_ns(self, peer), peer == self ? 1 : network.bandwidth_Bpns(self, peer)});
+    const double factor = network.slowdown()[static_cast<std::size_t>(peer)];
+    if (factor > 1) traits.slow[peer] = factor;
+  }
+  return traits;
+}
+
 }  // namespace
 
-EmulatedWire::EmulatedWire(std::unique_ptr<Wire> inner, const NetworkModel* model,
-                           std::span<std::byte> region, Rank self)
+EmulatedWire::EmulatedWire(std::unique_ptr<Wire> inner, std::shared_ptr<const EmulatedNetwork> network,
+                           std::shared_ptr<SharedRegion> state, Rank self)
     : inner_(std::move(inner)),
-      network_(region, self, model),
+      network_(std::move(network)),
+      memory_(std::move(state)),
+      traits_(traits_of(*network_, self)),
+      state_(memory_->bytes(), self, network_.get()),
       self_(self),
-      channels_(2 * static_cast<std::size_t>(inner_->rank_count())) {}
+      channels_(2 * static_cast<std::size_t>(network_->rank_count())) {
+  traits_.carries_signatures = inner_->traits().carries_signatures;
+}
 
 Request EmulatedWire::send(Rank dst, const std::byte* data, std::size_t bytes, Source source) {
   return add(dst, true, bytes, inner_->send(dst, data, bytes, source));
 }
 
-Request EmulatedWire::receive(Rank src, const Landing& landing, std::size_t bytes) {
-  return add(src, false, bytes, inner_->receive(src, landing, bytes));
+Request EmulatedWire::receive(Rank src, const Landing& landing, std::size_t capacity) {
+  return add(src, false, capacity, inner_->receive(src, landing, capacity));
 }
 
 Request EmulatedWire::add(Rank peer, bool sending, std::size_t bytes, Request inner) {
@@ -58,7 +84,7 @@ bool EmulatedWire::done(Request request) const {
 bool EmulatedWire::progress() {
   const bool moved = inner_->progress();
   if (open_.empty() && !is_reacting_) return moved;
-  SharedNetwork::Session session(&network_);
+  SharedNetwork::Session session(&state_);
   is_reacting_ = settle(&session);
   return moved || is_reacting_;
 }
@@ -90,9 +116,9 @@ bool EmulatedWire::settle(SharedNetwork::Session* session) {
 
 void EmulatedWire::wait(int timeout_us) {
   sharpen_timers();
-  double left_us = timeout_us;
+  double left_us = std::min(timeout_us, kLongestSleep_us);
   {
-    SharedNetwork::Session session(&network_);
+    SharedNetwork::Session session(&state_);
     session.advance();
     if (const auto next_ns = session.next_event_ns()) left_us = std::min(left_us, *next_ns / 1000);
   }
@@ -117,22 +143,19 @@ void EmulatedWire::reset(std::uint64_t epoch) {
   }
   open_.clear();
   is_reacting_ = false;
-  SharedNetwork::Session session(&network_);
+  SharedNetwork::Session session(&state_);
   session.reset(epoch);
 }
 
-void EmulatedWire::slow_down(std::span<const double> slowdown) {
-  SharedNetwork::Session session(&network_);
-  session.slow_down(slowdown);
+void EmulatedWire::slow_down(const NetworkSlowdown& slowdown) {
+  const std::vector<double> by_link = network_->link_slowdown(slowdown);
+  SharedNetwork::Session session(&state_);
+  session.slow_down(by_link);
 }
 
 /// What we post in reaction to an event belongs to the event's moment.
 std::int64_t EmulatedWire::now_ns() const {
-  return static_cast<std::int64_t>(is_reacting_ ? now_ns_ : std::max(now_ns_, network_.real_now_ns()));
-}
-
-std::size_t EmulatedWire::slice_bytes() const {
-  return std::size_t{1} << 60;
+  return static_cast<std::int64_t>(is_reacting_ ? now_ns_ : std::max(now_ns_, state_.real_now_ns()));
 }
 
 }  // namespace hemiola

@@ -14,24 +14,26 @@ namespace hemiola {
 
 class EmulatedWire final : public Wire {
  public:
-  /// The model outlives the wire; the network's region is as SharedNetwork wants it.
-  EmulatedWire(std::unique_ptr<Wire> inner, const NetworkModel* model, std::span<std::byte> region,
-               Rank self);
+  /// `state`: all ranks' memory for a SharedNetwork.
+  EmulatedWire(std::unique_ptr<Wire> inner, std::shared_ptr<const EmulatedNetwork> network,
+               std::shared_ptr<SharedRegion> state, Rank self);
 
-  int rank_count() const override { return inner_->rank_count(); }
   Request send(Rank dst, const std::byte* data, std::size_t bytes, Source source = Source::settled) override;
-  Request receive(Rank src, const Landing& landing, std::size_t bytes) override;
+  Request receive(Rank src, const Landing& landing, std::size_t capacity) override;
   bool progress() override;
   bool done(Request request) const override;
+  void begin_operation(const OperationTag& tag) override { inner_->begin_operation(tag); }
+  std::optional<ForeignMessage> mismatch() const override { return inner_->mismatch(); }
+  std::vector<LostRank> lost() const override { return inner_->lost(); }
+  std::shared_ptr<const void> register_memory(std::span<std::byte> memory) override {
+    return inner_->register_memory(memory);
+  }
   void wait(int timeout_us) override;
   void reset(std::uint64_t epoch) override;
-  /// From now on ports are slower than the topology's by so much, by rank. Any rank may say so for all, from any
-  /// thread.
-  void slow_down(std::span<const double> slowdown);
+  void slow_down(const NetworkSlowdown& slowdown) override;
   /// The emulated clock.
   std::int64_t now_ns() const override;
-  /// A network's messages are as the schedule wants them: no slices.
-  std::size_t slice_bytes() const override;
+  const WireTraits& traits() const override { return traits_; }
 
  private:
   struct Message {
@@ -56,7 +58,10 @@ class EmulatedWire final : public Wire {
   bool settle(SharedNetwork::Session* session);
 
   std::unique_ptr<Wire> inner_;
-  SharedNetwork network_;
+  std::shared_ptr<const EmulatedNetwork> network_;
+  std::shared_ptr<SharedRegion> memory_;
+  WireTraits traits_;
+  SharedNetwork state_;
   Rank self_;
   std::vector<Channel> channels_;
   std::vector<std::size_t> open_;  ///< channels with messages that are not done

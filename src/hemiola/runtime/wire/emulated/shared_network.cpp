@@ -70,24 +70,25 @@ constexpr std::size_t whole_lines(std::size_t bytes) {
 
 }  // namespace
 
-std::size_t SharedNetwork::region_bytes(int rank_count) {
-  const auto ranks = static_cast<std::size_t>(rank_count);
+std::size_t SharedNetwork::region_bytes(const EmulatedNetwork& model) {
+  const auto ranks = static_cast<std::size_t>(model.rank_count());
+  const auto links = static_cast<std::size_t>(model.link_count());
   const std::size_t entries = ranks * ranks * kWindow;
   return whole_lines(sizeof(Header)) + whole_lines(ranks * sizeof(RankState)) +
-         whole_lines(ranks * sizeof(double)) + whole_lines(entries * sizeof(Entry)) +
+         whole_lines(links * sizeof(double)) + whole_lines(entries * sizeof(Entry)) +
          entries * sizeof(std::uint32_t);
 }
 
-SharedNetwork::SharedNetwork(std::span<std::byte> region, Rank self, const NetworkModel* model)
+SharedNetwork::SharedNetwork(std::span<std::byte> region, Rank self, const EmulatedNetwork* model)
     : model_(model), self_(self) {
   const auto ranks = static_cast<std::size_t>(model->rank_count());
-  HEMIOLA_CHECK(region.size() >= region_bytes(model->rank_count()),
-                "the emulated network's region is too small");
+  HEMIOLA_CHECK(region.size() >= region_bytes(*model), "the emulated network's region is too small");
   std::byte* at = region.data();
   header_ = reinterpret_cast<Header*>(at);
   ranks_ = reinterpret_cast<RankState*>(at += whole_lines(sizeof(Header)));
   slowdown_ = reinterpret_cast<double*>(at += whole_lines(ranks * sizeof(RankState)));
-  entries_ = reinterpret_cast<Entry*>(at += whole_lines(ranks * sizeof(double)));
+  const auto links = static_cast<std::size_t>(model->link_count());
+  entries_ = reinterpret_cast<Entry*>(at += whole_lines(links * sizeof(double)));
   active_ = reinterpret_cast<std::uint32_t*>(at + whole_lines(ranks * ranks * kWindow * sizeof(Entry)));
   std::uint32_t nobody = 0;
   if (header_->readiness.compare_exchange_strong(nobody, 1)) {
@@ -97,7 +98,7 @@ SharedNetwork::SharedNetwork(std::span<std::byte> region, Rank self, const Netwo
     pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
     pthread_mutex_init(&header_->mutex, &attributes);
     pthread_mutexattr_destroy(&attributes);
-    std::copy(model->slowdown().begin(), model->slowdown().end(), slowdown_);
+    std::ranges::copy(model->link_slowdown({.ports = model->slowdown(), .links = {}}), slowdown_);
     header_->slowdown_version = 1;
     header_->begin_ns = monotonic_ns();
     header_->readiness.store(2);
@@ -121,13 +122,13 @@ SharedNetwork::Session::~Session() {
 void SharedNetwork::notice_slowdown() {
   if (slowdown_version_ == header_->slowdown_version) return;
   slowdown_version_ = header_->slowdown_version;
-  capacities_ = model_->capacities({slowdown_, static_cast<std::size_t>(model_->rank_count())});
+  capacities_ = model_->capacities({slowdown_, static_cast<std::size_t>(model_->link_count())});
 }
 
-void SharedNetwork::Session::slow_down(std::span<const double> slowdown) {
+void SharedNetwork::Session::slow_down(std::span<const double> link_slowdown) {
   SharedNetwork& n = *network_;
   advance();
-  std::copy(slowdown.begin(), slowdown.end(), n.slowdown_);
+  std::ranges::copy(link_slowdown, n.slowdown_);
   ++n.header_->slowdown_version;
   n.notice_slowdown();
   n.set_rates();
@@ -163,14 +164,13 @@ bool SharedNetwork::Session::post(const MessageName& message, std::size_t bytes)
          message.src,
          message.dst,
          {},
-         static_cast<double>(bytes),
+         0,
          0,
          0,
          kNever};
     n.active_[n.header_->active_count++] = static_cast<std::uint32_t>(index);
   }
-  HEMIOLA_CHECK(e.bytes_left == static_cast<double>(bytes),
-                "the two ends of a message state different sizes");
+  if (sending) e.bytes_left = static_cast<double>(bytes);
   // A reaction belongs to the moment of what it reacts to, at which the clock stands still; anything else is new.
   e.ends[sending] = {true, false,
                      own.is_reacting ? n.header_->now : std::max(n.header_->now, n.real_now_ns())};
@@ -239,18 +239,17 @@ void SharedNetwork::tell(Rank rank) {
 }
 
 void SharedNetwork::set_rates() {
-  std::vector<Entry*> flows;
-  std::vector<std::span<const int>> paths;
+  flows_.clear();
+  paths_.clear();
   for (std::uint32_t i = 0; i < header_->active_count; ++i) {
     Entry& e = entries_[active_[i]];
     if (e.phase != Phase::flowing) continue;
-    flows.push_back(&e);
-    paths.push_back(model_->path(e.src, e.dst));
+    flows_.push_back(&e);
+    paths_.push_back(model_->path(e.src, e.dst));
   }
-  std::vector<double> rates(flows.size());
-  share_fairly(paths, capacities_, rates);
-  for (std::size_t f = 0; f < flows.size(); ++f) {
-    Entry& e = *flows[f];
+  const std::span<const double> rates = filling_.fill(paths_, capacities_);
+  for (std::size_t f = 0; f < flows_.size(); ++f) {
+    Entry& e = *flows_[f];
     e.bytes_left = std::max(0.0, e.bytes_left - e.rate * (header_->now - e.since));
     e.since = header_->now;
     e.rate = rates[f];

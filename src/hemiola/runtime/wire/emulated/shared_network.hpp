@@ -4,6 +4,9 @@
 // Its clock never passes an event before the ranks concerned have reacted to it, that is, have posted what the
 // event lets them post. A rank that wakes up late therefore holds the emulated clock back for a moment and does not
 // appear slow in it; as soon as all have reacted, the clock catches up with the real one.
+//
+// What flows of different latencies bring to a link at a time does not queue here, as it does in simulations
+// (simulate/link_queues.hpp): such a message arrives earlier by at most the difference of these latencies.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +16,8 @@
 #include <vector>
 
 #include "hemiola/base/index.hpp"
-#include "hemiola/runtime/wire/emulated/network_model.hpp"
+#include "hemiola/runtime/wire/emulated/emulated_network.hpp"
+#include "hemiola/topology/fair_filling.hpp"
 
 namespace hemiola {
 
@@ -26,10 +30,10 @@ struct MessageName {
 
 class SharedNetwork {
  public:
-  static std::size_t region_bytes(int rank_count);
+  static std::size_t region_bytes(const EmulatedNetwork& model);
 
   /// `region` is zero-filled at first, shared by all ranks, and outlives this.
-  SharedNetwork(std::span<std::byte> region, Rank self, const NetworkModel* model);
+  SharedNetwork(std::span<std::byte> region, Rank self, const EmulatedNetwork* model);
 
   /// The real clock, on the emulated one's scale.
   double real_now_ns() const;
@@ -43,7 +47,8 @@ class SharedNetwork {
 
     /// This rank has reacted to all that `take` has returned so far.
     void acknowledge();
-    /// Posts this rank's end of a message (it is the message's src or dst); false: no room yet, try again.
+    /// Posts this rank's end of a message (it is the message's src or dst); false: no room yet, try again. `bytes`
+    /// count at the sending end; the other one takes them as they come.
     bool post(const MessageName& message, std::size_t bytes);
     /// Moves the clock on, as far as it may go.
     void advance();
@@ -54,8 +59,8 @@ class SharedNetwork {
     bool take(const MessageName& message);
     /// Withdraws this rank's ends of all messages and starts a new epoch.
     void reset(std::uint64_t epoch);
-    /// From now on ports are slower than the topology's by so much, by rank.
-    void slow_down(std::span<const double> slowdown);
+    /// From now on links are slower than the topology's by so much.
+    void slow_down(std::span<const double> link_slowdown);
     /// Nanoseconds of real time until the next event; at least 0. Empty: nothing is going on.
     std::optional<double> next_event_ns() const;
 
@@ -82,11 +87,14 @@ class SharedNetwork {
 
   Header* header_;
   RankState* ranks_;
-  double* slowdown_;  ///< by rank
+  double* slowdown_;  ///< by link
   Entry* entries_;
   std::uint32_t* active_;  ///< entries with at least one end posted, unordered
-  const NetworkModel* model_;
-  std::vector<double> capacities_;      ///< of the links, as of `slowdown_version_`
+  const EmulatedNetwork* model_;
+  std::vector<double> capacities_;  ///< of the links, as of `slowdown_version_`
+  FairFilling filling_;             ///< from scratch at every change: others change the flows, too
+  std::vector<Entry*> flows_;       ///< and their paths, while rates are set
+  std::vector<std::span<const int>> paths_;
   std::uint32_t slowdown_version_ = 0;  ///< what we have seen of the header's
   Rank self_;
 };

@@ -12,24 +12,22 @@ void ChannelWriter::look_for_space() {
   // The reader has not followed into this epoch: it may still be reading what we would overwrite.
   if (freed.epoch != position_.epoch) return;
   lines_ready_ = static_cast<std::uint32_t>(kRingBytes / kLineBytes) - (position_.line - freed.line);
+  freed_ = freed.line;
 }
 
 bool ChannelWriter::progress() {
   const bool retired = retire();
   if (queue_.empty()) return retired;
   OutgoingMessage& message = queue_.front();
-  if (message.bytes >= kBigBytes && !message.begun) return write_first_line(&message) || retired;
-  return stream(&message) || retired;
+  return (message.begun ? stream(&message) : begin(&message)) || retired;
 }
 
 /// Counts messages as completed whose bytes the reader has fetched.
 bool ChannelWriter::retire() {
   if (unread_.empty()) return false;
-  const ChannelPosition freed = ChannelPosition::load(control_.freed);
-  if (freed.epoch != position_.epoch) return false;
+  look_for_space();
   bool news = false;
-  // The counters wrap, so what counts is the sign of their distance.
-  while (!unread_.empty() && static_cast<std::int32_t>(freed.line - unread_.front()) >= 0) {
+  while (!unread_.empty() && has_freed(unread_.front())) {
     unread_.pop();
     ++completed_;
     news = true;
@@ -37,32 +35,63 @@ bool ChannelWriter::retire() {
   return news;
 }
 
-bool ChannelWriter::write_first_line(OutgoingMessage* message) {
-  if (lines_ready_ == 0) look_for_space();
-  if (lines_ready_ == 0) return false;
+/// A message needs a line and a place for its size.
+bool ChannelWriter::may_begin() {
+  if (lines_ready_ == 0 || !has_freed(ends_[size_slot_])) look_for_space();
+  return lines_ready_ > 0 && has_freed(ends_[size_slot_]);
+}
+
+bool ChannelWriter::begin(OutgoingMessage* message) {
+  if (!may_begin()) return false;
+  if (message->bytes >= kBigBytes) return begin_big(message), true;
+  if (message->bytes > 0) return stream(message);
+  // An empty message is an empty line.
+  advance(kLineBytes);
+  announce(0, position_.line);
+  position_.store(control_.written);
+  finish_copied();
+  return true;
+}
+
+void ChannelWriter::begin_big(OutgoingMessage* message) {
   const bool fetched = message->source == Source::settled &&
                        control_.fetching.load(std::memory_order_relaxed) == Fetching::works;
-  const std::uint64_t source = fetched ? reinterpret_cast<std::uintptr_t>(message->data) : 0;
-  std::memcpy(place(), &source, sizeof source);
-  advance(sizeof source);
-  position_.store(control_.written);
+  const BigHeader header{message->bytes, fetched ? reinterpret_cast<std::uintptr_t>(message->data) : 0};
+  std::memcpy(place(), &header, sizeof header);
+  advance(kLineBytes);
+  announce(kBigMark, position_.line + (fetched ? 0 : lines_of(message->bytes)));
   message->begun = true;
+  position_.store(control_.written);
   if (fetched) finish_front(position_.line);
-  return true;
+}
+
+/// Says how large the message is that ends at line `end`; whoever sees it in `written` can read that.
+void ChannelWriter::announce(std::uint16_t size, std::uint32_t end) {
+  control_.sizes[size_slot_].store(size, std::memory_order_relaxed);
+  ends_[size_slot_] = end;
+  leave_size_slot();
 }
 
 bool ChannelWriter::stream(OutgoingMessage* message) {
   if (movable(message->bytes) < std::min(message->bytes, kPieceBytes)) look_for_space();
   const std::size_t bytes = movable(message->bytes);
-  if (bytes == 0 && message->bytes > 0) return false;
+  if (bytes == 0) return false;
   std::memcpy(place(), message->data, bytes);
   advance(bytes);
+  // Only now, beside the word on the same line: the reader, who looks at it all the time, would take the line away.
+  if (!message->begun)
+    announce(static_cast<std::uint16_t>(message->bytes), position_.line + lines_of(message->bytes - bytes));
   position_.store(control_.written);
+  message->begun = true;
   message->data += bytes;
   message->bytes -= bytes;
-  // The data may be reused at once; only the order of completion makes it wait for messages that are being fetched.
-  if (message->bytes == 0) unread_.empty() ? complete_front() : finish_front(unread_.back());
+  if (message->bytes == 0) finish_copied();
   return true;
+}
+
+/// The data may be reused at once; only the order of completion makes it wait for messages that are being fetched.
+void ChannelWriter::finish_copied() {
+  unread_.empty() ? complete_front() : finish_front(unread_.back());
 }
 
 /// The message is written; it is completed when the reader has freed `line`.
@@ -73,6 +102,8 @@ void ChannelWriter::finish_front(std::uint32_t line) {
 
 void ChannelWriter::reset(std::uint32_t epoch) {
   unread_.clear();
+  freed_ = 0;
+  ends_.fill(0);
   forget(epoch);
   position_.store(control_.written);
 }
@@ -85,16 +116,31 @@ void ChannelReader::look_for_data() {
 bool ChannelReader::progress() {
   if (queue_.empty()) return false;
   IncomingMessage& message = queue_.front();
-  if (message.bytes >= kBigBytes && !message.begun && !read_first_line(&message)) return false;
+  if (!message.begun) return begin(&message);
   return message.source != 0 ? fetch(&message) : stream(&message);
 }
 
-bool ChannelReader::read_first_line(IncomingMessage* message) {
+bool ChannelReader::begin(IncomingMessage* message) {
   if (lines_ready_ == 0) look_for_data();
   if (lines_ready_ == 0) return false;
-  std::memcpy(&message->source, place(), sizeof message->source);
+  const std::uint16_t size = control_.sizes[size_slot_].load(std::memory_order_relaxed);
+  BigHeader header{size, 0};
+  if (size == kBigMark) std::memcpy(&header, place(), sizeof header);
+  check_message_size(writer_, message->landing, message->bytes, header.bytes);
+  leave_size_slot();
+  if (message->landing.received != nullptr) *message->landing.received = header.bytes;
+  message->bytes = header.bytes;
   message->begun = true;
-  if (message->source != 0) return true;  // the line is freed when all is fetched
+  if (size == kBigMark) return begin_big(message, header.source);
+  if (size > 0) return stream(message);
+  free_line();
+  complete_front();
+  return true;
+}
+
+bool ChannelReader::begin_big(IncomingMessage* message, std::uint64_t source) {
+  message->source = source;
+  if (source != 0) return fetch(message);  // the line is freed when all is fetched
   free_line();
   if (control_.fetching.load(std::memory_order_relaxed) == Fetching::untried)
     control_.fetching.store(memory_.is_readable() ? Fetching::works : Fetching::refused);
@@ -109,7 +155,7 @@ void ChannelReader::free_line() {
 bool ChannelReader::stream(IncomingMessage* message) {
   if (movable(message->bytes) < std::min(message->bytes, kPieceBytes)) look_for_data();
   const std::size_t bytes = movable(message->bytes);
-  if (bytes == 0 && message->bytes > 0) return false;
+  if (bytes == 0) return false;
   land(message, place(), bytes);
   advance(bytes);
   position_.store(control_.freed);
@@ -123,6 +169,7 @@ bool ChannelReader::fetch(IncomingMessage* message) {
   const bool combines = message->landing.combine != nullptr;
   std::byte* const to = combines ? bounce_ : message->landing.dst;
   const std::size_t bytes = memory_.read(to, message->source, std::min(message->bytes, kFetchBytes));
+  if (bytes == 0) has_lost_writer_ = true;
   if (bytes == 0 || !is_current()) return false;
   message->source += bytes;
   land(message, to, bytes);

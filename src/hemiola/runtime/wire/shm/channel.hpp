@@ -1,15 +1,17 @@
-// A one-way stream of messages between two ranks through a ring in shared memory, one writer and one reader. Both
-// ends know the messages' sizes. A small message is bytes in the ring and nothing else. A big one begins with a
-// line that says where its bytes are: in the writer's own memory, from where the reader fetches them in one copy,
-// or, where the reader may not look there, in the ring, through which they stream in pieces, each visible as soon
-// as it is copied. Either way they land (copied or combined) straight from there.
+// A one-way stream of messages between two ranks through a ring in shared memory, one writer and one reader. A small
+// message is bytes in the ring; its size stands beside the word that says how far the ring is written, on the line that
+// the reader looks at anyway. A big one begins with a line that says how long it is and where its bytes are: in the
+// writer's own memory, from where the reader fetches them in one copy, or, where the reader may not look there, in the
+// ring, through which they stream in pieces, each visible as soon as it is copied. Either way they land (copied or
+// combined) straight from there.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 
-#include "hemiola/runtime/wire/shm/fifo.hpp"
+#include "hemiola/base/fifo.hpp"
 #include "hemiola/runtime/wire/shm/peer_memory.hpp"
 #include "hemiola/runtime/wire/wire.hpp"
 
@@ -35,21 +37,35 @@ struct ChannelPosition {
 /// Whether a reader may fetch from the writer's memory. It finds out when the first big message comes.
 enum class Fetching : std::uint32_t { untried, works, refused };
 
+/// Of how many messages that have begun the sizes are kept: as many as share a line with `written`.
+inline constexpr std::size_t kSizesKept = 28;
+
 /// The shared words of a channel, each on cache lines of its own (two lines: the prefetcher fetches pairs).
 struct ChannelControl {
   alignas(128) std::atomic<std::uint64_t> written;  ///< by the writer
-  alignas(128) std::atomic<std::uint64_t> freed;    ///< by the reader
-  std::atomic<Fetching> fetching;                   ///< by the reader
+  std::atomic<std::uint16_t>
+      sizes[kSizesKept];  ///< by the writer, in turn; kBigMark: see the message's first line
+  alignas(128) std::atomic<std::uint64_t> freed;  ///< by the reader
+  std::atomic<Fetching> fetching;                 ///< by the reader
 };
 
-inline constexpr std::size_t kLineBytes =
-    64;  ///< messages start at a line, so no element lies across the ring's end
+/// Messages start at a line, so no element lies across the ring's end.
+inline constexpr std::size_t kLineBytes = 64;
 inline constexpr std::size_t kRingBytes = 256 << 10;
 inline constexpr std::size_t kPieceBytes = 32 << 10;
 /// From this size on a message is big: fetching it costs a system call, streaming it a second copy.
 inline constexpr std::size_t kBigBytes = 32 << 10;
 /// What is fetched at a time: as much as leaves the second-level cache to the data it meets there.
 inline constexpr std::size_t kFetchBytes = 128 << 10;
+
+inline constexpr std::uint16_t kBigMark = 0xffff;
+static_assert(kBigBytes <= kBigMark, "the size of a message that is not big must fit beside `written`");
+
+/// How a big message begins.
+struct BigHeader {
+  std::uint64_t bytes;
+  std::uint64_t source;  ///< where they are in the writer's memory; 0: in the lines that follow
+};
 
 /// What both ends have: a view of the ring, a position, and a queue of posted messages.
 template <typename Message>
@@ -72,6 +88,7 @@ class ChannelEnd {
     completed_ = posted_;
     position_ = {epoch, 0};
     lines_ready_ = 0;
+    size_slot_ = 0;
   }
   std::byte* place() const { return ring_ + offset(); }
   std::size_t offset() const { return position_.line * kLineBytes % kRingBytes; }
@@ -82,11 +99,14 @@ class ChannelEnd {
     const std::size_t ready = std::min(std::size_t{lines_ready_} * kLineBytes, kRingBytes - offset());
     return std::min({wanted, ready, kPieceBytes});
   }
-  void advance(std::size_t bytes) {
-    const auto lines = static_cast<std::uint32_t>((bytes + kLineBytes - 1) / kLineBytes);
-    position_.line += lines;
-    lines_ready_ -= lines;
+  static std::uint32_t lines_of(std::size_t bytes) {
+    return static_cast<std::uint32_t>((bytes + kLineBytes - 1) / kLineBytes);
   }
+  void advance(std::size_t bytes) {
+    position_.line += lines_of(bytes);
+    lines_ready_ -= lines_of(bytes);
+  }
+  void leave_size_slot() { size_slot_ = (size_slot_ + 1) % kSizesKept; }
   void complete_front() {
     queue_.pop();
     ++completed_;
@@ -96,6 +116,7 @@ class ChannelEnd {
   std::byte* ring_;
   ChannelPosition position_;
   std::uint32_t lines_ready_ = 0;  ///< to write or to read, as far as we have looked
+  std::size_t size_slot_ = 0;      ///< where the next message's size is
   Fifo<Message> queue_;
   std::uint64_t posted_ = 0;
   std::uint64_t completed_ = 0;
@@ -105,7 +126,7 @@ struct OutgoingMessage {
   const std::byte* data;
   std::size_t bytes;
   Source source = Source::settled;
-  bool begun = false;  ///< its first line, if it is big, is written
+  bool begun = false;  ///< the reader can know of it
 };
 
 class ChannelWriter : public ChannelEnd<OutgoingMessage> {
@@ -115,12 +136,26 @@ class ChannelWriter : public ChannelEnd<OutgoingMessage> {
   bool progress();
   void reset(std::uint32_t epoch);
 
+ protected:
+  std::uint32_t freed_ = 0;  ///< the reader's line, as far as we have looked
+  /// Where the messages end whose sizes are kept: once the reader has freed that, a slot can be used again.
+  std::array<std::uint32_t, kSizesKept> ends_{};
+
  private:
   void look_for_space();
-  bool write_first_line(OutgoingMessage* message);
+  bool may_begin();
+  bool begin(OutgoingMessage* message);
+  void begin_big(OutgoingMessage* message);
+  void announce(std::uint16_t size, std::uint32_t end);
   bool stream(OutgoingMessage* message);
   void finish_front(std::uint32_t line);
+  void finish_copied();
   bool retire();
+
+  bool has_freed(std::uint32_t line) const {
+    // The counters wrap, so what counts is the sign of their distance.
+    return static_cast<std::int32_t>(freed_ - line) >= 0;
+  }
 
   /// Of each message that is written, but not completed: the line whose release by the reader completes it. Only
   /// messages that are being fetched wait for the reader, and those behind them.
@@ -129,29 +164,34 @@ class ChannelWriter : public ChannelEnd<OutgoingMessage> {
 
 struct IncomingMessage {
   Landing landing;
-  std::size_t bytes;
-  bool begun = false;        ///< its first line, if it is big, has been read
+  std::size_t bytes;         ///< that may come; once it has begun, that are still to come
+  bool begun = false;        ///< its size has been read
   std::uint64_t source = 0;  ///< where it is in the writer's memory; 0: it comes through the ring
 };
 
 class ChannelReader : public ChannelEnd<IncomingMessage> {
  public:
   /// `bounce` holds kFetchBytes: what is fetched to be combined passes through it.
-  ChannelReader(ChannelControl& control, std::byte* ring, PeerMemory memory, std::byte* bounce)
-      : ChannelEnd(control, ring), memory_(memory), bounce_(bounce) {}
-  /// Moves at most one piece; false when nothing can move now.
+  ChannelReader(ChannelControl& control, std::byte* ring, Rank writer, PeerMemory memory, std::byte* bounce)
+      : ChannelEnd(control, ring), writer_(writer), memory_(memory), bounce_(bounce) {}
+  /// Moves at most one piece; false when nothing can move now. Throws MessageSizeError.
   bool progress();
   void reset(std::uint32_t epoch);
+  /// Whether the writer's process has been found to be gone.
+  bool has_lost_writer() const { return has_lost_writer_; }
 
  private:
   bool is_current() const { return ChannelPosition::load(control_.written).epoch == position_.epoch; }
   void look_for_data();
-  bool read_first_line(IncomingMessage* message);
+  bool begin(IncomingMessage* message);
+  bool begin_big(IncomingMessage* message, std::uint64_t source);
   bool stream(IncomingMessage* message);
   bool fetch(IncomingMessage* message);
   void land(IncomingMessage* message, const std::byte* from, std::size_t bytes);
   void free_line();
 
+  Rank writer_;
+  bool has_lost_writer_ = false;
   PeerMemory memory_;
   std::byte* bounce_;
 };

@@ -7,6 +7,8 @@
 
 #include <climits>
 
+#include "hemiola/runtime/wire/shm/bell.hpp"
+
 namespace hemiola {
 namespace {
 
@@ -24,7 +26,9 @@ void Doorbell::sleep(std::uint32_t rings, int timeout_us) {
 }
 
 void Doorbell::wake() {
-  if (asleep_.exchange(0) == 0) return;  // somebody else is waking it
+  const std::uint32_t how = asleep_.exchange(0);
+  if (how == kByBell) Bell::ring(bell_.load());
+  if (how != kHere) return;  // or somebody else is waking it
   rings_.fetch_add(1);
   futex(rings_, FUTEX_WAKE, INT_MAX, nullptr);
 }

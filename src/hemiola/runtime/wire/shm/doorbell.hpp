@@ -18,10 +18,17 @@ class alignas(128) Doorbell {
   template <typename FindNews>
   void sleep_unless(FindNews find_news, int timeout_us) {
     const std::uint32_t rings = rings_.load();
-    asleep_.store(1);
+    asleep_.store(kHere);
     if (!find_news()) sleep(rings, timeout_us);
     asleep_.store(0);
   }
+
+  /// The same for a rank that sleeps on descriptors, among them its bell's: between the two whoever has news rings that.
+  void sleep_by(std::uint64_t bell) {
+    bell_.store(bell);
+    asleep_.store(kByBell);
+  }
+  void is_awake() { asleep_.store(0); }
 
   /// To be called after the news is written with a sequentially consistent store.
   void ring() {
@@ -29,11 +36,14 @@ class alignas(128) Doorbell {
   }
 
  private:
+  static constexpr std::uint32_t kHere = 1, kByBell = 2;
+
   void sleep(std::uint32_t rings, int timeout_us);
   void wake();
 
   std::atomic<std::uint32_t> rings_;
-  std::atomic<std::uint32_t> asleep_;
+  std::atomic<std::uint32_t> asleep_;  ///< 0: awake
+  std::atomic<std::uint64_t> bell_;    ///< a Bell's name
 };
 
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free &&

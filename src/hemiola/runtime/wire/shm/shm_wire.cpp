@@ -1,6 +1,7 @@
 #include "hemiola/runtime/wire/shm/shm_wire.hpp"
 
 #include <string>
+#include <utility>
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/rounding.hpp"
@@ -74,8 +75,9 @@ std::size_t ShmWire::region_bytes(int rank_count) {
   return Layout(rank_count).bytes();
 }
 
-ShmWire::ShmWire(std::span<std::byte> region, Rank self, int rank_count)
-    : own_doorbell_(
+ShmWire::ShmWire(std::span<std::byte> region, Rank self, int rank_count, const Waiting& waiting)
+    : traits_{.messages = {.slice_bytes = 128 << 10}, .waiting = waiting},
+      own_doorbell_(
           object_at<RankControl>(checked(region, self, rank_count), Layout(rank_count).rank(self)).doorbell),
       own_memory_(object_at<RankControl>(region, Layout(rank_count).rank(self)).memory),
       bounce_(kFetchBytes) {
@@ -86,14 +88,21 @@ ShmWire::ShmWire(std::span<std::byte> region, Rank self, int rank_count)
     ChannelWriter out(object_at<ChannelControl>(region, layout.control(self, peer)),
                       region.data() + layout.ring(self, peer));
     ChannelReader in(object_at<ChannelControl>(region, layout.control(peer, self)),
-                     region.data() + layout.ring(peer, self), PeerMemory(control.memory), bounce_.data());
+                     region.data() + layout.ring(peer, self), peer, PeerMemory(control.memory),
+                     bounce_.data());
     peers_.push_back({std::move(out), std::move(in), control.doorbell, false});
   }
   busy_.reserve(peers_.size());
 }
 
+ShmWire::ShmWire(std::shared_ptr<SharedRegion> region, Rank self, int rank_count, const Waiting& waiting)
+    : ShmWire(region->bytes(), self, rank_count, waiting) {
+  memory_ = std::move(region);
+}
+
 ShmWire::Peer& ShmWire::busy(Rank rank) {
-  HEMIOLA_CHECK(rank >= 0 && rank < rank_count(), "message to or from a rank that the wire does not have");
+  HEMIOLA_CHECK(rank >= 0 && static_cast<std::size_t>(rank) < peers_.size(),
+                "message to or from a rank that the wire does not have");
   Peer& peer = peers_[static_cast<std::size_t>(rank)];
   if (!peer.listed) busy_.push_back(rank);
   peer.listed = true;
@@ -104,8 +113,8 @@ Request ShmWire::send(Rank dst, const std::byte* data, std::size_t bytes, Source
   return request_of(dst, 0, busy(dst).out.post({data, bytes, source}));
 }
 
-Request ShmWire::receive(Rank src, const Landing& landing, std::size_t bytes) {
-  return request_of(src, kIncoming, busy(src).in.post({landing, bytes}));
+Request ShmWire::receive(Rank src, const Landing& landing, std::size_t capacity) {
+  return request_of(src, kIncoming, busy(src).in.post({landing, capacity}));
 }
 
 bool ShmWire::done(Request request) const {
@@ -139,8 +148,32 @@ bool ShmWire::progress() {
   return moved;
 }
 
+std::vector<LostRank> ShmWire::lost() const {
+  std::vector<LostRank> lost;
+  for (Rank peer : indices<Rank>(static_cast<int>(peers_.size())))
+    if (peers_[static_cast<std::size_t>(peer)].in.has_lost_writer())
+      lost.push_back({peer, "a message that it has sent cannot be fetched, because its process is gone"});
+  return lost;
+}
+
 void ShmWire::wait(int timeout_us) {
   own_doorbell_.sleep_unless([this] { return progress(); }, timeout_us);
+}
+
+int ShmWire::wake_descriptor() {
+  if (!bell_) bell_ = std::make_unique<Bell>();
+  return bell_->descriptor();
+}
+
+bool ShmWire::arm(int*) {
+  wake_descriptor();
+  own_doorbell_.sleep_by(bell_->name());
+  return progress();
+}
+
+void ShmWire::disarm() {
+  own_doorbell_.is_awake();
+  bell_->silence();
 }
 
 void ShmWire::reset(std::uint64_t epoch) {
@@ -151,10 +184,6 @@ void ShmWire::reset(std::uint64_t epoch) {
     peer.doorbell.ring();  // it may sleep until we are in its epoch
   }
   busy_.clear();
-}
-
-std::size_t ShmWire::slice_bytes() const {
-  return 128 << 10;
 }
 
 }  // namespace hemiola

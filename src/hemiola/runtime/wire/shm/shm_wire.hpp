@@ -4,9 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
+#include "hemiola/runtime/wire/shm/bell.hpp"
 #include "hemiola/runtime/wire/shm/channel.hpp"
 #include "hemiola/runtime/wire/shm/doorbell.hpp"
 #include "hemiola/runtime/wire/wire.hpp"
@@ -21,16 +23,21 @@ class ShmWire final : public Wire {
 
   /// `region` is zero-filled at first, shared by all ranks, and outlives the wire. Throws ArgumentError when
   /// it is too small or not aligned to a page, or when `self` is out of range.
-  ShmWire(std::span<std::byte> region, Rank self, int rank_count);
+  ShmWire(std::span<std::byte> region, Rank self, int rank_count, const Waiting& waiting = {});
+  /// Keeps the region, too.
+  ShmWire(std::shared_ptr<SharedRegion> region, Rank self, int rank_count, const Waiting& waiting);
 
-  int rank_count() const override { return static_cast<int>(peers_.size()); }
   Request send(Rank dst, const std::byte* data, std::size_t bytes, Source source = Source::settled) override;
-  Request receive(Rank src, const Landing& landing, std::size_t bytes) override;
+  Request receive(Rank src, const Landing& landing, std::size_t capacity) override;
   bool progress() override;
   bool done(Request request) const override;
+  std::vector<LostRank> lost() const override;
   void wait(int timeout_us) override;
+  int wake_descriptor() override;
+  bool arm(int* timeout_us) override;
+  void disarm() override;
   void reset(std::uint64_t epoch) override;
-  std::size_t slice_bytes() const override;
+  const WireTraits& traits() const override { return traits_; }
 
  private:
   struct Peer {
@@ -44,7 +51,10 @@ class ShmWire final : public Wire {
   Peer& busy(Rank rank);
   bool progress(Peer& peer);
 
+  std::shared_ptr<SharedRegion> memory_;  ///< null: somebody else keeps it
+  WireTraits traits_;
   Doorbell& own_doorbell_;
+  std::unique_ptr<Bell> bell_;  ///< null: nobody sleeps on descriptors
   MemoryOwner own_memory_;
   std::vector<std::byte> bounce_;
   std::vector<Peer> peers_;

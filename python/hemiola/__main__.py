@@ -1,0 +1,7 @@
+"""`python -m hemiola` is `hemiola`."""
+
+import sys
+
+from hemiola.cli import main
+
+sys.exit(main())

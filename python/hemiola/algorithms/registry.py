@@ -1,0 +1,166 @@
+"""All algorithms: the core's, those that Python makes, and those that users register."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from typing import Any
+
+from hemiola._core import algorithms as core
+from hemiola.algorithms import slow_exchanges, stragglar_matching
+from hemiola.algorithms.algorithm import Algorithm, from_core
+from hemiola.algorithms.task import Candidate, Task
+from hemiola.arguments import typed
+from hemiola.conditions import refuse_density
+from hemiola.errors import ArgumentError
+
+#: What an algorithm may need beside the rank count.
+NEEDS = ("", "late", "slow", "topology")
+
+#: By name, in the order of docs/algorithms.md.
+_ENTRIES: dict[str, Algorithm] = {}
+
+
+@typed
+def register(algorithm: Algorithm) -> Algorithm:
+    """Add an algorithm, so that the planner considers it and communicators and commands know it by name.
+
+    Parameters
+    ----------
+    algorithm : Algorithm.
+
+    Returns
+    -------
+    Algorithm, the same.
+
+    Raises
+    ------
+    ArgumentError
+        Another one has this name, the name does not begin with the collective's, or what it needs has no such name.
+
+    Notes
+    -----
+    Whatever it makes is verified, once per digest, before the planner chooses it or a communicator runs it. In this
+    process only: ranks that are to run it register it, too, for instance where their module is imported.
+    """
+    if algorithm.name in _ENTRIES:
+        raise ArgumentError(f"there is an algorithm '{algorithm.name}' already; choose another name")
+    if not algorithm.name.startswith(f"{algorithm.kind}_"):
+        raise ArgumentError(f"expected a name like '{algorithm.kind}_…', found '{algorithm.name}'")
+    _check_needs(algorithm.needs)
+    _ENTRIES[algorithm.name] = algorithm
+    return algorithm
+
+
+@typed
+def names(kind: str | None = None, *, needs: str | None = "") -> list[str]:
+    """List the names of algorithms, of those for one collective if `kind` is given.
+
+    Parameters
+    ----------
+    kind : str or None, a collective such as 'all_reduce'.
+    needs : str or None, what they must know beside the rank count: '' (nothing), 'late', 'slow' or 'topology'; None
+        for all of them.
+
+    Returns
+    -------
+    list of str, in the order of docs/algorithms.md.
+
+    Raises
+    ------
+    ArgumentError
+        if no collective or need has that name.
+    """
+    _check_needs(needs)
+    if kind is not None:
+        core.check_kind(kind)
+    return [
+        name
+        for name, algorithm in _ENTRIES.items()
+        if kind in (None, algorithm.kind) and needs in (None, algorithm.needs)
+    ]
+
+
+@typed
+def get(name: str) -> Algorithm:
+    """Look up an algorithm by name.
+
+    Parameters
+    ----------
+    name : str, one of names(needs=None).
+
+    Returns
+    -------
+    Algorithm
+
+    Raises
+    ------
+    ArgumentError
+        if there is none of that name.
+    """
+    if name not in _ENTRIES:
+        raise ArgumentError(
+            f"expected the name of an algorithm, one of those in docs/algorithms.md, found '{name[:60]}'{_meant(name)}"
+        )
+    return _ENTRIES[name]
+
+
+def is_brought(name: str) -> bool:
+    """Say whether an algorithm comes from outside the package: its schedules are verified before they are taken."""
+    return name in _ENTRIES and name not in _OWN
+
+
+@typed
+def candidates(task: Task) -> list[Candidate]:
+    """List what could run a task, cheapest by formula first; equal costs are ordered by name.
+
+    Parameters
+    ----------
+    task : Task.
+
+    Returns
+    -------
+    list of Candidate. Algorithms made for late ranks, slow ranks or slow hosts are among them where there are such.
+
+    Raises
+    ------
+    ArgumentError
+        for an unknown collective, a rank count below 1, or conditions with a density.
+    """
+    refuse_density(task.conditions, "candidates")
+    found = [candidate for name in names(task.kind, needs=None) for candidate in get(name).candidates(task)]
+    return sorted(found, key=lambda candidate: (candidate.formula_s, candidate.name, candidate.variant))
+
+
+def functions() -> dict[str, Callable[..., Any]]:
+    """Return every function that algorithms offer, by name: those that make a schedule, and what goes with them."""
+    own = {name: algorithm.function for name, algorithm in _ENTRIES.items()}
+    beside = {name: getattr(core, name) for entry in core.entries() for name, _ in entry.functions}
+    return {**own, **beside}
+
+
+def _meant(name: str) -> str:
+    """Return a question after the algorithms whose names end so, or are written alike."""
+    ending = [known for known in _ENTRIES if known.endswith(f"_{name.lower().replace('-', '_')}")]
+    close = ending[:3] or difflib.get_close_matches(name, _ENTRIES, n=3)
+    return f"; did you mean {' or '.join(close)}?" if close else ""
+
+
+def _check_needs(needs: str | None) -> None:
+    if needs is not None and needs not in NEEDS:
+        raise ArgumentError(
+            f"expected what an algorithm needs ('', 'late', 'slow' or 'topology'), found '{needs[:60]}'"
+        )
+
+
+for _entry in core.entries():
+    register(from_core(_entry))
+# One line per module of algorithms that Python makes.
+for _algorithm in (
+    *stragglar_matching.ALGORITHMS,
+    *slow_exchanges.ALGORITHMS,
+):
+    register(_algorithm)
+
+#: The package's own; what is registered later comes from outside.
+_OWN = frozenset(_ENTRIES)

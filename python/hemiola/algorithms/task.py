@@ -1,0 +1,138 @@
+"""What an algorithm is asked when a schedule is chosen, and what it answers: ways to run a task, with their cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hemiola._core import Schedule, ScheduleParts, Topology
+from hemiola._core import algorithms as core
+from hemiola.arguments import typed
+from hemiola.conditions import Conditions
+from hemiola.errors import ArgumentError
+from hemiola.topology.grid_of import Grid, grid_of
+from hemiola.topology.named_nics import settled
+from hemiola.topology.port_speed import PortSpeed
+
+
+@typed
+@dataclass(frozen=True)
+class Task:
+    """What is to be run: a collective of `nbytes` over `rank_count` ranks whose ports have that speed.
+
+    `speed` counts what `conditions` slow down. Without a `topology` only the ports' speed is known, and algorithms made
+    for one cannot run.
+    """
+
+    kind: str
+    rank_count: int
+    nbytes: int
+    speed: PortSpeed
+    conditions: Conditions
+    root: int = 0
+    topology: Topology | None = None
+
+    def __post_init__(self) -> None:
+        if self.conditions.slow_nics:
+            if self.topology is None:
+                raise ArgumentError(
+                    "task: slow NICs are those of a topology, found none; name slow ranks instead"
+                )
+            topology, conditions = settled(self.topology, self.conditions)
+            object.__setattr__(self, "topology", topology)
+            object.__setattr__(self, "conditions", conditions)
+
+    @property
+    def delay_s(self) -> float:
+        """How long the last rank is late."""
+        return max(self.conditions.late.values(), default=0.0)
+
+    @property
+    def late_ranks(self) -> list[int]:
+        """The ranks that are late at all, in order of arrival."""
+        return [rank for _, rank in sorted((s, rank) for rank, s in self.conditions.late.items() if s > 0)]
+
+    @property
+    def relative_latency(self) -> float:
+        """latency · bandwidth / bytes at the port of the fastest rank; above 0 also without latency, or bytes."""
+        slow = self.conditions.slow_ranks
+        factors = [slow.get(rank, 1.0) for rank in range(self.rank_count)]
+        bandwidth = self.speed.bandwidth * max(factors) / min(factors)
+        return max(1e-9, self.speed.latency_s * bandwidth / max(self.nbytes, 1))
+
+    @cached_property
+    def grid(self) -> Grid | None:
+        """The grid that the topology is, if it is one."""
+        return None if self.topology is None else grid_of(self.topology)
+
+    @cached_property
+    def nodes(self) -> NDArray[np.int32]:
+        """The node of each rank; raises ArgumentError without a topology."""
+        if self.topology is None:
+            raise ArgumentError("expected a topology that says which nodes the ranks share, found none")
+        return self.topology.nodes
+
+    @cached_property
+    def ranks_per_node(self) -> list[int]:
+        """How many ranks each node has; raises ArgumentError without a topology."""
+        counts: list[int] = np.bincount(self.nodes).tolist()
+        return counts
+
+    @cached_property
+    def slow_hosts(self) -> tuple[dict[int, float], int]:
+        """Which hosts' NICs are slower than the fastest host's, by what factor, and how many ranks a host has.
+
+        None are where all are alike, where hosts have one rank each or not as many as the others, and where ranks are
+        not numbered host by host. Where each rank has a NIC, the slowest of a host's ranks counts for the host.
+        """
+        if self.topology is None:
+            return {}, 1
+        return core.slow_hosts(self.topology, self.conditions.slow_ranks)
+
+    @cached_property
+    def core(self) -> core.Task:
+        """The same for the algorithms that C++ makes."""
+        return core.Task(
+            self.kind,
+            self.rank_count,
+            self.nbytes,
+            latency_s=self.speed.latency_s,
+            bandwidth=self.speed.bandwidth,
+            message_s=self.speed.message_s,
+            late=dict(self.conditions.late),
+            slow=self.conditions.slow_ranks,
+            root=self.root,
+            topology=self.topology,
+        )
+
+
+@typed
+@dataclass(frozen=True)
+class Candidate:
+    """A way to run a task: an algorithm and its arguments, what that costs by its formula, and how to make it.
+
+    `name` is the algorithm's; `variant` says what was chosen for it, such as "12 chunks"; it is empty where
+    nothing was. `parts` makes the same schedule rank by rank, where that is known how. `arguments` are those of the
+    algorithm's function: with the name a recipe, from which everybody makes the same schedule; what was synthesized
+    has none. `knows_topology` says that the formula counts the links of one topology, not just a port's speed;
+    `is_simulation` that it stands for one: a simulation would find it, too, or takes longer than a plan may.
+    """
+
+    name: str
+    variant: str
+    formula_s: float
+    transfer_count: int
+    generate: Callable[[], Schedule]
+    parts: Callable[[], ScheduleParts] | None = None
+    arguments: Mapping[str, object] = field(default_factory=dict)
+    knows_topology: bool = False
+    is_simulation: bool = False
+
+    @property
+    def label(self) -> str:
+        """Name and variant together, for tables."""
+        return f"{self.name} ({self.variant})" if self.variant else self.name

@@ -1,0 +1,31 @@
+"""How commands that show a schedule say where it is wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.text import Text
+
+from hemiola._core import Violation
+
+
+def violation_data(violation: Violation) -> dict[str, Any]:
+    """Return a violation as JSON has it."""
+    return {
+        "rule": violation.rule,
+        "step": violation.step,
+        "rank": violation.rank,
+        "chunk": violation.chunk,
+        "message": violation.message,
+    }
+
+
+def warning(name: str, violation: Violation) -> Text:
+    """Say that a schedule that is shown all the same is wrong, and where first."""
+    return Text.assemble(
+        ("wrong    ", "bold red"),
+        f"{name} does not keep its collective's promise; what it breaks first:\n",
+        ("         " + violation.rule, "bold"),
+        f" at step {violation.step}, rank {violation.rank}, chunk {violation.chunk}: {violation.message}\n",
+        ("         hemiola verify shows the rest", "dim"),
+    )

@@ -1,0 +1,161 @@
+"""The cluster's network: a bridge, a veth pair per host, and both ends of each pair limited to the NIC's rate.
+
+    host 0:  eth0 ─── port0 ┐
+    host 1:  eth0 ─── port1 ├ switch
+    ...                     ┘
+
+What leaves a host waits in eth0, what comes to it waits in its port at the switch."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hemiola.cluster.place import Place
+from hemiola.errors import ArgumentError, ClusterError
+from hemiola.units import parse_bandwidth
+
+NIC = "eth0"
+_SWITCH = "switch"
+#: A token bucket must hold a packet that is not yet cut into frames, up to 64 KiB; a smaller one halves the rate.
+_LEAST_BURST_BYTES = 128 << 10
+_BURST_S = 1e-3
+#: How long a frame may wait at most, like in a switch with small buffers.
+_QUEUE_S = 50e-3
+
+#: What a kernel decides per network namespace: the same start for every connection, windows for any rate that is
+#: emulated, and a congestion control that is allowed in namespaces.
+SETTINGS = {
+    "/proc/sys/net/ipv4/tcp_congestion_control": "reno",
+    "/proc/sys/net/ipv4/tcp_slow_start_after_idle": "0",
+    "/proc/sys/net/ipv4/tcp_no_metrics_save": "1",
+    "/proc/sys/net/ipv4/tcp_rmem": "4096 262144 8388608",
+    "/proc/sys/net/ipv4/tcp_wmem": "4096 262144 8388608",
+    "/proc/sys/net/ipv6/conf/default/accept_dad": "0",  # addresses hold at once
+    "/proc/sys/net/ipv6/conf/default/accept_ra": "0",
+}
+
+
+@dataclass(frozen=True)
+class Counters:
+    """Bytes that a NIC has sent and received, headers included."""
+
+    sent: int
+    received: int
+
+
+def read_rate(text: str) -> float:
+    """Read '200mbit', as tc has it, or any other bandwidth, as bytes per second."""
+    tc = re.fullmatch(r"\s*([\d.]+)\s*([kmgt]?)bit\s*", text, re.IGNORECASE)
+    if tc is None:
+        return parse_bandwidth(text)
+    prefix = tc[2].lower() if tc[2].lower() == "k" else tc[2].upper()
+    return parse_bandwidth(f"{tc[1]} {prefix}bit/s")
+
+
+def addresses_of(host: int) -> tuple[str, str]:
+    """Return a host's IPv4 and IPv6 address; of networks that are private and that nothing else is joined to."""
+    return f"10.77.{(host + 1) // 250}.{(host + 1) % 250}", f"fd77::{host + 1:x}"
+
+
+def build(switch: Place, hosts: Sequence[Place], processes: Sequence[int], mtu: int) -> None:
+    """Join the hosts at a switch; `processes` are the first of each."""
+    lines = [
+        "link set lo up",
+        f"link add {_SWITCH} type bridge stp_state 0 forward_delay 0 mcast_snooping 0",
+        f"link set {_SWITCH} mtu {mtu} up",
+    ]
+    for host, process in enumerate(processes):
+        lines += [
+            f"link add {_port(host)} mtu {mtu} type veth peer name {NIC} mtu {mtu} netns {process}",
+            f"link set {_port(host)} master {_SWITCH} up",
+        ]
+    _ip(switch, lines)
+    for host, place in enumerate(hosts):
+        four, six = addresses_of(host)
+        _ip(
+            place,
+            [
+                "link set lo up",
+                f"link set {NIC} up",
+                f"address add {four}/16 dev {NIC}",
+                f"address add {six}/64 dev {NIC} nodad",
+            ],
+        )
+
+
+def limit(switch: Place, host: int, place: Place, rate: float | None) -> None:
+    """Let a host's NIC carry so many bytes per second each way; None: as fast as the machine is."""
+    for at, device in ((place, NIC), (switch, _port(host))):
+        if rate is None:
+            if rate_of(at, device) is not None:
+                _command(at, ["tc", "qdisc", "delete", "dev", device, "root"])
+            continue
+        burst = max(_LEAST_BURST_BYTES, int(rate * _BURST_S))
+        words = [
+            "rate",
+            f"{round(rate * 8)}bit",
+            "burst",
+            str(burst),
+            "limit",
+            str(int(rate * _QUEUE_S) + 4 * burst),
+        ]
+        _command(at, ["tc", "qdisc", "replace", "dev", device, "root", "tbf", *words])
+
+
+def rates(switch: Place, host: int, place: Place) -> tuple[float | None, float | None]:
+    """Return what a NIC may send and receive, in bytes per second, as the kernel has it; None where not limited."""
+    return rate_of(place, NIC), rate_of(switch, _port(host))
+
+
+def rate_of(place: Place, device: str) -> float | None:
+    """Return what may leave through a device, in bytes per second; None where it is not limited."""
+    found = json.loads(_command(place, ["tc", "-json", "qdisc", "show", "dev", device, "root"]) or "[]")
+    return next((float(queue["options"]["rate"]) for queue in found if queue["kind"] == "tbf"), None)
+
+
+def set_link(switch: Place, host: int, is_up: bool) -> None:
+    """Plug a host's cable in, or pull it: the host's own side sees the carrier come and go."""
+    _ip(switch, [f"link set {_port(host)} {'up' if is_up else 'down'}"])
+
+
+def is_up(place: Place) -> bool:
+    """Return whether a host's NIC has a carrier."""
+    found = json.loads(_command(place, ["ip", "-json", "link", "show", "dev", NIC]))
+    return "LOWER_UP" in found[0]["flags"]
+
+
+def counters(place: Place) -> Counters:
+    """Return what a host's NIC has counted."""
+    found = json.loads(_command(place, ["ip", "-json", "-statistics", "link", "show", "dev", NIC]))
+    both = found[0]["stats64"]
+    return Counters(sent=both["tx"]["bytes"], received=both["rx"]["bytes"])
+
+
+def _port(host: int) -> str:
+    return f"port{host}"
+
+
+def _ip(place: Place, lines: Sequence[str]) -> None:
+    _command(place, ["ip", "-batch", "-"], "\n".join(lines) + "\n")
+
+
+def _command(place: Place, command: Sequence[str], given: str = "") -> str:
+    try:
+        return place.output_of(command, given)
+    except FileNotFoundError:
+        raise ClusterError(
+            f"cluster: '{command[0]}' is not installed; on Debian or Ubuntu: apt install iproute2"
+        ) from None
+    except subprocess.CalledProcessError as error:
+        raise ClusterError(f"cluster: '{' '.join(command)}' failed: {error.stderr.strip()}") from None
+
+
+def check_rate(rate: float, what: str) -> float:
+    """Return a rate that can be emulated; raise ArgumentError for another."""
+    if not 1e3 <= rate <= 1e12:
+        raise ArgumentError(f"cluster: expected {what} of 8 kbit/s … 8 Tbit/s, found {rate * 8:g} bit/s")
+    return rate

@@ -1,0 +1,21 @@
+"""The ranks of a job and the collectives that they run together on real buffers.
+
+A rank comes in by `init`, which reads from its launcher's variables who it is, and holds a `Communicator`. Who came
+late (`arrivals`) and whose ports are slow (`health`) is what the ranks have noticed on the way."""
+
+from hemiola.communicator.arrivals import Arrivals, RankArrivals
+from hemiola.communicator.communicator import Communicator
+from hemiola.communicator.handle import Handle
+from hemiola.communicator.health import Health, HealthChange, SlowRank
+from hemiola.communicator.init import init
+
+__all__ = [
+    "Arrivals",
+    "Communicator",
+    "Handle",
+    "Health",
+    "HealthChange",
+    "RankArrivals",
+    "SlowRank",
+    "init",
+]

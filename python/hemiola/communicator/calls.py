@@ -1,0 +1,86 @@
+"""How a collective call gets into the core: one way for all kinds."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, Required, TypedDict, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hemiola._core import Communicator as CoreCommunicator
+from hemiola._core import Complaint, Schedule
+from hemiola.communicator.arguments import root_of, schedule_of, seconds_of
+from hemiola.communicator.handle import Handle
+from hemiola.communicator.kinds import Array, Kind, R
+
+D = TypeVar("D", bound=np.generic)
+
+
+class CallOptions(TypedDict, Generic[D], total=False):
+    """What every collective takes besides its array."""
+
+    schedule: Schedule | str | None
+    unchecked: bool
+    out: NDArray[D] | None
+    timeout_s: float | None
+
+
+class CustomOptions(TypedDict, Generic[D], total=False):
+    """What a custom collective takes besides its array: nobody can choose its schedule for it."""
+
+    schedule: Required[Schedule]
+    unchecked: bool
+    out: NDArray[D] | None
+    timeout_s: float | None
+
+
+class Caller:
+    """A rank that calls the core for collectives. What is wrong with a call's arguments is told to the other ranks."""
+
+    def __init__(self, core: CoreCommunicator) -> None:
+        self._core = core
+        self.rank = core.rank
+        self.rank_count = core.rank_count
+        self._latest: object = None  #: what has been asked for last, and may be followed
+
+    def _call(
+        self,
+        kind: Kind[R],
+        x: Any,
+        out: Array | None,
+        op: object,
+        root: object,
+        schedule: object,
+        unchecked: object,
+        wait: bool,
+        timeout_s: object,
+    ) -> R | Handle[R]:
+        """Run or start an operation. Where an argument is wrong, a Complaint goes to the core in its place."""
+        if kind.is_plain and wait is True and schedule is None and timeout_s is None and unchecked is False:
+            # Nothing to look at, so the shortest way: this is where microseconds count.
+            everywhere: Any = x if out is None else out
+            self._core.run(kind.name, x, everywhere, op, root, None, None)
+            return everywhere  # type: ignore[no-any-return]  # R, as the kind's row says
+        is_root = True
+        if kind.has_root:
+            root = root_of(root, self.rank_count)
+            is_root = root == self.rank
+        result: Any
+        brought, result = kind.arrays(x, out, self.rank_count, is_root)
+        limit_s = timeout_s if timeout_s is None else seconds_of(timeout_s)
+        followed = (
+            schedule if schedule is self._latest and unchecked is False else self._judged(schedule, unchecked)
+        )
+        if not isinstance(wait, bool):
+            limit_s = Complaint(f"expected True or False as wait, found {wait!r}")
+        if wait:
+            self._core.run(kind.name, brought, result, op, root, followed, limit_s)
+            return result  # type: ignore[no-any-return]  # R, as the kind's row says
+        return Handle(self._core.start(kind.name, brought, result, op, root, followed, limit_s), result)
+
+    def _judged(self, schedule: object, unchecked: object) -> object:
+        """Return what a call is to follow; remember it, so that asking for the same again costs nothing."""
+        followed = schedule_of(schedule, unchecked)
+        if unchecked is False and followed is schedule:
+            self._latest = schedule
+        return followed

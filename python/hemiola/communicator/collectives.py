@@ -1,0 +1,556 @@
+"""The collectives: what ranks do together on NumPy arrays, a method each.
+
+What a collective does with its arrays stands in its row of `kinds`; here stand its signature and its promise."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias, Unpack, overload
+
+from numpy.typing import NDArray
+
+from hemiola._core import Schedule
+from hemiola.communicator.calls import Caller, CallOptions, CustomOptions, D
+from hemiola.communicator.handle import Handle
+from hemiola.communicator.kinds import (
+    ALL_GATHER,
+    ALL_REDUCE,
+    ALL_TO_ALL,
+    BARRIER,
+    BROADCAST,
+    CUSTOM,
+    GATHER,
+    REDUCE,
+    REDUCE_SCATTER,
+    SCATTER,
+)
+
+#: What `wait` is: with it the call returns the result, without it a Handle of the result.
+Yes: TypeAlias = Literal[True]
+No: TypeAlias = Literal[False]
+
+
+class Collectives(Caller):
+    """The calls that all ranks of a communicator make together."""
+
+    @overload
+    def all_reduce(
+        self, x: NDArray[D], op: str = ..., *, wait: Yes = ..., **options: Unpack[CallOptions[D]]
+    ) -> NDArray[D]: ...
+    @overload
+    def all_reduce(
+        self, x: NDArray[D], op: str = ..., *, wait: No, **options: Unpack[CallOptions[D]]
+    ) -> Handle[NDArray[D]]: ...
+    @overload
+    def all_reduce(
+        self, x: NDArray[D], op: str = ..., *, wait: bool, **options: Unpack[CallOptions[D]]
+    ) -> NDArray[D] | Handle[NDArray[D]]: ...
+    def all_reduce(
+        self,
+        x: NDArray[D],
+        op: str = "sum",
+        *,
+        schedule: Schedule | str | None = None,
+        unchecked: bool = False,
+        out: NDArray[D] | None = None,
+        wait: bool = True,
+        timeout_s: float | None = None,
+    ) -> NDArray[D] | Handle[NDArray[D]]:
+        """Combine all ranks' arrays; every rank gets the result, in `x` unless `out` is given.
+
+        Parameters
+        ----------
+        x : array, of the same shape and dtype on every rank.
+        op : str. How elements combine: sum, product, min, max, average, and, or, xor, as the dtype allows.
+        schedule : Schedule or str, optional. What to run, or the name of an algorithm (`hemiola.algorithms.names()`);
+            None lets the planner choose, also for what it has noticed since: slow ports (see `health`), late ranks
+            (see `expects_late_rank`). "all_reduce_late" finds the late rank itself, anew in every call: the others
+            reduce among themselves until it comes.
+        unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
+            What a name stands for is verified in any case where its algorithm was registered from outside.
+        out : array of the size and dtype of `x`, optional. Where the result goes.
+        wait : bool. With False run in the background, after what was started before, and return a Handle at once.
+        timeout_s : float > 0, seconds, optional. How long it may take; None: as `init` says.
+
+        Returns
+        -------
+        The array with the result: `out`, or else `x`; or a Handle of it.
+
+        Raises
+        ------
+        ArgumentError
+            on this rank, when its arguments are wrong, among them a wrong schedule.
+        MismatchError
+            on every rank, when ranks disagree about the call, or another rank's arguments are wrong.
+        LostRankError, TimeoutError
+            on every rank, naming the rank that died or did not come in time.
+
+        Notes
+        -----
+        The same bits on every rank, and in every run with the same schedule. Where a late rank is looked for, the
+        order of adding, and so a float's last bits, depend on who was late.
+        """
+        return self._call(ALL_REDUCE, x, out, op, 0, schedule, unchecked, wait, timeout_s)
+
+    @overload
+    def reduce(
+        self,
+        x: NDArray[D],
+        op: str = ...,
+        root: int = ...,
+        *,
+        wait: Yes = ...,
+        **options: Unpack[CallOptions[D]],
+    ) -> NDArray[D] | None: ...
+    @overload
+    def reduce(
+        self, x: NDArray[D], op: str = ..., root: int = ..., *, wait: No, **options: Unpack[CallOptions[D]]
+    ) -> Handle[NDArray[D] | None]: ...
+    @overload
+    def reduce(
+        self, x: NDArray[D], op: str = ..., root: int = ..., *, wait: bool, **options: Unpack[CallOptions[D]]
+    ) -> NDArray[D] | Handle[NDArray[D] | None] | None: ...
+    def reduce(
+        self,
+        x: NDArray[D],
+        op: str = "sum",
+        root: int = 0,
+        *,
+        schedule: Schedule | str | None = None,
+        unchecked: bool = False,
+        out: NDArray[D] | None = None,
+        wait: bool = True,
+        timeout_s: float | None = None,
+    ) -> NDArray[D] | Handle[NDArray[D] | None] | None:
+        """Combine all ranks' arrays; the root gets the result, in its `x` unless `out` is given.
+
+        Parameters
+        ----------
+        x : array, of the same shape and dtype on every rank.
+        op : str. How elements combine: sum, product, min, max, average, and, or, xor, as the dtype allows.
+        root : int, 0 … rank_count-1, the rank that gets the result.
+        schedule : Schedule or str, optional. What to run, or the name of an algorithm (`hemiola.algorithms.names()`);
+            None lets the planner choose.
+        unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
+            What a name stands for is verified in any case where its algorithm was registered from outside.
+        out : array of the size and dtype of `x`, optional. Where the result goes; used on the root only.
+        wait : bool. With False run in the background, after what was started before, and return a Handle at once.
+        timeout_s : float > 0, seconds, optional. How long it may take; None: as `init` says.
+
+        Returns
+        -------
+        On the root the array with the result: `out`, or else `x`; None elsewhere. Or a Handle of it.
+
+        Raises
+        ------
+        ArgumentError
+            on this rank, when its arguments are wrong, among them a wrong schedule.
+        MismatchError
+            on every rank, when ranks disagree about the call, or another rank's arguments are wrong.
+        LostRankError, TimeoutError
+            on every rank, naming the rank that died or did not come in time.
+        """
+        return self._call(REDUCE, x, out, op, root, schedule, unchecked, wait, timeout_s)
+
+    @overload
+    def reduce_scatter(
+        self, x: NDArray[D], op: str = ..., *, wait: Yes = ..., **options: Unpack[CallOptions[D]]
+    ) -> NDArray[D]: ...
+    @overload
+    def reduce_scatter(
+        self, x: NDArray[D], op: str = ..., *, wait: No, **options: Unpack[CallOptions[D]]
+    ) -> Handle[NDArray[D]]: ...
+    @overload
+    def reduce_scatter(
+        self, x: NDArray[D], op: str = ..., *, wait: bool, **options: Unpack[CallOptions[D]]
+    ) -> NDArray[D] | Handle[NDArray[D]]: ...
+    def reduce_scatter(
+        self,
+        x: NDArray[D],
+        op: str = "sum",
+        *,
+        schedule: Schedule | str | None = None,
+        unchecked: bool = False,
+        out: NDArray[D] | None = None,
+        wait: bool = True,
+        timeout_s: float | None = None,
+    ) -> NDArray[D] | Handle[NDArray[D]]:
+        """Combine all ranks' arrays; rank r gets the r-th of rank_count equal parts along the first axis.
+
+        Parameters
+        ----------
+        x : array, of the same shape and dtype on every rank, its first axis a multiple of rank_count.
+        op : str. How elements combine: sum, product, min, max, average, and, or, xor, as the dtype allows.
+        schedule : Schedule or str, optional. What to run, or the name of an algorithm (`hemiola.algorithms.names()`);
+            None lets the planner choose.
+        unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
+            What a name stands for is verified in any case where its algorithm was registered from outside.
+        out : array of a part's size and dtype, optional. Where the result goes; in place where it is the rank's own
+            part of `x`.
+        wait : bool. With False run in the background, after what was started before, and return a Handle at once.
+        timeout_s : float > 0, seconds, optional. How long it may take; None: as `init` says.
+
+        Returns
+        -------
+        The array with the rank's part: `out`, or else a new one; or a Handle of it.
+
+        Raises
+        ------
+        ArgumentError
+            on this rank, when its arguments are wrong, among them a wrong schedule.
+        MismatchError
+            on every rank, when ranks disagree about the call, or another rank's arguments are wrong.
+        LostRankError, TimeoutError
+            on every rank, naming the rank that died or did not come in time.
+        """
+        return self._call(REDUCE_SCATTER, x, out, op, 0, schedule, unchecked, wait, timeout_s)
+
+    @overload
+    def all_gather(
+        self, x: NDArray[D], *, wait: Yes = ..., **options: Unpack[CallOptions[D]]
+    ) -> NDArray[D]: ...
+    @overload
+    def all_gather(
+        self, x: NDArray[D], *, wait: No, **options: Unpack[CallOptions[D]]
+    ) -> Handle[NDArray[D]]: ...
+    @overload
+    def all_gather(
+        self, x: NDArray[D], *, wait: bool, **options: Unpack[CallOptions[D]]
+    ) -> NDArray[D] | Handle[NDArray[D]]: ...
+    def all_gather(
+        self,
+        x: NDArray[D],
+        *,
+        schedule: Schedule | str | None = None,
+        unchecked: bool = False,
+        out: NDArray[D] | None = None,
+        wait: bool = True,
+        timeout_s: float | None = None,
+    ) -> NDArray[D] | Handle[NDArray[D]]:
+        """Put all ranks' arrays one after the other along the first axis; every rank gets the result.
+
+        Parameters
+        ----------
+        x : array, of the same shape and dtype on every rank. A scalar counts as one element.
+        schedule : Schedule or str, optional. What to run, or the name of an algorithm (`hemiola.algorithms.names()`);
+            None lets the planner choose.
+        unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
+            What a name stands for is verified in any case where its algorithm was registered from outside.
+        out : array of rank_count times the size of `x`, optional. Where the result goes; in place where `x` is the
+            rank's own part of it.
+        wait : bool. With False run in the background, after what was started before, and return a Handle at once.
+        timeout_s : float > 0, seconds, optional. How long it may take; None: as `init` says.
+
+        Returns
+        -------
+        The array with the result: `out`, or else a new one, rank_count times as long as `x`; or a Handle of it.
+
+        Raises
+        ------
+        ArgumentError
+            on this rank, when its arguments are wrong, among them a wrong schedule.
+        MismatchError
+            on every rank, when ranks disagree about the call, or another rank's arguments are wrong.
+        LostRankError, TimeoutError
+            on every rank, naming the rank that died or did not come in time.
+        """
+        return self._call(ALL_GATHER, x, out, "sum", 0, schedule, unchecked, wait, timeout_s)
+
+    @overload
+    def gather(
+        self, x: NDArray[D], root: int = ..., *, wait: Yes = ..., **options: Unpack[CallOptions[D]]
+    ) -> NDArray[D] | None: ...
+    @overload
+    def gather(
+        self, x: NDArray[D], root: int = ..., *, wait: No, **options: Unpack[CallOptions[D]]
+    ) -> Handle[NDArray[D] | None]: ...
+    @overload
+    def gather(
+        self, x: NDArray[D], root: int = ..., *, wait: bool, **options: Unpack[CallOptions[D]]
+    ) -> NDArray[D] | Handle[NDArray[D] | None] | None: ...
+    def gather(
+        self,
+        x: NDArray[D],
+        root: int = 0,
+        *,
+        schedule: Schedule | str | None = None,
+        unchecked: bool = False,
+        out: NDArray[D] | None = None,
+        wait: bool = True,
+        timeout_s: float | None = None,
+    ) -> NDArray[D] | Handle[NDArray[D] | None] | None:
+        """Put all ranks' arrays one after the other along the first axis; the root gets the result.
+
+        Parameters
+        ----------
+        x : array, of the same shape and dtype on every rank. A scalar counts as one element.
+        root : int, 0 … rank_count-1, the rank that gets the result.
+        schedule : Schedule or str, optional. What to run, or the name of an algorithm (`hemiola.algorithms.names()`);
+            None lets the planner choose.
+        unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
+            What a name stands for is verified in any case where its algorithm was registered from outside.
+        out : array of rank_count times the size of `x`, optional. Where the result goes, in place where `x` is the
+            root's own part of it; used on the root only.
+        wait : bool. With False run in the background, after what was started before, and return a Handle at once.
+        timeout_s : float > 0, seconds, optional. How long it may take; None: as `init` says.
+
+        Returns
+        -------
+        On the root the array with the result: `out`, or else a new one, rank_count times as long as `x`; None
+        elsewhere. Or a Handle of it.
+
+        Raises
+        ------
+        ArgumentError
+            on this rank, when its arguments are wrong, among them a wrong schedule.
+        MismatchError
+            on every rank, when ranks disagree about the call, or another rank's arguments are wrong.
+        LostRankError, TimeoutError
+            on every rank, naming the rank that died or did not come in time.
+        """
+        return self._call(GATHER, x, out, "sum", root, schedule, unchecked, wait, timeout_s)
+
+    @overload
+    def scatter(
+        self,
+        x: NDArray[D] | None = ...,
+        root: int = ...,
+        *,
+        wait: Yes = ...,
+        **options: Unpack[CallOptions[D]],
+    ) -> NDArray[D]: ...
+    @overload
+    def scatter(
+        self, x: NDArray[D] | None = ..., root: int = ..., *, wait: No, **options: Unpack[CallOptions[D]]
+    ) -> Handle[NDArray[D]]: ...
+    @overload
+    def scatter(
+        self, x: NDArray[D] | None = ..., root: int = ..., *, wait: bool, **options: Unpack[CallOptions[D]]
+    ) -> NDArray[D] | Handle[NDArray[D]]: ...
+    def scatter(
+        self,
+        x: NDArray[D] | None = None,
+        root: int = 0,
+        *,
+        schedule: Schedule | str | None = None,
+        unchecked: bool = False,
+        out: NDArray[D] | None = None,
+        wait: bool = True,
+        timeout_s: float | None = None,
+    ) -> NDArray[D] | Handle[NDArray[D]]:
+        """Give rank r the r-th of rank_count equal parts of the root's array along the first axis.
+
+        Parameters
+        ----------
+        x : array, its first axis a multiple of rank_count. Only the root's is read; elsewhere it tells shape and
+            dtype, and is needed only where no `out` is given.
+        root : int, 0 … rank_count-1, the rank whose array is scattered.
+        schedule : Schedule or str, optional. What to run, or the name of an algorithm (`hemiola.algorithms.names()`);
+            None lets the planner choose.
+        unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
+            What a name stands for is verified in any case where its algorithm was registered from outside.
+        out : array of a part's size and dtype, optional. Where the result goes; in place where it is the root's own
+            part of `x`.
+        wait : bool. With False run in the background, after what was started before, and return a Handle at once.
+        timeout_s : float > 0, seconds, optional. How long it may take; None: as `init` says.
+
+        Returns
+        -------
+        The array with the rank's part: `out`, or else a new one; or a Handle of it.
+
+        Raises
+        ------
+        ArgumentError
+            on this rank, when its arguments are wrong, among them a wrong schedule.
+        MismatchError
+            on every rank, when ranks disagree about the call, or another rank's arguments are wrong.
+        LostRankError, TimeoutError
+            on every rank, naming the rank that died or did not come in time.
+        """
+        return self._call(SCATTER, x, out, "sum", root, schedule, unchecked, wait, timeout_s)
+
+    @overload
+    def broadcast(
+        self,
+        x: NDArray[D] | None = ...,
+        root: int = ...,
+        *,
+        wait: Yes = ...,
+        **options: Unpack[CallOptions[D]],
+    ) -> NDArray[D]: ...
+    @overload
+    def broadcast(
+        self, x: NDArray[D] | None = ..., root: int = ..., *, wait: No, **options: Unpack[CallOptions[D]]
+    ) -> Handle[NDArray[D]]: ...
+    @overload
+    def broadcast(
+        self, x: NDArray[D] | None = ..., root: int = ..., *, wait: bool, **options: Unpack[CallOptions[D]]
+    ) -> NDArray[D] | Handle[NDArray[D]]: ...
+    def broadcast(
+        self,
+        x: NDArray[D] | None = None,
+        root: int = 0,
+        *,
+        schedule: Schedule | str | None = None,
+        unchecked: bool = False,
+        out: NDArray[D] | None = None,
+        wait: bool = True,
+        timeout_s: float | None = None,
+    ) -> NDArray[D] | Handle[NDArray[D]]:
+        """Give every rank the root's array, in `x` unless `out` is given.
+
+        Parameters
+        ----------
+        x : array, of the same shape and dtype on every rank. Only the root's is read; elsewhere `out` will do.
+        root : int, 0 … rank_count-1, the rank whose array all get.
+        schedule : Schedule or str, optional. What to run, or the name of an algorithm (`hemiola.algorithms.names()`);
+            None lets the planner choose.
+        unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
+            What a name stands for is verified in any case where its algorithm was registered from outside.
+        out : array of the shape and dtype of `x`, optional. Where the result goes.
+        wait : bool. With False run in the background, after what was started before, and return a Handle at once.
+        timeout_s : float > 0, seconds, optional. How long it may take; None: as `init` says.
+
+        Returns
+        -------
+        The array with the result: `out`, or else `x`; or a Handle of it.
+
+        Raises
+        ------
+        ArgumentError
+            on this rank, when its arguments are wrong, among them a wrong schedule.
+        MismatchError
+            on every rank, when ranks disagree about the call, or another rank's arguments are wrong.
+        LostRankError, TimeoutError
+            on every rank, naming the rank that died or did not come in time.
+        """
+        return self._call(BROADCAST, x, out, "sum", root, schedule, unchecked, wait, timeout_s)
+
+    @overload
+    def all_to_all(
+        self, x: NDArray[D], *, wait: Yes = ..., **options: Unpack[CallOptions[D]]
+    ) -> NDArray[D]: ...
+    @overload
+    def all_to_all(
+        self, x: NDArray[D], *, wait: No, **options: Unpack[CallOptions[D]]
+    ) -> Handle[NDArray[D]]: ...
+    @overload
+    def all_to_all(
+        self, x: NDArray[D], *, wait: bool, **options: Unpack[CallOptions[D]]
+    ) -> NDArray[D] | Handle[NDArray[D]]: ...
+    def all_to_all(
+        self,
+        x: NDArray[D],
+        *,
+        schedule: Schedule | str | None = None,
+        unchecked: bool = False,
+        out: NDArray[D] | None = None,
+        wait: bool = True,
+        timeout_s: float | None = None,
+    ) -> NDArray[D] | Handle[NDArray[D]]:
+        """Send the d-th of rank_count equal parts of `x` to rank d, and get one from each in rank order.
+
+        Parameters
+        ----------
+        x : array, of the same shape and dtype on every rank, its size a multiple of rank_count.
+        schedule : Schedule or str, optional. What to run, or the name of an algorithm (`hemiola.algorithms.names()`);
+            None lets the planner choose.
+        unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
+            What a name stands for is verified in any case where its algorithm was registered from outside.
+        out : array of the size and dtype of `x`, optional. Where the result goes.
+        wait : bool. With False run in the background, after what was started before, and return a Handle at once.
+        timeout_s : float > 0, seconds, optional. How long it may take; None: as `init` says.
+
+        Returns
+        -------
+        The array with the parts: `out`, or else a new one like `x`; or a Handle of it.
+
+        Raises
+        ------
+        ArgumentError
+            on this rank, when its arguments are wrong, among them a wrong schedule.
+        MismatchError
+            on every rank, when ranks disagree about the call, or another rank's arguments are wrong.
+        LostRankError, TimeoutError
+            on every rank, naming the rank that died or did not come in time.
+        """
+        return self._call(ALL_TO_ALL, x, out, "sum", 0, schedule, unchecked, wait, timeout_s)
+
+    @overload
+    def custom(
+        self, x: NDArray[D], op: str = ..., *, wait: Yes = ..., **options: Unpack[CustomOptions[D]]
+    ) -> NDArray[D]: ...
+    @overload
+    def custom(
+        self, x: NDArray[D], op: str = ..., *, wait: No, **options: Unpack[CustomOptions[D]]
+    ) -> Handle[NDArray[D]]: ...
+    @overload
+    def custom(
+        self, x: NDArray[D], op: str = ..., *, wait: bool, **options: Unpack[CustomOptions[D]]
+    ) -> NDArray[D] | Handle[NDArray[D]]: ...
+    def custom(
+        self,
+        x: NDArray[D],
+        op: str = "sum",
+        *,
+        schedule: Schedule,
+        unchecked: bool = False,
+        out: NDArray[D] | None = None,
+        wait: bool = True,
+        timeout_s: float | None = None,
+    ) -> NDArray[D] | Handle[NDArray[D]]:
+        """Run a schedule of `Collective.custom` on a buffer, in place unless `out` is given.
+
+        Parameters
+        ----------
+        x : array, the buffer that the schedule's chunks divide; of the same shape and dtype on every rank.
+        op : str. How elements combine: sum, product, min, max, average, and, or, xor, as the dtype allows.
+        schedule : Schedule, of a custom collective of rank_count ranks; the same on every rank.
+        unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
+            What a name stands for is verified in any case where its algorithm was registered from outside.
+        out : array of the size and dtype of `x`, optional. Where the result goes.
+        wait : bool. With False run in the background, after what was started before, and return a Handle at once.
+        timeout_s : float > 0, seconds, optional. How long it may take; None: as `init` says.
+
+        Returns
+        -------
+        The array with the result: `out`, or else `x`; or a Handle of it.
+
+        Raises
+        ------
+        ArgumentError
+            on this rank, when its arguments are wrong, among them a wrong schedule.
+        MismatchError
+            on every rank, when ranks disagree about the call, or another rank's arguments are wrong.
+        LostRankError, TimeoutError
+            on every rank, naming the rank that died or did not come in time.
+        """
+        return self._call(CUSTOM, x, out, op, 0, schedule, unchecked, wait, timeout_s)
+
+    @overload
+    def barrier(self, *, wait: Yes = ..., timeout_s: float | None = ...) -> None: ...
+    @overload
+    def barrier(self, *, wait: No, timeout_s: float | None = ...) -> Handle[None]: ...
+    @overload
+    def barrier(self, *, wait: bool, timeout_s: float | None = ...) -> Handle[None] | None: ...
+    def barrier(self, *, wait: bool = True, timeout_s: float | None = None) -> Handle[None] | None:
+        """Return once every rank has called this.
+
+        Parameters
+        ----------
+        wait : bool. With False run in the background, after what was started before, and return a Handle at once.
+        timeout_s : float > 0, seconds, optional. How long it may take; None: as `init` says.
+
+        Returns
+        -------
+        None, or a Handle of it.
+
+        Raises
+        ------
+        ArgumentError
+            on this rank, when its arguments are wrong.
+        MismatchError
+            on every rank, when ranks disagree about the call, or another rank's arguments are wrong.
+        LostRankError, TimeoutError
+            on every rank, naming the rank that died or did not come in time.
+        """
+        return self._call(BARRIER, None, None, "sum", 0, None, False, wait, timeout_s)

@@ -1,0 +1,354 @@
+"""What a user holds: ranks that can run collectives together, on NumPy arrays."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import weakref
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hemiola._core import Communicator as CoreCommunicator
+from hemiola._core import CommunicatorOptions, Session, Topology
+from hemiola.arguments import typed
+from hemiola.communicator.arrivals import Arrivals
+from hemiola.communicator.collectives import Collectives
+from hemiola.communicator.emulation import Emulation
+from hemiola.communicator.health import Health
+from hemiola.communicator.joining import leave_all
+from hemiola.communicator.observation import Observer
+from hemiola.conditions import Conditions
+from hemiola.diagnosis import Diagnosis
+from hemiola.errors import ArgumentError, LostRankError
+from hemiola.planner import Plan
+from hemiola.planner.communicator_plans import CommunicatorPlans
+from hemiola.topology.named_nics import slow_links
+
+
+class Communicator(Collectives):
+    """Ranks that can run collectives together.
+
+    Every rank makes the same calls in the same order. Arrays are NumPy arrays, contiguous in C order, of
+    float16, bfloat16 (ml_dtypes), float32, float64, any integer, bool, complex64 or complex128.
+
+    What is wrong with a call's arguments on one rank raises ArgumentError there and MismatchError on all others,
+    in that very operation; so does a disagreement about shape, dtype, op, root, order or schedule, everywhere.
+    Inputs are as they were, and the communicator can be used further. After a LostRankError or a TimeoutError
+    inputs are as they were, too, but the communicator cannot be used any more.
+
+    After any of these an array that was both input and output holds the input again (see `keep_inputs` of
+    hemiola.init). An array that was only to be written, that is, an `out` apart from the input, or a broadcast's
+    `x` on another rank than the root, may hold part of a result: nobody waits at the door for ranks that are
+    late, so ranks that agree may have exchanged data by then.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        ranks: Sequence[int],
+        options: CommunicatorOptions,
+        emulation: Emulation | None,
+        parent: CoreCommunicator | None = None,
+    ) -> None:
+        self._session = session
+        self._ranks = tuple(ranks)
+        self._options = options
+        self._emulation = emulation
+        self._plans = CommunicatorPlans(
+            self._ranks,
+            emulation.topology if emulation else None,
+            emulation.conditions if emulation else Conditions(),
+        )
+        plans = self._plans
+        super().__init__(
+            CoreCommunicator(session, list(self._ranks), options, plans.decide, plans.follow, parent)
+        )
+        plans.measure(self._core)
+        self._observer = Observer(session, self._ranks, self._core, options.timeout_s)
+        _open.add(self)
+
+    @property
+    def topology(self) -> Topology:
+        """The emulated network; without one, this machine as measured at start-up: a switch, a port a rank."""
+        return self._plans.network()
+
+    @typed
+    def plan(self, kind: str, nbytes: int, root: int = 0) -> Plan:
+        """Return the plan that a collective without a `schedule` of its own would run now.
+
+        Parameters
+        ----------
+        kind : str, a collective such as "all_reduce".
+        nbytes : int >= 0, bytes of the whole buffer, or of the larger of input and output.
+        root : int, 0 … rank_count-1, for rooted collectives.
+
+        Returns
+        -------
+        Plan, made for the next power of two of bytes, which all sizes below it share, and for the ranks that
+        are known to be slow by now (see `health`). The same on every rank when asked after the same operation.
+
+        Raises
+        ------
+        ArgumentError
+            for a collective, size or root that does not exist.
+        """
+        words = self._core.recipe(kind, _checked_bytes(nbytes), root)
+        return self._plans.plan(words, kind, nbytes, root, self._core.slow_in_force())
+
+    @typed
+    def group(self, ranks: Sequence[int]) -> Communicator:
+        """Make a communicator of some of the ranks; each of them calls this with the same ones.
+
+        Parameters
+        ----------
+        ranks : distinct ranks of this communicator, this one among them. They are numbered in the new one
+            in increasing order.
+
+        Returns
+        -------
+        Communicator, independent of this one: operations of different groups may overlap. On an emulated
+        network each group has the network for itself: groups that overlap in time do not slow each other down.
+
+        Raises
+        ------
+        ArgumentError
+            for a rank that does not exist or is named twice, on a rank that is not among them, and of a communicator
+            that is closed.
+        LostRankError
+            where one of them has died or closed this communicator, or has given it up after an operation that this
+            rank took for finished; `rank` is its number in this communicator.
+        TimeoutError
+            when some of them do not come.
+        """
+        self._core.check_open()
+        chosen = sorted(ranks)
+        if len(set(chosen)) != len(chosen) or not all(0 <= rank < self.rank_count for rank in chosen):
+            raise ArgumentError(
+                f"group: expected distinct ranks in 0 … {self.rank_count - 1}, found {list(ranks)}"
+            )
+        if self.rank not in chosen:
+            raise ArgumentError(f"group: rank {self.rank} is not among the ranks {chosen}")
+        members = [self._ranks[rank] for rank in chosen]
+        try:
+            return Communicator(self._session, members, self._options, self._emulation, self._core)
+        except LostRankError as error:
+            if error.world_rank is not None:  # the number in a group that there will not be says nothing
+                error.rank = self._ranks.index(error.world_rank)
+            raise
+
+    def recent_arrivals_s(self) -> NDArray[np.float64]:
+        """Return when each rank came to the latest operations.
+
+        Returns
+        -------
+        Array of shape (operations, rank_count), oldest operation first, at most 512: seconds after the
+        first rank's arrival at the operation.
+
+        Notes
+        -----
+        Noted at every operation anyway; costs no communication.
+        """
+        came_ns = self._arrivals_ns()[:, :, 0]
+        first_ns = came_ns.min(axis=1, keepdims=True, initial=np.iinfo(np.int64).max)
+        return np.asarray(came_ns - first_ns) * 1e-9
+
+    def recent_own_s(self) -> NDArray[np.float64]:
+        """Return each rank's own time: how long it took from leaving an operation to coming to the next.
+
+        Returns
+        -------
+        Array of shape (operations, rank_count), in seconds, for the operations of `recent_arrivals_s`. The very
+        first operation has none before it: there, as in `recent_arrivals_s`, seconds after the first rank's arrival.
+
+        Notes
+        -----
+        A rank with a slow port leaves every operation later than the others, and comes to the next one so much
+        later; its own time is that of the others. Operations of a rank's other communicators are not its own time.
+        """
+        own_ns = self._arrivals_ns()[:, :, 1]
+        own_s = np.asarray(own_ns * 1e-9)
+        begins = (own_ns < 0).any(axis=1)
+        own_s[begins] = self.recent_arrivals_s()[begins]
+        return own_s
+
+    def _arrivals_ns(self) -> NDArray[np.int64]:
+        """Return, by operation and rank, when it came, and its own time before (-1: nothing was before)."""
+        return np.frombuffer(self._core.arrivals_ns(), np.int64).reshape(-1, self.rank_count, 2)
+
+    def arrivals(self) -> Arrivals:
+        """Say of every rank how often it came last to the latest operations, and by how much, of its own doing.
+
+        Returns
+        -------
+        Arrivals, over at most 512 operations. The same on every rank that has come as far. What the network explains
+        is subtracted: who came later only because its port is slow, so that it left the operation before later, is
+        not late (see `recent_own_s`; `recent_arrivals_s` has what was seen).
+        """
+        return Arrivals.of(self.recent_own_s())
+
+    @typed
+    def expects_late_rank(self, nbytes: int) -> bool:
+        """Say whether an all_reduce of that size without a `schedule` of its own would look for a late rank now.
+
+        Parameters
+        ----------
+        nbytes : int >= 0, bytes of the buffer.
+
+        Returns
+        -------
+        bool, the same on every rank when asked after the same operation. Waits for an operation that is under way.
+
+        Raises
+        ------
+        ArgumentError
+            for a number of bytes below 0.
+
+        Notes
+        -----
+        True once finding the late rank is predicted to have saved 5 % on average over the latest eight such
+        operations of this size (to the next power of two), by the lags that `arrivals` shows; false again once it
+        would have saved nothing. All ranks change at the same operation; costs no communication. Only on a
+        network whose ports are all healthy, with three ranks or more.
+        """
+        return self._core.expects_late_rank(_checked_bytes(nbytes))
+
+    def health(self) -> Health:
+        """Say which ranks' ports are slow, by what factor and since when.
+
+        Returns
+        -------
+        Health, the same on every rank when asked after the same operation, but for the seconds. Waits for an
+        operation that is under way.
+
+        Notes
+        -----
+        Noticed from the bytes and busy seconds of the operations' own messages; costs no communication. A rank
+        counts as slow once it has been slower than the faster ranks in five operations on end by a factor of
+        1.3, or in eight by 1.12; messages of less than a latency's worth of bytes do not count. Collectives
+        without a `schedule` of their own are then planned for it, by all ranks from the same operation on; five
+        operations on end that show less take it back. Coming late, or having a busy core, makes no port slow.
+        Of two ranks alone nobody can say which one it is, and of one that only ever has its share of a busy
+        port, nobody can say how fast it is.
+        """
+        return Health.of(self._core)
+
+    def diagnose(self) -> Diagnosis:
+        """Say what slows this communicator's latest operations, what it costs, and what helps.
+
+        All ranks call this together. Nothing but evidence travels: no rank measures the network here, and what is
+        judged are at most the latest 128 operations.
+
+        Returns
+        -------
+        Diagnosis, the same on every rank: ranks that come late of their own doing, hosts of which all ranks do, NICs
+        and links that are slower than the others, and a machine that has too few cores, each with evidence, what it
+        costs a step, and what a schedule planned for it would save of that.
+
+        Raises
+        ------
+        LostRankError, TimeoutError
+            naming the rank that died or did not call this.
+
+        Notes
+        -----
+        Takes some milliseconds, and a plan or two on rank 0 for each finding. What a rank does between operations is
+        its own time; what it takes longer to leave an operation is the network's. Ports and links are judged by what
+        messages between pairs of ranks have certainly reached in the latest 16 operations, so only those that were
+        used: an all_to_all uses all of them, a ring each rank's to one neighbour. Over shared memory there are none.
+        """
+        return self._observer.diagnose(self._plans.network(), self._hosts())
+
+    def _hosts(self) -> list[int]:
+        """Return the host of each rank: the emulated one, or the real one."""
+        if self._emulation is None:
+            return [self._session.host_of(rank) for rank in self._ranks]
+        return [int(self._emulation.topology.nodes[rank]) for rank in self._ranks]
+
+    @typed
+    def degrade(self, slow: Mapping[int | tuple[int, int] | str, float]) -> None:
+        """Make ports or links of the emulated network slower from now on, as a failing NIC would: nobody is told.
+
+        Parameters
+        ----------
+        slow : mapping of rank, of a link (src, dst), or of a NIC such as "nic:mlx5_1" to float >= 1, the factor by
+            which the rank's ports, the link, or the NIC's links are slower than the topology says. What is left out
+            runs at full speed again, so {} ends it. A link is one-way; switches have their numbers in the topology.
+
+        Raises
+        ------
+        ArgumentError
+            for a rank, link or NIC that does not exist, a factor below 1 or not finite, and where no network is
+            emulated.
+
+        Notes
+        -----
+        One rank may do it for all of this communicator's ranks; it takes effect at once, in the middle of
+        messages. Groups have emulated networks of their own, which are not affected.
+        """
+        ports = {rank: factor for rank, factor in slow.items() if not isinstance(rank, (tuple, str))}
+        links = slow_links(
+            self.topology, {nic: factor for nic, factor in slow.items() if isinstance(nic, str)}
+        )
+        links |= {link: factor for link, factor in slow.items() if isinstance(link, tuple)}
+        self._core.slow_down(ports, links)
+
+    def close(self) -> None:
+        """End the communicator, from any thread and as often as one likes.
+
+        Notes
+        -----
+        Calls that are under way in other threads, or in the background, raise a LostRankError that says so; this
+        waits until they have. A signal handler may close it, too: the call that it interrupts raises once the
+        handler returns. Other ranks that still wait for this one are told at once that it has closed its
+        communicator.
+        """
+        _open.discard(self)
+        self._core.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Communicator: rank {self.rank} of {self.rank_count}>"
+
+
+#: Communicators that are not closed.
+_open: weakref.WeakSet[Communicator] = weakref.WeakSet()
+
+
+def is_open(communicator: Communicator) -> bool:
+    """Say whether a communicator has not been closed. Raises ArgumentError in a forked child, which has none."""
+    communicator._core.check_process()
+    return communicator in _open
+
+
+def _forget_in_forked_child() -> None:
+    """A forked child is no rank: what it has copies of belongs to its parent."""
+    _open.clear()
+
+
+os.register_at_fork(after_in_child=_forget_in_forked_child)
+
+
+@atexit.register
+def _close_all() -> None:
+    """Stop background threads before the interpreter goes, and tell ranks on other hosts."""
+    for communicator in list(_open):
+        communicator.close()
+    leave_all()
+
+
+def _checked_bytes(nbytes: int) -> int:
+    """Return a number of bytes."""
+    if not isinstance(nbytes, int) or not 0 <= nbytes < 1 << 62:
+        raise ArgumentError(f"expected a number of bytes from 0 on, found {nbytes!r}")
+    return nbytes

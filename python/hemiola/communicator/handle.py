@@ -1,0 +1,51 @@
+"""An operation that runs in the background, as its caller holds it."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Generic, TypeVar
+
+from hemiola._core import PendingOperation
+from hemiola.arguments import typed
+
+R_co = TypeVar("R_co", covariant=True)
+
+
+class Handle(Generic[R_co]):
+    """An operation that runs in the background; its arrays must not be touched until it is done."""
+
+    def __init__(self, pending: PendingOperation, result: R_co) -> None:
+        self._pending = pending
+        self._result = result
+
+    @typed
+    def wait(self, timeout_s: float | None = None) -> R_co:
+        """Wait for the end and return what the blocking call would have returned.
+
+        Parameters
+        ----------
+        timeout_s : float, seconds, optional; how long to wait here. The operation itself goes on.
+
+        Returns
+        -------
+        What the call returns with `wait=True`: an array, or None.
+
+        Raises
+        ------
+        builtins.TimeoutError
+            when it is still running after `timeout_s`.
+        MismatchError, LostRankError, TimeoutError
+            what the operation raised.
+        """
+        if not self._pending.wait(timeout_s):
+            raise builtins.TimeoutError(f"the operation is still running after {timeout_s} s")
+        return self._result
+
+    def done(self) -> bool:
+        """Say whether the operation is over, one way or the other.
+
+        Returns
+        -------
+        bool
+        """
+        return self._pending.done()

@@ -1,0 +1,109 @@
+"""What a communicator has noticed about its ranks' ports, from the traffic that it carries anyway."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from hemiola._core import Communicator as CoreCommunicator
+
+
+@dataclass(frozen=True)
+class SlowRank:
+    """A rank whose ports are slower than the others'.
+
+    Parameters
+    ----------
+    rank : int, in the communicator that was asked.
+    factor : float > 1, how much slower, as the latest operation that says something showed it.
+    planned_factor : float > 1, what schedules are planned for: rounded up, and slow to fall.
+    since_operation : int, number of the first operation that showed it; 0 where it was known from the start.
+    since_s : float, seconds ago that this operation ended here; since start-up where it was known.
+    """
+
+    rank: int
+    factor: float
+    planned_factor: float
+    since_operation: int
+    since_s: float
+
+
+@dataclass(frozen=True)
+class HealthChange:
+    """From operation `operation` on, schedules are planned for these slow ranks and factors; none where empty."""
+
+    operation: int
+    slow: Mapping[int, float]
+
+
+@dataclass(frozen=True)
+class Health:
+    """The ports of a communicator's ranks.
+
+    Parameters
+    ----------
+    watching : bool. False where there is nothing to watch: over shared memory ranks are as fast as their
+        cores, and nobody has a port.
+    operation_count : int, operations of this communicator so far; the next one has this number.
+    slow : tuple of SlowRank, by rank; empty when all are well.
+    changes : tuple of HealthChange, oldest first, the latest 256.
+    """
+
+    watching: bool
+    operation_count: int
+    slow: tuple[SlowRank, ...]
+    changes: tuple[HealthChange, ...]
+
+    @classmethod
+    def of(cls, core: CoreCommunicator) -> Health:
+        """Ask a communicator's core.
+
+        Parameters
+        ----------
+        core : the communicator in the core; asking it needs nobody else.
+
+        Returns
+        -------
+        Health, times relative to now.
+        """
+        found = core.health()
+        now_ns = time.monotonic_ns()
+        slow = (
+            SlowRank(
+                rank=port.rank,
+                factor=port.measured_factor,
+                planned_factor=port.planned_factor,
+                since_operation=port.since_number,
+                since_s=(now_ns - port.since_ns) * 1e-9,
+            )
+            for port in found.slow
+        )
+        changes = (HealthChange(change.number, change.slow) for change in found.changes)
+        return cls(found.is_watching, found.operation_count, tuple(slow), tuple(changes))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the same in plain types, as JSON wants them.
+
+        Returns
+        -------
+        dict, with ranks as text where they are keys.
+        """
+        told = asdict(self)
+        told["slow"] = [asdict(one) for one in self.slow]
+        told["changes"] = [
+            {"operation": change.operation, "slow": {str(rank): f for rank, f in change.slow.items()}}
+            for change in self.changes
+        ]
+        return told
+
+    def __str__(self) -> str:
+        if not self.watching:
+            return "over shared memory nobody has a port that could be slow"
+        told = [
+            f"rank {one.rank} is {one.factor:.3g} times slower, since operation {one.since_operation} "
+            f"({one.since_s:.3g} s ago); planned for {one.planned_factor:g}"
+            for one in self.slow
+        ]
+        return "; ".join(told) or "all ports are equally fast"

@@ -1,0 +1,119 @@
+"""How a process joins its job."""
+
+from __future__ import annotations
+
+import os
+
+from hemiola import environment
+from hemiola._core import CommunicatorOptions, Complaint, Topology
+from hemiola.arguments import typed
+from hemiola.communicator.arguments import seconds_of
+from hemiola.communicator.communicator import Communicator, is_open
+from hemiola.communicator.control_plane import chosen_control_plane
+from hemiola.communicator.emulation import Emulation, launched_emulation
+from hemiola.communicator.init_options import InitOptions
+from hemiola.communicator.joining import is_on_several_hosts, join
+from hemiola.communicator.launch_environment import job_of
+from hemiola.conditions import Conditions
+from hemiola.errors import ArgumentError
+
+#: The communicator of all ranks, once there is one, and what it was made for.
+_world: list[tuple[Communicator, InitOptions]] = []
+
+
+@typed
+def init(
+    *,
+    timeout_s: float | None = None,
+    keep_inputs: bool | None = None,
+    emulate: Topology | str | os.PathLike[str] | None = None,
+    conditions: Conditions | None = None,
+) -> Communicator:
+    """Join the other ranks of this job and return the communicator of all of them.
+
+    Which job this is, and which rank, is read from the variables of hemiola.launch, torchrun, Open MPI's or
+    MPICH's mpirun, or Slurm's srun. Ranks may be on several hosts: docs/several-hosts.md. All pass the same options.
+
+    Parameters
+    ----------
+    timeout_s : float, seconds > 0; None means what HEMIOLA_TIMEOUT says, or 300. How long to wait for the others,
+        here and in each operation.
+    keep_inputs : bool; None means True. Whether a failure in the middle of an operation in place leaves its input as it
+        was. It costs a private copy of what is overwritten; with False a failed operation's buffer is undefined.
+    emulate : Topology or the path of its file, optional. A network to behave like: ports and links carry
+        real bytes at its latencies and bandwidths, as far as this machine can move that many. The same on all
+        ranks; hemiola.launch can set it.
+    conditions : Conditions, optional, of the emulated network: slow ranks' ports are slower, and late ranks
+        come to every operation that much later.
+
+    Returns
+    -------
+    Communicator; the same one when called again, as long as it is open.
+
+    Raises
+    ------
+    ArgumentError
+        when a variable of the environment is misspelt or cannot be read; when this process belongs to no job that
+        is known here, or to one on several hosts which have no way to meet; when it was forked from a rank; when the
+        emulated network does not fit the ranks; and when called again with other options than those in force.
+    MismatchError
+        on every rank, when one passes other options than rank 0.
+    TimeoutError
+        naming the ranks that did not come.
+    """
+    environment.check()
+    options = _options_of(timeout_s, keep_inputs, emulate, conditions)
+    for communicator, in_force in _world:
+        if is_open(communicator):
+            said = {
+                "timeout_s": timeout_s,
+                "keep_inputs": keep_inputs,
+                "emulate": emulate,
+                "conditions": emulate,
+            }
+            words = options.words()
+            in_force.check_again({name: words[name] for name, value in said.items() if value is not None})
+            return communicator
+    job = job_of()
+    if options.emulation is not None:
+        if is_on_several_hosts(job):
+            raise ArgumentError(
+                "emulate: the ranks of one host can behave like a network; these are on several, which have one"
+            )
+        options.emulation.check(job.rank_count)
+    session = join(job, options.timeout_s)
+    options.agree(session)
+    world = Communicator(session, range(job.rank_count), _for_core(options), options.emulation)
+    _world[:] = [(world, options)]
+    return world
+
+
+def _options_of(
+    timeout_s: float | None,
+    keep_inputs: bool | None,
+    emulate: Topology | str | os.PathLike[str] | None,
+    conditions: Conditions | None,
+) -> InitOptions:
+    """Check what was asked for and fill in what was not."""
+    limit_s = seconds_of(environment.TIMEOUT.value() if timeout_s is None else timeout_s)
+    if isinstance(limit_s, Complaint):
+        raise ArgumentError(limit_s.text)
+    is_said = emulate is not None or conditions is not None
+    return InitOptions(
+        timeout_s=limit_s,
+        keep_inputs=True if keep_inputs is None else keep_inputs,
+        control=chosen_control_plane(),
+        emulation=Emulation.of(emulate, conditions) if is_said else launched_emulation(),
+    )
+
+
+def _for_core(options: InitOptions) -> CommunicatorOptions:
+    emulation = options.emulation
+    return CommunicatorOptions(
+        timeout_s=options.timeout_s,
+        keep_inputs=options.keep_inputs,
+        control=options.control,
+        emulate=emulation.topology if emulation else None,
+        late=emulation.conditions.late if emulation else {},
+        slow=emulation.conditions.slow_ranks if emulation else {},
+    )

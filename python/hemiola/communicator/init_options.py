@@ -1,0 +1,72 @@
+"""What `init` was asked for: that all ranks ask for the same, and that whoever asks again does, too."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hemiola._core import Session
+from hemiola.communicator.emulation import Emulation
+from hemiola.errors import ArgumentError, MismatchError
+
+
+@dataclass(frozen=True)
+class InitOptions:
+    """The options of a job, as `init` takes them; `control` is the control plane's name."""
+
+    timeout_s: float
+    keep_inputs: bool
+    control: str
+    emulation: Emulation | None
+
+    def words(self) -> dict[str, str]:
+        """Return each option in words; equal words mean equal options."""
+        words = {
+            "timeout_s": f"{self.timeout_s:g}",
+            "keep_inputs": str(self.keep_inputs),
+            "control plane": self.control,
+            "emulate": "None",
+            "conditions": "None",
+        }
+        if self.emulation is not None:
+            topology, conditions = self.emulation.topology, self.emulation.conditions
+            words["emulate"] = f"{topology!r} with digest {hash(topology):016x}"
+            words["conditions"] = f"late={dict(conditions.late)}, slow={dict(conditions.slow)}"
+        return words
+
+    def agree(self, session: Session) -> None:
+        """Make sure that all ranks of a session have the same; all of them call this.
+
+        Raises
+        ------
+        MismatchError
+            on every rank, naming the first rank that differs from rank 0, and both values.
+        """
+        own = json.dumps(self.words()).encode()
+        everybody = list(range(session.rank_count))
+        told = [
+            json.loads(words) for words in session.exchange(everybody, "options of init", own, self.timeout_s)
+        ]
+        difference = _first_difference(told)
+        if difference is not None:
+            raise MismatchError(f"init: {difference}; every rank must pass the same options")
+
+    def check_again(self, asked: Mapping[str, str]) -> None:
+        """Raise ArgumentError unless these options, in words, are the ones in force."""
+        for name, value in self.words().items():
+            if asked.get(name, value) != value:
+                raise ArgumentError(
+                    f"init: this process has joined its job with {name}={value}, and is now asked for "
+                    f"{name}={asked[name]}. Call init() without options to get the communicator that there is, "
+                    f"or close() it first"
+                )
+
+
+def _first_difference(told: Sequence[Mapping[str, str]]) -> str | None:
+    """Say where a rank's options differ from rank 0's, if one's do."""
+    for rank, words in enumerate(told):
+        for name, value in words.items():
+            if value != told[0][name]:
+                return f"rank 0 passed {name}={told[0][name]}, rank {rank} {name}={value}"
+    return None

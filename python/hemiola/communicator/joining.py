@@ -1,0 +1,80 @@
+"""Bringing this process together with the other ranks of its job, on one host or several."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import time
+
+from hemiola import environment
+from hemiola._core import HostsSession, Listener, LocalSession, Session
+from hemiola.communicator.launch_environment import Job
+from hemiola.communicator.rendezvous import rendezvous_of
+
+#: What this process has joined.
+_joined: list[HostsSession] = []
+
+
+def leave_all() -> None:
+    """Say farewell to the ranks of other hosts: this process ends, and not by accident."""
+    for session in _joined:
+        session.leave()
+
+
+os.register_at_fork(after_in_child=_joined.clear)
+
+
+def is_on_several_hosts(job: Job) -> bool:
+    """Return whether ranks of a job may be on other hosts: its launcher says so, or an address to meet at was given."""
+    return job.spans_hosts or environment.RENDEZVOUS.value() is not None
+
+
+def join(job: Job, timeout_s: float) -> Session:
+    """Wait for all other ranks.
+
+    Parameters
+    ----------
+    job : Job, this process's place.
+    timeout_s : float, seconds.
+
+    Raises
+    ------
+    ArgumentError
+        where ranks of several hosts have no way to find each other, or no address at which others reach them.
+    TimeoutError, LostRankError
+        naming the ranks that did not come.
+    """
+    if not is_on_several_hosts(job):
+        return LocalSession.join(job.rank, job.rank_count, job.name, timeout_s)
+    if _joined:
+        return _joined[0]  # which outlives its communicators, so that a second `init` needs no second meeting
+    begin = time.monotonic()
+    family = environment.IP_FAMILY.value()
+    reached = environment.reachable_addresses(environment.INTERFACE.value(), family)
+    addresses = [str(local.address) for local in reached]
+    rendezvous = rendezvous_of(job)
+    ports = environment.PORTS.value() or range(0, 1)
+    if job.rank == 0 and rendezvous.port:
+        ports = range(rendezvous.port, rendezvous.port + 1)
+    listener = Listener("0.0.0.0" if family == 4 else "", ports[0], ports[-1])
+    own = [_with_port(address, listener.port) for address in addresses]
+    meeting = rendezvous.meet(own, timeout_s)
+    session = HostsSession.join(
+        listener,
+        rank=job.rank,
+        rank_count=job.rank_count,
+        name=job.name,
+        incarnation=job.incarnation,
+        token=meeting.token,
+        version=importlib.metadata.version("hemiola"),
+        addresses=addresses,
+        rank_zero=list(meeting.rank_zero),
+        timeout_s=max(0.0, timeout_s - (time.monotonic() - begin)),
+        silence_s=environment.SILENCE.value(),
+    )
+    _joined.append(session)
+    return session
+
+
+def _with_port(address: str, port: int) -> str:
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"

@@ -1,0 +1,187 @@
+"""How ranks of several hosts learn where rank 0 is, and the secret that they prove to know."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Protocol
+
+from hemiola import environment
+from hemiola.communicator.launch_environment import Job
+from hemiola.errors import ArgumentError, TimeoutError
+
+#: Where rank 0 listens under Slurm unless HEMIOLA_RENDEZVOUS says otherwise: at a port that follows from the job.
+_SLURM_PORTS = range(20000, 30000)
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """Where rank 0 listens ("host:port", one or several ways to say it), and the job's secret."""
+
+    rank_zero: tuple[str, ...]
+    token: bytes
+
+
+class Rendezvous(Protocol):
+    """A way by which rank 0 tells the others."""
+
+    @property
+    def port(self) -> int:
+        """The port at which rank 0 has to listen; 0 where it may choose."""
+
+    def meet(self, own: Sequence[str], timeout_s: float) -> Meeting:
+        """Return what rank 0 says; on rank 0, say that it listens at `own`."""
+
+
+def rendezvous_of(job: Job) -> Rendezvous:
+    """Choose the way: an address where one was given, else what the launcher offers.
+
+    Raises
+    ------
+    ArgumentError
+        saying what to set, where there is none.
+    """
+    address = environment.RENDEZVOUS.value()
+    if address is not None:
+        return AtAddress(str(address), address.port, _token())
+    ways: dict[str, Callable[[Job], Rendezvous]] = {
+        "torchrun": ThroughTorch,
+        "Open MPI's mpirun": ThroughMpi,
+        "MPICH's mpirun": ThroughMpi,
+    }
+    if job.launcher in ways:
+        return ways[job.launcher](job)
+    if job.launcher == "Slurm's srun":
+        return _at_first_node(job)
+    raise ArgumentError(
+        f"{job.launcher}: ranks on several hosts meet at an address: set HEMIOLA_RENDEZVOUS=host:port, where rank 0 "
+        f"can listen, and the same HEMIOLA_TOKEN on all of them"
+    )
+
+
+@dataclass(frozen=True)
+class AtAddress:
+    """Everybody has been told."""
+
+    address: str
+    port: int
+    token: bytes
+
+    def meet(self, own: Sequence[str], timeout_s: float) -> Meeting:
+        """Return it."""
+        return Meeting((self.address,), self.token)
+
+
+class ThroughTorch:
+    """Through torchrun's store, whose client is PyTorch's own. Who can read that store is trusted with the secret."""
+
+    port = 0
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+
+    def meet(self, own: Sequence[str], timeout_s: float) -> Meeting:
+        """Have rank 0 put it there, and the others read it."""
+        store, key = _torch_store(self._job, timeout_s), f"hemiola/{self._job.name}"
+        if self._job.rank == 0:
+            meeting = Meeting(tuple(own), secrets.token_bytes(environment.TOKEN_BYTES))
+            store.set(key, _packed(meeting))
+            return meeting
+        try:
+            return _unpacked(store.get(key))
+        except RuntimeError as error:  # torch's DistStoreError among them
+            raise TimeoutError(
+                f"rank 0 has not come to torchrun's store within {timeout_s:g} s: {error}"
+            ) from None
+
+
+def _torch_store(job: Job, timeout_s: float) -> Any:
+    import os
+
+    try:
+        from torch.distributed import TCPStore
+    except ImportError as error:
+        raise ArgumentError(
+            f"torchrun: ranks on several hosts meet in its store, for which PyTorch is needed here, too: {error}"
+        ) from None
+    agent_keeps_it = os.environ.get("TORCHELASTIC_USE_AGENT_STORE", "").lower() == "true"
+    return TCPStore(
+        os.environ["MASTER_ADDR"],
+        int(os.environ["MASTER_PORT"]),
+        job.rank_count,
+        is_master=not agent_keeps_it and job.rank == 0,
+        timeout=timedelta(seconds=timeout_s),
+        wait_for_workers=False,
+        multi_tenant=True,
+    )
+
+
+class ThroughMpi:
+    """By a broadcast of the MPI that has started the job, through mpi4py."""
+
+    port = 0
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+
+    def meet(self, own: Sequence[str], timeout_s: float) -> Meeting:
+        """Have rank 0 tell all others."""
+        try:
+            from mpi4py import MPI
+        except ImportError as error:
+            raise ArgumentError(
+                f"{self._job.launcher}: ranks on several hosts meet by a broadcast, for which mpi4py is needed, or at "
+                f"an address (HEMIOLA_RENDEZVOUS=host:port and HEMIOLA_TOKEN): {error}"
+            ) from None
+        meeting = Meeting(tuple(own), secrets.token_bytes(environment.TOKEN_BYTES))
+        return _unpacked(MPI.COMM_WORLD.bcast(_packed(meeting), root=0))
+
+
+def _at_first_node(job: Job) -> AtAddress:
+    """Under plain srun: the first node of the list, at a port that follows from the job's number."""
+    import os
+
+    nodes = os.environ.get("SLURM_STEP_NODELIST") or os.environ.get("SLURM_NODELIST") or ""
+    number = int(os.environ.get("SLURM_JOB_ID", "0")) + int(os.environ.get("SLURM_STEP_ID", "0"))
+    ports = environment.PORTS.value() or _SLURM_PORTS
+    port = ports[number % len(ports)]
+    return AtAddress(f"{first_node(nodes)}:{port}", port, _token())
+
+
+def first_node(nodes: str) -> str:
+    """Return the first of Slurm's node list, such as "n[003-007,12],login1".
+
+    Raises
+    ------
+    ArgumentError
+        for a list that cannot be read.
+    """
+    found = re.match(r"([^\[,\s]+)(?:\[(\d+))?", nodes)
+    if found is None:
+        raise ArgumentError(f"Slurm's srun: expected a node list such as n[01-04], found '{nodes[:60]}'")
+    after = re.match(r"[^\[,]*\[[^\]]*\]([^,\[]*)", nodes)
+    return found[1] + (found[2] or "") + (after[1] if found[2] and after else "")
+
+
+def _token() -> bytes:
+    token = environment.TOKEN.value()
+    if token is None:
+        raise ArgumentError(
+            f"ranks on several hosts prove to each other that they know a secret: set HEMIOLA_TOKEN to the same "
+            f"{2 * environment.TOKEN_BYTES} hexadecimal digits on all of them, such as `openssl rand -hex "
+            f"{environment.TOKEN_BYTES}` makes"
+        )
+    return token
+
+
+def _packed(meeting: Meeting) -> bytes:
+    return json.dumps({"rank_zero": meeting.rank_zero, "token": meeting.token.hex()}).encode()
+
+
+def _unpacked(words: bytes) -> Meeting:
+    told = json.loads(words)
+    return Meeting(tuple(told["rank_zero"]), bytes.fromhex(told["token"]))

@@ -1,0 +1,102 @@
+"""What comes out of a judgement: findings, each with its evidence, its cost, and what to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from hemiola.units import format_seconds
+
+
+class Cause(StrEnum):
+    """What can be wrong."""
+
+    COMPUTE_LATE = "compute late"
+    HOST_SLOW = "host slow"
+    NIC_SLOW = "NIC slow"
+    LINK_SLOW = "link slow"
+    OVERSUBSCRIBED = "machine oversubscribed"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong.
+
+    Attributes
+    ----------
+    cause : Cause.
+    ranks : tuple of int, the ranks that it is about, by their numbers in the communicator; empty for the machine.
+    host : int or None, the host that is slow.
+    link : (src, dst) or None, the link that is slow; switches are numbered from the number of ranks up.
+    amount : float, the seconds a late rank or host comes late, the factor by which a port or link is slow, or the share
+        of its time that a rank waits for a core.
+    evidence : str, what was seen.
+    cost_s : float, seconds per step that it costs.
+    gain_s : float, seconds per step of these that a schedule planned for it would save; 0 where none helps.
+    schedule : str, the name of that schedule; empty where none helps.
+    advice : str, what to do.
+    """
+
+    cause: Cause
+    ranks: tuple[int, ...]
+    host: int | None
+    link: tuple[int, int] | None
+    amount: float
+    evidence: str
+    cost_s: float
+    gain_s: float
+    schedule: str
+    advice: str
+
+    @property
+    def where(self) -> str:
+        """Name the rank, host or link."""
+        if self.host is not None:
+            return f"host {self.host} (rank{'s' * (len(self.ranks) > 1)} {', '.join(map(str, self.ranks))})"
+        if self.link is not None:
+            return f"link {self.link[0]} to {self.link[1]}"
+        return f"rank {self.ranks[0]}" if self.ranks else "this machine"
+
+    def __str__(self) -> str:
+        gain = f", of which {self.schedule} saves {format_seconds(self.gain_s)}" if self.schedule else ""
+        cost = f"costs {format_seconds(self.cost_s)} a step{gain}"
+        return f"{self.cause}: {self.where}: {self.evidence}; {cost}. {self.advice}"
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What is wrong with a job; what `Communicator.diagnose` returns.
+
+    Attributes
+    ----------
+    findings : tuple of Finding, the costliest first; empty where nothing is wrong.
+    operation_count : int, how many operations were judged.
+    step_s : float, seconds from one operation to the next, typically.
+    notes : tuple of str, what could not be judged, and why.
+    """
+
+    findings: tuple[Finding, ...]
+    operation_count: int
+    step_s: float
+    notes: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the same in plain types, as JSON wants them.
+
+        Returns
+        -------
+        dict, with the findings as a list of dicts.
+        """
+        return {
+            "operation_count": self.operation_count,
+            "step_s": self.step_s,
+            "findings": [{**vars(one), "cause": str(one.cause), "where": one.where} for one in self.findings],
+            "notes": list(self.notes),
+        }
+
+    def __str__(self) -> str:
+        told = [str(one) for one in self.findings] or [
+            f"nothing is wrong in {self.operation_count} operations"
+        ]
+        return "\n".join([*told, *self.notes])

@@ -1,0 +1,78 @@
+"""What ranks have seen of a job's latest operations: plain numbers, and what the network says about who shares what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+#: Who sends to whom.
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Way:
+    """A part of the network that several pairs of ranks share: it is slow only if all of them are.
+
+    Attributes
+    ----------
+    rank : int or None, the rank whose ports these are; None for a link.
+    link : (src, dst) or None, the ends of a link; switches are numbered from the number of ranks up.
+    pairs : frozenset of (src, dst), the ranks that reach each other through it.
+    """
+
+    rank: int | None
+    link: Pair | None
+    pairs: frozenset[Pair]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What `judge` judges.
+
+    Attributes
+    ----------
+    host_of : tuple of int, the host of each rank.
+    step_s : float, seconds from one operation to the next, typically.
+    own_s : array of shape (operations, ranks), seconds that each rank took from leaving an operation to coming to the
+        next: its own time, which no network explains.
+    work_s : array of shape (ranks,), processor seconds that a fixed piece of work took at best; NaN where nobody has
+        tried.
+    waited_s : array of shape (ranks,), seconds per step that each rank was ready to run but had no core.
+    ran_s : array of shape (ranks,), seconds per step that it had one.
+    share : array of shape (ranks, ranks), the best share of its healthy speed that what src sends to dst has certainly
+        reached; NaN where nothing was measured, everywhere where there is nothing but shared memory.
+    ways : tuple of Way, what there is that could be slow.
+    core_count : int, cores that the ranks share on this machine.
+    """
+
+    host_of: tuple[int, ...]
+    step_s: float
+    own_s: Floats
+    work_s: Floats
+    waited_s: Floats
+    ran_s: Floats
+    share: Floats
+    ways: tuple[Way, ...] = field(default=())
+    core_count: int = 1
+
+    @property
+    def rank_count(self) -> int:
+        """How many ranks there are."""
+        return len(self.host_of)
+
+    @cached_property
+    def hosts(self) -> dict[int, tuple[int, ...]]:
+        """The ranks of each host."""
+        found: dict[int, list[int]] = {}
+        for rank, host in enumerate(self.host_of):
+            found.setdefault(host, []).append(rank)
+        return {host: tuple(ranks) for host, ranks in sorted(found.items())}
+
+    @property
+    def sees_network(self) -> bool:
+        """Whether anything has been measured of ports and links."""
+        return bool(np.isfinite(self.share).any())

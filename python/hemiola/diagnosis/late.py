@@ -1,0 +1,65 @@
+"""Who comes late of its own doing, and whether it is alone with that or shares it with its host."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from hemiola.diagnosis.evidence import Evidence, Floats
+
+#: Operations are looked at in so many stretches, of at least so many operations each; what happens once, such as a core
+#: taken away, then shows in one of them.
+_STRETCHES, _LEAST_OPERATIONS = 8, 2
+#: A late rank is late by this share of a step, in this share of the stretches, and by so many times what it varies.
+_LEAST_OF_STEP, _LEAST_OF_STRETCHES, _LEAST_OF_SPREAD = 0.1, 0.75, 2.0
+_MEDIAN_DEVIATION = 1.4826  # of a normal distribution, to its standard deviation
+#: A slow host takes so many times longer for the same work, and comes no later than so many times what that explains.
+_SLOW_HOST, _MOST_OF_EXPLAINED = 1.2, 3.0
+
+
+def late_ranks(evidence: Evidence) -> dict[int, float]:
+    """Say which ranks keep coming late of their own doing, and by how many seconds an operation.
+
+    Compared with the median rank of the same stretch of operations, so that a step in which all compute for longer
+    makes nobody late, and less than half of the ranks can be.
+    """
+    stretches = min(_STRETCHES, len(evidence.own_s) // _LEAST_OPERATIONS)
+    if evidence.rank_count < 2 or stretches < 3:
+        return {}
+    own_s = _by_stretch(evidence.own_s, stretches)
+    middle = (evidence.rank_count - 1) // 2
+    excess_s = own_s - np.partition(own_s, middle, axis=1)[:, middle : middle + 1]
+    typical_s = np.median(excess_s, axis=0)
+    spread_s = _MEDIAN_DEVIATION * np.median(np.abs(excess_s - typical_s), axis=0)
+    steady = (excess_s > 0.5 * typical_s).mean(axis=0) >= _LEAST_OF_STRETCHES
+    least_s = np.maximum(_LEAST_OF_STEP * evidence.step_s, _LEAST_OF_SPREAD * spread_s)
+    return {int(rank): float(typical_s[rank]) for rank in np.flatnonzero((typical_s > least_s) & steady)}
+
+
+def slow_hosts(evidence: Evidence, late_s: Mapping[int, float]) -> dict[int, float]:
+    """Say which hosts are slow, and how many times longer they take for the same work (1 where nobody knows).
+
+    All ranks of a slow host are late. That tells it from late ranks where it has several; where it has one, a fixed
+    piece of work does, which takes its processor longer than the others', by a factor that explains how late it
+    comes: a processor that is a quarter slower makes nobody who computes for a millisecond late by forty.
+    """
+    usual_own_s = float(np.median(evidence.own_s)) if len(evidence.own_s) else 0.0
+    work_s = {host: float(np.median(evidence.work_s[list(ranks)])) for host, ranks in evidence.hosts.items()}
+    known_s = sorted(seconds for seconds in work_s.values() if np.isfinite(seconds))
+    usual_s = known_s[(len(known_s) - 1) // 2] if known_s else np.nan
+    found = {}
+    for host, ranks in evidence.hosts.items():
+        if len(evidence.hosts) < 2 or not all(rank in late_s for rank in ranks):
+            continue
+        factor = work_s[host] / usual_s
+        explained_s = _MOST_OF_EXPLAINED * (factor - 1) * usual_own_s
+        is_slow = factor >= _SLOW_HOST and min(late_s[rank] for rank in ranks) <= explained_s
+        if is_slow or len(ranks) > 1:
+            found[host] = float(factor) if is_slow else 1.0
+    return found
+
+
+def _by_stretch(own_s: Floats, stretches: int) -> Floats:
+    """Return the mean of each stretch of operations, by rank."""
+    return np.stack([part.mean(axis=0) for part in np.array_split(own_s, stretches)])

@@ -1,0 +1,256 @@
+"""Every variable of the environment that Hemiola reads or sets, in one table: its name, type, default and meaning."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from hemiola.environment.interfaces import ANY_INTERFACE, InterfaceRule
+from hemiola.errors import ArgumentError, FormatError
+from hemiola.units import parse_seconds
+
+Value = TypeVar("Value")
+
+PREFIX = "HEMIOLA_"
+TOKEN_BYTES = 32
+_LIKENESS = 0.75
+
+
+class HostPort(NamedTuple):
+    """Where somebody listens."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True)
+class Variable(Generic[Value]):
+    """One variable.
+
+    `form` says how it is written, `read` reads that or raises FormatError; `default` holds where it is
+    not set or empty.
+    """
+
+    name: str
+    form: str
+    default: Value
+    meaning: str
+    read: Callable[[str], Value]
+    is_secret: bool = False
+
+    def value(self, environment: Mapping[str, str] | None = None) -> Value:
+        """Return what it is set to.
+
+        Parameters
+        ----------
+        environment : mapping, os.environ if None.
+
+        Raises
+        ------
+        ArgumentError
+            naming it, when it holds something else than `form`.
+        """
+        text = (os.environ if environment is None else environment).get(self.name)
+        if not text:
+            return self.default
+        try:
+            return self.read(text)
+        except FormatError as error:
+            raise ArgumentError(f"{self.name}: {error}") from None
+
+
+def _count(text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,9}", text):
+        raise FormatError(f"expected a number, found '{text[:60]}'")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text) if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text.strip()) else parse_seconds(text)
+    if not 0 < seconds < float("inf"):
+        raise FormatError(f"expected a time > 0 such as '30s', found '{text[:60]}'")
+    return seconds
+
+
+def _port(text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,5}", text) or not 1 <= int(text) <= 65535:
+        raise FormatError(f"expected a port in 1 … 65535, found '{text[:60]}'")
+    return int(text)
+
+
+def _ports(text: str) -> range:
+    first, dash, last = text.partition("-")
+    found = range(_port(first), _port(last if dash else first) + 1)
+    if not found:
+        raise FormatError(
+            f"expected the first port below the last, such as '29500-29600', found '{text[:60]}'"
+        )
+    return found
+
+
+def _host_port(text: str) -> HostPort:
+    found = re.fullmatch(r"\[([^\[\]]+)\]:(\d+)|([^:\[\]]+):(\d+)", text.strip())
+    if found is None:
+        raise FormatError(f"expected host:port, an IPv6 address in brackets, found '{text[:60]}'")
+    return HostPort(found[1] or found[3], _port(found[2] or found[4]))
+
+
+def _family(text: str) -> int:
+    if text not in ("4", "6"):
+        raise FormatError(f"expected 4 or 6, found '{text[:60]}'")
+    return int(text)
+
+
+def _token(text: str) -> bytes:
+    """Read a secret; what is wrong with it is said without it."""
+    if descriptor := re.fullmatch(r"fd:(\d{1,9})", text):
+        try:
+            secret = os.pread(int(descriptor[1]), TOKEN_BYTES + 1, 0)
+        except OSError as error:
+            raise FormatError(
+                f"expected a file of {TOKEN_BYTES} bytes at descriptor {descriptor[1]}: {error.strerror}. What starts "
+                f"ranks must hand it on (in Python: subprocess's pass_fds)"
+            ) from None
+    elif re.fullmatch(rf"[0-9a-fA-F]{{{2 * TOKEN_BYTES}}}", text):
+        secret = bytes.fromhex(text)
+    else:
+        raise FormatError(f"expected {2 * TOKEN_BYTES} hexadecimal digits, or fd:NUMBER, found neither")
+    if len(secret) != TOKEN_BYTES:
+        raise FormatError(f"expected {TOKEN_BYTES} bytes, found {len(secret)}")
+    return secret
+
+
+def _text(text: str) -> str:
+    return text
+
+
+RANK: Variable[int | None] = Variable(
+    f"{PREFIX}RANK", "number", None, "This process's rank; a launcher sets it.", _count
+)
+RANK_COUNT: Variable[int | None] = Variable(
+    f"{PREFIX}RANK_COUNT", "number", None, "How many ranks the job has; a launcher sets it.", _count
+)
+LOCAL_RANK: Variable[int | None] = Variable(
+    f"{PREFIX}LOCAL_RANK",
+    "number",
+    None,
+    "Which of this host's ranks this process is, from 0; a launcher sets it, for programs that choose a device by it.",
+    _count,
+)
+LOCAL_RANK_COUNT: Variable[int | None] = Variable(
+    f"{PREFIX}LOCAL_RANK_COUNT",
+    "number",
+    None,
+    "How many of them are on this host; a launcher sets it. Default: all of them.",
+    _count,
+)
+JOB: Variable[str | None] = Variable(
+    f"{PREFIX}JOB",
+    "text",
+    None,
+    "The job's name, the same on its ranks and different from other jobs'; a launcher sets it.",
+    _text,
+)
+RENDEZVOUS: Variable[HostPort | None] = Variable(
+    f"{PREFIX}RENDEZVOUS",
+    "host:port",
+    None,
+    "Where ranks of several hosts meet: rank 0 listens there. An IPv6 address stands in brackets.",
+    _host_port,
+)
+TOKEN: Variable[bytes | None] = Variable(
+    f"{PREFIX}TOKEN",
+    f"{2 * TOKEN_BYTES} hexadecimal digits, or fd:NUMBER",
+    None,
+    f"The secret of a job on several hosts, which every connection proves to know: {TOKEN_BYTES} random bytes, or the "
+    f"inherited descriptor of a file that holds them.",
+    _token,
+    is_secret=True,
+)
+INTERFACE: Variable[InterfaceRule] = Variable(
+    f"{PREFIX}INTERFACE",
+    "names or networks",
+    ANY_INTERFACE,
+    "Which interfaces other hosts are told of: `eth,ib` by the beginnings of their names, `=eth0` exactly, "
+    "`10.1.0.0/16` by network, `^docker,lo` all but these. Default: all but loopback, link-local addresses and "
+    "the bridges of containers; these have to be named.",
+    InterfaceRule.parse,
+)
+PORTS: Variable[range | None] = Variable(
+    f"{PREFIX}PORTS",
+    "first-last",
+    None,
+    "The ports at which ranks listen, for firewalls: `29600-29700`. Default: any that is free.",
+    _ports,
+)
+IP_FAMILY: Variable[int | None] = Variable(
+    f"{PREFIX}IP_FAMILY", "4 or 6", None, "Use addresses of one family only. Default: both.", _family
+)
+TIMEOUT: Variable[float] = Variable(
+    f"{PREFIX}TIMEOUT",
+    "time",
+    300.0,
+    "How long `init`, and an operation, may take where the program does not say: `30s` or a number of seconds. "
+    "The same on all ranks. Default: 300 s.",
+    _seconds,
+)
+SILENCE: Variable[float] = Variable(
+    f"{PREFIX}SILENCE",
+    "time",
+    1.0,
+    "After how long a rank on another host of which nothing is heard counts as lost. Default: 1 s.",
+    _seconds,
+)
+
+#: The table, in the order of docs/environment.md.
+VARIABLES: tuple[Variable[Any], ...] = (
+    RANK,
+    RANK_COUNT,
+    LOCAL_RANK,
+    LOCAL_RANK_COUNT,
+    JOB,
+    RENDEZVOUS,
+    TOKEN,
+    INTERFACE,
+    PORTS,
+    IP_FAMILY,
+    TIMEOUT,
+    SILENCE,
+)
+
+
+def unknown(environment: Mapping[str, str] | None = None) -> dict[str, str | None]:
+    """Return the variables of our prefix that are in no table, each with the one that was perhaps meant."""
+    known = {variable.name.removeprefix(PREFIX): variable.name for variable in VARIABLES}
+    found: dict[str, str | None] = {}
+    for name in os.environ if environment is None else environment:
+        word = name.removeprefix(PREFIX)
+        if name.startswith(PREFIX) and word not in known:
+            close = difflib.get_close_matches(word.upper(), known, n=1, cutoff=_LIKENESS)
+            found[name] = known[close[0]] if close else None
+    return found
+
+
+def check(environment: Mapping[str, str] | None = None) -> None:
+    """Refuse variables that are likely to be misspelt, and values that cannot be read.
+
+    Raises
+    ------
+    ArgumentError
+        naming the variable, and what was perhaps meant. Names that resemble none of ours are left alone: they are
+        somebody else's, or another version's.
+    """
+    for name, meant in unknown(environment).items():
+        if meant is not None:
+            raise ArgumentError(
+                f"{name} is no variable of Hemiola's; did you mean {meant}? All are in docs/environment.md"
+            )
+    for variable in VARIABLES:
+        variable.value(environment)

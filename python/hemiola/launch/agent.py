@@ -1,0 +1,172 @@
+"""What runs on each host of a launched program: python -m hemiola.launch.agent starts the host's ranks and ends with
+them, and they with it.
+
+It reads a line of JSON on standard input (an Order), answers with one (a Readiness, or an error), reads where rank 0
+listens, and starts the ranks. When standard input is closed, because the launcher has ended or its connection is cut,
+it ends them. The job's token comes that way and goes on in an anonymous file, never in arguments or the environment."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import hemiola
+from hemiola.environment import INTERFACE, IP_FAMILY, PORTS, reachable_addresses
+from hemiola.errors import ArgumentError
+from hemiola.launch.place import Place, thread_limit
+from hemiola.launch.side_by_side import Running, attend, ended_in_the_end
+
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_libc = ctypes.CDLL(None)
+
+
+@dataclass(frozen=True)
+class Order:
+    """What an agent is to run: its ranks are `first_rank` and those after it."""
+
+    command: list[str]
+    folder: str
+    environment: dict[str, str]
+    first_rank: int
+    local_rank_count: int
+    rank_count: int
+    job: str
+    token: str
+    labels: bool
+
+
+@dataclass(frozen=True)
+class Readiness:
+    """What an agent answers before anything runs.
+
+    `address` is one at which other hosts reach this one, `port` one that is free at this moment; "" and 0 where the job
+    has no other hosts.
+    """
+
+    version: str
+    address: str
+    port: int
+
+
+def main() -> int:
+    """Be an agent; see the module's docstring."""
+    _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)  # what ranks leave behind becomes ours, and ends with us
+    order = Order(**json.loads(sys.stdin.readline()))
+    try:
+        os.chdir(order.folder)
+    except OSError as error:
+        _answer({"error": f"folder '{order.folder}': {error.strerror}"})
+        return 2
+    os.environ.update(order.environment)
+    try:
+        _answer(asdict(_readiness(order)))
+    except ArgumentError as error:
+        _answer({"error": str(error)})
+        return 2
+    line = sys.stdin.readline()
+    if not line:
+        return 1
+    try:
+        return _run(order, json.loads(line)["rendezvous"])
+    except BrokenPipeError:  # nobody reads what ranks print: the launcher has gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGHUP
+    finally:
+        _end_orphans()
+
+
+def _run(order: Order, rendezvous: str) -> int:
+    """Run the ranks; return the exit code of the first that failed, or 0."""
+    first_code = 0
+
+    def failed(rank: Running, code: int) -> None:
+        nonlocal first_code
+        first_code = code
+        number = order.first_rank + ranks.index(rank)
+        how = f"killed by signal {code - 128}" if code > 128 else f"exit code {code}"
+        print(f"hemiola: rank {number} on {socket.gethostname()}: {how}", file=sys.stderr, flush=True)
+
+    ranks: list[Running] = []
+    with ended_in_the_end(ranks):
+        try:
+            for rank in _started(order, rendezvous):
+                ranks.append(rank)
+        except OSError as error:
+            print(f"hemiola: '{order.command[0]}': {error.strerror}", file=sys.stderr)
+            return 127
+        attend(ranks, until_failure=True, failed=failed, lifeline=0)
+    return first_code
+
+
+def _started(order: Order, rendezvous: str) -> Iterator[Running]:
+    """Start the ranks one after the other."""
+    secret = os.memfd_create("hemiola-token")
+    os.write(secret, bytes.fromhex(order.token))
+    agent = os.getpid()
+
+    def end_with_agent() -> None:
+        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != agent:
+            os._exit(1)
+
+    for local_rank in range(order.local_rank_count):
+        rank = order.first_rank + local_rank
+        token = f"fd:{secret}" if order.token else ""
+        place = Place(
+            rank, order.rank_count, local_rank, order.local_rank_count, order.job, rendezvous, token
+        )
+        defaults = thread_limit(order.local_rank_count) | {"PYTHONUNBUFFERED": "1"}
+        process = subprocess.Popen(
+            order.command,
+            env=defaults | os.environ | place.variables(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            process_group=0,
+            pass_fds=(secret,) if order.token else (),
+            preexec_fn=end_with_agent,
+        )
+        yield Running(str(rank) if order.labels else "", process)
+
+
+def _readiness(order: Order) -> Readiness:
+    if order.local_rank_count == order.rank_count:
+        return Readiness(hemiola.__version__, "", 0)
+    address = reachable_addresses(INTERFACE.value(), IP_FAMILY.value())[0].address
+    return Readiness(hemiola.__version__, str(address), _free_port())
+
+
+def _free_port() -> int:
+    """Return a port that is free now, one of HEMIOLA_PORTS where that is set."""
+    ports = PORTS.value()
+    for port in ports or (0,):
+        with suppress(OSError), socket.create_server(("", port)) as server:
+            return int(server.getsockname()[1])
+    raise ArgumentError(f"{PORTS.name}: expected a free port among {ports}, found none")
+
+
+def _answer(words: dict[str, object]) -> None:
+    print(json.dumps(words), flush=True)
+
+
+def _end_orphans() -> None:
+    """Kill what ranks have left behind in groups of its own."""
+    children = f"/proc/self/task/{os.getpid()}/children"
+    with suppress(ChildProcessError, FileNotFoundError):
+        while orphans := Path(children).read_text().split():
+            for orphan in map(int, orphans):
+                os.kill(orphan, signal.SIGKILL)
+                os.waitpid(orphan, 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,175 @@
+"""Commands that run side by side: their output line by line behind a label each, and the end of all when one fails."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import BinaryIO
+
+
+class Running:
+    """A running command: the leader of a process group, with pipes for its output.
+
+    It may take `grace_s` seconds to end when it is asked to, and is killed then.
+
+    Parameters
+    ----------
+    label : what its lines begin with, in brackets; "" for nothing.
+    process : reaped last, so that the group keeps its number.
+    """
+
+    grace_s = 3.0
+
+    def __init__(self, label: str, process: subprocess.Popen[bytes]) -> None:
+        self.label = label
+        self.process = process
+        self.ending = os.pidfd_open(process.pid)
+        self._unfinished: dict[int, bytes] = {}
+
+    def take(self, source: int, stream: BinaryIO) -> bool:
+        """Print the whole lines that have come from one of its pipes; return whether that is still open."""
+        data = os.read(source, 1 << 16)
+        *lines, rest = (self._unfinished.get(source, b"") + data).split(b"\n")
+        if not data and rest:
+            lines.append(rest)
+        self._unfinished[source] = rest
+        prefix = f"[{self.label}] ".encode() if self.label else b""
+        if lines:
+            stream.write(b"".join(prefix + line + b"\n" for line in lines))
+            stream.flush()
+        return bool(data)
+
+    def exit_code(self) -> int:
+        """Return how it has ended, as a shell has it: 128 and the signal's number where it was killed."""
+        status = os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOWAIT)
+        assert status is not None
+        return status.si_status if status.si_code == os.CLD_EXITED else 128 + status.si_status
+
+    def signal(self, number: int) -> None:
+        """Send a signal to it and to what it has started; nothing where all of that is gone."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, number)
+
+    def ask_to_end(self) -> None:
+        """Ask it to end."""
+        self.signal(signal.SIGTERM)
+
+    def end(self) -> None:
+        """Kill and reap it."""
+        self.signal(signal.SIGKILL)
+        self.process.wait()
+        os.close(self.ending)
+        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if pipe is not None:
+                with contextlib.suppress(BrokenPipeError):
+                    pipe.close()
+
+
+@contextlib.contextmanager
+def ended_in_the_end(commands: Sequence[Running]) -> Iterator[None]:
+    """End what runs, whatever ends the block: ask, then kill. SIGTERM and SIGHUP end the block as Ctrl-C does."""
+
+    def leave(number: int, _: object) -> None:
+        raise SystemExit(128 + number)
+
+    before = {number: signal.signal(number, leave) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number in (*before, signal.SIGINT):
+            before.setdefault(number, signal.getsignal(number))
+            signal.signal(number, signal.SIG_IGN)
+        _end(commands)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _end(commands: Sequence[Running]) -> None:
+    for command in commands:
+        command.ask_to_end()
+    began = time.monotonic()
+    for command in commands:
+        select.select([command.ending], [], [], max(0.0, began + command.grace_s - time.monotonic()))
+    for command in commands:
+        command.end()
+
+
+def attend(
+    commands: Sequence[Running],
+    *,
+    until_failure: bool,
+    failed: Callable[[Running, int], None] = lambda command, code: None,
+    lifeline: int | None = None,
+    out: BinaryIO | None = None,
+) -> list[int]:
+    """Print what commands print until all have ended, and return their exit codes.
+
+    Parameters
+    ----------
+    commands : whose processes have pipes for standard output and error.
+    until_failure : whether the others are ended when one has failed: asked to, and killed when their time is over.
+    failed : called with the first that has ended with another exit code than 0, and this.
+    lifeline : descriptor, optional; SystemExit is raised when its other end is closed.
+    out : where to print standard output; to standard output, if None.
+    """
+    codes: dict[Running, int] = {}
+    failed_at: float | None = None
+    with selectors.DefaultSelector() as selector:
+        _watch(selector, commands, out or sys.stdout.buffer)
+        if lifeline is not None:
+            selector.register(lifeline, selectors.EVENT_READ)
+        while len(codes) < len(commands):
+            if failed_at is not None:
+                for command in commands:
+                    if time.monotonic() > failed_at + command.grace_s:
+                        command.signal(signal.SIGKILL)
+            for key, _ in selector.select(None if failed_at is None else 0.1):
+                if key.data is None:
+                    raise SystemExit(128 + signal.SIGHUP)
+                ended = _heed(selector, key)
+                if ended is None:
+                    continue
+                codes[ended] = ended.exit_code()
+                if codes[ended] != 0 and failed_at is None:
+                    failed(ended, codes[ended])
+                    failed_at = _end_others(commands) if until_failure else None
+        if lifeline is not None:
+            selector.unregister(lifeline)
+        while ready := selector.select(0):  # what they have left behind, and not what that still writes
+            for key, _ in ready:
+                _heed(selector, key)
+    return [codes[command] for command in commands]
+
+
+def _watch(selector: selectors.BaseSelector, commands: Sequence[Running], out: BinaryIO) -> None:
+    for command in commands:
+        selector.register(command.ending, selectors.EVENT_READ, (command, None))
+        for pipe, stream in ((command.process.stdout, out), (command.process.stderr, sys.stderr.buffer)):
+            if pipe is not None:
+                selector.register(pipe.fileno(), selectors.EVENT_READ, (command, stream))
+
+
+def _heed(selector: selectors.BaseSelector, key: selectors.SelectorKey) -> Running | None:
+    """Take in what has happened; return the command if it has ended."""
+    command: Running
+    command, stream = key.data
+    if stream is None:
+        selector.unregister(key.fd)
+        return command
+    if not command.take(key.fd, stream):
+        selector.unregister(key.fd)
+    return None
+
+
+def _end_others(commands: Sequence[Running]) -> float:
+    """Ask all to end, and return when they were asked."""
+    for command in commands:
+        command.ask_to_end()
+    return time.monotonic()

@@ -1,0 +1,130 @@
+"""One collective over a range of sizes on real buffers, out of place and in place, as nccl-tests does it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from hemiola import algorithms
+from hemiola._core import Topology
+from hemiola.communicator import init
+from hemiola.conditions import Conditions
+from hemiola.errors import ArgumentError
+from hemiola.launch import launch
+from hemiola.measure.pattern import Pattern
+from hemiola.measure.reports import Reports, report
+from hemiola.measure.trial import Measured, RankTimes, Trial, check_room, combine, measure
+from hemiola.progress import ProgressBar
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What is measured: a pattern per size, by one algorithm or by what the planner chooses for each size (None).
+
+    `emulate` is the cluster to imitate; None means this machine as it is.
+    """
+
+    patterns: tuple[Pattern, ...]
+    algorithm: str | None = None
+    emulate: Topology | None = None
+    conditions: Conditions = field(default_factory=Conditions)
+    warmups: int = 5
+    repeats: int = 20
+
+
+@dataclass(frozen=True)
+class Line:
+    """One size: the algorithm that ran, and what was measured out of place and in place."""
+
+    pattern: Pattern
+    algorithm: str
+    out_of_place: Measured
+    in_place: Measured
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What one rank saw of one size."""
+
+    algorithm: str
+    out_of_place: RankTimes
+    in_place: RankTimes
+
+
+def run_sweep(sweep: Sweep, on_line: Callable[[Line], None] | None = None) -> list[Line]:
+    """Measure every size on local processes, one per rank.
+
+    Parameters
+    ----------
+    sweep : Sweep.
+    on_line : optional; called in another thread with each line as soon as it is measured.
+
+    Returns
+    -------
+    list of Line, one per pattern.
+
+    Raises
+    ------
+    ArgumentError
+        for an algorithm that cannot run this, late or slow ranks without a cluster, no sizes or no repetitions.
+    LostRankError, TimeoutError, FailedRankError
+        as the ranks raised them.
+    """
+    _check(sweep)
+    conditions = sweep.conditions
+    emulated = conditions if sweep.emulate is not None or conditions.late or conditions.slow else None
+    rank_count = sweep.patterns[0].rank_count
+    lines: list[Line] = []
+
+    def take(index: int, seen: Sequence[_Seen]) -> None:
+        lines.append(_line(sweep, index, seen))
+        if on_line is not None:
+            on_line(lines[-1])
+
+    with Reports(rank_count, take) as reports:
+        launch(_measure_sizes, rank_count, sweep, reports.path, emulate=sweep.emulate, conditions=emulated)
+    return lines
+
+
+def _measure_sizes(sweep: Sweep, reports: Path) -> None:
+    """Measure every size, as one of the ranks."""
+    comm = init()
+    with ProgressBar("measuring") as bar:
+        for index, pattern in enumerate(sweep.patterns):
+            trial = Trial(
+                pattern=pattern,
+                schedule=sweep.algorithm,
+                spaced=sweep.emulate is not None,
+                warmups=sweep.warmups,
+                repeats=sweep.repeats,
+            )
+            name = sweep.algorithm or comm.plan(pattern.kind, pattern.nbytes, pattern.root).name
+            seen = _Seen(name, measure(comm, trial), measure(comm, replace(trial, in_place=True)))
+            report(reports, index, comm.rank, seen)
+            if comm.rank == 0:
+                bar(index + 1, len(sweep.patterns))
+
+
+def _line(sweep: Sweep, index: int, seen: Sequence[_Seen]) -> Line:
+    pattern, spaced = sweep.patterns[index], sweep.emulate is not None
+    return Line(
+        pattern,
+        seen[0].algorithm,
+        combine(pattern, [rank.out_of_place for rank in seen], spaced=spaced),
+        combine(pattern, [rank.in_place for rank in seen], spaced=spaced),
+    )
+
+
+def _check(sweep: Sweep) -> None:
+    """Refuse what the ranks would refuse, before they are started."""
+    if not sweep.patterns or sweep.repeats < 1:
+        raise ArgumentError("nothing to measure: expected at least one size and one repetition")
+    pattern = sweep.patterns[0]
+    check_room(max(sweep.patterns, key=lambda each: each.nbytes))
+    if sweep.algorithm is None:
+        return
+    entry = algorithms.get(sweep.algorithm)
+    if entry.kind != pattern.kind or entry.needs or not entry.is_valid(pattern.rank_count):
+        what = f"{pattern.kind} on {pattern.rank_count} ranks"
+        raise ArgumentError(f"'{sweep.algorithm}' runs {entry.kind} for {entry.sizes}, not {what}")

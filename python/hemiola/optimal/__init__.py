@@ -1,9 +1,0 @@
-"""Schedules from integer programs, as SCCL and TACCL make them: optimal in their models, for tens of ranks at most.
-
-They are competitors to measure `hemiola.synthesize` against, and proofs of what is best for a small graph."""
-
-from hemiola.optimal.integer_program import Outcome
-from hemiola.optimal.sccl import sccl
-from hemiola.optimal.taccl import taccl
-
-__all__ = ["Outcome", "sccl", "taccl"]

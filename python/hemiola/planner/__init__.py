@@ -1,0 +1,8 @@
+"""Which schedule to run for a collective on a topology, and why.
+
+`plan` lists what could run a task (the algorithms' candidates, and what is `synthesized`), simulates the best of it and
+answers with a `Plan`. What a communicator asks is in `communicator_plans`."""
+
+from hemiola.planner.planning import Alternative, Plan, plan
+
+__all__ = ["Alternative", "Plan", "plan"]

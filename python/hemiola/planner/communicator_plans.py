@@ -1,0 +1,232 @@
+"""Which schedule a communicator runs: what a plan of its network says, for the links as measured at start-up and for
+what has been noticed about ports since.
+
+One rank decides, the first that needs to know, and says so in words (see Recipe); all follow the words. So nothing
+depends on two ranks computing the same floats."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from hemiola import algorithms, topologies
+from hemiola._core import Communicator as CoreCommunicator
+from hemiola._core import LateRule, Schedule, ScheduleParts, Topology
+from hemiola.algorithms import Task
+from hemiola.bounds import lower_bound
+from hemiola.conditions import Conditions
+from hemiola.errors import ArgumentError
+from hemiola.planner.late_rule import late_rule
+from hemiola.planner.planning import Plan, plan
+from hemiola.planner.recipe import LateSearch, Recipe
+from hemiola.progress import ProgressBar
+from hemiola.topology.port_speed import PortSpeed, port_speed
+
+_REPETITIONS = 8
+_SMALL_BYTES, _LARGE_BYTES = 64, 1 << 20
+_COMBINED_BYTES = 256 << 10
+#: Fewer ranks have nobody to reduce with while they wait.
+_LEAST_LATE_RANKS = 3
+#: What finding a late rank must save at best, as a share of the time without.
+_LEAST_GAIN = 0.1
+#: Followed recipes that are kept.
+_MOST_FOLLOWED = 256
+
+
+class CommunicatorPlans:
+    """Decides for one communicator what it runs, and follows what has been decided."""
+
+    def __init__(self, ranks: Sequence[int], emulated: Topology | None, conditions: Conditions) -> None:
+        self._ranks = tuple(ranks)
+        self._rank_count = len(self._ranks)
+        self._emulated = emulated
+        self._conditions = conditions
+        self._followed: dict[bytes, tuple[Recipe, Schedule | ScheduleParts]] = {}
+        self.speed = PortSpeed(1e-6, 5e9)
+        self._combine_bandwidth = math.inf
+        self._network = self._assumed()
+
+    def measure(self, core: CoreCommunicator) -> None:
+        """Find out latency and bandwidth between the ranks, all of them active; collective."""
+        if self._emulated is not None:
+            self.speed = port_speed(self._emulated)
+        elif self._rank_count > 1:
+            self.speed, self._combine_bandwidth = _agreed(core, _measured(core), _measured_combining())
+        self._network = self._assumed()
+
+    def network(self) -> Topology:
+        """Return what to plan for: the emulated network, or, as measured, a switch with one port a rank."""
+        return self._network
+
+    def _assumed(self) -> Topology:
+        if self._emulated is not None and self._emulated.rank_count == self._rank_count:
+            return self._emulated
+        speed = self.speed
+        return topologies.switch(self._rank_count, latency_s=speed.latency_s, bandwidth=speed.bandwidth)
+
+    def decide(self, kind: str, nbytes: int, root: int, slow: Mapping[int, float], algorithm: str) -> bytes:
+        """Choose for all ranks what a collective runs while those ranks' ports are slow.
+
+        Parameters
+        ----------
+        kind : str, the collective.
+        nbytes : int >= 0, the size up to which the choice holds.
+        root : int.
+        slow : mapping of rank to factor.
+        algorithm : str, the name of the one that was asked for; empty where the planner is to choose.
+
+        Returns
+        -------
+        bytes, a Recipe.
+
+        Raises
+        ------
+        ArgumentError
+            where nothing is known that runs this.
+        """
+        if algorithm:
+            return self._named(algorithm, kind, nbytes, root).to_bytes()
+        found = self._planned(kind, nbytes, self._conditions_with(slow), root)
+        return Recipe.of(found, self._late_search(found)).to_bytes()
+
+    def follow(self, words: bytes, nbytes: int) -> Schedule | ScheduleParts | LateRule:
+        """Return what a recipe says for a collective of `nbytes`.
+
+        That is the schedule, where possible rank by rank, and for an all-reduce how to find a late rank where that
+        may pay.
+        """
+        recipe, made = self._read(words)
+        search = recipe.late
+        if search is None or not isinstance(made, Schedule):
+            return made
+        plain_s = None if search.plain_s is None else search.plain_s * nbytes / search.nbytes
+        rule = late_rule(self._rank_count, nbytes, search.speed, made, plain_s)
+        if plain_s is None:
+            return rule
+        saves_s = plain_s - rule.forecast.finish_s[-1]
+        return rule if saves_s > _LEAST_GAIN * plain_s else made
+
+    def plan(self, words: bytes, kind: str, nbytes: int, root: int, slow: Mapping[int, float]) -> Plan:
+        """Return the plan that a recipe came from, with this rank's own bound."""
+        recipe, _ = self._read(words)
+        network, conditions = self.network(), self._conditions_with(slow)
+        size = _bucket(nbytes)
+        return Plan(
+            kind,
+            size,
+            self._rank_count,
+            network.name,
+            conditions,
+            "fluid",
+            lower_bound(network, kind, size, conditions=conditions, root=root),
+            port_speed(network, conditions),
+            recipe.alternatives,
+            recipe.candidate_on(network),
+        )
+
+    def _read(self, words: bytes) -> tuple[Recipe, Schedule | ScheduleParts]:
+        """Return a recipe and what it makes; the latest are remembered, so that coming back to one is cheap."""
+        if words not in self._followed:
+            recipe = Recipe.from_bytes(words)
+            if len(self._followed) >= _MOST_FOLLOWED:
+                del self._followed[next(iter(self._followed))]
+            self._followed[words] = recipe, recipe.made_on(self.network())
+        return self._followed[words]
+
+    def _planned(self, kind: str, nbytes: int, conditions: Conditions, root: int = 0) -> Plan:
+        """Ask the planner, with all that is known about this network."""
+        with ProgressBar("planning", quiet=True):
+            return plan(
+                self.network(), kind, nbytes, conditions, root=root, combine_bandwidth=self._combine_bandwidth
+            )
+
+    def _late_search(self, found: Plan) -> LateSearch | None:
+        """Say how to look for a late rank where that may pay.
+
+        That is on a network, where ports are what takes time, with nobody slow and nobody known to be late.
+        """
+        may_pay = found.kind == "all_reduce" and self._rank_count >= _LEAST_LATE_RANKS and found.nbytes > 0
+        if self._emulated is None or not may_pay or found.conditions.slow or found.conditions.late:
+            return None
+        return LateSearch(self.speed, found.seconds, found.nbytes)
+
+    def _conditions_with(self, slow: Mapping[int, float]) -> Conditions:
+        """Return what is known from the start about who is late, and who is slow by now."""
+        return Conditions(late=self._known().late, slow=dict(slow))
+
+    def _known(self) -> Conditions:
+        """Return the emulated conditions from the start, by our own numbers of the ranks."""
+        numbers = {rank: number for number, rank in enumerate(self._ranks)}
+        late = {numbers[rank]: delay_s for rank, delay_s in self._conditions.late.items() if rank in numbers}
+        slow = {
+            numbers[rank]: factor for rank, factor in self._conditions.slow_ranks.items() if rank in numbers
+        }
+        return Conditions(late=late, slow=slow)
+
+    def _named(self, name: str, kind: str, nbytes: int, root: int) -> Recipe:
+        """Put the algorithm that was asked for into words; raise ArgumentError unless it is one for this.
+
+        Of all_reduce_late, whose late rank nobody has named, say that it is to be looked for: what runs where none is
+        late is planned as if none were.
+        """
+        algorithm = algorithms.get(name)
+        if (name, kind) == ("all_reduce_late", "all_reduce"):
+            plain = self._planned(kind, nbytes, dataclasses.replace(self._known(), late={}))
+            return Recipe.of(plain, LateSearch(self.speed))
+        if algorithm.needs:
+            raise ArgumentError(
+                f"algorithm '{name}' needs to know which ranks are {algorithm.needs}; generate its schedule "
+                f"with hemiola.algorithms.{name}() and pass that"
+            )
+        if algorithm.kind != kind:
+            raise ArgumentError(f"algorithm '{name}' is for {algorithm.kind}, not for {kind}")
+        return Recipe.of_algorithm(
+            algorithm, Task(kind, self._rank_count, nbytes, self.speed, Conditions(), root)
+        )
+
+
+def _bucket(nbytes: int) -> int:
+    """Return the next power of two, up to which sizes share a choice."""
+    return 0 if nbytes == 0 else 1 << (nbytes - 1).bit_length()
+
+
+def _measured(core: CoreCommunicator) -> PortSpeed:
+    """Time a ring, in which every rank sends and receives in every step, with small and large blocks."""
+    schedule = algorithms.all_gather_ring(core.rank_count)
+    steps = core.rank_count - 1
+
+    def step_s(block_bytes: int) -> float:
+        block = np.zeros(block_bytes, np.uint8)
+        whole = np.zeros(block_bytes * core.rank_count, np.uint8)
+        times = []
+        for _ in range(_REPETITIONS):
+            begin = time.perf_counter()
+            core.run("all_gather", block, whole, "sum", 0, schedule, None)
+            times.append(time.perf_counter() - begin)
+        return min(times) / steps
+
+    latency_s = step_s(_SMALL_BYTES)
+    return PortSpeed(latency_s, _LARGE_BYTES / max(step_s(_LARGE_BYTES) - latency_s, 1e-9))
+
+
+def _measured_combining() -> float:
+    """Time the addition of one array to another in cache; return bytes per second."""
+    total, addend = (np.zeros(_COMBINED_BYTES // 4, np.float32) for _ in range(2))
+    times = []
+    for _ in range(_REPETITIONS):
+        begin = time.perf_counter()
+        np.add(total, addend, out=total)
+        times.append(time.perf_counter() - begin)
+    return _COMBINED_BYTES / max(min(times), 1e-9)
+
+
+def _agreed(core: CoreCommunicator, speed: PortSpeed, combining: float) -> tuple[PortSpeed, float]:
+    """Return what rank 0 measured."""
+    numbers = np.array([speed.latency_s, speed.bandwidth, combining])
+    schedule = algorithms.get("broadcast_binomial").generate(core.rank_count, root=0)
+    core.run("broadcast", numbers if core.rank == 0 else None, numbers, "sum", 0, schedule, None)
+    return PortSpeed(float(numbers[0]), float(numbers[1])), float(numbers[2])

@@ -1,0 +1,36 @@
+"""What a communicator is told of an all-reduce that finds its late rank while it runs: how finely it is cut, and what
+that is predicted to save."""
+
+from __future__ import annotations
+
+from hemiola._core import LateForecast, LateRule, Schedule
+from hemiola._core.algorithms import late_cut
+from hemiola.topology.port_speed import PortSpeed
+
+
+def late_rule(
+    rank_count: int, nbytes: int, speed: PortSpeed, plain: Schedule, plain_s: float | None = None
+) -> LateRule:
+    """Choose segments and chunks for a buffer from latency α, bandwidth 1/β and size s.
+
+    Parameters
+    ----------
+    rank_count : int >= 1.
+    nbytes : int >= 0, bytes of the buffer.
+    speed : PortSpeed.
+    plain : Schedule of the all-reduce that runs where nothing was reduced when the last rank came.
+    plain_s : float > 0, optional; how long that takes. With it the rule has a forecast, by which ranks decide
+        themselves whether to look for a late one; it takes 3 ranks.
+
+    Returns
+    -------
+    LateRule. M chunks take M + ceil(log2 n) - 1 rounds of α + sβ/M, least at M* = sqrt((ceil(log2 n) - 1)·sβ/α).
+    Each of the n-1 early ranks owns equally many of them. The minimum is flat: among the counts within 2 % of it, as
+    many segments are taken as there may be, since a rank that comes in the middle of one waits for its end, and no
+    more chunks in each than needed, since a message has costs that the formula does not know.
+    """
+    cut = late_cut(rank_count, nbytes, speed.latency_s, speed.bandwidth)
+    forecast = None
+    if plain_s is not None:
+        forecast = LateForecast(plain_s=plain_s, segment_s=cut.segment_s, finish_s=[plain_s, *cut.finish_s])
+    return LateRule(plain, segments=cut.segments, chunks_per_owner=cut.chunks_per_owner, forecast=forecast)

@@ -1,0 +1,154 @@
+"""What one rank tells the others about a schedule that it has chosen for all.
+
+An algorithm and its arguments, from which everybody makes the same schedule, or, where that could differ in a last bit,
+the schedule itself."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hemiola import algorithms
+from hemiola._core import Schedule, ScheduleParts, Topology
+from hemiola.algorithms import Algorithm, Candidate, Task
+from hemiola.algorithms.registry import is_brought
+from hemiola.planner.brought import checked
+from hemiola.planner.planning import Alternative, Plan
+from hemiola.topology.port_speed import PortSpeed
+
+
+@dataclass(frozen=True)
+class LateSearch:
+    """How ranks look for a late one: on ports of that speed; where `plain_s` seconds are what an all-reduce of `nbytes`
+    takes without, only when the latest operations say that it pays."""
+
+    speed: PortSpeed
+    plain_s: float | None = None
+    nbytes: int = 1
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A choice in words.
+
+    Parameters
+    ----------
+    algorithm : str, the algorithm's name.
+    arguments : mapping, those of its function.
+    schedule : Schedule, where everybody making it from the arguments would not be sure to make the same; else None.
+    late : LateSearch, for an all-reduce that is to look for a late rank; else None.
+    alternatives : the candidates that were considered, the chosen one first; empty where it was asked for by name.
+    """
+
+    algorithm: str
+    arguments: Mapping[str, object] = field(default_factory=dict)
+    schedule: Schedule | None = None
+    late: LateSearch | None = None
+    alternatives: tuple[Alternative, ...] = ()
+
+    @classmethod
+    def of(cls, plan: Plan, late: LateSearch | None = None) -> Recipe:
+        """Put a plan into words."""
+        if _is_reproducible(plan.name):
+            return cls(plan.name, plan.chosen.arguments, None, late, plan.alternatives)
+        return cls(plan.name, {}, plan.schedule, late, plan.alternatives)
+
+    @classmethod
+    def of_algorithm(cls, algorithm: Algorithm, task: Task) -> Recipe:
+        """Put into words that an algorithm runs a task, as its formula has it cheapest."""
+        if algorithm.is_reproducible and (found := algorithm.candidates(task)):
+            return cls(algorithm.name, min(found, key=lambda candidate: candidate.formula_s).arguments)
+        return cls(algorithm.name, {}, checked(algorithm.name, algorithm.schedule_for(task)))
+
+    def schedule_on(self, topology: Topology) -> Schedule:
+        """Make the whole schedule."""
+        if self.schedule is not None:
+            return self.schedule
+        made = algorithms.get(self.algorithm).function(**self._arguments_on(topology))
+        return checked(self.algorithm, made)
+
+    def made_on(self, topology: Topology) -> Schedule | ScheduleParts:
+        """Make the schedule, rank by rank where it is known how, which takes a rank less time."""
+        parts = self._parts_on(topology)
+        return self.schedule_on(topology) if parts is None else parts()
+
+    def candidate_on(self, topology: Topology) -> Candidate:
+        """Return it as the planner's candidate."""
+        winner = self.alternatives[0]
+        return Candidate(
+            self.algorithm,
+            winner.variant,
+            winner.formula_s,
+            winner.transfer_count,
+            generate=lambda: self.schedule_on(topology),
+            parts=self._parts_on(topology),
+            arguments=self.arguments,
+        )
+
+    def _parts_on(self, topology: Topology) -> Any:
+        if self.schedule is not None or is_brought(self.algorithm):  # which is verified as a whole
+            return None
+        parts = algorithms.get(self.algorithm).parts
+        return None if parts is None else lambda: parts(**self._arguments_on(topology))
+
+    def _arguments_on(self, topology: Topology) -> dict[str, Any]:
+        """Return the arguments, with the network that all ranks know where the algorithm wants one."""
+        return {name: topology if value is _THE_TOPOLOGY else value for name, value in self.arguments.items()}
+
+    def to_bytes(self) -> bytes:
+        """Return it as a line of JSON, in which floats keep every bit, and after it the schedule's binary form."""
+        words = {
+            "algorithm": self.algorithm,
+            "arguments": {name: _in_words(value) for name, value in self.arguments.items()},
+            "late": None if self.late is None else _late_in_words(self.late),
+            "alternatives": [dataclasses.astuple(one) for one in self.alternatives],
+        }
+        schedule = b"" if self.schedule is None else self.schedule.to_bytes()
+        return json.dumps(words).encode() + b"\n" + schedule
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Recipe:
+        """Read what `to_bytes` has written."""
+        line, _, schedule = data.partition(b"\n")
+        words = json.loads(line)
+        return cls(
+            words["algorithm"],
+            {name: _from_words(value) for name, value in words["arguments"].items()},
+            Schedule.from_bytes(schedule) if schedule else None,
+            None if words["late"] is None else _late_from_words(words["late"]),
+            tuple(Alternative(*one) for one in words["alternatives"]),
+        )
+
+
+#: Stands for the network that all ranks of a communicator know.
+_THE_TOPOLOGY = object()
+
+
+def _in_words(value: object) -> object:
+    """Return an argument as JSON has it."""
+    if isinstance(value, Topology) or value is _THE_TOPOLOGY:
+        return {"the": "topology"}
+    return {"factors": sorted(value.items())} if isinstance(value, Mapping) else value
+
+
+def _from_words(words: object) -> object:
+    if isinstance(words, dict):
+        return dict(map(tuple, words["factors"])) if "factors" in words else _THE_TOPOLOGY
+    return words
+
+
+def _late_in_words(late: LateSearch) -> list[object]:
+    return [late.speed.latency_s, late.speed.bandwidth, late.plain_s, late.nbytes]
+
+
+def _late_from_words(words: list[Any]) -> LateSearch:
+    latency_s, bandwidth, plain_s, nbytes = words
+    return LateSearch(PortSpeed(latency_s, bandwidth), plain_s, nbytes)
+
+
+def _is_reproducible(name: str) -> bool:
+    """Say whether the name is an algorithm's from whose arguments everybody makes the same schedule."""
+    return name in algorithms.names() and algorithms.get(name).is_reproducible

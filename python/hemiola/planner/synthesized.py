@@ -1,0 +1,161 @@
+"""Schedules synthesized for exactly one topology, as the planner's candidates: matched, and packed into spanning trees.
+
+Where one switch joins all ranks, or every two have a link, published algorithms are optimal and nothing is made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+from hemiola._core import Schedule, Topology, synthesize_forest
+from hemiola.algorithms import Candidate, Task
+from hemiola.errors import ArgumentError
+from hemiola.synthesis import search
+
+_WITH_ONE_ROOT = ("broadcast", "reduce")
+_FOREST_KINDS = ("all_reduce", "all_gather", "reduce_scatter", *_WITH_ONE_ROOT)
+#: Of one candidate, so that making and simulating all of them takes about as long as the published ones.
+_MOST_TRANSFERS = 150_000
+#: Of a forest, of which there are three at most and whose transfers cost less to make than matched ones.
+_MOST_FOREST_TRANSFERS = 300_000
+#: Beyond, packing trees from every rank takes longer than a plan may.
+_MOST_VERTICES_OF_FOREST = 48
+#: The same of trees that an all-reduce goes up and down, and of trees from one root.
+_MOST_RANKS_UP_AND_DOWN = 256
+_MOST_VERTICES_OF_ONE_ROOT = 96
+#: Bandwidths that differ by less are one.
+_ALIKE = 1 + 1e-9
+#: Chunks per rank that are tried; of a broadcast and a reduce, in all, since only many of them fill a long way.
+_CHUNKS = {
+    "all_reduce": (1, 4, 16),
+    "all_gather": (1, 4, 16),
+    "reduce_scatter": (1, 4, 16),
+    "broadcast": (4, 16, 64, 256),
+    "reduce": (4, 16, 64, 256),
+    "scatter": (1, 4, 16),
+    "gather": (1, 4, 16),
+    "all_to_all": (1, 4),
+}
+#: Of the collectives in which every chunk has its own destination: finding more ways, or over more links between ranks
+#: from all of them, takes longer than a plan may. A switch of 48 ranks, or a mesh of 13 by 13, is about a second.
+_WITH_WAYS = ("scatter", "gather", "all_to_all")
+_MOST_WAYS, _MOST_WAY_LINKS = 1_000, 48**3
+#: Chunks down each tree; of trees from one root, which are few, more fit a plan.
+_PIECES, _PIECES_OF_ONE_ROOT = (2, 8, 32), (16, 64, 256)
+
+
+def synthesized(topology: Topology, task: Task, bound_s: float) -> list[Candidate]:
+    """List what is synthesized for a topology.
+
+    Their formula is the lower bound, since only a simulation knows how near they come to it: they are simulated
+    first. Where ranks are slow, schedules are made for links as slow as they are now, and as if nobody were: whichever
+    goes more ways round the slow links is not the better one everywhere.
+    """
+    found: list[Candidate] = []
+    networks = [(topology, "")]
+    if any(factor > _ALIKE for factor in task.conditions.slow_ranks.values()):
+        slower: dict[int | tuple[int, int] | str, float] = {
+            rank: factor for rank, factor in task.conditions.slow_ranks.items()
+        }
+        networks.append((topology.degraded(slower), ", of slow links"))
+    for network, note in networks:
+        if _is_uneven(network):
+            found += [
+                *_matched(network, task, bound_s, note),
+                *_forests(network, task, bound_s, note),
+            ]
+    return found
+
+
+def _is_uneven(topology: Topology) -> bool:
+    """Whether ranks are joined neither by one switch nor by a link for each pair, all of one speed."""
+    n, links = topology.rank_count, np.asarray(topology.links)
+    if n < 3 or len(links) == 0:
+        return False
+    if topology.switch_count == 0:
+        pairs = set(zip(links["src"].tolist(), links["dst"].tolist(), strict=True))
+        return len(pairs) < n * (n - 1) or bool((links["bandwidth"] != links["bandwidth"][0]).any())
+    return topology.switch_count > 1
+
+
+def _transfer_count(task: Task, chunks: int) -> int:
+    """Every chunk reaches, or collects, each other rank once; an all-reduce does both.
+
+    Where a chunk has one destination this is the least: it may pass others on its way.
+    """
+    others = task.rank_count - 1
+    if task.kind in ("broadcast", "reduce", "scatter", "gather"):
+        return others * chunks
+    once = task.rank_count * others * chunks
+    return 2 * once if task.kind == "all_reduce" else once
+
+
+def _matched(topology: Topology, task: Task, bound_s: float, note: str) -> Iterator[Candidate]:
+    with_ways = task.kind in _WITH_WAYS
+    links = task.rank_count**2 if topology.switch_count else topology.link_count
+    if with_ways and task.rank_count * links > _MOST_WAY_LINKS:
+        return
+    unit = "chunks" if task.kind in ("broadcast", "reduce") else "chunks a rank"
+    for chunks in _CHUNKS[task.kind]:
+        count = _transfer_count(task, chunks)
+        if count > (_MOST_WAYS if with_ways else _MOST_TRANSFERS):
+            continue
+        generate = partial(_search, topology, task, chunks)
+        if with_ways:
+            schedule = generate()
+            count, generate = schedule.transfer_count, partial(_given, schedule)
+        yield Candidate("synthesized", f"{chunks} {unit}{note}", bound_s, count, generate)
+
+
+def _forests(topology: Topology, task: Task, bound_s: float, note: str) -> Iterator[Candidate]:
+    if task.kind not in _FOREST_KINDS:
+        return
+    has_one_root = task.kind in _WITH_ONE_ROOT
+    most = _MOST_VERTICES_OF_ONE_ROOT if has_one_root else _MOST_VERTICES_OF_FOREST
+    is_large = topology.rank_count + topology.switch_count > most
+    if is_large and (task.kind != "all_reduce" or topology.rank_count > _MOST_RANKS_UP_AND_DOWN):
+        return
+    for pieces in _PIECES_OF_ONE_ROOT if has_one_root else _PIECES:
+        if _transfer_count(task, pieces) > _MOST_FOREST_TRANSFERS:
+            continue
+        schedule = _plant(topology, task, pieces, up_and_down_only=is_large)
+        if schedule is not None and schedule.transfer_count <= _MOST_FOREST_TRANSFERS:
+            count = schedule.transfer_count
+            yield Candidate("forest", f"{pieces} pieces{note}", bound_s, count, partial(_given, schedule))
+
+
+def _search(topology: Topology, task: Task, chunks: int) -> Schedule:
+    # One trial: how many a tenth of a second allows differs from process to process.
+    found = search(
+        topology,
+        task.kind,
+        chunks,
+        root=task.root,
+        nbytes=task.nbytes,
+        trials=1,
+        threads=1,
+        progress=False,
+    )
+    return found.schedule
+
+
+def _plant(topology: Topology, task: Task, pieces: int, *, up_and_down_only: bool) -> Schedule | None:
+    """Make a forest; None where links are not what it needs: one-way ones up and down."""
+    try:
+        return synthesize_forest(
+            topology,
+            task.kind,
+            trees=0,
+            pieces=pieces,
+            nbytes=task.nbytes,
+            root=task.root,
+            up_and_down_only=up_and_down_only,
+        ).schedule
+    except ArgumentError:
+        return None
+
+
+def _given(schedule: Schedule) -> Schedule:
+    return schedule

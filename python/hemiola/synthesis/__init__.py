@@ -1,0 +1,18 @@
+"""Schedules for any topology: by matching chunks to links, by packing spanning trees, and by integer programs.
+
+`synthesize` is the one to start with and docs/design/0005-synthesis.md tells how it works; `forest` packs spanning
+trees where bandwidth is all that counts. Integer programs after published ones, to compare with, are in `optimal`."""
+
+from hemiola.synthesis.matching import StreamedSynthesis, search, synthesize, synthesize_to_file
+from hemiola.synthesis.result import DEFAULT_NBYTES, Synthesis
+from hemiola.synthesis.spanning_trees import forest
+
+__all__ = [
+    "DEFAULT_NBYTES",
+    "StreamedSynthesis",
+    "Synthesis",
+    "forest",
+    "search",
+    "synthesize",
+    "synthesize_to_file",
+]

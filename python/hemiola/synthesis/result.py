@@ -1,0 +1,34 @@
+"""What a search for a schedule returns, however it searched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hemiola._core import Schedule
+
+#: The buffer that a schedule is made for where the caller names none: it only matters how latencies and
+#: bandwidths of the links compare.
+DEFAULT_NBYTES = 2**30
+
+
+@dataclass(frozen=True)
+class Synthesis:
+    """What a search for a schedule found.
+
+    Attributes
+    ----------
+    schedule : Schedule.
+    seconds : float, its duration in the model that the search used: the stated model of latency, the size
+        of the largest chunk for all of them. For latency="pipelined" and chunks of one size,
+        `hemiola.simulate(..., network="fifo")` gives the same time, or less for an all_reduce, whose
+        second half starts where the first has ended before all of it has.
+    bound_s : float, what no schedule with these chunks can beat: the incoming links of the slowest rank.
+    trials : int, the number of searches that were complete.
+    stopped : bool, whether Ctrl-C or the time limit ended the search; the schedule is the best up to then.
+    """
+
+    schedule: Schedule
+    seconds: float
+    bound_s: float
+    trials: int
+    stopped: bool

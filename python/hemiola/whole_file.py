@@ -1,0 +1,15 @@
+"""Files that appear whole or not at all: the package writes here, or in the core through its WholeFile."""
+
+from __future__ import annotations
+
+import os
+
+from hemiola._core import write_whole as write_in_core
+
+
+def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
+    """Write a file in one go: beside it first, so that a full disk or an interrupt leaves what was there.
+
+    Text is written in UTF-8; pipes and devices are written to directly. OSError names the file.
+    """
+    write_in_core(path, content.encode() if isinstance(content, str) else content)

@@ -1,0 +1,151 @@
+"""Writes docs/public_names.txt: every public name of the package with its signature; scripts/generate.py calls it.
+
+Read from the sources and the core's stubs, not from running objects, so that a signature stands as it was written."""
+
+import ast
+import importlib
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+PACKAGE = Path(__file__).resolve().parent.parent / "python" / "hemiola"
+
+#: The words of the package, then the rooms that have a door of their own.
+DOORS = (
+    "hemiola",
+    "hemiola.algorithms",
+    "hemiola.communicator",
+    "hemiola.conditions",
+    "hemiola.doctor",
+    "hemiola.errors",
+    "hemiola.planner",
+    "hemiola.synthesis",
+    "hemiola.synthesis.optimal",
+    "hemiola.topologies",
+    "hemiola.units",
+)
+
+
+#: A module's name to its source, or to its stub where it is compiled.
+Sources = Callable[[str], ast.Module]
+
+
+def text(stubs: Mapping[Path, str]) -> str:
+    """Return the whole list; the core's names are read from these stubs."""
+    trees: dict[str, ast.Module] = {}
+
+    def source_of(module: str) -> ast.Module:
+        if module not in trees:
+            trees[module] = ast.parse(_source(module, stubs))
+        return trees[module]
+
+    lines = [line for door in DOORS for line in _door(importlib.import_module(door), source_of)]
+    return "\n".join(
+        ["# Generated (make generate): what people may rely on, and how it is called.", *lines, ""]
+    )
+
+
+def _door(module: ModuleType, source_of: Sources) -> Iterator[str]:
+    yield ""
+    for name in _names(module):
+        value = getattr(module, name)
+        full = f"{module.__name__}.{name}"
+        if isinstance(value, ModuleType):
+            yield f"{full}: module"
+        elif not hasattr(value, "__qualname__"):
+            yield f"{full} = {value!r}"
+        elif (
+            module.__name__ != "hemiola" and getattr(importlib.import_module("hemiola"), name, None) is value
+        ):
+            yield f"{full} is hemiola.{name}"
+        else:
+            yield from _described(full, value, source_of)
+
+
+def _names(module: ModuleType) -> list[str]:
+    """Return what a door says is public, or the classes that it defines."""
+    own = [
+        name for name, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__
+    ]
+    return sorted(getattr(module, "__all__", [name for name in own if not name.startswith("_")]))
+
+
+def _described(full: str, value: Any, source_of: Sources) -> Iterator[str]:
+    """Yield a class's line and those of its members, or a function's, one for each overload."""
+    if isinstance(value, type):
+        yield from _class(full, value, source_of)
+    else:
+        for node in _definitions(value, source_of):
+            assert isinstance(node, ast.FunctionDef)
+            yield f"{full}{_signature(node)}"
+
+
+def _class(full: str, value: type, source_of: Sources) -> Iterator[str]:
+    """Yield what a class and the package's own classes that it is made of have; the nearest one counts."""
+    seen: set[str] = set()
+    for base in value.__mro__:
+        if base.__module__.partition(".")[0] != "hemiola":
+            continue
+        (node,) = _definitions(base, source_of)
+        assert isinstance(node, ast.ClassDef)
+        if base is value:
+            bases = ", ".join(map(ast.unparse, node.bases))
+            yield f"class {full}({bases})" if bases else f"class {full}"
+        members = [
+            (_name_of(member), line)
+            for member in _without_overloads(node.body)
+            for line in _member(full, member)
+        ]
+        yield from (line for name, line in members if name not in seen)
+        seen |= {name for name, _ in members}
+
+
+def _without_overloads(body: list[ast.stmt]) -> list[ast.stmt]:
+    """Leave out overloads where the definition follows, as in sources: it has all parameters."""
+    functions = [node for node in body if isinstance(node, ast.FunctionDef)]
+    overloads = [node for node in functions if "overload" in map(ast.unparse, node.decorator_list)]
+    defined = {node.name for node in functions if node not in overloads}
+    return [node for node in body if node not in overloads or node.name not in defined]
+
+
+def _definitions(value: Any, source_of: Sources) -> list[ast.stmt]:
+    """Return where a class or function is defined: one place, or one for each overload."""
+    body = source_of(value.__module__).body
+    found = [node for node in body if getattr(node, "name", "") == value.__qualname__]
+    if not found:
+        raise LookupError(f"{value.__qualname__} is not defined in {value.__module__}")
+    return found
+
+
+def _name_of(member: ast.stmt) -> str:
+    return ast.unparse(member.target) if isinstance(member, ast.AnnAssign) else getattr(member, "name", "")
+
+
+def _member(owner: str, node: ast.stmt) -> Iterator[str]:
+    """Yield the line of a method, property or field; private and inherited ones have none."""
+    if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+        if not node.target.id.startswith("_"):
+            value = f" = {ast.unparse(node.value)}" if node.value else ""
+            yield f"    {owner}.{node.target.id}: {ast.unparse(node.annotation)}{value}"
+    elif isinstance(node, ast.FunctionDef) and (node.name == "__init__" or not node.name.startswith("_")):
+        kinds = {ast.unparse(decorator) for decorator in node.decorator_list}
+        if kinds & {"property", "cached_property"}:
+            yield f"    {owner}.{node.name}: {ast.unparse(node.returns) if node.returns else 'Any'}"
+        else:
+            static = "static " if kinds & {"staticmethod", "classmethod"} else ""
+            yield f"    {static}{owner}.{node.name}{_signature(node)}"
+
+
+def _signature(node: ast.FunctionDef) -> str:
+    returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
+    return f"({ast.unparse(node.args)}){returns}"
+
+
+def _source(module: str, stubs: Mapping[Path, str]) -> str:
+    stem = PACKAGE.joinpath(*module.split(".")[1:])
+    for stub in (stem.with_suffix(".pyi"), stem / "__init__.pyi"):
+        if stub in stubs:
+            return stubs[stub]
+    path = stem / "__init__.py" if stem.is_dir() else stem.with_suffix(".py")
+    return path.read_text()

@@ -1,0 +1,39 @@
+// All-reduce with one late rank that may come before the others have reduced everything, and how finely to cut it where
+// the late rank is found while it runs.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "hemiola/algorithms/algorithm.hpp"
+
+namespace hemiola::algorithms {
+
+/// How much of the buffer the early ranks have reduced among themselves when the late rank arrives.
+struct LateSegments {
+  int segments = 1;          ///< equal parts of the buffer, reduced one after another
+  int reduced = 1;           ///< how many of them are reduced, 0 … segments
+  int chunks_per_owner = 1;  ///< of each reduced segment
+};
+
+/// The reduced segments get the short finish together, all others a plain ring all-reduce of all ranks: with no segment
+/// reduced this is the ring, with all of them the one that waits. The reduce-scatter of segment k takes the same steps,
+/// (n - 2)·k on, whatever `reduced` is, so it can run before that is known. Throws ArgumentError.
+Schedule all_reduce_late_segmented(int rank_count, Rank late_rank, const LateSegments& parts);
+
+/// A cut for a rank that comes at a time that nobody knows before, and what it is predicted to take.
+struct LateCut {
+  int segments = 1;
+  int chunks_per_owner = 1;
+  double segment_s = 0;          ///< the reduce-scatter of one segment
+  std::vector<double> finish_s;  ///< after 1 … segments of them: their finish and the ring for the others
+};
+
+/// The minimum over the finish's chunks is flat: among the counts within 2 % of it, as many segments are taken as there
+/// may be, at most 8, since a rank that comes in the middle of one waits for its end, and no more chunks in each than
+/// needed, since a message has costs that the formula does not know. rank_count >= 1, nbytes >= 0, bandwidth > 0.
+LateCut late_cut(int rank_count, std::int64_t nbytes, PortSpeed port);
+
+std::vector<Algorithm> late_segmented_algorithms();
+
+}  // namespace hemiola::algorithms

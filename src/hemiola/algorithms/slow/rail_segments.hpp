@@ -1,0 +1,29 @@
+// Into how many segments an exchange on rails is worth cutting where some hosts are slow, and what it then takes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "hemiola/algorithms/task.hpp"
+#include "hemiola/topology/host_links.hpp"
+
+namespace hemiola::algorithms {
+
+/// An exchange over the hosts on every rail.
+struct RailExchange {
+  double load;  ///< what the busiest NIC carries per body, over a rail's share through the fastest host's
+  int rounds;   ///< between hosts, in a body
+  int chunks;   ///< of a segment, on a rail
+};
+
+/// The hosts of a task's topology that are slow under its conditions; none where it has no topology.
+SlowHosts slow_hosts(const Task& task);
+
+/// Why a task has no slow hosts that an exchange on rails could spare; empty where it has.
+std::string why_no_rails(const Task& task);
+
+/// The best number of segments whose schedule can be simulated, with its cost: [T(k+1) + 2]/(gk) · Nβ for g ranks a host
+/// and an exchange over hosts that takes T·(k+1)/k, bandwidth only. For a task with slow hosts.
+Variant best_rail_variant(const Task& task, const RailExchange& exchange);
+
+}  // namespace hemiola::algorithms

@@ -1,0 +1,39 @@
+// Into how many segments an exchange among slow ranks is worth cutting, and what it then takes.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "hemiola/algorithms/task.hpp"
+
+namespace hemiola::algorithms {
+
+inline constexpr int kSegmentCounts[] = {1, 2, 4, 8, 16, 32, 64};
+
+/// Where none is given: latency · bandwidth / bytes for 4 µs at 25 GB/s and 1 GB.
+inline constexpr double kRelativeLatency = 1e-4;
+
+/// An exchange in k segments takes k + 1 bodies of so many rounds.
+struct SegmentedExchange {
+  double load;  ///< what the busiest port carries per body, over the buffer through the fastest rank's port
+  int rounds;   ///< that wait for a latency each, in a body
+  double message;  ///< the smallest message, as a share of a segment
+};
+
+struct SegmentChoice {
+  int segments;
+  double seconds;  ///< were each round to wait for its latency
+};
+
+/// The best number if every round waits for its latency, and the best of those measurable if only bodies do: which of
+/// the two a network is like, its simulation tells. Measurable are those whose messages take ports at least as long as
+/// a latency; of smaller ones nobody can tell whether a port is slow, or has recovered.
+std::vector<SegmentChoice> best_segments(const Task& task, const SegmentedExchange& exchange);
+
+/// The best of those measurable, for exchanges of many small messages; nothing where none is.
+std::optional<SegmentChoice> best_measurable_segments(const Task& task, const SegmentedExchange& exchange);
+
+/// Whether ranks are slow, and not all alike.
+bool has_slow_ranks(const Task& task);
+
+}  // namespace hemiola::algorithms

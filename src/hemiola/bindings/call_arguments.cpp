@@ -1,0 +1,116 @@
+#include "hemiola/bindings/call_arguments.hpp"
+
+#include <nanobind/stl/string.h>
+
+#include "hemiola/base/error.hpp"
+#include "hemiola/base/other_names.hpp"
+
+namespace nb = nanobind;
+
+namespace hemiola::bindings {
+namespace {
+
+constexpr std::size_t kMaxShown = 60;
+
+OperationKind operation_named(std::string_view name) {
+  return name == "barrier" ? OperationKind::barrier : operation_of(kind_from_name(name));
+}
+
+/// A value as Python writes it, or its type where that is long or fails.
+std::string shown(nb::handle object) {
+  const auto text = nb::steal(PyObject_Repr(object.ptr()));
+  if (!text.is_valid()) PyErr_Clear();
+  const char* written = text.is_valid() ? PyUnicode_AsUTF8(text.ptr()) : nullptr;
+  if (written != nullptr && std::string_view(written).size() <= kMaxShown) return written;
+  PyErr_Clear();
+  return nb::cast<std::string>(object.type().attr("__name__"));
+}
+
+/// What a str says; nothing of anything else, or of a text that is no Unicode.
+std::optional<std::string_view> text_of(nb::handle object) {
+  if (!PyUnicode_Check(object.ptr())) return std::nullopt;
+  Py_ssize_t length = 0;
+  const char* text = PyUnicode_AsUTF8AndSize(object.ptr(), &length);
+  if (text == nullptr) {
+    PyErr_Clear();
+    return std::nullopt;
+  }
+  return std::string_view(text, static_cast<std::size_t>(length));
+}
+
+std::string expected_op() {
+  std::string known;
+  for (std::string_view name : kOpNames) known += (known.empty() ? "" : ", ") + std::string(name);
+  return "an op of " + known;
+}
+
+}  // namespace
+
+CallArguments::CallArguments(const PyCall& from) {
+  call_.kind = operation_named(from.kind);
+  read_schedule(from.schedule);
+  read_timeout(from.timeout_s);
+  read_op(from.op);
+  read_root(from.root);
+  read_array(from.input, &input_, &call_.input);
+  read_array(from.output, &output_, &call_.output);
+}
+
+void CallArguments::complain(nb::handle object, const std::string& expected) {
+  if (!call_.complaint.empty()) return;
+  call_.complaint = nb::isinstance<Complaint>(object) ? nb::cast<const Complaint&>(object).text
+                                                      : "expected " + expected + ", found " + shown(object);
+}
+
+void CallArguments::read_array(nb::handle object, ArrayArgument* argument, std::optional<ArrayView>* view) {
+  if (object.is_none()) return;
+  const std::string wrong = argument->take(object);
+  if (wrong.empty()) [[likely]]
+    *view = argument->view();
+  else if (nb::isinstance<Complaint>(object))
+    complain(object, {});
+  else if (call_.complaint.empty())
+    call_.complaint = wrong;
+}
+
+void CallArguments::read_op(nb::handle object) {
+  const auto name = text_of(object);
+  const auto known = name ? op_meant(*name) : std::nullopt;
+  if (known) [[likely]]
+    call_.op = *known;
+  else
+    complain(object, expected_op());
+}
+
+void CallArguments::read_root(nb::handle object) {
+  if (PyIndex_Check(object.ptr())) [[likely]] {
+    call_.root = PyNumber_AsSsize_t(object.ptr(), PyExc_OverflowError);
+    if (call_.root != -1 || PyErr_Occurred() == nullptr) [[likely]]
+      return;
+    PyErr_Clear();
+  }
+  complain(object, "a rank as root");
+}
+
+void CallArguments::read_schedule(nb::handle object) {
+  if (object.is_none()) [[likely]]
+    return;
+  if (nb::isinstance<Schedule>(object)) {
+    call_.schedule = share(object);
+  } else if (const auto name = text_of(object)) {
+    call_.algorithm = *name;
+  } else {
+    complain(object, "a Schedule, an algorithm's name or None");
+  }
+}
+
+void CallArguments::read_timeout(nb::handle object) {
+  if (object.is_none()) [[likely]]
+    return;
+  if (PyFloat_Check(object.ptr()))
+    call_.timeout_s = PyFloat_AsDouble(object.ptr());
+  else
+    complain(object, "a timeout in seconds");
+}
+
+}  // namespace hemiola::bindings

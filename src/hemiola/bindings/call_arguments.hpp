@@ -1,0 +1,57 @@
+// A call as Python makes it, and what the core reads out of it. Whatever is wrong with an argument is no exception but a
+// complaint, which travels with the operation to the other ranks.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "hemiola/bindings/array_argument.hpp"
+#include "hemiola/runtime/communicator/call_desk.hpp"
+
+namespace hemiola::bindings {
+
+/// What is wrong with an argument; passed in its place.
+struct Complaint {
+  std::string text;
+};
+
+/// The arguments as they came. Each may be a Complaint or something quite different from what it should be.
+struct PyCall {
+  std::string_view kind;
+  nanobind::handle input, output, op, root, schedule, timeout_s;
+};
+
+/// A schedule of Python's, whole or in parts, kept alive by a reference to its Python object.
+template <typename Made = Schedule>
+std::shared_ptr<const Made> share(nanobind::handle object) {
+  const Made* made = nanobind::cast<const Made*>(object);
+  auto* owner = new nanobind::object(nanobind::borrow(object));
+  return {made, [owner](const Made*) {
+            nanobind::gil_scoped_acquire gil;
+            delete owner;
+          }};
+}
+
+/// The call that the core understands, and the arrays that it views. Needs the GIL when it is made and when it ends.
+class CallArguments {
+ public:
+  explicit CallArguments(const PyCall& from);
+  const Call& call() const { return call_; }
+
+ private:
+  void read_array(nanobind::handle object, ArrayArgument* argument, std::optional<ArrayView>* view);
+  void read_op(nanobind::handle object);
+  void read_root(nanobind::handle object);
+  void read_schedule(nanobind::handle object);
+  void read_timeout(nanobind::handle object);
+  /// The first complaint counts. One that came in place of an argument says more than what we would find.
+  void complain(nanobind::handle object, const std::string& expected);
+
+  ArrayArgument input_, output_;
+  Call call_;
+};
+
+}  // namespace hemiola::bindings

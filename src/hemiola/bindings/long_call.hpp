@@ -1,0 +1,45 @@
+// What every call into the core that may take long holds: other Python threads run meanwhile, Ctrl-C ends it, and
+// whoever watches this thread's long calls learns how far they are.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <functional>
+#include <utility>
+
+#include "hemiola/base/interrupt.hpp"
+#include "hemiola/base/progress.hpp"
+#include "hemiola/bindings/signals.hpp"
+
+namespace hemiola::bindings {
+
+class LongCall {
+ public:
+  LongCall() : scope_(look_up()) {}
+
+  /// From now on `watcher` is called in this thread with the share of a long call that is behind, where that is known;
+  /// None: nobody. Returns who was before.
+  static nanobind::object watch(nanobind::object watcher) {
+    PyObject* before = std::exchange(watcher_, watcher.is_none() ? nullptr : watcher.release().ptr());
+    return before == nullptr ? nanobind::none() : nanobind::steal(before);
+  }
+
+ private:
+  static const std::function<void()>& look_up() {
+    static const std::function<void()> look = [] {
+      nanobind::gil_scoped_acquire gil;
+      raise_signals();
+      if (watcher_ != nullptr && progress::behind > 0) nanobind::borrow(watcher_)(progress::behind);
+    };
+    return look;
+  }
+
+  /// Owned, but by nobody who is destroyed at the thread's end, where the interpreter may be gone.
+  static inline thread_local PyObject* watcher_ = nullptr;
+
+  ProgressScope progress_;
+  InterruptScope scope_;
+  nanobind::gil_scoped_release release_;
+};
+
+}  // namespace hemiola::bindings

@@ -1,0 +1,135 @@
+// How the processes of a job come together.
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <chrono>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "hemiola/base/deadline.hpp"
+#include "hemiola/base/error.hpp"
+#include "hemiola/bindings/bindings.hpp"
+#include "hemiola/bindings/bytes.hpp"
+#include "hemiola/bindings/signals.hpp"
+#include "hemiola/runtime/net/tcp_socket.hpp"
+#include "hemiola/runtime/session/hosts/hosts_session.hpp"
+#include "hemiola/runtime/session/local/local_session.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace hemiola::bindings {
+namespace {
+
+/// A socket at which a rank is found, before it joins.
+struct Listener {
+  Listener(const std::string& at, int first_port, int last_port)
+      : socket(listen_at(at.empty() ? Endpoint::any() : Endpoint::parse(at),
+                         {static_cast<std::uint16_t>(first_port), static_cast<std::uint16_t>(last_port)})),
+        port(local_endpoint(socket).port()) {}
+
+  Descriptor socket;
+  std::uint16_t port;
+};
+
+std::vector<nb::bytes> exchange(Session& session, const std::vector<int>& members, const std::string& key,
+                                const nb::bytes& own, double timeout_s) {
+  const std::vector<Rank> ranks(members.begin(), members.end());
+  std::vector<Bytes> all;
+  const Bytes bytes = bytes_of(own);
+  {
+    const nb::gil_scoped_release release;
+    all = session.exchange(ranks, key, bytes, Deadline(timeout_s, raise_signals));
+  }
+  std::vector<nb::bytes> told;
+  for (const Bytes& one : all) told.push_back(to_python(one));
+  return told;
+}
+
+Token token_of(const nb::bytes& secret) {
+  if (secret.size() != Token::kBytes)
+    throw ArgumentError("expected a token of " + std::to_string(Token::kBytes) + " bytes, found " +
+                        std::to_string(secret.size()));
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string hex;
+  for (const std::byte byte : bytes_of(secret)) {
+    hex += kDigits[std::to_integer<unsigned>(byte) >> 4];
+    hex += kDigits[std::to_integer<unsigned>(byte) & 15];
+  }
+  return Token::from_hex(hex);
+}
+
+std::vector<Endpoint> endpoints_of(const std::vector<std::string>& texts) {
+  std::vector<Endpoint> endpoints;
+  for (const std::string& text : texts) {
+    const std::vector<Endpoint> found = resolve(text);
+    endpoints.insert(endpoints.end(), found.begin(), found.end());
+  }
+  return endpoints;
+}
+
+std::vector<Endpoint> addresses_of(const std::vector<std::string>& texts) {
+  std::vector<Endpoint> addresses;
+  for (const std::string& text : texts) addresses.push_back(Endpoint::parse(text));
+  return addresses;
+}
+
+std::shared_ptr<HostsSession> join_hosts(Listener& listener, int rank, int rank_count,
+                                         const std::string& name, int incarnation, const nb::bytes& token,
+                                         const std::string& version,
+                                         const std::vector<std::string>& addresses,
+                                         const std::vector<std::string>& rank_zero, double timeout_s,
+                                         double silence_s) {
+  Hasher hasher;
+  hasher.add_bytes(std::as_bytes(std::span(name)));
+  const Credentials own{token_of(token), hasher.finish(), static_cast<std::uint32_t>(incarnation), Rank{rank},
+                        version};
+  HostsOptions options{
+      .reception = std::make_shared<Reception>(
+          std::move(listener.socket), own, AcceptorLimits{.most_unproved = std::max(128, 2 * rank_count)}),
+      .rank_count = rank_count};
+  options.addresses = addresses_of(addresses);
+  options.name = name;
+  options.timeout_s = timeout_s;
+  options.check = raise_signals;
+  options.limits.silence = std::chrono::milliseconds(std::max(1L, std::lround(silence_s * 1e3)));
+  options.limits.beat = std::min(options.limits.beat, options.limits.silence / 8);
+  const nb::gil_scoped_release release;
+  options.rank_zero = endpoints_of(rank_zero);
+  return HostsSession::join(options);
+}
+
+}  // namespace
+
+void bind_session(nb::module_& m) {
+  nb::class_<Session>(m, "Session", "The processes of a job that have found each other.")
+      .def("exchange", &exchange, "members"_a, "key"_a, "own"_a, "timeout_s"_a,
+           "The bytes of all members, each of which calls this.")
+      .def(
+          "host_of", [](const Session& s, int rank) { return s.host_of(Rank{rank}); }, "rank"_a)
+      .def_prop_ro("rank", [](const Session& s) { return static_cast<int>(s.rank()); })
+      .def_prop_ro("rank_count", &Session::rank_count);
+
+  nb::class_<LocalSession, Session>(m, "LocalSession", "The ranks of one machine.")
+      .def_static(
+          "join",
+          [](int rank, int rank_count, std::string name, double timeout_s) {
+            nb::gil_scoped_release release;
+            return LocalSession::join({Rank{rank}, rank_count, std::move(name), timeout_s, raise_signals});
+          },
+          "rank"_a, "rank_count"_a, "name"_a, "timeout_s"_a = 60.0);
+
+  nb::class_<Listener>(m, "Listener", "Where a rank is found by those of other hosts.")
+      .def(nb::init<const std::string&, int, int>(), "at"_a, "first_port"_a = 0, "last_port"_a = 0)
+      .def_ro("port", &Listener::port);
+
+  nb::class_<HostsSession, Session>(m, "HostsSession", "The ranks of several hosts.")
+      .def_static("join", &join_hosts, "listener"_a, nb::kw_only(), "rank"_a, "rank_count"_a, "name"_a,
+                  "incarnation"_a, "token"_a, "version"_a, "addresses"_a, "rank_zero"_a, "timeout_s"_a,
+                  "silence_s"_a)
+      .def("leave", &HostsSession::leave, nb::call_guard<nb::gil_scoped_release>());
+}
+
+}  // namespace hemiola::bindings

@@ -1,0 +1,86 @@
+// What the first rank to ask has chosen for all, where ranks have no memory in common: the keeper has the book.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "hemiola/runtime/control/choices.hpp"
+#include "hemiola/runtime/control/hosts/replies.hpp"
+#include "hemiola/runtime/control/hosts/talk.hpp"
+
+namespace hemiola::hosts {
+
+/// By epoch, of the latest two, and digest.
+template <typename Entry>
+class ChoiceBook {
+ public:
+  bool is_outdated(const ChoiceKey& key) const {
+    return !epochs_.empty() && epochs_.rbegin()->first > key.epoch + 1;
+  }
+  /// Not for a key that is outdated. Forgets what is, once there is an entry of this epoch.
+  Entry& operator[](const ChoiceKey& key) {
+    Entry& entry = epochs_[key.epoch][{key.digest.high, key.digest.low}];
+    std::erase_if(epochs_, [&](const auto& one) { return one.first + 1 < key.epoch; });
+    return entry;
+  }
+  Entry* find(const ChoiceKey& key) {
+    const auto epoch = epochs_.find(key.epoch);
+    if (epoch == epochs_.end()) return nullptr;
+    const auto entry = epoch->second.find({key.digest.high, key.digest.low});
+    return entry == epoch->second.end() ? nullptr : &entry->second;
+  }
+
+ private:
+  std::map<std::uint64_t, std::map<std::pair<std::uint64_t, std::uint64_t>, Entry>> epochs_;
+};
+
+/// Lives in the courier's thread.
+class ChoiceKeeper {
+ public:
+  explicit ChoiceKeeper(std::shared_ptr<const Talk> talk);
+
+ private:
+  struct Entry {
+    Choices::Answer answer;
+    std::vector<Rank> waiting;  ///< whose claim was refused; they are told
+  };
+
+  void hear(Rank from, std::span<const std::byte> message);
+
+  std::shared_ptr<const Talk> talk_;
+  ChoiceBook<Entry> book_;
+  std::unique_ptr<Courier::Subscription> subscription_;
+};
+
+class HostsChoices final : public Choices {
+ public:
+  explicit HostsChoices(std::shared_ptr<const Talk> talk);
+
+  bool claim(const ChoiceKey& key) override;
+  void decide(const ChoiceKey& key, std::span<const std::byte> bytes) override;
+  Answer look(const ChoiceKey& key) const override;
+
+ private:
+  struct Reply {
+    bool is_yours;
+    Answer answer;
+  };
+
+  void hear(std::span<const std::byte> message);
+  void note(const ChoiceKey& key, const Answer& answer) const;
+
+  std::shared_ptr<const Talk> talk_;
+  std::unique_ptr<ChoiceKeeper> keeper_;  ///< on the first member
+  mutable Replies<Reply> replies_;
+
+  mutable std::mutex mutex_;          ///< guards what follows
+  mutable ChoiceBook<Answer> known_;  ///< claimed, and then told of, or decided
+
+  std::unique_ptr<Courier::Subscription> subscription_;
+};
+
+}  // namespace hemiola::hosts

@@ -1,0 +1,57 @@
+#include "hemiola/runtime/control/hosts/hosts_control.hpp"
+
+#include <array>
+#include <cstring>
+#include <random>
+
+#include "hemiola/base/error.hpp"
+#include "hemiola/runtime/control/hosts/hosts_choices.hpp"
+#include "hemiola/runtime/control/hosts/hosts_figures.hpp"
+#include "hemiola/runtime/control/hosts/hosts_late_register.hpp"
+#include "hemiola/runtime/control/hosts/hosts_pulse.hpp"
+#include "hemiola/runtime/control/hosts/hosts_roll.hpp"
+
+namespace hemiola {
+namespace {
+
+/// What the parts talk about, by the order of their topics, two each.
+enum class Subject : Topic { roll, pulse, late, figures, choices };
+constexpr Topic kTopicsOfACommunicator = 16;
+
+/// The first member draws a number that no other communicator has, such as one of the same ranks.
+Topic agree_on_topics(const Members& members, const Deadline& deadline) {
+  std::uint64_t drawn = 0;
+  if (members.self == hosts::Talk::kKeeper) {
+    std::random_device device;
+    drawn = (std::uint64_t{device()} << 32 | device()) / kTopicsOfACommunicator * kTopicsOfACommunicator;
+  }
+  const auto all = members.session->exchange(members.ranks, "control plane between hosts",
+                                             std::as_bytes(std::span(&drawn, 1)), deadline);
+  HEMIOLA_CHECK(all.front().size() == sizeof drawn, "a number of topics that is none");
+  std::memcpy(&drawn, all.front().data(), sizeof drawn);
+  return drawn;
+}
+
+}  // namespace
+
+Control HostsControl::connect(const Members& members, const Deadline& deadline) const {
+  Courier* const courier = members.session->courier();
+  if (!courier)
+    throw ArgumentError(
+        "the control plane 'hosts' needs a session that carries messages, and this one does not");
+  const Topic first = agree_on_topics(members, deadline);
+  const auto talk = [&](Subject subject) {
+    return std::make_shared<const hosts::Talk>(members, courier, first + 2 * static_cast<Topic>(subject));
+  };
+  const auto progress = std::make_shared<hosts::Progress>(members.count());
+  Control control;
+  control.ground = members.session;
+  control.roll = std::make_unique<hosts::HostsRoll>(talk(Subject::roll), progress);
+  control.pulse = std::make_unique<hosts::HostsPulse>(talk(Subject::pulse), progress);
+  control.late = std::make_unique<hosts::HostsLateRegister>(talk(Subject::late));
+  control.figures = std::make_unique<hosts::HostsFigures>(talk(Subject::figures));
+  control.choices = std::make_unique<hosts::HostsChoices>(talk(Subject::choices));
+  return control;
+}
+
+}  // namespace hemiola

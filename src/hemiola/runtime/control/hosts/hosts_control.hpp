@@ -1,0 +1,15 @@
+// The control plane of ranks that have no memory in common. In steady state it says nothing; what has to be said goes by
+// courier, most of it through the first member, which keeps the books in its courier's thread.
+#pragma once
+
+#include "hemiola/runtime/control/control.hpp"
+
+namespace hemiola {
+
+class HostsControl final : public ControlKind {
+ public:
+  std::string_view name() const override { return "hosts"; }
+  Control connect(const Members& members, const Deadline& deadline) const override;
+};
+
+}  // namespace hemiola

@@ -1,0 +1,89 @@
+// The roll where ranks have no memory in common. In steady state nobody says anything here: messages of the wire carry a
+// digest of what ranks do, and whoever ends an operation in which everybody depends on everybody knows that all agree. Only
+// where that is not so do words travel, to the keeper and, where ranks disagree or one of them asks, to all.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "hemiola/base/short_text.hpp"
+#include "hemiola/runtime/control/hosts/progress.hpp"
+#include "hemiola/runtime/control/hosts/talk.hpp"
+#include "hemiola/runtime/control/roll.hpp"
+
+namespace hemiola::hosts {
+
+/// What a rank says of an operation that it has come to. Sent without the text where there is none.
+struct SaidWord {
+  std::uint64_t number = 0;
+  std::int64_t own_ns = -1;
+  std::int64_t arrival_ns = 0;
+  Rank rank{0};
+  std::uint32_t complains = 0;
+  Signature signature{};
+  ShortText complaint{};
+};
+
+/// The first member's books: who has said what of the latest operations. Lives in the courier's thread.
+class RollKeeper {
+ public:
+  explicit RollKeeper(std::shared_ptr<const Talk> talk);
+
+ private:
+  /// Of one operation.
+  struct Tally {
+    std::vector<std::optional<SaidWord>> words;
+    int count = 0;
+    bool called = false;  ///< words go to everybody
+  };
+
+  void hear(Rank from, std::span<const std::byte> message);
+  void take(const SaidWord& word);
+  void call(std::uint64_t number);
+  Tally* tally(std::uint64_t number);
+  static bool agree(const Tally& tally);
+
+  std::shared_ptr<const Talk> talk_;
+  std::map<std::uint64_t, Tally> tallies_;
+  std::unique_ptr<Courier::Subscription> subscription_;
+};
+
+class HostsRoll final : public Roll {
+ public:
+  HostsRoll(std::shared_ptr<const Talk> talk, std::shared_ptr<Progress> progress);
+
+  void publish(std::uint64_t number, const Word& word) override;
+  void call(std::uint64_t number) override;
+  void vote(std::uint64_t number) override;
+  bool has_arrived(Rank rank, std::uint64_t number) const override;
+  Entry entry(Rank rank, std::uint64_t number) const override;
+  void complete(std::uint64_t number) override;
+  bool has_completed(Rank rank, std::uint64_t number) const override;
+
+ private:
+  void hear(std::span<const std::byte> message);
+  void hear_word(const SaidWord& word);
+  const SaidWord* known(Rank rank, std::uint64_t number) const;
+  void send_own(std::uint64_t number);
+
+  std::shared_ptr<const Talk> talk_;
+  std::shared_ptr<Progress> progress_;
+  std::unique_ptr<RollKeeper> keeper_;  ///< on the first member
+
+  mutable std::mutex mutex_;  ///< guards what follows
+  /// By rank, of two operations in turn; this rank's own among them.
+  std::vector<std::array<SaidWord, 2>> words_;
+  std::array<std::uint64_t, 2> sent_{};  ///< of these two: number + 1, once the keeper has this rank's word
+  std::uint64_t published_ = 0;          ///< operations
+  std::uint64_t called_ = 0;             ///< number + 1 of the latest operation whose words are wanted
+  std::uint64_t agreed_ = 0;  ///< number + 1 of the latest operation to which all have come and agree
+
+  std::unique_ptr<Courier::Subscription> subscription_;
+};
+
+}  // namespace hemiola::hosts

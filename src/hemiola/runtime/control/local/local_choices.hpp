@@ -1,0 +1,41 @@
+// The choices in shared memory: a table of lists without locks, so that no rank's death can leave it half changed.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+
+#include "hemiola/runtime/control/choices.hpp"
+
+namespace hemiola {
+
+/// Two books, for the epochs in turn, each a table and the memory from which its choices are cut one after the other.
+/// Every word by which they are found bears its epoch, and one of an earlier epoch stands for an empty one: so nobody
+/// resets anything.
+class LocalChoices final : public Choices {
+ public:
+  /// Addresses; what no choice touches costs nothing.
+  static std::size_t region_bytes();
+  /// `region` is zero-filled at first, shared by all ranks, aligned to a cache line, and outlives this.
+  LocalChoices(std::span<std::byte> region, Rank self);
+
+  bool claim(const ChoiceKey& key) override;
+  void decide(const ChoiceKey& key, std::span<const std::byte> bytes) override;
+  Answer look(const ChoiceKey& key) const override;
+
+  static constexpr std::size_t kArenaBytes = std::size_t{512} << 20;  ///< of an epoch's choices
+
+ private:
+  struct Book;
+  struct Node;
+
+  Book& book(std::uint64_t epoch) const;
+  bool is_outdated(const ChoiceKey& key) const;
+  Node* find(const ChoiceKey& key) const;
+  std::optional<std::uint64_t> allocate(std::uint64_t epoch, std::size_t bytes);
+
+  Book* books_;
+  Rank self_;
+};
+
+}  // namespace hemiola

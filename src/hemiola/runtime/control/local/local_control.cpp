@@ -1,0 +1,57 @@
+#include "hemiola/runtime/control/local/local_control.hpp"
+
+#include "hemiola/base/error.hpp"
+#include "hemiola/base/rounding.hpp"
+#include "hemiola/runtime/control/local/local_choices.hpp"
+#include "hemiola/runtime/control/local/local_figures.hpp"
+#include "hemiola/runtime/control/local/local_late_register.hpp"
+#include "hemiola/runtime/control/local/local_pulse.hpp"
+#include "hemiola/runtime/control/local/local_roll.hpp"
+
+namespace hemiola {
+namespace {
+
+/// Hands out a region piece by piece, in whole pages.
+class Pieces {
+ public:
+  explicit Pieces(std::span<std::byte> region) : left_(region) {}
+  std::span<std::byte> next(std::size_t bytes) {
+    const std::span<std::byte> piece = left_.first(whole_pages(bytes));
+    left_ = left_.subspan(piece.size());
+    return piece;
+  }
+  static std::size_t whole_pages(std::size_t bytes) { return rounded_up(bytes, std::size_t{4096}); }
+
+ private:
+  std::span<std::byte> left_;
+};
+
+}  // namespace
+
+Control LocalControl::connect(const Members& members, const Deadline& deadline) const {
+  const int ranks = members.count();
+  std::size_t bytes = 0;
+  for (std::size_t part :
+       {LocalRoll::region_bytes(ranks), LocalPulse::region_bytes(ranks), LocalLateRegister::region_bytes(),
+        LocalFigures::region_bytes(ranks), LocalChoices::region_bytes()})
+    bytes += Pieces::whole_pages(part);
+  const std::shared_ptr<SharedRegion> region = members.session->shared(members.ranks, bytes, deadline);
+  if (!region)
+    throw ArgumentError(
+        "the control plane 'local' needs memory that all ranks share, and these ranks have none");
+  Pieces pieces(region->bytes());
+  const Session* clock = members.session.get();
+  Control control;
+  control.ground = region;
+  control.roll =
+      std::make_unique<LocalRoll>(pieces.next(LocalRoll::region_bytes(ranks)), members.self, ranks, clock);
+  control.pulse =
+      std::make_unique<LocalPulse>(pieces.next(LocalPulse::region_bytes(ranks)), members.self, ranks, clock);
+  control.late = std::make_unique<LocalLateRegister>(pieces.next(LocalLateRegister::region_bytes()));
+  control.figures =
+      std::make_unique<LocalFigures>(pieces.next(LocalFigures::region_bytes(ranks)), members.self, ranks);
+  control.choices = std::make_unique<LocalChoices>(pieces.next(LocalChoices::region_bytes()), members.self);
+  return control;
+}
+
+}  // namespace hemiola

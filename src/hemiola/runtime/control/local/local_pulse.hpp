@@ -1,0 +1,33 @@
+// The pulse in shared memory. Whom it cannot reach is dead, and that the session sees.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "hemiola/runtime/control/pulse.hpp"
+
+namespace hemiola {
+
+class LocalPulse final : public Pulse {
+ public:
+  static std::size_t region_bytes(int rank_count);
+  /// `region` and `clock` as LocalRoll wants them.
+  LocalPulse(std::span<std::byte> region, Rank self, int rank_count, const Session* clock);
+
+  void beat() override;
+  std::int64_t last_sign_ns(Rank rank) const override;
+  void give_up(Failure failure, Rank culprit, const std::string& text) override;
+  std::vector<GivenUp> given_up() const override;
+  std::vector<LostRank> lost() const override { return {}; }
+
+ private:
+  struct State;
+  State& state(Rank rank) const;
+
+  State* states_;
+  Rank self_;
+  int rank_count_;
+  const Session* clock_;
+};
+
+}  // namespace hemiola

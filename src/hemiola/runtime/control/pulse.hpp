@@ -1,0 +1,43 @@
+// Signs of life, and the word of a rank that gives up.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "hemiola/base/index.hpp"
+#include "hemiola/runtime/session/session.hpp"
+
+namespace hemiola {
+
+/// Why a rank has given the communicator up; the others raise the error of the same name. A rank that has closed it may be
+/// done with all that they wait for.
+enum class Failure : std::uint32_t { none, lost_rank, timeout, interrupted, closed };
+
+/// Ranks by their number in the group.
+class Pulse {
+ public:
+  virtual ~Pulse() = default;
+
+  /// Says that this rank is waiting, not stopped; called now and then during an operation.
+  virtual void beat() = 0;
+  /// When the rank last said so, by the session's clock; 0: never.
+  virtual std::int64_t last_sign_ns(Rank rank) const = 0;
+
+  /// Says that this rank will take no further part, and why. The first time counts. `culprit`: the rank that is lost, or
+  /// this one, where it has nobody else to blame.
+  virtual void give_up(Failure failure, Rank culprit, const std::string& text) = 0;
+  struct GivenUp {
+    Rank rank;
+    Failure failure;
+    Rank culprit;
+    std::string text;  ///< may be cut short
+  };
+  /// The other ranks that have, in their order.
+  virtual std::vector<GivenUp> given_up() const = 0;
+
+  /// Ranks that the control plane itself can no longer reach; those that the session has lost need not be among them.
+  virtual std::vector<LostRank> lost() const = 0;
+};
+
+}  // namespace hemiola

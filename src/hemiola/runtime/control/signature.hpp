@@ -1,0 +1,61 @@
+// What a rank says about the operation it is about to do. Two ranks do the same operation when their signatures are
+// equal.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "hemiola/base/dtype.hpp"
+#include "hemiola/base/index.hpp"
+#include "hemiola/schedule/collective.hpp"
+
+namespace hemiola {
+
+/// What a rank can be asked to do: a collective of the same name, or what is none. A CollectiveKind promises where data
+/// is afterwards, for `verify` and the bounds to judge; a barrier moves none.
+enum class OperationKind : std::uint8_t {
+  all_gather,
+  reduce_scatter,
+  all_reduce,
+  broadcast,
+  reduce,
+  all_to_all,
+  gather,
+  scatter,
+  custom,
+  barrier,
+};
+
+std::string_view name_of(OperationKind kind);
+constexpr OperationKind operation_of(CollectiveKind kind) {
+  return static_cast<OperationKind>(kind);
+}
+
+/// Exactly one cache line, without gaps, so that comparing is comparing bytes.
+struct alignas(64) Signature {
+  static constexpr std::size_t kShownDimensions = 6;
+
+  OperationKind kind = OperationKind::barrier;
+  DType dtype = DType::uint8;
+  Op op = Op::sum;
+  std::uint8_t dimension_count = 0;
+  std::int32_t root = 0;
+  std::uint64_t schedule_digest = 0;
+  /// What does not fit into the first five is multiplied into the last.
+  std::array<std::int64_t, kShownDimensions> shape{};
+
+  /// Whether no rank can be done before all have come: what each ends with takes something from everybody.
+  bool everybody_depends_on_everybody(int rank_count) const;
+  void set_shape(std::span<const std::int64_t> dimensions);
+  /// Of the array; 0 where there is none.
+  std::int64_t byte_count() const;
+  friend bool operator==(const Signature&, const Signature&) = default;
+};
+static_assert(sizeof(Signature) == 64);
+
+/// "float32[100, 4]".
+std::string describe_array(const Signature& signature);
+}  // namespace hemiola

@@ -1,0 +1,47 @@
+// What runs one rank's programs on buffers: the host's cores (`host/`), or a device beside them. Programs are plain
+// data, the same for every executor. An executor knows no schedule and no particular wire.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include "hemiola/base/dtype.hpp"
+#include "hemiola/runtime/executor/program/program.hpp"
+#include "hemiola/runtime/executor/supervisor.hpp"
+
+namespace hemiola {
+
+/// The user's memory. In place, the two overlap where a chunk lies in both.
+struct Buffers {
+  const std::byte* input = nullptr;
+  std::byte* output = nullptr;
+  std::optional<int> device = {};  ///< in whose memory they are; nothing: the host's
+};
+
+/// What combining and scaling mean for the elements of a buffer.
+struct Arithmetic {
+  DType dtype = DType::uint8;
+  Op op = Op::sum;
+  int divisor = 1;  ///< of an average
+};
+
+/// Runs programs one after the other; used by one thread at a time.
+class Executor {
+ public:
+  virtual ~Executor() = default;
+
+  /// Begins an operation: one program, or several that work in the same buffers one after the other.
+  virtual void begin_operation() = 0;
+
+  /// Blocks until this rank's part is done: every result is in place and no sent byte is needed any more. When it
+  /// throws, messages may still be posted: reset the wire, then `restore`. Programs must outlive their operation.
+  /// Throws ArgumentError, before anything has moved, for buffers in memory that it cannot work in; and whatever the
+  /// supervisor and the wire throw.
+  virtual void execute(const Program& program, const Buffers& buffers, const Arithmetic& arithmetic,
+                       Supervisor* supervisor) = 0;
+
+  /// Undoes the operation so far: puts inputs that were overwritten in place back as they were.
+  virtual void restore() = 0;
+};
+
+}  // namespace hemiola

@@ -1,0 +1,35 @@
+// The reduction kernels: two arrays of one element type become one, element by element. Results do not depend
+// on the instruction set that is chosen at run time, on alignment, or on how an array is cut.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "hemiola/base/dtype.hpp"
+#include "hemiola/runtime/wire/wire.hpp"
+
+namespace hemiola {
+
+/// data[i] /= divisor over `bytes` bytes of whole elements.
+using Scale = void (*)(std::byte* data, std::size_t bytes, int divisor);
+
+/// Instruction sets with kernels of their own, slowest first.
+enum class InstructionSet : std::uint8_t { baseline, avx2, avx512 };
+
+/// The kernel of an element type and operation for the best instruction set of this machine; null where it
+/// makes no sense: and/or/xor of floats, min/max of complex numbers, the average of integers and booleans.
+///
+/// Integers wrap around. min and max return NaN when either operand is NaN, as NumPy's minimum and maximum
+/// do. bfloat16 and float16 are computed in float32 and rounded to nearest even. Booleans: sum and max are
+/// or, product and min are and.
+Combine combine_for(DType dtype, Op op);
+Combine combine_for(DType dtype, Op op, InstructionSet isa);
+
+/// The division that ends an average; null for integers and booleans.
+Scale scale_for(DType dtype);
+Scale scale_for(DType dtype, InstructionSet isa);
+
+/// Those that this machine can run; the last one is what `combine_for` takes.
+std::vector<InstructionSet> instruction_sets();
+
+}  // namespace hemiola

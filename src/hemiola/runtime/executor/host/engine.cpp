@@ -1,0 +1,338 @@
+#include "hemiola/runtime/executor/host/engine.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "hemiola/base/bulk_copy.hpp"
+#include "hemiola/base/error.hpp"
+#include "hemiola/base/rounding.hpp"
+
+namespace hemiola {
+namespace {
+
+constexpr std::int32_t kNone = -1;
+/// A buffer up to this size is still in a cache when it comes to be written again.
+constexpr std::int64_t kCachedBytes = 8 << 20;
+
+}  // namespace
+
+void Engine::begin_operation() {
+  program_ = nullptr;
+  program_count_ = 0;
+  kept_.clear();
+}
+
+void Engine::execute(const Program& program, const Buffers& buffers, const Arithmetic& arithmetic,
+                     Supervisor* supervisor) {
+  if (buffers.device)
+    throw ArgumentError("the buffers are in the memory of device " + std::to_string(*buffers.device) +
+                        ", and this communicator works in the host's; copy them there first");
+  begin(program, buffers, arithmetic);
+  wire_->progress();  // what is left of earlier operations must not count as news of this one
+  for (std::size_t lane = 0; lane < lanes_.size(); ++lane) open_groups(lane);
+  for (std::size_t i = 0; i < program.tasks.size(); ++i)
+    if (program.tasks[i].needs == 0) ready_.push_back(static_cast<std::int32_t>(i));
+  drive(supervisor);
+  wire_->progress();  // nothing more follows from what happened last, which a wire may be waiting to know
+  while (copy_one()) {
+  }
+}
+
+void Engine::begin(const Program& program, const Buffers& buffers, const Arithmetic& arithmetic) {
+  if (program_ != nullptr) keep_saves();
+  program_ = &program;
+  ++program_count_;
+  combine_ = combine_for(arithmetic.dtype, arithmetic.op);
+  scale_ = scale_for(arithmetic.dtype);
+  divisor_ = arithmetic.divisor;
+  place_regions(buffers);
+  needs_.resize(program.tasks.size());
+  for (std::size_t i = 0; i < program.tasks.size(); ++i) needs_[i] = program.tasks[i].needs;
+  requests_.resize(program.tasks.size());
+  is_posted_.assign(program.tasks.size(), 0);
+  is_saved_.resize(program.saves.size());
+  for (std::size_t i = 0; i < program.saves.size(); ++i)
+    is_saved_[i] = !program.saves[i].is_sent && is_kept(program.saves[i]);
+  head_.assign(program.channels.size(), kNone);
+  active_channels_.clear();
+  ready_.clear();
+  next_ready_ = 0;
+  tasks_left_ = program.tasks.size();
+  copies_done_ = 0;
+  not_admitted_.clear();
+  for (std::size_t c = 0; c < program.channels.size(); ++c)
+    if (!program.channels[c].sending) not_admitted_.push_back(static_cast<std::int32_t>(c));
+  reset_lanes();
+  if (program.moves_input) {
+    bulk_copy(base_[static_cast<int>(Region::saved)], buffers.input,
+              static_cast<std::size_t>(program.bytes[static_cast<int>(Region::input)]));
+    base_[static_cast<int>(Region::input)] = base_[static_cast<int>(Region::saved)];
+  }
+  for (const Copy& copy : program.copies_before)
+    bulk_copy(at(copy.to), at(copy.from), static_cast<std::size_t>(copy.bytes));
+}
+
+/// What is saved first is the operation's input; later programs save what earlier ones have left.
+void Engine::keep_saves() {
+  std::vector<KeptSave> news;
+  for (std::size_t i = 0; i < is_saved_.size(); ++i)
+    if (is_saved_[i] && !is_kept(program_->saves[i]))
+      news.push_back({program_->saves[i], at({Region::saved, program_->saves[i].offset})});
+  kept_.insert(kept_.end(), news.begin(), news.end());
+  std::sort(kept_.begin(), kept_.end(),
+            [](const KeptSave& a, const KeptSave& b) { return a.range.offset < b.range.offset; });
+}
+
+bool Engine::is_kept(const Save& save) const {
+  const auto at =
+      std::lower_bound(kept_.begin(), kept_.end(), save.offset,
+                       [](const KeptSave& kept, std::int64_t offset) { return kept.range.offset < offset; });
+  return at != kept_.end() && at->range.offset == save.offset;
+}
+
+void Engine::place_regions(const Buffers& buffers) {
+  const auto bytes = [&](Region region) {
+    return static_cast<std::size_t>(program_->bytes[static_cast<int>(region)]);
+  };
+  const auto whole_lines = [](std::size_t size) { return rounded_up<std::size_t>(size, 64); };
+  std::byte* work = working_memory(whole_lines(bytes(Region::scratch)) + whole_lines(bytes(Region::pool)) +
+                                   bytes(Region::staging));
+  // The engine writes to the input's region only where it is the output, too.
+  base_[static_cast<int>(Region::input)] = const_cast<std::byte*>(buffers.input);
+  base_[static_cast<int>(Region::output)] = buffers.output;
+  base_[static_cast<int>(Region::scratch)] = work;
+  base_[static_cast<int>(Region::pool)] = work += whole_lines(bytes(Region::scratch));
+  base_[static_cast<int>(Region::staging)] = work + whole_lines(bytes(Region::pool));
+  while (saved_.size() < program_count_) saved_.emplace_back();
+  base_[static_cast<int>(Region::saved)] = saved_[program_count_ - 1].get(bytes(Region::saved));
+}
+
+std::byte* Engine::working_memory(std::size_t bytes) {
+  if (bytes <= work_.size()) return work_.get(bytes);
+  work_at_wire_.reset();
+  std::byte* const memory = work_.get(bytes);
+  work_at_wire_ = wire_->register_memory({memory, work_.size()});
+  return memory;
+}
+
+void Engine::reset_lanes() {
+  lanes_.assign(program_->lanes.size(), {});
+  left_in_group_.clear();
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    lanes_[i].first_left = left_in_group_.size();
+    const auto& begins = program_->lanes[i].group_begin;
+    for (std::size_t g = 0; g + 1 < begins.size(); ++g) left_in_group_.push_back(begins[g + 1] - begins[g]);
+  }
+}
+
+void Engine::drive(Supervisor* supervisor) {
+  Patience patience(options_.waiting);
+  while (true) {
+    bool moved = admit(supervisor);
+    start_ready();
+    if (tasks_left_ == 0) return;
+    moved |= wire_->progress();
+    moved |= poll();
+    if (moved || next_ready_ < ready_.size() || copy_one())
+      patience.renew();
+    else
+      patience.wait(wire_, supervisor);
+  }
+}
+
+/// Lets in the peers that have arrived since we last looked.
+bool Engine::admit(Supervisor* supervisor) {
+  bool news = false;
+  for (std::size_t i = 0; i < not_admitted_.size();) {
+    const Channel& channel = program_->channels[static_cast<std::size_t>(not_admitted_[i])];
+    if (!supervisor->admits(channel.peer)) {
+      ++i;
+      continue;
+    }
+    release(channel.first_task);
+    not_admitted_[i] = not_admitted_.back();
+    not_admitted_.pop_back();
+    news = true;
+  }
+  return news;
+}
+
+/// Messages of a channel are seen to finish in order; looking only at the oldest keeps this short.
+bool Engine::poll() {
+  bool news = false;
+  for (std::size_t i = 0; i < active_channels_.size();) {
+    const auto channel = static_cast<std::size_t>(active_channels_[i]);
+    std::int32_t head = head_[channel];
+    while (head != kNone && is_posted_[static_cast<std::size_t>(head)] &&
+           wire_->done(requests_[static_cast<std::size_t>(head)])) {
+      news = true;
+      finish(head);
+      head = task(head).next_in_channel;
+    }
+    if (head == kNone || !is_posted_[static_cast<std::size_t>(head)]) {
+      head_[channel] = kNone;
+      active_channels_[i] = active_channels_.back();
+      active_channels_.pop_back();
+    } else {
+      head_[channel] = head;
+      ++i;
+    }
+  }
+  return news;
+}
+
+void Engine::start_ready() {
+  while (next_ready_ < ready_.size()) start(ready_[next_ready_++]);
+  ready_.clear();
+  next_ready_ = 0;
+}
+
+void Engine::start(std::int32_t index) {
+  const Task& o = task(index);
+  save(o);
+  switch (o.kind) {
+    case TaskKind::send:
+      return post(index, send(o));
+    case TaskKind::receive:
+      return post(index, receive(o));
+    case TaskKind::apply:
+      apply(o);
+      return finish(index);
+    case TaskKind::scale:
+      scale(o);
+      return finish(index);
+  }
+}
+
+Request Engine::send(const Task& o) {
+  const Piece* piece = &program_->pieces[static_cast<std::size_t>(o.first_piece)];
+  const Rank peer = program_->channels[static_cast<std::size_t>(o.channel)].peer;
+  if (!o.staged)
+    return wire_->send(peer, at(piece->at), static_cast<std::size_t>(o.bytes), source_of(piece->at));
+  std::byte* const staging = at({o.staging_region, o.staging});
+  std::byte* to = staging;
+  for (std::int32_t i = 0; i < o.piece_count; ++i, ++piece) {
+    bulk_copy(to, at(piece->at), static_cast<std::size_t>(piece->bytes));
+    to += piece->bytes;
+  }
+  return wire_->send(peer, staging, static_cast<std::size_t>(o.bytes));
+}
+
+Source Engine::source_of(const Place& place) const {
+  const bool in_place = base_[static_cast<int>(Region::input)] == base_[static_cast<int>(Region::output)];
+  const bool users = place.region == Region::input || place.region == Region::output;
+  return in_place && users && program_->bytes[static_cast<int>(Region::output)] <= kCachedBytes
+             ? Source::working
+             : Source::settled;
+}
+
+Request Engine::receive(const Task& o) {
+  const Rank peer = program_->channels[static_cast<std::size_t>(o.channel)].peer;
+  Landing landing;
+  if (o.staged) {
+    landing.dst = at({o.staging_region, o.staging});
+  } else {
+    const Piece& piece = program_->pieces[static_cast<std::size_t>(o.first_piece)];
+    landing.dst = at(piece.at);
+    if (piece.combine) {
+      landing.operand = at(piece.operand);
+      landing.combine = combine_;
+    }
+  }
+  return wire_->receive(peer, landing, static_cast<std::size_t>(o.bytes));
+}
+
+void Engine::apply(const Task& o) {
+  const std::byte* from = at({o.staging_region, o.staging});
+  const Piece* piece = &program_->pieces[static_cast<std::size_t>(o.first_piece)];
+  for (std::int32_t i = 0; i < o.piece_count; ++i, ++piece) {
+    const auto bytes = static_cast<std::size_t>(piece->bytes);
+    if (piece->combine)
+      bulk_combine(combine_, at(piece->at), at(piece->operand), from, bytes);
+    else
+      bulk_copy(at(piece->at), from, bytes);
+    from += bytes;
+  }
+}
+
+void Engine::scale(const Task& o) {
+  const Piece& piece = program_->pieces[static_cast<std::size_t>(o.first_piece)];
+  scale_(at(piece.at), static_cast<std::size_t>(piece.bytes), divisor_);
+}
+
+/// Notes that a message is under way, which lets the next one of its channel and perhaps its port's next group start.
+void Engine::post(std::int32_t index, Request request) {
+  const Task& o = task(index);
+  requests_[static_cast<std::size_t>(index)] = request;
+  is_posted_[static_cast<std::size_t>(index)] = 1;
+  std::int32_t& head = head_[static_cast<std::size_t>(o.channel)];
+  if (head == kNone) {
+    head = index;
+    active_channels_.push_back(o.channel);
+  }
+  if (o.next_in_channel != kNone) release(o.next_in_channel);
+  ++lanes_[static_cast<std::size_t>(o.lane)].posted;
+  if (options_.meter != nullptr) options_.meter->posted(metered(o), wire_->now_ns());
+  open_groups(static_cast<std::size_t>(o.lane));
+}
+
+void Engine::finish(std::int32_t index) {
+  const Task& o = task(index);
+  --tasks_left_;
+  for (std::int32_t i = 0; i < o.successor_count; ++i)
+    release(program_->successors[static_cast<std::size_t>(o.first_successor + i)]);
+  if (o.lane == kNone) return;
+  if (options_.meter != nullptr) options_.meter->finished(metered(o), wire_->now_ns());
+  LaneState& lane = lanes_[static_cast<std::size_t>(o.lane)];
+  const std::int32_t* const left = left_in_group_.data() + lane.first_left;
+  --left_in_group_[lane.first_left + static_cast<std::size_t>(o.group)];
+  while (lane.finished < lane.opened && left[lane.finished] == 0) ++lane.finished;
+  open_groups(static_cast<std::size_t>(o.lane));
+}
+
+void Engine::open_groups(std::size_t index) {
+  LaneState& state = lanes_[index];
+  const Lane& lane = program_->lanes[index];
+  const auto groups = static_cast<std::int32_t>(lane.group_begin.size()) - 1;
+  while (state.opened < groups && state.posted == lane.group_begin[static_cast<std::size_t>(state.opened)] &&
+         state.opened - state.finished < options_.groups_in_flight) {
+    const auto begin = static_cast<std::size_t>(lane.group_begin[static_cast<std::size_t>(state.opened)]);
+    const auto end = static_cast<std::size_t>(lane.group_begin[static_cast<std::size_t>(state.opened) + 1]);
+    ++state.opened;
+    for (std::size_t i = begin; i < end; ++i) release(lane.tasks[i]);
+  }
+}
+
+/// Keeps what is about to be overwritten in place, while the combining needs it in cache anyway.
+void Engine::save(const Task& o) {
+  for (std::int32_t i = 0; i < o.save_count; ++i) {
+    const auto index =
+        static_cast<std::size_t>(program_->save_lists[static_cast<std::size_t>(o.first_save + i)]);
+    if (is_saved_[index]) continue;
+    is_saved_[index] = 1;
+    const Save& s = program_->saves[index];
+    bulk_copy(at({Region::saved, s.offset}), at({Region::output, s.offset}),
+              static_cast<std::size_t>(s.bytes));
+  }
+}
+
+bool Engine::copy_one() {
+  if (copies_done_ == program_->copies_after.size()) return false;
+  const Copy& copy = program_->copies_after[copies_done_++];
+  bulk_copy(at(copy.to), at(copy.from), static_cast<std::size_t>(copy.bytes));
+  return true;
+}
+
+void Engine::restore() {
+  if (program_ == nullptr) return;
+  keep_saves();
+  for (const KeptSave& kept : kept_)
+    bulk_copy(at({Region::output, kept.range.offset}), kept.copy, static_cast<std::size_t>(kept.range.bytes));
+  is_saved_.clear();
+  if (program_->moves_input)
+    bulk_copy(base_[static_cast<int>(Region::output)], base_[static_cast<int>(Region::saved)],
+              static_cast<std::size_t>(program_->bytes[static_cast<int>(Region::output)]));
+  begin_operation();
+}
+
+}  // namespace hemiola

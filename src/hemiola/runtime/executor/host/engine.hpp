@@ -1,0 +1,113 @@
+// The executor on the host's cores: runs a program on buffers in the host's memory, over any wire. Dependencies decide
+// what starts; there are no barriers.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "hemiola/runtime/executor/executor.hpp"
+#include "hemiola/runtime/executor/host/arena.hpp"
+#include "hemiola/runtime/executor/host/combine.hpp"
+#include "hemiola/runtime/executor/message_meter.hpp"
+#include "hemiola/runtime/executor/patience.hpp"
+#include "hemiola/runtime/wire/wire.hpp"
+
+namespace hemiola {
+
+struct EngineOptions {
+  int groups_in_flight = 8;  ///< as in WireTraits
+  Waiting waiting = {};
+  MessageMeter* meter = nullptr;  ///< null: nobody wants to know
+};
+
+class Engine final : public Executor {
+ public:
+  /// The wire outlives it.
+  Engine(Wire* wire, const EngineOptions& options) : wire_(wire), options_(options) {}
+
+  void begin_operation() override;
+  void execute(const Program& program, const Buffers& buffers, const Arithmetic& arithmetic,
+               Supervisor* supervisor) override;
+  void restore() override;
+
+ private:
+  struct LaneState {
+    std::int32_t opened = 0;     ///< groups
+    std::int32_t posted = 0;     ///< tasks
+    std::int32_t finished = 0;   ///< groups from the front of which every task is done
+    std::size_t first_left = 0;  ///< into left_in_group_
+  };
+
+  /// Input bytes that an earlier program of the operation has saved.
+  struct KeptSave {
+    Save range;
+    const std::byte* copy;
+  };
+
+  void begin(const Program& program, const Buffers& buffers, const Arithmetic& arithmetic);
+  void place_regions(const Buffers& buffers);
+  std::byte* working_memory(std::size_t bytes);
+  void keep_saves();
+  bool is_kept(const Save& save) const;
+  void reset_lanes();
+  void drive(Supervisor* supervisor);
+  bool admit(Supervisor* supervisor);
+  bool poll();
+  void start_ready();
+  void start(std::int32_t index);
+  void post(std::int32_t index, Request request);
+  Request send(const Task& task);
+  Source source_of(const Place& place) const;
+  Request receive(const Task& task);
+  void apply(const Task& task);
+  void scale(const Task& task);
+  void finish(std::int32_t index);
+  void release(std::int32_t index) {
+    if (--needs_[static_cast<std::size_t>(index)] == 0) ready_.push_back(index);
+  }
+  void open_groups(std::size_t lane);
+  void save(const Task& task);
+  bool copy_one();
+  std::byte* at(const Place& place) const {
+    return base_[static_cast<std::size_t>(place.region)] + place.offset;
+  }
+  MeteredMessage metered(const Task& o) const {
+    const Channel& channel = program_->channels[static_cast<std::size_t>(o.channel)];
+    return {o.lane, channel.peer, channel.sending, o.bytes};
+  }
+  const Task& task(std::int32_t index) const { return program_->tasks[static_cast<std::size_t>(index)]; }
+
+  Wire* wire_;
+  const EngineOptions options_;
+  Arena work_;                                ///< scratch, pool and staging
+  std::shared_ptr<const void> work_at_wire_;  ///< its registration
+  std::deque<Arena> saved_;                   ///< one for each program of an operation
+
+  // Of the operation at hand:
+  std::vector<KeptSave> kept_;  ///< what programs before the present one have saved, by offset
+  std::size_t program_count_ = 0;
+  const Program* program_ = nullptr;
+  Combine combine_ = nullptr;
+  Scale scale_ = nullptr;
+  int divisor_ = 1;
+  std::array<std::byte*, kRegionCount> base_{};
+  std::vector<std::int32_t> needs_;
+  std::vector<Request> requests_;
+  std::vector<std::int32_t> head_;  ///< by channel: the oldest message in flight, or kNone
+  std::vector<std::uint8_t> is_posted_;
+  std::vector<std::uint8_t> is_saved_;
+  std::vector<std::int32_t> active_channels_;
+  std::vector<std::int32_t> not_admitted_;  ///< channels
+  std::vector<std::int32_t> ready_;
+  std::size_t next_ready_ = 0;
+  std::vector<LaneState> lanes_;
+  std::vector<std::int32_t> left_in_group_;
+  std::size_t tasks_left_ = 0;
+  std::size_t copies_done_ = 0;
+};
+
+}  // namespace hemiola

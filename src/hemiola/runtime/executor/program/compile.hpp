@@ -1,0 +1,37 @@
+// Turns one rank's part of a schedule into a Program for buffers of one size.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "hemiola/runtime/executor/program/message_plan.hpp"
+#include "hemiola/runtime/executor/program/program.hpp"
+#include "hemiola/runtime/executor/program/rank_part.hpp"
+#include "hemiola/runtime/wire/wire_traits.hpp"
+#include "hemiola/schedule/schedule.hpp"
+
+namespace hemiola {
+
+struct CompileOptions {
+  std::int64_t block_elements = 0;  ///< see BufferLayout
+  int element_bytes = 1;
+  MessageRules rules;
+  PortMap ports;
+  bool in_place = false;    ///< output and input are the same bytes where a chunk lies in both
+  bool keep_inputs = true;  ///< in place: save what is overwritten, so that a failure can be undone
+  bool average = false;     ///< scale each result once nobody needs the plain sum any more
+  bool land_at_once =
+      false;  ///< receive what is added in the same step side by side, and add it in order afterwards
+};
+
+/// Deterministic: both ends of each pair derive matching messages from the same schedule and options (`in_place`,
+/// `keep_inputs`, `land_at_once` and `ports` may differ between ranks).
+///
+/// Throws ArgumentError when the rank's part cannot be run: see trace_slots, BufferLayout, and a wanted chunk that
+/// never comes. Time and memory are linear in the rank's own transfers times slices, plus the chunk count.
+Program compile(const Collective& collective, std::span<const std::int64_t> chunk_weights,
+                const RankPart& part, const CompileOptions& options);
+Program compile(const Schedule& schedule, Rank rank, const CompileOptions& options);
+
+}  // namespace hemiola

@@ -1,0 +1,42 @@
+// What a process knows by which others recognize it as a rank of their job.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "hemiola/base/hash.hpp"
+#include "hemiola/base/index.hpp"
+
+namespace hemiola {
+
+/// What only the ranks of a job know. It never travels, and nothing prints it.
+class Token {
+ public:
+  static constexpr std::size_t kBytes = 32;
+
+  /// A new one, that nobody could guess.
+  static Token random();
+  /// From 64 hexadecimal digits, which is how launchers hand it on. Throws ArgumentError, which does not repeat them.
+  static Token from_hex(std::string_view digits);
+
+  /// For a child's environment; never for a message, a log or an argument.
+  std::string secret_hex() const;
+  const std::array<std::byte, kBytes>& secret() const { return bytes_; }
+
+ private:
+  Token() = default;
+  std::array<std::byte, kBytes> bytes_{};
+};
+
+struct Credentials {
+  Token token;
+  Hash128 job = {};               ///< tells jobs apart that have one token
+  std::uint32_t incarnation = 0;  ///< how often the launcher has restarted the job
+  Rank rank{0};
+  std::string version = {};  ///< of Hemiola; at most 31 characters count
+};
+
+}  // namespace hemiola

@@ -1,0 +1,11 @@
+// Bytes that nobody can guess, from the system. For what is to be repeatable, see base/random.hpp.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+namespace hemiola {
+
+void fill_randomly(std::span<std::byte> bytes);
+
+}  // namespace hemiola

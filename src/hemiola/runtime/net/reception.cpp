@@ -1,0 +1,71 @@
+#include "hemiola/runtime/net/reception.hpp"
+
+#include <sys/eventfd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "hemiola/base/error.hpp"
+
+namespace hemiola {
+
+Reception::Reception(Descriptor listener, Credentials own, const AcceptorLimits& limits)
+    : acceptor_(std::move(listener), std::move(own), limits) {}
+
+std::unique_ptr<Door> Reception::open() {
+  Descriptor bell(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!bell)
+    throw LostRankError(std::string("cannot wait for connections from other ranks: ") + std::strerror(errno) +
+                        "; if too many files are open, raise the limit with 'ulimit -n'");
+  std::uint32_t number = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    number = ++last_door_;
+    boxes_[number].bell = bell.get();
+  }
+  return std::make_unique<Door>(shared_from_this(), number, std::move(bell));
+}
+
+std::vector<std::string> Reception::take_complaints() {
+  const std::lock_guard lock(mutex_);
+  return acceptor_.take_complaints();
+}
+
+std::vector<ProvedConnection> Reception::take(std::uint32_t door) {
+  const std::lock_guard lock(mutex_);
+  sort(door);
+  return std::exchange(boxes_.at(door).arrivals, {});
+}
+
+/// Who comes to a door that is closed is hung up on.
+void Reception::sort(std::uint32_t caller) {
+  for (ProvedConnection& arrival : acceptor_.poll()) {
+    const auto number = static_cast<std::uint32_t>(arrival.purpose >> 32);
+    const auto box = boxes_.find(number);
+    if (box == boxes_.end()) continue;
+    arrival.purpose = static_cast<std::uint32_t>(arrival.purpose);
+    box->second.arrivals.push_back(std::move(arrival));
+    if (number != caller) ::eventfd_write(box->second.bell, 1);
+  }
+}
+
+void Reception::close(std::uint32_t door) {
+  const std::lock_guard lock(mutex_);
+  boxes_.erase(door);
+}
+
+Door::Door(std::shared_ptr<Reception> reception, std::uint32_t number, Descriptor bell)
+    : reception_(std::move(reception)), number_(number), bell_(std::move(bell)) {}
+
+Door::~Door() {
+  reception_->close(number_);
+}
+
+std::vector<ProvedConnection> Door::take() {
+  eventfd_t rings;
+  ::eventfd_read(bell_.get(), &rings);
+  return reception_->take(number_);
+}
+
+}  // namespace hemiola

@@ -1,0 +1,71 @@
+#include "hemiola/runtime/operation/agreement.hpp"
+
+#include <cstdio>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "hemiola/base/error.hpp"
+#include "hemiola/base/hash.hpp"
+
+namespace hemiola {
+namespace {
+
+bool has_root(OperationKind kind) {
+  return kind != OperationKind::barrier && is_rooted(static_cast<CollectiveKind>(kind));
+}
+
+std::string describe_schedule(const Signature& signature) {
+  char text[40];
+  std::snprintf(text, sizeof text, "a schedule with digest %016llx",
+                static_cast<unsigned long long>(signature.schedule_digest));
+  return text;
+}
+
+/// What the two disagree about, as the object of "rank 2 passed …, rank 0 …": the most telling difference.
+struct Difference {
+  std::string_view verb;  ///< "passed", "called", "chose"
+  std::string left;
+  std::string right;
+};
+
+Difference difference(const Signature& left, const Signature& right) {
+  if (left.kind != right.kind)
+    return {"called", std::string(name_of(left.kind)), std::string(name_of(right.kind))};
+  if (left.dtype != right.dtype || left.shape != right.shape || left.dimension_count != right.dimension_count)
+    return {"passed", describe_array(left), describe_array(right)};
+  if (left.op != right.op)
+    return {"passed", "op='" + std::string(name_of(left.op)) + "'",
+            "op='" + std::string(name_of(right.op)) + "'"};
+  if (left.root != right.root && has_root(left.kind))
+    return {"passed", "root=" + std::to_string(left.root), "root=" + std::to_string(right.root)};
+  return {"chose", describe_schedule(left), describe_schedule(right)};
+}
+
+[[noreturn]] void disagree(std::uint64_t number, const std::string& rank, const Roll::Entry& said,
+                           const std::string& self, const Signature& own) {
+  const std::string where = "operation " + std::to_string(number);
+  if (!said.complaint.empty())
+    throw MismatchError(where + ": " + rank + " raised '" + std::string(said.complaint) + "', " + self +
+                        " called " + std::string(name_of(own.kind)) + " with " + describe_array(own) +
+                        ". Inputs are as they were; correct the call on " + rank + ".");
+  const Difference d = difference(said.signature, own);
+  throw MismatchError(where + " (" + std::string(name_of(own.kind)) + "): " + rank + " " +
+                      std::string(d.verb) + " " + d.left + ", " + self + " " + d.right +
+                      ". Inputs are as they were; every rank must make the same calls in the same order.");
+}
+
+}  // namespace
+
+OperationTag tag_of(std::uint64_t number, const Signature& signature) {
+  return {.operation = static_cast<std::uint32_t>(number),
+          .digest = hash64(std::as_bytes(std::span(&signature, 1)))};
+}
+
+void check_agreement(std::uint64_t number, const Members& members, Rank rank, const Roll::Entry& said,
+                     const Signature& own) {
+  if (!said.complaint.empty() || said.signature != own) [[unlikely]]
+    disagree(number, members.name(rank), said, members.name(members.self), own);
+}
+
+}  // namespace hemiola

@@ -1,0 +1,82 @@
+// When each rank came to the latest operations of a communicator, and what these were.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "hemiola/runtime/control/signature.hpp"
+
+namespace hemiola {
+
+/// How a rank came to an operation.
+struct Arrival {
+  std::int64_t at_ns;   ///< by the session's clock
+  std::int64_t own_ns;  ///< what it did for itself since the operation before; -1: there was none
+};
+
+/// What an operation was, as far as its cost depends on it.
+struct OperationSize {
+  OperationKind kind;
+  std::int64_t bytes;  ///< of one rank's array, as its signature has it
+};
+
+/// Keeps the last operations in a ring, so that noting one costs a few stores.
+class ArrivalLog {
+ public:
+  static constexpr std::size_t kOperations = 512;
+
+  explicit ArrivalLog(int rank_count)
+      : rank_count_(static_cast<std::size_t>(rank_count)),
+        arrivals_(rank_count_ * kOperations),
+        sizes_(kOperations) {}
+
+  /// Where the next operation's arrivals go, one per rank; they count once `commit` is called.
+  std::span<Arrival> next_row() {
+    return std::span(arrivals_).subspan(count_ % kOperations * rank_count_, rank_count_);
+  }
+  void commit(const OperationSize& size) { sizes_[count_++ % kOperations] = size; }
+
+  /// How long after the last but one the last rank came to the latest operation, of which there must be one, and of
+  /// ranks two.
+  std::int64_t latest_lag_ns() const {
+    std::int64_t last = std::numeric_limits<std::int64_t>::min(), before = last;
+    for (const Arrival& arrival : row_at((count_ - 1) % kOperations)) {
+      before = std::max(before, std::min(last, arrival.at_ns));
+      last = std::max(last, arrival.at_ns);
+    }
+    return last - before;
+  }
+
+  /// The arrivals that are held, oldest operation first, a row of rank_count each.
+  std::vector<Arrival> rows() const {
+    std::vector<Arrival> held;
+    for (std::size_t i = first(); i < count_; ++i) {
+      const auto row = row_at(i % kOperations);
+      held.insert(held.end(), row.begin(), row.end());
+    }
+    return held;
+  }
+  /// What the operations of these rows were.
+  std::vector<OperationSize> sizes() const {
+    std::vector<OperationSize> held;
+    for (std::size_t i = first(); i < count_; ++i) held.push_back(sizes_[i % kOperations]);
+    return held;
+  }
+
+ private:
+  std::size_t first() const { return count_ < kOperations ? 0 : count_ - kOperations; }
+  std::span<const Arrival> row_at(std::size_t index) const {
+    return std::span(arrivals_).subspan(index * rank_count_, rank_count_);
+  }
+
+  std::size_t rank_count_;
+  std::size_t count_ = 0;
+  std::vector<Arrival> arrivals_;
+  std::vector<OperationSize> sizes_;
+};
+
+}  // namespace hemiola

@@ -1,0 +1,137 @@
+#include "hemiola/runtime/operation/common_choice.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <thread>
+
+#include "hemiola/base/error.hpp"
+#include "hemiola/base/hash.hpp"
+#include "hemiola/runtime/operation/surrender.hpp"
+
+namespace hemiola {
+namespace {
+
+/// How often a waiting rank looks for an answer, ever less often because whoever chooses needs the core, and at whether
+/// there will be one.
+constexpr auto kFirstNap = std::chrono::microseconds(50);
+constexpr auto kLongestNap = std::chrono::microseconds(800);
+constexpr double kGlance_s = 0.005;
+
+/// What an answer begins with.
+enum class Answer : std::uint8_t { recipe, failure };
+
+Bytes answer(Answer kind, std::span<const std::byte> content) {
+  Bytes bytes(1 + content.size());
+  bytes.front() = std::byte{static_cast<std::uint8_t>(kind)};
+  std::ranges::copy(content, bytes.begin() + 1);
+  return bytes;
+}
+
+Bytes failure(std::string_view text) {
+  return answer(Answer::failure,
+                std::as_bytes(std::span(text).first(std::min(text.size(), Choices::kSmallBytes - 1))));
+}
+
+Bytes recipe_of(const Bytes& bytes) {
+  HEMIOLA_CHECK(!bytes.empty(), "an empty answer to a question about schedules");
+  const auto content = std::span(bytes).subspan(1);
+  if (bytes.front() == std::byte{static_cast<std::uint8_t>(Answer::failure)})
+    throw ArgumentError(std::string(reinterpret_cast<const char*>(content.data()), content.size()));
+  return {content.begin(), content.end()};
+}
+
+ChoiceKey key_of(const Question& question, std::uint64_t epoch) {
+  Hasher hasher;
+  hasher.add(static_cast<std::uint64_t>(question.kind));
+  hasher.add(static_cast<std::uint64_t>(question.byte_count));
+  hasher.add(static_cast<std::uint64_t>(question.root));
+  hasher.add_bytes(std::as_bytes(std::span(question.algorithm)));
+  for (const auto& [rank, factor] : question.slow) {
+    hasher.add(static_cast<std::uint64_t>(rank));
+    hasher.add(std::bit_cast<std::uint64_t>(factor));
+  }
+  const Hash128 digest = hasher.finish();
+  return {epoch, digest};
+}
+
+}  // namespace
+
+std::optional<Bytes> CommonChoice::recipe(const Question& question, std::uint64_t epoch,
+                                          const Chooser& chooser, double timeout_s, const Check& check) {
+  Question shared = question;
+  shared.byte_count =
+      question.byte_count == 0
+          ? 0
+          : static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(question.byte_count)));
+  const ChoiceKey key = key_of(shared, epoch);
+  let_the_last_chooser_go_first(key);
+  if (control_->choices->claim(key)) {
+    last_chooser_ = members_->self;
+    return decide(shared, key, chooser);
+  }
+  return await_decision(key, Deadline(timeout_s), check);
+}
+
+/// A planner takes half the time where it has run before, so whoever has chosen last is given a moment's start.
+void CommonChoice::let_the_last_chooser_go_first(const ChoiceKey& key) const {
+  if (!last_chooser_ || *last_chooser_ == members_->self) return;
+  const Deadline start(advance_s_);
+  while (!start.passed() && control_->choices->look(key).state == Choices::Answer::State::open)
+    std::this_thread::sleep_for(kFirstNap);
+}
+
+/// Whatever happens, the others are told: they wait.
+Bytes CommonChoice::decide(const Question& question, const ChoiceKey& key, const Chooser& chooser) {
+  const std::string who = members_->name(members_->self);
+  try {
+    Bytes recipe = chooser.decide(question);
+    control_->choices->decide(key, answer(Answer::recipe, recipe));
+    return recipe;
+  } catch (const ArgumentError& e) {
+    control_->choices->decide(key, failure(e.what()));
+    throw;
+  } catch (const std::exception& e) {
+    control_->choices->decide(key, failure(who + " could not choose a schedule: " + e.what()));
+    throw;
+  } catch (...) {
+    control_->choices->decide(key, failure(who + " was interrupted while it chose a schedule"));
+    throw;
+  }
+}
+
+std::optional<Bytes> CommonChoice::await_decision(const ChoiceKey& key, const Deadline& deadline,
+                                                  const Check& check) {
+  using State = Choices::Answer::State;
+  Deadline glance(kGlance_s);
+  for (auto nap = kFirstNap;; nap = std::min(2 * nap, kLongestNap)) {
+    const Choices::Answer choice = control_->choices->look(key);
+    if (choice.state == State::outdated) return std::nullopt;
+    if (choice.state == State::decided) {
+      last_chooser_ = choice.claimer;
+      return recipe_of(choice.bytes);
+    }
+    if (glance.passed()) {
+      if (check) check();
+      check_claimer(choice.claimer, deadline);
+      glance = Deadline(kGlance_s);
+    }
+    std::this_thread::sleep_for(nap);
+  }
+}
+
+void CommonChoice::check_claimer(Rank claimer, const Deadline& deadline) const {
+  const std::string rank = members_->name(claimer);
+  for (const Pulse::GivenUp& given_up : control_->pulse->given_up()) {
+    if (given_up.failure != Failure::closed || given_up.rank == claimer) throw_surrender(given_up, *members_);
+  }
+  for (const LostRank& lost : members_->session->lost())
+    if (lost.rank == members_->world_rank(claimer))
+      throw members_->lost(claimer, rank + " has died while it chose a schedule for all: " + lost.reason);
+  if (deadline.passed())
+    throw TimeoutError(
+        rank +
+        ", which came first to a call that leaves the schedule to the planner, has not chosen one in time");
+}
+
+}  // namespace hemiola

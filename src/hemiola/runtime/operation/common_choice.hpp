@@ -1,0 +1,75 @@
+// What all ranks run where the choice is left to them. The first that asks chooses for all, in words that every rank can
+// follow (a recipe); the others wait for these. Nobody has to come to the same choice by computing the same floats, and
+// nobody waits for a rank that has not come to the call itself.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "hemiola/base/bytes.hpp"
+#include "hemiola/base/deadline.hpp"
+#include "hemiola/runtime/control/control.hpp"
+#include "hemiola/runtime/operation/late_programs.hpp"
+#include "hemiola/runtime/operation/program_source.hpp"
+#include "hemiola/runtime/session/members.hpp"
+#include "hemiola/schedule/collective.hpp"
+
+namespace hemiola {
+
+/// What is to run.
+struct Selection {
+  ProgramSource source;
+  /// For an all-reduce: how to find a late rank. With a forecast where that pays only.
+  std::optional<LateRule> late;
+};
+
+/// What decides about a choice; sizes up to the same power of two share one.
+struct Question {
+  CollectiveKind kind = CollectiveKind::all_reduce;
+  std::int64_t byte_count = 0;  ///< of the whole buffer, or of the larger of input and output
+  Rank root{0};
+  std::string algorithm;        ///< empty: any
+  std::map<Rank, double> slow;  ///< the ports that are slow, as all ranks know
+};
+
+/// Makes choices in words, for sizes up to the question's, and follows words, for the question's very size. Both throw
+/// ArgumentError where there is nothing to run.
+struct Chooser {
+  std::function<Bytes(const Question&)> decide;
+  std::function<Selection(const Bytes& recipe, const Question&)> follow;
+};
+
+class CommonChoice {
+ public:
+  /// How long a rank leaves a new question to the one that has chosen last.
+  static constexpr double kAdvance_s = 0.0003;
+
+  /// Both outlive this.
+  CommonChoice(const Members* members, const Control* control, double advance_s = kAdvance_s)
+      : members_(members), control_(control), advance_s_(advance_s) {}
+
+  /// Called while waiting; throws to abort.
+  using Check = std::function<void()>;
+
+  /// The recipe that is in force for a question, asked in an epoch of the conditions (see ChoiceKey); calls `decide` on
+  /// the rank that asks first. Nothing: the epoch is over, ask about the present one. Throws ArgumentError where the
+  /// rank that chose found nothing to run, LostRankError where it has died, TimeoutError after `timeout_s`.
+  std::optional<Bytes> recipe(const Question& question, std::uint64_t epoch, const Chooser& chooser,
+                              double timeout_s, const Check& check);
+
+ private:
+  void let_the_last_chooser_go_first(const ChoiceKey& key) const;
+  Bytes decide(const Question& question, const ChoiceKey& key, const Chooser& chooser);
+  std::optional<Bytes> await_decision(const ChoiceKey& key, const Deadline& deadline, const Check& check);
+  void check_claimer(Rank claimer, const Deadline& deadline) const;
+
+  const Members* members_;
+  const Control* control_;
+  double advance_s_;
+  std::optional<Rank> last_chooser_;
+};
+
+}  // namespace hemiola

@@ -1,0 +1,70 @@
+// The programs of an all-reduce whose late rank is found while it runs: one per segment for the early ranks, and
+// one for every way in which it can end.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <memory>
+
+#include "hemiola/runtime/executor/program/compile.hpp"
+#include "hemiola/runtime/late/late_watch.hpp"
+
+namespace hemiola {
+
+/// How an all-reduce waits for a late rank: in how many segments the others reduce meanwhile, and how finely the
+/// finish is cut. `plain` is what runs where nothing was reduced when the last rank came.
+struct LateRule {
+  /// Makes the schedule for one late rank and `reduced` segments. The reduction of segment k must take the n-2
+  /// steps from (n-2)·k on, among the early ranks, over the same bytes for every `reduced` > k.
+  using Generator = Schedule (*)(int rank_count, Rank late, const LateRule& rule, int reduced);
+
+  std::shared_ptr<const Schedule> plain;
+  Generator generate = nullptr;
+  int segments = 1;          ///< 1 … LateWord::kMaxSegments
+  int chunks_per_owner = 1;  ///< see algorithms::LateSegments
+  /// What it saves; needed where the ranks are to decide themselves whether to do it.
+  std::shared_ptr<const LateForecast> forecast;
+
+  /// Throws ArgumentError for what is out of range.
+  void check() const;
+};
+
+/// For one rank, one size and one type. Compiles on first use and keeps the result.
+class LatePrograms {
+ public:
+  /// `common`: for the whole buffer; made in place whatever it says.
+  LatePrograms(Rank self, int rank_count, const LateRule& rule, const CompileOptions& common);
+
+  int segments() const { return rule_.segments; }
+  /// The early ranks' reduce-scatter of a segment.
+  std::shared_ptr<const Program> reduction(Rank late, int segment);
+  /// What all ranks do once `reduced` >= 1 segments are reduced.
+  std::shared_ptr<const Program> finish(Rank late, int reduced);
+
+ private:
+  /// Tasks held in all; beyond it all go. About 100 bytes each.
+  static constexpr std::size_t kMaxTasks = 1 << 20;
+
+  struct Key {
+    Rank late;
+    int segment = 0;  ///< of a reduction; -1: the finish
+    int reduced = 0;
+    friend auto operator<=>(const Key&, const Key&) = default;
+  };
+  std::shared_ptr<const Program> get(const Key& key);
+  Program make(const Key& key);
+  const Schedule& schedule(Rank late, int reduced);
+
+  Rank self_;
+  int rank_count_;
+  LateRule rule_;
+  CompileOptions common_;
+  std::map<Key, std::shared_ptr<const Program>> programs_;
+  std::size_t tasks_ = 0;
+  std::unique_ptr<const Schedule> schedule_;  ///< the latest
+  Rank schedule_late_;
+  int schedule_reduced_ = 0;
+};
+
+}  // namespace hemiola

@@ -1,0 +1,170 @@
+#include "hemiola/runtime/operation/operation_watch.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "hemiola/base/error.hpp"
+#include "hemiola/runtime/operation/agreement.hpp"
+#include "hemiola/runtime/operation/surrender.hpp"
+
+namespace hemiola {
+
+namespace {
+
+/// What a survivor can do. The page says more.
+constexpr const char* kGoOn =
+    ". Inputs are as they were; this communicator can no longer be used. "
+    "The ranks that are left can go on in comm.group(survivors): docs/failures.md";
+
+/// How long an operation may take before its ranks ask each other what they do.
+constexpr std::int64_t kPatience_ns = 50'000'000;
+
+/// How long a lost connection may be unexplained.
+constexpr std::int64_t kGrace_ns = 2'000'000'000;
+
+void append(const std::string& name, std::string* list) {
+  *list += (list->empty() ? "" : ", ") + name;
+}
+
+}  // namespace
+
+void OperationWatch::begin(std::uint64_t number, const Signature& signature, double timeout_s,
+                           const std::function<void()>& interrupted) {
+  number_ = number;
+  signature_ = signature;
+  timeout_s_ = timeout_s;
+  begin_ns_ = members_->now_ns();
+  interrupted_ = &interrupted;
+  has_called_ = false;
+  wire_lost_ns_ = 0;
+  unseen_.clear();
+  for (Rank rank : indices<Rank>(members_->count()))
+    if (rank != members_->self) unseen_.push_back(rank);
+}
+
+bool OperationWatch::admits(Rank peer) {
+  if (!roll_->has_arrived(peer, number_)) return wire_->traits().carries_signatures;
+  check_agreement(number_, *members_, peer, roll_->entry(peer, number_), signature_);
+  std::erase(unseen_, peer);
+  return true;
+}
+
+bool OperationWatch::all_have_arrived() {
+  while (!unseen_.empty() && roll_->has_arrived(unseen_.back(), number_)) admits(unseen_.back());
+  return unseen_.empty();
+}
+
+void OperationWatch::conclude() {
+  if (unseen_.empty() || !wire_->traits().carries_signatures) return;
+  if (signature_.everybody_depends_on_everybody(members_->count()))
+    unseen_.clear();
+  else
+    roll_->vote(number_);
+}
+
+bool OperationWatch::note_arrivals(ArrivalLog* log) const {
+  const auto row = log->next_row();
+  for (std::size_t rank = 0; rank < row.size(); ++rank) {
+    if (!roll_->has_arrived(Rank{rank}, number_)) return false;
+    const Roll::Entry entry = roll_->entry(Rank{rank}, number_);
+    if (entry.arrival_ns == Roll::kUnknownTime) return false;
+    row[rank] = {entry.arrival_ns, entry.own_ns};
+  }
+  log->commit({signature_.kind, signature_.byte_count()});
+  return true;
+}
+
+std::string OperationWatch::operation() const {
+  return std::string(name_of(signature_.kind)) + " (operation " + std::to_string(number_) + ") on " +
+         members_->name(members_->self);
+}
+
+std::string OperationWatch::absent_ranks() const {
+  std::string absent;
+  for (Rank rank : unseen_)
+    if (!roll_->has_arrived(rank, number_)) append(members_->name(rank), &absent);
+  return absent;
+}
+
+std::int64_t OperationWatch::last_sign_ns(Rank rank) const {
+  return std::max(roll_->entry(rank, number_).arrival_ns, pulse_->last_sign_ns(rank));
+}
+
+/// Those that have arrived but show no sign of life, neither progress to the end nor waiting.
+std::string OperationWatch::stopped_ranks() const {
+  const auto silence_ns = static_cast<std::int64_t>(1e9 * std::min(0.5, timeout_s_ / 2));
+  std::string stopped;
+  for (Rank rank : indices<Rank>(members_->count()))
+    if (rank != members_->self && roll_->has_arrived(rank, number_) && !roll_->has_completed(rank, number_) &&
+        members_->now_ns() - last_sign_ns(rank) > silence_ns)
+      append(members_->name(rank), &stopped);
+  return stopped;
+}
+
+void OperationWatch::check() {
+  pulse_->beat();
+  if (*interrupted_) (*interrupted_)();
+  check_surrender();  // tells more than the death that may follow it
+  check_losses();
+  seek_words();
+  all_have_arrived();  // a disagreement with a rank that sends us nothing must end this, too
+  check_deadline();
+}
+
+/// Where ranks are not heard of unasked: asks once somebody seems to do something else, or nothing has moved for long.
+void OperationWatch::seek_words() {
+  if (has_called_ || unseen_.empty()) return;
+  if (!wire_->mismatch() && members_->now_ns() - begin_ns_ < kPatience_ns) return;
+  has_called_ = true;
+  roll_->call(number_);
+}
+
+void OperationWatch::check_losses() {
+  for (const LostRank& lost : members_->session->lost()) {
+    const auto at = std::ranges::find(members_->ranks, lost.rank);
+    if (at != members_->ranks.end()) check_lost(Rank{at - members_->ranks.begin()}, "has died", "");
+  }
+  for (const LostRank& lost : pulse_->lost()) check_lost(lost.rank, "has died", "");
+  check_wire();
+}
+
+/// A connection ends before it is known why: whoever has given up, or died, is told of by other ways, and with its reason.
+void OperationWatch::check_wire() {
+  const std::vector<LostRank> lost = wire_->lost();
+  if (lost.empty()) return;
+  if (wire_lost_ns_ == 0) wire_lost_ns_ = members_->now_ns();
+  if (members_->session->courier() && members_->now_ns() - wire_lost_ns_ < kGrace_ns) return;
+  for (const LostRank& one : lost) check_lost(one.rank, "is lost", ": " + one.reason);
+}
+
+/// A rank that has completed this operation may have exited since; one that has not is lost.
+void OperationWatch::check_lost(Rank rank, const char* event, const std::string& reason) const {
+  if (roll_->has_completed(rank, number_)) return;
+  throw members_->lost(rank, members_->name(rank) + " " + event + " during " + operation() +
+                                 (roll_->has_arrived(rank, number_) ? "" : ", before it came to it") +
+                                 reason + kGoOn);
+}
+
+void OperationWatch::check_surrender() const {
+  for (const Pulse::GivenUp& given_up : pulse_->given_up()) {
+    if (given_up.failure == Failure::closed)
+      check_lost(given_up.rank, "has closed its communicator", "");
+    else
+      throw_surrender(given_up, *members_, operation() + ": ");
+  }
+}
+
+void OperationWatch::check_deadline() const {
+  const std::int64_t waited_ns = members_->now_ns() - begin_ns_;
+  if (static_cast<double>(waited_ns) < 1e9 * timeout_s_) return;
+  const std::string absent = absent_ranks(), stopped = stopped_ranks();
+  std::string reason = absent.empty() && stopped.empty() ? "all ranks are here, but too slow" : "";
+  if (!absent.empty()) reason += absent + " has not arrived";
+  if (!stopped.empty()) reason += (reason.empty() ? "" : "; ") + stopped + " has arrived, but stands still";
+  char time[32];
+  std::snprintf(time, sizeof time, "%.3g", timeout_s_);
+  throw TimeoutError(operation() + " did not finish within " + time + " s: " + reason +
+                     ". Inputs are as they were; this communicator can no longer be used.");
+}
+
+}  // namespace hemiola

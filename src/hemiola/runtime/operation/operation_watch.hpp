@@ -1,0 +1,68 @@
+// Watches over one operation of a communicator while its engine runs: who has come, whether all do the same, whether
+// everybody is alive and in time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "hemiola/runtime/control/pulse.hpp"
+#include "hemiola/runtime/control/roll.hpp"
+#include "hemiola/runtime/executor/supervisor.hpp"
+#include "hemiola/runtime/operation/arrival_log.hpp"
+#include "hemiola/runtime/session/members.hpp"
+#include "hemiola/runtime/wire/wire.hpp"
+
+namespace hemiola {
+
+class OperationWatch final : public Supervisor {
+ public:
+  /// All four outlive this.
+  OperationWatch(const Members* members, Roll* roll, Pulse* pulse, const Wire* wire)
+      : members_(members), roll_(roll), pulse_(pulse), wire_(wire) {}
+
+  /// `interrupted` is called now and then and throws to abort; may be empty.
+  void begin(std::uint64_t number, const Signature& signature, double timeout_s,
+             const std::function<void()>& interrupted);
+
+  bool admits(Rank peer) override;
+  /// It is known by now that ranks disagree; `check` looks only at who lives.
+  void stop_comparing() { unseen_.clear(); }
+  /// Throws LostRankError or TimeoutError that names the rank; MismatchError, if comparing.
+  void check() override;
+  /// This rank's part is done. Where messages carry what ranks do, and everybody depends on everybody, that proves that all
+  /// have come and agree; where not everybody does, ranks vote.
+  void conclude();
+  /// Looks at those not seen yet. Throws MismatchError.
+  bool all_have_arrived();
+  /// When each rank arrived; to be called once all have. False: nobody has been told.
+  bool note_arrivals(ArrivalLog* log) const;
+
+ private:
+  void seek_words();
+  void check_losses();
+  void check_wire();
+  void check_lost(Rank rank, const char* event, const std::string& reason) const;
+  std::int64_t last_sign_ns(Rank rank) const;
+  void check_surrender() const;
+  void check_deadline() const;
+  std::string operation() const;
+  std::string absent_ranks() const;
+  std::string stopped_ranks() const;
+
+  const Members* members_;
+  Roll* roll_;
+  Pulse* pulse_;
+  const Wire* wire_;
+  std::uint64_t number_ = 0;
+  Signature signature_;
+  double timeout_s_ = 0;
+  std::int64_t begin_ns_ = 0;
+  const std::function<void()>* interrupted_ = nullptr;
+  std::vector<Rank> unseen_;
+  bool has_called_ = false;        ///< for the words of all
+  std::int64_t wire_lost_ns_ = 0;  ///< since when the wire has lost somebody; 0: it has not
+};
+
+}  // namespace hemiola

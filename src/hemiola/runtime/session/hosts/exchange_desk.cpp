@@ -1,0 +1,244 @@
+#include "hemiola/runtime/session/hosts/exchange_desk.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <optional>
+#include <type_traits>
+
+#include "hemiola/base/error.hpp"
+
+namespace hemiola {
+namespace {
+
+/// What the desks of a job talk about.
+enum : Topic { kBringing = 1, kQuestion, kOutcome, kPresence };
+
+/// How often whoever waits asks who is there, and looks at the deadline.
+constexpr auto kBetweenQuestions = std::chrono::milliseconds(100);
+constexpr auto kGlance = std::chrono::milliseconds(5);
+/// How long a question may be on its way when the deadline has passed.
+constexpr auto kLastAnswer = std::chrono::milliseconds(500);
+
+class Packer {
+ public:
+  template <typename T>
+  Packer& put(const T& value) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    const auto bytes = std::as_bytes(std::span(&value, 1));
+    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+    return *this;
+  }
+  Packer& put_bytes(std::span<const std::byte> bytes) {
+    put(static_cast<std::uint64_t>(bytes.size()));
+    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+    return *this;
+  }
+  Packer& put_text(std::string_view text) { return put_bytes(std::as_bytes(std::span(text))); }
+  Bytes take() { return std::move(bytes_); }
+
+ private:
+  Bytes bytes_;
+};
+
+class Unpacker {
+ public:
+  explicit Unpacker(std::span<const std::byte> bytes) : left_(bytes) {}
+
+  template <typename T>
+  T get() {
+    T value{};
+    const auto bytes = next(sizeof value);
+    std::memcpy(static_cast<void*>(&value), bytes.data(), sizeof value);
+    return value;
+  }
+  Bytes get_bytes() {
+    const auto bytes = next(get<std::uint64_t>());
+    return {bytes.begin(), bytes.end()};
+  }
+  std::string get_text() {
+    const Bytes bytes = get_bytes();
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  }
+  bool is_empty() const { return left_.empty(); }
+
+ private:
+  std::span<const std::byte> next(std::size_t count) {
+    HEMIOLA_CHECK(count <= left_.size(), "a message about an exchange that is too short");
+    const auto bytes = left_.first(count);
+    left_ = left_.subspan(count);
+    return bytes;
+  }
+
+  std::span<const std::byte> left_;
+};
+
+std::vector<Rank> ranks_of(const Bytes& bytes) {
+  std::vector<Rank> ranks(bytes.size() / sizeof(Rank));
+  if (!ranks.empty()) std::memcpy(static_cast<void*>(ranks.data()), bytes.data(), bytes.size());
+  return ranks;
+}
+
+std::string seconds_text(double seconds) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g", seconds);
+  return text;
+}
+
+/// Asked when time is up: how often there had been an answer before, and how long to wait for one.
+struct LastQuestion {
+  std::uint64_t told;
+  Deadline::Clock::time_point until;
+};
+
+std::string name_of(Rank rank) {
+  return "rank " + std::to_string(rank);
+}
+
+}  // namespace
+
+ExchangeDesk::ExchangeDesk(Courier* courier, Rank self, Lost lost)
+    : courier_(courier), self_(self), lost_(std::move(lost)) {
+  using Content = std::span<const std::byte>;
+  const auto listen = [&](Topic topic, Courier::Handler handler) {
+    subscriptions_.push_back(courier_->subscribe(topic, std::move(handler)));
+  };
+  listen(kBringing, [this](Rank from, Content content) { hear_bringing(from, content); });
+  listen(kQuestion, [this](Rank from, Content content) { hear_question(from, content); });
+  listen(kOutcome, [this](Rank, Content content) { hear_outcome(content); });
+  listen(kPresence, [this](Rank, Content content) { hear_presence(content); });
+}
+
+// ---- the first member ----
+
+void ExchangeDesk::hear_bringing(Rank from, std::span<const std::byte> message) {
+  Unpacker content(message);
+  const Name name = content.get<Name>();
+  const std::vector<Rank> members = ranks_of(content.get_bytes());
+  Gathering& gathering = gatherings_[name];
+  std::string key = content.get_text();
+  gathering.try_emplace(from, Brought{std::move(key), content.get_bytes()});
+  if (gathering.size() < members.size()) return;
+  conclude(name, members, gathering);
+  gatherings_.erase(name);
+}
+
+void ExchangeDesk::conclude(const Name& name, const std::vector<Rank>& members, const Gathering& gathering) {
+  Packer outcome;
+  std::string mismatch;
+  const auto& [first, brought] = *gathering.begin();
+  for (const auto& [rank, other] : gathering)
+    if (other.key != brought.key && mismatch.empty())
+      mismatch = name_of(rank) + " exchanges '" + other.key + "', " + name_of(first) + " '" + brought.key +
+                 "'; all must exchange the same things in the same order";
+  outcome.put(name).put_text(mismatch);
+  if (mismatch.empty())
+    for (const auto& [rank, other] : gathering) outcome.put_bytes(other.bytes);
+  const Bytes message = outcome.take();
+  for (Rank member : members) courier_->send(member, kOutcome, message);
+}
+
+/// Says who has come, and who will not.
+void ExchangeDesk::hear_question(Rank from, std::span<const std::byte> message) {
+  const Name name = Unpacker(message).get<Name>();
+  std::vector<Rank> present;
+  if (const auto found = gatherings_.find(name); found != gatherings_.end())
+    for (const auto& [rank, brought] : found->second) present.push_back(rank);
+  Packer answer;
+  answer.put(name).put_bytes(std::as_bytes(std::span(present)));
+  for (const LostRank& lost : lost_()) answer.put(lost.rank).put_text(lost.reason);
+  courier_->send(from, kPresence, answer.take());
+}
+
+// ---- a member ----
+
+std::vector<Bytes> ExchangeDesk::exchange(const std::vector<Rank>& members, std::string_view key,
+                                          std::span<const std::byte> own, const Deadline& deadline) {
+  Hasher hasher;
+  hasher.add_bytes(std::as_bytes(std::span(members)));
+  const Hash128 digest = hasher.finish();
+  std::unique_lock lock(mutex_);
+  const Name name{digest.high, digest.low, rounds_[members]};
+  if (outcomes_.try_emplace(name).second)
+    courier_->send(
+        members.front(), kBringing,
+        Packer().put(name).put_bytes(std::as_bytes(std::span(members))).put_text(key).put_bytes(own).take());
+  Outcome& outcome = outcomes_.at(name);
+  auto next_question = Deadline::Clock::now() + kBetweenQuestions;
+  std::optional<LastQuestion> last;
+  while (!outcome.is_over) {
+    changed_.wait_for(lock, kGlance);
+    if (outcome.is_over) break;
+    lock.unlock();
+    deadline.check();
+    lock.lock();
+    check_lost(members, outcome);
+    const auto now = Deadline::Clock::now();
+    if (last && (outcome.told > last->told || now > last->until))
+      throw TimeoutError("exchange '" + std::string(key) + "': " + absent(members, outcome) +
+                         " did not come within " + seconds_text(deadline.seconds()) + " s");
+    if (last || (now < next_question && !deadline.passed())) continue;
+    if (deadline.passed()) last = LastQuestion{outcome.told, now + kLastAnswer};
+    next_question = now + kBetweenQuestions;
+    ask(name, members);
+  }
+  ++rounds_[members];
+  const Outcome found = std::move(outcomes_.extract(name).mapped());
+  if (!found.mismatch.empty()) throw MismatchError(found.mismatch);
+  return found.all;
+}
+
+void ExchangeDesk::ask(const Name& name, const std::vector<Rank>& members) {
+  courier_->send(members.front(), kQuestion, Packer().put(name).take());
+}
+
+void ExchangeDesk::hear_outcome(std::span<const std::byte> message) {
+  Unpacker content(message);
+  const Name name = content.get<Name>();
+  const std::lock_guard lock(mutex_);
+  Outcome& outcome = outcomes_[name];
+  outcome.mismatch = content.get_text();
+  while (!content.is_empty()) outcome.all.push_back(content.get_bytes());
+  outcome.is_over = true;
+  changed_.notify_all();
+}
+
+void ExchangeDesk::hear_presence(std::span<const std::byte> message) {
+  Unpacker content(message);
+  const Name name = content.get<Name>();
+  const std::lock_guard lock(mutex_);
+  const auto found = outcomes_.find(name);
+  if (found == outcomes_.end()) return;
+  found->second.present = ranks_of(content.get_bytes());
+  found->second.lost.clear();
+  while (!content.is_empty()) {
+    const Rank rank = content.get<Rank>();
+    found->second.lost.push_back({rank, content.get_text()});
+  }
+  ++found->second.told;
+}
+
+/// The first member knows who came before it was lost; without it, nobody will.
+void ExchangeDesk::check_lost(const std::vector<Rank>& members, const Outcome& outcome) const {
+  std::vector<LostRank> lost = outcome.lost;
+  for (LostRank& one : lost_())
+    if (one.rank == members.front()) lost.push_back(std::move(one));
+  for (const LostRank& one : lost) {
+    const bool is_member = std::ranges::binary_search(members, one.rank);
+    const bool has_come = std::ranges::find(outcome.present, one.rank) != outcome.present.end();
+    if (is_member && (!has_come || one.rank == members.front()))
+      throw LostRankError(name_of(one.rank) + " is lost, and others wait for it: " + one.reason);
+  }
+}
+
+std::string ExchangeDesk::absent(const std::vector<Rank>& members, const Outcome& outcome) const {
+  if (outcome.told == 0) return name_of(members.front());
+  std::string text;
+  for (Rank member : members)
+    if (std::ranges::find(outcome.present, member) == outcome.present.end())
+      text += (text.empty() ? "" : ", ") + name_of(member);
+  return text;
+}
+
+}  // namespace hemiola

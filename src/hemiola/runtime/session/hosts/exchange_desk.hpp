@@ -1,0 +1,78 @@
+// Everybody's bytes to everybody, by courier: the first member gathers and tells, in its courier's thread, whether or not it
+// has come itself.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hemiola/base/deadline.hpp"
+#include "hemiola/base/hash.hpp"
+#include "hemiola/runtime/session/courier.hpp"
+#include "hemiola/runtime/session/session.hpp"
+
+namespace hemiola {
+
+class ExchangeDesk {
+ public:
+  using Lost = std::function<std::vector<LostRank>()>;
+
+  /// `courier` outlives it. `lost`: as Session::lost.
+  ExchangeDesk(Courier* courier, Rank self, Lost lost);
+
+  /// As Session::exchange, for members and sizes that have been checked.
+  std::vector<Bytes> exchange(const std::vector<Rank>& members, std::string_view key,
+                              std::span<const std::byte> own, const Deadline& deadline);
+
+ private:
+  /// Which exchange: of whom, and the how manieth of these.
+  struct Name {
+    std::uint64_t members_high = 0, members_low = 0, round = 0;
+    friend auto operator<=>(const Name&, const Name&) = default;
+  };
+  struct Brought {
+    std::string key;
+    Bytes bytes;
+  };
+  /// At the first member.
+  using Gathering = std::map<Rank, Brought>;
+  /// What a member knows of an exchange that it takes part in.
+  struct Outcome {
+    bool is_over = false;
+    std::string mismatch;
+    std::vector<Bytes> all;
+    std::vector<Rank> present;  ///< as the first member last said
+    std::vector<LostRank> lost;
+    std::uint64_t told = 0;  ///< how often it has said so
+  };
+
+  void hear_bringing(Rank from, std::span<const std::byte> message);
+  void hear_question(Rank from, std::span<const std::byte> message);
+  void hear_outcome(std::span<const std::byte> message);
+  void hear_presence(std::span<const std::byte> message);
+  void conclude(const Name& name, const std::vector<Rank>& members, const Gathering& gathering);
+  void ask(const Name& name, const std::vector<Rank>& members);
+  void check_lost(const std::vector<Rank>& members, const Outcome& outcome) const;
+  std::string absent(const std::vector<Rank>& members, const Outcome& outcome) const;
+
+  Courier* courier_;
+  const Rank self_;
+  Lost lost_;
+
+  std::map<Name, Gathering> gatherings_;  ///< of the courier's thread
+
+  std::mutex mutex_;  ///< guards what follows
+  std::condition_variable changed_;
+  std::map<std::vector<Rank>, std::uint64_t> rounds_;
+  std::map<Name, Outcome> outcomes_;
+
+  std::vector<std::unique_ptr<Courier::Subscription>> subscriptions_;
+};
+
+}  // namespace hemiola

@@ -1,0 +1,75 @@
+#include "hemiola/runtime/session/hosts/frames.hpp"
+
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+namespace hemiola {
+namespace {
+
+/// No message is longer: a recipe of a synthesized schedule is the longest there is.
+constexpr std::uint32_t kMostBytes = std::uint32_t{1} << 30;
+
+bool would_block(ssize_t result) {
+  return result < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
+}
+
+}  // namespace
+
+void FrameStream::put(FrameKind kind, std::uint64_t topic, std::span<const std::byte> content) {
+  const FrameHead head{static_cast<std::uint32_t>(content.size()), kind, topic};
+  Bytes frame(sizeof head + content.size());
+  std::memcpy(frame.data(), &head, sizeof head);
+  if (!content.empty()) std::memcpy(frame.data() + sizeof head, content.data(), content.size());
+  outgoing_.push_back(std::move(frame));
+}
+
+bool FrameStream::flush() {
+  while (!outgoing_.empty()) {
+    const Bytes& frame = outgoing_.front();
+    const ssize_t count =
+        ::send(socket_.get(), frame.data() + sent_, frame.size() - sent_, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (count < 0) return would_block(count);
+    sent_ += static_cast<std::size_t>(count);
+    if (sent_ < frame.size()) return true;
+    outgoing_.pop_front();
+    sent_ = 0;
+  }
+  return true;
+}
+
+bool FrameStream::read(const Take& take) {
+  std::array<std::byte, 65536> block;
+  while (true) {
+    const ssize_t count = ::recv(socket_.get(), block.data(), block.size(), MSG_DONTWAIT);
+    if (would_block(count)) return true;
+    if (count <= 0) return false;
+    incoming_.insert(incoming_.end(), block.begin(), block.begin() + count);
+    if (!take_frames(take)) return false;
+    if (static_cast<std::size_t>(count) < block.size()) return true;
+  }
+}
+
+bool FrameStream::take_frames(const Take& take) {
+  FrameHead head;
+  while (incoming_.size() - taken_ >= sizeof head) {
+    std::memcpy(&head, incoming_.data() + taken_, sizeof head);
+    if (head.bytes > kMostBytes) return false;
+    if (incoming_.size() - taken_ - sizeof head < head.bytes) break;
+    take(head, std::span(incoming_).subspan(taken_ + sizeof head, head.bytes));
+    taken_ += sizeof head + head.bytes;
+  }
+  if (taken_ == incoming_.size() || taken_ > (std::size_t{1} << 20)) {
+    incoming_.erase(incoming_.begin(), incoming_.begin() + static_cast<std::ptrdiff_t>(taken_));
+    taken_ = 0;
+  }
+  return true;
+}
+
+void FrameStream::shut() {
+  ::shutdown(socket_.get(), SHUT_WR);
+}
+
+}  // namespace hemiola

@@ -1,0 +1,62 @@
+// What travels on a connection between two ranks' sidebands: frames, each a head and what it says.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <span>
+
+#include "hemiola/base/bytes.hpp"
+#include "hemiola/base/descriptor.hpp"
+
+namespace hemiola {
+
+enum class FrameKind : std::uint32_t {
+  beat,     ///< this rank lives
+  message,  ///< of one rank to another
+  flood,    ///< of one rank to all; handed on
+  lost,     ///< a rank is lost; handed on
+  left,     ///< a rank has done all it had to do; handed on
+  parting,  ///< nothing more comes on this connection, and that is as it should be
+  ping,     ///< what does your clock show?
+  pong,
+};
+
+struct FrameHead {
+  std::uint32_t bytes = 0;  ///< of what follows
+  FrameKind kind = FrameKind::beat;
+  std::uint64_t topic = 0;  ///< of messages and floods
+};
+
+/// One connection, which never blocks. Used by one thread.
+class FrameStream {
+ public:
+  explicit FrameStream(Descriptor socket) : socket_(std::move(socket)) {}
+
+  int descriptor() const { return socket_.get(); }
+
+  /// Puts a frame behind those that wait to be sent.
+  void put(FrameKind kind, std::uint64_t topic, std::span<const std::byte> content);
+  bool wants_to_write() const { return !outgoing_.empty(); }
+  /// Sends what goes without waiting. False: the connection has ended.
+  bool flush();
+
+  /// Calls `take` for each frame that has come. False: the connection has ended, or the other does not speak as it should.
+  using Take = std::function<void(const FrameHead&, std::span<const std::byte> content)>;
+  bool read(const Take& take);
+
+  /// Says that nothing more will be sent.
+  void shut();
+
+ private:
+  bool take_frames(const Take& take);
+
+  Descriptor socket_;
+  std::deque<Bytes> outgoing_;
+  std::size_t sent_ = 0;  ///< of the first
+  Bytes incoming_;
+  std::size_t taken_ = 0;  ///< bytes of `incoming_` that have been dealt with
+};
+
+}  // namespace hemiola

@@ -1,0 +1,192 @@
+#include "hemiola/runtime/session/hosts/hosts_session.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <utility>
+
+#include "hemiola/base/error.hpp"
+#include "hemiola/runtime/session/exchange_limits.hpp"
+#include "hemiola/runtime/session/hosts/exchange_desk.hpp"
+#include "hemiola/runtime/session/hosts/host_identity.hpp"
+#include "hemiola/runtime/session/local/local_session.hpp"
+
+namespace hemiola {
+namespace {
+
+/// What others must know of a rank: where it runs, and where it listens.
+struct Card {
+  Hash128 host;
+  std::vector<Endpoint> endpoints;
+
+  Bytes packed() const {
+    Bytes bytes(sizeof host);
+    std::memcpy(bytes.data(), &host, sizeof host);
+    for (const Endpoint& endpoint : endpoints) {
+      const auto more = endpoint.bytes();
+      bytes.insert(bytes.end(), more.begin(), more.end());
+    }
+    return bytes;
+  }
+  static Card of(std::span<const std::byte> bytes) {
+    Card card;
+    HEMIOLA_CHECK(bytes.size() >= sizeof card.host, "a rank's card that is too short");
+    std::memcpy(&card.host, bytes.data(), sizeof card.host);
+    for (auto left = bytes.subspan(sizeof card.host); left.size() >= Endpoint::kBytes;
+         left = left.subspan(Endpoint::kBytes))
+      card.endpoints.push_back(Endpoint::from_bytes(left.first<Endpoint::kBytes>()));
+    return card;
+  }
+};
+
+/// Those of a host that have memory in common, and this rank's session with them.
+struct Neighbourhood {
+  std::vector<Rank> ranks;  ///< sorted; the index is the number in `session`
+  std::shared_ptr<LocalSession> session;
+
+  std::vector<Rank> numbers_of(const std::vector<Rank>& members) const {
+    std::vector<Rank> numbers;
+    for (Rank member : members) {
+      const auto at = std::ranges::lower_bound(ranks, member);
+      if (at == ranks.end() || *at != member) return {};
+      numbers.push_back(Rank{at - ranks.begin()});
+    }
+    return numbers;
+  }
+};
+
+class JoinedHosts final : public HostsSession {
+ public:
+  explicit JoinedHosts(const HostsOptions& options)
+      : self_(options.reception->credentials().rank),
+        rank_count_(options.rank_count),
+        reception_(options.reception),
+        addresses_(options.addresses),
+        sideband_(reception_, rank_count_, options.limits),
+        desk_(&sideband_, self_, [this] { return sideband_.lost(); }) {}
+
+  void meet(const HostsOptions& options);
+
+  Rank rank() const override { return self_; }
+  int rank_count() const override { return rank_count_; }
+  int host_of(Rank rank) const override { return hosts_[static_cast<std::size_t>(rank)]; }
+  void leave() override { sideband_.leave(); }
+  const std::shared_ptr<Reception>& reception() const override { return reception_; }
+  const std::vector<Endpoint>& addresses() const override { return addresses_; }
+
+  std::vector<Bytes> exchange(const std::vector<Rank>& members, std::string_view key,
+                              std::span<const std::byte> own, const Deadline& deadline) override {
+    check(members);
+    check_exchange_limits(key, own);
+    return desk_.exchange(members, key, own, deadline);
+  }
+
+  std::shared_ptr<SharedRegion> shared(const std::vector<Rank>& members, std::size_t bytes,
+                                       const Deadline& deadline) override {
+    check(members);
+    const std::vector<Rank> numbers = near_.numbers_of(members);
+    return near_.session && !numbers.empty() ? near_.session->shared(numbers, bytes, deadline) : nullptr;
+  }
+
+  std::vector<LostRank> lost() const override { return sideband_.lost(); }
+  ClockReading clock() const override { return sideband_.clock(); }
+  Courier* courier() override { return &sideband_; }
+
+ private:
+  void check(const std::vector<Rank>& members) const;
+  void share_memory(const HostsOptions& options, const Deadline& deadline);
+  std::vector<Rank> everybody() const {
+    std::vector<Rank> all;
+    for (Rank rank : indices<Rank>(rank_count_)) all.push_back(rank);
+    return all;
+  }
+
+  const Rank self_;
+  const int rank_count_;
+  const std::shared_ptr<Reception> reception_;
+  const std::vector<Endpoint> addresses_;
+  std::vector<Card> cards_;
+  std::vector<int> hosts_;
+  Neighbourhood near_;
+  Sideband sideband_;
+  ExchangeDesk desk_;
+};
+
+void JoinedHosts::check(const std::vector<Rank>& members) const {
+  for (Rank member : members)
+    if (member < 0 || member >= rank_count_)
+      throw ArgumentError("member " + std::to_string(member) +
+                          " is out of range: the session has ranks 0 to " + std::to_string(rank_count_ - 1));
+  const bool sorted = std::ranges::adjacent_find(members, std::greater_equal<>()) == members.end();
+  if (!sorted || !std::ranges::binary_search(members, self_))
+    throw ArgumentError("members must be sorted ranks with this rank " + std::to_string(self_) +
+                        " among them");
+}
+
+/// At first only rank 0's address is known. Once all have left their cards there, everybody knows everybody, and begins to
+/// watch.
+void JoinedHosts::meet(const HostsOptions& options) {
+  const Deadline deadline(options.timeout_s, options.check);
+  sideband_.start();
+  if (self_ != 0) sideband_.learn(Rank{0}, options.rank_zero);
+  Card own{host_identity(), {}};
+  for (const Endpoint& address : options.addresses)
+    own.endpoints.push_back(address.with_port(reception_->endpoint().port()));
+  try {
+    for (const Bytes& card : exchange(everybody(), "cards", own.packed(), deadline))
+      cards_.push_back(Card::of(card));
+  } catch (const TimeoutError& e) {
+    std::string text = e.what();
+    for (const std::string& complaint : sideband_.complaints()) text += "; " + complaint;
+    throw TimeoutError(text);
+  }
+  for (Rank rank : indices<Rank>(rank_count_))
+    if (rank != self_) sideband_.learn(rank, cards_[static_cast<std::size_t>(rank)].endpoints);
+  sideband_.watch();
+  share_memory(options, deadline);
+}
+
+/// Ranks that say that they are on one host show it by sharing memory; where one of them cannot, each is a host of its own.
+void JoinedHosts::share_memory(const HostsOptions& options, const Deadline& deadline) {
+  const Hash128 here = cards_[static_cast<std::size_t>(self_)].host;
+  for (Rank rank : indices<Rank>(rank_count_))
+    if (cards_[static_cast<std::size_t>(rank)].host == here) near_.ranks.push_back(rank);
+  const Rank number{std::ranges::lower_bound(near_.ranks, self_) - near_.ranks.begin()};
+  constexpr double kMost_s = 10;
+  try {
+    near_.session =
+        LocalSession::join({number, static_cast<int>(near_.ranks.size()), options.name + here.hex(),
+                            std::min(kMost_s, deadline.seconds_left()), options.check});
+  } catch (const Error&) {
+    near_ = {};
+  }
+  const std::byte shares{near_.session ? std::uint8_t{1} : std::uint8_t{0}};
+  const auto all = exchange(everybody(), "hosts", std::span(&shares, 1), deadline);
+  std::vector<std::pair<Hash128, int>> known;
+  int next = 0;
+  for (Rank rank : indices<Rank>(rank_count_)) {
+    const Hash128 host = cards_[static_cast<std::size_t>(rank)].host;
+    const auto found = std::ranges::find(known, host, &std::pair<Hash128, int>::first);
+    const bool stands_alone = all[static_cast<std::size_t>(rank)].front() == std::byte{0};
+    if (!stands_alone && found != known.end()) {
+      hosts_.push_back(found->second);
+      continue;
+    }
+    if (!stands_alone) known.emplace_back(host, next);
+    hosts_.push_back(next++);
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<HostsSession> HostsSession::join(const HostsOptions& options) {
+  const Rank self = options.reception->credentials().rank;
+  if (options.rank_count < 1 || self < 0 || self >= options.rank_count)
+    throw ArgumentError("expected a rank of 0 to " + std::to_string(options.rank_count - 1) + ", found " +
+                        std::to_string(self));
+  auto session = std::make_shared<JoinedHosts>(options);
+  session->meet(options);
+  return session;
+}
+
+}  // namespace hemiola

@@ -1,0 +1,45 @@
+// The ranks of a job on several hosts: they find each other at rank 0's address, prove that they know the job's token, and
+// keep a sideband between them. Those of one host share memory besides.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "hemiola/runtime/net/endpoint.hpp"
+#include "hemiola/runtime/net/reception.hpp"
+#include "hemiola/runtime/session/hosts/sideband.hpp"
+#include "hemiola/runtime/session/session.hpp"
+
+namespace hemiola {
+
+struct HostsOptions {
+  /// Where this rank is found: made before it joins, so that rank 0 can say where it listens. Its first door is the
+  /// session's.
+  std::shared_ptr<Reception> reception = {};
+  int rank_count = 1;
+  /// At which of its addresses others should look for it, best first; the port is the reception's.
+  std::vector<Endpoint> addresses = {};
+  std::vector<Endpoint> rank_zero = {};  ///< where rank 0 listens; unused by itself
+  std::string name = {};                 ///< of the job, the same on all ranks
+  double timeout_s = 60.0;
+  Deadline::Check check = {};
+  SidebandLimits limits = {};
+};
+
+class HostsSession : public Session {
+ public:
+  /// Blocks until all ranks are here. Throws TimeoutError that names who has not come, and says who was refused; LostRankError
+  /// where a rank dies meanwhile.
+  static std::shared_ptr<HostsSession> join(const HostsOptions& options);
+
+  /// Says farewell to the others: this rank has done all it had to do. As often as one likes.
+  virtual void leave() = 0;
+
+  /// Where this rank is reached by others: for wires, too.
+  virtual const std::shared_ptr<Reception>& reception() const = 0;
+  virtual const std::vector<Endpoint>& addresses() const = 0;
+};
+
+}  // namespace hemiola

@@ -1,0 +1,474 @@
+#include "hemiola/runtime/session/hosts/sideband.hpp"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "hemiola/base/error.hpp"
+#include "hemiola/runtime/session/hosts/neighbours.hpp"
+
+namespace hemiola {
+namespace {
+
+constexpr std::uint32_t kDoor = 1;  ///< of every rank's sideband
+constexpr std::size_t kKeptFloods = 1024, kKeptComplaints = 8;
+constexpr auto kHandshakeLimit = std::chrono::seconds(5);
+constexpr auto kLongestBetweenTries = std::chrono::milliseconds(250);
+/// The first few questions about rank 0's clock follow each other at once, later ones at every so manieth beat.
+constexpr int kFirstPings = 8, kBeatsPerPing = 10;
+
+struct FloodHead {
+  Rank origin{0};
+  std::uint32_t unused = 0;
+  std::uint64_t number = 0;
+};
+
+struct Ping {
+  std::int64_t asked_ns = 0, there_ns = 0, error_ns = 0;
+};
+
+template <typename Body>
+Body body_of(std::span<const std::byte> content) {
+  Body body{};
+  std::memcpy(static_cast<void*>(&body), content.data(), std::min(content.size(), sizeof body));
+  return body;
+}
+
+template <typename Body>
+Bytes with_head(const Body& head, std::span<const std::byte> content) {
+  Bytes bytes(sizeof head + content.size());
+  std::memcpy(bytes.data(), &head, sizeof head);
+  if (!content.empty()) std::memcpy(bytes.data() + sizeof head, content.data(), content.size());
+  return bytes;
+}
+
+template <typename Body>
+std::span<const std::byte> after(std::span<const std::byte> content) {
+  return content.subspan(std::min(content.size(), sizeof(Body)));
+}
+
+std::string seconds_text(std::chrono::milliseconds time) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g s", static_cast<double>(time.count()) * 1e-3);
+  return text;
+}
+
+}  // namespace
+
+Sideband::Sideband(std::shared_ptr<Reception> reception, int rank_count, const SidebandLimits& limits)
+    : self_(reception->credentials().rank),
+      rank_count_(rank_count),
+      limits_(limits),
+      neighbours_(neighbours_of(self_, rank_count)),
+      reception_(std::move(reception)),
+      door_(reception_->open()),
+      clock_(self_ == 0),
+      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      peers_(static_cast<std::size_t>(rank_count)) {
+  HEMIOLA_CHECK(door_->number() == kDoor, "a reception whose first door is not its sideband's");
+  if (!wake_) throw LostRankError("no room for another file; raise the limit with 'ulimit -n'");
+}
+
+void Sideband::start() {
+  thread_ = std::thread([this] { run(); });
+}
+
+Sideband::~Sideband() {
+  if (home_.is_here())
+    leave();
+  else if (thread_.joinable())
+    thread_.detach();  // it was not forked along
+}
+
+// ---- any thread ----
+
+void Sideband::leave() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (closing_) return;
+    closing_ = true;
+  }
+  wake();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Sideband::wake() {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof one);
+}
+
+void Sideband::learn(Rank rank, std::vector<Endpoint> at) {
+  {
+    const std::lock_guard lock(mutex_);
+    learnt_[rank] = std::move(at);
+  }
+  wake();
+}
+
+void Sideband::watch() {
+  {
+    const std::lock_guard lock(mutex_);
+    watch_ = true;
+  }
+  wake();
+}
+
+void Sideband::send(Rank to, Topic topic, Bytes message) {
+  post({FrameKind::message, to, topic, std::move(message)});
+}
+
+void Sideband::tell_all(Topic topic, Bytes message) {
+  post({FrameKind::flood, self_, topic, std::move(message)});
+}
+
+void Sideband::post(Letter letter) {
+  bool was_empty = false;
+  {
+    const std::lock_guard lock(mutex_);
+    was_empty = letters_.empty();
+    letters_.push_back(std::move(letter));
+  }
+  if (was_empty) wake();
+}
+
+std::vector<LostRank> Sideband::lost() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<LostRank> lost;
+  for (const auto& [rank, reason] : lost_) lost.push_back({rank, reason});
+  return lost;
+}
+
+std::vector<std::string> Sideband::complaints() const {
+  const std::lock_guard lock(mutex_);
+  return {complaints_.begin(), complaints_.end()};
+}
+
+// ---- the thread ----
+
+void Sideband::run() {
+  next_beat_ = Clock::now();
+  Clock::time_point slept_until = next_beat_;
+  while (true) {
+    wait();
+    const Clock::time_point woke = Clock::now();
+    take_letters();
+    accept();
+    read_lines();
+    open_lines();
+    if (Clock::now() >= next_beat_) {
+      judge_silence(woke - slept_until);
+      beat();
+      slept_until = next_beat_;
+    }
+    for (Line& line : lines_)
+      if (!line.over && !line.stream.flush()) end(&line);
+    sweep();
+    const std::lock_guard lock(mutex_);
+    if (closing_ && letters_.empty()) break;
+  }
+  say_farewell();
+}
+
+void Sideband::wait() {
+  std::vector<pollfd> all{
+      {wake_.get(), POLLIN, 0}, {door_->listener(), POLLIN, 0}, {door_->bell(), POLLIN, 0}};
+  for (Line& line : lines_) {
+    const short events = line.stream.wants_to_write() ? POLLIN | POLLOUT : POLLIN;
+    all.push_back({line.stream.descriptor(), events, 0});
+  }
+  auto until = next_beat_;
+  for (Peer& peer : peers_) {
+    if (peer.handshake)
+      all.push_back({peer.handshake->descriptor(),
+                     static_cast<short>(peer.handshake->wants_to_write() ? POLLOUT : POLLIN), 0});
+    else if (!peer.line && !peer.endpoints.empty() && peer.next_try != Clock::time_point{})
+      until = std::min(until, peer.next_try);
+  }
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
+  ::poll(all.data(), all.size(), static_cast<int>(std::clamp<std::int64_t>(left, 0, 1000)));
+  std::uint64_t rung = 0;
+  [[maybe_unused]] const ssize_t read = ::read(wake_.get(), &rung, sizeof rung);
+}
+
+void Sideband::take_letters() {
+  std::deque<Letter> letters;
+  std::map<Rank, std::vector<Endpoint>> learnt;
+  {
+    const std::lock_guard lock(mutex_);
+    letters.swap(letters_);
+    learnt.swap(learnt_);
+    if (watch_ && !watching_)
+      for (Rank neighbour : neighbours_) peer(neighbour).heard = Clock::now();
+    watching_ = watch_;
+  }
+  for (auto& [rank, endpoints] : learnt) peer(rank).endpoints = std::move(endpoints);
+  for (Letter& letter : letters) {
+    if (letter.kind == FrameKind::flood)
+      spread(FrameKind::flood, letter.topic, with_head(FloodHead{self_, 0, next_flood_++}, letter.message),
+             self_);
+    else if (letter.to == self_)
+      dispatcher_.deliver(self_, letter.topic, letter.message);
+    else
+      put(letter.to, letter.kind, letter.topic, letter.message);
+  }
+}
+
+/// To all neighbours but one.
+void Sideband::spread(FrameKind kind, Topic topic, std::span<const std::byte> content, Rank except) {
+  for (Rank neighbour : neighbours_)
+    if (neighbour != except) put(neighbour, kind, topic, content);
+}
+
+void Sideband::put(Rank to, FrameKind kind, Topic topic, std::span<const std::byte> content) {
+  Peer& receiver = peer(to);
+  if (receiver.line) return receiver.line->stream.put(kind, topic, content);
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_lost(to)) return;
+  }
+  receiver.waiting.push_back(with_head(FrameHead{0, kind, topic}, content));
+  begin_line(to);
+}
+
+// ---- connections ----
+
+void Sideband::accept() {
+  for (ProvedConnection& arrival : door_->take())
+    if (arrival.rank >= 0 && arrival.rank < rank_count_) add_line(arrival.rank, std::move(arrival.socket));
+  for (const std::string& text : reception_->take_complaints()) complain(text);
+}
+
+void Sideband::begin_line(Rank rank) {
+  Peer& to = peer(rank);
+  if (to.line || to.handshake || to.next_try != Clock::time_point{}) return;
+  to.first_try = to.next_try = Clock::now();
+}
+
+/// Tries again and again where nobody answers: a rank may not have started yet. One that has been there and no longer
+/// answers is lost.
+void Sideband::open_lines() {
+  const Clock::time_point now = Clock::now();
+  if (watching_)
+    for (Rank neighbour : neighbours_) {
+      const std::lock_guard lock(mutex_);
+      if (neighbour > self_ && !is_lost(neighbour)) begin_line(neighbour);
+    }
+  for (Rank rank : indices<Rank>(rank_count_)) {
+    Peer& to = peer(rank);
+    const bool is_due =
+        !to.line && !to.endpoints.empty() && to.next_try != Clock::time_point{} && now >= to.next_try;
+    if (is_due && !to.handshake) {
+      const Endpoint& endpoint = to.endpoints[to.tries++ % to.endpoints.size()];
+      to.handshake =
+          Handshake::connect(endpoint, &reception_->credentials(), Door::purpose_of(kDoor, 0), rank);
+      to.handshake_since = now;
+    }
+    if (to.handshake) go_on(rank, &*to.handshake);
+  }
+}
+
+void Sideband::go_on(Rank rank, Handshake* handshake) {
+  Peer& to = peer(rank);
+  const auto state = handshake->progress();
+  if (state == Handshake::State::proved) {
+    Descriptor socket = handshake->take();
+    to.handshake.reset();
+    add_line(rank, std::move(socket));
+    return;
+  }
+  const Clock::time_point now = Clock::now();
+  if (state == Handshake::State::under_way && now - to.handshake_since < kHandshakeLimit) return;
+  const std::string why = state == Handshake::State::refused ? handshake->reason()
+                                                             : handshake->other().text() + " does not answer";
+  const bool is_final = state == Handshake::State::refused && handshake->refusal() != Refusal::hung_up &&
+                        handshake->refusal() != Refusal::unreachable;
+  to.handshake.reset();
+  if (is_final) complain(why);
+  if (to.line) return;
+  to.next_try =
+      now + std::min<Clock::duration>(kLongestBetweenTries, std::chrono::milliseconds(5) * to.tries);
+  if (watching_ && now - to.first_try > limits_.silence && to.tries >= to.endpoints.size())
+    lose(rank, "it cannot be reached: " + why);
+}
+
+/// A second connection between the same two, which both made at once, is for receiving only: the other may send by it. So
+/// whoever has begun one goes on with it.
+Sideband::Line* Sideband::add_line(Rank rank, Descriptor socket) {
+  Line& line = lines_.emplace_back(Line{rank, FrameStream(std::move(socket))});
+  Peer& to = peer(rank);
+  if (to.line) return &line;
+  to.line = &line;
+  to.next_try = {};
+  for (const Bytes& waiting : to.waiting) {
+    const auto head = body_of<FrameHead>(waiting);
+    line.stream.put(head.kind, head.topic, after<FrameHead>(waiting));
+  }
+  to.waiting.clear();
+  return &line;
+}
+
+void Sideband::read_lines() {
+  for (Line& line : lines_) {
+    if (line.over) continue;
+    const bool is_open = line.stream.read([&](const FrameHead& head, std::span<const std::byte> content) {
+      peer(line.peer).heard = Clock::now();
+      take(&line, head, content);
+    });
+    if (!is_open) end(&line);
+  }
+}
+
+void Sideband::end(Line* line) {
+  line->over = true;
+  Peer& to = peer(line->peer);
+  if (to.line == line) to.line = nullptr;
+  if (!line->parting) lose(line->peer, "its process has ended");
+}
+
+void Sideband::sweep() {
+  lines_.remove_if([](const Line& line) { return line.over; });
+}
+
+// ---- what is said ----
+
+void Sideband::take(Line* line, const FrameHead& head, std::span<const std::byte> content) {
+  switch (head.kind) {
+    case FrameKind::beat:
+      return;
+    case FrameKind::message:
+      return dispatcher_.deliver(line->peer, head.topic, content);
+    case FrameKind::flood:
+      return take_flood(*line, head, content);
+    case FrameKind::lost:
+    case FrameKind::left:
+      return take_loss(*line, head, content);
+    case FrameKind::parting:
+      line->parting = true;
+      if (peer(line->peer).line == line) peer(line->peer).line = nullptr;
+      line->stream.put(FrameKind::parting, 0, {});
+      line->stream.flush();
+      line->stream.shut();
+      return;
+    case FrameKind::ping:
+    case FrameKind::pong:
+      return take_ping(line, head, content);
+  }
+}
+
+void Sideband::take_flood(const Line& line, const FrameHead& head, std::span<const std::byte> content) {
+  const auto flood = body_of<FloodHead>(content);
+  auto& known = floods_[flood.origin];
+  if (flood.origin == self_ || !known.insert(flood.number).second) return;
+  if (known.size() > kKeptFloods) known.erase(known.begin());
+  spread(FrameKind::flood, head.topic, content, line.peer);
+  dispatcher_.deliver(flood.origin, head.topic, after<FloodHead>(content));
+}
+
+void Sideband::take_loss(const Line& line, const FrameHead& head, std::span<const std::byte> content) {
+  const auto reason = after<FloodHead>(content);
+  lose(body_of<FloodHead>(content).origin,
+       std::string(reinterpret_cast<const char*>(reason.data()), reason.size()), head.kind, line.peer);
+}
+
+/// The first time it is heard of, it is handed on. A rank that others have given up learns it, too.
+void Sideband::lose(Rank rank, const std::string& reason, FrameKind kind, Rank except) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (rank < 0 || rank >= rank_count_ || !lost_.emplace(rank, reason).second) return;
+  }
+  Peer& gone = peer(rank);
+  gone.waiting.clear();
+  gone.handshake.reset();
+  gone.next_try = {};
+  spread(kind, 0, with_head(FloodHead{rank, 0, 0}, std::as_bytes(std::span(reason))), except);
+}
+
+void Sideband::take_ping(Line* line, const FrameHead& head, std::span<const std::byte> content) {
+  auto ping = body_of<Ping>(content);
+  if (head.kind == FrameKind::pong)
+    return clock_.learn(ping.asked_ns, ping.there_ns, CommonClock::monotonic_ns(), ping.error_ns);
+  clock_.hear_error(ping.error_ns);
+  ping.there_ns = CommonClock::monotonic_ns();
+  ping.error_ns = clock_.others_error_ns();
+  line->stream.put(FrameKind::pong, 0, std::as_bytes(std::span(&ping, 1)));
+}
+
+// ---- life signs ----
+
+void Sideband::beat() {
+  const Clock::time_point now = Clock::now();
+  const bool is_early = pings_ < kFirstPings;
+  next_beat_ = now + (is_early ? limits_.beat / 10 : limits_.beat);
+  if (watching_)
+    for (Rank neighbour : neighbours_)
+      if (Line* const line = peer(neighbour).line) line->stream.put(FrameKind::beat, 0, {});
+  Line* const to_zero = self_ == 0 ? nullptr : peer(Rank{0}).line;
+  if (!to_zero) {
+    if (self_ == 0) pings_ = kFirstPings;
+    return;
+  }
+  if (is_early || pings_ % kBeatsPerPing == 0) {
+    const std::int64_t now_ns = CommonClock::monotonic_ns();
+    const std::int64_t error_ns = clock_.own_error_ns(now_ns);
+    const Ping ping{now_ns, 0, error_ns == CommonClock::kUnknown_ns ? 0 : error_ns};
+    to_zero->stream.put(FrameKind::ping, 0, std::as_bytes(std::span(&ping, 1)));
+  }
+  ++pings_;
+}
+
+/// Where this rank itself has been asleep for longer than it meant to, it has not listened in the meantime.
+void Sideband::judge_silence(Clock::duration own_delay) {
+  if (!watching_) return;
+  const Clock::time_point now = Clock::now();
+  for (Rank neighbour : neighbours_) {
+    Clock::time_point& heard = peer(neighbour).heard;
+    if (own_delay > limits_.beat) heard = std::min(now, heard + own_delay);
+    if (now - heard > limits_.silence)
+      lose(neighbour, "nothing was heard of it for " + seconds_text(limits_.silence) +
+                          ": its process stands still, or its host cannot be reached");
+  }
+}
+
+void Sideband::complain(const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  if (std::ranges::find(complaints_, text) != complaints_.end()) return;
+  complaints_.push_back(text);
+  if (complaints_.size() > kKeptComplaints) complaints_.pop_front();
+}
+
+/// What is still to be sent goes first. Others answer by ending the connection, and then nothing can get lost on it: an end
+/// with something unread would take back what is on its way.
+void Sideband::say_farewell() {
+  const std::string reason = "it has left the job";
+  spread(FrameKind::left, 0, with_head(FloodHead{self_, 0, 0}, std::as_bytes(std::span(reason))), self_);
+  const Clock::time_point until = Clock::now() + limits_.farewell;
+  for (Line& line : lines_) {
+    if (!line.parting) line.stream.put(FrameKind::parting, 0, {});
+    line.parting = true;
+    const std::lock_guard lock(mutex_);
+    line.over = is_lost(line.peer);  // which will not answer
+  }
+  sweep();
+  while (!lines_.empty() && Clock::now() < until) {
+    std::vector<pollfd> all;
+    for (Line& line : lines_) {
+      if (!line.stream.flush()) line.over = true;
+      if (!line.over && !line.stream.wants_to_write()) line.stream.shut();
+      const short events = line.stream.wants_to_write() ? POLLIN | POLLOUT : POLLIN;
+      all.push_back({line.stream.descriptor(), events, 0});
+    }
+    ::poll(all.data(), all.size(), 20);
+    for (Line& line : lines_)
+      if (!line.over && !line.stream.read([](const FrameHead&, std::span<const std::byte>) {}))
+        line.over = true;
+    sweep();
+  }
+}
+
+}  // namespace hemiola

@@ -1,0 +1,155 @@
+// The sideband of a job on several hosts: a thread in every rank's process that carries short messages, tells the other
+// ranks that this one lives, and notices those that do not. Nothing of an operation's data goes this way, so it is heard
+// however full the network is and however long its rank computes.
+//
+// Every rank watches a few others (neighbours.hpp): a beat ten times a second, from which follow silence and, from a
+// connection's end, death. Who notices tells its neighbours, who tell theirs. A connection to any other rank is made when
+// somebody first has something to say to it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "hemiola/base/home_process.hpp"
+#include "hemiola/runtime/net/reception.hpp"
+#include "hemiola/runtime/session/courier.hpp"
+#include "hemiola/runtime/session/dispatcher.hpp"
+#include "hemiola/runtime/session/hosts/common_clock.hpp"
+#include "hemiola/runtime/session/hosts/frames.hpp"
+#include "hemiola/runtime/session/session.hpp"
+
+namespace hemiola {
+
+struct SidebandLimits {
+  std::chrono::milliseconds beat{100};
+  /// A rank of which nothing is heard for so long counts as lost. Several retransmissions of a full network fit in.
+  std::chrono::milliseconds silence{1000};
+  /// How long a rank that leaves waits until its last words have been heard.
+  std::chrono::milliseconds farewell{1000};
+};
+
+class Sideband final : public Courier {
+ public:
+  /// `reception` is where others find this rank: at its first door, which everybody knows without being told.
+  Sideband(std::shared_ptr<Reception> reception, int rank_count, const SidebandLimits& limits = {});
+  ~Sideband() override;
+  Sideband(const Sideband&) = delete;
+
+  /// From now on this rank is heard and hears: whoever must not miss anything has subscribed before.
+  void start();
+  /// Where a rank listens: the addresses are tried one after the other. What is to be told it waits until this is known.
+  void learn(Rank rank, std::vector<Endpoint> at);
+  /// Begins to watch neighbours, once all ranks are known. Before that nobody is lost: they may not have started.
+  void watch();
+
+  void send(Rank to, Topic topic, Bytes message) override;
+  void tell_all(Topic topic, Bytes message) override;
+  std::unique_ptr<Subscription> subscribe(Topic topic, Handler handler) override {
+    return dispatcher_.subscribe(topic, std::move(handler));
+  }
+
+  /// Says farewell, and waits until it has been heard, for a second at most. Nothing comes or goes afterwards.
+  void leave();
+
+  /// This rank among them, where others have given it up.
+  std::vector<LostRank> lost() const;
+  ClockReading clock() const { return clock_.read(); }
+  /// Why somebody could not connect, or we not to them; the latest few, for an error's message.
+  std::vector<std::string> complaints() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  /// A connection that is there.
+  struct Line {
+    Rank peer;
+    FrameStream stream;
+    bool parting = false;  ///< its end means nothing
+    bool over = false;
+  };
+  /// What this rank knows of another one, and how it reaches it.
+  struct Peer {
+    std::vector<Endpoint> endpoints;
+    std::optional<Handshake> handshake;
+    Line* line = nullptr;  ///< for all that is sent to it
+    Clock::time_point
+        heard{};  ///< when something last came from it; of a neighbour, at the latest since it is watched
+    std::size_t tries = 0;
+    Clock::time_point next_try{}, first_try{}, handshake_since{};
+    std::vector<Bytes> waiting;  ///< messages with their topics, until there is a line
+  };
+  struct Letter {
+    FrameKind kind;
+    Rank to{0};
+    Topic topic = 0;
+    Bytes message;
+  };
+
+  void run();
+  void wait();
+  void take_letters();
+  void post(Letter letter);
+  void spread(FrameKind kind, Topic topic, std::span<const std::byte> content, Rank except);
+  void put(Rank to, FrameKind kind, Topic topic, std::span<const std::byte> content);
+  void accept();
+  void open_lines();
+  void begin_line(Rank peer);
+  void go_on(Rank peer, Handshake* handshake);
+  Line* add_line(Rank peer, Descriptor socket);
+  void read_lines();
+  void take(Line* line, const FrameHead& head, std::span<const std::byte> content);
+  void take_flood(const Line& line, const FrameHead& head, std::span<const std::byte> content);
+  void take_loss(const Line& line, const FrameHead& head, std::span<const std::byte> content);
+  void take_ping(Line* line, const FrameHead& head, std::span<const std::byte> content);
+  void end(Line* line);
+  void sweep();
+  void beat();
+  void judge_silence(Clock::duration own_delay);
+  void lose(Rank rank, const std::string& reason, FrameKind kind = FrameKind::lost, Rank except = Rank{-1});
+  bool is_lost(Rank rank) const { return lost_.contains(rank); }
+  void complain(const std::string& text);
+  void say_farewell();
+  void wake();
+  Peer& peer(Rank rank) { return peers_[static_cast<std::size_t>(rank)]; }
+
+  const HomeProcess home_;
+  const Rank self_;
+  const int rank_count_;
+  const SidebandLimits limits_;
+  const std::vector<Rank> neighbours_;
+  const std::shared_ptr<Reception> reception_;
+  const std::unique_ptr<Door> door_;
+  Dispatcher dispatcher_;
+  CommonClock clock_;
+  Descriptor wake_;
+
+  // Of the thread:
+  std::vector<Peer> peers_;
+  std::list<Line> lines_;
+  std::map<Rank, std::set<std::uint64_t>> floods_;  ///< numbers of those that have come
+  std::uint64_t next_flood_ = 0;
+  bool watching_ = false;
+  Clock::time_point next_beat_{};
+  int pings_ = 0;
+
+  mutable std::mutex mutex_;  ///< guards what follows
+  std::deque<Letter> letters_;
+  std::map<Rank, std::vector<Endpoint>> learnt_;
+  std::map<Rank, std::string> lost_;
+  std::deque<std::string> complaints_;
+  bool watch_ = false, closing_ = false;
+
+  std::thread thread_;
+};
+
+}  // namespace hemiola

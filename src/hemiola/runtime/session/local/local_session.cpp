@@ -1,0 +1,127 @@
+#include "hemiola/runtime/session/local/local_session.hpp"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <cstring>
+#include <ctime>
+
+#include "hemiola/base/error.hpp"
+#include "hemiola/runtime/session/exchange_limits.hpp"
+#include "hemiola/runtime/session/local/meeting.hpp"
+#include "hemiola/runtime/session/local/session_memory.hpp"
+
+namespace hemiola {
+namespace {
+
+/// What a rank brings to an exchange, in its slot of a region: this, then the bytes. Untouched memory costs nothing, so
+/// slots are as large as they may have to be.
+struct Parcel {
+  std::uint64_t key_bytes;
+  std::uint64_t bytes;
+  char key[Session::kLongestKey];
+};
+constexpr std::size_t kSlotBytes = sizeof(Parcel) + Session::kMostExchanged;
+
+class JoinedSession final : public LocalSession {
+ public:
+  JoinedSession(const SessionOptions& options, Meeting meeting)
+      : rank_(options.rank), processes_(std::move(meeting.processes)) {
+    memory_ = std::make_shared<SessionMemory>(std::move(meeting.memory), rank_);
+  }
+
+  Rank rank() const override { return rank_; }
+  int rank_count() const override { return static_cast<int>(processes_.size()); }
+  int host_of(Rank) const override { return 0; }
+
+  std::vector<Bytes> exchange(const std::vector<Rank>& members, std::string_view key,
+                              std::span<const std::byte> own, const Deadline& deadline) override {
+    check(members);
+    check_exchange_limits(key, own);
+    const auto self = static_cast<std::size_t>(std::ranges::find(members, rank_) - members.begin());
+    const auto fill = [&](std::span<std::byte> region) { put(key, own, region.subspan(self * kSlotBytes)); };
+    const auto region =
+        memory_->share({members, members.size() * kSlotBytes, deadline, ended_processes(), fill});
+    std::vector<Bytes> all;
+    for (std::size_t i = 0; i < members.size(); ++i)
+      all.push_back(take(key, members[i], region->bytes().subspan(i * kSlotBytes)));
+    return all;
+  }
+
+  std::shared_ptr<SharedRegion> shared(const std::vector<Rank>& members, std::size_t bytes,
+                                       const Deadline& deadline) override {
+    check(members);
+    return memory_->share({members, bytes, deadline, ended_processes(), {}});
+  }
+
+  /// A process descriptor becomes readable when the process has ended; a zombie has.
+  std::vector<LostRank> lost() const override {
+    std::vector<pollfd> others;
+    for (const Descriptor& process : processes_) others.push_back({process.get(), POLLIN, 0});
+    others[static_cast<std::size_t>(rank_)].fd = -1;  // poll() passes over negative descriptors
+    std::vector<LostRank> ended;
+    if (::poll(others.data(), others.size(), 0) <= 0) return ended;
+    for (Rank rank : indices<Rank>(rank_count()))
+      if (others[static_cast<std::size_t>(rank)].revents != 0)
+        ended.push_back({rank, "its process has ended"});
+    return ended;
+  }
+
+  /// CLOCK_MONOTONIC, which all processes of a machine share.
+  ClockReading clock() const override {
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return {std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec, 0};
+  }
+
+ private:
+  void check(const std::vector<Rank>& members) const {
+    for (Rank member : members)
+      if (member < 0 || member >= rank_count())
+        throw ArgumentError("member " + std::to_string(member) +
+                            " is out of range: the session has ranks 0 to " +
+                            std::to_string(rank_count() - 1));
+    const bool sorted = std::ranges::adjacent_find(members, std::greater_equal<>()) == members.end();
+    if (!sorted || std::ranges::find(members, rank_) == members.end())
+      throw ArgumentError("members must be sorted ranks with this rank " + std::to_string(rank_) +
+                          " among them, got " + rank_list(members));
+  }
+
+  SessionMemory::Ended ended_processes() const {
+    return [this] { return lost(); };
+  }
+
+  static void put(std::string_view key, std::span<const std::byte> own, std::span<std::byte> slot) {
+    Parcel parcel{key.size(), own.size(), {}};
+    std::memcpy(parcel.key, key.data(), key.size());
+    std::memcpy(slot.data(), &parcel, sizeof parcel);
+    if (!own.empty()) std::memcpy(slot.data() + sizeof parcel, own.data(), own.size());
+  }
+
+  Bytes take(std::string_view key, Rank from, std::span<const std::byte> slot) const {
+    Parcel parcel;
+    std::memcpy(&parcel, slot.data(), sizeof parcel);
+    const std::string_view theirs(parcel.key, parcel.key_bytes);
+    if (theirs != key)
+      throw MismatchError("rank " + std::to_string(from) + " exchanges '" + std::string(theirs) + "', rank " +
+                          std::to_string(rank_) + " '" + std::string(key) +
+                          "'; all must exchange the same things in the same order");
+    const auto bytes = slot.subspan(sizeof parcel, parcel.bytes);
+    return {bytes.begin(), bytes.end()};
+  }
+
+  Rank rank_;
+  std::vector<Descriptor> processes_;
+  std::shared_ptr<SessionMemory> memory_;
+};
+
+}  // namespace
+
+std::shared_ptr<LocalSession> LocalSession::join(const SessionOptions& options) {
+  if (options.rank_count < 1)
+    throw ArgumentError("a session has at least one rank, got rank_count " +
+                        std::to_string(options.rank_count));
+  return std::make_shared<JoinedSession>(options, meet(options));
+}
+
+}  // namespace hemiola

@@ -1,0 +1,329 @@
+#include "hemiola/runtime/session/local/session_memory.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "hemiola/base/error.hpp"
+#include "hemiola/base/home_process.hpp"
+#include "hemiola/base/rounding.hpp"
+#include "hemiola/runtime/session/local/meeting.hpp"
+#include "hemiola/runtime/session/lost_member.hpp"
+
+namespace hemiola {
+namespace {
+
+constexpr std::uint64_t kPage = 4096;
+constexpr std::uint64_t kCapacity = std::uint64_t{1} << 42;  // 4 TiB of addresses, not of memory
+constexpr std::size_t kEntryCount = 1 << 16;
+
+/// Instead of a region's start: the leader found no room.
+constexpr std::uint64_t kRefused = 1;
+/// Instead of keys, which are odd and above these.
+constexpr std::uint64_t kNeverUsed = 0, kGivenBack = 2;
+
+/// Of a member's arrival.
+constexpr std::uint64_t kGaveUp = std::uint64_t{1} << 63;
+
+constexpr std::uint64_t page_rounded(std::uint64_t bytes) {
+  return rounded_up(bytes, kPage);
+}
+
+/// The file's length may not pass this process's file size limit, or the kernel kills it with SIGXFSZ.
+std::uint64_t allowed_capacity() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return kCapacity;
+  return std::min<std::uint64_t>(kCapacity, limit.rlim_cur / kPage * kPage);
+}
+
+/// Identifies the `sequence`-th region of a member set; odd.
+std::uint64_t key_of(const std::vector<Rank>& members, std::uint64_t sequence) {
+  std::uint64_t hash = 0xcbf29ce484222325ull;  // FNV-1a over 64-bit words, finished by SplitMix64's mixer
+  for (Rank member : members) hash = (hash ^ static_cast<std::uint64_t>(member)) * 0x100000001b3ull;
+  hash = (hash ^ (sequence << 32)) * 0x100000001b3ull;
+  hash = (hash ^ (hash >> 30)) * 0xbf58476d1ce4e5b9ull;
+  hash = (hash ^ (hash >> 27)) * 0x94d049bb133111ebull;
+  return (hash ^ (hash >> 31)) | 1;
+}
+
+std::string set_text(const std::vector<Rank>& members) {
+  return "ranks " + rank_list(members) + (members.size() > 1 ? " share memory" : " shares memory");
+}
+
+std::string seconds_text(const Deadline& deadline) {
+  return " did not come within " + std::to_string(deadline.seconds()) + " s";
+}
+
+/// Those of some ranks whose processes have ended.
+std::vector<Rank> ended_among(const std::vector<Rank>& ranks, const SessionMemory::Ended& ended) {
+  std::vector<Rank> found;
+  for (const LostRank& lost : ended())
+    if (std::ranges::find(ranks, lost.rank) != ranks.end()) found.push_back(lost.rank);
+  return found;
+}
+
+std::size_t place_of(const std::vector<Rank>& members, Rank rank) {
+  return static_cast<std::size_t>(std::ranges::find(members, rank) - members.begin());
+}
+
+/// Ranks of the session are the world's; its number in the group that would have been is its place among the members.
+LostMemberError lost_member(const SessionMemory::Request& request, Rank lost, const char* before) {
+  return {set_text(request.members) + ": rank " + std::to_string(lost) + " died before " + before,
+          Rank{place_of(request.members, lost)}, lost};
+}
+
+}  // namespace
+
+/// A piece of the file, and the region in it, if any: the piece stays with the entry when the region is given back.
+/// `offset` is published last.
+struct SessionMemory::Entry {
+  std::atomic<std::uint64_t> key;
+  std::atomic<std::uint64_t> bytes;   ///< what the leader asks for
+  std::atomic<std::uint64_t> offset;  ///< where the region starts in the file; 0: not known yet
+  std::atomic<std::uint64_t> start;   ///< of the piece
+  std::atomic<std::uint64_t> length;
+};
+
+/// The file starts with this; zero-filled is its initial state. Entries are used in order.
+struct SessionMemory::Header {
+  std::atomic<std::uint64_t> used;  ///< bytes after the header that are given out
+  std::array<Entry, kEntryCount> entries;
+};
+
+/// A region starts with this: how many members have let go of it, and per member the bytes it asked for plus one,
+/// once it is there, marked while it has given up waiting for the others.
+struct SessionMemory::Prefix {
+  std::atomic<std::uint64_t> released;
+  std::atomic<std::uint64_t>& arrival(std::size_t member) { return (&released)[1 + member]; }
+  static std::size_t bytes(std::size_t members) {
+    return page_rounded((1 + members) * sizeof(std::atomic<std::uint64_t>));
+  }
+};
+
+class SessionMemory::Mapping {
+ public:
+  Mapping(const Descriptor& file, std::uint64_t offset, std::size_t bytes) {
+    void* start = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file.get(),
+                         static_cast<off_t>(offset));
+    if (start == MAP_FAILED)
+      throw LostRankError("cannot map " + std::to_string(bytes) + " bytes of shared memory: " +
+                          std::strerror(errno) + "; is the address space limited (ulimit -v)?");
+    // A forked child has no part in the session; without the mapping it cannot disturb it either.
+    ::madvise(start, bytes, MADV_DONTFORK);
+    bytes_ = {static_cast<std::byte*>(start), bytes};
+  }
+  ~Mapping() {
+    if (home_.is_here()) ::munmap(bytes_.data(), bytes_.size());
+  }
+  Mapping(const Mapping&) = delete;
+
+  const HomeProcess& home() const { return home_; }
+  std::span<std::byte> bytes() const { return bytes_; }
+  Prefix& prefix() const { return *reinterpret_cast<Prefix*>(bytes_.data()); }
+
+ private:
+  HomeProcess home_;
+  std::span<std::byte> bytes_;
+};
+
+class SessionMemory::Region final : public SharedRegion {
+ public:
+  Region(std::shared_ptr<const SessionMemory> memory, Entry* entry, std::unique_ptr<Mapping> mapping,
+         std::size_t members)
+      : SharedRegion(mapping->bytes().subspan(Prefix::bytes(members))),
+        memory_(std::move(memory)),
+        entry_(entry),
+        mapping_(std::move(mapping)),
+        members_(members) {}
+  ~Region() override {
+    if (mapping_->home().is_here() && mapping_->prefix().released.fetch_add(1) + 1 == members_)
+      memory_->give_back(entry_);
+  }
+
+ private:
+  std::shared_ptr<const SessionMemory> memory_;
+  Entry* entry_;
+  std::unique_ptr<Mapping> mapping_;
+  std::size_t members_;
+};
+
+Descriptor SessionMemory::create() {
+  Descriptor memory(::memfd_create("hemiola", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!memory)
+    throw LostRankError(std::string("cannot make shared memory (memfd_create): ") + std::strerror(errno));
+  const std::uint64_t capacity = allowed_capacity();
+  // Sealed, so that no process can shorten the file under the others' mappings.
+  if (capacity < 2 * sizeof(Header) || ::ftruncate(memory.get(), static_cast<off_t>(capacity)) != 0 ||
+      ::fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+    throw LostRankError(std::string("cannot size shared memory: ") + std::strerror(errno) +
+                        "; is the file size limit (ulimit -f) too low?");
+  return memory;
+}
+
+SessionMemory::SessionMemory(Descriptor memory, Rank self)
+    : memory_(std::move(memory)),
+      self_(self),
+      capacity_(static_cast<std::uint64_t>(::lseek(memory_.get(), 0, SEEK_END)) -
+                page_rounded(sizeof(Header))),
+      table_(std::make_unique<Mapping>(memory_, 0, page_rounded(sizeof(Header)))),
+      header_(reinterpret_cast<Header*>(table_->bytes().data())) {}
+
+SessionMemory::~SessionMemory() = default;
+
+std::shared_ptr<SharedRegion> SessionMemory::share(const Request& request) {
+  table_->home().check();
+  const std::vector<Rank>& members = request.members;
+  const std::uint64_t key = key_of(members, shares_so_far(members));
+  if (self_ == members.front()) publish(request, key);
+  Entry& entry = await_entry(request, key);
+  if (entry.offset.load() == kRefused) {
+    count_share(members);
+    throw LostRankError(set_text(members) + ": " + std::to_string(request.bytes) +
+                        " bytes are more than the session has left; make fewer or smaller communicators");
+  }
+  const std::size_t prefix_bytes = Prefix::bytes(members.size());
+  auto mapping = std::make_unique<Mapping>(memory_, entry.offset.load(), prefix_bytes + entry.bytes.load());
+  std::atomic<std::uint64_t>& arrival = mapping->prefix().arrival(place_of(members, self_));
+  if (arrival.load() == 0) {  // else this call timed out earlier, and others may be reading
+    if (request.fill && entry.bytes.load() == request.bytes)
+      request.fill(mapping->bytes().subspan(prefix_bytes));
+    arrival.store(request.bytes + 1);
+  }
+  arrival.fetch_and(~kGaveUp);
+  await_members(request, mapping->prefix());
+  count_share(members);
+  return std::make_shared<Region>(shared_from_this(), &entry, std::move(mapping), members.size());
+}
+
+std::uint64_t SessionMemory::shares_so_far(const std::vector<Rank>& members) {
+  const std::lock_guard lock(mutex_);
+  return shares_so_far_[members];
+}
+
+void SessionMemory::count_share(const std::vector<Rank>& members) {
+  const std::lock_guard lock(mutex_);
+  ++shares_so_far_[members];
+}
+
+SessionMemory::Entry* SessionMemory::find(std::uint64_t key) const {
+  for (Entry& entry : header_->entries) {
+    const std::uint64_t found = entry.key.load();
+    if (found == key) return &entry;
+    if (found == kNeverUsed) break;
+  }
+  return nullptr;
+}
+
+/// An entry, given back or new, whose piece has this length; without a piece where there is no room.
+SessionMemory::Entry* SessionMemory::take_entry(std::uint64_t key, std::uint64_t length) {
+  for (Entry& entry : header_->entries) {
+    std::uint64_t expected = kGivenBack;
+    if (entry.key.load() == kGivenBack && entry.length.load() == length &&
+        entry.key.compare_exchange_strong(expected, key))
+      return &entry;
+    expected = kNeverUsed;
+    if (!entry.key.compare_exchange_strong(expected, key)) continue;
+    const std::uint64_t start = header_->used.fetch_add(length);
+    if (start + length > capacity_) {
+      header_->used.fetch_sub(length);
+      return &entry;
+    }
+    entry.start.store(page_rounded(sizeof(Header)) + start);
+    entry.length.store(length);
+    return &entry;
+  }
+  throw LostRankError("this session shares memory " + std::to_string(kEntryCount) +
+                      " times, its limit; keep communicators instead of making new ones");
+}
+
+/// The lowest member cuts the region and makes it known. Does nothing when a call that timed out has done so.
+void SessionMemory::publish(const Request& request, std::uint64_t key) {
+  if (find(key) != nullptr) return;
+  Entry* entry = take_entry(key, Prefix::bytes(request.members.size()) +
+                                     page_rounded(std::min<std::uint64_t>(request.bytes, capacity_)));
+  entry->bytes.store(request.bytes);
+  entry->offset.store(entry->length.load() > 0 ? entry->start.load() : kRefused);
+}
+
+/// Once all members have let go. Its pages go back to the system, and read as zeros for whoever gets it next; where the
+/// system refuses, it is not used again.
+void SessionMemory::give_back(Entry* entry) const {
+  if (::fallocate(memory_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                  static_cast<off_t>(entry->start.load()), static_cast<off_t>(entry->length.load())) != 0)
+    return;
+  entry->offset.store(0);
+  entry->key.store(kGivenBack);
+}
+
+SessionMemory::Entry& SessionMemory::await_entry(const Request& request, std::uint64_t key) const {
+  for (Pause pause;; pause.wait()) {
+    Entry* entry = find(key);
+    const std::uint64_t offset = entry != nullptr ? entry->offset.load() : 0;
+    if (offset != 0) return *entry;
+    const Rank leader = request.members.front();
+    // Without the entry nobody has come yet, and one that has ended never will: others may have given up because of it.
+    if (const auto ended = ended_among(request.members, request.ended);
+        !ended.empty() && find(key) == nullptr)
+      throw lost_member(request, ended.front(), "it joined in");
+    request.deadline.check();
+    if (request.deadline.passed())
+      throw TimeoutError(set_text(request.members) + ": rank " + std::to_string(leader) +
+                         seconds_text(request.deadline));
+  }
+}
+
+void SessionMemory::await_members(const Request& request, Prefix& prefix) const {
+  const auto missing = [&] {
+    std::vector<Rank> ranks;
+    for (std::size_t i = 0; i < request.members.size(); ++i) {
+      const std::uint64_t asked = prefix.arrival(i).load() & ~kGaveUp;
+      if (asked == 0)
+        ranks.push_back(request.members[i]);
+      else if (asked != request.bytes + 1)
+        throw MismatchError(set_text(request.members) + ": rank " + std::to_string(self_) + " asks for " +
+                            std::to_string(request.bytes) + " bytes, rank " +
+                            std::to_string(request.members[i]) + " for " + std::to_string(asked - 1) +
+                            "; all must ask for the same");
+    }
+    return ranks;
+  };
+  for (Pause pause;; pause.wait()) {
+    const std::vector<Rank> ranks = missing();
+    if (ranks.empty()) return;
+    const std::vector<Rank> ended = ended_among(request.members, request.ended);
+    if (!ended.empty() && !missing().empty())  // else all had come before it died
+      throw_ended(request, prefix, ended, rank_list(ranks));
+    try {
+      request.deadline.check();
+    } catch (const LostRankError&) {
+      if (missing().empty()) return;  // it had come before it was lost
+      throw;
+    }
+    if (request.deadline.passed()) {
+      prefix.arrival(place_of(request.members, self_)).fetch_or(kGaveUp);
+      throw TimeoutError(set_text(request.members) + ": rank" + (ranks.size() == 1 ? " " : "s ") +
+                         rank_list(ranks) + seconds_text(request.deadline));
+    }
+  }
+}
+
+/// A member that has come may have died since, and whoever lives may have given up because of it; or it has given up
+/// itself, because of those that are absent, and they are to blame.
+void SessionMemory::throw_ended(const Request& request, Prefix& prefix, const std::vector<Rank>& ended,
+                                const std::string& absent) const {
+  for (const Rank rank : ended)
+    if ((prefix.arrival(place_of(request.members, rank)).load() & kGaveUp) == 0)
+      throw lost_member(request, rank, "all had joined in");
+  throw TimeoutError(set_text(request.members) + ": rank " + std::to_string(ended.front()) +
+                     " has given up waiting for " + absent);
+}
+
+}  // namespace hemiola

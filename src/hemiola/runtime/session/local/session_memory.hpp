@@ -1,0 +1,70 @@
+// The shared memory of one session: a single anonymous file, far larger than will ever be touched, from which
+// members cut regions and agree on them through a small table at its start. Untouched memory costs nothing;
+// what all members have let go of is given back, and all of it vanishes with the last process, however that ends.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "hemiola/base/descriptor.hpp"
+#include "hemiola/runtime/session/session.hpp"
+
+namespace hemiola {
+
+/// Held by every region cut from it.
+class SessionMemory : public std::enable_shared_from_this<SessionMemory> {
+ public:
+  /// Makes the file; rank 0 does it, the others receive its descriptor.
+  static Descriptor create();
+
+  SessionMemory(Descriptor memory, Rank self);
+  ~SessionMemory();
+  SessionMemory(const SessionMemory&) = delete;
+
+  /// Told which processes of the session have ended.
+  using Ended = std::function<std::vector<LostRank>()>;
+  struct Request {
+    const std::vector<Rank>& members;  ///< as Session has it
+    std::size_t bytes;
+    const Deadline& deadline;
+    Ended ended;
+    /// Writes what the others are to find once this rank has come; may be empty.
+    std::function<void(std::span<std::byte>)> fill;
+  };
+  /// As Session::shared. After a TimeoutError the same call may be tried again; what was filled then stays.
+  std::shared_ptr<SharedRegion> share(const Request& request);
+
+ private:
+  struct Entry;
+  struct Header;
+  struct Prefix;
+  class Mapping;
+  class Region;
+
+  std::uint64_t shares_so_far(const std::vector<Rank>& members);
+  void count_share(const std::vector<Rank>& members);
+  Entry* find(std::uint64_t key) const;
+  Entry* take_entry(std::uint64_t key, std::uint64_t bytes);
+  void publish(const Request& request, std::uint64_t key);
+  Entry& await_entry(const Request& request, std::uint64_t key) const;
+  void await_members(const Request& request, Prefix& prefix) const;
+  [[noreturn]] void throw_ended(const Request& request, Prefix& prefix, const std::vector<Rank>& ended,
+                                const std::string& absent) const;
+  void give_back(Entry* entry) const;
+
+  Descriptor memory_;
+  Rank self_;
+  std::uint64_t capacity_;  ///< bytes after the header
+  std::unique_ptr<Mapping> table_;
+  Header* header_;
+  std::mutex mutex_;  ///< guards what follows
+  std::map<std::vector<Rank>, std::uint64_t> shares_so_far_;
+};
+
+}  // namespace hemiola

@@ -1,0 +1,90 @@
+// The processes of one job: who is where, who is lost, what they can tell each other before there are wires, and what
+// memory they have in common. A session knows no communicator and moves no data.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hemiola/base/bytes.hpp"
+#include "hemiola/base/deadline.hpp"
+#include "hemiola/base/index.hpp"
+#include "hemiola/runtime/session/courier.hpp"
+
+namespace hemiola {
+
+/// Memory that several ranks map: this rank does for as long as it holds this.
+class SharedRegion {
+ public:
+  virtual ~SharedRegion() = default;
+  SharedRegion(const SharedRegion&) = delete;
+
+  std::span<std::byte> bytes() const { return bytes_; }
+
+ protected:
+  explicit SharedRegion(std::span<std::byte> bytes) : bytes_(bytes) {}
+
+ private:
+  std::span<std::byte> bytes_;
+};
+
+struct LostRank {
+  Rank rank;
+  std::string reason;  ///< "its process has ended"
+};
+
+/// What the ranks' common clock shows. Two ranks that read it at one instant differ by `error_ns` at most.
+struct ClockReading {
+  std::int64_t now_ns = 0;
+  std::int64_t error_ns = 0;
+};
+
+/// Ranks are numbered as in the session, 0 to rank_count() - 1. `members` are sorted, this rank among them; whatever
+/// takes members is collective over these only, and each of them makes the same such calls in the same order. Whoever waits
+/// calls the deadline's check, and throws what that throws. Any
+/// thread may call anything; two threads that make collective calls over the same members see to the order.
+class Session {
+ public:
+  virtual ~Session() = default;
+
+  virtual Rank rank() const = 0;
+  virtual int rank_count() const = 0;
+  /// A number that ranks of one host, and no others, have in common.
+  virtual int host_of(Rank rank) const = 0;
+
+  /// Most bytes that a rank may bring to an exchange, and longest name of one.
+  static constexpr std::size_t kMostExchanged = std::size_t{1} << 20;
+  static constexpr std::size_t kLongestKey = 240;
+
+  /// Everybody's bytes, in the members' order; sizes may differ. `key` says what the exchange is about. Throws
+  /// TimeoutError that names the members that did not come, LostRankError one that died before it came, MismatchError
+  /// for keys that differ; ArgumentError for members or sizes that are not as said here. After a TimeoutError the
+  /// same call, with the same bytes, may be tried again.
+  virtual std::vector<Bytes> exchange(const std::vector<Rank>& members, std::string_view key,
+                                      std::span<const std::byte> own, const Deadline& deadline) = 0;
+
+  /// Zero-filled memory, aligned to a page, that all members map; nothing where they have none in common. All ask for
+  /// the same size. Throws as `exchange` does, MismatchError for sizes that differ, LostRankError where there is no
+  /// more.
+  virtual std::shared_ptr<SharedRegion> shared(const std::vector<Rank>& members, std::size_t bytes,
+                                               const Deadline& deadline) = 0;
+
+  /// The ranks that will do nothing any more, those that have finished among them. Cheap enough to ask every few
+  /// milliseconds.
+  virtual std::vector<LostRank> lost() const = 0;
+
+  virtual ClockReading clock() const = 0;
+
+  /// By which ranks talk that have no memory in common; null where all have. Lives as long as the session.
+  virtual Courier* courier() { return nullptr; }
+
+  /// How long this rank has been in operations of communicators over this session.
+  std::atomic<std::int64_t> in_operations_ns = 0;
+};
+
+}  // namespace hemiola

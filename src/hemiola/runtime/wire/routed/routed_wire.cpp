@@ -1,0 +1,138 @@
+#include "hemiola/runtime/wire/routed/routed_wire.hpp"
+
+#include <time.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "hemiola/base/error.hpp"
+
+namespace hemiola {
+namespace {
+
+/// A request is the inner wire's, with the wire in the highest bits.
+constexpr int kWireShift = 62;
+constexpr std::uint64_t kInnerRequest = (std::uint64_t{1} << kWireShift) - 1;
+
+Request mark(int wire, Request request) {
+  const auto bits = static_cast<std::uint64_t>(request);
+  HEMIOLA_CHECK((bits & ~kInnerRequest) == 0, "a wire's request needs more bits than a routed one has left");
+  return Request{static_cast<std::uint64_t>(wire) << kWireShift | bits};
+}
+
+/// A wire that is asked through the kernel is asked less often than one in shared memory.
+constexpr int kAskedEvery = 8;
+/// A wire without a descriptor is looked at again after so long.
+constexpr int kShortNap_us = 100;
+
+/// The same on every rank, whichever of the wires it has: both ends of a pair cut messages alike.
+WireTraits traits_of(const std::vector<RoutedWire::Inner>& inner, const std::vector<int>& route) {
+  WireTraits traits{.messages = {.slice_bytes = 128 << 10, .join_bytes = 128 << 10},
+                    .waiting = {.spins = 100, .yields = 10, .sleep_us = 5000}};
+  for (const RoutedWire::Inner& each : inner) {
+    const WireTraits& own = each.wire->traits();
+    traits.groups_in_flight = std::min(traits.groups_in_flight, own.groups_in_flight);
+    traits.land_at_once |= own.land_at_once;
+    traits.waiting.spins = std::min(traits.waiting.spins, own.waiting.spins);
+    traits.arrival_delay = std::max(traits.arrival_delay, own.arrival_delay);
+  }
+  for (const int wire : route)
+    traits.ports.sending.push_back(wire < 0 ? 0 : inner[static_cast<std::size_t>(wire)].port);
+  traits.ports.receiving = traits.ports.sending;
+  return traits;
+}
+
+}  // namespace
+
+RoutedWire::RoutedWire(std::vector<Inner> inner, std::vector<int> route)
+    : inner_(std::move(inner)), ways_(route.size()), traits_(traits_of(inner_, route)) {
+  HEMIOLA_CHECK(inner_.size() <= 4, "a routed wire has two bits to tell its wires apart");
+  for (std::size_t rank = 0; rank < route.size(); ++rank) {
+    if (route[rank] < 0) continue;
+    const std::vector<Rank>& there = inner_[static_cast<std::size_t>(route[rank])].ranks;
+    ways_[rank] = {route[rank], Rank{std::ranges::find(there, Rank{rank}) - there.begin()}};
+  }
+  for (Inner& each : inner_) descriptors_.push_back(each.wire->wake_descriptor());
+}
+
+const RoutedWire::Way& RoutedWire::way_to(Rank rank) const {
+  HEMIOLA_CHECK(rank >= 0 && static_cast<std::size_t>(rank) < ways_.size() &&
+                    ways_[static_cast<std::size_t>(rank)].wire >= 0,
+                "message to or from a rank that the wire does not have");
+  return ways_[static_cast<std::size_t>(rank)];
+}
+
+Request RoutedWire::send(Rank dst, const std::byte* data, std::size_t bytes, Source source) {
+  const Way& way = way_to(dst);
+  return mark(way.wire, wire_of(way).send(way.there, data, bytes, source));
+}
+
+Request RoutedWire::receive(Rank src, const Landing& landing, std::size_t capacity) {
+  const Way& way = way_to(src);
+  return mark(way.wire, wire_of(way).receive(way.there, landing, capacity));
+}
+
+bool RoutedWire::done(Request request) const {
+  const auto bits = static_cast<std::uint64_t>(request);
+  return inner_[bits >> kWireShift].wire->done(Request{bits & kInnerRequest});
+}
+
+bool RoutedWire::progress() {
+  const bool asks_all = calls_++ % kAskedEvery == 0;
+  bool moved = false;
+  for (Inner& each : inner_)
+    if (asks_all || each.wire->traits().waiting.spins > 0) moved |= each.wire->progress();
+  if (moved) calls_ = 0;
+  return moved;
+}
+
+/// Each wire is told before this rank looks a last time, so that no news falls between.
+void RoutedWire::wait(int timeout_us) {
+  polled_.clear();
+  bool moved = false;
+  for (std::size_t i = 0; i < inner_.size(); ++i) {
+    polled_.push_back({descriptors_[i], POLLIN, 0});
+    if (descriptors_[i] < 0) timeout_us = std::min(timeout_us, kShortNap_us);
+    moved |= inner_[i].wire->arm(&timeout_us);
+  }
+  if (!moved) {
+    const timespec timeout{timeout_us / 1'000'000, timeout_us % 1'000'000 * 1000L};
+    ::ppoll(polled_.data(), polled_.size(), &timeout, nullptr);
+  }
+  for (Inner& each : inner_) each.wire->disarm();
+  calls_ = 0;
+}
+
+void RoutedWire::begin_operation(const OperationTag& tag) {
+  for (Inner& each : inner_) each.wire->begin_operation(tag);
+}
+
+std::optional<ForeignMessage> RoutedWire::mismatch() const {
+  for (const Inner& each : inner_)
+    if (auto foreign = each.wire->mismatch()) {
+      foreign->peer = each.ranks[static_cast<std::size_t>(foreign->peer)];
+      return foreign;
+    }
+  return std::nullopt;
+}
+
+std::vector<LostRank> RoutedWire::lost() const {
+  std::vector<LostRank> all;
+  for (const Inner& each : inner_)
+    for (LostRank& lost : each.wire->lost())
+      all.push_back({each.ranks[static_cast<std::size_t>(lost.rank)], std::move(lost.reason)});
+  return all;
+}
+
+void RoutedWire::reset(std::uint64_t epoch) {
+  for (Inner& each : inner_) each.wire->reset(epoch);
+}
+
+std::shared_ptr<const void> RoutedWire::register_memory(std::span<std::byte> memory) {
+  auto handles = std::make_shared<std::vector<std::shared_ptr<const void>>>();
+  for (Inner& each : inner_)
+    if (auto handle = each.wire->register_memory(memory)) handles->push_back(std::move(handle));
+  return handles->empty() ? nullptr : handles;
+}
+
+}  // namespace hemiola

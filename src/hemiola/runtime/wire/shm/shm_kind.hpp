@@ -1,0 +1,20 @@
+// Joins ranks of one host that can share memory.
+#pragma once
+
+#include "hemiola/runtime/wire/wire_kind.hpp"
+
+namespace hemiola {
+
+class ShmKind final : public WireKind {
+ public:
+  std::string name() const override { return "shm"; }
+  bool reaches(const Session& session, Rank rank) const override {
+    return session.host_of(rank) == session.host_of(session.rank());
+  }
+  /// Nothing: who shares memory needs no address.
+  Bytes card(const Members&) override { return {}; }
+  std::unique_ptr<Wire> connect(const Members& members, std::span<const Bytes> cards,
+                                const Deadline& deadline) override;
+};
+
+}  // namespace hemiola

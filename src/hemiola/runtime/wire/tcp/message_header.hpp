@@ -1,0 +1,37 @@
+// What goes before every message on a TCP connection: how long it is, and of which operation.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+#include "hemiola/runtime/wire/wire.hpp"
+
+namespace hemiola {
+
+static_assert(std::endian::native == std::endian::little, "headers travel as they lie in memory");
+
+struct MessageHeader {
+  std::uint64_t bytes = 0;
+  std::uint32_t operation = 0;
+  std::uint16_t version = 0;
+  std::uint16_t flags = 0;  ///< none are defined
+  std::uint64_t digest = 0;
+  std::uint64_t user_tag = 0;  ///< of a message from user to user; 0 in an operation of all
+
+  MessageHeader() = default;
+  MessageHeader(const OperationTag& tag, std::size_t size)
+      : bytes(size), operation(tag.operation), version(tag.version), digest(tag.digest) {}
+  OperationTag tag() const { return {operation, version, digest}; }
+};
+static_assert(sizeof(MessageHeader) == 32);
+
+/// What a rank that is in `own` does with a message that bears `tag`. Numbers wrap, so what counts is the sign of their
+/// distance.
+enum class Fate { lands, waits, is_foreign };
+inline Fate fate_of(const OperationTag& tag, const OperationTag& own) {
+  const auto ahead = static_cast<std::int32_t>(tag.operation - own.operation);
+  if (ahead > 0) return Fate::waits;
+  return tag == own ? Fate::lands : Fate::is_foreign;
+}
+
+}  // namespace hemiola

@@ -1,0 +1,89 @@
+// Messages from one peer over one connection at a time: headers are read a little ahead, with as much data as comes along,
+// and looked at even where nobody waits for the message; the rest of a long one is read to where it lands. What is to be
+// combined passes through a buffer that stays in the cache, a piece at a time.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "hemiola/base/fifo.hpp"
+#include "hemiola/runtime/wire/tcp/message_header.hpp"
+#include "hemiola/runtime/wire/tcp/stream_socket.hpp"
+
+namespace hemiola {
+
+/// Aligned for any element.
+class BounceBuffer {
+ public:
+  static constexpr std::size_t kBytes = std::size_t{128} << 10;
+  static constexpr std::size_t kAlignment = 64;
+  std::byte* data() { return lines_.data()->bytes; }
+
+ private:
+  struct alignas(kAlignment) Line {
+    std::byte bytes[kAlignment];
+  };
+  std::vector<Line> lines_ = std::vector<Line>(kBytes / kAlignment + 1);
+};
+
+class MessageReceiver {
+ public:
+  explicit MessageReceiver(Rank peer) : peer_(peer) {}
+
+  /// Returns how many have been posted so far, by which `done` knows this one.
+  std::uint64_t post(const Landing& landing, std::size_t capacity);
+  bool done(std::uint64_t number) const { return number <= completed_; }
+  bool idle() const { return queue_.empty(); }
+
+  /// Reads at most once, and lands what there is; whether anything has come or landed. Throws MessageSizeError.
+  bool progress(StreamSocket* socket, const OperationTag& own, BounceBuffer* bounce);
+  /// The header of the next message, where it is of another operation than `own` and not of a later one.
+  std::optional<OperationTag> foreign(const OperationTag& own) const;
+  /// Forgets everything; so many count as posted and done.
+  void forget(std::uint64_t count);
+
+ private:
+  static constexpr std::size_t kAheadBytes = std::size_t{8} << 10;
+  /// Of an element that has come in part, and its neighbours: pieces to be combined are whole lines but the last.
+  static constexpr std::size_t kCarryBytes = BounceBuffer::kAlignment;
+
+  struct Incoming {
+    Landing landing;
+    std::size_t capacity;
+  };
+
+  bool begin(const OperationTag& own);
+  bool land_ahead(const OperationTag& own, BounceBuffer* bounce);
+  void take_ahead(std::size_t bytes, BounceBuffer* bounce);
+  bool read(StreamSocket* socket, BounceBuffer* bounce);
+  void make_room_ahead();
+  std::byte* place_in(BounceBuffer* bounce);
+  void combine(std::size_t bytes, BounceBuffer* bounce);
+  void complete();
+
+  std::size_t left() const { return size_ - landed_ - carried_; }
+  std::size_t ahead() const { return ahead_end_ - ahead_begin_; }
+  const std::byte* next_ahead() const { return ahead_.data() + ahead_begin_; }
+  bool has_header() const { return !begun_ && ahead() >= sizeof(MessageHeader); }
+  MessageHeader next_header() const;
+
+  Rank peer_;
+  Fifo<Incoming> queue_;
+  std::uint64_t posted_ = 0;
+  std::uint64_t completed_ = 0;
+
+  bool begun_ = false;       ///< the front one: its header has been taken
+  std::size_t size_ = 0;     ///< of the one that has begun
+  std::size_t landed_ = 0;   ///< of it
+  std::size_t carried_ = 0;  ///< come, but not landed yet
+  std::array<std::byte, kCarryBytes> carry_{};
+
+  std::vector<std::byte> ahead_;  ///< empty until something comes
+  std::size_t ahead_begin_ = 0, ahead_end_ = 0;
+};
+
+}  // namespace hemiola

@@ -1,0 +1,92 @@
+// How two ranks come to one connection, whoever of them needs it first, and again after every reset.
+//
+// Either connects when it has something to send. Where both do at the same time, the connection that the lower rank has
+// begun is used; the higher one uses one that it has begun itself only once the lower one has said so. On every connection
+// the connector first says in which epoch it is. A rank that is behind keeps a newer connection until it comes there; one
+// that is ahead keeps the old ones open until it has a new one, so that the end of a connection always means that the
+// other has left, and not that it has reset.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hemiola/runtime/net/handshake.hpp"
+#include "hemiola/runtime/wire/tcp/poller.hpp"
+#include "hemiola/runtime/wire/tcp/stream_socket.hpp"
+
+namespace hemiola {
+
+class PairLink {
+ public:
+  struct Route {
+    bool is_lower = false;            ///< this rank is the lower one of the two
+    Rank expected{0};                 ///< the other, as its credentials name it
+    std::vector<Endpoint> endpoints;  ///< where it listens, best first
+    std::uint64_t purpose = 0;
+    const Credentials* own = nullptr;
+  };
+
+  /// News of its sockets bear `key`. `poller` outlives it.
+  PairLink(Route route, Poller* poller, std::uint32_t key);
+
+  /// Usable only where it is one.
+  StreamSocket* socket() { return &socket_; }
+
+  /// Somebody who has proved to be the other; epoch unknown.
+  void arrive(Descriptor socket);
+  /// Goes on with what is under way, and connects where something is `wanted` and nothing else is to be had.
+  void progress(bool wanted);
+  /// Whether something is under way that may go on without news from the kernel.
+  bool is_connecting() const { return attempt_ || unanswered_ || retries_ > 0; }
+  void reset(std::uint64_t epoch);
+
+  /// It could not be reached, or has refused.
+  bool is_given_up() const { return !lost_.empty(); }
+  /// Why nothing more will come from the other; empty while it may.
+  std::string lost() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  struct OfEpoch {
+    Descriptor socket;
+    std::uint64_t epoch;
+  };
+
+  void heed_arrivals();
+  void place(Descriptor socket, std::uint64_t epoch);
+  void heed_attempt();
+  void heed_failure();
+  void heed_answer();
+  void use_accepted(Descriptor socket);
+  void use_kept();
+  void start();
+  void use(Descriptor socket);
+  void retry_later();
+  void close(Descriptor socket);
+  void abandon_attempt();
+
+  Route route_;
+  Poller* poller_;
+  std::uint32_t key_;
+  std::uint64_t epoch_ = 0;
+  StreamSocket socket_;
+  std::vector<Descriptor> arrivals_;  ///< that have not said their epoch yet
+  std::vector<OfEpoch> kept_;  ///< of this epoch, while an attempt of our own is under way, or of a later one
+  std::vector<Descriptor> old_;  ///< open for the other's sake
+  std::string lost_;
+
+  std::optional<Handshake> attempt_;
+  Clock::time_point attempted_at_{};
+  Descriptor unanswered_;  ///< proved, and the lower rank has not said yet that it is used
+  std::size_t endpoint_ = 0;
+  bool all_have_refused_ = true;  ///< each endpoint of this round
+  int retries_ = 0;               ///< since something was wanted
+  Clock::time_point first_failure_{};
+  Clock::time_point retry_at_{};
+};
+
+}  // namespace hemiola

@@ -1,0 +1,44 @@
+// A connected socket, and what is known of it since the kernel last told news of it (edge-triggered): it is asked again
+// only where there may be something.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "hemiola/base/descriptor.hpp"
+
+namespace hemiola {
+
+class StreamSocket {
+ public:
+  StreamSocket() = default;
+  explicit StreamSocket(Descriptor descriptor) : descriptor_(std::move(descriptor)) {}
+
+  explicit operator bool() const { return bool(descriptor_); }
+  int get() const { return descriptor_.get(); }
+  Descriptor take() { return std::move(descriptor_); }
+
+  /// What the kernel says: a set of EPOLLIN and the like.
+  void note(std::uint32_t events);
+  bool readable() const { return readable_; }
+  bool writable() const { return writable_; }
+  /// Nothing will come any more, and everything that came has been read.
+  bool ended() const { return ended_; }
+
+  /// Once, as much as can be at this moment; how many bytes.
+  std::size_t read(iovec* parts, int count);
+  std::size_t write(iovec* parts, int count);
+
+ private:
+  Descriptor descriptor_;
+  bool readable_ = true;
+  bool writable_ = true;
+  /// The end may stand behind what can be read, and would not be told again: read until there is nothing.
+  bool to_the_last_ = true;
+  bool ended_ = false;
+};
+
+}  // namespace hemiola

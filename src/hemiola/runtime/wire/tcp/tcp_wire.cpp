@@ -1,0 +1,207 @@
+#include "hemiola/runtime/wire/tcp/tcp_wire.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "hemiola/base/error.hpp"
+#include "hemiola/base/rounding.hpp"
+
+namespace hemiola {
+namespace {
+
+/// Key of what tells that somebody has come, beside those of the lines.
+constexpr std::uint32_t kDoorKey = 0xffff'ffff;
+/// Most that is slept while a connection is being made, of which the kernel does not tell everything.
+constexpr int kConnectingSleep_us = 5000;
+
+/// A request is the peer, the direction, and the message's number between the two.
+constexpr int kNumberBits = 47;
+constexpr int kPeerShift = kNumberBits + 1;
+constexpr std::uint64_t kIncoming = std::uint64_t{1} << kNumberBits;
+
+Request request_of(Rank peer, std::uint64_t direction, std::uint64_t number) {
+  return Request{static_cast<std::uint64_t>(peer) << kPeerShift | direction | number};
+}
+
+}  // namespace
+
+TcpWire::TcpWire(std::unique_ptr<Door> door, Rank self, const std::vector<TcpPeer>& peers,
+                 int sockets_per_pair)
+    : self_(self),
+      sockets_per_pair_(static_cast<std::size_t>(sockets_per_pair)),
+      door_(std::move(door)),
+      traits_{.messages = {.slice_bytes = 256 << 10, .join_bytes = 256 << 10},
+              .carries_signatures = true,
+              .waiting = {.spins = 0, .yields = 0, .sleep_us = 5000}} {
+  for (Rank peer : indices<Rank>(static_cast<int>(peers.size()))) {
+    const TcpPeer& to = peers[static_cast<std::size_t>(peer)];
+    peers_.push_back({.world_rank = to.world_rank});
+    for (std::uint32_t i = 0; i < sockets_per_pair_; ++i) {
+      const auto key = static_cast<std::uint32_t>(lines_.size());
+      PairLink::Route route{.is_lower = self < peer,
+                            .expected = to.world_rank,
+                            .endpoints = to.endpoints,
+                            .purpose = Door::purpose_of(to.door, i),
+                            .own = &door_->reception().credentials()};
+      lines_.push_back(std::make_unique<Line>(peer, std::move(route), &poller_, key));
+    }
+  }
+  listed_.reserve(lines_.size());
+  poller_.watch_steadily(door_->listener(), kDoorKey);
+  poller_.watch_steadily(door_->bell(), kDoorKey);
+}
+
+std::size_t TcpWire::line_of(Rank peer, std::uint64_t number) const {
+  HEMIOLA_CHECK(peer >= 0 && static_cast<std::size_t>(peer) < peers_.size() && peer != self_,
+                "message to or from a rank that the wire does not have");
+  return static_cast<std::size_t>(peer) * sockets_per_pair_ + (number - 1) % sockets_per_pair_;
+}
+
+TcpWire::Line& TcpWire::list(std::size_t index) {
+  Line& line = *lines_[index];
+  if (!line.is_listed) listed_.push_back(index);
+  line.is_listed = true;
+  return line;
+}
+
+Request TcpWire::send(Rank dst, const std::byte* data, std::size_t bytes, Source) {
+  const std::size_t line = line_of(dst, peers_[static_cast<std::size_t>(dst)].sent + 1);
+  list(line).out.post(tag_, data, bytes);
+  return request_of(dst, 0, ++peers_[static_cast<std::size_t>(dst)].sent);
+}
+
+Request TcpWire::receive(Rank src, const Landing& landing, std::size_t capacity) {
+  const std::size_t line = line_of(src, peers_[static_cast<std::size_t>(src)].received + 1);
+  list(line).in.post(landing, capacity);
+  return request_of(src, kIncoming, ++peers_[static_cast<std::size_t>(src)].received);
+}
+
+/// A message is done when those before it are, whichever lines these have taken: of each, as many as it has been given.
+bool TcpWire::done(Request request) const {
+  const auto bits = static_cast<std::uint64_t>(request);
+  const std::uint64_t number = bits & (kIncoming - 1);
+  const std::size_t first = (bits >> kPeerShift) * sockets_per_pair_;
+  for (std::size_t i = 0; i < sockets_per_pair_ && i < number; ++i) {
+    const Line& line = *lines_[first + i];
+    const std::uint64_t last = (number - 1 - i) / sockets_per_pair_ + 1;
+    if ((bits & kIncoming) != 0 ? !line.in.done(last) : !line.out.done(last)) return false;
+  }
+  return true;
+}
+
+bool TcpWire::progress() {
+  if (go_on_with_listed()) return true;
+  return look(0) && go_on_with_listed();
+}
+
+bool TcpWire::go_on_with_listed() {
+  bool moved = false;
+  for (std::size_t i = 0; i < listed_.size();) {
+    Line& line = *lines_[listed_[i]];
+    moved |= go_on(&line);
+    if (line.has_posts() || line.link.is_connecting()) {
+      ++i;
+    } else {
+      line.is_listed = false;
+      listed_[i] = listed_.back();
+      listed_.pop_back();
+    }
+  }
+  return moved;
+}
+
+/// Whether there is news for the caller: bytes that have moved, a header, an end.
+bool TcpWire::go_on(Line* line) {
+  StreamSocket* const socket = line->link.socket();
+  if (!*socket || line->has_news) {
+    line->has_news = false;
+    const bool was_given_up = line->link.is_given_up();
+    line->link.progress(!line->out.idle());
+    if (!*socket) return line->link.is_given_up() && !was_given_up;
+  }
+  bool moved = line->out.progress(socket);
+  moved |= line->in.progress(socket, tag_, &bounce_);
+  const bool has_just_ended = socket->ended() && !line->has_seen_end;
+  line->has_seen_end = socket->ended();
+  if (has_just_ended) admit();  // the other may have reset, and come anew: then this end means nothing
+  return moved || has_just_ended;
+}
+
+bool TcpWire::look(int timeout_us) {
+  const auto news = poller_.look(timeout_us);
+  bool is_at_door = news.empty() && timeout_us > 0;  // nothing tells that somebody's time at the door is over
+  for (const Poller::News& each : news) {
+    if (each.key == kDoorKey) {
+      is_at_door = true;
+      continue;
+    }
+    Line& line = list(each.key);
+    if (*line.link.socket() && line.link.socket()->get() == each.descriptor)
+      line.link.socket()->note(each.events);
+    else
+      line.has_news = true;
+  }
+  if (is_at_door) admit();
+  return !news.empty();
+}
+
+/// Whoever is of no use here is hung up on.
+void TcpWire::admit() {
+  for (ProvedConnection& arrival : door_->take()) {
+    const auto peer = std::ranges::find(peers_, arrival.rank, &Peer::world_rank);
+    if (peer == peers_.end() || arrival.purpose >= sockets_per_pair_) continue;
+    const auto index = static_cast<std::size_t>(peer - peers_.begin()) * sockets_per_pair_ + arrival.purpose;
+    Line& line = list(index);
+    line.link.arrive(std::move(arrival.socket));
+    line.has_news = true;
+  }
+}
+
+bool TcpWire::arm(int* timeout_us) {
+  const bool is_connecting =
+      std::ranges::any_of(listed_, [&](std::size_t line) { return lines_[line]->link.is_connecting(); });
+  if (is_connecting) *timeout_us = std::min(*timeout_us, kConnectingSleep_us);
+  return go_on_with_listed();
+}
+
+void TcpWire::wait(int timeout_us) {
+  if (!arm(&timeout_us)) look(timeout_us);
+}
+
+std::optional<ForeignMessage> TcpWire::mismatch() const {
+  for (std::size_t i = 0; i < lines_.size(); ++i)
+    if (const auto tag = lines_[i]->in.foreign(tag_))
+      return ForeignMessage{Rank{i / sockets_per_pair_}, *tag};
+  return std::nullopt;
+}
+
+std::vector<LostRank> TcpWire::lost() const {
+  std::vector<LostRank> lost;
+  for (std::size_t i = 0; i < lines_.size(); ++i) {
+    if (!lines_[i]->has_posts()) continue;  // whoever is through with everything may go
+    const Rank peer{i / sockets_per_pair_};
+    const std::string reason = lines_[i]->link.lost();
+    if (!reason.empty() && (lost.empty() || lost.back().rank != peer)) lost.push_back({peer, reason});
+  }
+  return lost;
+}
+
+/// Both ends begin with the first line again; numbers go on, so that what was posted before counts as done.
+void TcpWire::reset(std::uint64_t epoch) {
+  admit();
+  for (Peer& peer : peers_) {
+    peer.sent = rounded_up(peer.sent, sockets_per_pair_);
+    peer.received = rounded_up(peer.received, sockets_per_pair_);
+  }
+  for (std::size_t i = 0; i < lines_.size(); ++i) {
+    const Peer& peer = peers_[i / sockets_per_pair_];
+    Line& line = list(i);
+    line.out.forget(peer.sent / sockets_per_pair_);
+    line.in.forget(peer.received / sockets_per_pair_);
+    line.link.reset(epoch);
+    line.has_news = true;
+    line.has_seen_end = false;
+  }
+}
+
+}  // namespace hemiola

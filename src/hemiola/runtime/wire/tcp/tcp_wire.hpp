@@ -1,0 +1,84 @@
+// The wire between ranks that a network of the Internet Protocol joins. Messages go over a connection to each peer, opened
+// when something is first sent between the two, or over several in turn. Whoever waits sleeps. Every message bears its
+// operation's tag.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "hemiola/runtime/net/reception.hpp"
+#include "hemiola/runtime/wire/tcp/message_receiver.hpp"
+#include "hemiola/runtime/wire/tcp/message_sender.hpp"
+#include "hemiola/runtime/wire/tcp/pair_link.hpp"
+#include "hemiola/runtime/wire/tcp/poller.hpp"
+#include "hemiola/runtime/wire/wire.hpp"
+
+namespace hemiola {
+
+/// How to come to a peer.
+struct TcpPeer {
+  Rank world_rank{0};  ///< as its credentials name it
+  std::uint32_t door = 0;
+  std::vector<Endpoint> endpoints;  ///< best first; at least one, but for this rank itself
+};
+
+class TcpWire final : public Wire {
+ public:
+  /// `peers` by their numbers in the group, this rank among them. Others come by `door`.
+  TcpWire(std::unique_ptr<Door> door, Rank self, const std::vector<TcpPeer>& peers, int sockets_per_pair);
+
+  Request send(Rank dst, const std::byte* data, std::size_t bytes, Source source) override;
+  Request receive(Rank src, const Landing& landing, std::size_t capacity) override;
+  bool progress() override;
+  bool done(Request request) const override;
+  void begin_operation(const OperationTag& tag) override { tag_ = tag; }
+  std::optional<ForeignMessage> mismatch() const override;
+  std::vector<LostRank> lost() const override;
+  void wait(int timeout_us) override;
+  int wake_descriptor() override { return poller_.descriptor(); }
+  bool arm(int* timeout_us) override;
+  void reset(std::uint64_t epoch) override;
+  const WireTraits& traits() const override { return traits_; }
+
+ private:
+  /// One connection to one peer, and what is to go over it.
+  struct Line {
+    Line(Rank peer, PairLink::Route route, Poller* poller, std::uint32_t key)
+        : out(), in(peer), link(std::move(route), poller, key) {}
+    MessageSender out;
+    MessageReceiver in;
+    PairLink link;
+    bool has_news = true;  ///< of its connections
+    bool has_seen_end = false;
+    bool is_listed = false;
+    bool has_posts() const { return !out.idle() || !in.idle(); }
+  };
+
+  /// Messages take the lines of a peer in turn.
+  struct Peer {
+    Rank world_rank;
+    std::uint64_t sent = 0, received = 0;  ///< posted
+  };
+
+  std::size_t line_of(Rank peer, std::uint64_t number) const;
+  Line& list(std::size_t line);
+  bool go_on(Line* line);
+  bool go_on_with_listed();
+  bool look(int timeout_us);
+  void admit();
+
+  Rank self_;
+  std::size_t sockets_per_pair_;
+  std::unique_ptr<Door> door_;
+  Poller poller_;
+  WireTraits traits_;
+  OperationTag tag_;
+  BounceBuffer bounce_;
+  std::vector<Peer> peers_;
+  std::vector<std::unique_ptr<Line>> lines_;  ///< by peer, then one after the other
+  std::vector<std::size_t> listed_;           ///< those with something posted, or with news
+};
+
+}  // namespace hemiola

@@ -1,0 +1,41 @@
+// How ranks come to have a wire between them. Every folder beside this file holds a kind; whoever builds a communicator
+// is handed one and knows none by name.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "hemiola/base/bytes.hpp"
+#include "hemiola/base/deadline.hpp"
+#include "hemiola/runtime/session/members.hpp"
+#include "hemiola/runtime/wire/wire.hpp"
+
+namespace hemiola {
+
+/// A rank may join several groups with one kind, one after the other.
+class WireKind {
+ public:
+  virtual ~WireKind() = default;
+
+  /// In a word or a few; the same on all ranks.
+  virtual std::string name() const = 0;
+
+  /// Whether it could join this rank and that one, by its number in the session.
+  virtual bool reaches(const Session& session, Rank rank) const = 0;
+
+  /// What the other members must know to find this one: an address, or nothing. `connect` follows, for the same
+  /// members.
+  virtual Bytes card(const Members& members) = 0;
+
+  /// Collective over the members. `cards` are theirs, in their order. Throws TimeoutError or LostRankError, naming a
+  /// member; ArgumentError where these members cannot be joined, which all of them find.
+  virtual std::unique_ptr<Wire> connect(const Members& members, std::span<const Bytes> cards,
+                                        const Deadline& deadline) = 0;
+};
+
+/// Exchanges the members' cards and connects them. Collective over the members. Throws as `connect` does, ArgumentError
+/// for a member out of reach, and MismatchError where members have come with different kinds.
+std::unique_ptr<Wire> connect_wire(WireKind* kind, const Members& members, const Deadline& deadline);
+
+}  // namespace hemiola

@@ -1,0 +1,58 @@
+// What a wire says about itself, so that whoever uses it need not know which one it is.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "hemiola/base/index.hpp"
+
+namespace hemiola {
+
+/// How large a wire wants its messages. Both ends of a pair say the same.
+struct MessageRules {
+  std::int64_t slice_bytes =
+      1 << 20;  ///< longer chunks are cut into slices: cutting finer helps pipelining no more
+  std::int64_t join_bytes = 1 << 20;  ///< neighbouring chunks are joined up to this, at most a slice
+  std::int64_t pack_bytes = 8 << 10;  ///< so are others up to this: a copy costs less than a message
+};
+
+/// How to wait for it: pause, then let others run, then sleep.
+struct Waiting {
+  int spins = 2000;    ///< pauses of a few ten nanoseconds
+  int yields = 200;    ///< calls of sched_yield
+  int sleep_us = 500;  ///< longest sleep; the wire wakes us earlier when it can
+};
+
+/// Which of a rank's ports leads to (comes from) each peer, numbered from 0. Empty: one port.
+struct PortMap {
+  std::vector<int> sending;
+  std::vector<int> receiving;
+};
+
+/// What a healthy network would do between this rank and one peer.
+struct PairSpeed {
+  double latency_ns = 0;
+  double bytes_per_ns = 1;
+};
+
+struct WireTraits {
+  MessageRules messages = {};
+  /// How many groups of messages (see Lane) may be under way at a time. 1: a port carries one step after the other, as
+  /// a NIC does; more hides the time between a message's end and the next one's start.
+  int groups_in_flight = 8;
+  /// What is added in one step is better received side by side, and added afterwards.
+  bool land_at_once = false;
+  /// Messages bear their operation's tag, and the wire compares it (Wire::begin_operation).
+  bool carries_signatures = false;
+  Waiting waiting = {};
+  PortMap ports = {};
+  /// By peer. Empty where no port could be slow, as between cores of one machine.
+  std::vector<PairSpeed> healthy = {};
+  /// By how much whose ports are slower, as far as is known from the start.
+  std::map<Rank, double> slow = {};
+  std::chrono::nanoseconds arrival_delay{0};  ///< how late it makes this rank come to every operation
+};
+
+}  // namespace hemiola

@@ -1,0 +1,166 @@
+#include "hemiola/synthesis/delivery/tree_router.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <map>
+#include <numeric>
+
+namespace hemiola::synthesis {
+namespace {
+
+constexpr std::uint32_t kNoChannel = ~0u;
+constexpr int kRounds = 8;
+/// Rounds after those in which links are to carry this part of what the busiest one carries. It is what sends chunks
+/// round about over links that no shortest way uses, which the mean over the links in use does not.
+constexpr int kSpreadingRounds = 6;
+constexpr double kPart = 0.5;
+/// A spread counts as better where it saves more than this.
+constexpr double kWorthwhile = 0.99;
+/// Searches per rank and round; more cost time and balance links better.
+constexpr std::size_t kSearchesPerRank = 4;
+/// How much longer a link counts that is as busy as all would be if equally busy, and how fast that grows beyond.
+constexpr double kCongestion = 1.0, kSteepness = 4.0;
+
+template <typename T>
+void shuffle(std::vector<T>* items, Random* random) {
+  for (std::size_t i = items->size(); i > 1; --i)
+    std::swap((*items)[i - 1], (*items)[random->below(static_cast<std::uint32_t>(i))]);
+}
+
+}  // namespace
+
+TreeRouter::TreeRouter(const Delivery& delivery, std::uint64_t seed)
+    : delivery_(delivery),
+      channels_(delivery.channels),
+      random_(seed),
+      trees_(delivery.holders.size()),
+      load_(channels_.link_count(), 0),
+      distance_(static_cast<std::size_t>(channels_.rank_count())),
+      came_through_(distance_.size()),
+      in_tree_(distance_.size(), 0) {}
+
+Trees TreeRouter::route() {
+  std::vector<Batch> all = batches();
+  if (all.empty()) return std::move(trees_);
+  for (int round = 0; round < kRounds; ++round) {
+    shuffle(&all, &random_);
+    for (const Batch& batch : all) choose_again(batch);
+    const auto used = std::count_if(load_.begin(), load_.end(), [](double l) { return l > 0; });
+    fair_load_ = std::accumulate(load_.begin(), load_.end(), 0.0) /
+                 static_cast<double>(std::max<std::ptrdiff_t>(used, 1));
+  }
+  Trees best = trees_;
+  double least = end_estimate();
+  for (int round = 0; round < kSpreadingRounds; ++round) {
+    fair_load_ = kPart * *std::max_element(load_.begin(), load_.end());
+    shuffle(&all, &random_);
+    for (const Batch& batch : all) choose_again(batch);
+    if (const double end = end_estimate(); end < kWorthwhile * least) {
+      least = end;
+      best = trees_;
+    }
+  }
+  return best;
+}
+
+double TreeRouter::end_estimate() {
+  double longest = 0;
+  for (const auto& tree : trees_) {
+    for (const std::uint32_t c : tree) distance_[static_cast<std::size_t>(channels_[c].src)] = 0;
+    for (const std::uint32_t c : tree) {  // every way stands from its beginning to its end
+      double there = distance_[static_cast<std::size_t>(channels_[c].src)];
+      for (const Hop& hop : channels_.hops(c)) there += static_cast<double>(hop.delay);
+      distance_[static_cast<std::size_t>(channels_[c].dst)] = there;
+      longest = std::max(longest, there);
+    }
+  }
+  return longest + *std::max_element(load_.begin(), load_.end());
+}
+
+std::vector<TreeRouter::Batch> TreeRouter::batches() {
+  std::map<std::vector<Rank>, Batch> by_holders;
+  std::size_t chunks = 0;
+  for (std::uint32_t chunk = 0; chunk < trees_.size(); ++chunk)
+    if (!delivery_.wanted[chunk].empty()) {
+      by_holders[delivery_.holders[chunk]].push_back(chunk);
+      ++chunks;
+    }
+  const std::size_t size = std::max<std::size_t>(1, chunks / (kSearchesPerRank * distance_.size()));
+  std::vector<Batch> cut;
+  for (auto& [holders, chunks_held] : by_holders) {
+    shuffle(&chunks_held, &random_);
+    for (std::size_t begin = 0; begin < chunks_held.size(); begin += size)
+      cut.emplace_back(
+          chunks_held.begin() + static_cast<std::ptrdiff_t>(begin),
+          chunks_held.begin() + static_cast<std::ptrdiff_t>(std::min(begin + size, chunks_held.size())));
+  }
+  return cut;
+}
+
+void TreeRouter::choose_again(const Batch& batch) {
+  for (const std::uint32_t chunk : batch) load(trees_[chunk], -1);
+  search_from(delivery_.holders[batch[0]]);
+  for (const std::uint32_t chunk : batch) {
+    trees_[chunk] = tree_to(delivery_.wanted[chunk]);
+    load(trees_[chunk], +1);
+  }
+}
+
+void TreeRouter::load(const std::vector<std::uint32_t>& tree, int sign) {
+  for (const std::uint32_t c : tree)
+    for (const Hop& hop : channels_.hops(c)) load_[hop.link] += sign * static_cast<double>(hop.busy);
+}
+
+double TreeRouter::length(std::uint32_t channel) const {
+  double sum = 0;
+  for (const Hop& hop : channels_.hops(channel)) {
+    const double share = fair_load_ > 0 ? (load_[hop.link] + static_cast<double>(hop.busy)) / fair_load_ : 0;
+    sum += static_cast<double>(hop.delay) * (1 + kCongestion * std::pow(share, kSteepness));
+  }
+  return sum;
+}
+
+void TreeRouter::search_from(const std::vector<Rank>& holders) {
+  using Entry = std::pair<double, int>;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> frontier;
+  std::fill(distance_.begin(), distance_.end(), std::numeric_limits<double>::infinity());
+  for (const Rank rank : holders) {
+    distance_[static_cast<std::size_t>(rank)] = 0;
+    came_through_[static_cast<std::size_t>(rank)] = kNoChannel;
+    frontier.push({0, rank});
+  }
+  while (!frontier.empty()) {
+    const auto [distance, rank] = frontier.top();
+    frontier.pop();
+    if (distance > distance_[static_cast<std::size_t>(rank)]) continue;
+    for (std::uint32_t c = channels_.first_out(rank); c < channels_.first_out(rank + 1); ++c) {
+      const auto next = static_cast<std::size_t>(channels_[c].dst);
+      const double there = distance + length(c);
+      if (there >= distance_[next]) continue;
+      distance_[next] = there;
+      came_through_[next] = c;
+      frontier.push({there, channels_[c].dst});
+    }
+  }
+}
+
+std::vector<std::uint32_t> TreeRouter::tree_to(const std::vector<Rank>& wanted) {
+  ++tree_number_;
+  std::vector<std::uint32_t> tree, way;
+  for (const Rank rank : wanted) {
+    way.clear();
+    for (Rank at = rank; in_tree_[static_cast<std::size_t>(at)] != tree_number_;) {
+      in_tree_[static_cast<std::size_t>(at)] = tree_number_;
+      const std::uint32_t c = came_through_[static_cast<std::size_t>(at)];
+      if (c == kNoChannel) break;
+      way.push_back(c);
+      at = channels_[c].src;
+    }
+    tree.insert(tree.end(), way.rbegin(), way.rend());
+  }
+  return tree;
+}
+
+}  // namespace hemiola::synthesis

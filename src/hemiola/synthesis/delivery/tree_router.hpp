@@ -1,0 +1,50 @@
+// Chooses the ways of chunks so that no link carries much more than others: every chunk in turn takes the cheapest way
+// where links that are busy already count as long, and all of them choose again, several times.
+#pragma once
+
+#include <cstdint>
+#include <queue>
+#include <utility>
+#include <vector>
+
+#include "hemiola/base/random.hpp"
+#include "hemiola/synthesis/delivery/delivery.hpp"
+#include "hemiola/synthesis/delivery/trees.hpp"
+
+namespace hemiola::synthesis {
+
+class TreeRouter {
+ public:
+  /// The delivery must be reachable, and must outlive the router.
+  TreeRouter(const Delivery& delivery, std::uint64_t seed);
+
+  /// Cost: a few searches for cheapest ways per rank or chunk, whichever are more; chunks with the same holders share
+  /// searches as far as that does no harm.
+  Trees route();
+
+ private:
+  /// Chunks with the same holders that choose their ways together.
+  using Batch = std::vector<std::uint32_t>;
+
+  std::vector<Batch> batches();
+  void choose_again(const Batch& batch);
+  void search_from(const std::vector<Rank>& holders);
+  std::vector<std::uint32_t> tree_to(const std::vector<Rank>& wanted);
+  void load(const std::vector<std::uint32_t>& tree, int sign);
+  double length(std::uint32_t channel) const;
+  /// When the last chunk may be there: the busiest link's time and the longest way's. Overwrites `distance_`.
+  double end_estimate();
+
+  const Delivery& delivery_;
+  const Channels& channels_;
+  Random random_;
+  Trees trees_;
+  std::vector<double> load_;                 ///< per link, the time that it is busy with what has chosen it
+  double fair_load_ = 0;                     ///< what a link should carry
+  std::vector<double> distance_;             ///< per rank, in the last search
+  std::vector<std::uint32_t> came_through_;  ///< per rank, the channel of the cheapest way
+  std::vector<int> in_tree_;                 ///< per rank, the number of the last tree that it was in
+  int tree_number_ = 0;
+};
+
+}  // namespace hemiola::synthesis

@@ -1,0 +1,90 @@
+// Link-chunk matching where channels differ in speed or share links [TACOS, §IV-F]: whenever a link becomes free or a
+// chunk arrives, the channels that this may have enabled are matched, faster ones first.
+//
+// Which chunk: one that no rank of its destination's cluster (SpeedClasses) holds or is about to get, of those the one
+// that the fewest ranks around that cluster have. Where there is none, the rarest that the destination lacks, unless a
+// repetition costs more than it brings (may_repeat) or a faster channel will bring it sooner. So each chunk enters a
+// cluster once as long as that is possible, and slow channels still help with the rest while that pays.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <queue>
+#include <utility>
+#include <vector>
+
+#include "hemiola/base/random.hpp"
+#include "hemiola/synthesis/flood/chunk_sets.hpp"
+#include "hemiola/synthesis/flood/flood.hpp"
+#include "hemiola/synthesis/flood/rarity.hpp"
+#include "hemiola/synthesis/flood/speed_classes.hpp"
+#include "hemiola/synthesis/network/sends.hpp"
+#include "hemiola/synthesis/trials.hpp"
+
+namespace hemiola::synthesis {
+
+/// Whom a rank prefers behind a port that leads to several.
+enum class PeerOrder : std::uint8_t {
+  nearest,   ///< always the next rank, as on a ring: few partners, ports in perfect step
+  rotating,  ///< one after another: short ways, many partners
+};
+
+class EventMatcher {
+ public:
+  /// The flood must be reachable.
+  EventMatcher(const Flood& flood, const SpeedClasses& classes, std::uint64_t seed, PeerOrder order);
+
+  /// Runs to the end and appends to `sends`, by start; their steps are left 0. False: `state` said stop.
+  bool run(SearchState* state, Sends* sends);
+
+ private:
+  struct Event {
+    enum Kind : std::uint32_t { link_free, arrival };
+    Picoseconds time;
+    Kind kind;
+    std::uint32_t what;   ///< a link, or the channel of an arrival
+    std::uint32_t chunk;  ///< of an arrival
+    bool operator>(const Event& other) const { return time > other.time; }
+  };
+
+  void index_links();
+  void hold_at_first(const Flood& flood);
+  void mark(std::uint32_t channel);
+  void mark_all();
+  void match_marked();
+  std::uint64_t priority(std::uint32_t channel) const;
+  void handle(const Event& event);
+  Rarity& rarity_in(int speed) { return rarity_[static_cast<std::size_t>(speed) - 1]; }
+
+  bool is_open(std::uint32_t channel) const;
+  std::uint32_t choose(std::uint32_t channel);
+  bool may_repeat(std::uint32_t channel);
+  bool comes_sooner(std::uint32_t channel, std::uint32_t chunk) const;
+  void send(std::uint32_t channel, std::uint32_t chunk);
+  void expect(Rank rank, std::uint32_t chunk);
+
+  const Channels& channels_;
+  const SpeedClasses& classes_;
+  PeerOrder order_;
+  Random random_;
+  Sends* sends_ = nullptr;
+  Picoseconds now_ = 0;
+  std::int64_t missing_ = 0;
+  bool patient_ = true;  ///< whether slow channels leave chunks to faster ones
+
+  ChunkSets have_;                   ///< per rank, chunks that are there or on their way
+  ChunkSets there_;                  ///< per rank
+  std::vector<Rarity> rarity_;       ///< of what ranks have, in clusters(1) … clusters(count())
+  std::vector<std::int32_t> lacks_;  ///< per rank, how many chunks it does not have
+
+  std::vector<Picoseconds> free_;                  ///< per link
+  std::vector<int> turn_;                          ///< per link, distance to the peer that it served last
+  std::vector<std::uint32_t> over_offset_, over_;  ///< per link, the channels over it
+  /// Per link, how long after its start a chunk gets here: on the channel where that is soonest, and latest.
+  std::vector<std::pair<Picoseconds, Picoseconds>> head_start_;
+  std::vector<std::uint32_t> marked_;            ///< channels to look at
+  std::vector<std::uint8_t> is_marked_, waits_;  ///< per channel; waits: left a chunk to a faster one
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+};
+
+}  // namespace hemiola::synthesis

@@ -1,0 +1,144 @@
+#include "hemiola/synthesis/network/channels.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "hemiola/schedule/routes.hpp"
+#include "hemiola/synthesis/network/longest.hpp"
+
+namespace hemiola::synthesis {
+namespace {
+
+/// The ranks that a chunk from `src` gets to without passing another rank.
+std::vector<Rank> peers_of(const Topology& topology, Rank src, std::vector<int>* seen_by) {
+  std::vector<Vertex> frontier{Vertex{src}};
+  std::vector<Rank> peers;
+  (*seen_by)[static_cast<std::size_t>(src)] = src;
+  while (!frontier.empty()) {
+    const Vertex v = frontier.back();
+    frontier.pop_back();
+    for (const int* l = topology.out_begin(v); l != topology.out_end(v); ++l) {
+      const Vertex next = topology.link(*l).dst;
+      if (std::exchange((*seen_by)[static_cast<std::size_t>(next)], src) == src) continue;
+      if (topology.is_rank(next))
+        peers.push_back(Rank{next});
+      else
+        frontier.push_back(next);
+    }
+  }
+  std::sort(peers.begin(), peers.end());
+  return peers;
+}
+
+std::vector<RankPair> peer_pairs(const Topology& topology) {
+  std::vector<RankPair> pairs;
+  std::vector<int> seen_by(static_cast<std::size_t>(topology.vertex_count()), -1);
+  for (Rank src : indices<Rank>(topology.rank_count()))
+    for (Rank dst : peers_of(topology, src, &seen_by)) pairs.push_back({src, dst});
+  return pairs;
+}
+
+/// A pair's route may pass a rank all the same, where that is shorter.
+bool passes_rank(const Topology& topology, std::span<const int> path) {
+  return std::any_of(path.begin(), path.end() - 1,
+                     [&](int l) { return topology.is_rank(topology.link(l).dst); });
+}
+
+Hop hop_of(const Topology& topology, int index, std::int64_t chunk_bytes, LatencyModel latency) {
+  const Link& link = topology.link(index);
+  const Picoseconds serialization = link.message + serialization_time(chunk_bytes, link.bandwidth_Bps);
+  const Picoseconds delay = serialization + link.latency;
+  return {static_cast<std::uint32_t>(index), latency == LatencyModel::occupies ? delay : serialization,
+          delay};
+}
+
+}  // namespace
+
+Channels::Channels(const Topology& topology, std::int64_t chunk_bytes, LatencyModel latency)
+    : rank_count_(topology.rank_count()), link_count_(static_cast<std::uint32_t>(topology.link_count())) {
+  const std::vector<RankPair> pairs = peer_pairs(topology);
+  const Routes routes(topology, pairs);
+  hop_offset_.push_back(0);
+  for (std::uint32_t p = 0; p < pairs.size(); ++p) {
+    const std::span<const int> path = routes.path(p);
+    if (passes_rank(topology, path)) continue;
+    channels_.push_back({pairs[p].src, pairs[p].dst});
+    Picoseconds way = 0;
+    for (const int l : path) {
+      hops_.push_back(hop_of(topology, l, chunk_bytes, latency));
+      way = within_longest(way + within_longest(hops_.back().delay));
+    }
+    hop_offset_.push_back(static_cast<std::uint32_t>(hops_.size()));
+  }
+  index_ends();
+}
+
+void Channels::index_ends() {
+  const auto marks = static_cast<std::size_t>(rank_count_) + 1;
+  out_offset_.assign(marks, 0);
+  in_offset_.assign(marks, 0);
+  for (const Channel& c : channels_) {
+    ++out_offset_[static_cast<std::size_t>(c.src) + 1];
+    ++in_offset_[static_cast<std::size_t>(c.dst) + 1];
+  }
+  for (std::size_t r = 1; r < marks; ++r) {
+    out_offset_[r] += out_offset_[r - 1];
+    in_offset_[r] += in_offset_[r - 1];
+  }
+  std::vector<std::uint32_t> next(in_offset_.begin(), in_offset_.end() - 1);
+  in_.resize(channels_.size());
+  for (std::uint32_t c = 0; c < count(); ++c) in_[next[static_cast<std::size_t>(channels_[c].dst)]++] = c;
+}
+
+Channels Channels::reversed() const {
+  Channels turned;
+  turned.rank_count_ = rank_count_;
+  turned.link_count_ = link_count_;
+  turned.hop_offset_.push_back(0);
+  for (const std::uint32_t c : in_) {
+    turned.channels_.push_back({channels_[c].dst, channels_[c].src});
+    const auto way = hops(c);
+    turned.hops_.insert(turned.hops_.end(), way.rbegin(), way.rend());
+    turned.hop_offset_.push_back(static_cast<std::uint32_t>(turned.hops_.size()));
+  }
+  turned.index_ends();
+  return turned;
+}
+
+std::uint32_t Channels::between(Rank src, Rank dst) const {
+  for (std::uint32_t c = first_out(src); c < first_out(src + 1); ++c)
+    if (channels_[c].dst == dst) return c;
+  return count();
+}
+
+Picoseconds Channels::delay(std::uint32_t channel) const {
+  Picoseconds sum = 0;
+  for (const Hop& hop : hops(channel)) sum += hop.delay;
+  return sum;
+}
+
+bool Channels::is_uniform() const {
+  return !has_switches() && std::all_of(hops_.begin(), hops_.end(), [&](const Hop& hop) {
+    return hop.busy == hops_[0].busy && hop.delay == hops_[0].delay;
+  });
+}
+
+bool are_alike(const Channels& a, const Channels& b) {
+  constexpr std::uint32_t kUnknown = ~0u;
+  if (a.count() != b.count()) return false;
+  std::vector<std::uint32_t> there(a.link_count(), kUnknown), back(b.link_count(), kUnknown);
+  const auto matches = [&](const Hop& x, const Hop& y) {
+    if (there[x.link] == kUnknown && back[y.link] == kUnknown) {
+      there[x.link] = y.link;
+      back[y.link] = x.link;
+    }
+    return there[x.link] == y.link && back[y.link] == x.link && x.busy == y.busy && x.delay == y.delay;
+  };
+  for (std::uint32_t c = 0; c < a.count(); ++c) {
+    const auto x = a.hops(c), y = b.hops(c);
+    if (a[c] != b[c] || !std::equal(x.begin(), x.end(), y.begin(), y.end(), matches)) return false;
+  }
+  return true;
+}
+
+}  // namespace hemiola::synthesis

@@ -1,0 +1,133 @@
+#include "hemiola/synthesis/network/replay.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <queue>
+#include <vector>
+
+#include "hemiola/synthesis/network/longest.hpp"
+#include "hemiola/synthesis/network/rank_chunk_table.hpp"
+
+namespace hemiola::synthesis {
+namespace {
+
+/// Where every channel is one link, the order of the list is the order of every link.
+Picoseconds replay_in_order(const Channels& channels, const Sends& sends, int chunk_count) {
+  RankChunkTable<Picoseconds> there(channels.rank_count(), chunk_count);
+  std::vector<Picoseconds> free(channels.count(), 0);
+  Picoseconds last = 0;
+  for (const Send& send : sends) {
+    const std::uint32_t c = send.channel;
+    const Hop& hop = channels.hops(c)[0];
+    const Picoseconds start = within_longest(std::max(free[c], there.at(channels[c].src, send.chunk)));
+    free[c] = start + hop.busy;
+    Picoseconds& come = there.at(channels[c].dst, send.chunk);
+    come = std::max(come, start + hop.delay);
+    last = std::max(last, come);
+  }
+  return last;
+}
+
+/// Through switches: a rank's ports send in the order of the list, a switch's in the order of arrival.
+class SwitchedReplay {
+ public:
+  SwitchedReplay(const Channels& channels, const Sends& sends, int chunk_count)
+      : channels_(channels),
+        sends_(sends),
+        arrived_(channels.rank_count(), chunk_count, 0),
+        free_(channels.link_count(), 0),
+        queue_(channels.link_count()),
+        sent_(channels.link_count(), 0) {
+    RankChunkTable<std::int32_t> listed(channels.rank_count(), chunk_count);
+    for (std::uint32_t i = 0; i < sends.size(); ++i) {
+      const Channel& ends = channels[sends[i].channel];
+      queue_[port_of(i)].push_back(i);
+      awaits_.push_back(listed.at(ends.src, sends[i].chunk));
+      ++listed.at(ends.dst, sends[i].chunk);
+    }
+  }
+
+  Picoseconds operator()() {
+    for (std::uint32_t port = 0; port < queue_.size(); ++port) send_what_is_there(port, 0);
+    Picoseconds last = 0;
+    while (!events_.empty()) {
+      const Event event = events_.top();
+      events_.pop();
+      within_longest(event.time);
+      const std::uint32_t c = sends_[event.send].channel;
+      if (event.hop < channels_.hops(c).size()) {
+        cross(event.send, event.hop, event.time);
+        continue;
+      }
+      last = event.time;
+      const Rank rank = channels_[c].dst;
+      ++arrived_.at(rank, sends_[event.send].chunk);
+      for (std::uint32_t out = channels_.first_out(rank); out < channels_.first_out(rank + 1); ++out)
+        send_what_is_there(channels_.hops(out)[0].link, event.time);
+    }
+    return last;
+  }
+
+ private:
+  struct Event {
+    Picoseconds time;
+    std::uint32_t order;  ///< of events of one time
+    std::uint32_t send;
+    std::uint32_t hop;
+    bool operator>(const Event& other) const {
+      return time != other.time ? time > other.time : order > other.order;
+    }
+  };
+
+  std::uint32_t port_of(std::uint32_t send) const { return channels_.hops(sends_[send].channel)[0].link; }
+
+  void send_what_is_there(std::uint32_t port, Picoseconds now) {
+    const std::vector<std::uint32_t>& queue = queue_[port];
+    for (std::uint32_t& at = sent_[port]; at < queue.size(); ++at) {
+      const std::uint32_t send = queue[at];
+      if (arrived_.at(channels_[sends_[send].channel].src, sends_[send].chunk) < awaits_[send]) return;
+      cross(send, 0, now);
+    }
+  }
+
+  void cross(std::uint32_t send, std::uint32_t hop_index, Picoseconds now) {
+    const Hop& hop = channels_.hops(sends_[send].channel)[hop_index];
+    const Picoseconds start = std::max(now, free_[hop.link]);
+    free_[hop.link] = start + hop.busy;
+    events_.push({start + hop.delay, next_order_++, send, hop_index + 1});
+  }
+
+  const Channels& channels_;
+  const Sends& sends_;
+  RankChunkTable<std::int32_t> arrived_;
+  std::vector<std::int32_t>
+      awaits_;  ///< per send, how many that bring its chunk to its source are listed before it
+  std::vector<Picoseconds> free_;
+  std::vector<std::vector<std::uint32_t>> queue_;  ///< per link out of a rank, the sends in order
+  std::vector<std::uint32_t> sent_;                ///< how many of them have been sent
+  std::uint32_t next_order_ = 0;
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+};
+
+}  // namespace
+
+Picoseconds replay(const Channels& channels, const Sends& sends, int chunk_count) {
+  return channels.has_switches() ? SwitchedReplay(channels, sends, chunk_count)()
+                                 : replay_in_order(channels, sends, chunk_count);
+}
+
+void number_steps(const Channels& channels, int chunk_count, Sends* sends) {
+  RankChunkTable<std::int32_t> ready(channels.rank_count(), chunk_count);
+  std::vector<std::int32_t> next(channels.link_count(), 0);
+  for (Send& send : *sends) {
+    const Channel& ends = channels[send.channel];
+    std::int32_t step = ready.at(ends.src, send.chunk);
+    for (const Hop& hop : channels.hops(send.channel)) step = std::max(step, next[hop.link]);
+    for (const Hop& hop : channels.hops(send.channel)) next[hop.link] = step + 1;
+    std::int32_t& ready_there = ready.at(ends.dst, send.chunk);
+    ready_there = std::max(ready_there, step + 1);
+    send.step = step;
+  }
+}
+
+}  // namespace hemiola::synthesis

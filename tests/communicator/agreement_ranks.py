@@ -1,0 +1,112 @@
+"""What ranks do in test_agreement.py, each with a planner of its own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import scipy.optimize
+
+import hemiola as hm
+from hemiola.algorithms import Task
+from hemiola.planner import communicator_plans, planning
+from hemiola.planner.planning import Plan
+
+SIZES = (64, 4096, 1 << 16, 1 << 20)
+
+
+@contextmanager
+def planner(change: Callable[[Plan, hm.Topology], Plan]) -> Iterator[list[str]]:
+    """Have this rank's planner come to something else; yield the collectives that it has planned."""
+    planned: list[str] = []
+    plan = communicator_plans.plan
+
+    def another(topology: hm.Topology, kind: str, *args: Any, **named: Any) -> Plan:
+        planned.append(kind)
+        return change(plan(topology, kind, *args, **named), topology)
+
+    with mock.patch.object(communicator_plans, "plan", another):
+        yield planned
+
+
+def prefer(rank: int) -> Callable[[Plan, hm.Topology], Plan]:
+    """Return a change by which each rank prefers another algorithm."""
+
+    def change(found: Plan, topology: hm.Topology) -> Plan:
+        task = Task(found.kind, found.rank_count, found.nbytes, found.speed, found.conditions, 0, topology)
+        known = [one for one in found.alternatives if one.name in hm.algorithms.names(found.kind)]
+        mine = known[rank % len(known)]
+        chosen = hm.algorithms.get(mine.name).candidates(task)[0]
+        rest = tuple(one for one in found.alternatives if one is not mine)
+        return replace(found, alternatives=(mine, *rest), chosen=chosen)
+
+    return change
+
+
+def sums(sizes: tuple[int, ...]) -> list[bool]:
+    comm = hm.init()
+    right = []
+    for size in sizes:
+        x = np.full(size // 8, comm.rank + 1.0)
+        comm.all_reduce(x)
+        right.append(bool(np.all(x == comm.rank_count * (comm.rank_count + 1) / 2)))
+    return right
+
+
+def disagreeing_planners() -> tuple[list[bool], list[str], list[str]]:
+    """Run all-reduces of several sizes; return whether they were right, what was planned here, and what ran."""
+    comm = hm.init()
+    with planner(prefer(comm.rank)) as planned:
+        right = sums(SIZES)
+        return right, planned, [comm.plan("all_reduce", size).name for size in SIZES]
+
+
+def another_last_bit(odd: int) -> list[bool]:
+    """One rank simulates and solves linear programs with other last bits, and other optima among equals."""
+    comm = hm.init()
+    if comm.rank != odd:
+        return sums(SIZES)
+    simulate, linprog = planning.simulate, scipy.optimize.linprog
+
+    def simulated(*args: Any, **named: Any) -> Any:
+        return mock.Mock(seconds=np.nextafter(simulate(*args, **named).seconds, 1e9))
+
+    def solved(c: Any, *args: Any, **named: Any) -> Any:
+        return linprog(np.asarray(c) + 1e-9 * np.arange(len(c)), *args, **named)
+
+    with mock.patch.object(planning, "simulate", simulated), mock.patch("scipy.optimize.linprog", solved):
+        return sums(SIZES)
+
+
+def late_first_rank(delay_s: float) -> list[str]:
+    """Rank 0 comes late to a size that nobody has planned; return what was planned here."""
+    comm = hm.init()
+    comm.barrier()
+    if comm.rank == 0:
+        time.sleep(delay_s)
+    with planner(lambda found, _: found) as planned:
+        sums((1 << 13,))
+    return planned
+
+
+def nothing_to_choose() -> tuple[str, float]:
+    """The planner finds nothing; return what was raised, and a sum that follows."""
+    comm = hm.init()
+    raised = ""
+
+    def fail(found: Plan, topology: hm.Topology) -> Plan:
+        raise hm.errors.ArgumentError("nothing runs this")
+
+    with planner(fail):
+        try:
+            comm.all_reduce(np.ones(10))
+        except hm.errors.ArgumentError as error:
+            raised = str(error)
+    x = np.ones(3)
+    comm.all_reduce(x, schedule="all_reduce_ring")
+    return raised, float(x[0])

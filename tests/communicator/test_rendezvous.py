@@ -1,0 +1,73 @@
+"""Where ranks of several hosts meet, and what is said where they cannot."""
+
+from __future__ import annotations
+
+import pytest
+
+from hemiola.communicator.launch_environment import Job, job_of
+from hemiola.communicator.rendezvous import AtAddress, first_node, rendezvous_of
+from hemiola.errors import ArgumentError
+
+TOKEN = "ab" * 32
+SLURM = {
+    "SLURM_PROCID": "3",
+    "SLURM_NTASKS": "5",
+    "SLURM_NNODES": "3",
+    "SLURM_NODEID": "1",
+    "SLURM_TASKS_PER_NODE": "2(x2),1",
+    "SLURM_JOB_ID": "77",
+    "SLURM_STEP_ID": "0",
+    "SLURM_STEP_NODELIST": "n[07-09]",
+}
+
+
+def test_slurms_variables_say_how_many_ranks_are_here() -> None:
+    job = job_of(SLURM)
+    assert (job.rank, job.rank_count, job.host_rank_count, job.spans_hosts) == (3, 5, 2, True)
+    assert not job_of(SLURM | {"SLURM_NNODES": "1"}).spans_hosts
+
+
+@pytest.mark.parametrize(
+    ("nodes", "first"),
+    [
+        ("n[07-09]", "n07"),
+        ("n[3,5-9],login", "n3"),
+        ("login,n[1-2]", "login"),
+        ("a1", "a1"),
+        ("n[01-02]-ib", "n01-ib"),
+    ],
+)
+def test_the_first_node_of_slurms_list(nodes: str, first: str) -> None:
+    assert first_node(nodes) == first
+
+
+def test_a_list_of_nodes_that_is_none_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="expected a node list"):
+        first_node("[")
+
+
+def test_under_slurm_ranks_meet_at_the_first_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in SLURM.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("HEMIOLA_TOKEN", TOKEN)
+    monkeypatch.setenv("HEMIOLA_PORTS", "30000-30009")
+    assert rendezvous_of(job_of()) == AtAddress("n07:30007", 30007, bytes.fromhex(TOKEN))
+
+
+def test_an_address_that_was_given_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEMIOLA_RENDEZVOUS", "[fd00::1]:4000")
+    monkeypatch.setenv("HEMIOLA_TOKEN", TOKEN)
+    assert rendezvous_of(Job(0, 2, "x", "torchrun", 1)) == AtAddress(
+        "[fd00::1]:4000", 4000, bytes.fromhex(TOKEN)
+    )
+
+
+def test_without_a_token_it_is_said_how_to_make_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEMIOLA_RENDEZVOUS", "node:4000")
+    with pytest.raises(ArgumentError, match="openssl rand -hex 32"):
+        rendezvous_of(Job(0, 2, "x", "hemiola.launch", 1))
+
+
+def test_without_an_address_it_is_said_what_to_set() -> None:
+    with pytest.raises(ArgumentError, match="HEMIOLA_RENDEZVOUS=host:port"):
+        rendezvous_of(Job(0, 2, "x", "hemiola.launch", 1))

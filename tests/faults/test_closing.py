@@ -1,0 +1,91 @@
+"""Closing, signal handlers and forks in the middle of calls: no crash, no hang, and everybody is told what it was."""
+
+from __future__ import annotations
+
+import closing_ranks as ranks
+import pytest
+from closing_ranks import VICTIM
+
+import hemiola as hm
+
+RANKS = 3
+LIMIT_S = 60
+CLOSED = f"rank {VICTIM} has closed its communicator"
+
+
+@pytest.mark.parametrize("by", ["thread", "handler"])
+def test_closing_during_a_call_ends_it_and_the_others_are_told_who_has_closed(by: str) -> None:
+    for rank, (kind, message, took_s) in enumerate(
+        hm.launch(ranks.closed_in_the_middle, RANKS, by, timeout_s=LIMIT_S)
+    ):
+        # Between two calls the rank's own next one finds the communicator closed.
+        assert kind == "LostRankError" or (rank == VICTIM and kind == "ArgumentError")
+        assert CLOSED in message or (rank == VICTIM and "closed" in message)
+        assert took_s < 2
+
+
+def test_closing_ends_what_runs_in_the_background() -> None:
+    for message in hm.launch(ranks.closed_in_the_background, RANKS, timeout_s=LIMIT_S):
+        assert CLOSED in message
+
+
+def test_a_rank_that_has_closed_is_noticed_at_once_though_it_lives() -> None:
+    seen = hm.launch(ranks.closed_before_the_call, RANKS, timeout_s=LIMIT_S)
+    for rank, (kind, message, took_s) in enumerate(seen):
+        assert kind == ("ArgumentError" if rank == VICTIM else "LostRankError")
+        assert rank == VICTIM or CLOSED in message
+        assert took_s < 1
+
+
+def test_a_group_with_a_rank_that_has_closed_is_refused_at_once() -> None:
+    seen = hm.launch(ranks.group_with_one_that_has_closed, RANKS, timeout_s=LIMIT_S)
+    for rank, (kind, message, took_s) in enumerate(seen):
+        assert kind == ("ArgumentError" if rank == VICTIM else "LostRankError")
+        assert rank == VICTIM or CLOSED in message
+        assert took_s < 1
+
+
+def test_a_group_with_a_rank_that_has_given_up_is_refused_at_once() -> None:
+    given_up, unaware = hm.launch(ranks.group_with_one_that_has_given_up, 2, timeout_s=LIMIT_S)
+    assert given_up[0] == "TimeoutError"
+    assert unaware[0] == "LostRankError"
+    assert "rank 0 has given up" in unaware[1]
+    assert unaware[2] < 1
+
+
+def test_a_rank_that_waits_for_others_to_join_hears_control_c() -> None:
+    ((kind, took_s),) = hm.launch(ranks.interrupted_while_it_joins, 1, timeout_s=LIMIT_S)
+    assert kind == "KeyboardInterrupt"
+    assert took_s < 5
+
+
+@pytest.mark.parametrize("call", ["all_reduce", "in the background", "plan"])
+def test_a_collective_from_a_signal_handler_during_a_call_is_refused(call: str) -> None:
+    seen = hm.launch(ranks.called_from_a_handler, RANKS, call, timeout_s=LIMIT_S)
+    (kind, message), _ = seen[VICTIM]
+    assert kind == "ArgumentError"
+    assert "signal handler" in message
+    assert all(right for _, right in seen)
+
+
+@pytest.mark.parametrize("call", ["health", "arrivals", "expects_late_rank"])
+def test_a_look_from_a_signal_handler_during_a_call_works(call: str) -> None:
+    for error, right in hm.launch(ranks.called_from_a_handler, RANKS, call, timeout_s=LIMIT_S):
+        assert error == ("", "")
+        assert right
+
+
+def test_a_thread_that_waits_for_another_threads_operation_hears_signals() -> None:
+    assert all(hm.launch(ranks.looked_at_from_another_thread, 2, timeout_s=LIMIT_S))
+
+
+def test_a_forked_child_is_refused_and_ends_cleanly() -> None:
+    for code, errors, right in hm.launch(ranks.forked, 2, timeout_s=LIMIT_S):
+        assert errors == ["ArgumentError"] * 5
+        assert code == 5
+        assert right
+
+
+def test_memory_stays_flat_while_groups_are_made_and_closed() -> None:
+    for first, last in hm.launch(ranks.groups_made_and_closed, 2, 80, timeout_s=2 * LIMIT_S):
+        assert last - first < 3 << 20

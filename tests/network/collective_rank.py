@@ -1,0 +1,105 @@
+"""One rank of a job on several hosts, started as a program; what it has found goes to standard output, in one line."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import ml_dtypes
+import numpy as np
+
+import hemiola as hm
+
+SIZES = (1, 3, 1000, 300_000)
+
+
+def own(rank: int, size: int, dtype: type = np.float32) -> np.ndarray:
+    """Return what a rank brings: small whole numbers, whose sums are exact in any order."""
+    return np.arange(size).astype(dtype) % 16 + rank
+
+
+def right_results(comm: hm.Communicator) -> str:
+    """Run every collective in several sizes, and compare with what NumPy finds."""
+    n, rank = comm.rank_count, comm.rank
+    for size in SIZES:
+        total = sum(own(each, size) for each in range(n))
+        x = own(rank, size)
+        comm.all_reduce(x)
+        assert np.array_equal(x, total)
+        blocks = np.concatenate([own(each, size) for each in range(n)])
+        assert np.array_equal(comm.all_gather(own(rank, size)), blocks)
+        summed = sum(np.concatenate([own(each + part, size) for part in range(n)]) for each in range(n))
+        mine = np.concatenate([own(rank + part, size) for part in range(n)])
+        assert np.array_equal(comm.reduce_scatter(mine), summed[rank * size : (rank + 1) * size])
+        given = np.concatenate([own(10 * rank + to, size) for to in range(n)])
+        got = np.concatenate([own(10 * each + rank, size) for each in range(n)])
+        assert np.array_equal(comm.all_to_all(given), got)
+        for root in range(n):
+            x = own(rank, size)
+            comm.broadcast(x, root=root)
+            assert np.array_equal(x, own(root, size))
+        comm.barrier()
+    x = own(rank, 100, ml_dtypes.bfloat16)
+    comm.all_reduce(x, op="max")
+    assert np.array_equal(x, own(n - 1, 100, ml_dtypes.bfloat16))
+    return "right"
+
+
+def groups(comm: hm.Communicator) -> str:
+    """Halves that work side by side, then all again."""
+    half = comm.group([rank for rank in range(comm.rank_count) if rank % 2 == comm.rank % 2])
+    x = np.full(5000, comm.rank, np.int64)
+    half.all_reduce(x)
+    assert (x == sum(range(comm.rank % 2, comm.rank_count, 2))).all()
+    comm.all_reduce(x)
+    return f"group {int(x[0])}"
+
+
+def mistakes(comm: hm.Communicator) -> str:
+    """One rank passes something else; all are told, and go on."""
+    told = []
+    for wrong in (
+        lambda: comm.all_reduce(np.ones(10 if comm.rank != 1 else 11, np.float32)),
+        lambda: comm.broadcast(np.ones(10, np.float32), root=0 if comm.rank != 1 else 1),
+        lambda: comm.all_reduce(np.ones(10, np.float32)) if comm.rank != 1 else comm.barrier(),
+        lambda: comm.reduce(np.ones(10, np.float32), op="sum" if comm.rank != 1 else "max"),
+        lambda: comm.all_reduce(np.ones(10, np.float32), op="sum" if comm.rank != 1 else "no such"),
+    ):
+        try:
+            wrong()
+            told.append("nothing")
+        except hm.MismatchError as error:
+            told.append("mismatch" if "rank 1" in str(error) else str(error))
+        except hm.ArgumentError:
+            told.append("argument")
+        x = np.ones(7, np.float32)
+        comm.all_reduce(x)
+        assert (x == comm.rank_count).all()
+    return " ".join(told)
+
+
+def endless(comm: hm.Communicator) -> str:
+    """Work until somebody dies."""
+    x = np.ones(50_000, np.float32)
+    print("working", flush=True)
+    try:
+        while True:
+            comm.all_reduce(x)
+            x[:] = 1
+    except hm.LostRankError as error:
+        return f"lost {error.rank}"
+
+
+WAYS: dict[str, Callable[[hm.Communicator], str]] = {
+    each.__name__: each for each in (right_results, groups, mistakes, endless)
+}
+
+
+def main() -> None:
+    """Join, do what the command line says, and say how it went."""
+    with hm.init(timeout_s=60) as comm:
+        print(f"{comm.rank}: {WAYS[sys.argv[1]](comm)}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,200 @@
+"""`hemiola cluster`: exit codes, prefixes, and that commands end with the tool that started them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from hemiola.cli import main
+from hemiola.cluster import Cluster
+from hemiola.cluster.cluster import end
+from hemiola.errors import ClusterError
+
+LIMIT_S = 60.0
+NAME = f"command-{os.getpid()}"
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capfd: pytest.CaptureFixture[str]) -> Run:
+    def command(*words: str) -> tuple[int, str, str]:
+        capfd.readouterr()
+        code = main(["cluster", words[0], "--name", NAME, *words[1:]])
+        return code, *capfd.readouterr()
+
+    return command
+
+
+@pytest.fixture(scope="module")
+def up() -> Iterator[None]:
+    """A cluster of two hosts that outlives who made it; skips where the kernel permits none."""
+    try:
+        Cluster(2, rate="200mbit", slow={1: 4.0}, name=NAME).detach()
+    except ClusterError as error:
+        if "may not create" in str(error):
+            pytest.skip(str(error))
+        raise
+    yield
+    end(NAME)
+
+
+def processes_with(marker: str) -> list[int]:
+    """Return the processes that run `sleep MARKER`, not those that are about to."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if marker.encode() in words and words[0] == b"sleep":
+            found.append(int(path.parent.name))
+    return found
+
+
+def wait_until(what: Callable[[], object]) -> None:
+    until = time.monotonic() + LIMIT_S
+    while not what():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def test_up_says_what_there_is_status_finds_it_and_down_ends_it(up: None, run: Run) -> None:
+    other = ("--name", f"{NAME}-up")
+    code, out, err = run("up", "--hosts", "2", "--rate", "200mbit", "--slow", "1=4", "--json", *other)
+    assert (code, err) == (0, "")
+    state = json.loads(out)
+    assert [(host["name"], host["out_Bps"], host["in_Bps"], host["link"]) for host in state["hosts"]] == [
+        ("host0", 25e6, 25e6, "up"),
+        ("host1", 6.25e6, 6.25e6, "up"),
+    ]
+    assert json.loads(run("status", "--json", *other)[1]) == [state]
+    assert "host1" in run("status", *other)[1]
+    assert run("down", *other)[0] == 0
+    code, _, err = run("exec", *other, "0", "--", "true")
+    assert code == 2
+    assert f"none named '{NAME}-up'" in err
+    assert f"'{NAME}'" in err
+
+
+def test_a_second_cluster_of_that_name_is_refused(up: None, run: Run) -> None:
+    code, _, err = run("up")
+    assert (code, "exists" in err) == (1, True)
+
+
+def test_exec_ends_with_the_commands_exit_code_and_output(up: None, run: Run) -> None:
+    assert run("exec", "host1", "--", "sh", "-c", "uname -n; echo problem >&2; exit 5") == (
+        5,
+        "host1\n",
+        "problem\n",
+    )
+    assert run("exec", "0", "--", "sh", "-c", "kill -TERM $$")[0] == 128 + signal.SIGTERM
+
+
+def test_exec_on_all_prints_lines_behind_names_and_ends_with_the_first_failure(up: None, run: Run) -> None:
+    script = 'printf "one\\ntwo"; echo problem >&2; exit $(uname -n | tr -d a-z)'
+    code, out, err = run("exec", "all", "--", "sh", "-c", script)
+    assert code == 1
+    assert sorted(out.splitlines()) == ["[host0] one", "[host0] two", "[host1] one", "[host1] two"]
+    assert sorted(err.splitlines()) == ["[host0] problem", "[host1] problem"]
+
+
+def test_exec_answers_in_json(up: None, run: Run) -> None:
+    code, out, _ = run("exec", "all", "--json", "--", "sh", "-c", "uname -n; exit 3")
+    assert code == 3
+    assert [(row["host"], row["exit_code"], row["output"]) for row in json.loads(out)] == [
+        ("host0", 3, "host0\n"),
+        ("host1", 3, "host1\n"),
+    ]
+
+
+def test_rate_and_link_change_one_host_and_say_so(up: None, run: Run) -> None:
+    changed = json.loads(run("rate", "0", "100mbit", "--json")[1])
+    assert (changed["out_Bps"], changed["in_Bps"]) == (12.5e6, 12.5e6)
+    assert json.loads(run("rate", "0", "unlimited", "--json")[1])["out_Bps"] is None
+    assert json.loads(run("link", "1", "down", "--json")[1])["link"] == "down"
+    assert json.loads(run("link", "host1", "up", "--json")[1])["link"] == "up"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("exec", "2", "--", "true"),
+        ("rate", "0", "fast"),
+        ("link", "0", "sideways"),
+        ("exec", "0", "--", "/nowhere"),
+    ],
+)
+def test_a_users_mistake_is_one_line_and_exit_code_2(up: None, run: Run, words: tuple[str, ...]) -> None:
+    code, out, err = run(*words)
+    assert (code, out, len(err.splitlines())) == (2, "", 1)
+
+
+@pytest.mark.parametrize(
+    ("number", "host"), [(signal.SIGKILL, "all"), (signal.SIGINT, "0"), (signal.SIGTERM, "all")]
+)
+def test_a_command_ends_with_the_tool_that_started_it_and_the_cluster_goes_on(
+    up: None, run: Run, number: signal.Signals, host: str
+) -> None:
+    marker = f"{1000 + os.getpid()}.{number}"
+    command = [
+        sys.executable,
+        "-m",
+        "hemiola",
+        "cluster",
+        "exec",
+        "--name",
+        NAME,
+        host,
+        "--",
+        "sleep",
+        marker,
+    ]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as tool:
+        wait_until(lambda: len(set(processes_with(marker)) - {tool.pid}) == (2 if host == "all" else 1))
+        tool.send_signal(number)
+        tool.wait(LIMIT_S)
+    wait_until(lambda: not processes_with(marker))
+    assert run("exec", "0", "--", "true")[0] == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_cluster_in_the_foreground_ends_with_its_command(up: None, number: signal.Signals) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "hemiola",
+        "cluster",
+        "up",
+        "--name",
+        f"{NAME}-{number}",
+        "--foreground",
+        "--json",
+    ]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as tool:
+        assert tool.stdout is not None
+        lines = [line := tool.stdout.readline()]
+        while line not in ("}\n", ""):
+            lines.append(line := tool.stdout.readline())
+        tool.send_signal(number)
+        tool.wait(LIMIT_S)
+    processes = [host["process"] for host in json.loads("".join(lines))["hosts"]]
+    wait_until(lambda: not any(Path(f"/proc/{process}").exists() for process in processes))
+
+
+def test_down_ends_a_cluster_in_the_foreground_too(up: None, run: Run) -> None:
+    other = f"{NAME}-foreground"
+    command = [sys.executable, "-m", "hemiola", "cluster", "up", "--name", other, "--foreground"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as tool:
+        assert tool.stdout is not None
+        tool.stdout.readline()
+        assert run("down", "--name", other)[0] == 0
+        assert tool.wait(LIMIT_S) == 0

@@ -1,0 +1,169 @@
+"""Programs on several hosts: `hemiola launch --hosts` through a replaced remote shell, and `hemiola cluster run`."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from hemiola.cli import main
+from hemiola.cluster import Cluster
+from hemiola.errors import ClusterError
+
+RANK = str(Path(__file__).with_name("launched_rank.py"))
+NAME = f"launch-{os.getpid()}"
+LIMIT_S = 120.0
+HEMIOLA = [sys.executable, "-m", "hemiola"]
+THROUGH_CLUSTER = shlex.join([*HEMIOLA, "cluster", "exec", "--name", NAME]) + " {host} --"
+
+Run = Callable[..., tuple[int, list[str], list[str]]]
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    try:
+        with Cluster(2, name=NAME) as made:
+            yield made
+    except ClusterError as error:
+        if "may not create" in str(error):
+            pytest.skip(str(error))
+        raise
+
+
+@pytest.fixture
+def run(cluster: Cluster, capfd: pytest.CaptureFixture[str]) -> Run:
+    def command(*words: str) -> tuple[int, list[str], list[str]]:
+        capfd.readouterr()
+        code = main(list(words))
+        out, err = capfd.readouterr()
+        return code, sorted(out.splitlines()), err.splitlines()
+
+    return command
+
+
+def running(marker: str) -> int:
+    """Count processes whose last argument this is."""
+    count = 0
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().rstrip(b"\0").split(b"\0")
+        except OSError:
+            continue
+        count += words[-1] == marker.encode() and words[0] == b"sleep"
+    return count
+
+
+def wait_until(what: Callable[[], object]) -> None:
+    until = time.monotonic() + LIMIT_S
+    while not what():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+MET = ["[0] all have come", "[1] came from host0 1", "[2] came from host1 0", "[3] came from host1 1"]
+
+
+def test_ranks_of_two_hosts_meet_where_they_are_told_with_the_same_token(run: Run) -> None:
+    assert run("cluster", "run", "--name", NAME, "-n", "2", RANK, "meet") == (0, MET, [])
+
+
+def test_hosts_are_reached_through_whatever_shell(run: Run) -> None:
+    words = ("--hosts", "host0,host1", "--remote-shell", THROUGH_CLUSTER, RANK, "meet")
+    assert run("launch", *words) == (0, ["[0] all have come", "[1] came from host1 0"], [])
+
+
+def test_ranks_meet_where_variables_say(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEMIOLA_IP_FAMILY", "6")
+    monkeypatch.setenv("HEMIOLA_PORTS", "29600-29601")
+    words = ("cluster", "run", "--name", NAME, "--no-labels", "sh", "-c", "echo $HEMIOLA_RENDEZVOUS")
+    assert run(*words) == (0, ["[fd77::1]:29600"] * 2, [])
+    monkeypatch.setenv("HEMIOLA_INTERFACE", "ib")
+    code, _, err = run(*words)
+    assert code == 2
+    assert "host 'host0': expected an IPv6 address at which other hosts reach this one" in err[0]
+
+
+SSHD = """
+Port 2222
+HostKey {folder}/host
+AuthorizedKeysFile {folder}/user.pub
+StrictModes no
+UsePAM no
+PidFile none
+"""
+
+
+def test_hosts_are_reached_by_ssh(cluster: Cluster, tmp_path: Path) -> None:
+    if not Path("/usr/sbin/sshd").exists() or os.geteuid() != 0:
+        pytest.skip("needs sshd (apt install openssh-server) and root")
+    for key in ("host", "user"):
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / key], check=True)
+    (tmp_path / "sshd_config").write_text(SSHD.format(folder=tmp_path))
+    Path("/run/sshd").mkdir(exist_ok=True)
+    servers = [
+        cluster.start(
+            host, ["/usr/sbin/sshd", "-D", "-e", "-f", str(tmp_path / "sshd_config")], stderr=subprocess.PIPE
+        )
+        for host in range(2)
+    ]
+    for server in servers:
+        assert server.stderr is not None
+        assert b"listening" in server.stderr.readline()
+    options = "-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR -o BatchMode=yes"
+    shell = f"ssh -i {tmp_path}/user -p 2222 {options}"
+    try:
+        words = [*HEMIOLA, "launch", "--hosts", "host0,host1", "--remote-shell", shell, RANK, "meet"]
+        out = cluster.run(0, words, timeout_s=LIMIT_S)
+        assert sorted(out.splitlines()) == ["[0] all have come", "[1] came from host1 0"]
+    finally:
+        for server in servers:
+            server.kill()
+
+
+def test_a_failure_on_one_host_ends_the_ranks_of_the_others(run: Run) -> None:
+    marker = f"{2000 + os.getpid()}.5"
+    script = f"[ $HEMIOLA_RANK = 3 ] && exit 9; sleep {marker}"
+    code, out, err = run("cluster", "run", "--name", NAME, "-n", "2", "sh", "-c", script)
+    assert (code, out, err) == (9, [], ["hemiola: rank 3 on host1: exit code 9"])
+    assert running(marker) == 0
+
+
+def test_nothing_is_left_on_any_host_when_the_launcher_is_killed(cluster: Cluster) -> None:
+    marker = f"{3000 + os.getpid()}.5"
+    words = ["launch", "--hosts", "host0,host1", "--remote-shell", THROUGH_CLUSTER]
+    with subprocess.Popen(
+        [*HEMIOLA, *words, "sh", "-c", f"setsid sleep {marker} & sleep {marker}"]
+    ) as launcher:
+        wait_until(lambda: running(marker) == 4)
+        launcher.send_signal(signal.SIGKILL)
+    wait_until(lambda: running(marker) == 0)
+
+
+def test_the_token_stands_in_no_ones_arguments_or_environment(cluster: Cluster) -> None:
+    words = ["cluster", "run", "--name", NAME, "--no-labels", RANK, "tell"]
+    with subprocess.Popen([*HEMIOLA, *words], stdout=subprocess.PIPE) as launcher:
+        assert launcher.stdout is not None
+        token = launcher.stdout.readline().strip()
+        assert len(token) == 64
+        for path in (*Path("/proc").glob("[0-9]*/cmdline"), *Path("/proc").glob("[0-9]*/environ")):
+            try:
+                assert token not in path.read_bytes(), path
+            except OSError:  # has ended meanwhile
+                continue
+        launcher.send_signal(signal.SIGINT)
+        assert launcher.wait(LIMIT_S) == 130
+
+
+def test_a_host_that_is_missing_ends_the_launch_before_anything_runs(run: Run, tmp_path: Path) -> None:
+    words = ("--hosts", "host0,host7", "--remote-shell", THROUGH_CLUSTER, "touch", str(tmp_path / "ran"))
+    code, _, err = run("launch", *words)
+    assert code == 1
+    assert "launch: host 'host7': no agent: hemiola: expected a host of cluster" in err[0]
+    assert not (tmp_path / "ran").exists()

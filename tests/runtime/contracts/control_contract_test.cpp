@@ -1,0 +1,341 @@
+#include "control_contract.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <thread>
+
+#include "hemiola/base/error.hpp"
+#include "hemiola/runtime/control/late_word.hpp"
+#include "hemiola/runtime/operation/agreement.hpp"
+#include "on_threads.hpp"
+
+namespace hemiola::testing {
+
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ControlContract);
+
+std::vector<ControlPlace> ControlContract::connect(int rank_count) {
+  const auto sessions = GetParam().sessions(rank_count);
+  std::vector<ControlPlace> places(static_cast<std::size_t>(rank_count));
+  on_threads(rank_count, [&](Rank rank) {
+    ControlPlace& place = places[static_cast<std::size_t>(rank)];
+    place.members = {sessions[static_cast<std::size_t>(rank)], all_ranks(rank_count), rank};
+    place.control = GetParam().kind->connect(place.members, Deadline(60));
+  });
+  return places;
+}
+
+namespace {
+
+const LateRegister::Check kNoCheck = [] {};
+
+Signature signature_of(std::uint64_t number) {
+  Signature signature;
+  signature.kind = OperationKind::all_reduce;
+  signature.dtype = DType::float32;
+  const std::int64_t shape[]{static_cast<std::int64_t>(number) + 1, 4};
+  signature.set_shape(shape);
+  return signature;
+}
+
+std::string disagreement(const Members& members, const Roll& roll, Rank rank, const Signature& own) {
+  try {
+    check_agreement(0, members, rank, roll.entry(rank, 0), own);
+  } catch (const MismatchError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+template <typename Condition>
+void eventually(Condition condition) {
+  for (int i = 0; i < 30'000 && !condition(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_TRUE(condition());
+}
+
+// ---- roll ----
+
+// Given that nobody publishes operation g+2 before all have completed g. Expect that everybody reads everybody's
+// signature whole, and the same times.
+TEST_P(ControlContract, RanksSeeEachOthersSignaturesAndOneTimeOfArrival) {
+  constexpr int kRanks = 3;
+  constexpr std::uint64_t kOperations = 300;
+  auto places = connect(kRanks);
+  std::vector<std::vector<std::int64_t>> times(kRanks);
+  const auto own_ns = [](Rank rank, std::uint64_t number) {
+    return static_cast<std::int64_t>(number) * 100 + rank;
+  };
+  on_threads(kRanks, [&](Rank self) {
+    Roll& roll = *places[static_cast<std::size_t>(self)].control.roll;
+    for (std::uint64_t number = 0; number < kOperations; ++number) {
+      roll.publish(number, {signature_of(number), "", own_ns(self, number)});
+      roll.call(number);
+      for (Rank rank : all_ranks(kRanks)) {
+        while (!roll.has_arrived(rank, number)) std::this_thread::yield();
+        const Roll::Entry entry = roll.entry(rank, number);
+        EXPECT_EQ(entry.signature, signature_of(number));
+        EXPECT_EQ(entry.complaint, "");
+        EXPECT_EQ(entry.own_ns, own_ns(rank, number));
+        times[static_cast<std::size_t>(self)].push_back(entry.arrival_ns);
+      }
+      roll.complete(number);
+    }
+    for (Rank rank : all_ranks(kRanks)) eventually([&] { return roll.has_completed(rank, kOperations - 1); });
+  });
+  EXPECT_EQ(times[0], times[1]);
+  EXPECT_EQ(times[0], times[2]);
+  for (std::size_t i = kRanks; i < times[0].size(); ++i) EXPECT_GE(times[0][i], times[0][i - kRanks]);
+}
+
+TEST_P(ControlContract, NothingHasHappenedAtFirst) {
+  const auto places = connect(2);
+  const Control& zero = places[0].control;
+  EXPECT_FALSE(zero.roll->has_arrived(Rank{1}, 0));
+  EXPECT_FALSE(zero.roll->has_arrived(Rank{1}, 1));
+  EXPECT_FALSE(zero.roll->has_completed(Rank{1}, 0));
+  EXPECT_TRUE(zero.pulse->given_up().empty());
+  EXPECT_EQ(zero.pulse->last_sign_ns(Rank{1}), 0);
+  EXPECT_TRUE(zero.pulse->lost().empty());
+}
+
+TEST_P(ControlContract, ADisagreementNamesBothRanksAndBothValues) {
+  const auto places = connect(2);
+  Roll &zero = *places[0].control.roll, &one = *places[1].control.roll;
+  zero.publish(0, {signature_of(0), ""});
+  one.publish(0, {signature_of(1), ""});
+  zero.vote(0);
+  one.vote(0);
+  eventually([&] { return zero.has_arrived(Rank{1}, 0) && one.has_arrived(Rank{0}, 0); });
+  for (const std::string& text : {disagreement(places[0].members, zero, Rank{1}, signature_of(0)),
+                                  disagreement(places[1].members, one, Rank{0}, signature_of(1))})
+    for (const char* part : {"rank 0", "rank 1", "float32[1, 4]", "float32[2, 4]"})
+      EXPECT_NE(text.find(part), std::string::npos) << part << " in " << text;
+}
+
+TEST_P(ControlContract, AComplaintIsADisagreementEvenWhereSignaturesAgree) {
+  const auto places = connect(2);
+  Roll &zero = *places[0].control.roll, &one = *places[1].control.roll;
+  one.publish(0, {signature_of(0), "no such thing"});
+  one.call(0);
+  eventually([&] { return zero.has_arrived(Rank{1}, 0); });
+  EXPECT_NE(disagreement(places[0].members, zero, Rank{1}, signature_of(0)).find("no such thing"),
+            std::string::npos);
+}
+
+// ---- pulse ----
+
+TEST_P(ControlContract, ABeatIsSeenByTheOthersOnTheCommonClock) {
+  const auto places = connect(2);
+  const Pulse& pulse = *places[0].control.pulse;
+  const ClockReading before = places[0].members.session->clock();
+  places[1].control.pulse->beat();
+  eventually([&] { return pulse.last_sign_ns(Rank{1}) != 0; });
+  const ClockReading after = places[0].members.session->clock();
+  const std::int64_t error_ns =
+      std::max({before.error_ns, after.error_ns, places[1].members.session->clock().error_ns});
+  EXPECT_GE(pulse.last_sign_ns(Rank{1}), before.now_ns - error_ns);
+  EXPECT_LE(pulse.last_sign_ns(Rank{1}), after.now_ns + error_ns);
+}
+
+TEST_P(ControlContract, TheFirstReasonForGivingUpIsTheOneThatOthersSee) {
+  const auto places = connect(2);
+  Pulse &zero = *places[0].control.pulse, &one = *places[1].control.pulse;
+  std::thread giving([&] {
+    one.give_up(Failure::timeout, Rank{0}, "rank 0 has not arrived");
+    one.give_up(Failure::interrupted, Rank{1}, "later");
+  });
+  eventually([&] { return !zero.given_up().empty(); });
+  giving.join();
+  EXPECT_EQ(zero.given_up().front().rank, 1);
+  EXPECT_EQ(zero.given_up().front().failure, Failure::timeout);
+  EXPECT_EQ(zero.given_up().front().culprit, 0);
+  EXPECT_EQ(zero.given_up().front().text, "rank 0 has not arrived");
+  EXPECT_TRUE(one.given_up().empty());
+}
+
+TEST_P(ControlContract, AllThatHaveGivenUpAreSeenInTheirOrder) {
+  const auto places = connect(3);
+  places[2].control.pulse->give_up(Failure::closed, Rank{2}, "done");
+  places[1].control.pulse->give_up(Failure::lost_rank, Rank{0}, "lost");
+  const Pulse& zero = *places[0].control.pulse;
+  eventually([&] { return zero.given_up().size() == 2; });
+  EXPECT_EQ(zero.given_up()[0].rank, 1);
+  EXPECT_EQ(zero.given_up()[1].rank, 2);
+  EXPECT_EQ(zero.given_up()[1].failure, Failure::closed);
+  eventually([&] { return !places[1].control.pulse->given_up().empty(); });
+  EXPECT_EQ(places[1].control.pulse->given_up().size(), 1u);
+}
+
+/// 300 letters of two bytes each.
+TEST_P(ControlContract, ALongTextIsCutBetweenLettersIfAtAll) {
+  const auto places = connect(2);
+  std::string text;
+  for (int i = 0; i < 300; ++i) text += "é";
+  places[1].control.pulse->give_up(Failure::lost_rank, Rank{1}, text);
+  eventually([&] { return !places[0].control.pulse->given_up().empty(); });
+  const std::string found = places[0].control.pulse->given_up().front().text;
+  EXPECT_EQ(found, text.substr(0, found.size()));
+  EXPECT_EQ(found.size() % 2, 0u);
+  EXPECT_GE(found.size(), 200u);
+}
+
+// ---- late register ----
+
+TEST_P(ControlContract, AWordIsExchangedOnlyForWhatWasExpectedAndSeenByAll) {
+  const auto places = connect(2);
+  LateRegister &zero = *places[0].control.late, &one = *places[1].control.late;
+  std::uint64_t expected = 0;
+  EXPECT_TRUE(zero.compare_exchange(4, expected, 77, kNoCheck));
+  expected = 5;
+  EXPECT_FALSE(one.compare_exchange(4, expected, 99, kNoCheck));
+  EXPECT_EQ(expected, 77u);
+  EXPECT_EQ(one.load(4, kNoCheck), 77u);
+  EXPECT_EQ(one.load(5, kNoCheck), 0u);
+}
+
+/// Everybody adds its arrival; the sum shows that no exchange got lost.
+TEST_P(ControlContract, ExchangesOfAllRanksFollowOneAnother) {
+  constexpr int kRanks = 4;
+  auto places = connect(kRanks);
+  on_threads(kRanks, [&](Rank self) {
+    LateRegister& words = *places[static_cast<std::size_t>(self)].control.late;
+    for (std::uint64_t operation = 0; operation < 50; ++operation) {
+      std::uint64_t seen = words.load(operation, kNoCheck);
+      while (!words.compare_exchange(operation, seen,
+                                     LateWord(seen, operation).with_arrival(self, kRanks).bits(), kNoCheck)) {
+      }
+      words.await_arrivals(operation, kRanks, kNoCheck);
+      EXPECT_EQ(LateWord(words.load(operation, kNoCheck), operation).arrivals(), kRanks);
+    }
+  });
+}
+
+TEST_P(ControlContract, WhoWaitsInVainIsAskedWhetherToGoOnAndMayComeAgain) {
+  const auto places = connect(3);
+  LateRegister& words = *places[0].control.late;
+  int asked = 0;
+  const LateRegister::Check enough = [&] {
+    if (++asked == 3) throw TimeoutError("enough");
+  };
+  EXPECT_THROW(words.await_arrivals(0, 2, enough), TimeoutError);
+  std::uint64_t expected = 0;
+  EXPECT_TRUE(words.compare_exchange(0, expected, LateWord(0, 0).with_arrival(Rank{0}, 3).bits(), kNoCheck));
+  words.await_arrivals(0, 1, kNoCheck);
+}
+
+// ---- figures ----
+
+TEST_P(ControlContract, TheBestFigureOfARanksPortCountsWhoeverHasSeenIt) {
+  const auto places = connect(3);
+  places[0].control.figures->show(4, std::vector<float>{0.5F, 0.25F, 0});
+  places[1].control.figures->show(4, std::vector<float>{1, 0, 0});
+  places[2].control.figures->show(4, std::vector<float>{0, 0, 0});
+  for (const ControlPlace& place : places) {
+    std::vector<double> best(3);
+    ASSERT_TRUE(place.control.figures->read(4, best, {}));
+    EXPECT_EQ(best, (std::vector<double>{1, 0.25, 0}));
+  }
+}
+
+TEST_P(ControlContract, WhereNobodyHasMeasuredNothingIsToBeRead) {
+  const auto places = connect(2);
+  for (const ControlPlace& place : places) place.control.figures->show(0, std::vector<float>{0, 0});
+  for (const ControlPlace& place : places) {
+    std::vector<double> best(2);
+    EXPECT_FALSE(place.control.figures->read(0, best, {}));
+  }
+}
+
+// ---- choices ----
+
+Bytes choice_of(Rank rank, std::size_t size) {
+  Bytes bytes(size);
+  for (std::size_t i = 0; i < size; ++i)
+    bytes[i] = static_cast<std::byte>(i * 13 + static_cast<std::size_t>(rank));
+  return bytes;
+}
+
+ChoiceKey key_of(std::uint64_t number, std::uint64_t epoch = 0) {
+  return {epoch, {number, number * 0x9e3779b97f4a7c15}};
+}
+
+TEST_P(ControlContract, OneRankMakesEachChoiceAndAllSeeTheSame) {
+  constexpr int kRanks = 4;
+  constexpr std::uint64_t kKeys = 200;
+  auto places = connect(kRanks);
+  std::vector<std::vector<Bytes>> seen(kRanks);
+  std::atomic<int> made{0};
+  on_threads(kRanks, [&](Rank self) {
+    Choices& choices = *places[static_cast<std::size_t>(self)].control.choices;
+    for (std::uint64_t number = 0; number < kKeys; ++number) {
+      const ChoiceKey key = key_of(number);
+      if (choices.claim(key)) {
+        ++made;
+        EXPECT_EQ(choices.look(key).state, Choices::Answer::State::claimed);
+        EXPECT_EQ(choices.look(key).claimer, self);
+        choices.decide(key, choice_of(self, static_cast<std::size_t>(number * number)));
+      }
+      Choices::Answer choice;
+      while ((choice = choices.look(key)).state != Choices::Answer::State::decided) std::this_thread::yield();
+      EXPECT_EQ(choice.bytes, choice_of(choice.claimer, static_cast<std::size_t>(number * number)));
+      seen[static_cast<std::size_t>(self)].push_back(std::move(choice.bytes));
+    }
+  });
+  EXPECT_EQ(made.load(), static_cast<int>(kKeys));
+  for (const auto& other : seen) EXPECT_EQ(other, seen.front());
+}
+
+TEST_P(ControlContract, AChoiceMayBeMegabytes) {
+  const auto places = connect(2);
+  const Bytes large = choice_of(Rank{1}, std::size_t{5} << 20);
+  ASSERT_TRUE(places[1].control.choices->claim(key_of(1)));
+  places[1].control.choices->decide(key_of(1), large);
+  eventually(
+      [&] { return places[0].control.choices->look(key_of(1)).state == Choices::Answer::State::decided; });
+  EXPECT_EQ(places[0].control.choices->look(key_of(1)).bytes, large);
+}
+
+/// What a rank finds whose claimer has died before it decided: whom to look for among the dead.
+TEST_P(ControlContract, WhoWaitsForAChoiceLearnsWhoseItIs) {
+  const auto places = connect(3);
+  EXPECT_EQ(places[0].control.choices->look(key_of(7)).state, Choices::Answer::State::open);
+  ASSERT_TRUE(places[2].control.choices->claim(key_of(7)));
+  EXPECT_FALSE(places[0].control.choices->claim(key_of(7)));
+  const Choices::Answer found = places[0].control.choices->look(key_of(7));
+  EXPECT_EQ(found.state, Choices::Answer::State::claimed);
+  EXPECT_EQ(found.claimer, Rank{2});
+}
+
+TEST_P(ControlContract, KeysThatShareHalfADigestAreTwo) {
+  const auto places = connect(2);
+  Choices &zero = *places[0].control.choices, &one = *places[1].control.choices;
+  EXPECT_TRUE(zero.claim({0, {1, 5}}));
+  EXPECT_TRUE(one.claim({0, {2, 5}}));
+  zero.decide({0, {1, 5}}, choice_of(Rank{0}, 3));
+  one.decide({0, {2, 5}}, {});
+  EXPECT_EQ(one.look({0, {1, 5}}).bytes, choice_of(Rank{0}, 3));
+  EXPECT_EQ(zero.look({0, {2, 5}}).state, Choices::Answer::State::decided);
+  EXPECT_EQ(zero.look({0, {2, 5}}).bytes, Bytes{});
+}
+
+// Given a rank that asks about the epoch after next. Expect that choices of the one in between stay, that the old ones
+// are outdated, and that what is decided for them harms nobody.
+TEST_P(ControlContract, TheChoicesOfAnEpochAreForgottenTwoEpochsLater) {
+  const auto places = connect(2);
+  Choices &zero = *places[0].control.choices, &one = *places[1].control.choices;
+  for (std::uint64_t epoch = 0; epoch < 6; ++epoch) {
+    ASSERT_TRUE(zero.claim(key_of(9, epoch)));
+    ASSERT_TRUE(one.claim(key_of(10, epoch)));
+    zero.decide(key_of(9, epoch), choice_of(Rank{0}, 100 + epoch));
+    EXPECT_EQ(one.look(key_of(9, epoch)).bytes, choice_of(Rank{0}, 100 + epoch));
+    if (epoch < 2) continue;
+    EXPECT_EQ(zero.look(key_of(9, epoch - 1)).state, Choices::Answer::State::decided);
+    EXPECT_EQ(zero.look(key_of(9, epoch - 2)).state, Choices::Answer::State::outdated);
+    EXPECT_FALSE(zero.claim(key_of(11, epoch - 2)));
+    one.decide(key_of(10, epoch - 2), choice_of(Rank{1}, 50));
+    EXPECT_EQ(one.look(key_of(9, epoch)).bytes, choice_of(Rank{0}, 100 + epoch));
+  }
+}
+
+}  // namespace
+}  // namespace hemiola::testing

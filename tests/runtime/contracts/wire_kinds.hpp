@@ -1,0 +1,63 @@
+// Kinds of wire for tests: TCP between ranks of this machine, and a kind that does not reach everybody.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hemiola/runtime/net/tcp_socket.hpp"
+#include "hemiola/runtime/wire/tcp/tcp_kind.hpp"
+
+namespace hemiola::testing {
+
+/// Given this rank's number only when it writes its card.
+class TcpOverLoopback final : public WireKind {
+ public:
+  TcpOverLoopback(const char* address, int sockets_per_pair)
+      : address_(Endpoint::parse(address)), sockets_per_pair_(sockets_per_pair) {}
+
+  std::string name() const override { return "tcp over loopback"; }
+  bool reaches(const Session&, Rank) const override { return true; }
+  Bytes card(const Members& members) override {
+    static const Token token = Token::random();
+    auto reception = std::make_shared<Reception>(
+        listen_at(address_), Credentials{.token = token, .rank = members.session->rank()});
+    kind_ = std::make_unique<TcpKind>(TcpOptions{std::move(reception), {address_}, sockets_per_pair_});
+    return kind_->card(members);
+  }
+  std::unique_ptr<Wire> connect(const Members& members, std::span<const Bytes> cards,
+                                const Deadline& deadline) override {
+    return kind_->connect(members, cards, deadline);
+  }
+
+ private:
+  Endpoint address_;
+  int sockets_per_pair_;
+  std::unique_ptr<TcpKind> kind_;
+};
+
+/// A kind that reaches some ranks only, as shared memory does across hosts.
+class Among final : public WireKind {
+ public:
+  Among(std::vector<Rank> ranks, std::shared_ptr<WireKind> kind)
+      : ranks_(std::move(ranks)), kind_(std::move(kind)) {}
+
+  std::string name() const override { return kind_->name(); }
+  bool reaches(const Session& session, Rank rank) const override {
+    return is_one(session.rank()) && is_one(rank);
+  }
+  Bytes card(const Members& members) override { return kind_->card(members); }
+  std::unique_ptr<Wire> connect(const Members& members, std::span<const Bytes> cards,
+                                const Deadline& deadline) override {
+    return kind_->connect(members, cards, deadline);
+  }
+
+ private:
+  bool is_one(Rank rank) const { return std::ranges::find(ranks_, rank) != ranks_.end(); }
+  std::vector<Rank> ranks_;
+  std::shared_ptr<WireKind> kind_;
+};
+
+}  // namespace hemiola::testing

@@ -1,0 +1,93 @@
+// The session between hosts, in one process: each rank has a listening socket and a sideband of its own.
+#include "hemiola/runtime/session/hosts/hosts_session.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "contracts/control_contract.hpp"
+#include "contracts/on_threads.hpp"
+#include "contracts/session_contract.hpp"
+#include "hemiola/base/error.hpp"
+#include "hemiola/runtime/control/hosts/hosts_control.hpp"
+#include "hemiola/runtime/net/tcp_socket.hpp"
+
+namespace hemiola::testing {
+namespace {
+
+const Endpoint kHere = Endpoint::parse("127.0.0.1");
+
+struct Job {
+  Token token = Token::random();
+  Hash128 digest{1, 2};
+  std::string name = "hosts-session-test-" + std::to_string(::getpid()) + "-" + std::to_string(counter++);
+  static inline int counter = 0;
+};
+
+HostsOptions options_of(const Job& job, Rank rank, int rank_count) {
+  HostsOptions options{.reception = std::make_shared<Reception>(
+                           listen_at(kHere), Credentials{job.token, job.digest, 0, rank, "1"}),
+                       .rank_count = rank_count};
+  options.addresses = {kHere};
+  options.name = job.name;
+  return options;
+}
+
+std::vector<std::shared_ptr<Session>> make(int rank_count) {
+  const Job job;
+  std::vector<HostsOptions> options;
+  for (Rank rank : indices<Rank>(rank_count)) options.push_back(options_of(job, rank, rank_count));
+  const Endpoint rank_zero = options.front().reception->endpoint();
+  std::vector<std::shared_ptr<Session>> sessions(static_cast<std::size_t>(rank_count));
+  on_threads(rank_count, [&](Rank rank) {
+    HostsOptions& own = options[static_cast<std::size_t>(rank)];
+    own.rank_zero = {rank_zero};
+    sessions[static_cast<std::size_t>(rank)] = HostsSession::join(own);
+  });
+  return sessions;
+}
+
+INSTANTIATE_TEST_SUITE_P(Hosts, SessionContract, ::testing::Values(SessionCase{"Hosts", make}), name_of_case);
+INSTANTIATE_TEST_SUITE_P(OverTcp, ControlContract,
+                         ::testing::Values(ControlCase{"OverTcp", make,
+                                                       std::make_shared<const HostsControl>()}),
+                         name_of_control);
+
+template <typename Condition>
+void eventually(Condition condition) {
+  for (int i = 0; i < 30'000 && !condition(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_TRUE(condition());
+}
+
+TEST(HostsSession, WhoLeavesIsKnownToAllToHaveLeft) {
+  auto sessions = make(5);
+  sessions[3].reset();
+  for (Rank rank : {Rank{0}, Rank{1}, Rank{2}, Rank{4}})
+    eventually([&] {
+      const auto lost = sessions[static_cast<std::size_t>(rank)]->lost();
+      return lost.size() == 1 && lost[0].rank == 3 && lost[0].reason.find("left") != std::string::npos;
+    });
+}
+
+TEST(HostsSession, WhoHasAnotherTokenIsRefusedAndItIsSaid) {
+  const Job job, other;
+  HostsOptions zero = options_of(job, Rank{0}, 2), one = options_of(other, Rank{1}, 2);
+  one.rank_zero = {zero.reception->endpoint()};
+  zero.timeout_s = one.timeout_s = 1;
+  std::string said_to_zero;
+  std::thread waits([&] {
+    try {
+      HostsSession::join(zero);
+    } catch (const TimeoutError& e) {
+      said_to_zero = e.what();
+    }
+  });
+  EXPECT_THROW(HostsSession::join(one), TimeoutError);
+  waits.join();
+  EXPECT_NE(said_to_zero.find("rank 1"), std::string::npos) << said_to_zero;
+  EXPECT_NE(said_to_zero.find("token"), std::string::npos) << said_to_zero;
+}
+
+}  // namespace
+}  // namespace hemiola::testing

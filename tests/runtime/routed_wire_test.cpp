@@ -1,0 +1,97 @@
+// Several wires as one: whoever waits is woken by each of them.
+#include "hemiola/runtime/wire/routed/routed_wire.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "contracts/local_sessions.hpp"
+#include "contracts/wire_kinds.hpp"
+#include "hemiola/base/error.hpp"
+#include "hemiola/runtime/wire/routed/routed_kind.hpp"
+#include "hemiola/runtime/wire/shm/shm_kind.hpp"
+
+namespace hemiola::testing {
+namespace {
+
+constexpr int kTenMinutes_us = 10 * 60 * 1'000'000;
+
+/// Ranks 0 and 1 share memory, 2 is elsewhere.
+std::shared_ptr<WireKind> routed() {
+  return std::make_shared<RoutedKind>(std::vector<std::shared_ptr<WireKind>>{
+      std::make_shared<Among>(std::vector<Rank>{Rank{0}, Rank{1}}, std::make_shared<ShmKind>()),
+      std::make_shared<TcpOverLoopback>("127.0.0.1", 1)});
+}
+
+void on_routed(const std::function<void(Wire&, Rank)>& body) {
+  const auto sessions = local_sessions(3);
+  on_threads(3, [&](Rank rank) {
+    const Members members{sessions[static_cast<std::size_t>(rank)], all_ranks(3), rank};
+    body(*connect_wire(routed().get(), members, Deadline(60)), rank);
+  });
+}
+
+void finish(Wire& wire, Request request) {
+  while (!wire.done(request))
+    if (!wire.progress()) wire.wait(kTenMinutes_us);
+  wire.progress();
+}
+
+/// A word goes round, in both directions in turn, so each rank waits now for one wire, now for the other.
+/// Whoever slept through one would do so for ten minutes.
+TEST(RoutedWire, WhoeverSleepsIsWokenByEveryWire) {
+  on_routed([](Wire& wire, Rank self) {
+    const Rank next{(self + 1) % 3}, before{(self + 2) % 3};
+    for (int round = 0; round < 300; ++round) {
+      const Rank to = round % 2 == 0 ? next : before, from = round % 2 == 0 ? before : next;
+      const bool is_big = round % 50 == 7;
+      Bytes word(is_big ? 300'000 : 8, std::byte(round)), heard(word.size());
+      if (self == Rank{0}) finish(wire, wire.send(to, word.data(), word.size()));
+      finish(wire, wire.receive(from, {.dst = heard.data()}, heard.size()));
+      ASSERT_EQ(heard, word);
+      if (self != Rank{0}) finish(wire, wire.send(to, word.data(), word.size()));
+    }
+  });
+}
+
+TEST(RoutedWire, SaysByWhichPortEachPeerIsReached) {
+  on_routed([](Wire& wire, Rank self) {
+    const std::vector<int> ports = self == Rank{2} ? std::vector<int>{1, 1, 0} : std::vector<int>{0, 0, 1};
+    EXPECT_EQ(wire.traits().ports.sending, ports) << self;
+    EXPECT_EQ(wire.traits().ports.receiving, ports) << self;
+    EXPECT_EQ(wire.traits().messages.slice_bytes, 128 << 10) << "both ends of a pair cut alike";
+  });
+}
+
+/// Only what goes by TCP bears a tag. Expect the peer's number in the group, and not in the inner wire.
+TEST(RoutedWire, NamesThePeerOfAForeignMessage) {
+  on_routed([](Wire& wire, Rank self) {
+    wire.begin_operation({1, 0, self == Rank{2} ? 7u : 8u});
+    std::byte out{};
+    if (self == Rank{2}) finish(wire, wire.send(Rank{1}, &out, 1));
+    if (self != Rank{1}) return;
+    while (!wire.mismatch())
+      if (!wire.progress()) wire.wait(kTenMinutes_us);
+    EXPECT_EQ(wire.mismatch()->peer, Rank{2});
+    EXPECT_EQ(wire.mismatch()->tag, (OperationTag{1, 0, 7}));
+  });
+}
+
+TEST(RoutedKind, SaysWhatItChoosesFromAndRefusesNothing) {
+  EXPECT_EQ(routed()->name(), "shm, else tcp over loopback");
+  EXPECT_THROW(RoutedKind({}), ArgumentError);
+}
+
+/// No kind reaches from rank 2 to the others, and nothing else is tried.
+TEST(RoutedKind, WhomNoKindReachesIsNamed) {
+  const auto sessions = local_sessions(3);
+  on_threads(3, [&](Rank rank) {
+    RoutedKind kind(
+        {std::make_shared<Among>(std::vector<Rank>{Rank{0}, Rank{1}}, std::make_shared<ShmKind>())});
+    const Members members{sessions[static_cast<std::size_t>(rank)], all_ranks(3), rank};
+    EXPECT_THROW(connect_wire(&kind, members, Deadline(60)), ArgumentError);
+  });
+}
+
+}  // namespace
+}  // namespace hemiola::testing

@@ -1,0 +1,371 @@
+// What only the TCP wire does: operations' tags, connections that end, ranks that are late, strangers; between threads, and
+// between processes of which some are killed.
+#include "hemiola/runtime/wire/tcp/tcp_wire.hpp"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+#include <functional>
+
+#include "contracts/on_threads.hpp"
+#include "hemiola/base/bytes.hpp"
+#include "hemiola/base/deadline.hpp"
+#include "hemiola/base/error.hpp"
+#include "hemiola/base/random.hpp"
+#include "hemiola/runtime/net/tcp_socket.hpp"
+
+namespace hemiola::testing {
+namespace {
+
+const Endpoint kLoopback = Endpoint::parse("127.0.0.1");
+
+std::shared_ptr<Reception> reception_of(Rank rank, const Token& token) {
+  return std::make_shared<Reception>(listen_at(kLoopback), Credentials{.token = token, .rank = rank});
+}
+
+/// The wires of a job whose ranks are in this process.
+struct Job {
+  explicit Job(int rank_count, int sockets_per_pair = 1) {
+    for (Rank rank : indices<Rank>(rank_count)) receptions.push_back(reception_of(rank, token));
+    wires = connect(sockets_per_pair);
+  }
+
+  std::vector<std::unique_ptr<TcpWire>> connect(int sockets_per_pair = 1) {
+    std::vector<std::unique_ptr<Door>> doors;
+    std::vector<TcpPeer> peers;
+    for (std::size_t i = 0; i < receptions.size(); ++i) {
+      doors.push_back(receptions[i]->open());
+      peers.push_back({Rank{i}, doors.back()->number(), {receptions[i]->endpoint()}});
+    }
+    std::vector<std::unique_ptr<TcpWire>> group;
+    for (std::size_t i = 0; i < doors.size(); ++i)
+      group.push_back(std::make_unique<TcpWire>(std::move(doors[i]), Rank{i}, peers, sockets_per_pair));
+    return group;
+  }
+
+  TcpWire& operator[](std::size_t rank) { return *wires[rank]; }
+
+  Token token = Token::random();
+  std::vector<std::shared_ptr<Reception>> receptions;
+  std::vector<std::unique_ptr<TcpWire>> wires;
+};
+
+constexpr double kLong_s = 60;
+
+/// Lets the wires go on until `is_over`; false when it takes too long.
+template <typename IsOver>
+bool go_on(const std::vector<TcpWire*>& wires, IsOver is_over) {
+  for (const Deadline deadline(kLong_s); !deadline.passed();) {
+    if (is_over()) return true;
+    bool moved = false;
+    for (TcpWire* wire : wires) moved |= wire->progress();
+    if (!moved) wires.front()->wait(1000);
+  }
+  return false;
+}
+
+/// Some time in which everything could happen that must not.
+void let_happen_what_may(const std::vector<TcpWire*>& wires) {
+  for (int round = 0; round < 30; ++round)
+    for (TcpWire* wire : wires)
+      if (!wire->progress()) wire->wait(300);
+}
+
+Bytes pattern(std::size_t bytes, int seed) {
+  Bytes data(bytes);
+  for (std::size_t i = 0; i < bytes; ++i)
+    data[i] = static_cast<std::byte>(i * 7 + i / 251 + std::size_t(seed));
+  return data;
+}
+
+/// One message from 0 to 1, so that there is a connection.
+void greet(Job* job) {
+  const Bytes out = pattern(100, 1);
+  Bytes in(100);
+  (*job)[0].send(Rank{1}, out.data(), out.size(), Source::settled);
+  const Request request = (*job)[1].receive(Rank{0}, {.dst = in.data()}, in.size());
+  ASSERT_TRUE(go_on({&(*job)[0], &(*job)[1]}, [&] { return (*job)[1].done(request); }));
+  ASSERT_EQ(in, out);
+}
+
+struct Disagreement {
+  const char* name;
+  OperationTag sent, own;
+};
+
+/// A digest, a version, and an operation that this rank has left; the numbers wrap. Expect the sender and its tag,
+/// whether or not anything is posted, and that nothing lands.
+TEST(TcpWire, AMessageOfAnotherOperationIsNamedAndDoesNotLand) {
+  for (const Disagreement& d :
+       {Disagreement{"digest", {7, 1, 10}, {7, 1, 11}}, Disagreement{"version", {7, 1, 10}, {7, 2, 10}},
+        Disagreement{"left", {6, 1, 10}, {7, 1, 10}},
+        Disagreement{"left before the number wrapped", {0xffff'ffff, 1, 10}, {0, 1, 10}}})
+    for (const bool is_posted : {true, false}) {
+      SCOPED_TRACE(d.name);
+      Job job(2);
+      for (std::size_t rank = 0; rank < 2; ++rank) job[rank].begin_operation(rank == 0 ? d.sent : d.own);
+      const Bytes out = pattern(50'000, 1);
+      Bytes in(out.size(), std::byte{0xee});
+      job[0].send(Rank{1}, out.data(), out.size(), Source::settled);
+      Request request{};
+      if (is_posted) request = job[1].receive(Rank{0}, {.dst = in.data()}, in.size());
+      ASSERT_TRUE(go_on({&job[0], &job[1]}, [&] { return job[1].mismatch().has_value(); }));
+      EXPECT_EQ(job[1].mismatch()->peer, Rank{0});
+      EXPECT_EQ(job[1].mismatch()->tag, d.sent);
+      let_happen_what_may({&job[0], &job[1]});
+      if (is_posted) {
+        EXPECT_FALSE(job[1].done(request));
+      }
+      EXPECT_EQ(in, Bytes(in.size(), std::byte{0xee}));
+      EXPECT_FALSE(job[0].mismatch()) << "who has received nothing knows of nothing";
+
+      for (std::size_t rank = 0; rank < 2; ++rank) job[rank].reset(1);
+      EXPECT_FALSE(job[1].mismatch());
+      for (std::size_t rank = 0; rank < 2; ++rank) job[rank].begin_operation({8, 2, 12});
+      greet(&job);
+    }
+}
+
+/// Rank 0 is an operation ahead, and then another, around where the numbers wrap.
+TEST(TcpWire, AMessageOfALaterOperationWaitsUntilThisRankComesThere) {
+  Job job(2);
+  const std::uint32_t first = 0xffff'fffe;
+  std::vector<Bytes> out;
+  for (std::uint32_t i = 0; i < 4; ++i) out.push_back(pattern(20'000, int(i)));
+  for (std::uint32_t i = 0; i < 4; ++i) {
+    job[0].begin_operation({first + i, 3, i});
+    job[0].send(Rank{1}, out[i].data(), out[i].size(), Source::settled);
+  }
+  job[1].begin_operation({first - 1, 3, 9});
+  for (std::uint32_t i = 0; i < 4; ++i) {
+    Bytes in(20'000, std::byte{0xee});
+    const Request request = job[1].receive(Rank{0}, {.dst = in.data()}, in.size());
+    let_happen_what_may({&job[0], &job[1]});
+    EXPECT_FALSE(job[1].done(request));
+    EXPECT_FALSE(job[1].mismatch());
+    EXPECT_EQ(in, Bytes(in.size(), std::byte{0xee}));
+    job[1].begin_operation({first + i, 3, i});
+    ASSERT_TRUE(go_on({&job[0], &job[1]}, [&] { return job[1].done(request); }));
+    EXPECT_EQ(in, out[i]);
+  }
+}
+
+TEST(TcpWire, WhatCameBeforeTheEndIsReceivedAndThenThePeerIsLost) {
+  for (const std::size_t bytes : {10u, 300'000u}) {
+    Job job(2);
+    greet(&job);
+    const Bytes out = pattern(bytes, 2);
+    Bytes in(bytes), never(8);
+    const Request sent = job[0].send(Rank{1}, out.data(), bytes, Source::settled);
+    const Request received = job[1].receive(Rank{0}, {.dst = in.data()}, bytes);
+    const Request waits = job[1].receive(Rank{0}, {.dst = never.data()}, never.size());
+    ASSERT_TRUE(go_on({&job[0], &job[1]}, [&] { return job[0].done(sent); }));
+    job.wires[0].reset();
+    ASSERT_TRUE(go_on({&job[1]}, [&] { return !job[1].lost().empty(); }));
+    EXPECT_TRUE(job[1].done(received));
+    EXPECT_EQ(in, out);
+    EXPECT_FALSE(job[1].done(waits));
+    EXPECT_EQ(job[1].lost().at(0).rank, Rank{0});
+    EXPECT_NE(job[1].lost().at(0).reason, "");
+  }
+}
+
+/// One resets, and connects anew, while the other is still in the old epoch; both ways round.
+TEST(TcpWire, WhoHasResetIsNotLost) {
+  for (const std::size_t early : {0u, 1u}) {
+    Job job(2);
+    greet(&job);
+    TcpWire &ahead = job[early], &behind = job[1 - early];
+    const Rank other{1 - early};
+    ahead.reset(5);
+    const Bytes out = pattern(1000, 3);
+    Bytes in(1000);
+    ahead.send(other, out.data(), out.size(), Source::settled);
+    let_happen_what_may({&ahead, &behind});
+    EXPECT_TRUE(behind.lost().empty());
+    EXPECT_TRUE(ahead.lost().empty());
+    behind.reset(5);
+    const Request request = behind.receive(Rank{early}, {.dst = in.data()}, in.size());
+    ASSERT_TRUE(go_on({&ahead, &behind}, [&] { return behind.done(request); }));
+    EXPECT_EQ(in, out);
+    let_happen_what_may({&ahead, &behind});
+    EXPECT_TRUE(behind.lost().empty());
+    EXPECT_TRUE(ahead.lost().empty());
+  }
+}
+
+/// Both send at once, so both connect; again after every reset.
+TEST(TcpWire, TwoThatConnectAtOnceAgreeOnAConnection) {
+  for (int round = 0; round < 20; ++round) {
+    Job job(2, 1 + round % 3);
+    on_threads(2, [&](Rank rank) {
+      TcpWire& wire = job[static_cast<std::size_t>(rank)];
+      const Rank other{1 - rank};
+      for (std::uint64_t epoch = 1; epoch < 5; ++epoch) {
+        std::vector<Bytes> out, in(5, Bytes(3000));
+        Request last{};
+        for (int i = 0; i < 5; ++i) out.push_back(pattern(3000, 10 * rank + i));
+        for (std::size_t i = 0; i < 5; ++i) {
+          wire.send(other, out[i].data(), out[i].size(), Source::settled);
+          last = wire.receive(other, {.dst = in[i].data()}, in[i].size());
+        }
+        ASSERT_TRUE(go_on({&wire}, [&] { return wire.done(last); }));
+        for (int i = 0; i < 5; ++i) EXPECT_EQ(in[static_cast<std::size_t>(i)], pattern(3000, 10 * other + i));
+        EXPECT_TRUE(wire.lost().empty());
+        wire.reset(epoch);
+      }
+    });
+  }
+}
+
+/// It looks at nothing while the other sends and waits.
+TEST(TcpWire, ARankThatIsLateIsServedAndNotLost) {
+  Job job(2);
+  const Bytes out = pattern(3'000'000, 1);
+  Bytes in(out.size());
+  const Request sent = job[0].send(Rank{1}, out.data(), out.size(), Source::settled);
+  let_happen_what_may({&job[0]});
+  EXPECT_TRUE(job[0].lost().empty());
+  const Request received = job[1].receive(Rank{0}, {.dst = in.data()}, in.size());
+  ASSERT_TRUE(go_on({&job[0], &job[1]}, [&] { return job[0].done(sent) && job[1].done(received); }));
+  EXPECT_EQ(in, out);
+}
+
+TEST(TcpWire, APeerThatDoesNotListenOrIsOfAnotherJobIsLostWithTheReason) {
+  Job job(2), other_job(2);
+  for (const bool listens : {false, true}) {
+    const auto own = reception_of(Rank{0}, job.token);
+    const Endpoint nowhere = local_endpoint(listen_at(kLoopback));
+    const Endpoint there = listens ? other_job.receptions[1]->endpoint() : nowhere;
+    TcpWire wire(own->open(), Rank{0}, {{Rank{0}, 1, {}}, {Rank{1}, 1, {there}}}, 1);
+    std::byte out{};
+    wire.send(Rank{1}, &out, 1, Source::settled);
+    ASSERT_TRUE(go_on({&wire, &other_job[1]}, [&] { return !wire.lost().empty(); }));
+    EXPECT_NE(wire.lost()[0].reason.find(there.text()), std::string::npos) << wire.lost()[0].reason;
+    EXPECT_NE(wire.lost()[0].reason.find(listens ? "token" : "cannot be reached"), std::string::npos)
+        << wire.lost()[0].reason;
+  }
+}
+
+/// The first of the addresses on the card leads nowhere.
+TEST(TcpWire, TheNextAddressIsTried) {
+  Job job(2);
+  const Endpoint nowhere = local_endpoint(listen_at(kLoopback));
+  auto door = job.receptions[0]->open();
+  auto to_door = job.receptions[1]->open();
+  const std::vector<TcpPeer> peers{{Rank{0}, door->number(), {job.receptions[0]->endpoint()}},
+                                   {Rank{1}, to_door->number(), {nowhere, job.receptions[1]->endpoint()}}};
+  TcpWire from(std::move(door), Rank{0}, peers, 1), to(std::move(to_door), Rank{1}, peers, 1);
+  const Bytes out = pattern(100, 1);
+  Bytes in(100);
+  from.send(Rank{1}, out.data(), out.size(), Source::settled);
+  const Request request = to.receive(Rank{0}, {.dst = in.data()}, in.size());
+  ASSERT_TRUE(go_on({&from, &to}, [&] { return to.done(request); }));
+  EXPECT_EQ(in, out);
+}
+
+/// Two groups of the same ranks, a thread each, behind one port a rank.
+TEST(TcpWire, GroupsShareAPort) {
+  Job job(2);
+  const auto second = job.connect();
+  on_threads(4, [&](Rank thread) {
+    const Rank rank{thread % 2};
+    const bool is_first = thread < 2;
+    TcpWire& wire = is_first ? job[static_cast<std::size_t>(rank)] : *second[static_cast<std::size_t>(rank)];
+    for (int i = 0; i < 20; ++i) {
+      const Bytes out = pattern(5000, 100 * thread + i);
+      Bytes in(5000);
+      wire.send(Rank{1 - rank}, out.data(), out.size(), Source::settled);
+      const Request request = wire.receive(Rank{1 - rank}, {.dst = in.data()}, in.size());
+      ASSERT_TRUE(go_on({&wire}, [&] { return wire.done(request); }));
+      EXPECT_EQ(in, pattern(5000, 100 * (is_first ? 1 - rank : 5 - thread) + i));
+    }
+  });
+}
+
+TEST(TcpWire, StrangersAtThePortDisturbNobody) {
+  Job job(2);
+  std::vector<Attempt> strangers;
+  for (int i = 0; i < 20; ++i) {
+    strangers.push_back(start_connecting(job.receptions[std::size_t(i % 2)]->endpoint()));
+    ::send(strangers.back().socket.get(), "GET / HTTP/1.0\r\n", 16, MSG_NOSIGNAL);
+    if (i == 10) greet(&job);
+    if (i % 3 == 0) strangers.back() = {};
+  }
+  greet(&job);
+  EXPECT_TRUE(job[0].lost().empty());
+}
+
+/// The counters of processes that talk in a ring until one is killed.
+struct Progress {
+  std::atomic<int> rounds[8];
+  std::atomic<int> lost[8];  ///< by survivor: 1 + the rank that its wire has lost
+};
+
+void ring_until_somebody_is_lost(TcpWire* wire, Rank self, int rank_count, Progress* progress) {
+  const Rank next{(self + 1) % rank_count}, before{(self + rank_count - 1) % rank_count};
+  for (int round = 0;; ++round) {
+    const std::size_t bytes = round % 5 == 0 ? 400'000 : 100;
+    const Bytes out = pattern(bytes, self + round);
+    Bytes in(bytes);
+    const Request sent = wire->send(next, out.data(), bytes, Source::settled);
+    const Request received = wire->receive(before, {.dst = in.data()}, bytes);
+    while (!wire->done(sent) || !wire->done(received)) {
+      if (!wire->progress()) wire->wait(100'000);
+      for (const LostRank& lost : wire->lost()) {
+        progress->lost[static_cast<std::size_t>(self)] = 1 + lost.rank;
+        for (;;) ::pause();  // who ended now would be lost to the others, too
+      }
+    }
+    if (in != pattern(bytes, before + round)) ::_exit(1);
+    progress->rounds[static_cast<std::size_t>(self)] = round;
+  }
+}
+
+/// Four processes; rank 2 is killed in the middle. Expect its neighbours to know, without any timeout of the wire.
+TEST(TcpWire, AProcessThatIsKilledIsNamedByThoseItTalkedTo) {
+  constexpr int kRanks = 4;
+  auto* const progress = static_cast<Progress*>(
+      ::mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(progress, MAP_FAILED);
+  std::vector<pid_t> processes;
+  {
+    Job job(kRanks);
+    for (Rank rank : indices<Rank>(kRanks)) {
+      processes.push_back(::fork());
+      ASSERT_GE(processes.back(), 0);
+      if (processes.back() > 0) continue;
+      // A child keeps its own rank's sockets only: the others' would outlive their owners in it.
+      for (std::size_t other = 0; other < kRanks; ++other)
+        if (Rank{other} != rank) job.wires[other].reset(), job.receptions[other].reset();
+      ring_until_somebody_is_lost(&job[static_cast<std::size_t>(rank)], rank, kRanks, progress);
+    }
+  }
+  const auto eventually = [](const std::function<bool()>& is_so) {
+    for (const Deadline deadline(kLong_s); !deadline.passed(); ::usleep(1000))
+      if (is_so()) return true;
+    return false;
+  };
+  EXPECT_TRUE(eventually([&] { return progress->rounds[2] > 20; }));
+  ::kill(processes[2], SIGKILL);
+  for (const std::size_t neighbour : {1u, 3u}) {
+    EXPECT_TRUE(eventually([&] { return progress->lost[neighbour] != 0; })) << neighbour;
+    EXPECT_EQ(progress->lost[neighbour], 1 + 2);
+  }
+  for (const pid_t process : processes) {
+    ::kill(process, SIGKILL);
+    int status = 0;
+    ::waitpid(process, &status, 0);
+    EXPECT_FALSE(WIFEXITED(status) && WEXITSTATUS(status) != 0) << "wrong bytes";
+  }
+  ::munmap(progress, sizeof(Progress));
+}
+
+}  // namespace
+}  // namespace hemiola::testing
