@@ -20,23 +20,23 @@ class Hemiola:
     def __init__(self, keep_inputs: bool = True) -> None:
         import hemiola
 
-        self._comm = hemiola.init(timeout_s=600, keep_inputs=keep_inputs)
-        self.rank, self.rank_count = self._comm.rank, self._comm.rank_count
+        self.comm = hemiola.init(timeout_s=600, keep_inputs=keep_inputs)
+        self.rank, self.rank_count = self.comm.rank, self.comm.rank_count
 
     def barrier(self) -> None:
-        self._comm.barrier()
+        self.comm.barrier()
 
     def share(self, order: np.ndarray) -> None:
-        self._comm.broadcast(order)
+        self.comm.broadcast(order)
 
     def operation(self, collective: str, x: np.ndarray, y: np.ndarray, part: np.ndarray) -> Operation:
         if collective == "all_reduce":
-            return lambda: self._comm.all_reduce(x, out=y)
+            return lambda: self.comm.all_reduce(x, out=y)
         if collective.startswith("all_reduce_in_place"):
-            return lambda: self._comm.all_reduce(x)
+            return lambda: self.comm.all_reduce(x)
         if collective == "all_gather":
-            return lambda: self._comm.all_gather(part, out=x)
-        return lambda: self._comm.reduce_scatter(x, out=part)
+            return lambda: self.comm.all_gather(part, out=x)
+        return lambda: self.comm.reduce_scatter(x, out=part)
 
 
 class Mpi:

@@ -1,0 +1,94 @@
+"""Collectives between hosts, beside PyTorch's Gloo, Open MPI (its default and its ring) and MPICH in the same run.
+
+Hosts are network namespaces of this machine whose NICs are limited both ways (`hemiola cluster`), a rank on each.
+Contenders take turns, and those whose turn it is not are stopped. Every buffer is written before it is timed, and each
+contender's result is compared with the right one, element by element, before it is measured. Times are compared with
+what a NIC must carry at least, over its goodput: of 1,514 bytes on the wire TCP carries 1,448.
+
+Each row has a goal, and is reported as missed where it is: `--only ROW …` measures some of them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import Progress
+
+from hemiola.cluster import Cluster
+from hemiola.machine import describe_machine
+from hemiola.whole_file import write_whole
+from network_contenders import PEERS, contenders
+from network_report import Measured, show
+from network_rows import Bench, all_gather, all_reduce, reduce_scatter
+
+ROOT = Path(__file__).resolve().parent.parent
+_LIMITED = ((4, "300mbit"), (8, "200mbit"))
+
+
+@dataclass(frozen=True)
+class Row:
+    """What is measured, on which clusters (hosts and rate of their NICs), and beside whom."""
+
+    measure: Callable[[Bench], list[Measured]]
+    clusters: Sequence[tuple[int, str | None]]
+    peers: Sequence[str]
+
+
+_WITHOUT_RING = ("gloo", "openmpi", "mpich")  # which is an all-reduce's
+ROWS = {
+    "all_reduce": Row(all_reduce, _LIMITED, PEERS),
+    "all_gather": Row(all_gather, _LIMITED, _WITHOUT_RING),
+    "reduce_scatter": Row(reduce_scatter, _LIMITED, _WITHOUT_RING),
+}
+
+
+def measure(options: argparse.Namespace, progress: Progress) -> list[Measured]:
+    """Measure the rows that were asked for, cluster by cluster."""
+    found: list[Measured] = []
+    for hosts, rate in sorted({cluster for name in options.only for cluster in ROWS[name].clusters}, key=str):
+        rows = [name for name in options.only if (hosts, rate) in ROWS[name].clusters]
+        if hosts not in options.hosts:
+            continue
+        peers = [peer for peer in options.peers if any(peer in ROWS[name].peers for name in rows)]
+        with ExitStack() as stack:
+            cluster = stack.enter_context(Cluster(hosts, rate=rate))
+            started = stack.enter_context(contenders(cluster, ["hemiola", *peers]))
+            for name in rows:
+                beside = {c: started[c] for c in started if c == "hemiola" or c in ROWS[name].peers}
+                found += ROWS[name].measure(
+                    Bench(cluster, rate, beside, options.sizes, options.rounds, progress)
+                )
+    return found
+
+
+def main() -> int:
+    """Measure, print, write JSON lines; exit status 1 if an element was wrong or a goal was missed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", nargs="+", choices=list(ROWS), default=list(ROWS), metavar="ROW")
+    parser.add_argument("--hosts", type=int, nargs="+", default=[2, 4, 8])
+    parser.add_argument("--sizes", type=int, nargs="+", default=[16 << 20, 64 << 20])
+    parser.add_argument("--rounds", type=int, help="of each row; otherwise as many as it needs")
+    parser.add_argument("--peers", nargs="*", choices=PEERS, default=list(PEERS))
+    parser.add_argument("--json", action="store_true", help="print JSON lines instead of a table")
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "benchmarks" / "network.jsonl")
+    options = parser.parse_args()
+    with Progress(console=Console(stderr=True)) as progress:
+        found = measure(options, progress)
+    lines = "".join(json.dumps(row.as_dict()) + "\n" for row in found)
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(options.out, lines)
+    if options.json:
+        print(lines, end="")
+    else:
+        show(found, Console(width=170), describe_machine())
+    return 0 if all(row.is_right and row.is_met is not False for row in found) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,185 @@
+"""Hemiola, Gloo, Open MPI and MPICH on the hosts of a cluster on one machine, a rank a host, each started as its users
+start it and asked for one measurement at a time. Those whose turn it is not are stopped.
+
+What was needed to see each at its best: Gloo and the MPIs are told the interface; MPICH takes libfabric's TCP, which is
+twice as fast here as its default; Open MPI yields when idle, since hosts share the machine's cores. `openmpi_ring` is
+Open MPI with the ring, since its default loses half on limited NICs."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TextIO
+
+from hemiola.cluster import Cluster
+from remote_shell import RemoteShell
+from shared_memory import peer_python
+
+RANK_SCRIPT = Path(__file__).resolve().parent / "network_rank.py"
+PEERS = ("gloo", "openmpi", "openmpi_ring", "mpich")
+_ENVIRONMENTS = {"openmpi_ring": "openmpi"}
+_PORT = 29400
+_START_LIMIT_S = 300
+_ANSWER_LIMIT_S = 300
+_NIC = "eth0"
+
+
+@dataclass
+class Contender:
+    """The ranks of one library, one on each host, stopped while it is not their turn."""
+
+    name: str
+    processes: list[subprocess.Popen[bytes]]
+    shell: RemoteShell
+    lines: list[TextIO] = field(default_factory=list)
+
+    def ask(self, **order: Any) -> list[dict[str, Any]]:
+        """Let the ranks run, give all of them one order, stop them again; return their answers by rank."""
+        self._signal(signal.SIGCONT)
+        for lines in self.lines:
+            print(json.dumps(order), file=lines, flush=True)
+        answers = [lines.readline() for lines in self.lines]
+        self._signal(signal.SIGSTOP)
+        if not all(answers):
+            raise RuntimeError(f"{self.name}: rank {answers.index('')} has died of {order}")
+        return [json.loads(answer) for answer in answers]
+
+    def _signal(self, number: int) -> None:
+        for process in [*self.processes, *self.shell.processes]:
+            for pid in _family(process.pid):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, number)
+
+    def close(self) -> None:
+        for lines in self.lines:
+            lines.close()
+        for process in self.processes:
+            process.kill()
+            process.wait()
+        self.shell.close()
+
+
+def _family(pid: int) -> list[int]:
+    """Return a process and all its descendants, whichever of their threads has started them."""
+    found = [pid]
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            for child in path.read_text(encoding="ascii").split():
+                found += _family(int(child))
+    return found
+
+
+@contextlib.contextmanager
+def contenders(cluster: Cluster, names: Sequence[str]) -> Iterator[dict[str, Contender]]:
+    """Start those contenders on all hosts, one after the other; end them with the block."""
+    with contextlib.ExitStack() as stack:
+        yield {name: stack.enter_context(_contender(cluster, name)) for name in names}
+
+
+@contextlib.contextmanager
+def _contender(cluster: Cluster, name: str) -> Iterator[Contender]:
+    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as server:
+        server.bind(f"{folder}/harness")
+        server.listen(len(cluster.hosts))
+        server.settimeout(1.0)
+        shell = RemoteShell(cluster, Path(folder))
+        started = Contender(name, [], shell)
+        try:
+            started.processes += _start(cluster, name, shell, f"{folder}/harness")
+            started.lines += _ranks(server, started, len(cluster.hosts))
+            started._signal(signal.SIGSTOP)
+            yield started
+        finally:
+            started.close()
+
+
+def _ranks(server: socket.socket, contender: Contender, count: int) -> list[TextIO]:
+    """Wait for all ranks; return their connections by rank."""
+    found: dict[int, TextIO] = {}
+    until = time.monotonic() + _START_LIMIT_S
+    while len(found) < count:
+        try:
+            connection, _ = server.accept()
+        except TimeoutError:
+            ends = [process.args for process in contender.processes if process.poll() is not None]
+            if ends or time.monotonic() > until:
+                raise RuntimeError(
+                    f"{contender.name}: expected {count} ranks, found {sorted(found)}; ended: {ends or 'none'}"
+                ) from None
+            continue
+        connection.settimeout(_ANSWER_LIMIT_S)
+        lines = connection.makefile("rw")
+        found[int(lines.readline())] = lines
+        connection.close()  # the file keeps it open
+    return [found[rank] for rank in range(count)]
+
+
+def _start(cluster: Cluster, name: str, shell: RemoteShell, path: str) -> list[subprocess.Popen[bytes]]:
+    """Start a contender: an MPI's launcher on host 0, or a process on each host."""
+    python = peer_python(_ENVIRONMENTS.get(name, name))
+    order = [str(python), str(RANK_SCRIPT), name, path]
+    names = [host.name for host in cluster.hosts]
+    own = shell.environment | _QUIET
+    if name in ("openmpi", "openmpi_ring"):
+        command = _mpirun(python, names, shell.script, name == "openmpi_ring") + order
+        return [_on(cluster, 0, command, own | _AS_ROOT)]
+    if name == "mpich":
+        words = ["-launcher", "rsh", "-launcher-exec", str(shell.script), "-iface", _NIC]
+        words += ["-hosts", ",".join(names), "-ppn", "1", "-n", str(len(names))]
+        return [_on(cluster, 0, [str(python.parent / "mpiexec"), *words, *order], own | _LIBFABRIC_TCP)]
+    own |= _meeting(cluster)
+    return [
+        _on(cluster, rank, order, own | {"HEMIOLA_RANK": str(rank), "RANK": str(rank)})
+        for rank in range(len(names))
+    ]
+
+
+#: Nobody needs to read it six times over.
+_QUIET = {"TORCH_CPP_LOG_LEVEL": "ERROR", "PYTHONWARNINGS": "ignore"}
+_AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+_LIBFABRIC_TCP = {"MPIR_CVAR_CH4_NETMOD": "ofi", "FI_PROVIDER": "tcp", "FI_TCP_IFACE": _NIC}
+
+
+def _mpirun(python: Path, names: Sequence[str], shell: Path, with_ring: bool) -> list[str]:
+    words = [str(python.parent / "mpirun"), "-n", str(len(names)), "--host", ",".join(names)]
+    parameters = {
+        "plm_rsh_agent": str(shell),
+        "btl_tcp_if_include": _NIC,
+        "mpi_yield_when_idle": "1",
+    }
+    if with_ring:
+        parameters |= {"coll_tuned_use_dynamic_rules": "1", "coll_tuned_allreduce_algorithm": "ring"}
+    return words + [word for parameter in parameters.items() for word in ("--mca", *parameter)]
+
+
+def _meeting(cluster: Cluster) -> dict[str, str]:
+    """Return what Hemiola's and Gloo's ranks need to know to meet on host 0."""
+    count, zero = str(len(cluster.hosts)), cluster.hosts[0].ipv4
+    return {
+        "HEMIOLA_RANK_COUNT": count,
+        "HEMIOLA_LOCAL_RANK_COUNT": "1",
+        "HEMIOLA_JOB": secrets.token_hex(4),
+        "HEMIOLA_RENDEZVOUS": f"{zero}:{_PORT}",
+        "HEMIOLA_TOKEN": secrets.token_hex(32),
+        "WORLD_SIZE": count,
+        "MASTER_ADDR": zero,
+        "MASTER_PORT": str(_PORT + 1),
+        "GLOO_SOCKET_IFNAME": _NIC,
+    }
+
+
+def _on(
+    cluster: Cluster, host: int, command: list[str], environment: Mapping[str, str]
+) -> subprocess.Popen[bytes]:
+    return cluster.start(host, command, env=environment, stdin=subprocess.DEVNULL, stdout=sys.stderr)
