@@ -26,14 +26,19 @@ LIBRARIES = {
 }
 
 
+def schedule_of(words: str) -> Any:
+    """Return an algorithm's name, or the schedule at a path."""
+    import hemiola
+
+    return hemiola.Schedule.load(words) if "/" in words else words
+
+
 def operation_of(library: Library, order: dict[str, Any], x: np.ndarray, part: np.ndarray) -> Operation:
     """Return what an order asks for: an all-reduce in place, an all-gather to `x` or a reduce-scatter to `part`."""
     collective = order["collective"]
     if order.get("schedule"):
         assert isinstance(library, Hemiola)
-        import hemiola
-
-        schedule = hemiola.Schedule.load(order["schedule"])
+        schedule = schedule_of(order["schedule"])
         return lambda: library.comm.all_reduce(x, schedule=schedule)
     return library.operation("all_reduce_in_place" if collective == "all_reduce" else collective, x, x, part)
 
@@ -84,6 +89,9 @@ def serve(library: Library, lines: Any) -> None:
         elif order.get("ask") == "health":
             assert isinstance(library, Hemiola)
             answer = library.comm.health().as_dict()
+        elif order.get("ask") == "late":
+            assert isinstance(library, Hemiola)
+            answer = {"is_expected": library.comm.expects_late_rank(order["bytes"])}
         else:
             answer = measured(library, order)
         print(json.dumps(answer), file=lines, flush=True)

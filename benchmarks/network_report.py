@@ -12,20 +12,48 @@ from rich.console import Console
 from hemiola.cli.output import table
 from hemiola.units import format_bytes
 
+#: What rows measure, in the order in which they are shown.
+NAMES = {
+    "all_reduce": "all-reduce",
+    "all_gather": "all-gather",
+    "reduce_scatter": "reduce-scatter",
+    "small": "small all-reduce",
+    "slow_nic": "all-reduce with a slow NIC",
+    "late": "all-reduce with a late rank",
+    "traffic": "traffic of an all-reduce",
+}
+
+
+INTRODUCTION = """\
+# Between hosts: beside Gloo, Open MPI and MPICH
+
+<!-- written by benchmarks/network.py --report -->
+Hosts are network namespaces of one machine, their NICs limited both ways (`hemiola cluster`), with a rank on each.
+Contenders take turns in one run: medians with quartiles, ratios round by round. Peers: PyTorch 2.13's Gloo, Open MPI 5
+(its default and, of all-reduces, its ring) and MPICH 5 over libfabric's TCP, both PyPI's wheels through mpi4py. Every
+element of a first run was compared with the right one. The goodput limit is what a NIC must carry at least, over its
+rate × 1,448 / 1,514; below 1 there is what the token buckets hold when an operation begins, 128 KiB each.
+
+Reproduce: `{command}`
+"""
+
 
 @dataclass(frozen=True)
 class Spread:
-    """Median and quartiles."""
+    """Median, quartiles, and the ends."""
 
+    least: float
     p25: float
     median: float
     p75: float
+    most: float
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Self:
-        if len(values) == 1:
-            return cls(values[0], values[0], values[0])
-        return cls(*statistics.quantiles(values, n=4, method="inclusive"))
+        quartiles = (
+            statistics.quantiles(values, n=4, method="inclusive") if len(values) > 1 else [values[0]] * 3
+        )
+        return cls(min(values), *quartiles, max(values))
 
     def __str__(self) -> str:
         return f"{self.median:.3g} ({self.p25:.3g}-{self.p75:.3g})"
@@ -33,7 +61,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Goal:
-    """A figure and the most that it may be."""
+    """A figure of Hemiola's and the most that it may be."""
 
     what: str
     found: float
@@ -42,6 +70,9 @@ class Goal:
     @property
     def is_met(self) -> bool:
         return self.found <= self.most
+
+    def __str__(self) -> str:
+        return f"{'met' if self.is_met else 'MISSED'}: {self.what} {self.found:.3f}, at most {self.most:g}"
 
 
 @dataclass(frozen=True)
@@ -52,50 +83,87 @@ class Measured:
     hosts: int
     rate: str | None
     bytes: int
+    machine: str
+    setting: str
     rounds: int
     seconds: Mapping[str, Spread]
     ratio_of: str
     ratios: Mapping[str, Spread]
     wrong: Mapping[str, int]
     load: tuple[float, float]
-    goal: Goal | None
+    goals: Sequence[Goal]
 
     @property
     def is_right(self) -> bool:
         return not any(self.wrong.values())
 
     @property
-    def is_met(self) -> bool | None:
-        """Whether the goal is met; None where there is none."""
-        return self.goal.is_met if self.goal else None
+    def is_met(self) -> bool:
+        return all(goal.is_met for goal in self.goals)
+
+    @property
+    def title(self) -> str:
+        """What was measured, in words."""
+        setting = f", {self.setting}" if self.setting else ""
+        nics = f"NICs of {self.rate}" if self.rate else "NICs without a limit"
+        return f"{NAMES[self.row]} of {format_bytes(self.bytes)}, {self.hosts} hosts, {nics}{setting}"
+
+    @property
+    def circumstances(self) -> str:
+        return f"{self.rounds} rounds, load {self.load[0]:.1f} to {self.load[1]:.1f}"
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 
+    @classmethod
+    def from_dict(cls, words: Mapping[str, Any]) -> Self:
+        read = dict(words)
+        for name in ("seconds", "ratios"):
+            read[name] = {contender: Spread(**each) for contender, each in words[name].items()}
+        read["goals"] = [Goal(**goal) for goal in words["goals"]]
+        return cls(**read)
 
-def show(found: Sequence[Measured], console: Console, machine: str) -> None:
-    """Print one line per contender."""
-    columns = ("row", "hosts", "NIC", "size", "contender", "ms", "ratio", "", "wrong", "load", "goal")
-    shown = table(*columns, left=("row", "contender", "", "goal"))
+
+def show(found: Sequence[Measured], console: Console) -> None:
+    """Print a table for each row, and how its goals were met."""
     for one in found:
+        console.print(f"{one.title}; {one.circumstances}")
+        shown = table("contender", "ms", f"over {one.ratio_of}", "wrong", left=("contender",))
         for name, seconds in one.seconds.items():
-            is_first = name == next(iter(one.seconds))
-            goal = ""
-            if is_first and one.goal:
-                verdict = "met" if one.goal.is_met else "MISSED"
-                goal = f"{verdict}: {one.goal.what} {one.goal.found:.3f}, at most {one.goal.most:g}"
-            shown.add_row(
-                one.row if is_first else "",
-                str(one.hosts) if is_first else "",
-                (one.rate or "unlimited") if is_first else "",
-                format_bytes(one.bytes) if is_first else "",
-                name,
-                f"{seconds.median * 1e3:,.4g} ({seconds.p25 * 1e3:,.4g}-{seconds.p75 * 1e3:,.4g})",
-                str(one.ratios.get(name, "")),
-                one.ratio_of if is_first else "",
-                str(one.wrong.get(name, "")),
-                f"{one.load[0]:.1f}-{one.load[1]:.1f}" if is_first else "",
-                goal,
-            )
-    console.print(shown)
-    console.print(f"{machine}; medians (quartiles) of contenders that took turns")
+            shown.add_row(name, _in_ms(seconds), str(one.ratios[name]), str(one.wrong.get(name, "")))
+        console.print(shown)
+        for goal in one.goals:
+            console.print(f"  {goal}")
+        console.print()
+    if found:
+        console.print(f"{found[0].machine}; medians (quartiles) of contenders that took turns")
+
+
+def _in_ms(seconds: Spread) -> str:
+    return f"{seconds.median * 1e3:,.4g} ({seconds.p25 * 1e3:,.4g}-{seconds.p75 * 1e3:,.4g})"
+
+
+def merged(before: Sequence[Measured], news: Sequence[Measured]) -> list[Measured]:
+    """Return what was measured last of each row, in the order of NAMES."""
+    latest = {one.title: one for one in [*before, *news]}
+    rows = list(NAMES)
+    return sorted(latest.values(), key=lambda one: (rows.index(one.row), one.hosts, one.bytes, one.setting))
+
+
+def page(found: Sequence[Measured], command: str) -> str:
+    """Return docs/results/network.md: every goal, missed ones first to be seen, and every table."""
+    lines = [*INTRODUCTION.format(command=command).splitlines(), ""]
+    lines += ["| goal | found | at most | |", "|---|--:|--:|---|"]
+    lines += [
+        f"| {one.title}: {goal.what} | {goal.found:.3g} | {goal.most:g} | {'met' if goal.is_met else '**missed**'} |"
+        for one in found
+        for goal in one.goals
+    ]
+    for one in found:
+        lines += ["", f"## {one.title}", "", f"{one.machine}; {one.circumstances}.", ""]
+        lines += [f"| contender | ms | over {one.ratio_of} | wrong elements |", "|---|--:|--:|--:|"]
+        lines += [
+            f"| {name} | {_in_ms(seconds)} | {one.ratios[name]} | {one.wrong.get(name, '')} |"
+            for name, seconds in one.seconds.items()
+        ]
+    return "\n".join(lines) + "\n"
