@@ -13,6 +13,7 @@ import os
 import secrets
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -36,48 +37,50 @@ _NIC = "eth0"
 
 
 @dataclass
+class Rank:
+    """One rank: its connection to this program, and the process at the connection's other end."""
+
+    lines: TextIO
+    process: int  # a descriptor, which stands for no other process once this one has ended
+
+    def signal(self, number: int) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self.process, number)
+
+
+@dataclass
 class Contender:
     """The ranks of one library, one on each host, stopped while it is not their turn."""
 
     name: str
-    processes: list[subprocess.Popen[bytes]]
     shell: RemoteShell
-    lines: list[TextIO] = field(default_factory=list)
+    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    ranks: list[Rank] = field(default_factory=list)
 
     def ask(self, **order: Any) -> list[dict[str, Any]]:
         """Let the ranks run, give all of them one order, stop them again; return their answers by rank."""
-        self._signal(signal.SIGCONT)
-        for lines in self.lines:
-            print(json.dumps(order), file=lines, flush=True)
-        answers = [lines.readline() for lines in self.lines]
-        self._signal(signal.SIGSTOP)
+        self.signal(signal.SIGCONT)
+        for rank in self.ranks:
+            print(json.dumps(order), file=rank.lines, flush=True)
+        answers = [rank.lines.readline() for rank in self.ranks]
+        self.signal(signal.SIGSTOP)
         if not all(answers):
             raise RuntimeError(f"{self.name}: rank {answers.index('')} has died of {order}")
         return [json.loads(answer) for answer in answers]
 
-    def _signal(self, number: int) -> None:
-        for process in [*self.processes, *self.shell.processes]:
-            for pid in _family(process.pid):
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, number)
+    def signal(self, number: int) -> None:
+        for rank in self.ranks:
+            rank.signal(number)
 
     def close(self) -> None:
-        for lines in self.lines:
-            lines.close()
+        self.signal(signal.SIGKILL)
+        for rank in self.ranks:
+            rank.lines.close()
+            os.close(rank.process)
         for process in self.processes:
             process.kill()
             process.wait()
         self.shell.close()
-
-
-def _family(pid: int) -> list[int]:
-    """Return a process and all its descendants, whichever of their threads has started them."""
-    found = [pid]
-    for path in Path(f"/proc/{pid}/task").glob("*/children"):
-        with contextlib.suppress(OSError):
-            for child in path.read_text(encoding="ascii").split():
-                found += _family(int(child))
-    return found
 
 
 @contextlib.contextmanager
@@ -94,19 +97,19 @@ def _contender(cluster: Cluster, name: str) -> Iterator[Contender]:
         server.listen(len(cluster.hosts))
         server.settimeout(1.0)
         shell = RemoteShell(cluster, Path(folder))
-        started = Contender(name, [], shell)
+        started = Contender(name, shell)
         try:
             started.processes += _start(cluster, name, shell, f"{folder}/harness")
-            started.lines += _ranks(server, started, len(cluster.hosts))
-            started._signal(signal.SIGSTOP)
+            _accept_ranks(server, started, len(cluster.hosts))
+            started.signal(signal.SIGSTOP)
             yield started
         finally:
             started.close()
 
 
-def _ranks(server: socket.socket, contender: Contender, count: int) -> list[TextIO]:
-    """Wait for all ranks; return their connections by rank."""
-    found: dict[int, TextIO] = {}
+def _accept_ranks(server: socket.socket, contender: Contender, count: int) -> None:
+    """Wait for all ranks, which say their numbers."""
+    found: dict[int, Rank] = {}
     until = time.monotonic() + _START_LIMIT_S
     while len(found) < count:
         try:
@@ -118,11 +121,14 @@ def _ranks(server: socket.socket, contender: Contender, count: int) -> list[Text
                     f"{contender.name}: expected {count} ranks, found {sorted(found)}; ended: {ends or 'none'}"
                 ) from None
             continue
-        connection.settimeout(_ANSWER_LIMIT_S)
-        lines = connection.makefile("rw")
-        found[int(lines.readline())] = lines
-        connection.close()  # the file keeps it open
-    return [found[rank] for rank in range(count)]
+        with connection:  # the file keeps it open
+            connection.settimeout(_ANSWER_LIMIT_S)
+            (process,) = struct.unpack(
+                "i8x", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+            )
+            lines = connection.makefile("rw")
+            found[int(lines.readline())] = Rank(lines, os.pidfd_open(process))
+    contender.ranks += [found[rank] for rank in range(count)]
 
 
 def _start(cluster: Cluster, name: str, shell: RemoteShell, path: str) -> list[subprocess.Popen[bytes]]:
