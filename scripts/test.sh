@@ -7,9 +7,14 @@ export PATH="$PWD/.venv/bin:$PATH"
 . scripts/cpp_tests.sh
 
 echo "== C++ tests"
+export HEMIOLA_TEST_MPI=$PWD/.venv/lib/libmpi.so.12  # of the wheel that the test extra has
 plain=$(ls -dt build/cp3*/ | head -n 1)  # where set-up has built the Python module: the core is there already
 build_tests "${plain%/}"
 run_tests "${plain%/}"
+echo "== the wire over MPI, between processes"
+for ranks in 2 4; do
+  mpirun -n "$ranks" "${plain%/}/hemiola_tests" --gtest_filter='Mpi/*' --gtest_brief=1 | grep PASSED
+done
 # Tests of one process each share the cores; those that start ranks of their own have them to themselves.
 single=(tests/algorithms tests/arguments tests/conformance tests/formats tests/models tests/planner tests/style
   tests/synthesis tests/topology tests/view)

@@ -51,15 +51,22 @@ def test_under_slurm_ranks_meet_at_the_first_node(monkeypatch: pytest.MonkeyPatc
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("HEMIOLA_TOKEN", TOKEN)
     monkeypatch.setenv("HEMIOLA_PORTS", "30000-30009")
-    assert rendezvous_of(job_of()) == AtAddress("n07:30007", 30007, bytes.fromhex(TOKEN))
+    assert rendezvous_of(job_of()) == AtAddress("n07:30007", 30007, bytes.fromhex(TOKEN), "slurm-77-0")
 
 
 def test_an_address_that_was_given_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEMIOLA_RENDEZVOUS", "[fd00::1]:4000")
     monkeypatch.setenv("HEMIOLA_TOKEN", TOKEN)
     assert rendezvous_of(Job(0, 2, "x", "torchrun", 1)) == AtAddress(
-        "[fd00::1]:4000", 4000, bytes.fromhex(TOKEN)
+        "[fd00::1]:4000", 4000, bytes.fromhex(TOKEN), "x"
     )
+
+
+def test_a_launcher_that_names_no_job_has_it_named_after_the_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEMIOLA_RENDEZVOUS", "node:4000")
+    monkeypatch.setenv("HEMIOLA_TOKEN", TOKEN)
+    job = job_of({"PMI_RANK": "1", "PMI_SIZE": "4", "MPI_LOCALNRANKS": "2"})
+    assert rendezvous_of(job) == AtAddress("node:4000", 4000, bytes.fromhex(TOKEN), "node:4000")
 
 
 def test_without_a_token_it_is_said_how_to_make_one(monkeypatch: pytest.MonkeyPatch) -> None:

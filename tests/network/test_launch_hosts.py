@@ -90,41 +90,10 @@ def test_ranks_meet_where_variables_say(run: Run, monkeypatch: pytest.MonkeyPatc
     assert "host 'host0': expected an IPv6 address at which other hosts reach this one" in err[0]
 
 
-SSHD = """
-Port 2222
-HostKey {folder}/host
-AuthorizedKeysFile {folder}/user.pub
-StrictModes no
-UsePAM no
-PidFile none
-"""
-
-
-def test_hosts_are_reached_by_ssh(cluster: Cluster, tmp_path: Path) -> None:
-    if not Path("/usr/sbin/sshd").exists() or os.geteuid() != 0:
-        pytest.skip("needs sshd (apt install openssh-server) and root")
-    for key in ("host", "user"):
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / key], check=True)
-    (tmp_path / "sshd_config").write_text(SSHD.format(folder=tmp_path))
-    Path("/run/sshd").mkdir(exist_ok=True)
-    servers = [
-        cluster.start(
-            host, ["/usr/sbin/sshd", "-D", "-e", "-f", str(tmp_path / "sshd_config")], stderr=subprocess.PIPE
-        )
-        for host in range(2)
-    ]
-    for server in servers:
-        assert server.stderr is not None
-        assert b"listening" in server.stderr.readline()
-    options = "-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR -o BatchMode=yes"
-    shell = f"ssh -i {tmp_path}/user -p 2222 {options}"
-    try:
-        words = [*HEMIOLA, "launch", "--hosts", "host0,host1", "--remote-shell", shell, RANK, "meet"]
-        out = cluster.run(0, words, timeout_s=LIMIT_S)
-        assert sorted(out.splitlines()) == ["[0] all have come", "[1] came from host1 0"]
-    finally:
-        for server in servers:
-            server.kill()
+def test_hosts_are_reached_by_ssh(cluster: Cluster, remote_shell: str) -> None:
+    words = [*HEMIOLA, "launch", "--hosts", "host0,host1", "--remote-shell", remote_shell, RANK, "meet"]
+    out = cluster.run(0, words, timeout_s=LIMIT_S)
+    assert sorted(out.splitlines()) == ["[0] all have come", "[1] came from host1 0"]
 
 
 def test_a_failure_on_one_host_ends_the_ranks_of_the_others(run: Run) -> None:

@@ -1130,6 +1130,17 @@ class HostsSession(Session):
     ) -> HostsSession: ...
     def leave(self) -> None: ...
 
+def announce_mpi(*, rank: int, rank_count: int, libraries: Sequence[str]) -> None:
+    """
+    An MPI has started this process; its library is one of these, unless one is loaded.
+    """
+
+def broadcast_by_mpi(own: bytes, timeout_s: float) -> bytes:
+    """Rank 0's bytes, on all ranks of the job, each of which calls this."""
+
+def leave_mpi(*, all_is_well: bool) -> None:
+    """Finalize MPI where it was initialized by us."""
+
 class PendingOperation:
     """An operation that runs in the background."""
 

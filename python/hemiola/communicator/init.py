@@ -14,6 +14,7 @@ from hemiola.communicator.emulation import Emulation, launched_emulation
 from hemiola.communicator.init_options import InitOptions
 from hemiola.communicator.joining import is_on_several_hosts, join
 from hemiola.communicator.launch_environment import job_of
+from hemiola.communicator.mpi import announce
 from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
 
@@ -75,6 +76,7 @@ def init(
             in_force.check_again({name: words[name] for name, value in said.items() if value is not None})
             return communicator
     job = job_of()
+    announce(job)
     if options.emulation is not None:
         if is_on_several_hosts(job):
             raise ArgumentError(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
+import sys
 import time
 
 from hemiola import environment
-from hemiola._core import HostsSession, Listener, LocalSession, Session
+from hemiola._core import HostsSession, Listener, LocalSession, Session, leave_mpi
 from hemiola.communicator.launch_environment import Job
 from hemiola.communicator.rendezvous import rendezvous_of
 
@@ -16,9 +17,11 @@ _joined: list[HostsSession] = []
 
 
 def leave_all() -> None:
-    """Say farewell to the ranks of other hosts: this process ends, and not by accident."""
+    """Say farewell to the ranks of other hosts, and to MPI: this process ends, and not by accident."""
     for session in _joined:
         session.leave()
+    # Whoever fails does not wait for the others to come to the end of MPI: its launcher ends them.
+    leave_mpi(all_is_well=getattr(sys, "last_value", None) is None)
 
 
 os.register_at_fork(after_in_child=_joined.clear)
@@ -63,7 +66,7 @@ def join(job: Job, timeout_s: float) -> Session:
         listener,
         rank=job.rank,
         rank_count=job.rank_count,
-        name=job.name,
+        name=meeting.name,
         incarnation=job.incarnation,
         token=meeting.token,
         version=importlib.metadata.version("hemiola"),

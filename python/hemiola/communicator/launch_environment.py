@@ -15,8 +15,9 @@ from hemiola.errors import ArgumentError
 class Job:
     """A process's place in its job.
 
-    `name` is the same on all ranks of the job and different from other jobs of this user; `host_rank_count` says how
-    many of its ranks are on this host, None where the launcher does not; `incarnation` counts its restarts.
+    `name` is the same on all ranks of the job and different from other jobs of this user, and empty where the launcher
+    tells ranks on several hosts nothing of the kind; `host_rank_count` says how many of its ranks are on this host,
+    None where the launcher does not; `incarnation` counts its restarts.
     """
 
     rank: int
@@ -126,9 +127,10 @@ def _open_mpi(variables: _Variables) -> Job | None:
 
 
 def _mpich(variables: _Variables) -> Job | None:
-    # Hydra gives a job no name, but all ranks of a host have the same parent.
-    name = variables.text("PMI_JOBID", "PMI_ID_NAMESPACE") or f"parent-{os.getppid()}"
-    return variables.job("PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", f"pmi-{name}")
+    # Hydra gives a job no name, but all ranks of a host have the same parent. Intel's does.
+    name = variables.text("PMI_JOBID", "PMI_ID_NAMESPACE", "I_MPI_HYDRA_UUID")
+    job = variables.job("PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", f"pmi-{name or f'parent-{os.getppid()}'}")
+    return replace(job, name="") if job is not None and job.spans_hosts and name is None else job
 
 
 def _slurm(variables: _Variables) -> Job | None:

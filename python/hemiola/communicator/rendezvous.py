@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import Any, Protocol
 
 from hemiola import environment
+from hemiola._core import broadcast_by_mpi
 from hemiola.communicator.launch_environment import Job
 from hemiola.errors import ArgumentError, TimeoutError
 
@@ -20,10 +21,11 @@ _SLURM_PORTS = range(20000, 30000)
 
 @dataclass(frozen=True)
 class Meeting:
-    """Where rank 0 listens ("host:port", one or several ways to say it), and the job's secret."""
+    """Where rank 0 listens ("host:port", one or several ways to say it), the job's secret, and its name."""
 
     rank_zero: tuple[str, ...]
     token: bytes
+    name: str
 
 
 class Rendezvous(Protocol):
@@ -47,7 +49,7 @@ def rendezvous_of(job: Job) -> Rendezvous:
     """
     address = environment.RENDEZVOUS.value()
     if address is not None:
-        return AtAddress(str(address), address.port, _token())
+        return AtAddress(str(address), address.port, _token(), job.name or str(address))
     ways: dict[str, Callable[[Job], Rendezvous]] = {
         "torchrun": ThroughTorch,
         "Open MPI's mpirun": ThroughMpi,
@@ -70,10 +72,11 @@ class AtAddress:
     address: str
     port: int
     token: bytes
+    name: str
 
     def meet(self, own: Sequence[str], timeout_s: float) -> Meeting:
         """Return it."""
-        return Meeting((self.address,), self.token)
+        return Meeting((self.address,), self.token, self.name)
 
 
 class ThroughTorch:
@@ -88,7 +91,7 @@ class ThroughTorch:
         """Have rank 0 put it there, and the others read it."""
         store, key = _torch_store(self._job, timeout_s), f"hemiola/{self._job.name}"
         if self._job.rank == 0:
-            meeting = Meeting(tuple(own), secrets.token_bytes(environment.TOKEN_BYTES))
+            meeting = Meeting(tuple(own), secrets.token_bytes(environment.TOKEN_BYTES), self._job.name)
             store.set(key, _packed(meeting))
             return meeting
         try:
@@ -121,7 +124,7 @@ def _torch_store(job: Job, timeout_s: float) -> Any:
 
 
 class ThroughMpi:
-    """By a broadcast of the MPI that has started the job, through mpi4py."""
+    """By a broadcast of the MPI that has started the job."""
 
     port = 0
 
@@ -130,15 +133,9 @@ class ThroughMpi:
 
     def meet(self, own: Sequence[str], timeout_s: float) -> Meeting:
         """Have rank 0 tell all others."""
-        try:
-            from mpi4py import MPI
-        except ImportError as error:
-            raise ArgumentError(
-                f"{self._job.launcher}: ranks on several hosts meet by a broadcast, for which mpi4py is needed, or at "
-                f"an address (HEMIOLA_RENDEZVOUS=host:port and HEMIOLA_TOKEN): {error}"
-            ) from None
-        meeting = Meeting(tuple(own), secrets.token_bytes(environment.TOKEN_BYTES))
-        return _unpacked(MPI.COMM_WORLD.bcast(_packed(meeting), root=0))
+        name = self._job.name or secrets.token_hex(8)
+        meeting = Meeting(tuple(own), secrets.token_bytes(environment.TOKEN_BYTES), name)
+        return _unpacked(broadcast_by_mpi(_packed(meeting), timeout_s))
 
 
 def _at_first_node(job: Job) -> AtAddress:
@@ -149,7 +146,7 @@ def _at_first_node(job: Job) -> AtAddress:
     number = int(os.environ.get("SLURM_JOB_ID", "0")) + int(os.environ.get("SLURM_STEP_ID", "0"))
     ports = environment.PORTS.value() or _SLURM_PORTS
     port = ports[number % len(ports)]
-    return AtAddress(f"{first_node(nodes)}:{port}", port, _token())
+    return AtAddress(f"{first_node(nodes)}:{port}", port, _token(), job.name)
 
 
 def first_node(nodes: str) -> str:
@@ -179,9 +176,10 @@ def _token() -> bytes:
 
 
 def _packed(meeting: Meeting) -> bytes:
-    return json.dumps({"rank_zero": meeting.rank_zero, "token": meeting.token.hex()}).encode()
+    told = {"rank_zero": meeting.rank_zero, "token": meeting.token.hex(), "name": meeting.name}
+    return json.dumps(told).encode()
 
 
 def _unpacked(words: bytes) -> Meeting:
     told = json.loads(words)
-    return Meeting(tuple(told["rank_zero"]), bytes.fromhex(told["token"]))
+    return Meeting(tuple(told["rank_zero"]), bytes.fromhex(told["token"]), told["name"])

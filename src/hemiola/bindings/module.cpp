@@ -25,5 +25,6 @@ NB_MODULE(_core, m) {
   answer_in_words(m);
   bind_long_calls(m);
   bind_session(m);
+  bind_mpi(m);
   bind_runtime(m);
 }

@@ -8,6 +8,7 @@
 #include "hemiola/runtime/wire/shm/shm_kind.hpp"
 #include "hemiola/topology/builders/switch.hpp"
 #include "local_sessions.hpp"
+#include "mpi_wires.hpp"
 #include "wire_kinds.hpp"
 
 namespace hemiola::testing {
@@ -61,6 +62,9 @@ INSTANTIATE_TEST_SUITE_P(
         WireCase{"emulated_over_shm", local_sessions, [] { return emulated(shm()); }},
         WireCase{"emulated_over_in_process", local_sessions, [] { return emulated(rendezvous()); }, true}),
     name_of_wire);
+
+INSTANTIATE_TEST_SUITE_P(Mpi, WireContract, ::testing::ValuesIn(mpi_wires()), name_of_wire);
+const auto* const leaves_mpi = ::testing::AddGlobalTestEnvironment(new LeavesMpi);
 
 }  // namespace
 }  // namespace hemiola::testing

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "hemiola/base/bulk_copy.hpp"
+#include "hemiola/runtime/wire/message_fate.hpp"
 
 namespace hemiola {
 

@@ -1,0 +1,35 @@
+"""The MPI that has started this process's job, if one has, and the file that holds it."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from hemiola import environment
+from hemiola._core import announce_mpi
+from hemiola.communicator.launch_environment import Job
+
+_OPEN_MPI = ("libmpi.so.40",)
+_MPICH = ("libmpi.so.12", "libmpich.so.12", "libmpi_abi.so.1")
+#: What the libraries of those are called that a launcher may have started.
+_LIBRARIES = {
+    "Open MPI's mpirun": _OPEN_MPI,
+    "MPICH's mpirun": _MPICH,
+    "Slurm's srun": (*_OPEN_MPI, *_MPICH),
+}
+
+
+def announce(job: Job) -> None:
+    """Tell the core where MPI is, where this job may have been started by one."""
+    if job.launcher in _LIBRARIES:
+        announce_mpi(rank=job.rank, rank_count=job.rank_count, libraries=_libraries(job.launcher))
+
+
+def _libraries(launcher: str) -> list[str]:
+    """Return paths and names, best first: what was asked for, PyPI's wheels, the system's."""
+    asked = environment.MPI.value()
+    if asked is not None:
+        return [asked]
+    names = _LIBRARIES[launcher]
+    wheels = (os.path.join(sys.prefix, "lib", name) for name in names)
+    return [*filter(os.path.exists, wheels), *names]

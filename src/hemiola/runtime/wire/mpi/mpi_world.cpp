@@ -1,0 +1,178 @@
+#include "hemiola/runtime/wire/mpi/mpi_world.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "hemiola/base/error.hpp"
+
+namespace hemiola {
+namespace {
+
+/// How often MPI is called where nobody waits: soon after something was sent, and later.
+constexpr auto kShortNap = std::chrono::milliseconds(1), kLongNap = std::chrono::milliseconds(10);
+constexpr int kShortNaps = 100;
+/// By which nothing is sent.
+constexpr int kNobodysTag = 0;
+constexpr std::size_t kMostBroadcast = std::size_t{64} << 10;
+
+struct ProcessWorld {
+  std::mutex mutex;
+  std::optional<MpiPlace> place;
+  std::shared_ptr<MpiWorld> world;
+};
+ProcessWorld& of_this_process() {
+  static auto* const only = new ProcessWorld;  // never destroyed: MPI is finalized by `leave`, or not at all
+  return *only;
+}
+
+}  // namespace
+
+void MpiWorld::announce(MpiPlace place) {
+  const std::lock_guard lock(of_this_process().mutex);
+  of_this_process().place = std::move(place);
+}
+
+std::shared_ptr<MpiWorld> MpiWorld::of_process() {
+  ProcessWorld& own = of_this_process();
+  const std::lock_guard lock(own.mutex);
+  if (own.world) own.world->home_.check();
+  if (!own.place)
+    throw ArgumentError(
+        "the wire 'mpi' joins ranks that an MPI has started (mpirun, or srun where Slurm knows that MPI), "
+        "and this one was "
+        "started by something else; choose another wire (HEMIOLA_WIRE)");
+  if (!own.world) own.world.reset(new MpiWorld(*own.place));
+  return own.world;
+}
+
+MpiWorld::MpiWorld(const MpiPlace& place) : place_(place), library_(open_mpi_library(place.libraries)) {
+  if (library_->is_finalized())
+    throw ArgumentError(library_->version() +
+                        " has been finalized in this process, after which nothing can be sent by it");
+}
+
+MpiWorld::~MpiWorld() {
+  stop();
+}
+
+void MpiWorld::enter(const Deadline& deadline) {
+  const std::lock_guard lock(entering_);
+  if (has_entered_) return;
+  if (!library_->is_initialized()) {
+    library_->initialize();
+    is_ours_ = true;
+  }
+  check_place();
+  MpiTicket ticket = library_->duplicate_world();
+  wait_for(&ticket, "MPI_Comm_idup", deadline);
+  has_entered_ = true;
+}
+
+void MpiWorld::check_place() const {
+  const int rank = library_->rank(), rank_count = library_->rank_count();
+  if (rank == place_.rank && rank_count == place_.rank_count) return;
+  throw ArgumentError(
+      "expected MPI to know this process as rank " + std::to_string(place_.rank) + " of " +
+      std::to_string(place_.rank_count) + ", as its launcher does, found rank " + std::to_string(rank) +
+      " of " + std::to_string(rank_count) + " in " + library_->version() +
+      ". Is it another MPI than the launcher's? Set HEMIOLA_MPI to the path of that one's library");
+}
+
+void MpiWorld::check_threads() const {
+  if (library_->is_thread_safe()) return;
+  throw ArgumentError(
+      "the wire 'mpi' needs MPI_THREAD_MULTIPLE, and " + library_->version() +
+      " has been initialized with less" +
+      (is_ours_ ? ", as that is all it has: choose another wire (HEMIOLA_WIRE)"
+                : ": initialize it with that level (MPI_Init_thread; mpi4py does by default), or call "
+                  "hemiola.init first"));
+}
+
+void MpiWorld::wait_for(MpiTicket* ticket, const char* what, const Deadline& deadline) {
+  for (Pause pause; !library_->is_over(ticket); pause.wait()) {
+    deadline.check();
+    if (deadline.passed())
+      throw TimeoutError(std::string(what) + " has not come to its end within " +
+                         std::to_string(deadline.seconds()) +
+                         " s: not all ranks of the job have come to hemiola.init");
+  }
+}
+
+Bytes MpiWorld::broadcast(Bytes bytes, const Deadline& deadline) {
+  HEMIOLA_CHECK(bytes.size() <= kMostBroadcast, "too large a broadcast");
+  std::uint64_t size = bytes.size();
+  bytes.resize(kMostBroadcast);
+  MpiTicket ticket = library_->broadcast(reinterpret_cast<std::byte*>(&size), sizeof size, 0);
+  wait_for(&ticket, "MPI_Ibcast", deadline);
+  ticket = library_->broadcast(bytes.data(), size, 0);
+  wait_for(&ticket, "MPI_Ibcast", deadline);
+  bytes.resize(size);
+  return bytes;
+}
+
+int MpiWorld::new_tag() {
+  const std::lock_guard lock(mutex_);
+  return next_tag_++;
+}
+
+void MpiWorld::check_tag(int tag) const {
+  const int largest = library_->largest_tag();
+  if (tag <= largest) return;
+  throw ArgumentError("no more than " + std::to_string(largest) + " communicators can be made over " +
+                      library_->version() + ", which has no more tags");
+}
+
+void MpiWorld::finish(std::shared_ptr<MpiFramePool> pool, std::vector<MpiFrameInFlight> frames) {
+  const std::lock_guard lock(mutex_);
+  unfinished_.push_back({std::move(pool), std::move(frames)});
+}
+
+void MpiWorld::keep_moving() {
+  const std::lock_guard lock(mutex_);
+  if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+}
+
+void MpiWorld::run() {
+  std::unique_lock lock(mutex_);
+  for (int naps = 0; !is_over_;) {
+    naps = is_active_.exchange(false, std::memory_order_relaxed) ? 0 : std::min(naps + 1, kShortNaps);
+    changed_.wait_for(lock, naps < kShortNaps ? kShortNap : kLongNap);
+    if (!is_over_) look_after_frames();
+  }
+}
+
+void MpiWorld::look_after_frames() {
+  try {
+    if (library_->is_finalized()) {
+      is_over_ = true;
+      return;
+    }
+    library_->sender_of(kNobodysTag);
+    for (Unfinished& each : unfinished_)
+      std::erase_if(each.frames, [&](MpiFrameInFlight& sent) { return library_->is_over(&sent.ticket); });
+    std::erase_if(unfinished_, [](const Unfinished& each) { return each.frames.empty(); });
+  } catch (const MpiCallError&) {
+    // Of a process that is gone: whoever waits for it learns the same, and says so.
+  }
+}
+
+void MpiWorld::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_over_ = true;
+    changed_.notify_all();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void MpiWorld::leave(bool all_is_well) {
+  const std::lock_guard lock(of_this_process().mutex);
+  const auto& world = of_this_process().world;
+  if (!world || !world->home_.is_here()) return;
+  world->stop();
+  if (world->is_ours_ && all_is_well && !world->library_->is_finalized()) world->library_->finalize();
+}
+
+}  // namespace hemiola

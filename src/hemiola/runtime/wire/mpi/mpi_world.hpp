@@ -1,0 +1,95 @@
+// The MPI that has started this process's job: one a process, opened when it is first asked for, with a communicator of its
+// own. Whoever initializes MPI also finalizes it: the program, or Hemiola where it comes first.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "hemiola/base/bytes.hpp"
+#include "hemiola/base/deadline.hpp"
+#include "hemiola/base/home_process.hpp"
+#include "hemiola/base/index.hpp"
+#include "hemiola/runtime/wire/mpi/mpi_frame.hpp"
+#include "hemiola/runtime/wire/mpi/mpi_library.hpp"
+
+namespace hemiola {
+
+/// What the launcher says of this process, and where its MPI may be found.
+struct MpiPlace {
+  Rank rank{0};
+  int rank_count = 1;
+  std::vector<std::string> libraries = {};  ///< paths or names, best first; unused where one is loaded
+};
+
+class MpiWorld {
+ public:
+  /// From now on this process is one that an MPI has started.
+  static void announce(MpiPlace place);
+  /// Of this process. The first call opens the library, which needs nobody else. Throws ArgumentError, also where nothing has
+  /// been announced.
+  static std::shared_ptr<MpiWorld> of_process();
+  /// Ends what `of_process` has begun: finalizes MPI if this process has initialized it through here. `all_is_well`:
+  /// all processes do so; otherwise somebody may be missing for whom MPI would wait without an end.
+  static void leave(bool all_is_well);
+
+  ~MpiWorld();
+  MpiWorld(const MpiWorld&) = delete;
+
+  /// Initializes MPI, unless somebody has. Collective over all processes of the job; at once, when called again. Throws
+  /// ArgumentError where MPI knows this process by another rank, and TimeoutError.
+  void enter(const Deadline& deadline);
+  /// Throws ArgumentError where MPI does not let several threads call it, which wires need.
+  void check_threads() const;
+
+  /// Rank 0's bytes, on all. Collective. Throws TimeoutError.
+  Bytes broadcast(Bytes bytes, const Deadline& deadline);
+
+  MpiLibrary& library() { return *library_; }
+  /// A tag that nothing else in this process receives by, ever.
+  int new_tag();
+  /// Throws ArgumentError where MPI does not have so many.
+  void check_tag(int tag) const;
+  /// Looks after frames until MPI has let go of them.
+  void finish(std::shared_ptr<MpiFramePool> pool, std::vector<MpiFrameInFlight> frames);
+  /// From now on MPI is called now and then, as what it has been given moves only while somebody calls it.
+  void keep_moving();
+  /// Something has been sent.
+  void note_activity() { is_active_.store(true, std::memory_order_relaxed); }
+
+ private:
+  explicit MpiWorld(const MpiPlace& place);
+
+  void check_place() const;
+  void wait_for(MpiTicket* ticket, const char* what, const Deadline& deadline);
+  void run();
+  void look_after_frames();
+  void stop();
+
+  struct Unfinished {
+    std::shared_ptr<MpiFramePool> pool;  ///< whose they are
+    std::vector<MpiFrameInFlight> frames;
+  };
+
+  MpiPlace place_;
+  HomeProcess home_;
+  std::unique_ptr<MpiLibrary> library_;
+  std::mutex entering_;
+  bool has_entered_ = false;
+  bool is_ours_ = false;  ///< to finalize
+  int next_tag_ = 1;      ///< 0 is nobody's
+
+  std::mutex mutex_;  ///< guards what follows
+  std::condition_variable changed_;
+  std::vector<Unfinished> unfinished_;
+  bool is_over_ = false;
+  std::thread thread_;
+  std::atomic<bool> is_active_ = false;
+};
+
+}  // namespace hemiola
