@@ -49,6 +49,7 @@ ASSEMBLES = {
     "bindings/session.cpp",  # the session, for a process that joins a job
     "bindings/runtime.cpp",  # the wire, for who asks for an emulated one
     "bindings/mpi.cpp",  # the MPI that has started this process, by which ranks may meet
+    "bindings/ucx.cpp",  # UCX, for who asks what would be found
 }
 # Pairs that the order would allow and the design forbids: no contestant sits beside the judge, and what runs a schedule
 # does not care where it comes from.

@@ -8,10 +8,19 @@ build_tests() {  # build_tests <folder> <options of CMake>: into the folder, its
   cmake --build "$folder" --target hemiola_tests >>"$folder.log" 2>&1 || { tail -n 60 "$folder.log"; exit 1; }
 }
 
+# Where PyPI's UCX is, if it is installed. Tests use that; the system's, in runs of their own: one process has one UCX.
+packaged_ucx() {
+  python - <<'EOF'
+from importlib.util import find_spec
+spec = find_spec("libucx")
+print(spec.submodule_search_locations[0] + "/lib/libucp.so.0" if spec else "")
+EOF
+}
+
 run_tests() {  # run_tests <folder> <options of ctest>
   local folder=$1
   shift
   # A death in a test must be seen by the test, not slowed by symbolizing; leaks count.
-  TSAN_OPTIONS=halt_on_error=1 ASAN_OPTIONS=detect_leaks=1 \
+  TSAN_OPTIONS=halt_on_error=1 ASAN_OPTIONS=detect_leaks=1 HEMIOLA_TEST_UCX=${ucx-$(packaged_ucx)} \
     ctest --test-dir "$folder" --output-on-failure --timeout 300 -j 2 "$@" | tail -n 8
 }

@@ -3,7 +3,8 @@ the optional packages. Looks only; changes nothing."""
 
 from __future__ import annotations
 
-import ctypes.util
+import contextlib
+import json
 import mmap
 import os
 import shutil
@@ -270,15 +271,35 @@ def _mpi() -> Finding:
 
 
 def _ucx() -> Finding:
-    purpose = "wires between hosts"
-    wheels = [f"{name} {version}" for name in ("libucx-cu12", "libucx-cu13") if (version := _version(name))]
-    library = ctypes.util.find_library("ucp")
-    found = ", ".join(wheels + ([library] if library else []))
-    if found:
-        return Finding("UCX", "ok", found, purpose)
-    return Finding(
-        "UCX", "missing", "not installed", purpose, "pip install libucx-cu12, or apt install libucx0"
+    """Open UCX in a process of its own: it stays in the one that has opened it."""
+    purpose = "wire between hosts with InfiniBand, RoCE or EFA"
+    look = (
+        "import json; from hemiola import environment, errors; from hemiola._core import find_ucx\n"
+        "try: print(json.dumps(find_ucx(environment.ucx_libraries())))\n"
+        "except errors.ArgumentError as error: print(json.dumps({'why': str(error)}))"
     )
+    devices = _rdma_devices()
+    answer = _output_of(sys.executable, "-c", look)
+    ucx = json.loads(answer) if answer else {"why": "a process that opens it ends without a word"}
+    if "why" in ucx:
+        advice = "apt install libucx0, or pip install libucx-cu12, which has no InfiniBand (no GPU is needed)"
+        found = ucx["why"].split(". ")[0]
+        return Finding(
+            "UCX", "missing", found + (f"; there is {devices}" if devices else ""), purpose, advice
+        )
+    found = f"{ucx['version']} at {ucx['path']}: {', '.join(ucx['transports'])}; between ranks of this host "
+    found += ", ".join(ucx["within_host"])
+    if devices and not ucx["rdma"]:
+        advice = f"this UCX cannot use {devices}; install one that can, such as libucx0, and see UCX_TLS"
+        return Finding("UCX", "limited", found, purpose, advice)
+    return Finding("UCX", "ok", found, purpose)
+
+
+def _rdma_devices() -> str:
+    """Name the devices for InfiniBand, RoCE and EFA that the kernel knows."""
+    with contextlib.suppress(OSError):
+        return ", ".join(sorted(os.listdir("/sys/class/infiniband")))
+    return ""
 
 
 def _network_namespaces() -> Finding:

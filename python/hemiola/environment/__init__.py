@@ -2,6 +2,7 @@
 that others may be told."""
 
 from hemiola.environment.interfaces import InterfaceRule, LocalAddress, reachable_addresses
+from hemiola.environment.packages import ucx_libraries
 from hemiola.environment.variables import (
     INTERFACE,
     IP_FAMILY,
@@ -48,5 +49,6 @@ __all__ = [
     "Variable",
     "check",
     "reachable_addresses",
+    "ucx_libraries",
     "unknown",
 ]

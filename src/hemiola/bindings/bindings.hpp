@@ -26,6 +26,7 @@ void bind_bounds(nanobind::module_& m);
 void bind_session(nanobind::module_& m);
 void bind_mpi(nanobind::module_& m);
 void bind_runtime(nanobind::module_& m);
+void bind_ucx(nanobind::module_& m);
 
 /// Lets every function in a module, its submodules and classes answer arguments of the wrong type in the API's own words,
 /// and inspect.signature. For what people call; the runtime's classes stand behind Python's.

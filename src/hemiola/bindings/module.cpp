@@ -27,4 +27,5 @@ NB_MODULE(_core, m) {
   bind_session(m);
   bind_mpi(m);
   bind_runtime(m);
+  bind_ucx(m);
 }

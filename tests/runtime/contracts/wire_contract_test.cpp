@@ -59,6 +59,10 @@ INSTANTIATE_TEST_SUITE_P(
         WireCase{"routed_last_two_by_shm", local_sessions, [] { return routed({Rank{1}, Rank{2}}, shm()); }},
         WireCase{"routed_last_two_in_process", InProcessSession::make,
                  [] { return routed({Rank{1}, Rank{2}}, eager()); }},
+        WireCase{"ucx_tcp", InProcessSession::make, [] { return ucx_by("tcp"); }, false, why_no_ucx},
+        WireCase{"ucx_shm", InProcessSession::make, [] { return ucx_by("shm"); }, false, why_no_ucx},
+        WireCase{"routed_last_two_by_ucx", InProcessSession::make,
+                 [] { return routed({Rank{1}, Rank{2}}, ucx_by("tcp")); }, false, why_no_ucx},
         WireCase{"emulated_over_shm", local_sessions, [] { return emulated(shm()); }},
         WireCase{"emulated_over_in_process", local_sessions, [] { return emulated(rendezvous()); }, true}),
     name_of_wire);

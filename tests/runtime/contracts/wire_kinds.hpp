@@ -1,14 +1,19 @@
-// Kinds of wire for tests: TCP between ranks of this machine, and a kind that does not reach everybody.
+// Kinds of wire for tests: TCP between ranks of this machine, UCX if it is there, and a kind that does not reach everybody.
 #pragma once
 
+#include <dlfcn.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "hemiola/base/error.hpp"
 #include "hemiola/runtime/net/tcp_socket.hpp"
 #include "hemiola/runtime/wire/tcp/tcp_kind.hpp"
+#include "hemiola/runtime/wire/ucx/ucx_kind.hpp"
 
 namespace hemiola::testing {
 
@@ -37,6 +42,31 @@ class TcpOverLoopback final : public WireKind {
   int sockets_per_pair_;
   std::unique_ptr<TcpKind> kind_;
 };
+
+/// The path that scripts/cpp_tests.sh has found among Python's packages comes first, and without it the system's UCX, so that
+/// both can be tested. Says why there is none.
+inline std::string why_no_ucx() {
+#ifdef HEMIOLA_SANITIZED
+  return "UCX, which is not built for sanitizers, cannot run under one";
+#endif
+  static const std::string reason = [] {
+    const char* const packaged = std::getenv("HEMIOLA_TEST_UCX");
+    if (packaged != nullptr) ::dlopen(packaged, RTLD_NOW);
+    try {
+      UcxLibrary::open({});
+      return std::string();
+    } catch (const ArgumentError& error) {
+      return std::string(error.what());
+    }
+  }();
+  return reason;
+}
+
+/// By these transports only, as UCX_TLS names them.
+inline std::shared_ptr<WireKind> ucx_by(const char* transports) {
+  if (!why_no_ucx().empty()) throw ArgumentError(why_no_ucx());
+  return std::make_shared<UcxKind>(UcxOptions{.packaged = {}, .transports = transports});
+}
 
 /// A kind that reaches some ranks only, as shared memory does across hosts.
 class Among final : public WireKind {

@@ -1,0 +1,51 @@
+// Which UCX this process finds, for who asks before a job does.
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "hemiola/base/error.hpp"
+#include "hemiola/bindings/bindings.hpp"
+#include "hemiola/runtime/wire/ucx/transport_names.hpp"
+#include "hemiola/runtime/wire/ucx/ucx_endpoint.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace hemiola::bindings {
+namespace {
+
+/// What joins two ranks of this host.
+std::vector<std::string> within_host(const UcxLibrary& library) {
+  UcxWorker from(library, "");
+  const UcxWorker to(library, "");
+  const Bytes address = to.address();
+  UcxEndpoint endpoint;
+  endpoint.open(&from, address, [](void*, ucp::Endpoint*, ucp::Status) {}, nullptr);
+  if (!endpoint.is_open()) throw ArgumentError(endpoint.why_not());
+  return endpoint.transports();
+}
+
+nb::dict find_ucx(const std::vector<std::string>& packaged) {
+  const UcxLibrary& library = UcxLibrary::open(packaged);
+  nb::dict found;
+  found["version"] = library.version();
+  found["path"] = library.path();
+  const std::vector<std::string> transports = UcxWorker(library, "").transports();
+  found["transports"] = transports;
+  found["rdma"] = std::ranges::any_of(transports, is_rdma);
+  found["within_host"] = within_host(library);
+  return found;
+}
+
+}  // namespace
+
+void bind_ucx(nb::module_& m) {
+  m.def("find_ucx", &find_ucx, "packaged"_a,
+        "The UCX that a job would use here, loaded: version, path, transports, and those between ranks of "
+        "this host.");
+}
+
+}  // namespace hemiola::bindings

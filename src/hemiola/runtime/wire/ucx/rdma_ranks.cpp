@@ -1,0 +1,37 @@
+#include "hemiola/runtime/wire/ucx/rdma_ranks.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include "hemiola/base/error.hpp"
+#include "hemiola/runtime/wire/ucx/transport_names.hpp"
+#include "hemiola/runtime/wire/ucx/ucx_worker.hpp"
+
+namespace hemiola {
+namespace {
+
+/// Where Linux lists cards for InfiniBand, RoCE and EFA.
+constexpr const char* kCards = "/sys/class/infiniband";
+
+}  // namespace
+
+bool has_rdma(const std::vector<std::string>& packaged) try {
+  std::error_code error;
+  const std::filesystem::directory_iterator cards(kCards, error);
+  if (error || cards == std::filesystem::directory_iterator()) return false;
+  return std::ranges::any_of(UcxWorker(UcxLibrary::open(packaged), "").transports(), is_rdma);
+} catch (const ArgumentError&) {
+  return false;  // nobody has asked for UCX; hemiola doctor says what is wrong with it
+}
+
+std::vector<Rank> rdma_ranks(const Members& members, bool own, const Deadline& deadline) {
+  const Bytes mine{own ? std::byte{1} : std::byte{0}};
+  const std::vector<Bytes> told = members.session->exchange(members.ranks, "who has RDMA", mine, deadline);
+  std::vector<Rank> ranks;
+  for (std::size_t i = 0; i < told.size(); ++i)
+    if (told[i] == Bytes{std::byte{1}}) ranks.push_back(members.ranks[i]);
+  return ranks;
+}
+
+}  // namespace hemiola

@@ -1,0 +1,36 @@
+// What goes before every message by UCX: from whom, which of theirs, and of which operation.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+#include "hemiola/runtime/wire/wire.hpp"
+
+namespace hemiola {
+
+static_assert(std::endian::native == std::endian::little, "headers travel as they lie in memory");
+
+struct UcxHeader {
+  std::uint64_t key = 0;     ///< the receiver's, from its card: whoever does not know it is not of this group
+  std::uint64_t epoch = 0;   ///< of the wire
+  std::uint64_t number = 0;  ///< of this message from the sender to the receiver in the epoch, from 1
+  std::uint64_t digest = 0;
+  std::uint32_t operation = 0;
+  std::uint32_t sender = 0;  ///< by its number in the group
+  std::uint16_t version = 0;
+  std::uint16_t unused[3] = {};
+
+  OperationTag tag() const { return {operation, version, digest}; }
+};
+static_assert(sizeof(UcxHeader) == 48);
+
+/// What is the same in all messages of a wire at a time.
+struct UcxMoment {
+  Rank self{0};
+  std::uint64_t epoch = 0;
+  OperationTag tag = {};
+  bool has_moved = false;     ///< something has, since somebody looked
+  std::size_t in_flight = 0;  ///< requests at which UCX may touch the caller's memory
+};
+
+}  // namespace hemiola

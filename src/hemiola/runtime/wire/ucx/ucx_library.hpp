@@ -1,0 +1,40 @@
+// UCX, found and opened at run time: what the process has loaded already, else the system's, else that of a package of PyPI.
+// There is never a second one in a process: the libraries of one would find those of the other, by the same names.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "hemiola/runtime/wire/ucx/ucp_abi.hpp"
+
+namespace hemiola {
+
+class UcxLibrary {
+ public:
+  /// The first call looks, once for the process; `packaged` are the paths of PyPI's libucp.so.0, if there are any. Throws
+  /// ArgumentError that says what was looked for, what was found, and how to install it.
+  static const UcxLibrary& open(const std::vector<std::string>& packaged);
+
+  const std::string& path() const { return path_; }
+  /// "1.22.0"
+  const std::string& version() const { return version_; }
+  const ucp::Functions& functions() const { return functions_; }
+
+  /// In UCX's words.
+  std::string text_of(ucp::Status status) const;
+  /// What UCX has complained of last, with a space and parentheses; empty where it has not, or where others have loaded it
+  /// and get to see its complaints.
+  static std::string complaint();
+
+ private:
+  UcxLibrary(void* handle, std::string path);
+  void look_up(void* handle);
+  void check_version() const;
+  static UcxLibrary find(const std::vector<std::string>& packaged);
+
+  std::string path_;
+  std::string version_;
+  ucp::Functions functions_ = {};
+};
+
+}  // namespace hemiola

@@ -1,0 +1,87 @@
+// Messages from one peer, in their order. What UCX brings lands at once where this rank waits for it; what is too early stays
+// with UCX, or, if it is long, with its sender.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hemiola/base/bytes.hpp"
+#include "hemiola/base/fifo.hpp"
+#include "hemiola/runtime/wire/ucx/ucx_header.hpp"
+#include "hemiola/runtime/wire/ucx/ucx_pool.hpp"
+#include "hemiola/runtime/wire/ucx/ucx_worker.hpp"
+
+namespace hemiola {
+
+/// A message as UCX hands it over.
+struct UcxArrival {
+  UcxHeader header = {};
+  std::size_t bytes = 0;
+  void* data = nullptr;       ///< the bytes, or what stands for them
+  bool is_fetched = false;    ///< the bytes are still with the sender
+  bool is_kept = false;       ///< `data` stays until it is released
+  std::byte* copy = nullptr;  ///< of bytes that do not stay
+};
+
+class UcxReceiver {
+ public:
+  UcxReceiver(UcxWorker* worker, UcxMoment* moment, Rank peer)
+      : worker_(worker), moment_(moment), peer_(peer) {}
+  UcxReceiver(const UcxReceiver&) = delete;
+  ~UcxReceiver();
+
+  /// Returns how many have been posted so far, by which `done` knows this one.
+  std::uint64_t post(const Landing& landing, std::size_t capacity);
+  bool done(std::uint64_t number) const { return number <= completed_; }
+  bool idle() const { return posted_ == completed_; }
+  const std::string& failure() const { return failure_; }
+
+  /// Called back by UCX. Returns whether `data` is kept, to be released here.
+  bool arrive(UcxArrival arrival, bool may_be_kept);
+  bool has_arrivals() const { return !arrivals_.empty(); }
+  /// Lands what has arrived and may. `lands_in_place`: what is fetched may go to where it belongs, since that can be taken
+  /// back. Throws MessageSizeError.
+  void land(bool lands_in_place);
+  /// The tag of the next message, where it is of another operation than this rank's and not of a later one.
+  std::optional<OperationTag> foreign();
+
+  /// All that is posted counts as done, and what is not of the present epoch or a later one is dropped.
+  void forget();
+
+ private:
+  struct Incoming {
+    UcxReceiver* receiver;
+    Landing landing;
+    std::size_t capacity, bytes;
+    std::vector<std::byte> staging;
+    bool is_at_ucx, is_staged, is_done, is_forgotten, counts;
+  };
+
+  bool is_next(const UcxHeader& header) const;
+  bool fits(const Incoming& incoming, std::size_t bytes) const;
+  void place(Incoming* incoming, const std::byte* data);
+  void fetch(Incoming* incoming, void* data, bool lands_in_place);
+  static void has_been_fetched(void* request, ucp::Status status, std::size_t bytes, void* incoming);
+  void note_end(Incoming* incoming, ucp::Status status);
+  void complete(Incoming* incoming);
+  void keep(UcxArrival arrival);
+  void drop(const UcxArrival& arrival);
+  Incoming* begin_next(std::size_t bytes);
+
+  UcxWorker* worker_;
+  UcxMoment* moment_;
+  Rank peer_;
+  UcxPool<Incoming> pool_;
+  Fifo<Incoming*> queue_;  ///< posted and not done, in their order
+  std::size_t begun_ = 0;  ///< so many of them, from the front
+  std::uint64_t posted_ = 0;
+  std::uint64_t completed_ = 0;
+  std::uint64_t next_ = 1;     ///< number of the message that is to land next
+  Fifo<UcxArrival> arrivals_;  ///< by epoch and number
+  std::string failure_;
+};
+
+}  // namespace hemiola
