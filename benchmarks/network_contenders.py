@@ -178,6 +178,7 @@ def _meeting(cluster: Cluster) -> dict[str, str]:
         "HEMIOLA_JOB": secrets.token_hex(4),
         "HEMIOLA_RENDEZVOUS": f"{zero}:{_PORT}",
         "HEMIOLA_TOKEN": secrets.token_hex(32),
+        "HEMIOLA_SILENCE": "30s",  # stopped ranks go on one after the other
         "WORLD_SIZE": count,
         "MASTER_ADDR": zero,
         "MASTER_PORT": str(_PORT + 1),
