@@ -60,6 +60,7 @@ class Communicator(Collectives):
         self._emulation = emulation
         self._plans = CommunicatorPlans(
             self._ranks,
+            self._hosts(),
             emulation.topology if emulation else None,
             emulation.conditions if emulation else Conditions(),
         )

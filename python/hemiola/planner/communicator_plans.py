@@ -20,6 +20,7 @@ from hemiola.algorithms import Task
 from hemiola.bounds import lower_bound
 from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
+from hemiola.planner.crowding import BETWEEN_HOSTS
 from hemiola.planner.late_rule import late_rule
 from hemiola.planner.planning import Plan, plan
 from hemiola.planner.recipe import LateSearch, Recipe
@@ -40,9 +41,12 @@ _MOST_FOLLOWED = 256
 class CommunicatorPlans:
     """Decides for one communicator what it runs, and follows what has been decided."""
 
-    def __init__(self, ranks: Sequence[int], emulated: Topology | None, conditions: Conditions) -> None:
+    def __init__(
+        self, ranks: Sequence[int], hosts: Sequence[int], emulated: Topology | None, conditions: Conditions
+    ) -> None:
         self._ranks = tuple(ranks)
         self._rank_count = len(self._ranks)
+        self._crowding = BETWEEN_HOSTS if emulated is None and len(set(hosts)) > 1 else 0.0
         self._emulated = emulated
         self._conditions = conditions
         self._followed: dict[bytes, tuple[Recipe, Schedule | ScheduleParts]] = {}
@@ -141,7 +145,13 @@ class CommunicatorPlans:
         """Ask the planner, with all that is known about this network."""
         with ProgressBar("planning", quiet=True):
             return plan(
-                self.network(), kind, nbytes, conditions, root=root, combine_bandwidth=self._combine_bandwidth
+                self.network(),
+                kind,
+                nbytes,
+                conditions,
+                root=root,
+                combine_bandwidth=self._combine_bandwidth,
+                crowding=self._crowding,
             )
 
     def _late_search(self, found: Plan) -> LateSearch | None:

@@ -1,0 +1,47 @@
+"""What it costs that ranks are sent to by several others, which simulated networks, whose flows share ports without
+loss, do not know."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hemiola._core import Schedule
+
+#: Between hosts that talk by TCP: 16 MiB on limited NICs took 5.5 and 13 % longer where 3 and 7 ranks sent to one at
+#: once, and 1.5 and 2 to 3.5 % where they did so one after the other (docs/results/network.md).
+BETWEEN_HOSTS = 0.02
+#: How much less it is where they take turns.
+_IN_TURN = 0.2
+
+
+def crowding_s(schedule: Schedule, nbytes: int, bandwidth: float, crowding: float) -> float:
+    """Return how much longer the most crowded port is busy.
+
+    Parameters
+    ----------
+    schedule : Schedule.
+    nbytes : int, bytes of the buffer.
+    bandwidth : float, bytes per second of a port.
+    crowding : float >= 0, by what share of their time bytes take longer for each further rank that sends to the same
+        one in the same step; a fifth of it for each that does so in any step.
+
+    Returns
+    -------
+    float, seconds; 0 where every rank is sent to by one other, as in a ring. Linear in the transfers.
+    """
+    transfers, weights = np.asarray(schedule.transfers), np.asarray(schedule.chunk_weights, np.float64)
+    if not crowding or not len(transfers):
+        return 0.0
+    count = schedule.rank_count
+    step, src, dst = (transfers[name].astype(np.int64) for name in ("step", "src", "dst"))
+    in_step = step * count + dst
+    at_once = _distinct(in_step * count + src, count, int(in_step.max()) + 1)[in_step]
+    in_all = _distinct(dst * count + src, count, count)[dst]
+    further = (at_once - 1) + _IN_TURN * (in_all - 1)
+    crowded = np.bincount(dst, weights[transfers["chunk"]] * further, minlength=count).max()
+    return float(crowding * crowded / weights.sum() * nbytes / bandwidth)
+
+
+def _distinct(pairs: np.ndarray, count: int, groups: int) -> np.ndarray:
+    """Return how many different numbers below `count` there are by group; pairs are group * count + number."""
+    return np.bincount(np.unique(pairs) // count, minlength=groups)
