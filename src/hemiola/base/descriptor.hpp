@@ -1,8 +1,6 @@
 // A file descriptor that closes itself.
 #pragma once
 
-#include <unistd.h>
-
 #include <utility>
 
 namespace hemiola {
@@ -17,13 +15,19 @@ class Descriptor {
     return *this;
   }
   ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
+    if (fd_ >= 0) close();
   }
+
+  /// Children that are forked from now on find the null device in its place. For connections whose end tells the other
+  /// side that this process has ended: a child's copy would keep them open. Does nothing for a descriptor above a million.
+  void keep_from_children() const;
 
   int get() const { return fd_; }
   explicit operator bool() const { return fd_ >= 0; }
 
  private:
+  void close() const;
+
   int fd_ = -1;
 };
 

@@ -18,7 +18,9 @@ void set(const Descriptor& socket, int level, int option, int value) {
 Descriptor open_socket(const Endpoint& endpoint) {
   Descriptor socket(
       ::socket(endpoint.is_ipv6() ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (socket) set(socket, IPPROTO_TCP, TCP_NODELAY, 1);
+  if (!socket) return socket;
+  socket.keep_from_children();
+  set(socket, IPPROTO_TCP, TCP_NODELAY, 1);
   return socket;
 }
 
@@ -61,6 +63,7 @@ Guest accept_guest(const Descriptor& listener) {
   SocketAddress from;
   Descriptor socket(::accept4(listener.get(), from.get(), &from.length, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!socket) return {{}, {}, errno};
+  socket.keep_from_children();
   set(socket, IPPROTO_TCP, TCP_NODELAY, 1);
   return {std::move(socket), Endpoint::of(from), 0};
 }

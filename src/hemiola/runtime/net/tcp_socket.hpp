@@ -1,4 +1,4 @@
-// Opening TCP sockets: non-blocking, closed by exec, each small message sent at once. No TCP_USER_TIMEOUT: a peer that
+// Opening TCP sockets: non-blocking, closed by exec, not there in forked children, each small message sent at once. No TCP_USER_TIMEOUT: a peer that
 // is late to read closes its window, and the kernel would abort the connection to a rank that lives.
 #pragma once
 
