@@ -2,9 +2,9 @@
 
 Every element is checked. Goal: no wrong element, no deadlock, every rank last many times, and all agreed on that.
 
-    python benchmarks/late_soak.py [--collectives 100000] [--seed 1] [--arbiter]
+    python benchmarks/late_soak.py [--collectives 100000] [--seed 1] [--messages]
 
-With --arbiter ranks agree by messages.
+With --messages ranks agree by messages.
 
 Prints a JSON line for every number of ranks, then one with the machine and the total; exit code 1 for a wrong
 element."""
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import time
 from typing import Any
@@ -20,7 +21,7 @@ from typing import Any
 import numpy as np
 
 import hemiola as hm
-from hemiola.communicator.control_plane import control_plane
+from hemiola.communicator.control_plane import control_plane, meeting_at_an_address
 from hemiola.machine import describe_machine
 
 RANKS = range(3, 9)
@@ -29,8 +30,9 @@ SIZES = (1, 777, 40_000)
 _LIMIT_S = 3600.0
 
 
-def soak(collectives: int, seed: int, plane: str) -> dict[str, Any]:
+def soak(collectives: int, seed: int, plane: str, meeting: dict[str, str]) -> dict[str, Any]:
     """Run as one of the ranks; both who is delayed and by how much differ from call to call."""
+    os.environ.update(meeting)
     with control_plane(plane):
         comm = hm.init(timeout_s=600)
     n, rng, common = comm.rank_count, np.random.default_rng([seed, comm.rank]), np.random.default_rng(seed)
@@ -52,13 +54,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Soak of the late all-reduce.")
     parser.add_argument("--collectives", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--arbiter", action="store_true", help="agree by messages")
+    parser.add_argument("--messages", action="store_true", help="agree by messages")
     asked = parser.parse_args()
-    plane = "arbiter" if asked.arbiter else "local"
+    plane = "hosts" if asked.messages else "local"
     share, done, wrong, begin_s = -(-asked.collectives // len(RANKS)), 0, 0, time.monotonic()
     for ranks in RANKS:
         start_s = time.monotonic()
-        found = hm.launch(soak, ranks, share, asked.seed, plane, timeout_s=_LIMIT_S)
+        meeting = meeting_at_an_address() if asked.messages else {}
+        found = hm.launch(soak, ranks, share, asked.seed, plane, meeting, timeout_s=_LIMIT_S)
         done, wrong = done + share, wrong + sum(one["wrong"] for one in found)
         same = all(one["last"] == found[0]["last"] for one in found)
         row = {

@@ -44,7 +44,8 @@ ORDER: dict[str, list[str]] = {
 SEAMS = {"runtime/session", "runtime/wire", "runtime/control", "runtime/executor"}
 SHARED = {"runtime/executor/program"}  # plain data below a seam, the same for every implementation
 ASSEMBLES = {
-    "runtime/communicator/connection.cpp",  # wires, control planes and executors, for a communicator
+    "runtime/communicator/connection.cpp",  # control planes and executors, for a communicator
+    "runtime/communicator/wire_choice.cpp",  # wires
     "runtime/session/hosts/hosts_session.cpp",  # the local session of those ranks that are on one host
     "bindings/session.cpp",  # the session, for a process that joins a job
     "bindings/runtime.cpp",  # the wire, for who asks for an emulated one

@@ -16,9 +16,10 @@ from hemiola.errors import ArgumentError, HemiolaError
 NAME = "all_reduce_late"
 
 
-def by_messages(function: Callable[..., Any], *args: Any) -> Any:
+def by_messages(meeting: dict[str, str], function: Callable[..., Any], *args: Any) -> Any:
     """Do something with a communicator whose ranks agree by messages on who is late."""
-    with control_plane("arbiter"):
+    os.environ.update(meeting)
+    with control_plane("hosts"):
         hm.init(timeout_s=60)
     return function(*args)
 

@@ -8,6 +8,7 @@ import late_ranks as work
 import pytest
 
 import hemiola as hm
+from hemiola.communicator.control_plane import meeting_at_an_address
 from hemiola.errors import FailedRankError
 
 LIMIT_S = 200
@@ -129,26 +130,41 @@ def test_the_size_that_is_asked_about_is_checked(nbytes: object) -> None:
 
 @pytest.mark.parametrize(("ranks", "size"), [(3, 1), (3, 5003), (4, 0), (5, 5003)])
 def test_ranks_that_agree_by_messages_get_the_same_sums(ranks: int, size: int) -> None:
-    found = hm.launch(work.by_messages, ranks, _soak, size, 40, 17, True, timeout_s=LIMIT_S)
+    found = hm.launch(
+        work.by_messages, ranks, meeting_at_an_address(), _soak, size, 40, 17, True, timeout_s=LIMIT_S
+    )
     assert found == [(0, 0)] * ranks
 
 
-def test_groups_that_agree_by_messages_have_an_arbiter_each() -> None:
-    found = hm.launch(work.by_messages, 5, work.groups_in_turn, 3000, timeout_s=LIMIT_S)
+def test_groups_that_agree_by_messages_have_books_each() -> None:
+    found = hm.launch(
+        work.by_messages, 5, meeting_at_an_address(), work.groups_in_turn, 3000, timeout_s=LIMIT_S
+    )
     assert found == [[6, 15], [6, 15], [6, 12, 15], [12, 15], [12, 15]]
 
 
-def test_a_rank_that_never_comes_is_named_by_those_who_wait_for_the_arbiter() -> None:
-    found = hm.launch(work.by_messages, 4, work.never_comes, 2, 60_000, timeout_s=LIMIT_S)
+def test_a_rank_that_never_comes_is_named_by_those_who_wait_for_the_keeper() -> None:
+    found = hm.launch(
+        work.by_messages, 4, meeting_at_an_address(), work.never_comes, 2, 60_000, timeout_s=LIMIT_S
+    )
     for error, text, intact in (found[rank] for rank in (0, 1, 3)):
         assert (error, intact) == ("TimeoutError", True)
         assert "rank 2" in text
 
 
 @pytest.mark.parametrize("victim", [0, 1])
-def test_a_rank_that_dies_is_named_even_if_it_kept_the_arbiter(victim: int, tmp_path: Path) -> None:
+def test_a_rank_that_dies_is_named_even_if_it_kept_the_books(victim: int, tmp_path: Path) -> None:
     with pytest.raises(FailedRankError) as caught:
-        hm.launch(work.by_messages, 4, work.dies_when_late, victim, 60_000, str(tmp_path), timeout_s=LIMIT_S)
+        hm.launch(
+            work.by_messages,
+            4,
+            meeting_at_an_address(),
+            work.dies_when_late,
+            victim,
+            60_000,
+            str(tmp_path),
+            timeout_s=LIMIT_S,
+        )
     assert caught.value.rank == victim
     for rank in {0, 1, 2, 3} - {victim}:
         seen = (tmp_path / str(rank)).read_text()

@@ -33,6 +33,9 @@ TOKEN = "00ff" * 16
         (environment.TIMEOUT, "500ms", 0.5),
         (environment.SILENCE, "1.5 s", 1.5),
         (environment.JOB, "any text", "any text"),
+        (environment.WIRE, "auto", "auto"),
+        (environment.WIRE, "shm, tcp", "shm,tcp"),
+        (environment.LOG, "DEBUG", "debug"),
     ],
 )
 def test_values_are_typed(variable: Variable[object], text: str, value: object) -> None:
@@ -66,11 +69,20 @@ def test_an_empty_variable_is_one_that_is_not_set() -> None:
         ("TIMEOUT", "0"),
         ("TIMEOUT", "soon"),
         ("TIMEOUT", "inf s"),
+        ("WIRE", "tcp,"),
+        ("WIRE", "tcp,tcp"),
+        ("WIRE", "auto,tcp"),
+        ("LOG", "loud"),
     ],
 )
 def test_a_value_that_cannot_be_read_names_its_variable(name: str, text: str) -> None:
     with pytest.raises(ArgumentError, match=f"^HEMIOLA_{name}: expected"):
         environment.check({f"HEMIOLA_{name}": text})
+
+
+def test_a_wire_that_is_misspelt_is_answered_with_the_one_that_was_meant() -> None:
+    with pytest.raises(ArgumentError, match="found 'shm,tpc'; did you mean 'tcp'"):
+        environment.check({"HEMIOLA_WIRE": "shm,tpc"})
 
 
 def test_a_token_comes_through_a_descriptor_as_often_as_asked() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import time
 from collections.abc import Callable
 
 import ml_dtypes
@@ -78,6 +80,20 @@ def mistakes(comm: hm.Communicator) -> str:
     return " ".join(told)
 
 
+def carriers(comm: hm.Communicator) -> str:
+    """Say by what each rank is reached."""
+    return " ".join(carrier or "self" for carrier in comm._core.carriers())
+
+
+def endless_with_helper(comm: hm.Communicator) -> str:
+    """The same in a process that has forked another, which lives on, as a data loader's workers do."""
+    if os.fork() == 0:
+        os.closerange(0, 3)
+        time.sleep(60)
+        os._exit(0)
+    return endless(comm)
+
+
 def endless(comm: hm.Communicator) -> str:
     """Work until somebody dies."""
     x = np.ones(50_000, np.float32)
@@ -91,13 +107,18 @@ def endless(comm: hm.Communicator) -> str:
 
 
 WAYS: dict[str, Callable[[hm.Communicator], str]] = {
-    each.__name__: each for each in (right_results, groups, mistakes, endless)
+    each.__name__: each for each in (right_results, groups, mistakes, carriers, endless, endless_with_helper)
 }
 
 
 def main() -> None:
     """Join, do what the command line says, and say how it went."""
-    with hm.init(timeout_s=60) as comm:
+    try:
+        comm = hm.init(timeout_s=60)
+    except hm.HemiolaError as error:
+        print(f"{os.environ['HEMIOLA_RANK']}: {type(error).__name__} {error}", flush=True)
+        return
+    with comm:
         print(f"{comm.rank}: {WAYS[sys.argv[1]](comm)}", flush=True)
 
 

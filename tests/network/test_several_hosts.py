@@ -80,33 +80,66 @@ def said(processes: list[subprocess.Popen[str]]) -> list[str]:
     return lines
 
 
-@pytest.mark.parametrize(("per_host", "family"), [(1, 4), (2, 6)])
-def test_every_collective_is_right_between_hosts(start: Start, per_host: int, family: int) -> None:
+@pytest.mark.parametrize(("per_host", "family", "wire"), [(1, 4, "auto"), (2, 6, "auto"), (2, 4, "tcp")])
+def test_every_collective_is_right_between_hosts(start: Start, per_host: int, family: int, wire: str) -> None:
     count = 3 * per_host
-    assert said(start("right_results", per_host, family)) == [f"{rank}: right" for rank in range(count)]
+    ranks = start("right_results", per_host, family, HEMIOLA_WIRE=wire)
+    assert said(ranks) == [f"{rank}: right" for rank in range(count)]
+
+
+def test_ranks_of_one_host_share_memory_and_others_talk_by_tcp(start: Start) -> None:
+    rows = [end.split(": ")[1].split() for end in said(start("carriers", 2))]
+    for rank, row in enumerate(rows):
+        near = {rank, rank ^ 1}
+        assert row == ["self" if to == rank else "shm" if to in near else "tcp" for to in range(6)]
+
+
+def test_a_wire_that_was_asked_for_serves_all_and_the_log_says_so(start: Start) -> None:
+    ranks = start("carriers", 2, HEMIOLA_WIRE="tcp", HEMIOLA_LOG="debug")
+    for number, rank in enumerate(ranks):
+        out, log = rank.communicate(timeout=LIMIT_S)
+        assert out.split(": ")[1].split() == ["self" if to == number else "tcp" for to in range(6)]
+        others = ", ".join(str(to) for to in range(6) if to != number)
+        assert f"rank {number} of a communicator of 6: tcp to {others}" in log
+
+
+def test_a_wire_that_cannot_serve_all_is_refused_on_every_rank(start: Start) -> None:
+    for end in said(start("carriers", 2, HEMIOLA_WIRE="shm")):
+        assert "ArgumentError the wire 'shm' reaches from rank" in end
 
 
 def test_groups_of_ranks_of_several_hosts_and_of_one_work_side_by_side(start: Start) -> None:
     assert said(start("groups", 2)) == [f"{rank}: group 45" for rank in range(6)]
 
 
-def test_a_mistake_of_one_rank_is_told_to_all_and_all_go_on(start: Start) -> None:
-    ends = said(start("mistakes"))
-    assert ends[0] == "0: mismatch mismatch mismatch mismatch mismatch"
-    assert ends[1] == "1: mismatch mismatch mismatch mismatch argument"
-    assert ends[2] == "2: mismatch mismatch mismatch mismatch mismatch"
+@pytest.mark.parametrize("per_host", [1, 2])
+def test_a_mistake_of_one_rank_is_told_to_all_and_all_go_on(start: Start, per_host: int) -> None:
+    for rank, end in enumerate(said(start("mistakes", per_host))):
+        last = "argument" if rank == 1 else "mismatch"
+        assert end == f"{rank}: mismatch mismatch mismatch mismatch {last}"
 
 
-@pytest.mark.parametrize("strike", [signal.SIGKILL, signal.SIGSTOP])
-@pytest.mark.parametrize("victim", [0, 1])
-def test_a_rank_that_dies_or_stands_still_is_named_to_all(
-    start: Start, victim: int, strike: signal.Signals
-) -> None:
-    ranks = start("endless")
+def strike_at_work(ranks: list[subprocess.Popen[str]], victim: int, strike: signal.Signals) -> None:
+    """Wait until all ranks work, then send a signal to one; the others must name it."""
     for rank in ranks:
         assert rank.stdout is not None
         if rank.stdout.readline() != "working\n":
             pytest.fail("\n".join(each.communicate(timeout=LIMIT_S)[1] for each in ranks))
     ranks[victim].send_signal(strike)
     survivors = [rank for number, rank in enumerate(ranks) if number != victim]
-    assert [end.split(": ")[1] for end in said(survivors)] == [f"lost {victim}"] * 2
+    assert {end.split(": ")[1] for end in said(survivors)} == {f"lost {victim}"}
+
+
+@pytest.mark.parametrize("strike", [signal.SIGKILL, signal.SIGSTOP])
+@pytest.mark.parametrize(("per_host", "victim"), [(1, 0), (1, 1), (2, 0), (2, 3)])
+def test_a_rank_that_dies_or_stands_still_is_named_to_all(
+    start: Start, per_host: int, victim: int, strike: signal.Signals
+) -> None:
+    strike_at_work(start("endless", per_host), victim, strike)
+
+
+def test_a_dead_rank_is_not_kept_alive_by_a_process_that_it_has_forked(start: Start) -> None:
+    ranks = start(
+        "endless_with_helper", 2, HEMIOLA_SILENCE="60s"
+    )  # nothing but its connections' end tells it
+    strike_at_work(ranks, 2, signal.SIGKILL)

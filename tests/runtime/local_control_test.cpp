@@ -1,4 +1,4 @@
-// The control planes of one machine, and what only those in shared memory do.
+// The control plane of one machine, and what only that does.
 #include "hemiola/runtime/control/local/local_control.hpp"
 
 #include <gtest/gtest.h>
@@ -6,7 +6,6 @@
 #include "contracts/control_contract.hpp"
 #include "contracts/local_sessions.hpp"
 #include "hemiola/base/error.hpp"
-#include "hemiola/runtime/control/arbiter/arbiter_control.hpp"
 #include "hemiola/runtime/control/local/local_choices.hpp"
 #include "in_process/in_process_session.hpp"
 
@@ -18,10 +17,7 @@ const auto kLocal = std::make_shared<const LocalControl>();
 INSTANTIATE_TEST_SUITE_P(Local, SessionContract, ::testing::Values(SessionCase{"Local", local_sessions}),
                          name_of_case);
 INSTANTIATE_TEST_SUITE_P(Local, ControlContract,
-                         ::testing::Values(ControlCase{"Local", local_sessions, kLocal},
-                                           ControlCase{"Arbiter", local_sessions,
-                                                       std::make_shared<const ArbiterControl>(kLocal)}),
-                         name_of_control);
+                         ::testing::Values(ControlCase{"Local", local_sessions, kLocal}), name_of_control);
 
 TEST(LocalControl, RanksWithoutCommonMemoryAreToldSo) {
   const auto sessions = InProcessSession::make(1);

@@ -19,7 +19,7 @@ constexpr int kTenMinutes_us = 10 * 60 * 1'000'000;
 /// Ranks 0 and 1 share memory, 2 is elsewhere.
 std::shared_ptr<WireKind> routed() {
   return std::make_shared<RoutedKind>(std::vector<std::shared_ptr<WireKind>>{
-      std::make_shared<Among>(std::vector<Rank>{Rank{0}, Rank{1}}, std::make_shared<ShmKind>()),
+      std::make_shared<Among>(std::vector<Rank>{Rank{0}, Rank{1}}, std::make_shared<ShmKind>(true)),
       std::make_shared<TcpOverLoopback>("127.0.0.1", 1)});
 }
 
@@ -27,7 +27,7 @@ void on_routed(const std::function<void(Wire&, Rank)>& body) {
   const auto sessions = local_sessions(3);
   on_threads(3, [&](Rank rank) {
     const Members members{sessions[static_cast<std::size_t>(rank)], all_ranks(3), rank};
-    body(*connect_wire(routed().get(), members, Deadline(60)), rank);
+    body(*connect_wire(routed, members, Deadline(60)), rank);
   });
 }
 
@@ -63,17 +63,28 @@ TEST(RoutedWire, SaysByWhichPortEachPeerIsReached) {
   });
 }
 
-/// Only what goes by TCP bears a tag. Expect the peer's number in the group, and not in the inner wire.
-TEST(RoutedWire, NamesThePeerOfAForeignMessage) {
+/// A message by shared memory from 0 to 1, one by TCP from 2. Expect the peer's number in the group, and not in the inner wire.
+TEST(RoutedWire, NamesThePeerOfAForeignMessageWhicheverWireHasBroughtIt) {
+  for (const Rank odd : {Rank{0}, Rank{2}})
+    on_routed([&](Wire& wire, Rank self) {
+      EXPECT_TRUE(wire.traits().carries_signatures);
+      wire.begin_operation({1, 0, self == odd ? 7u : 8u});
+      std::byte out{};
+      if (self == odd) finish(wire, wire.send(Rank{1}, &out, 1));
+      if (self != Rank{1}) return;
+      while (!wire.mismatch())
+        if (!wire.progress()) wire.wait(1000);
+      EXPECT_EQ(wire.mismatch()->peer, odd);
+      EXPECT_EQ(wire.mismatch()->tag, (OperationTag{1, 0, 7}));
+    });
+}
+
+TEST(RoutedWire, SaysWhatCarriesTheMessagesOfEachPeer) {
   on_routed([](Wire& wire, Rank self) {
-    wire.begin_operation({1, 0, self == Rank{2} ? 7u : 8u});
-    std::byte out{};
-    if (self == Rank{2}) finish(wire, wire.send(Rank{1}, &out, 1));
-    if (self != Rank{1}) return;
-    while (!wire.mismatch())
-      if (!wire.progress()) wire.wait(kTenMinutes_us);
-    EXPECT_EQ(wire.mismatch()->peer, Rank{2});
-    EXPECT_EQ(wire.mismatch()->tag, (OperationTag{1, 0, 7}));
+    for (Rank peer : all_ranks(3)) {
+      if (peer == self) continue;
+      EXPECT_EQ(wire.carrier(peer), self != Rank{2} && peer != Rank{2} ? "shm" : "tcp");
+    }
   });
 }
 
@@ -86,10 +97,12 @@ TEST(RoutedKind, SaysWhatItChoosesFromAndRefusesNothing) {
 TEST(RoutedKind, WhomNoKindReachesIsNamed) {
   const auto sessions = local_sessions(3);
   on_threads(3, [&](Rank rank) {
-    RoutedKind kind(
-        {std::make_shared<Among>(std::vector<Rank>{Rank{0}, Rank{1}}, std::make_shared<ShmKind>())});
+    const auto choose = [] {
+      return std::make_shared<RoutedKind>(std::vector<std::shared_ptr<WireKind>>{
+          std::make_shared<Among>(std::vector<Rank>{Rank{0}, Rank{1}}, std::make_shared<ShmKind>())});
+    };
     const Members members{sessions[static_cast<std::size_t>(rank)], all_ranks(3), rank};
-    EXPECT_THROW(connect_wire(&kind, members, Deadline(60)), ArgumentError);
+    EXPECT_THROW(connect_wire(choose, members, Deadline(60)), ArgumentError);
   });
 }
 

@@ -148,13 +148,14 @@ TEST(ShmWire, ALineCounterThatPasses32BitsDoesNotMatter) {
 /// Two ends of one channel in one process, which may read its own memory.
 class ChannelEnds {
  public:
-  explicit ChannelEnds(std::uint64_t token_error = 0)
+  explicit ChannelEnds(std::uint64_t token_error = 0, bool with_tags = false)
       : region_(1),
         control_(*new (region_.span().data()) ChannelControl{}),
         owner_(card_),
         bounce_(kFetchBytes),
-        writer(control_, region_.span().data() + 4096),
-        reader(control_, region_.span().data() + 4096, Rank{0}, PeerMemory(card_), bounce_.data()) {
+        writer(control_, region_.span().data() + 4096, with_tags),
+        reader(control_, region_.span().data() + 4096, Rank{0}, PeerMemory(card_), bounce_.data(),
+               with_tags ? &own : nullptr) {
     card_.token.fetch_xor(token_error);
   }
   /// Moves all there is to move.
@@ -182,6 +183,7 @@ class ChannelEnds {
   std::vector<std::byte> bounce_;
 
  public:
+  OperationTag own{1, 0, 5};
   ChannelWriter writer;
   ChannelReader reader;
 };
@@ -196,6 +198,25 @@ TEST(ShmWire, ASmallMessageTakesNoMoreLinesThanItsBytes) {
     ends.settle();
     EXPECT_EQ(in, out);
     EXPECT_EQ(ends.lines_freed(), lines) << bytes << " bytes";
+  }
+}
+
+/// Given messages of two operations that bear tags. Expect one line more for each operation, and none where they bear none.
+TEST(ShmWire, ATagTakesALineForAllMessagesOfAnOperation) {
+  for (const bool with_tags : {false, true}) {
+    ChannelEnds ends(0, with_tags);
+    for (const std::uint32_t operation : {1u, 2u}) {
+      ends.own.operation = operation;
+      const std::byte out{7};
+      for (int i = 0; i < 10; ++i) {
+        std::byte in{};
+        ends.writer.post({.data = &out, .bytes = 1, .tag = ends.own});
+        ends.reader.post({{&in, nullptr, nullptr}, 1});
+        ends.settle();
+        EXPECT_EQ(in, out);
+      }
+    }
+    EXPECT_EQ(ends.lines_freed(), with_tags ? 22u : 20u);
   }
 }
 

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <functional>
@@ -92,68 +93,6 @@ void greet(Job* job) {
   const Request request = (*job)[1].receive(Rank{0}, {.dst = in.data()}, in.size());
   ASSERT_TRUE(go_on({&(*job)[0], &(*job)[1]}, [&] { return (*job)[1].done(request); }));
   ASSERT_EQ(in, out);
-}
-
-struct Disagreement {
-  const char* name;
-  OperationTag sent, own;
-};
-
-/// A digest, a version, and an operation that this rank has left; the numbers wrap. Expect the sender and its tag,
-/// whether or not anything is posted, and that nothing lands.
-TEST(TcpWire, AMessageOfAnotherOperationIsNamedAndDoesNotLand) {
-  for (const Disagreement& d :
-       {Disagreement{"digest", {7, 1, 10}, {7, 1, 11}}, Disagreement{"version", {7, 1, 10}, {7, 2, 10}},
-        Disagreement{"left", {6, 1, 10}, {7, 1, 10}},
-        Disagreement{"left before the number wrapped", {0xffff'ffff, 1, 10}, {0, 1, 10}}})
-    for (const bool is_posted : {true, false}) {
-      SCOPED_TRACE(d.name);
-      Job job(2);
-      for (std::size_t rank = 0; rank < 2; ++rank) job[rank].begin_operation(rank == 0 ? d.sent : d.own);
-      const Bytes out = pattern(50'000, 1);
-      Bytes in(out.size(), std::byte{0xee});
-      job[0].send(Rank{1}, out.data(), out.size(), Source::settled);
-      Request request{};
-      if (is_posted) request = job[1].receive(Rank{0}, {.dst = in.data()}, in.size());
-      ASSERT_TRUE(go_on({&job[0], &job[1]}, [&] { return job[1].mismatch().has_value(); }));
-      EXPECT_EQ(job[1].mismatch()->peer, Rank{0});
-      EXPECT_EQ(job[1].mismatch()->tag, d.sent);
-      let_happen_what_may({&job[0], &job[1]});
-      if (is_posted) {
-        EXPECT_FALSE(job[1].done(request));
-      }
-      EXPECT_EQ(in, Bytes(in.size(), std::byte{0xee}));
-      EXPECT_FALSE(job[0].mismatch()) << "who has received nothing knows of nothing";
-
-      for (std::size_t rank = 0; rank < 2; ++rank) job[rank].reset(1);
-      EXPECT_FALSE(job[1].mismatch());
-      for (std::size_t rank = 0; rank < 2; ++rank) job[rank].begin_operation({8, 2, 12});
-      greet(&job);
-    }
-}
-
-/// Rank 0 is an operation ahead, and then another, around where the numbers wrap.
-TEST(TcpWire, AMessageOfALaterOperationWaitsUntilThisRankComesThere) {
-  Job job(2);
-  const std::uint32_t first = 0xffff'fffe;
-  std::vector<Bytes> out;
-  for (std::uint32_t i = 0; i < 4; ++i) out.push_back(pattern(20'000, int(i)));
-  for (std::uint32_t i = 0; i < 4; ++i) {
-    job[0].begin_operation({first + i, 3, i});
-    job[0].send(Rank{1}, out[i].data(), out[i].size(), Source::settled);
-  }
-  job[1].begin_operation({first - 1, 3, 9});
-  for (std::uint32_t i = 0; i < 4; ++i) {
-    Bytes in(20'000, std::byte{0xee});
-    const Request request = job[1].receive(Rank{0}, {.dst = in.data()}, in.size());
-    let_happen_what_may({&job[0], &job[1]});
-    EXPECT_FALSE(job[1].done(request));
-    EXPECT_FALSE(job[1].mismatch());
-    EXPECT_EQ(in, Bytes(in.size(), std::byte{0xee}));
-    job[1].begin_operation({first + i, 3, i});
-    ASSERT_TRUE(go_on({&job[0], &job[1]}, [&] { return job[1].done(request); }));
-    EXPECT_EQ(in, out[i]);
-  }
 }
 
 TEST(TcpWire, WhatCameBeforeTheEndIsReceivedAndThenThePeerIsLost) {
@@ -302,62 +241,89 @@ TEST(TcpWire, StrangersAtThePortDisturbNobody) {
   EXPECT_TRUE(job[0].lost().empty());
 }
 
-/// The counters of processes that talk in a ring until one is killed.
+constexpr int kRingRanks = 4;
+constexpr Rank kVictim{2};
+
+/// What processes that talk in a ring until one is killed have in common.
 struct Progress {
-  std::atomic<int> rounds[8];
-  std::atomic<int> lost[8];  ///< by survivor: 1 + the rank that its wire has lost
+  std::atomic<int> ports[kRingRanks];  ///< where each listens; 0: not yet
+  std::atomic<int> rounds[kRingRanks];
+  std::atomic<int> lost[kRingRanks];  ///< by survivor: 1 + the rank that its wire has lost
+  std::atomic<pid_t> helper;          ///< a child of the victim's
 };
 
-void ring_until_somebody_is_lost(TcpWire* wire, Rank self, int rank_count, Progress* progress) {
-  const Rank next{(self + 1) % rank_count}, before{(self + rank_count - 1) % rank_count};
+/// As a data loader's worker, which does not notice that its parent has gone.
+void fork_helper(Progress* progress) {
+  const pid_t child = ::fork();
+  while (child == 0) ::pause();
+  progress->helper = child;
+}
+
+/// Each waits for both of its neighbours in every round, so both are sure to miss one that is gone.
+void ring_until_somebody_is_lost(TcpWire* wire, Rank self, Progress* progress) {
+  const Rank beside[]{Rank{(self + 1) % kRingRanks}, Rank{(self + kRingRanks - 1) % kRingRanks}};
   for (int round = 0;; ++round) {
+    if (self == kVictim && round == 10) fork_helper(progress);
     const std::size_t bytes = round % 5 == 0 ? 400'000 : 100;
     const Bytes out = pattern(bytes, self + round);
-    Bytes in(bytes);
-    const Request sent = wire->send(next, out.data(), bytes, Source::settled);
-    const Request received = wire->receive(before, {.dst = in.data()}, bytes);
-    while (!wire->done(sent) || !wire->done(received)) {
+    std::vector<Bytes> in(2, Bytes(bytes));
+    std::vector<Request> requests;
+    for (std::size_t side = 0; side < 2; ++side) {
+      requests.push_back(wire->send(beside[side], out.data(), bytes, Source::settled));
+      requests.push_back(wire->receive(beside[side], {.dst = in[side].data()}, bytes));
+    }
+    while (!std::ranges::all_of(requests, [&](Request request) { return wire->done(request); })) {
       if (!wire->progress()) wire->wait(100'000);
       for (const LostRank& lost : wire->lost()) {
         progress->lost[static_cast<std::size_t>(self)] = 1 + lost.rank;
         for (;;) ::pause();  // who ended now would be lost to the others, too
       }
     }
-    if (in != pattern(bytes, before + round)) ::_exit(1);
+    for (std::size_t side = 0; side < 2; ++side)
+      if (in[side] != pattern(bytes, beside[side] + round)) ::_exit(1);
     progress->rounds[static_cast<std::size_t>(self)] = round;
   }
 }
 
-/// Four processes; rank 2 is killed in the middle. Expect its neighbours to know, without any timeout of the wire.
-TEST(TcpWire, AProcessThatIsKilledIsNamedByThoseItTalkedTo) {
-  constexpr int kRanks = 4;
+void be_rank(Rank self, const Token& token, Progress* progress) {
+  const auto reception = reception_of(self, token);
+  auto door = reception->open();
+  progress->ports[static_cast<std::size_t>(self)] = reception->endpoint().port();
+  std::vector<TcpPeer> peers;
+  for (std::size_t rank = 0; rank < kRingRanks; ++rank) {
+    while (progress->ports[rank] == 0) ::usleep(1000);
+    const auto port = static_cast<std::uint16_t>(progress->ports[rank]);
+    peers.push_back({Rank{rank}, door->number(), {kLoopback.with_port(port)}});
+  }
+  TcpWire wire(std::move(door), self, peers, 1);
+  ring_until_somebody_is_lost(&wire, self, progress);
+}
+
+/// Four processes; one is killed in the middle, and leaves a child that lives on. Expect its neighbours to know, without any
+/// timeout of the wire.
+TEST(TcpWire, AProcessThatIsKilledIsNamedByThoseItTalkedToThoughAChildOfItLives) {
   auto* const progress = static_cast<Progress*>(
       ::mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(progress, MAP_FAILED);
+  const Token token = Token::random();
   std::vector<pid_t> processes;
-  {
-    Job job(kRanks);
-    for (Rank rank : indices<Rank>(kRanks)) {
-      processes.push_back(::fork());
-      ASSERT_GE(processes.back(), 0);
-      if (processes.back() > 0) continue;
-      // A child keeps its own rank's sockets only: the others' would outlive their owners in it.
-      for (std::size_t other = 0; other < kRanks; ++other)
-        if (Rank{other} != rank) job.wires[other].reset(), job.receptions[other].reset();
-      ring_until_somebody_is_lost(&job[static_cast<std::size_t>(rank)], rank, kRanks, progress);
-    }
+  for (Rank rank : indices<Rank>(kRingRanks)) {
+    processes.push_back(::fork());
+    ASSERT_GE(processes.back(), 0);
+    if (processes.back() == 0) be_rank(rank, token, progress);
   }
   const auto eventually = [](const std::function<bool()>& is_so) {
     for (const Deadline deadline(kLong_s); !deadline.passed(); ::usleep(1000))
       if (is_so()) return true;
     return false;
   };
-  EXPECT_TRUE(eventually([&] { return progress->rounds[2] > 20; }));
-  ::kill(processes[2], SIGKILL);
+  EXPECT_TRUE(eventually([&] { return progress->rounds[kVictim] > 20; }));
+  ::kill(processes[kVictim], SIGKILL);
   for (const std::size_t neighbour : {1u, 3u}) {
     EXPECT_TRUE(eventually([&] { return progress->lost[neighbour] != 0; })) << neighbour;
-    EXPECT_EQ(progress->lost[neighbour], 1 + 2);
+    EXPECT_EQ(progress->lost[neighbour], 1 + kVictim);
   }
+  if (progress->helper > 0) ::kill(progress->helper, SIGKILL);
   for (const pid_t process : processes) {
     ::kill(process, SIGKILL);
     int status = 0;

@@ -20,6 +20,7 @@ from hemiola.communicator.collectives import Collectives
 from hemiola.communicator.emulation import Emulation
 from hemiola.communicator.health import Health
 from hemiola.communicator.joining import leave_all
+from hemiola.communicator.log import log_carriers
 from hemiola.communicator.observation import Observer
 from hemiola.conditions import Conditions
 from hemiola.diagnosis import Diagnosis
@@ -70,6 +71,7 @@ class Communicator(Collectives):
         )
         plans.measure(self._core)
         self._observer = Observer(session, self._ranks, self._core, options.timeout_s)
+        log_carriers(self._ranks, self.rank, self._core.carriers())
         _open.add(self)
 
     @property

@@ -12,8 +12,9 @@ from hemiola.communicator.communicator import Communicator, is_open
 from hemiola.communicator.control_plane import chosen_control_plane
 from hemiola.communicator.emulation import Emulation, launched_emulation
 from hemiola.communicator.init_options import InitOptions
-from hemiola.communicator.joining import is_on_several_hosts, join
+from hemiola.communicator.joining import join
 from hemiola.communicator.launch_environment import job_of
+from hemiola.communicator.log import begin_logging
 from hemiola.communicator.mpi import announce
 from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
@@ -63,6 +64,7 @@ def init(
         naming the ranks that did not come.
     """
     environment.check()
+    begin_logging(environment.LOG.value())
     options = _options_of(timeout_s, keep_inputs, emulate, conditions)
     for communicator, in_force in _world:
         if is_open(communicator):
@@ -78,11 +80,15 @@ def init(
     job = job_of()
     announce(job)
     if options.emulation is not None:
-        if is_on_several_hosts(job):
+        if job.spans_hosts:
             raise ArgumentError(
                 "emulate: the ranks of one host can behave like a network; these are on several, which have one"
             )
         options.emulation.check(job.rank_count)
+        if options.wires not in ("auto", "shm"):
+            raise ArgumentError(
+                f"emulate: a network is emulated in shared memory, and {environment.WIRE.name} asks for {options.wires}"
+            )
     session = join(job, options.timeout_s)
     options.agree(session)
     world = Communicator(session, range(job.rank_count), _for_core(options), options.emulation)
@@ -104,6 +110,7 @@ def _options_of(
     return InitOptions(
         timeout_s=limit_s,
         keep_inputs=True if keep_inputs is None else keep_inputs,
+        wires=environment.WIRE.value(),
         control=chosen_control_plane(),
         emulation=Emulation.of(emulate, conditions) if is_said else launched_emulation(),
     )
@@ -114,6 +121,7 @@ def _for_core(options: InitOptions) -> CommunicatorOptions:
     return CommunicatorOptions(
         timeout_s=options.timeout_s,
         keep_inputs=options.keep_inputs,
+        wires=options.wires,
         control=options.control,
         emulate=emulation.topology if emulation else None,
         late=emulation.conditions.late if emulation else {},

@@ -8,15 +8,17 @@ from dataclasses import dataclass
 
 from hemiola._core import Session
 from hemiola.communicator.emulation import Emulation
+from hemiola.environment import WIRE
 from hemiola.errors import ArgumentError, MismatchError
 
 
 @dataclass(frozen=True)
 class InitOptions:
-    """The options of a job, as `init` takes them; `control` is the control plane's name."""
+    """The options of a job, as `init` takes them; `wires` is HEMIOLA_WIRE's, `control` the control plane's name."""
 
     timeout_s: float
     keep_inputs: bool
+    wires: str
     control: str
     emulation: Emulation | None
 
@@ -25,6 +27,7 @@ class InitOptions:
         words = {
             "timeout_s": f"{self.timeout_s:g}",
             "keep_inputs": str(self.keep_inputs),
+            WIRE.name: self.wires,
             "control plane": self.control,
             "emulate": "None",
             "conditions": "None",

@@ -27,9 +27,11 @@ def leave_all() -> None:
 os.register_at_fork(after_in_child=_joined.clear)
 
 
-def is_on_several_hosts(job: Job) -> bool:
-    """Return whether ranks of a job may be on other hosts: its launcher says so, or an address to meet at was given."""
-    return job.spans_hosts or environment.RENDEZVOUS.value() is not None
+def meets_at_address(job: Job) -> bool:
+    """Return whether a job's ranks meet at an address: its launcher says that some are on other hosts, such an address
+    was given, or a wire was asked for that needs addresses."""
+    asks_for_tcp = "tcp" in environment.WIRE.value().split(",")
+    return job.spans_hosts or environment.RENDEZVOUS.value() is not None or asks_for_tcp
 
 
 def join(job: Job, timeout_s: float) -> Session:
@@ -47,13 +49,16 @@ def join(job: Job, timeout_s: float) -> Session:
     TimeoutError, LostRankError
         naming the ranks that did not come.
     """
-    if not is_on_several_hosts(job):
+    if not meets_at_address(job):
         return LocalSession.join(job.rank, job.rank_count, job.name, timeout_s)
     if _joined:
         return _joined[0]  # which outlives its communicators, so that a second `init` needs no second meeting
     begin = time.monotonic()
     family = environment.IP_FAMILY.value()
-    reached = environment.reachable_addresses(environment.INTERFACE.value(), family)
+    rule = environment.INTERFACE.value()
+    reached = environment.reachable_addresses(rule, family)
+    if not rule.excludes:  # what was not chosen by name may lead nowhere: others try it last
+        reached = environment.nearest_first(reached, job.local_rank or 0)
     addresses = [str(local.address) for local in reached]
     rendezvous = rendezvous_of(job)
     ports = environment.PORTS.value() or range(0, 1)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from hemiola.environment import JOB, LOCAL_RANK_COUNT, RANK, RANK_COUNT
+from hemiola.environment import JOB, LOCAL_RANK, LOCAL_RANK_COUNT, RANK, RANK_COUNT
 from hemiola.errors import ArgumentError
 
 
@@ -16,8 +16,8 @@ class Job:
     """A process's place in its job.
 
     `name` is the same on all ranks of the job and different from other jobs of this user, and empty where the launcher
-    tells ranks on several hosts nothing of the kind; `host_rank_count` says how many of its ranks are on this host,
-    None where the launcher does not; `incarnation` counts its restarts.
+    tells ranks on several hosts nothing of the kind; `host_rank_count` says how many of its ranks are on this host, and
+    `local_rank` which of them this is, None where the launcher does not; `incarnation` counts its restarts.
     """
 
     rank: int
@@ -26,6 +26,7 @@ class Job:
     launcher: str
     host_rank_count: int | None = None
     incarnation: int = 0
+    local_rank: int | None = None
 
     @property
     def spans_hosts(self) -> bool:
@@ -94,9 +95,14 @@ class _Variables:
         return counts[node] if node < len(counts) else None
 
     def job(
-        self, rank_name: str, count_name: str, local_count_name: str, job_name: str, incarnation: int = 0
+        self,
+        rank_name: str,
+        count_name: str,
+        local_names: tuple[str, str],
+        job_name: str,
+        incarnation: int = 0,
     ) -> Job | None:
-        """Return the job that two or three variables describe; None where they are not set."""
+        """Return the job that some variables describe (`local_names`: on this host); None where they are not set."""
         rank, count = self.number(rank_name), self.number(count_name)
         if rank is None or count is None:
             return None
@@ -104,39 +110,43 @@ class _Variables:
             raise ArgumentError(
                 f"{self._launcher}: expected {rank_name} below {count_name}, found {rank} and {count}"
             )
-        return Job(rank, count, job_name, self._launcher, self.number(local_count_name), incarnation)
+        local_rank, local_count = (self.number(name) for name in local_names)
+        return Job(rank, count, job_name, self._launcher, local_count, incarnation, local_rank)
 
 
 def _hemiola(variables: _Variables) -> Job | None:
-    return variables.job(
-        RANK.name, RANK_COUNT.name, LOCAL_RANK_COUNT.name, f"hemiola-{variables.text(JOB.name)}"
-    )
+    local = (LOCAL_RANK.name, LOCAL_RANK_COUNT.name)
+    return variables.job(RANK.name, RANK_COUNT.name, local, f"hemiola-{variables.text(JOB.name)}")
 
 
 def _torchrun(variables: _Variables) -> Job | None:
     parts = ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT")
     name = "-".join(variables.text(part) or "" for part in parts)
     restarts = variables.number("TORCHELASTIC_RESTART_COUNT") or 0
-    return variables.job("RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", f"torchrun-{name}", restarts)
+    return variables.job(
+        "RANK", "WORLD_SIZE", ("LOCAL_RANK", "LOCAL_WORLD_SIZE"), f"torchrun-{name}", restarts
+    )
 
 
 def _open_mpi(variables: _Variables) -> Job | None:
     name = variables.text("PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid") or f"parent-{os.getppid()}"
     world = "OMPI_COMM_WORLD_"
-    return variables.job(f"{world}RANK", f"{world}SIZE", f"{world}LOCAL_SIZE", f"ompi-{name}")
+    local = (f"{world}LOCAL_RANK", f"{world}LOCAL_SIZE")
+    return variables.job(f"{world}RANK", f"{world}SIZE", local, f"ompi-{name}")
 
 
 def _mpich(variables: _Variables) -> Job | None:
     # Hydra gives a job no name, but all ranks of a host have the same parent. Intel's does.
     name = variables.text("PMI_JOBID", "PMI_ID_NAMESPACE", "I_MPI_HYDRA_UUID")
-    job = variables.job("PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", f"pmi-{name or f'parent-{os.getppid()}'}")
+    local = ("MPI_LOCALRANKID", "MPI_LOCALNRANKS")
+    job = variables.job("PMI_RANK", "PMI_SIZE", local, f"pmi-{name or f'parent-{os.getppid()}'}")
     return replace(job, name="") if job is not None and job.spans_hosts and name is None else job
 
 
 def _slurm(variables: _Variables) -> Job | None:
     name = f"slurm-{variables.text('SLURM_JOB_ID')}-{variables.text('SLURM_STEP_ID')}"
     restarts = variables.number("SLURM_RESTART_COUNT") or 0
-    job = variables.job("SLURM_PROCID", "SLURM_NTASKS", "", name, restarts)
+    job = variables.job("SLURM_PROCID", "SLURM_NTASKS", ("SLURM_LOCALID", ""), name, restarts)
     nodes = variables.number("SLURM_STEP_NUM_NODES") or variables.number("SLURM_NNODES")
     if job is None or nodes == 1:
         return job

@@ -2,6 +2,7 @@
 that others may be told."""
 
 from hemiola.environment.interfaces import InterfaceRule, LocalAddress, reachable_addresses
+from hemiola.environment.nearness import nearest_first
 from hemiola.environment.packages import ucx_libraries
 from hemiola.environment.variables import (
     INTERFACE,
@@ -9,6 +10,7 @@ from hemiola.environment.variables import (
     JOB,
     LOCAL_RANK,
     LOCAL_RANK_COUNT,
+    LOG,
     MPI,
     PORTS,
     PREFIX,
@@ -20,6 +22,7 @@ from hemiola.environment.variables import (
     TOKEN,
     TOKEN_BYTES,
     VARIABLES,
+    WIRE,
     HostPort,
     Variable,
     check,
@@ -32,6 +35,7 @@ __all__ = [
     "JOB",
     "LOCAL_RANK",
     "LOCAL_RANK_COUNT",
+    "LOG",
     "MPI",
     "PORTS",
     "PREFIX",
@@ -43,11 +47,13 @@ __all__ = [
     "TOKEN",
     "TOKEN_BYTES",
     "VARIABLES",
+    "WIRE",
     "HostPort",
     "InterfaceRule",
     "LocalAddress",
     "Variable",
     "check",
+    "nearest_first",
     "reachable_addresses",
     "ucx_libraries",
     "unknown",

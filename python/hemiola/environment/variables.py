@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from hemiola._core import wire_names
 from hemiola.environment.interfaces import ANY_INTERFACE, InterfaceRule
 from hemiola.errors import ArgumentError, FormatError
 from hemiola.units import parse_seconds
@@ -18,6 +19,7 @@ Value = TypeVar("Value")
 PREFIX = "HEMIOLA_"
 TOKEN_BYTES = 32
 _LIKENESS = 0.75
+_LEVELS = ("debug", "info", "warning", "error")
 
 
 class HostPort(NamedTuple):
@@ -127,6 +129,26 @@ def _token(text: str) -> bytes:
     return secret
 
 
+def _wires(text: str) -> str:
+    known, asked = wire_names(), [word.strip() for word in text.split(",")]
+    if asked == ["auto"]:
+        return "auto"
+    for word in asked:
+        if word not in known:
+            close = difflib.get_close_matches(word.lower(), ["auto", *known], n=1)
+            meant = f"; did you mean '{close[0]}'?" if close else ""
+            raise FormatError(f"expected auto, or some of {', '.join(known)}, found '{text[:60]}'{meant}")
+    if len(set(asked)) < len(asked):
+        raise FormatError(f"expected each wire once, found '{text[:60]}'")
+    return ",".join(asked)
+
+
+def _level(text: str) -> str:
+    if text.lower() not in _LEVELS:
+        raise FormatError(f"expected {', '.join(_LEVELS[:-1])} or {_LEVELS[-1]}, found '{text[:60]}'")
+    return text.lower()
+
+
 def _text(text: str) -> str:
     return text
 
@@ -179,8 +201,9 @@ INTERFACE: Variable[InterfaceRule] = Variable(
     "names or networks",
     ANY_INTERFACE,
     "Which interfaces other hosts are told of: `eth,ib` by the beginnings of their names, `=eth0` exactly, "
-    "`10.1.0.0/16` by network, `^docker,lo` all but these. Default: all but loopback, link-local addresses and "
-    "the bridges of containers; these have to be named.",
+    "`10.1.0.0/16` by network, `^docker,lo` all but these. Of several that are named, the ranks of a host take one "
+    "after the other as the first, those next to their cores before others. Default: all but loopback, link-local "
+    "addresses and the bridges of containers; these have to be named.",
     InterfaceRule.parse,
 )
 PORTS: Variable[range | None] = Variable(
@@ -217,6 +240,24 @@ MPI: Variable[str | None] = Variable(
     _text,
 )
 
+WIRE: Variable[str] = Variable(
+    f"{PREFIX}WIRE",
+    "auto, or names with commas between",
+    "auto",
+    f"By what ranks exchange messages: some of {', '.join(f'`{name}`' for name in wire_names())}, best first; each "
+    f"pair has the first that joins the two, and where one is asked for that cannot be had, `init` raises on every "
+    f"rank. The same on all ranks. Default: `auto`, shared memory inside a host and TCP between hosts.",
+    _wires,
+)
+LOG: Variable[str | None] = Variable(
+    f"{PREFIX}LOG",
+    ", ".join(_LEVELS[:-1]) + f" or {_LEVELS[-1]}",
+    None,
+    "From which level on Python's logger `hemiola` writes to standard error; `debug` says by what each rank is "
+    "reached. Default: what the program has set.",
+    _level,
+)
+
 #: The table, in the order of docs/environment.md.
 VARIABLES: tuple[Variable[Any], ...] = (
     RANK,
@@ -232,6 +273,8 @@ VARIABLES: tuple[Variable[Any], ...] = (
     TIMEOUT,
     SILENCE,
     MPI,
+    WIRE,
+    LOG,
 )
 
 

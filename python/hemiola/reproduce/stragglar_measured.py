@@ -6,14 +6,15 @@ import dataclasses
 import os
 import statistics
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from hemiola import algorithms, topologies
 from hemiola._core import LateRule, Topology
 from hemiola.communicator import init
-from hemiola.communicator.control_plane import control_plane
+from hemiola.communicator.control_plane import control_plane, meeting_at_an_address
 from hemiola.conditions import Conditions
 from hemiola.launch import launch
 from hemiola.planner.late_rule import late_rule
@@ -41,6 +42,8 @@ class LateCluster:
     bandwidth: float = 200e6
     repeats: int = 25
     control_plane: str = "local"
+    #: Variables of the environment by which ranks meet, where the control plane needs some.
+    meeting: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def cluster(self) -> Topology:
@@ -80,6 +83,7 @@ class LateCluster:
 
 def _all_reduce(setting: LateCluster) -> list[list[tuple[float, float]]]:
     """Time both, in turn, as one of the ranks: when each call began and ended. The first rounds warm memory up."""
+    os.environ.update(setting.meeting)
     with control_plane(setting.control_plane):
         comm = init()
     x, delay_s = np.zeros(setting.nbytes // 4, np.float32), setting.delay_s
@@ -114,7 +118,8 @@ def exposed_times(setting: LateCluster) -> dict[str, list[float]]:
 def measured_all_reduce(report: Report, setting: LateCluster, command: str) -> None:
     """Exposed time of 8 processes, beside the simulator's."""
     predicted, found = setting.predicted_s(), exposed_times(setting)
-    by_messages = exposed_times(dataclasses.replace(setting, control_plane="arbiter"))[LATE]
+    apart = dataclasses.replace(setting, control_plane="hosts", meeting=meeting_at_an_address())
+    by_messages = exposed_times(apart)[LATE]
     size = format_bytes(setting.nbytes)
     report.section(
         f"Measured: {setting.rank_count} processes, {size}, emulated ports of {setting.bandwidth / 1e6:g} MB/s",
@@ -122,7 +127,7 @@ def measured_all_reduce(report: Report, setting: LateCluster, command: str) -> N
         f"reduce-scatter; nobody is told so. Exposed time, ms, from its call to the end on all ranks; "
         f"{setting.repeats} rounds, both in turn; {_load()}. Where the processes outnumber the cores, the emulated "
         "ports wait for a core, and times are above the simulator's by that; the fastest round says the most. "
-        "`by messages`: who is late is settled by an arbiter, over TCP, in a run of its own.",
+        "`by messages`: ranks agree as those of several hosts do, over TCP, in a run of its own.",
         command,
     )
     rows = []

@@ -14,6 +14,7 @@ class Fifo {
   /// The i-th from the front.
   T& operator[](std::size_t i) { return slots_[(first_ + i) & (slots_.size() - 1)]; }
   T& front() { return slots_[first_]; }
+  const T& front() const { return slots_[first_]; }
   T& back() { return slots_[(first_ + count_ - 1) & (slots_.size() - 1)]; }
 
   void push(const T& value) {

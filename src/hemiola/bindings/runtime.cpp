@@ -24,6 +24,7 @@
 #include "hemiola/bindings/signals.hpp"
 #include "hemiola/runtime/communicator/call_desk.hpp"
 #include "hemiola/runtime/communicator/communicator.hpp"
+#include "hemiola/runtime/communicator/wire_choice.hpp"
 #include "hemiola/runtime/wire/emulated/emulated_kind.hpp"
 #include "hemiola/runtime/wire/shm/shm_kind.hpp"
 
@@ -238,6 +239,15 @@ class PyCommunicator {
     return visit->desk.expects_late_rank(bytes, interrupted());
   }
 
+  /// By rank; this one's own is empty.
+  std::vector<std::string> carriers() const {
+    const Communicator& communicator = core()->communicator;
+    std::vector<std::string> told;
+    for (Rank peer : indices<Rank>(communicator.rank_count()))
+      told.push_back(peer == communicator.rank() ? "" : communicator.carrier(peer));
+    return told;
+  }
+
   RankFactors slow_in_force() const { return factors_of(core()->communicator.ports_in_force().slow); }
   void slow_down(const RankFactors& slow, const SlowLinks& links) const {
     core()->communicator.slow_down(conditions_of({}, slow).slow, links);
@@ -307,14 +317,16 @@ void bind_options(nb::module_& m) {
                                   "What hemiola.init was asked for; groups inherit it.")
       .def(
           "__init__",
-          [](CommunicatorOptions* options, double timeout_s, bool keep_inputs, const std::string& control,
-             const Topology* emulate, const RankSeconds& late, const RankFactors& slow) {
-            new (options) CommunicatorOptions{timeout_s, keep_inputs, nullptr, control_kind(control)};
+          [](CommunicatorOptions* options, double timeout_s, bool keep_inputs, const std::string& wires,
+             const std::string& control, const Topology* emulate, const RankSeconds& late,
+             const RankFactors& slow) {
+            new (options) CommunicatorOptions{timeout_s, keep_inputs, nullptr, wires, control_kind(control)};
             if (emulate != nullptr)
               options->wire = std::make_shared<EmulatedKind>(std::make_shared<ShmKind>(), *emulate,
                                                              conditions_of(late, slow));
           },
-          nb::kw_only(), "timeout_s"_a, "keep_inputs"_a, "control"_a, "emulate"_a.none(), "late"_a, "slow"_a)
+          nb::kw_only(), "timeout_s"_a, "keep_inputs"_a, "wires"_a, "control"_a, "emulate"_a.none(), "late"_a,
+          "slow"_a)
       .def_ro("timeout_s", &CommunicatorOptions::timeout_s);
 }
 
@@ -365,6 +377,7 @@ void bind_communicator(nb::module_& m) {
       .def("arrivals_ns", &PyCommunicator::arrivals)
       .def("operations", &PyCommunicator::operations)
       .def("pair_shares", &PyCommunicator::pair_shares)
+      .def("carriers", &PyCommunicator::carriers)
       .def("check_open", [](const PyCommunicator& c) { c.core(); })
       .def("check_process", &PyCommunicator::check_process)
       .def("close", &PyCommunicator::close);
@@ -409,6 +422,7 @@ void bind_runtime(nb::module_& m) {
       "What is wrong with an argument; passed in its place, so that the other ranks learn of it.")
       .def(nb::init<std::string>(), "text"_a)
       .def_ro("text", &Complaint::text);
+  m.def("wire_names", &wire_names, "The kinds of wire that HEMIOLA_WIRE may ask for.");
   bind_options(m);
   bind_health(m);
   bind_communicator(m);

@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/random.hpp"
 #include "hemiola/runtime/control/late_word.hpp"
+#include "hemiola/runtime/late/late_entry.hpp"
 #include "hemiola/runtime/operation/agreement.hpp"
 #include "on_threads.hpp"
 
@@ -221,6 +225,46 @@ TEST_P(ControlContract, WhoWaitsInVainIsAskedWhetherToGoOnAndMayComeAgain) {
   std::uint64_t expected = 0;
   EXPECT_TRUE(words.compare_exchange(0, expected, LateWord(0, 0).with_arrival(Rank{0}, 3).bits(), kNoCheck));
   words.await_arrivals(0, 1, kNoCheck);
+}
+
+/// One rank's way through one operation; reducing takes no time here. Returns who was late, and after how many segments.
+std::pair<int, int> take_part(LateRegister* words, std::uint64_t operation, Rank self, int rank_count) {
+  constexpr int kSegments = 3;
+  LateEntry entry(operation, self, rank_count, kSegments);
+  while (entry.phase() != LateEntry::Phase::settled) {
+    if (entry.phase() == LateEntry::Phase::waiting)
+      words->await_arrivals(operation, rank_count - 1, kNoCheck);
+    if (entry.phase() == LateEntry::Phase::reducing)
+      entry.reduced_segment();
+    else
+      entry.step(words, kNoCheck);
+  }
+  return {entry.late(), entry.reduced()};
+}
+
+/// Ranks come after random delays. Expect that all see the same one late, and the same number of segments.
+TEST_P(ControlContract, RanksAgreeOnWhoIsLateInEveryOperation) {
+  for (const int ranks : {3, 5}) {
+    auto places = connect(ranks);
+    std::atomic<int> settled = 0;
+    std::vector<std::vector<std::pair<int, int>>> seen(static_cast<std::size_t>(ranks));
+    on_threads(ranks, [&](Rank self) {
+      Random random(7 + static_cast<std::uint64_t>(self));
+      for (int operation = 0; operation < 100; ++operation) {
+        if (random.below(4) == 0) std::this_thread::sleep_for(std::chrono::microseconds(random.below(300)));
+        seen[static_cast<std::size_t>(self)].push_back(
+            take_part(places[static_cast<std::size_t>(self)].control.late.get(),
+                      static_cast<std::uint64_t>(operation), self, ranks));
+        ++settled;
+        while (settled.load() < ranks * (operation + 1)) std::this_thread::yield();
+      }
+    });
+    for (const auto& other : seen) EXPECT_EQ(other, seen.front());
+    for (const auto& [late, reduced] : seen.front()) {
+      EXPECT_GE(late, 0);
+      EXPECT_LT(late, ranks);
+    }
+  }
 }
 
 // ---- figures ----

@@ -68,9 +68,9 @@ class MpiProcesses {
     if (session_->rank() >= first) {
       std::vector<Rank> ranks;
       for (int i = first; i < session_->rank_count(); ++i) ranks.push_back(Rank{i});
-      MpiKind kind(world_);
+      const auto choose = [this] { return std::make_shared<MpiKind>(world_); };
       const Rank self{session_->rank() - first};
-      const auto wire = connect_wire(&kind, {session_, ranks, self}, Deadline(60));
+      const auto wire = connect_wire(choose, {session_, ranks, self}, Deadline(60));
       body(*wire, self);
     }
     session_->exchange(all_ranks(session_->rank_count()), "the test is over", {}, Deadline(60));

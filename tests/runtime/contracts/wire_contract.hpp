@@ -46,7 +46,7 @@ class WireContract : public ::testing::TestWithParam<WireCase> {
     Wires wires(static_cast<std::size_t>(rank_count));
     on_threads(rank_count, [&](Rank rank) {
       const Members members{sessions[static_cast<std::size_t>(rank)], all_ranks(rank_count), rank};
-      wires[static_cast<std::size_t>(rank)] = connect_wire(GetParam().kind().get(), members, Deadline(60));
+      wires[static_cast<std::size_t>(rank)] = connect_wire(GetParam().kind, members, Deadline(60));
     });
     return wires;
   }
@@ -255,6 +255,80 @@ TEST_P(WireContract, AMessageThatDoesNotFitIsAnErrorThatNamesBothSizes) {
     const Request fits = wires[1]->receive(Rank{0}, {.dst = in.data()}, out.size());
     while (!wires[0]->done(sent) || !wires[1]->done(fits)) settle(wires);
     EXPECT_EQ(in, out);
+  }
+}
+
+/// A digest, a version, and an operation that this rank has left; the numbers wrap. Expect the sender and its tag, whether
+/// or not anything is posted, that nothing lands, and a wire that works again once all have reset it. A wire that carries no
+/// signatures knows of nothing.
+TEST_P(WireContract, AMessageOfAnotherOperationIsNamedAndDoesNotLand) {
+  struct Disagreement {
+    const char* name;
+    OperationTag sent, own;
+  };
+  for (const Disagreement& d :
+       {Disagreement{"digest", {7, 1, 10}, {7, 1, 11}}, Disagreement{"version", {7, 1, 10}, {7, 2, 10}},
+        Disagreement{"left", {6, 1, 10}, {7, 1, 10}},
+        Disagreement{"left before the number wrapped", {0xffff'ffff, 1, 10}, {0, 1, 10}}})
+    for (const std::size_t bytes : {5u, 50'000u})
+      for (const bool is_posted : {true, false}) {
+        SCOPED_TRACE(std::string(d.name) + ", " + std::to_string(bytes) + " bytes");
+        const Wires wires = connect(2);
+        for (std::size_t rank = 0; rank < 2; ++rank) wires[rank]->begin_operation(rank == 0 ? d.sent : d.own);
+        if (!wires[1]->traits().carries_signatures) {
+          EXPECT_FALSE(wires[1]->mismatch());
+          continue;
+        }
+        Bytes out = message(Rank{0}, Rank{1}, 0, bytes), in(bytes, std::byte{0xee});
+        wires[0]->send(Rank{1}, out.data(), bytes);
+        Request request{};
+        if (is_posted) request = wires[1]->receive(Rank{0}, {.dst = in.data()}, bytes);
+        for (const Deadline deadline(60); !wires[1]->mismatch() && !deadline.passed();) settle(wires);
+        ASSERT_TRUE(wires[1]->mismatch());
+        EXPECT_EQ(wires[1]->mismatch()->peer, Rank{0});
+        EXPECT_EQ(wires[1]->mismatch()->tag, d.sent);
+        settle(wires);
+        if (is_posted) {
+          EXPECT_FALSE(wires[1]->done(request));
+        }
+        EXPECT_EQ(in, Bytes(bytes, std::byte{0xee}));
+        EXPECT_FALSE(wires[0]->mismatch()) << "who has received nothing knows of nothing";
+
+        for (const auto& wire : wires) wire->reset(1);
+        EXPECT_FALSE(wires[1]->mismatch());
+        for (const auto& wire : wires) wire->begin_operation({8, 2, 12});
+        const Request sent = wires[0]->send(Rank{1}, out.data(), bytes);
+        const Request received = wires[1]->receive(Rank{0}, {.dst = in.data()}, bytes);
+        while (!wires[0]->done(sent) || !wires[1]->done(received)) settle(wires);
+        EXPECT_EQ(in, out);
+      }
+}
+
+/// Rank 0 is an operation ahead, and then another, around where the numbers wrap; several messages in each.
+TEST_P(WireContract, AMessageOfALaterOperationWaitsUntilThisRankComesThere) {
+  constexpr std::uint32_t kFirst = 0xffff'fffe, kCount = 4;
+  for (const std::size_t bytes : {5u, 20'000u, 50'000u}) {
+    const Wires wires = connect(2);
+    std::vector<Bytes> out;
+    for (std::uint32_t i = 0; i < 2 * kCount; ++i) out.push_back(message(Rank{0}, Rank{1}, i, bytes));
+    wires[1]->begin_operation({kFirst - 1, 3, 9});
+    for (std::uint32_t i = 0; i < 2 * kCount; ++i) {
+      wires[0]->begin_operation({kFirst + i / 2, 3, i / 2});
+      wires[0]->send(Rank{1}, out[i].data(), bytes);
+    }
+    for (std::uint32_t i = 0; i < 2 * kCount; ++i) {
+      Bytes in(bytes, std::byte{0xee});
+      const Request request = wires[1]->receive(Rank{0}, {.dst = in.data()}, bytes);
+      if (wires[1]->traits().carries_signatures && i % 2 == 0) {
+        settle(wires);
+        EXPECT_FALSE(wires[1]->done(request));
+        EXPECT_FALSE(wires[1]->mismatch());
+        EXPECT_EQ(in, Bytes(bytes, std::byte{0xee}));
+      }
+      wires[1]->begin_operation({kFirst + i / 2, 3, i / 2});
+      while (!wires[1]->done(request)) settle(wires);
+      EXPECT_EQ(in, out[i]);
+    }
   }
 }
 

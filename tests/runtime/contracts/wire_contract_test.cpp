@@ -26,6 +26,10 @@ std::shared_ptr<WireKind> shm() {
   return std::make_shared<ShmKind>();
 }
 
+std::shared_ptr<WireKind> shm_with_signatures() {
+  return std::make_shared<ShmKind>(true);
+}
+
 /// Fast, so that the tests are.
 std::shared_ptr<WireKind> emulated(std::shared_ptr<WireKind> inner) {
   return std::make_shared<EmulatedKind>(
@@ -48,6 +52,7 @@ INSTANTIATE_TEST_SUITE_P(
     , WireContract,
     ::testing::Values(
         WireCase{"shm", local_sessions, shm},
+        WireCase{"shm_with_signatures", local_sessions, shm_with_signatures},
         WireCase{"in_process_eager", InProcessSession::make, eager, true},
         WireCase{"in_process_rendezvous", InProcessSession::make, rendezvous, true},
         WireCase{"tcp", InProcessSession::make, tcp},
@@ -57,6 +62,8 @@ INSTANTIATE_TEST_SUITE_P(
                  [] { return std::make_shared<TcpOverLoopback>("::1", 1); }},
         WireCase{"routed_first_two_by_shm", local_sessions, [] { return routed({Rank{0}, Rank{1}}, shm()); }},
         WireCase{"routed_last_two_by_shm", local_sessions, [] { return routed({Rank{1}, Rank{2}}, shm()); }},
+        WireCase{"routed_first_two_by_shm_with_signatures", local_sessions,
+                 [] { return routed({Rank{0}, Rank{1}}, shm_with_signatures()); }},
         WireCase{"routed_last_two_in_process", InProcessSession::make,
                  [] { return routed({Rank{1}, Rank{2}}, eager()); }},
         WireCase{"ucx_tcp", InProcessSession::make, [] { return ucx_by("tcp"); }, false, why_no_ucx},

@@ -128,6 +128,7 @@ class InProcessWire : public Wire {
     }
   }
 
+  std::string carrier(Rank) const override { return "in process"; }
   const WireTraits& traits() const override { return traits_; }
 
  private:

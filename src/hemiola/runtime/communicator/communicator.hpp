@@ -68,6 +68,8 @@ class Communicator {
   ProgramCache& programs() { return programs_; }
   const CompileOptions& compile_options() const { return connection_.compile; }
   const Control& control() const { return connection_.control; }
+  /// As of Wire, for another rank.
+  std::string carrier(Rank peer) const { return connection_.wire->carrier(peer); }
 
   /// Blocks until the operation is over, after all that were started before it. Throws MismatchError (the communicator
   /// stays usable), LostRankError or TimeoutError (it does not), and what `interrupted` throws; inputs are as they were.

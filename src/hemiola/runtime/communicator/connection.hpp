@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "hemiola/runtime/control/control.hpp"
@@ -16,7 +17,8 @@ namespace hemiola {
 struct CommunicatorOptions {
   double timeout_s = 300;   ///< for an operation that states none, and to build the communicator
   bool keep_inputs = true;  ///< a failure leaves inputs as they were in place, too, for one copy of them
-  std::shared_ptr<WireKind> wire;              ///< null: shared memory on one host, TCP between several
+  std::shared_ptr<WireKind> wire;              ///< null: as `wires` says
+  std::string wires = "auto";                  ///< as of WireRequest
   std::shared_ptr<const ControlKind> control;  ///< null: 'local' on one host, 'hosts' between several
 };
 
@@ -28,8 +30,7 @@ struct Connection {
   std::unique_ptr<Executor> executor;
 };
 
-/// A control plane by its name: 'local', 'arbiter', whose late register goes by messages, or 'hosts'; null for no name.
-/// Throws ArgumentError.
+/// A control plane by its name: 'local' or 'hosts'; null for no name. Throws ArgumentError.
 std::shared_ptr<const ControlKind> control_kind(std::string_view name);
 
 /// Collective over the members. Throws TimeoutError, naming those who did not come, and what `check` throws.

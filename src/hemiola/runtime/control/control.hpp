@@ -36,6 +36,8 @@ class ControlKind {
  public:
   virtual ~ControlKind() = default;
   virtual std::string_view name() const = 0;
+  /// Whether what ranks say of an operation comes to everybody unasked, so that no message has to carry it.
+  virtual bool tells_unasked() const { return true; }
   /// Collective over the members. Throws what Session::exchange does.
   virtual Control connect(const Members& members, const Deadline& deadline) const = 0;
 };

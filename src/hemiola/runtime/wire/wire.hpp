@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "hemiola/base/index.hpp"
@@ -111,6 +112,9 @@ class Wire {
   /// Says that this memory will be sent from and received into again and again, until the handle is gone, which goes
   /// before the memory does. Null where that would help nothing.
   virtual std::shared_ptr<const void> register_memory(std::span<std::byte> /*memory*/) { return nullptr; }
+
+  /// What carries the messages between this rank and that one, in a word or a few: "shm", "tcp".
+  virtual std::string carrier(Rank peer) const = 0;
 
   /// How it wants to be used. The same at any time.
   virtual const WireTraits& traits() const = 0;

@@ -2,6 +2,7 @@
 // is handed one and knows none by name.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -34,8 +35,13 @@ class WireKind {
                                         const Deadline& deadline) = 0;
 };
 
-/// Exchanges the members' cards and connects them. Collective over the members. Throws as `connect` does, ArgumentError
-/// for a member out of reach, and MismatchError where members have come with different kinds.
-std::unique_ptr<Wire> connect_wire(WireKind* kind, const Members& members, const Deadline& deadline);
+/// What a rank joins the members by; throws where what was asked for cannot be had here.
+using WireChoice = std::function<std::shared_ptr<WireKind>()>;
+
+/// Chooses, exchanges the members' cards and connects them. Collective over the members. Throws as `connect` does; on every
+/// rank ArgumentError where one cannot choose, has a member out of reach or no card, and MismatchError where members have
+/// come with different kinds.
+std::unique_ptr<Wire> connect_wire(const WireChoice& choose, const Members& members,
+                                   const Deadline& deadline);
 
 }  // namespace hemiola

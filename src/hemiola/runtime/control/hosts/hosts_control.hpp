@@ -9,6 +9,7 @@ namespace hemiola {
 class HostsControl final : public ControlKind {
  public:
   std::string_view name() const override { return "hosts"; }
+  bool tells_unasked() const override { return false; }
   Control connect(const Members& members, const Deadline& deadline) const override;
 };
 

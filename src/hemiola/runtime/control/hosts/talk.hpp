@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <span>
 #include <type_traits>
 
 #include "hemiola/base/bytes.hpp"
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/head.hpp"
 #include "hemiola/runtime/session/courier.hpp"
 #include "hemiola/runtime/session/members.hpp"
 
@@ -39,10 +41,7 @@ Kind kind_of(std::span<const std::byte> message) {
 /// What its sender left out at the end is as it is by default.
 template <typename Body>
 Body body_of(std::span<const std::byte> message) {
-  Body body;
-  const std::span<const std::byte> content = message.subspan(4);
-  std::memcpy(static_cast<void*>(&body), content.data(), std::min(content.size(), sizeof body));
-  return body;
+  return head_of<Body>(message.subspan(sizeof(std::uint32_t)));
 }
 
 template <typename Body>

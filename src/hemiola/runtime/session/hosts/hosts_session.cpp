@@ -6,7 +6,8 @@
 #include <utility>
 
 #include "hemiola/base/error.hpp"
-#include "hemiola/runtime/session/exchange_limits.hpp"
+#include "hemiola/base/home_process.hpp"
+#include "hemiola/runtime/session/exchange_check.hpp"
 #include "hemiola/runtime/session/hosts/exchange_desk.hpp"
 #include "hemiola/runtime/session/hosts/host_identity.hpp"
 #include "hemiola/runtime/session/local/local_session.hpp"
@@ -76,14 +77,14 @@ class JoinedHosts final : public HostsSession {
 
   std::vector<Bytes> exchange(const std::vector<Rank>& members, std::string_view key,
                               std::span<const std::byte> own, const Deadline& deadline) override {
-    check(members);
+    check_members(members, self_, rank_count_);
     check_exchange_limits(key, own);
     return desk_.exchange(members, key, own, deadline);
   }
 
   std::shared_ptr<SharedRegion> shared(const std::vector<Rank>& members, std::size_t bytes,
                                        const Deadline& deadline) override {
-    check(members);
+    check_members(members, self_, rank_count_);
     const std::vector<Rank> numbers = near_.numbers_of(members);
     return near_.session && !numbers.empty() ? near_.session->shared(numbers, bytes, deadline) : nullptr;
   }
@@ -93,7 +94,6 @@ class JoinedHosts final : public HostsSession {
   Courier* courier() override { return &sideband_; }
 
  private:
-  void check(const std::vector<Rank>& members) const;
   void share_memory(const HostsOptions& options, const Deadline& deadline);
   std::vector<Rank> everybody() const {
     std::vector<Rank> all;
@@ -111,17 +111,6 @@ class JoinedHosts final : public HostsSession {
   Sideband sideband_;
   ExchangeDesk desk_;
 };
-
-void JoinedHosts::check(const std::vector<Rank>& members) const {
-  for (Rank member : members)
-    if (member < 0 || member >= rank_count_)
-      throw ArgumentError("member " + std::to_string(member) +
-                          " is out of range: the session has ranks 0 to " + std::to_string(rank_count_ - 1));
-  const bool sorted = std::ranges::adjacent_find(members, std::greater_equal<>()) == members.end();
-  if (!sorted || !std::ranges::binary_search(members, self_))
-    throw ArgumentError("members must be sorted ranks with this rank " + std::to_string(self_) +
-                        " among them");
-}
 
 /// At first only rank 0's address is known. Once all have left their cards there, everybody knows everybody, and begins to
 /// watch.
@@ -184,7 +173,11 @@ std::shared_ptr<HostsSession> HostsSession::join(const HostsOptions& options) {
   if (options.rank_count < 1 || self < 0 || self >= options.rank_count)
     throw ArgumentError("expected a rank of 0 to " + std::to_string(options.rank_count - 1) + ", found " +
                         std::to_string(self));
-  auto session = std::make_shared<JoinedHosts>(options);
+  // A forked child takes nothing apart: whoever would have let go of a lock is not there.
+  const auto let_go = [home = HomeProcess()](JoinedHosts* session) {
+    if (home.is_here()) delete session;
+  };
+  std::shared_ptr<JoinedHosts> session(new JoinedHosts(options), let_go);
   session->meet(options);
   return session;
 }

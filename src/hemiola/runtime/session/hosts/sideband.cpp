@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/head.hpp"
 #include "hemiola/runtime/session/hosts/neighbours.hpp"
 
 namespace hemiola {
@@ -32,26 +33,6 @@ struct FloodHead {
 struct Ping {
   std::int64_t asked_ns = 0, there_ns = 0, error_ns = 0;
 };
-
-template <typename Body>
-Body body_of(std::span<const std::byte> content) {
-  Body body{};
-  std::memcpy(static_cast<void*>(&body), content.data(), std::min(content.size(), sizeof body));
-  return body;
-}
-
-template <typename Body>
-Bytes with_head(const Body& head, std::span<const std::byte> content) {
-  Bytes bytes(sizeof head + content.size());
-  std::memcpy(bytes.data(), &head, sizeof head);
-  if (!content.empty()) std::memcpy(bytes.data() + sizeof head, content.data(), content.size());
-  return bytes;
-}
-
-template <typename Body>
-std::span<const std::byte> after(std::span<const std::byte> content) {
-  return content.subspan(std::min(content.size(), sizeof(Body)));
-}
 
 std::string seconds_text(std::chrono::milliseconds time) {
   char text[32];
@@ -80,10 +61,7 @@ void Sideband::start() {
 }
 
 Sideband::~Sideband() {
-  if (home_.is_here())
-    leave();
-  else if (thread_.joinable())
-    thread_.detach();  // it was not forked along
+  leave();
 }
 
 // ---- any thread ----
@@ -306,8 +284,8 @@ Sideband::Line* Sideband::add_line(Rank rank, Descriptor socket) {
   to.line = &line;
   to.next_try = {};
   for (const Bytes& waiting : to.waiting) {
-    const auto head = body_of<FrameHead>(waiting);
-    line.stream.put(head.kind, head.topic, after<FrameHead>(waiting));
+    const auto head = head_of<FrameHead>(waiting);
+    line.stream.put(head.kind, head.topic, after_head<FrameHead>(waiting));
   }
   to.waiting.clear();
   return &line;
@@ -362,17 +340,17 @@ void Sideband::take(Line* line, const FrameHead& head, std::span<const std::byte
 }
 
 void Sideband::take_flood(const Line& line, const FrameHead& head, std::span<const std::byte> content) {
-  const auto flood = body_of<FloodHead>(content);
+  const auto flood = head_of<FloodHead>(content);
   auto& known = floods_[flood.origin];
   if (flood.origin == self_ || !known.insert(flood.number).second) return;
   if (known.size() > kKeptFloods) known.erase(known.begin());
   spread(FrameKind::flood, head.topic, content, line.peer);
-  dispatcher_.deliver(flood.origin, head.topic, after<FloodHead>(content));
+  dispatcher_.deliver(flood.origin, head.topic, after_head<FloodHead>(content));
 }
 
 void Sideband::take_loss(const Line& line, const FrameHead& head, std::span<const std::byte> content) {
-  const auto reason = after<FloodHead>(content);
-  lose(body_of<FloodHead>(content).origin,
+  const auto reason = after_head<FloodHead>(content);
+  lose(head_of<FloodHead>(content).origin,
        std::string(reinterpret_cast<const char*>(reason.data()), reason.size()), head.kind, line.peer);
 }
 
@@ -390,7 +368,7 @@ void Sideband::lose(Rank rank, const std::string& reason, FrameKind kind, Rank e
 }
 
 void Sideband::take_ping(Line* line, const FrameHead& head, std::span<const std::byte> content) {
-  auto ping = body_of<Ping>(content);
+  auto ping = head_of<Ping>(content);
   if (head.kind == FrameKind::pong)
     return clock_.learn(ping.asked_ns, ping.there_ns, CommonClock::monotonic_ns(), ping.error_ns);
   clock_.hear_error(ping.error_ns);

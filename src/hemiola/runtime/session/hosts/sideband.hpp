@@ -20,7 +20,6 @@
 #include <thread>
 #include <vector>
 
-#include "hemiola/base/home_process.hpp"
 #include "hemiola/runtime/net/reception.hpp"
 #include "hemiola/runtime/session/courier.hpp"
 #include "hemiola/runtime/session/dispatcher.hpp"
@@ -122,7 +121,6 @@ class Sideband final : public Courier {
   void wake();
   Peer& peer(Rank rank) { return peers_[static_cast<std::size_t>(rank)]; }
 
-  const HomeProcess home_;
   const Rank self_;
   const int rank_count_;
   const SidebandLimits limits_;

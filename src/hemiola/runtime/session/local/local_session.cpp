@@ -7,7 +7,7 @@
 #include <ctime>
 
 #include "hemiola/base/error.hpp"
-#include "hemiola/runtime/session/exchange_limits.hpp"
+#include "hemiola/runtime/session/exchange_check.hpp"
 #include "hemiola/runtime/session/local/meeting.hpp"
 #include "hemiola/runtime/session/local/session_memory.hpp"
 
@@ -36,7 +36,7 @@ class JoinedSession final : public LocalSession {
 
   std::vector<Bytes> exchange(const std::vector<Rank>& members, std::string_view key,
                               std::span<const std::byte> own, const Deadline& deadline) override {
-    check(members);
+    check_members(members, rank_, rank_count());
     check_exchange_limits(key, own);
     const auto self = static_cast<std::size_t>(std::ranges::find(members, rank_) - members.begin());
     const auto fill = [&](std::span<std::byte> region) { put(key, own, region.subspan(self * kSlotBytes)); };
@@ -50,7 +50,7 @@ class JoinedSession final : public LocalSession {
 
   std::shared_ptr<SharedRegion> shared(const std::vector<Rank>& members, std::size_t bytes,
                                        const Deadline& deadline) override {
-    check(members);
+    check_members(members, rank_, rank_count());
     return memory_->share({members, bytes, deadline, ended_processes(), {}});
   }
 
@@ -75,18 +75,6 @@ class JoinedSession final : public LocalSession {
   }
 
  private:
-  void check(const std::vector<Rank>& members) const {
-    for (Rank member : members)
-      if (member < 0 || member >= rank_count())
-        throw ArgumentError("member " + std::to_string(member) +
-                            " is out of range: the session has ranks 0 to " +
-                            std::to_string(rank_count() - 1));
-    const bool sorted = std::ranges::adjacent_find(members, std::greater_equal<>()) == members.end();
-    if (!sorted || std::ranges::find(members, rank_) == members.end())
-      throw ArgumentError("members must be sorted ranks with this rank " + std::to_string(rank_) +
-                          " among them, got " + rank_list(members));
-  }
-
   SessionMemory::Ended ended_processes() const {
     return [this] { return lost(); };
   }

@@ -113,16 +113,4 @@ Meeting meet(const SessionOptions& options) {
   throw TimeoutError(nobody_came(options));
 }
 
-std::string rank_list(const std::vector<Rank>& ranks) {
-  constexpr std::size_t kMost = 8;
-  const std::size_t named = std::min(ranks.size(), kMost);
-  std::string text;
-  for (std::size_t i = 0; i < named; ++i) {
-    if (i > 0) text += i + 1 == ranks.size() ? " and " : ", ";
-    text += std::to_string(ranks[i]);
-  }
-  if (ranks.size() > named) text += " and " + std::to_string(ranks.size() - named) + " more";
-  return text;
-}
-
 }  // namespace hemiola

@@ -29,7 +29,4 @@ std::optional<Meeting> host(const SessionOptions& options, const Descriptor& own
 std::optional<Meeting> visit(const SessionOptions& options, const Descriptor& own_process,
                              const Deadline& deadline);
 
-/// "2, 5 and 7", at most eight of them by name.
-std::string rank_list(const std::vector<Rank>& ranks);
-
 }  // namespace hemiola

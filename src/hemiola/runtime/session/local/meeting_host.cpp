@@ -9,6 +9,7 @@
 #include "hemiola/runtime/session/local/meeting.hpp"
 #include "hemiola/runtime/session/local/packet_socket.hpp"
 #include "hemiola/runtime/session/local/session_memory.hpp"
+#include "hemiola/runtime/session/rank_list.hpp"
 
 namespace hemiola {
 namespace {

@@ -15,8 +15,8 @@
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/home_process.hpp"
 #include "hemiola/base/rounding.hpp"
-#include "hemiola/runtime/session/local/meeting.hpp"
 #include "hemiola/runtime/session/lost_member.hpp"
+#include "hemiola/runtime/session/rank_list.hpp"
 
 namespace hemiola {
 namespace {

@@ -33,6 +33,7 @@ class EmulatedWire final : public Wire {
   void slow_down(const NetworkSlowdown& slowdown) override;
   /// The emulated clock.
   std::int64_t now_ns() const override;
+  std::string carrier(Rank peer) const override { return "emulated over " + inner_->carrier(peer); }
   const WireTraits& traits() const override { return traits_; }
 
  private:

@@ -35,6 +35,7 @@ class MpiWire final : public Wire {
   std::vector<LostRank> lost() const override;
   void wait(int timeout_us) override;
   void reset(std::uint64_t epoch) override;
+  std::string carrier(Rank) const override { return "mpi"; }
   const WireTraits& traits() const override { return traits_; }
 
  private:

@@ -28,11 +28,13 @@ constexpr int kShortNap_us = 100;
 /// The same on every rank, whichever of the wires it has: both ends of a pair cut messages alike.
 WireTraits traits_of(const std::vector<RoutedWire::Inner>& inner, const std::vector<int>& route) {
   WireTraits traits{.messages = {.slice_bytes = 128 << 10, .join_bytes = 128 << 10},
+                    .carries_signatures = true,
                     .waiting = {.spins = 100, .yields = 10, .sleep_us = 5000}};
   for (const RoutedWire::Inner& each : inner) {
     const WireTraits& own = each.wire->traits();
     traits.groups_in_flight = std::min(traits.groups_in_flight, own.groups_in_flight);
     traits.land_at_once |= own.land_at_once;
+    traits.carries_signatures &= own.carries_signatures;
     traits.waiting.spins = std::min(traits.waiting.spins, own.waiting.spins);
     traits.arrival_delay = std::max(traits.arrival_delay, own.arrival_delay);
   }
@@ -78,7 +80,7 @@ bool RoutedWire::done(Request request) const {
 }
 
 bool RoutedWire::progress() {
-  const bool asks_all = calls_++ % kAskedEvery == 0;
+  const bool asks_all = inner_.size() == 1 || calls_++ % kAskedEvery == 0;
   bool moved = false;
   for (Inner& each : inner_)
     if (asks_all || each.wire->traits().waiting.spins > 0) moved |= each.wire->progress();
@@ -126,6 +128,11 @@ std::vector<LostRank> RoutedWire::lost() const {
 
 void RoutedWire::reset(std::uint64_t epoch) {
   for (Inner& each : inner_) each.wire->reset(epoch);
+}
+
+std::string RoutedWire::carrier(Rank peer) const {
+  const Way& way = way_to(peer);
+  return inner_[static_cast<std::size_t>(way.wire)].wire->carrier(way.there);
 }
 
 std::shared_ptr<const void> RoutedWire::register_memory(std::span<std::byte> memory) {

@@ -33,6 +33,7 @@ class RoutedWire final : public Wire {
   void wait(int timeout_us) override;
   void reset(std::uint64_t epoch) override;
   std::shared_ptr<const void> register_memory(std::span<std::byte> memory) override;
+  std::string carrier(Rank peer) const override;
   const WireTraits& traits() const override { return traits_; }
 
  private:

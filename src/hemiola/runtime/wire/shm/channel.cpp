@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "hemiola/base/bulk_copy.hpp"
+#include "hemiola/runtime/wire/message_fate.hpp"
 
 namespace hemiola {
 
@@ -43,6 +44,10 @@ bool ChannelWriter::may_begin() {
 
 bool ChannelWriter::begin(OutgoingMessage* message) {
   if (!may_begin()) return false;
+  if (says_tags_ && said_ != message->tag) {
+    say_tag(message->tag);
+    if (!may_begin()) return position_.store(control_.written), true;
+  }
   if (message->bytes >= kBigBytes) return begin_big(message), true;
   if (message->bytes > 0) return stream(message);
   // An empty message is an empty line.
@@ -51,6 +56,14 @@ bool ChannelWriter::begin(OutgoingMessage* message) {
   position_.store(control_.written);
   finish_copied();
   return true;
+}
+
+/// It becomes visible together with the message that it stands before, where there is room for both.
+void ChannelWriter::say_tag(const OperationTag& tag) {
+  std::memcpy(place(), &tag, sizeof tag);
+  advance(kLineBytes);
+  announce(kTagMark, position_.line);
+  said_ = tag;
 }
 
 void ChannelWriter::begin_big(OutgoingMessage* message) {
@@ -104,6 +117,7 @@ void ChannelWriter::reset(std::uint32_t epoch) {
   unread_.clear();
   freed_ = 0;
   ends_.fill(0);
+  said_.reset();
   forget(epoch);
   position_.store(control_.written);
 }
@@ -122,7 +136,7 @@ bool ChannelReader::progress() {
 
 bool ChannelReader::begin(IncomingMessage* message) {
   if (lines_ready_ == 0) look_for_data();
-  if (lines_ready_ == 0) return false;
+  if (lines_ready_ == 0 || (own_ != nullptr && !may_land())) return false;
   const std::uint16_t size = control_.sizes[size_slot_].load(std::memory_order_relaxed);
   BigHeader header{size, 0};
   if (size == kBigMark) std::memcpy(&header, place(), sizeof header);
@@ -136,6 +150,34 @@ bool ChannelReader::begin(IncomingMessage* message) {
   free_line();
   complete_front();
   return true;
+}
+
+/// Takes the line that says a tag, if there is one, and says whether a message is there that bears this rank's own.
+bool ChannelReader::may_land() {
+  if (control_.sizes[size_slot_].load(std::memory_order_relaxed) == kTagMark) {
+    tag_ = tag_in_line();
+    leave_size_slot();
+    free_line();
+    if (lines_ready_ == 0) look_for_data();
+  }
+  return lines_ready_ > 0 && fate_of(tag_, *own_) == Fate::lands;
+}
+
+OperationTag ChannelReader::tag_in_line() const {
+  OperationTag tag;
+  std::memcpy(&tag, place(), sizeof tag);
+  return tag;
+}
+
+std::optional<OperationTag> ChannelReader::foreign() const {
+  const bool is_amid_message = !queue_.empty() && queue_.front().begun;
+  const ChannelPosition written = ChannelPosition::load(control_.written);
+  if (own_ == nullptr || is_amid_message || written.epoch != position_.epoch ||
+      written.line == position_.line)
+    return std::nullopt;
+  const bool is_tag = control_.sizes[size_slot_].load(std::memory_order_relaxed) == kTagMark;
+  const OperationTag tag = is_tag ? tag_in_line() : tag_;
+  return fate_of(tag, *own_) == Fate::is_foreign ? std::optional(tag) : std::nullopt;
 }
 
 bool ChannelReader::begin_big(IncomingMessage* message, std::uint64_t source) {

@@ -3,13 +3,14 @@
 // the reader looks at anyway. A big one begins with a line that says how long it is and where its bytes are: in the
 // writer's own memory, from where the reader fetches them in one copy, or, where the reader may not look there, in the
 // ring, through which they stream in pieces, each visible as soon as it is copied. Either way they land (copied or
-// combined) straight from there.
+// combined) straight from there. Where messages bear tags, a line before the first of an operation says its tag.
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "hemiola/base/fifo.hpp"
 #include "hemiola/runtime/wire/shm/peer_memory.hpp"
@@ -43,8 +44,8 @@ inline constexpr std::size_t kSizesKept = 28;
 /// The shared words of a channel, each on cache lines of its own (two lines: the prefetcher fetches pairs).
 struct ChannelControl {
   alignas(128) std::atomic<std::uint64_t> written;  ///< by the writer
-  std::atomic<std::uint16_t>
-      sizes[kSizesKept];  ///< by the writer, in turn; kBigMark: see the message's first line
+  std::atomic<std::uint16_t> sizes
+      [kSizesKept];  ///< by the writer, in turn; kBigMark: see the message's first line; kTagMark: no message
   alignas(128) std::atomic<std::uint64_t> freed;  ///< by the reader
   std::atomic<Fetching> fetching;                 ///< by the reader
 };
@@ -59,7 +60,9 @@ inline constexpr std::size_t kBigBytes = 32 << 10;
 inline constexpr std::size_t kFetchBytes = 128 << 10;
 
 inline constexpr std::uint16_t kBigMark = 0xffff;
-static_assert(kBigBytes <= kBigMark, "the size of a message that is not big must fit beside `written`");
+/// The line says which tag all messages bear from here on.
+inline constexpr std::uint16_t kTagMark = 0xfffe;
+static_assert(kBigBytes <= kTagMark, "the size of a message that is not big must fit beside `written`");
 
 /// How a big message begins.
 struct BigHeader {
@@ -126,12 +129,14 @@ struct OutgoingMessage {
   const std::byte* data;
   std::size_t bytes;
   Source source = Source::settled;
-  bool begun = false;  ///< the reader can know of it
+  bool begun = false;     ///< the reader can know of it
+  OperationTag tag = {};  ///< unused where messages bear none
 };
 
 class ChannelWriter : public ChannelEnd<OutgoingMessage> {
  public:
-  using ChannelEnd::ChannelEnd;
+  ChannelWriter(ChannelControl& control, std::byte* ring, bool says_tags = false)
+      : ChannelEnd(control, ring), says_tags_(says_tags) {}
   /// Moves at most one piece; false when nothing can move now.
   bool progress();
   void reset(std::uint32_t epoch);
@@ -145,6 +150,7 @@ class ChannelWriter : public ChannelEnd<OutgoingMessage> {
   void look_for_space();
   bool may_begin();
   bool begin(OutgoingMessage* message);
+  void say_tag(const OperationTag& tag);
   void begin_big(OutgoingMessage* message);
   void announce(std::uint16_t size, std::uint32_t end);
   bool stream(OutgoingMessage* message);
@@ -160,6 +166,8 @@ class ChannelWriter : public ChannelEnd<OutgoingMessage> {
   /// Of each message that is written, but not completed: the line whose release by the reader completes it. Only
   /// messages that are being fetched wait for the reader, and those behind them.
   Fifo<std::uint32_t> unread_;
+  bool says_tags_;
+  std::optional<OperationTag> said_;  ///< in this epoch
 };
 
 struct IncomingMessage {
@@ -171,19 +179,26 @@ struct IncomingMessage {
 
 class ChannelReader : public ChannelEnd<IncomingMessage> {
  public:
-  /// `bounce` holds kFetchBytes: what is fetched to be combined passes through it.
-  ChannelReader(ChannelControl& control, std::byte* ring, Rank writer, PeerMemory memory, std::byte* bounce)
-      : ChannelEnd(control, ring), writer_(writer), memory_(memory), bounce_(bounce) {}
+  /// `bounce` holds kFetchBytes: what is fetched to be combined passes through it. `own`: the tag of the operation that this
+  /// rank is in, which outlives this; null where messages bear none.
+  ChannelReader(ChannelControl& control, std::byte* ring, Rank writer, PeerMemory memory, std::byte* bounce,
+                const OperationTag* own = nullptr)
+      : ChannelEnd(control, ring), writer_(writer), memory_(memory), bounce_(bounce), own_(own) {}
   /// Moves at most one piece; false when nothing can move now. Throws MessageSizeError.
   bool progress();
   void reset(std::uint32_t epoch);
   /// Whether the writer's process has been found to be gone.
   bool has_lost_writer() const { return has_lost_writer_; }
+  /// The tag of the next message, where it is of another operation than this rank's and not of a later one; whether or not
+  /// anything is posted.
+  std::optional<OperationTag> foreign() const;
 
  private:
   bool is_current() const { return ChannelPosition::load(control_.written).epoch == position_.epoch; }
   void look_for_data();
   bool begin(IncomingMessage* message);
+  bool may_land();
+  OperationTag tag_in_line() const;
   bool begin_big(IncomingMessage* message, std::uint64_t source);
   bool stream(IncomingMessage* message);
   bool fetch(IncomingMessage* message);
@@ -194,6 +209,8 @@ class ChannelReader : public ChannelEnd<IncomingMessage> {
   bool has_lost_writer_ = false;
   PeerMemory memory_;
   std::byte* bounce_;
+  const OperationTag* own_;
+  OperationTag tag_;  ///< of the messages that come now
 };
 
 }  // namespace hemiola

@@ -33,8 +33,9 @@ std::unique_ptr<Wire> ShmKind::connect(const Members& members, std::span<const B
   std::shared_ptr<SharedRegion> region =
       members.session->shared(members.ranks, ShmWire::region_bytes(members.count()), deadline);
   if (!region) throw ArgumentError("the wire 'shm' joins ranks that share memory; these have none in common");
-  return std::make_unique<ShmWire>(std::move(region), members.self, members.count(),
-                                   waiting_on(*members.session));
+  return std::make_unique<ShmWire>(
+      std::move(region), members.self, members.count(),
+      ShmOptions{.waiting = waiting_on(*members.session), .carries_signatures = carries_signatures_});
 }
 
 }  // namespace hemiola

@@ -7,6 +7,9 @@ namespace hemiola {
 
 class ShmKind final : public WireKind {
  public:
+  /// `carries_signatures`: messages bear what ranks do, for communicators where nothing else tells it.
+  explicit ShmKind(bool carries_signatures = false) : carries_signatures_(carries_signatures) {}
+
   std::string name() const override { return "shm"; }
   bool reaches(const Session& session, Rank rank) const override {
     return session.host_of(rank) == session.host_of(session.rank());
@@ -15,6 +18,9 @@ class ShmKind final : public WireKind {
   Bytes card(const Members&) override { return {}; }
   std::unique_ptr<Wire> connect(const Members& members, std::span<const Bytes> cards,
                                 const Deadline& deadline) override;
+
+ private:
+  bool carries_signatures_;
 };
 
 }  // namespace hemiola

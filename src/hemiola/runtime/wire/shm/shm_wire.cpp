@@ -75,8 +75,10 @@ std::size_t ShmWire::region_bytes(int rank_count) {
   return Layout(rank_count).bytes();
 }
 
-ShmWire::ShmWire(std::span<std::byte> region, Rank self, int rank_count, const Waiting& waiting)
-    : traits_{.messages = {.slice_bytes = 128 << 10}, .waiting = waiting},
+ShmWire::ShmWire(std::span<std::byte> region, Rank self, int rank_count, const ShmOptions& options)
+    : traits_{.messages = {.slice_bytes = 128 << 10},
+              .carries_signatures = options.carries_signatures,
+              .waiting = options.waiting},
       own_doorbell_(
           object_at<RankControl>(checked(region, self, rank_count), Layout(rank_count).rank(self)).doorbell),
       own_memory_(object_at<RankControl>(region, Layout(rank_count).rank(self)).memory),
@@ -86,17 +88,17 @@ ShmWire::ShmWire(std::span<std::byte> region, Rank self, int rank_count, const W
   for (Rank peer : indices<Rank>(rank_count)) {
     RankControl& control = object_at<RankControl>(region, layout.rank(peer));
     ChannelWriter out(object_at<ChannelControl>(region, layout.control(self, peer)),
-                      region.data() + layout.ring(self, peer));
+                      region.data() + layout.ring(self, peer), options.carries_signatures);
     ChannelReader in(object_at<ChannelControl>(region, layout.control(peer, self)),
                      region.data() + layout.ring(peer, self), peer, PeerMemory(control.memory),
-                     bounce_.data());
+                     bounce_.data(), options.carries_signatures ? &tag_ : nullptr);
     peers_.push_back({std::move(out), std::move(in), control.doorbell, false});
   }
   busy_.reserve(peers_.size());
 }
 
-ShmWire::ShmWire(std::shared_ptr<SharedRegion> region, Rank self, int rank_count, const Waiting& waiting)
-    : ShmWire(region->bytes(), self, rank_count, waiting) {
+ShmWire::ShmWire(std::shared_ptr<SharedRegion> region, Rank self, int rank_count, const ShmOptions& options)
+    : ShmWire(region->bytes(), self, rank_count, options) {
   memory_ = std::move(region);
 }
 
@@ -110,7 +112,8 @@ ShmWire::Peer& ShmWire::busy(Rank rank) {
 }
 
 Request ShmWire::send(Rank dst, const std::byte* data, std::size_t bytes, Source source) {
-  return request_of(dst, 0, busy(dst).out.post({data, bytes, source}));
+  return request_of(dst, 0,
+                    busy(dst).out.post({.data = data, .bytes = bytes, .source = source, .tag = tag_}));
 }
 
 Request ShmWire::receive(Rank src, const Landing& landing, std::size_t capacity) {
@@ -146,6 +149,13 @@ bool ShmWire::progress() {
     }
   }
   return moved;
+}
+
+std::optional<ForeignMessage> ShmWire::mismatch() const {
+  for (Rank peer : indices<Rank>(static_cast<int>(peers_.size())))
+    if (const auto tag = peers_[static_cast<std::size_t>(peer)].in.foreign())
+      return ForeignMessage{peer, *tag};
+  return std::nullopt;
 }
 
 std::vector<LostRank> ShmWire::lost() const {

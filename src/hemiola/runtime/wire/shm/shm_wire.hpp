@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -15,6 +16,11 @@
 
 namespace hemiola {
 
+struct ShmOptions {
+  Waiting waiting = {};
+  bool carries_signatures = false;  ///< as of WireTraits; the same on all ranks
+};
+
 class ShmWire final : public Wire {
  public:
   /// What a wire between so many ranks needs. Only what is used costs memory: a pair that never talks touches
@@ -23,20 +29,24 @@ class ShmWire final : public Wire {
 
   /// `region` is zero-filled at first, shared by all ranks, and outlives the wire. Throws ArgumentError when
   /// it is too small or not aligned to a page, or when `self` is out of range.
-  ShmWire(std::span<std::byte> region, Rank self, int rank_count, const Waiting& waiting = {});
+  ShmWire(std::span<std::byte> region, Rank self, int rank_count, const ShmOptions& options = {});
   /// Keeps the region, too.
-  ShmWire(std::shared_ptr<SharedRegion> region, Rank self, int rank_count, const Waiting& waiting);
+  ShmWire(std::shared_ptr<SharedRegion> region, Rank self, int rank_count, const ShmOptions& options);
+  ShmWire(const ShmWire&) = delete;
 
   Request send(Rank dst, const std::byte* data, std::size_t bytes, Source source = Source::settled) override;
   Request receive(Rank src, const Landing& landing, std::size_t capacity) override;
   bool progress() override;
   bool done(Request request) const override;
+  void begin_operation(const OperationTag& tag) override { tag_ = tag; }
+  std::optional<ForeignMessage> mismatch() const override;
   std::vector<LostRank> lost() const override;
   void wait(int timeout_us) override;
   int wake_descriptor() override;
   bool arm(int* timeout_us) override;
   void disarm() override;
   void reset(std::uint64_t epoch) override;
+  std::string carrier(Rank) const override { return "shm"; }
   const WireTraits& traits() const override { return traits_; }
 
  private:
@@ -53,6 +63,7 @@ class ShmWire final : public Wire {
 
   std::shared_ptr<SharedRegion> memory_;  ///< null: somebody else keeps it
   WireTraits traits_;
+  OperationTag tag_;
   Doorbell& own_doorbell_;
   std::unique_ptr<Bell> bell_;  ///< null: nobody sleeps on descriptors
   MemoryOwner own_memory_;

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "hemiola/runtime/net/reception.hpp"
@@ -40,6 +41,7 @@ class TcpWire final : public Wire {
   int wake_descriptor() override { return poller_.descriptor(); }
   bool arm(int* timeout_us) override;
   void reset(std::uint64_t epoch) override;
+  std::string carrier(Rank) const override { return "tcp"; }
   const WireTraits& traits() const override { return traits_; }
 
  private:

@@ -1,0 +1,27 @@
+// By which kinds of wire the ranks of a communicator exchange messages: each pair has the first that joins the two.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hemiola/runtime/session/members.hpp"
+#include "hemiola/runtime/wire/wire_kind.hpp"
+
+namespace hemiola {
+
+struct WireRequest {
+  /// What was asked for: "auto", or names with commas between, best first.
+  std::string_view names = "auto";
+  bool needs_signatures = false;  ///< messages must bear what ranks do: nothing else tells it
+};
+
+/// Those that can be asked for.
+std::vector<std::string> wire_names();
+
+/// Throws ArgumentError for a name that is none, and where a kind that was asked for cannot be had here. `reaches` of what is
+/// returned says whether it joins all.
+std::shared_ptr<WireKind> choose_wire(const Members& members, const WireRequest& request);
+
+}  // namespace hemiola
