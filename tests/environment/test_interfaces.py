@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ipaddress
+import os
+from pathlib import Path
 
 import pytest
 
 from hemiola.environment.interfaces import InterfaceRule, LocalAddress, reachable_addresses
+from hemiola.environment.nearness import nearest_first
 from hemiola.errors import ArgumentError, FormatError
 
 #: Interface, address, objection: what a host with containers has.
@@ -59,3 +62,32 @@ def test_where_nothing_is_left_the_error_lists_what_there_is_and_why_not(rule: s
 def test_a_rule_that_is_none_is_quoted(rule: str) -> None:
     with pytest.raises(FormatError, match="expected"):
         InterfaceRule.parse(rule)
+
+
+def _found_first(local_rank: int, system: Path) -> list[str]:
+    host = [
+        LocalAddress(name, ipaddress.ip_address(f"10.{number}.0.1")) for number, name in enumerate("abcd")
+    ]
+    ordered = nearest_first(host, local_rank, system)
+    assert sorted(map(str, ordered)) == sorted(map(str, host))
+    return [address.interface for address in ordered]
+
+
+def test_ranks_of_a_host_are_found_at_one_interface_after_the_other(tmp_path: Path) -> None:
+    firsts = [_found_first(local, tmp_path)[0] for local in range(6)]
+    assert firsts == ["a", "b", "c", "d", "a", "b"]
+
+
+def test_interfaces_next_to_a_ranks_cores_come_first(tmp_path: Path) -> None:
+    # Given interfaces b and d at node 1, where this process's cores are, and another node with none of them.
+    own = ",".join(map(str, sorted(os.sched_getaffinity(0))))
+    for node, cores in enumerate(["4090-4095", own]):
+        folder = tmp_path / f"devices/system/node/node{node}"
+        folder.mkdir(parents=True)
+        (folder / "cpulist").write_text(f"{cores}\n")
+    for name, node in zip("abcd", [0, 1, -1, 1], strict=True):
+        folder = tmp_path / f"class/net/{name}/device"
+        folder.mkdir(parents=True)
+        (folder / "numa_node").write_text(f"{node}\n")
+    assert _found_first(0, tmp_path) == ["b", "d", "a", "c"]
+    assert _found_first(1, tmp_path) == ["d", "b", "a", "c"]

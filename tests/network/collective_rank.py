@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -80,6 +81,20 @@ def mistakes(comm: hm.Communicator) -> str:
     return " ".join(told)
 
 
+def traffic(comm: hm.Communicator) -> str:
+    """Send each rank a megabyte, and say how many bytes this host's NICs have received in the meantime."""
+    comm.barrier()
+    before = _received()
+    comm.all_to_all(np.ones(comm.rank_count << 18, np.float32))
+    comm.barrier()
+    return " ".join(f"{name}={count - before[name]}" for name, count in _received().items())
+
+
+def _received() -> dict[str, int]:
+    nics = sorted(Path("/sys/class/net").glob("eth*"))
+    return {nic.name: int((nic / "statistics/rx_bytes").read_text()) for nic in nics}
+
+
 def carriers(comm: hm.Communicator) -> str:
     """Say by what each rank is reached."""
     return " ".join(carrier or "self" for carrier in comm._core.carriers())
@@ -107,7 +122,8 @@ def endless(comm: hm.Communicator) -> str:
 
 
 WAYS: dict[str, Callable[[hm.Communicator], str]] = {
-    each.__name__: each for each in (right_results, groups, mistakes, carriers, endless, endless_with_helper)
+    each.__name__: each
+    for each in (right_results, groups, mistakes, traffic, carriers, endless, endless_with_helper)
 }
 
 

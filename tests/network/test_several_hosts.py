@@ -32,36 +32,42 @@ def cluster() -> Iterator[Cluster]:
         raise
 
 
+def start_job(
+    cluster: Cluster, way: str, per_host: int, family: int, more: dict[str, str]
+) -> Iterator[subprocess.Popen[str]]:
+    """Start a program as the ranks of a job, so many on each host."""
+    hosts = range(len(cluster.hosts))
+    zero = cluster.hosts[0]
+    at = f"{zero.ipv4}:29400" if family == 4 else f"[{zero.ipv6}]:29400"
+    environment = os.environ | {
+        "HEMIOLA_RANK_COUNT": str(per_host * len(hosts)),
+        "HEMIOLA_LOCAL_RANK_COUNT": str(per_host),
+        "HEMIOLA_JOB": secrets.token_hex(4),
+        "HEMIOLA_RENDEZVOUS": at,
+        "HEMIOLA_IP_FAMILY": str(family),
+        "HEMIOLA_TOKEN": secrets.token_hex(32),
+        **more,
+    }
+    for host in hosts:
+        for local in range(per_host):
+            own = {"HEMIOLA_RANK": str(host * per_host + local), "HEMIOLA_LOCAL_RANK": str(local)}
+            yield cluster.start(
+                host,
+                [sys.executable, PROGRAM, way],
+                env=environment | own,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+
+
 @pytest.fixture
 def start(cluster: Cluster) -> Iterator[Start]:
-    """What starts a program as the ranks of a job, so many on each host; they end with the test."""
+    """What starts a job on the cluster; its ranks end with the test."""
     started: list[subprocess.Popen[str]] = []
 
     def ranks(way: str, per_host: int = 1, family: int = 4, **more: str) -> list[subprocess.Popen[str]]:
-        hosts = range(len(cluster.hosts))
-        zero = cluster.hosts[0]
-        at = f"{zero.ipv4}:29400" if family == 4 else f"[{zero.ipv6}]:29400"
-        environment = os.environ | {
-            "HEMIOLA_RANK_COUNT": str(per_host * len(hosts)),
-            "HEMIOLA_LOCAL_RANK_COUNT": str(per_host),
-            "HEMIOLA_JOB": secrets.token_hex(4),
-            "HEMIOLA_RENDEZVOUS": at,
-            "HEMIOLA_IP_FAMILY": str(family),
-            "HEMIOLA_TOKEN": secrets.token_hex(32),
-            **more,
-        }
-        for host in hosts:
-            for local in range(per_host):
-                started.append(
-                    cluster.start(
-                        host,
-                        [sys.executable, PROGRAM, way],
-                        env=environment | {"HEMIOLA_RANK": str(host * per_host + local)},
-                        stdout=subprocess.PIPE,
-                        stderr=subprocess.PIPE,
-                        text=True,
-                    )
-                )
+        started.extend(start_job(cluster, way, per_host, family, more))
         return started
 
     yield ranks
@@ -143,3 +149,24 @@ def test_a_dead_rank_is_not_kept_alive_by_a_process_that_it_has_forked(start: St
         "endless_with_helper", 2, HEMIOLA_SILENCE="60s"
     )  # nothing but its connections' end tells it
     strike_at_work(ranks, 2, signal.SIGKILL)
+
+
+def add_second_nics(cluster: Cluster) -> None:
+    """Join two hosts by a second cable."""
+    zero, one = cluster.hosts
+    ends = ["netns", str(zero.process), "type", "veth", "peer", "name", "eth1", "netns", str(one.process)]
+    cluster._switch.output_of(["ip", "link", "add", "eth1", *ends])
+    for host in (0, 1):
+        cluster.run(host, ["ip", "address", "add", f"10.78.0.{host + 1}/24", "dev", "eth1"])
+        cluster.run(host, ["ip", "link", "set", "eth1", "up"])
+
+
+def test_ranks_of_a_host_use_all_nics_that_were_named(clusters: Callable[..., Cluster]) -> None:
+    # Given that a connection goes by the NIC of the rank that is connected to. Expect that of the four pairs across at
+    # least one goes by each NIC: a megabyte.
+    cluster = clusters(2)
+    add_second_nics(cluster)
+    for end in said(list(start_job(cluster, "traffic", 2, 4, {"HEMIOLA_INTERFACE": "=eth0,eth1"}))):
+        received = dict(word.split("=") for word in end.split(": ")[1].split())
+        assert set(received) == {"eth0", "eth1"}
+        assert all(int(count) > 1 << 20 for count in received.values()), received
