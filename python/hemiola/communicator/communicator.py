@@ -71,7 +71,7 @@ class Communicator(Collectives):
         )
         plans.measure(self._core)
         self._observer = Observer(session, self._ranks, self._core, options.timeout_s)
-        log_carriers(self._ranks, self.rank, self._core.carriers())
+        log_carriers(self._core, self._ranks)
         _open.add(self)
 
     @property

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
+from hemiola._core import Communicator
+
 _logger = logging.getLogger("hemiola")
 
 
@@ -19,20 +21,14 @@ def begin_logging(level: str | None) -> None:
         _logger.addHandler(handler)
 
 
-def log_carriers(ranks: Sequence[int], self: int, carriers: Sequence[str]) -> None:
-    """Say at debug level by what a rank exchanges messages with each other one.
-
-    Parameters
-    ----------
-    ranks : the communicator's, by their numbers in the job.
-    self : index of this rank.
-    carriers : by rank, in words.
-    """
+def log_carriers(core: Communicator, ranks: Sequence[int]) -> None:
+    """Say at debug level by what this rank exchanges messages with each other one; `ranks` are their numbers in the
+    job."""
     if not _logger.isEnabledFor(logging.DEBUG):
         return
     by_carrier: dict[str, list[str]] = {}
-    for index, carrier in enumerate(carriers):
-        if index != self:
+    for index, carrier in enumerate(core.carriers()):
+        if index != core.rank:
             by_carrier.setdefault(carrier, []).append(str(ranks[index]))
     ways = "; ".join(f"{carrier} to {', '.join(peers)}" for carrier, peers in by_carrier.items())
-    _logger.debug("rank %d of a communicator of %d: %s", ranks[self], len(ranks), ways or "alone")
+    _logger.debug("rank %d of a communicator of %d: %s", ranks[core.rank], len(ranks), ways or "alone")

@@ -39,10 +39,9 @@ class UcxWire final : public Wire {
   bool arm(int* timeout_us) override;
   /// Throws LostRankError where UCX does not let go of the caller's memory.
   void reset(std::uint64_t epoch) override;
-  std::string carrier(Rank) const override { return "ucx"; }
   const WireTraits& traits() const override { return traits_; }
   /// The transports between this rank and that one, as "ucx: tcp/eth0"; opens the way.
-  std::string carrier(Rank peer) const;
+  std::string carrier(Rank peer) const override;
 
  private:
   /// The way to one peer, and what goes over it both ways.
