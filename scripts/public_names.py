@@ -15,6 +15,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "python" / "hemiola"
 DOORS = (
     "hemiola",
     "hemiola.algorithms",
+    "hemiola.codecs",
     "hemiola.communicator",
     "hemiola.conditions",
     "hemiola.doctor",

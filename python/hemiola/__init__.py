@@ -4,7 +4,7 @@ At the root stand the words people use, in packages the rooms behind them, each 
 (pyproject.toml has the order). `dir(hemiola)` lists the public names; `simulate`, `verify` and `launch` are functions
 here, and the modules of these names are reached by importing from them."""
 
-from hemiola import algorithms, errors, synthesis, topologies, units
+from hemiola import algorithms, codecs, errors, synthesis, topologies, units
 from hemiola._core import Collective, Schedule, ScheduleFile, Topology, Violation
 from hemiola.bounds import LowerBound, lower_bound
 from hemiola.communicator import Communicator, Handle, init
@@ -54,6 +54,7 @@ __all__ = [
     "Violation",
     "__version__",
     "algorithms",
+    "codecs",
     "errors",
     "init",
     "launch",

@@ -9,7 +9,7 @@ import numpy
 import numpy.typing
 from numpy.typing import NDArray
 
-from hemiola._core import algorithms as algorithms, topologies as topologies, units as units
+from hemiola._core import algorithms as algorithms, codecs as codecs, topologies as topologies, units as units
 
 def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
     """See hemiola.whole_file.write_whole."""

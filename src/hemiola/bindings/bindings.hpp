@@ -23,6 +23,7 @@ void bind_algorithm_tasks(nanobind::module_& m);
 void bind_simulate(nanobind::module_& m);
 void bind_synthesis(nanobind::module_& m);
 void bind_bounds(nanobind::module_& m);
+void bind_codecs(nanobind::module_& m);
 void bind_session(nanobind::module_& m);
 void bind_mpi(nanobind::module_& m);
 void bind_runtime(nanobind::module_& m);

@@ -24,6 +24,7 @@ NB_MODULE(_core, m) {
   bind_bounds(m);
   answer_in_words(m);
   bind_long_calls(m);
+  bind_codecs(m);
   bind_session(m);
   bind_mpi(m);
   bind_runtime(m);

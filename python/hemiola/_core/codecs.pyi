@@ -1,0 +1,13 @@
+"""See hemiola.codecs."""
+
+def names() -> list[str]:
+    """See hemiola.codecs.names."""
+
+def encode(x: object, format: str | None) -> bytes:
+    """See hemiola.codecs.encode."""
+
+def decode(encoded: object, out: object) -> None:
+    """See hemiola.codecs.decode."""
+
+def describe(encoded: object) -> tuple[str, str, int, int, int]:
+    """See hemiola.codecs.describe."""

@@ -1,0 +1,146 @@
+"""Arrays with many zeros as messages of the size of what is in them, and back, bit for bit.
+
+`encode` finds the nonzero elements in one scan and writes them with the smallest index of where they belong; `decode`
+checks every bit of that before it writes anything. An element is zero where all its bits are, so -0.0, NaN and
+subnormal numbers are kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hemiola._core import codecs as core
+from hemiola.arguments import typed
+
+A = TypeVar("A", bound=NDArray[Any])
+
+__all__ = ["Message", "decode", "describe", "encode", "names"]
+
+
+@dataclass(frozen=True)
+class Message:
+    """What an encoded array says of itself.
+
+    Attributes
+    ----------
+    format : str, one of `names()`.
+    dtype : str, the name of the array's dtype.
+    elements : int, how many elements of it.
+    nonzeros : int, values stored: all where the format is dense; of complex128 each half counts for itself.
+    nbytes : int, the whole message.
+    """
+
+    format: str
+    dtype: str
+    elements: int
+    nonzeros: int
+    nbytes: int
+
+
+def names() -> list[str]:
+    """List the formats.
+
+    Returns
+    -------
+    list of str: "dense", all elements; "pici", a bitmap with a count per 4,096 elements; "ef", Elias-Fano positions, of
+    the zeros where these are fewer; "hier", the bitmap's nonzero bytes, twice; "coo", 32-bit positions.
+    """
+    return core.names()
+
+
+@typed
+def encode(x: NDArray[Any], format: str | None = None) -> bytes:
+    """Encode an array: its nonzero elements, and where they belong.
+
+    Parameters
+    ----------
+    x : ndarray in C order, of any shape and any dtype that collectives take; at most 2^32 - 1 elements.
+    format : str, one of `names()`; None for the smallest, which never takes more than 32 bytes beside the array.
+
+    Returns
+    -------
+    bytes. They tell format, dtype and element count, not the shape.
+
+    Raises
+    ------
+    ArgumentError
+        The format is unknown, or the array has gaps, another dtype, or more elements; encode its slices then.
+
+    Notes
+    -----
+    One pass over the array, whatever the format; exact sizes follow from it, and only the chosen index is written.
+    Memory: the array's size while it runs. Deterministic, the same bytes on every machine. Runs without the GIL, in one
+    thread. Formats: docs/formats/coded.md; "pici" is from [SpCCL, §3].
+
+    Examples
+    --------
+    >>> import numpy as np, hemiola as hm
+    >>> x = np.zeros(100_000, np.float32)
+    >>> x[::1000] = 1
+    >>> e = hm.codecs.encode(x)
+    >>> hm.codecs.describe(e).format, len(e), x.nbytes
+    ('ef', 584, 400000)
+    """
+    return core.encode(x, format)
+
+
+@typed
+def decode(encoded: bytes | bytearray | memoryview | NDArray[np.uint8], out: A) -> A:
+    """Write an encoded array into another one.
+
+    Parameters
+    ----------
+    encoded : bytes, or anything with bytes in one piece, from `encode`, by whomever.
+    out : writable ndarray in C order, of the dtype and element count that was encoded; every element is written.
+
+    Returns
+    -------
+    `out`.
+
+    Raises
+    ------
+    FormatError
+        Not a message that `encode` could have written: lengths, counts, prefixes and order of positions are checked
+        before anything is written, and nothing is read outside.
+    MismatchError
+        The array has another dtype or element count than what was encoded.
+    ArgumentError
+        An argument is no array in one piece, or `out` is read-only.
+
+    Notes
+    -----
+    Exact. One pass over the index, one over the values; memory of one bit per element. Runs without the GIL, in one
+    thread.
+
+    Examples
+    --------
+    >>> import numpy as np, hemiola as hm
+    >>> x = np.array([0, -0.0, 3, 0])
+    >>> hm.codecs.decode(hm.codecs.encode(x, "coo"), np.empty_like(x))
+    array([ 0., -0.,  3.,  0.])
+    """
+    core.decode(encoded, out)
+    return out
+
+
+@typed
+def describe(encoded: bytes | bytearray | memoryview | NDArray[np.uint8]) -> Message:
+    """Read what an encoded array says of itself, without decoding it.
+
+    Parameters
+    ----------
+    encoded : bytes, or anything with bytes in one piece, from `encode`.
+
+    Returns
+    -------
+    Message
+
+    Raises
+    ------
+    FormatError
+        The header contradicts itself or the length. The index is only checked by `decode`.
+    """
+    return Message(*core.describe(encoded))

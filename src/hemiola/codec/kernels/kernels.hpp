@@ -1,0 +1,79 @@
+// What each instruction set does for codecs: elements that are not zero packed together, 64 at a time, with a bit for each
+// in a bitmap; and the inverse. Zero is all bits zero, so -0.0, NaN and subnormals are values. Everything else about
+// codecs is the same code for all instruction sets, and every set gives the same bytes.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace hemiola::codec {
+
+/// Elements of a word of the bitmap: bit i of word w is element 64·w + i.
+inline constexpr std::size_t kWordElements = 64;
+/// What `compress` may write, and `expand` read, beyond the last packed value.
+inline constexpr std::size_t kSlackBytes = 64;
+
+/// Packs the nonzero ones of 64·words elements into `values` and writes a word of the bitmap per 64 elements. Returns how
+/// many values there are. `values` has room for all that come, and kSlackBytes more.
+using Compress = std::size_t (*)(const std::byte* elements, std::size_t words, std::uint64_t* bitmap,
+                                 std::byte* values);
+/// Writes 64·words elements: where a bit is set the next value, elsewhere zero. Returns how many values it took, and reads
+/// up to kSlackBytes beyond them.
+using Expand = std::size_t (*)(const std::byte* values, const std::uint64_t* bitmap, std::size_t words,
+                               std::byte* elements);
+
+/// What is set in a bitmap, counted in three units.
+struct BitmapCount {
+  std::size_t bits = 0;
+  std::size_t bytes = 0;  ///< that are not zero
+  std::size_t words = 0;  ///< that are not zero
+
+  bool operator==(const BitmapCount&) const = default;
+};
+
+/// Positions as index/ef.cpp stores them. The low bits may be read 8 bytes at a time, from any position's first byte.
+struct EfStreams {
+  const std::byte* low = nullptr;
+  const std::byte* upper = nullptr;
+  std::size_t upper_words = 0;
+  unsigned low_bits = 0;
+  std::size_t elements = 0;  ///< the bitmap's; no upper bit leads beyond them by as much as 2^low_bits
+};
+
+/// Writes one of the streams for what is set in a bitmap, filled up to 64 bits, and at most 16 bytes of anything behind.
+using EfWrite = void (*)(const std::uint64_t* bitmap, std::size_t words, unsigned low_bits, std::byte* to);
+/// Sets the positions' bits in a bitmap of zeros. Returns how many positions there are, or, where one is not above that
+/// before it and below `elements`, how many stand before that one.
+using EfRead = std::size_t (*)(const EfStreams& from, std::uint64_t* bitmap);
+
+/// The kernels of one instruction set. Arrays are by log2 of the element's bytes: 1, 2, 4, 8.
+struct Kernels {
+  std::string_view name;
+  std::array<Compress, 4> compress;
+  std::array<Expand, 4> expand;
+  /// Around the caches, where what is written is larger than they are; elements must begin at a multiple of kStreamAlign.
+  std::array<Expand, 4> stream;
+  /// Adds expanded elements to what is there, as `expand` writes them: what `combine` of the runtime gives for sums. Null
+  /// where the set has nothing faster.
+  std::array<Expand, 4> sum_integers, sum_floats;
+  std::size_t (*count_bits)(const std::uint64_t* bitmap, std::size_t words);
+  BitmapCount (*count)(const std::uint64_t* bitmap, std::size_t words);
+  EfWrite write_low, write_upper;
+  EfRead read_ef;
+};
+inline constexpr std::size_t kStreamAlign = 64;
+
+/// Those that this machine can run, slowest first.
+std::span<const Kernels> all_kernels();
+/// The last of `all_kernels`.
+const Kernels& best_kernels();
+
+constexpr std::size_t words_of(std::size_t elements) {
+  return (elements + kWordElements - 1) / kWordElements;
+}
+
+}  // namespace hemiola::codec

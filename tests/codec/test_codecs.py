@@ -1,0 +1,121 @@
+"""hemiola.codecs: arrays there and back, the smallest format by exact size, and messages that are none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import hemiola as hm
+from hemiola.errors import ArgumentError, ArgumentTypeError, FormatError, MismatchError
+
+DTYPES = [
+    *(np.dtype(f"{kind}{size}") for kind in "iu" for size in (1, 2, 4, 8)),
+    *map(np.dtype, ("f2", "f4", "f8", "?", "c8", "c16")),
+    np.dtype(ml_dtypes.bfloat16),
+]
+FORMATS = ["dense", "pici", "ef", "hier", "coo"]
+CORPUS = Path(__file__).parent / "corpus"
+
+
+def sparse(count: int, dtype: np.dtype, density: float, seed: int = 0) -> np.ndarray:
+    random = np.random.default_rng(seed)
+    bits = random.integers(0, 256, (count, dtype.itemsize), np.uint8)
+    if dtype == np.dtype("?"):
+        bits[:] = 1
+    bits[random.random(count) >= density] = 0
+    return np.ascontiguousarray(bits).view(dtype).reshape(count)
+
+
+def test_names_are_the_five_formats():
+    assert hm.codecs.names() == FORMATS
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("format", [*FORMATS, None])
+def test_every_dtype_keeps_every_bit_in_every_format(dtype, format):
+    for count in (0, 1, 64, 1001, 9000):
+        for density in (0, 0.01, 0.5, 1):
+            x = sparse(count, dtype, density)
+            e = hm.codecs.encode(x, format)
+            assert hm.codecs.decode(e, np.empty_like(x)).tobytes() == x.tobytes()
+            assert hm.codecs.describe(e).elements == count
+            assert hm.codecs.describe(e).dtype == dtype.name
+            assert format is None or hm.codecs.describe(e).format == format
+
+
+def test_none_chooses_the_smallest():
+    for density in (0, 0.0001, 0.01, 0.1, 0.6, 0.999, 1):
+        x = sparse(50_000, np.dtype("f4"), density)
+        sizes = {name: len(hm.codecs.encode(x, name)) for name in FORMATS}
+        e = hm.codecs.encode(x)
+        assert len(e) == min(sizes.values()) <= x.nbytes + 32
+        assert hm.codecs.describe(e).nbytes == len(e)
+        assert sizes[hm.codecs.describe(e).format] == len(e)
+
+
+def test_shapes_are_the_callers_and_the_message_may_be_any_bytes():
+    x = sparse(6000, np.dtype("f8"), 0.02).reshape(20, 30, 10)
+    e = hm.codecs.encode(x)
+    for same in (e, bytearray(e), memoryview(e), np.frombuffer(e, np.uint8)):
+        assert hm.codecs.decode(same, np.empty(6000)).tobytes() == x.tobytes()
+    shifted = memoryview(b"?" + e)[1:]  # at no multiple of anything
+    for format in FORMATS:
+        shifted = memoryview(b"?" + hm.codecs.encode(x, format))[1:]
+        assert hm.codecs.decode(shifted, np.empty_like(x)).tobytes() == x.tobytes()
+
+
+def test_out_of_another_dtype_or_size_is_refused_and_left_alone():
+    e = hm.codecs.encode(np.arange(10, dtype=np.float32))
+    for out in (np.ones(9, "f4"), np.ones(10, "i4"), np.ones(10, "f8")):
+        with pytest.raises(MismatchError, match=r"expected .* found .*"):
+            hm.codecs.decode(e, out)
+        assert (out == 1).all()
+
+
+def test_what_is_no_message_is_refused_before_anything_is_written():
+    x = sparse(5000, np.dtype("f4"), 0.01)
+    for format in FORMATS:
+        e = hm.codecs.encode(x, format)
+        out = np.ones_like(x)
+        for bad in (b"", e[:31], e[:-1], e + b"\0", b"X" + e[1:]):
+            with pytest.raises(FormatError, match=r"coded message: expected .* found .*"):
+                hm.codecs.decode(bad, out)
+        assert (out == 1).all()
+
+
+def test_arguments_that_cannot_be_are_refused_by_name():
+    x = np.zeros((4, 4), np.float32)
+    with pytest.raises(ArgumentError, match="format: expected one of dense, pici, ef, hier, coo"):
+        hm.codecs.encode(x, "zip")
+    with pytest.raises(ArgumentError, match="x: expected an array in C order"):
+        hm.codecs.encode(x.T[:2])
+    with pytest.raises(ArgumentError, match="x: expected a dtype of"):
+        hm.codecs.encode(np.array(["a"]))
+    with pytest.raises(ArgumentTypeError, match=r"encode\(\): x: expected"):
+        hm.codecs.encode([0.0, 1.0])
+    read_only = np.zeros(16, np.float32)
+    read_only.flags.writeable = False
+    with pytest.raises(ArgumentError, match="out: expected an array that can be written"):
+        hm.codecs.decode(hm.codecs.encode(x), read_only)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    data=st.binary(max_size=700),
+    zeros=st.integers(0, 300),
+    dtype=st.sampled_from(["u1", "i2", "f4", "f8"]),
+    format=st.sampled_from([*FORMATS, None]),
+)
+def test_any_bytes_survive(data, zeros, dtype, format):
+    width = np.dtype(dtype).itemsize
+    raw = (data[: len(data) // 2] + bytes(zeros) + data[len(data) // 2 :])[
+        : (len(data) + zeros) // width * width
+    ]
+    x = np.frombuffer(raw, dtype)
+    out = np.empty_like(x)
+    assert hm.codecs.decode(hm.codecs.encode(x, format), out).tobytes() == x.tobytes()
