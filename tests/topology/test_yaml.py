@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 import hemiola as hm
 from hemiola import topologies
 from hemiola.errors import FormatError
+from hemiola.topology import yaml_reader, yaml_tree, yaml_writer, yaml_written
 
 COST = {"latency_s": 0.5e-6, "bandwidth": 50e9}
 
@@ -255,3 +256,77 @@ def test_texts_are_short_and_in_plain_units():
     text = topologies.ring(3, latency_s=1.5e-6, bandwidth=12.5e9).to_yaml()
     assert "latency: 1.5 us\nbandwidth: 12.5 GB/s\n" in text
     assert "  - [0, 1]\n" in text
+
+
+def row_by_row(t):
+    """Write as docs/formats/topology.md says, one link after the other and nothing at once."""
+    rows, nics = t.links.tolist(), {}
+    for name, host, links in t.nics:
+        for link in links:
+            nics.setdefault(link, []).append(f"{host}/{name}")
+    text = {row[2:]: hm.Topology(2, [(0, 1, *row[2:])]).to_yaml().splitlines() for row in rows}
+    said = {cost: dict(line.split(": ") for line in lines if ": " in line) for cost, lines in text.items()}
+    common = max(said, key=lambda cost: sum(row[2:] == cost for row in rows))
+    for link, (src, dst, *cost) in enumerate(rows):
+        own = {key: said[tuple(cost)].get(key, "0 s") for key in ("latency", "bandwidth", "message")}
+        own = {key: value for key, value in own.items() if value != said[common].get(key, "0 s")}
+        if link not in nics and set(own) in (set(), {"latency", "bandwidth"}):
+            yield f"  - [{', '.join((str(src), str(dst), *own.values()))}]"
+            continue
+        entries = {"src": src, "dst": dst, **own}
+        if named := nics.get(link):
+            entries["nic"] = named[0] if len(named) == 1 else f"[{', '.join(named)}]"
+        yield f"  - {{{', '.join(f'{key}: {value}' for key, value in entries.items())}}}"
+
+
+MANY_KINDS = [
+    topologies.ring(5, **COST),
+    topologies.dgx_h100(3),
+    topologies.torus([3, 4], latency_s=[1e-6, 2e-6], bandwidth=[1e9, 2.5e9]),
+    topologies.hosts(3, 4, 2, rails=True, **HOSTS, nic_message_s=1e-6),
+    topologies.hosts(2, 2, 1, **HOSTS, message_s=2e-6),
+    hm.Topology(2, [(0, 1, 1e-6, 1e9), (1, 0, 2e-6, 1e9), (0, 1, 2e-6, 7e9, 1e-6)], name='a "%d" b'),
+    hm.Topology(
+        3, [(0, 1, 1e-6, 1e9), (1, 2, 1e-6, 1e9)], nodes=[0, 1, 0], nics=[("a%", 0, [0, 1]), ("b", 1, [0])]
+    ),
+]
+
+
+@pytest.mark.parametrize("t", MANY_KINDS, ids=lambda t: t.name or "nameless")
+def test_links_written_many_at_a_time_are_the_same_bytes_as_one_by_one(t, monkeypatch):
+    monkeypatch.setattr(yaml_writer, "_BLOCK", 3)
+    lines = t.to_yaml().splitlines()
+    assert lines[lines.index("links:") + 1 : -1] == list(row_by_row(t))
+
+
+@pytest.mark.parametrize("t", MANY_KINDS, ids=lambda t: t.name or "nameless")
+def test_what_was_written_is_read_without_a_parser_of_yaml(t, monkeypatch):
+    monkeypatch.setattr(yaml_written, "_BLOCK", 40)
+    text = t.to_yaml()
+    assert yaml_written.as_written(text) == t
+    monkeypatch.setattr(yaml_reader, "as_written", lambda text: None)
+    assert hm.Topology.from_yaml(text) == t
+
+
+@given(any_topology(), st.data())
+def test_a_changed_text_is_never_taken_for_a_written_one(t, data):
+    """What is read without a parser is what the parser reads."""
+    text = list(t.to_yaml())
+    for _ in range(data.draw(st.integers(0, 3))):
+        at = data.draw(st.integers(0, len(text) - 1))
+        text[at] = data.draw(
+            st.sampled_from(
+                ["", " ", "0", "1", "٣", "_", "[", "]", "{", "-", "\n", ",", "nic: ", text[at] * 2]
+            )
+        )
+    changed = "".join(text)
+    found = yaml_written.as_written(changed)
+    if found is not None:
+        assert found == yaml_reader._topology(yaml_tree.parse(changed, "text"))
+
+
+def test_a_million_links_are_written_and_read_back(tmp_path):
+    t = topologies.switch(1 << 19, **COST)
+    t.save(tmp_path / "large.yaml")
+    assert (tmp_path / "large.yaml").stat().st_size > yaml_tree.MAX_BYTES
+    assert hm.Topology.load(tmp_path / "large.yaml") == t

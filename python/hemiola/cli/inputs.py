@@ -49,8 +49,10 @@ def with_changed_links(
     gone = [read_link(part) for text in without or () for part in text.split(",")]
     if gone:
         topology = topology.without_links(gone)
-    links = {(int(src), int(dst)) for src, dst in topology.links[["src", "dst"]].tolist()}
     parts = [part for text in slow or () for part in text.split(",")]
+    if not parts:
+        return topology
+    links = {(int(src), int(dst)) for src, dst in topology.links[["src", "dst"]].tolist()}
     nics = [part for part in parts if part.strip().startswith(NIC_KEY)]
     factors: dict[int | tuple[int, int] | str, float] = {}
     factors.update(read_slow_ports(nics).items())
@@ -59,7 +61,7 @@ def with_changed_links(
             link
         ]  # degraded() says what is missing
         factors.update({way: factor for way in ways})
-    return topology.degraded(factors) if factors else topology
+    return topology.degraded(factors)
 
 
 def emulated(path: Path | None, slow: Iterable[str] | None, without: Iterable[str] | None) -> Topology | None:

@@ -13,6 +13,7 @@ from hemiola.topology.place import Place, quote
 from hemiola.topology.yaml_reader import from_yaml
 from hemiola.topology.yaml_tree import MAX_BYTES
 from hemiola.topology.yaml_writer import to_yaml
+from hemiola.topology.yaml_written import MAX_WRITTEN_BYTES, starts_as_written
 from hemiola.whole_file import write_whole
 
 
@@ -53,8 +54,10 @@ def read(
     source = quote(os.fspath(path), most=4096)
     with open(path, "rb") as file:
         content = file.read(MAX_BYTES + 1)
-    if len(content) > MAX_BYTES:
-        Place(source).fail(f"expected at most {MAX_BYTES} bytes")
+        most = MAX_WRITTEN_BYTES if starts_as_written(content) else MAX_BYTES
+        content += file.read(most + 1 - len(content))
+    if len(content) > most:
+        Place(source).fail(f"expected at most {most} bytes")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -13,6 +13,7 @@ from hemiola.topology import yaml_values as read
 from hemiola.topology.place import quote
 from hemiola.topology.yaml_builders import BUILDERS, check_keys
 from hemiola.topology.yaml_tree import Document, Node, parse
+from hemiola.topology.yaml_written import as_written
 
 _LISTED = ("name", "ranks", "switches", "nodes", "latency", "bandwidth", "message", "link_count", "links")
 _CHANGES = ("without_ranks", "without_links", "degraded")
@@ -29,6 +30,8 @@ _Nic = tuple[str, int, list[int]]
 def from_yaml(text: str, source: str = "topology text") -> Topology:
     """Read a topology from YAML; FormatError names `source`, line and key."""
     with ProgressBar("loading") as bar:
+        if (topology := as_written(text)) is not None:
+            return topology
         with bar.part(_PARSING):
             document = parse(text, source)
         with bar.part(1 - _PARSING):

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import NamedTuple
 
+import numpy as np
 import yaml
+from numpy.typing import NDArray
 
 from hemiola import units
 from hemiola._core import Topology
+from hemiola.progress import ProgressBar
 from hemiola.topology.named_nics import nics_of_links
 
 #: Unit and picoseconds in it, largest first.
 _TIMES = (("s", 10**12), ("ms", 10**9), ("us", 10**6), ("ns", 10**3), ("ps", 1))
 #: A file that states its counts ends with YAML's own mark, without which it was cut short.
-_END = ("...", "")
+END = "...\n"
+#: What stands above the rows of links.
+LINKS = "links:\n"
 _BANDWIDTHS = (("TB/s", 1e12), ("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3))
+#: Links that are formatted at once, some milliseconds.
+_BLOCK = 1 << 14
 
 
 class _Own(NamedTuple):
@@ -29,41 +37,89 @@ class _Own(NamedTuple):
 
 def to_yaml(topology: Topology) -> str:
     """Write YAML: the most common cost once at the top, then the links, in their order, counted."""
-    rows = topology.links.tolist()
-    nics = nics_of_links(topology)
-    costs = Counter(tuple(cost) for _, _, *cost in rows)
-    lines = []
+    return "".join(blocks_of(topology))
+
+
+def blocks_of(topology: Topology) -> Iterator[str]:
+    """Write the same piece by piece, each of whole lines."""
+    yield "".join(f"{line}\n" for line in _head(topology))
+    if topology.link_count == 0:
+        yield "links: []\n" + END
+        return
+    costs = _Costs.of(topology)
+    texts = [
+        _Own(_seconds(latency), _bandwidth(rate), _seconds(message)) for latency, rate, message in costs.kinds
+    ]
+    common = texts[costs.common]
+    yield f"latency: {common.latency}\nbandwidth: {common.bandwidth}\n"
+    if costs.kinds[costs.common][2] > 0:
+        yield f"message: {common.message}\n"
+    yield LINKS
+    own = [_Own(*(a if a != b else "" for a, b in zip(text, common, strict=True))) for text in texts]
+    yield from _rows(topology, own, costs.of_link)
+    yield END
+
+
+def _head(topology: Topology) -> Iterator[str]:
     if topology.name:
-        lines.append(f"name: {_quoted(topology.name)}")
-    lines.append(f"ranks: {topology.rank_count}")
+        yield f"name: {_quoted(topology.name)}"
+    yield f"ranks: {topology.rank_count}"
     if topology.switch_count:
-        lines.append(f"switches: {topology.switch_count}")
-    nodes = topology.nodes.tolist()
-    if nodes != list(range(topology.rank_count)):
-        lines.append(f"nodes: [{', '.join(map(str, nodes))}]")
-    lines.append(f"link_count: {len(rows)}")
-    if not rows:
-        return "\n".join([*lines, "links: []", *_END])
-    common = costs.most_common(1)[0][0]
-    text = {cost: (_seconds(cost[0]), _bandwidth(cost[1]), _seconds(cost[2])) for cost in costs}
-    lines += [f"latency: {text[common][0]}", f"bandwidth: {text[common][1]}"]
-    if common[2] > 0:
-        lines.append(f"message: {text[common][2]}")
-    lines.append("links:")
-    for link, (src, dst, *cost) in enumerate(rows):
-        own = _Own(*(a if a != b else "" for a, b in zip(text[tuple(cost)], text[common], strict=True)))
-        lines.append(f"  - {_entry(src, dst, own, nics.get(link, []))}")
-    return "\n".join([*lines, *_END])
+        yield f"switches: {topology.switch_count}"
+    nodes = topology.nodes
+    if not np.array_equal(nodes, np.arange(topology.rank_count)):
+        yield f"nodes: [{', '.join(map(str, nodes.tolist()))}]"
+    yield f"link_count: {topology.link_count}"
 
 
-def _entry(src: int, dst: int, own: _Own, nics: list[str]) -> str:
-    """Write one link: as a list where that can say everything, else as a mapping."""
+@dataclass(frozen=True)
+class _Costs:
+    """The different costs of links, which of them each link has, and which is the most common, the first of several."""
+
+    kinds: list[tuple[float, float, float]]
+    of_link: NDArray[np.int64]
+    common: int
+
+    @classmethod
+    def of(cls, topology: Topology) -> _Costs:
+        links = topology.links
+        key = np.zeros(len(links), np.int64)
+        for name in ("latency_s", "bandwidth", "message_s"):
+            values, which = np.unique(links[name], return_inverse=True)
+            key = key * len(values) + which
+            _, key = np.unique(key, return_inverse=True)  # so that keys stay small
+        _, first, of_link, counts = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
+        kinds = [tuple(row) for row in links[["latency_s", "bandwidth", "message_s"]][first].tolist()]
+        common = min(range(len(kinds)), key=lambda kind: (-counts[kind], first[kind]))
+        return cls(kinds, of_link, common)
+
+
+def _rows(topology: Topology, own: list[_Own], of_link: NDArray[np.int64]) -> Iterator[str]:
+    """Write all links, many at a time: what a row looks like beside its ends depends on its cost alone."""
+    ends = np.stack([topology.links["src"], topology.links["dst"]], axis=1)
+    nics = nics_of_links(topology)
+    forms = [_form(cost, []) for cost in own]
+    with ProgressBar("writing") as bar:
+        for first in range(0, len(ends), _BLOCK):
+            bar(first, len(ends))
+            kinds = of_link[first : first + _BLOCK].tolist()
+            rows = [forms[kind] for kind in kinds]
+            if nics:
+                for at, kind in enumerate(kinds):
+                    if named := nics.get(first + at):
+                        rows[at] = _form(own[kind], named)
+            yield "".join(rows) % tuple(ends[first : first + _BLOCK].ravel().tolist())
+
+
+def _form(own: _Own, nics: list[str]) -> str:
+    """Return the line of a link with two %d for its ends: a list where that can say everything, else a mapping."""
     if not nics and not own.message and bool(own.latency) == bool(own.bandwidth):
-        return f"[{', '.join((str(src), str(dst), *filter(None, own)))}]"
-    entries = {"src": str(src), "dst": str(dst), **own._asdict()}
+        return f"  - [{', '.join(('%d', '%d', *filter(None, own)))}]\n"
+    entries = {"src": "%d", "dst": "%d", **own._asdict()}
     if nics:
-        entries["nic"] = nics[0] if len(nics) == 1 else f"[{', '.join(nics)}]"
-    return f"{{{', '.join(f'{key}: {value}' for key, value in entries.items() if value)}}}"
+        named = nics[0] if len(nics) == 1 else f"[{', '.join(nics)}]"
+        entries["nic"] = named.replace("%", "%%")
+    return f"  - {{{', '.join(f'{key}: {value}' for key, value in entries.items() if value)}}}\n"
 
 
 def _quoted(name: str) -> str:
