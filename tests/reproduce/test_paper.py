@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hemiola.errors import ArgumentError
-from hemiola.reproduce import optcc, stragglar, tacos
+from hemiola.reproduce import optcc, pccl, stragglar, tacos
 from hemiola.reproduce.paper import Paper
 from hemiola.reproduce.report import Report
 
@@ -56,7 +56,9 @@ def test_each_section_is_announced_with_the_time_so_far_and_in_all(
     assert capsys.readouterr().err.splitlines() == ["counted: b, section 1 of 1"]
 
 
-@pytest.mark.parametrize("paper", [optcc.PAPER, stragglar.PAPER, tacos.PAPER], ids=lambda paper: paper.name)
+@pytest.mark.parametrize(
+    "paper", [optcc.PAPER, pccl.PAPER, stragglar.PAPER, tacos.PAPER], ids=lambda paper: paper.name
+)
 def test_an_unknown_section_is_refused_with_the_known_ones(paper: Paper, tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match=f"{next(iter(paper.sections))}, .* found 'figure_20'"):
         paper.reproduce(tmp_path, only="figure_20")
