@@ -86,7 +86,10 @@ def said(processes: list[subprocess.Popen[str]]) -> list[str]:
     return lines
 
 
-@pytest.mark.parametrize(("per_host", "family", "wire"), [(1, 4, "auto"), (2, 6, "auto"), (2, 4, "tcp")])
+@pytest.mark.parametrize(
+    ("per_host", "family", "wire"),
+    [(1, 4, "auto"), (2, 6, "auto"), pytest.param(2, 4, "tcp", marks=pytest.mark.long)],
+)
 def test_every_collective_is_right_between_hosts(start: Start, per_host: int, family: int, wire: str) -> None:
     count = 3 * per_host
     ranks = start("right_results", per_host, family, HEMIOLA_WIRE=wire)
@@ -137,7 +140,9 @@ def strike_at_work(ranks: list[subprocess.Popen[str]], victim: int, strike: sign
 
 
 @pytest.mark.parametrize("strike", [signal.SIGKILL, signal.SIGSTOP])
-@pytest.mark.parametrize(("per_host", "victim"), [(1, 0), (1, 1), (2, 0), (2, 3)])
+@pytest.mark.parametrize(
+    ("per_host", "victim"), [(1, 0), pytest.param(1, 1, marks=pytest.mark.long), (2, 0), (2, 3)]
+)
 def test_a_rank_that_dies_or_stands_still_is_named_to_all(
     start: Start, per_host: int, victim: int, strike: signal.Signals
 ) -> None:

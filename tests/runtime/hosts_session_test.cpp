@@ -12,6 +12,7 @@
 #include "hemiola/base/error.hpp"
 #include "hemiola/runtime/control/hosts/hosts_control.hpp"
 #include "hemiola/runtime/net/tcp_socket.hpp"
+#include "hemiola/runtime/wire/shm/shm_kind.hpp"
 
 namespace hemiola::testing {
 namespace {
@@ -68,6 +69,29 @@ TEST(HostsSession, WhoLeavesIsKnownToAllToHaveLeft) {
       const auto lost = sessions[static_cast<std::size_t>(rank)]->lost();
       return lost.size() == 1 && lost[0].rank == 3 && lost[0].reason.find("left") != std::string::npos;
     });
+}
+
+/// Given three ranks of one host, of which one looks for the others' memory where it is not. Expect that all can still talk,
+/// that none counts as another's neighbour, and that a wire that needs memory refuses them.
+TEST(HostsSession, RanksOfOneHostThatCannotOpenMemoryInCommonAreOnHostsOfTheirOwn) {
+  const Job job;
+  std::vector<HostsOptions> options;
+  for (Rank rank : all_ranks(3)) {
+    options.push_back(options_of(job, rank, 3));
+    options.back().rank_zero = {options.front().reception->endpoint()};
+    options.back().memory_timeout_s = 0.3;
+  }
+  options[1].name += "-elsewhere";
+  std::vector<std::shared_ptr<Session>> sessions(3);
+  on_threads(3, [&](Rank rank) {
+    auto& session = sessions[static_cast<std::size_t>(rank)];
+    session = HostsSession::join(options[static_cast<std::size_t>(rank)]);
+    EXPECT_EQ(session->exchange(all_ranks(3), "x", Bytes{std::byte{7}}, Deadline(60)).size(), 3u);
+    EXPECT_EQ(session->shared(all_ranks(3), 4096, Deadline(60)), nullptr);
+  });
+  for (const auto& session : sessions)
+    for (Rank rank : all_ranks(3))
+      EXPECT_EQ(ShmKind().reaches(*session, rank), rank == session->rank()) << session->rank();
 }
 
 TEST(HostsSession, WhoHasAnotherTokenIsRefusedAndItIsSaid) {

@@ -322,8 +322,8 @@ void bind_options(nb::module_& m) {
              const RankFactors& slow) {
             new (options) CommunicatorOptions{timeout_s, keep_inputs, nullptr, wires, control_kind(control)};
             if (emulate != nullptr)
-              options->wire = std::make_shared<EmulatedKind>(std::make_shared<ShmKind>(), *emulate,
-                                                             conditions_of(late, slow));
+              options->wire = std::make_shared<EmulatedKind>(std::make_shared<ShmKind>(control == "hosts"),
+                                                             *emulate, conditions_of(late, slow));
           },
           nb::kw_only(), "timeout_s"_a, "keep_inputs"_a, "wires"_a, "control"_a, "emulate"_a.none(), "late"_a,
           "slow"_a)

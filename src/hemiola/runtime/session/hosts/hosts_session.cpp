@@ -141,11 +141,10 @@ void JoinedHosts::share_memory(const HostsOptions& options, const Deadline& dead
   for (Rank rank : indices<Rank>(rank_count_))
     if (cards_[static_cast<std::size_t>(rank)].host == here) near_.ranks.push_back(rank);
   const Rank number{std::ranges::lower_bound(near_.ranks, self_) - near_.ranks.begin()};
-  constexpr double kMost_s = 10;
   try {
     near_.session =
         LocalSession::join({number, static_cast<int>(near_.ranks.size()), options.name + here.hex(),
-                            std::min(kMost_s, deadline.seconds_left()), options.check});
+                            std::min(options.memory_timeout_s, deadline.seconds_left()), options.check});
   } catch (const Error&) {
     near_ = {};
   }

@@ -24,6 +24,7 @@ struct HostsOptions {
   std::vector<Endpoint> rank_zero = {};  ///< where rank 0 listens; unused by itself
   std::string name = {};                 ///< of the job, the same on all ranks
   double timeout_s = 60.0;
+  double memory_timeout_s = 10.0;  ///< how long ranks of one host may take to open memory in common
   Deadline::Check check = {};
   SidebandLimits limits = {};
 };
