@@ -7,7 +7,7 @@ here, and the modules of these names are reached by importing from them."""
 from hemiola import algorithms, codecs, errors, synthesis, topologies, units
 from hemiola._core import Collective, Schedule, ScheduleFile, Topology, Violation
 from hemiola.bounds import LowerBound, lower_bound
-from hemiola.communicator import Communicator, Handle, init
+from hemiola.communicator import Communicator, Handle, calibrate, init
 from hemiola.conditions import Conditions
 from hemiola.errors import (
     ArgumentError,
@@ -54,6 +54,7 @@ __all__ = [
     "Violation",
     "__version__",
     "algorithms",
+    "calibrate",
     "codecs",
     "errors",
     "init",

@@ -42,6 +42,7 @@ COMMANDS = (
     "reproduce",
     "doctor",
     "diagnose",
+    "calibrate",
     "launch",
     "cluster",
 )

@@ -4,6 +4,7 @@ A rank comes in by `init`, which reads from its launcher's variables who it is, 
 late (`arrivals`) and whose ports are slow (`health`) is what the ranks have noticed on the way."""
 
 from hemiola.communicator.arrivals import Arrivals, RankArrivals
+from hemiola.communicator.calibrate import calibrate
 from hemiola.communicator.communicator import Communicator
 from hemiola.communicator.handle import Handle
 from hemiola.communicator.health import Health, HealthChange, SlowRank
@@ -17,5 +18,6 @@ __all__ = [
     "HealthChange",
     "RankArrivals",
     "SlowRank",
+    "calibrate",
     "init",
 ]

@@ -53,15 +53,18 @@ class Communicator(Collectives):
         ranks: Sequence[int],
         options: CommunicatorOptions,
         emulation: Emulation | None,
+        topology: Topology | None,
         parent: CoreCommunicator | None = None,
     ) -> None:
         self._session = session
         self._ranks = tuple(ranks)
         self._options = options
         self._emulation = emulation
+        self._given = topology
         self._plans = CommunicatorPlans(
             self._ranks,
             self._hosts(),
+            topology,
             emulation.topology if emulation else None,
             emulation.conditions if emulation else Conditions(),
         )
@@ -69,14 +72,16 @@ class Communicator(Collectives):
         super().__init__(
             CoreCommunicator(session, list(self._ranks), options, plans.decide, plans.follow, parent)
         )
-        plans.measure(self._core)
+        plans.measure(self._core, self._core_among)
         self._observer = Observer(session, self._ranks, self._core, options.timeout_s)
         log_carriers(self._core, self._ranks)
         _open.add(self)
 
     @property
     def topology(self) -> Topology:
-        """The emulated network; without one, this machine as measured at start-up: a switch, a port a rank."""
+        """What collectives are planned for: the network that `init` was given, or is to emulate. Without one, what was
+        measured at start-up: between hosts as `hemiola.calibrate` does at more length, on one host a switch with a port
+        a rank."""
         return self._plans.network()
 
     @typed
@@ -113,8 +118,10 @@ class Communicator(Collectives):
 
         Returns
         -------
-        Communicator, independent of this one: operations of different groups may overlap. On an emulated
-        network each group has the network for itself: groups that overlap in time do not slow each other down.
+        Communicator, independent of this one: operations of different groups may overlap. It plans for that part of the
+        topology that `init` was given which joins these ranks, or, where others are needed to join them, for a switch
+        with ports as fast. On an emulated network each group has the network for itself: groups that overlap in time do
+        not slow each other down.
 
         Raises
         ------
@@ -137,7 +144,9 @@ class Communicator(Collectives):
             raise ArgumentError(f"group: rank {self.rank} is not among the ranks {chosen}")
         members = [self._ranks[rank] for rank in chosen]
         try:
-            return Communicator(self._session, members, self._options, self._emulation, self._core)
+            return Communicator(
+                self._session, members, self._options, self._emulation, self._given, self._core
+            )
         except LostRankError as error:
             if error.world_rank is not None:  # the number in a group that there will not be says nothing
                 error.rank = self._ranks.index(error.world_rank)
@@ -264,6 +273,11 @@ class Communicator(Collectives):
         used: an all_to_all uses all of them, a ring each rank's to one neighbour. Over shared memory there are none.
         """
         return self._observer.diagnose(self._plans.network(), self._hosts())
+
+    def _core_among(self, ranks: Sequence[int]) -> CoreCommunicator:
+        """Make what a communicator of some of the ranks has in the core; each of them calls this."""
+        members, plans = [self._ranks[rank] for rank in ranks], self._plans
+        return CoreCommunicator(self._session, members, self._options, plans.decide, plans.follow, self._core)
 
     def _hosts(self) -> list[int]:
         """Return the host of each rank: the emulated one, or the real one."""

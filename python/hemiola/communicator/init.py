@@ -17,7 +17,7 @@ from hemiola.communicator.launch_environment import job_of
 from hemiola.communicator.log import begin_logging
 from hemiola.communicator.mpi import announce
 from hemiola.conditions import Conditions
-from hemiola.errors import ArgumentError
+from hemiola.errors import ArgumentError, FormatError
 
 #: The communicator of all ranks, once there is one, and what it was made for.
 _world: list[tuple[Communicator, InitOptions]] = []
@@ -28,6 +28,7 @@ def init(
     *,
     timeout_s: float | None = None,
     keep_inputs: bool | None = None,
+    topology: Topology | str | os.PathLike[str] | None = None,
     emulate: Topology | str | os.PathLike[str] | None = None,
     conditions: Conditions | None = None,
 ) -> Communicator:
@@ -42,6 +43,8 @@ def init(
         here and in each operation.
     keep_inputs : bool; None means True. Whether a failure in the middle of an operation in place leaves its input as it
         was. It costs a private copy of what is overwritten; with False a failed operation's buffer is undefined.
+    topology : Topology or the path of its file, optional. The network that there is, such as `hemiola calibrate` has
+        measured it, for which collectives are planned; None measures at start-up. The same on all ranks.
     emulate : Topology or the path of its file, optional. A network to behave like: ports and links carry
         real bytes at its latencies and bandwidths, as far as this machine can move that many. The same on all
         ranks; hemiola.launch can set it.
@@ -57,7 +60,10 @@ def init(
     ArgumentError
         when a variable of the environment is misspelt or cannot be read; when this process belongs to no job that
         is known here, or to one on several hosts which have no way to meet; when it was forked from a rank; when the
-        emulated network does not fit the ranks; and when called again with other options than those in force.
+        topology or the emulated network has another number of ranks than the job, or both are given; and when called
+        again with other options than those in force.
+    FormatError, OSError
+        for a file that cannot be read.
     MismatchError
         on every rank, when one passes other options than rank 0.
     TimeoutError
@@ -65,12 +71,13 @@ def init(
     """
     environment.check()
     begin_logging(environment.LOG.value())
-    options = _options_of(timeout_s, keep_inputs, emulate, conditions)
+    options = _options_of(timeout_s, keep_inputs, topology, emulate, conditions)
     for communicator, in_force in _world:
         if is_open(communicator):
             said = {
                 "timeout_s": timeout_s,
                 "keep_inputs": keep_inputs,
+                "topology": topology,
                 "emulate": emulate,
                 "conditions": emulate,
             }
@@ -90,8 +97,9 @@ def init(
                 f"emulate: a network is emulated in shared memory, and {environment.WIRE.name} asks for {options.wires}"
             )
     session = join(job, options.timeout_s)
-    options.agree(session)
-    world = Communicator(session, range(job.rank_count), _for_core(options), options.emulation)
+    options.agree(session)  # before anybody complains, so that all ranks know
+    network = _given(options.topology, job.rank_count)
+    world = Communicator(session, range(job.rank_count), _for_core(options), options.emulation, network)
     _world[:] = [(world, options)]
     return world
 
@@ -99,6 +107,7 @@ def init(
 def _options_of(
     timeout_s: float | None,
     keep_inputs: bool | None,
+    topology: Topology | str | os.PathLike[str] | None,
     emulate: Topology | str | os.PathLike[str] | None,
     conditions: Conditions | None,
 ) -> InitOptions:
@@ -107,13 +116,39 @@ def _options_of(
     if isinstance(limit_s, Complaint):
         raise ArgumentError(limit_s.text)
     is_said = emulate is not None or conditions is not None
+    emulation = Emulation.of(emulate, conditions) if is_said else launched_emulation()
+    if topology is not None and emulation is not None:
+        raise ArgumentError(
+            "topology: an emulated network is known already; pass either topology or emulate, not both"
+        )
     return InitOptions(
         timeout_s=limit_s,
         keep_inputs=True if keep_inputs is None else keep_inputs,
         wires=environment.WIRE.value(),
         control=chosen_control_plane(),
-        emulation=Emulation.of(emulate, conditions) if is_said else launched_emulation(),
+        emulation=emulation,
+        topology=topology if topology is None or isinstance(topology, Topology) else _read(topology),
     )
+
+
+def _read(path: str | os.PathLike[str]) -> Topology | Exception:
+    """Return what a file holds, or why it cannot be read."""
+    try:
+        return Topology.load(path)
+    except (OSError, FormatError, ArgumentError) as error:
+        return error
+
+
+def _given(topology: Topology | Exception | None, rank_count: int) -> Topology | None:
+    """Return the topology, if it is one of so many ranks."""
+    if isinstance(topology, Exception):
+        raise topology
+    if topology is not None and topology.rank_count != rank_count:
+        raise ArgumentError(
+            f"topology: '{topology.name}' has {topology.rank_count} ranks, the job has {rank_count}; measure this "
+            f"job's network with 'hemiola calibrate', or leave the topology out"
+        )
+    return topology
 
 
 def _for_core(options: InitOptions) -> CommunicatorOptions:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hemiola._core import Session
+from hemiola._core import Session, Topology
 from hemiola.communicator.emulation import Emulation
 from hemiola.environment import WIRE
 from hemiola.errors import ArgumentError, MismatchError
@@ -14,13 +14,15 @@ from hemiola.errors import ArgumentError, MismatchError
 
 @dataclass(frozen=True)
 class InitOptions:
-    """The options of a job, as `init` takes them; `wires` is HEMIOLA_WIRE's, `control` the control plane's name."""
+    """The options of a job, as `init` takes them: `wires` is HEMIOLA_WIRE's, `control` the control plane's name,
+    `topology` what to plan for, or why that cannot be read."""
 
     timeout_s: float
     keep_inputs: bool
     wires: str
     control: str
     emulation: Emulation | None
+    topology: Topology | Exception | None = None
 
     def words(self) -> dict[str, str]:
         """Return each option in words; equal words mean equal options."""
@@ -29,12 +31,13 @@ class InitOptions:
             "keep_inputs": str(self.keep_inputs),
             WIRE.name: self.wires,
             "control plane": self.control,
+            "topology": _in_words(self.topology),
             "emulate": "None",
             "conditions": "None",
         }
         if self.emulation is not None:
-            topology, conditions = self.emulation.topology, self.emulation.conditions
-            words["emulate"] = f"{topology!r} with digest {hash(topology):016x}"
+            conditions = self.emulation.conditions
+            words["emulate"] = _in_words(self.emulation.topology)
             words["conditions"] = f"late={dict(conditions.late)}, slow={dict(conditions.slow)}"
         return words
 
@@ -64,6 +67,12 @@ class InitOptions:
                     f"{name}={asked[name]}. Call init() without options to get the communicator that there is, "
                     f"or close() it first"
                 )
+
+
+def _in_words(topology: Topology | Exception | None) -> str:
+    if not isinstance(topology, Topology):
+        return "None" if topology is None else f"({topology})"
+    return f"{topology!r} with digest {hash(topology):016x}"
 
 
 def _first_difference(told: Sequence[Mapping[str, str]]) -> str | None:

@@ -59,7 +59,8 @@ def job_of(environment: Mapping[str, str] | None = None) -> Job:
     looked_for = "; ".join(f"{name}: {', '.join(names)}" for name, names in _LOOKED_FOR.items())
     raise ArgumentError(
         f"no job found: this process was started by none of the launchers whose variables were looked for "
-        f"({looked_for}). Start it with torchrun, mpirun or srun, or from Python with hemiola.launch(fn, ranks)."
+        f"({looked_for}). Start it with 'hemiola launch', torchrun, mpirun or srun, or from Python with "
+        "hemiola.launch(fn, ranks)."
     )
 
 

@@ -1,5 +1,5 @@
-"""Which schedule a communicator runs: what a plan of its network says, for the links as measured at start-up and for
-what has been noticed about ports since.
+"""Which schedule a communicator runs: what a plan of its network says, for the links as they were given or measured at
+start-up and for what has been noticed about ports since.
 
 One rank decides, the first that needs to know, and says so in words (see Recipe); all follow the words. So nothing
 depends on two ranks computing the same floats."""
@@ -18,6 +18,7 @@ from hemiola._core import Communicator as CoreCommunicator
 from hemiola._core import LateRule, Schedule, ScheduleParts, Topology
 from hemiola.algorithms import Task
 from hemiola.bounds import lower_bound
+from hemiola.calibration import BRIEF, Grouping, measured_network
 from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
 from hemiola.planner.crowding import BETWEEN_HOSTS
@@ -39,38 +40,60 @@ _MOST_FOLLOWED = 256
 
 
 class CommunicatorPlans:
-    """Decides for one communicator what it runs, and follows what has been decided."""
+    """Decides for one communicator what it runs, and follows what has been decided.
+
+    Parameters
+    ----------
+    ranks : of all ranks of the job, those of the communicator, sorted.
+    hosts : the host of each of them.
+    given : Topology, optional, of all ranks of the job, as `init` took it.
+    emulated : Topology, optional, that ranks behave like.
+    conditions : Conditions of the emulated network.
+    """
 
     def __init__(
-        self, ranks: Sequence[int], hosts: Sequence[int], emulated: Topology | None, conditions: Conditions
+        self,
+        ranks: Sequence[int],
+        hosts: Sequence[int],
+        given: Topology | None,
+        emulated: Topology | None,
+        conditions: Conditions,
     ) -> None:
         self._ranks = tuple(ranks)
         self._rank_count = len(self._ranks)
+        self._hosts = tuple(hosts)
         self._crowding = BETWEEN_HOSTS if emulated is None and len(set(hosts)) > 1 else 0.0
+        self._given = given
         self._emulated = emulated
         self._conditions = conditions
         self._followed: dict[bytes, tuple[Recipe, Schedule | ScheduleParts]] = {}
         self.speed = PortSpeed(1e-6, 5e9)
         self._combine_bandwidth = math.inf
-        self._network = self._assumed()
+        self._network = _switch(self._rank_count, self.speed)
 
-    def measure(self, core: CoreCommunicator) -> None:
-        """Find out latency and bandwidth between the ranks, all of them active; collective."""
+    def measure(self, core: CoreCommunicator, grouping: Grouping) -> None:
+        """Find out what links do between the ranks, all of them active; collective. `grouping` makes communicators of
+        some of them."""
         if self._emulated is not None:
             self.speed = port_speed(self._emulated)
-        elif self._rank_count > 1:
-            self.speed, self._combine_bandwidth = _agreed(core, _measured(core), _measured_combining())
-        self._network = self._assumed()
+            is_of_all = self._emulated.rank_count == self._rank_count
+            self._network = self._emulated if is_of_all else _switch(self._rank_count, self.speed)
+            return
+        if self._rank_count == 1:
+            return
+        if self._given is not None:
+            self._network = _among(self._given, self._ranks)
+        elif len(set(self._hosts)) > 1:
+            self._network = measured_network(core, self._hosts, grouping, BRIEF)
+        else:
+            self._network = _switch(self._rank_count, PortSpeed(*_agreed(core, _measured(core))))
+        self.speed = port_speed(self._network)
+        (self._combine_bandwidth,) = _agreed(core, [_measured_combining()])
 
     def network(self) -> Topology:
-        """Return what to plan for: the emulated network, or, as measured, a switch with one port a rank."""
+        """Return what to plan for: the network that is emulated or was given; else what was measured, on one host a
+        switch with one port a rank."""
         return self._network
-
-    def _assumed(self) -> Topology:
-        if self._emulated is not None and self._emulated.rank_count == self._rank_count:
-            return self._emulated
-        speed = self.speed
-        return topologies.switch(self._rank_count, latency_s=speed.latency_s, bandwidth=speed.bandwidth)
 
     def decide(self, kind: str, nbytes: int, root: int, slow: Mapping[int, float], algorithm: str) -> bytes:
         """Choose for all ranks what a collective runs while those ranks' ports are slow.
@@ -204,8 +227,26 @@ def _bucket(nbytes: int) -> int:
     return 0 if nbytes == 0 else 1 << (nbytes - 1).bit_length()
 
 
-def _measured(core: CoreCommunicator) -> PortSpeed:
-    """Time a ring, in which every rank sends and receives in every step, with small and large blocks."""
+def _switch(rank_count: int, speed: PortSpeed) -> Topology:
+    return topologies.switch(rank_count, latency_s=speed.latency_s, bandwidth=speed.bandwidth)
+
+
+def _among(network: Topology, ranks: Sequence[int]) -> Topology:
+    """Return the part of a network that joins some ranks; where others are needed to join them, a switch as fast."""
+    others = sorted(set(range(network.rank_count)) - set(ranks))
+    if not others:
+        return network
+    part = network.without_ranks(others)
+    try:
+        lower_bound(part, "all_gather", len(ranks))
+    except ArgumentError:
+        return _switch(len(ranks), port_speed(network))
+    return part
+
+
+def _measured(core: CoreCommunicator) -> tuple[float, float]:
+    """Time a ring, in which every rank sends and receives in every step, with small and large blocks; return latency in
+    seconds and bytes per second."""
     schedule = algorithms.all_gather_ring(core.rank_count)
     steps = core.rank_count - 1
 
@@ -220,7 +261,7 @@ def _measured(core: CoreCommunicator) -> PortSpeed:
         return min(times) / steps
 
     latency_s = step_s(_SMALL_BYTES)
-    return PortSpeed(latency_s, _LARGE_BYTES / max(step_s(_LARGE_BYTES) - latency_s, 1e-9))
+    return latency_s, _LARGE_BYTES / max(step_s(_LARGE_BYTES) - latency_s, 1e-9)
 
 
 def _measured_combining() -> float:
@@ -234,9 +275,10 @@ def _measured_combining() -> float:
     return _COMBINED_BYTES / max(min(times), 1e-9)
 
 
-def _agreed(core: CoreCommunicator, speed: PortSpeed, combining: float) -> tuple[PortSpeed, float]:
+def _agreed(core: CoreCommunicator, found: Sequence[float]) -> list[float]:
     """Return what rank 0 measured."""
-    numbers = np.array([speed.latency_s, speed.bandwidth, combining])
+    numbers = np.array(found)
     schedule = algorithms.get("broadcast_binomial").generate(core.rank_count, root=0)
     core.run("broadcast", numbers if core.rank == 0 else None, numbers, "sum", 0, schedule, None)
-    return PortSpeed(float(numbers[0]), float(numbers[1])), float(numbers[2])
+    agreed: list[float] = numbers.tolist()
+    return agreed

@@ -1,0 +1,34 @@
+"""How long to measure: all that can be found out, or what a start-up has time for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long to measure.
+
+    chain_s, chain_repeats : how long a chain takes, and how often it is timed. at_once : to how many others at once
+    each rank of a chain sends. stream_s : how long a first, short stream takes at least on every rank. longer : how
+    many times longer the one is that counts. meetings : with how many other nodes each measures its NICs. is_thorough
+    : whether any ranks of a node may turn out to share a NIC, a message to cost a rank that is alone less, and
+        nodes meet others until it is known whose NIC is slow. Otherwise neighbours share NICs, as many each as the
+        first rank's seems to have.
+    """
+
+    chain_s: float
+    chain_repeats: int
+    at_once: int
+    stream_s: float
+    longer: int
+    meetings: int
+    is_thorough: bool
+
+
+THOROUGH = Effort(
+    chain_s=25e-3, chain_repeats=5, at_once=3, stream_s=70e-3, longer=4, meetings=3, is_thorough=True
+)
+BRIEF = Effort(
+    chain_s=2e-3, chain_repeats=2, at_once=2, stream_s=30e-3, longer=1, meetings=2, is_thorough=False
+)

@@ -1,0 +1,160 @@
+"""What follows from times, on made-up ones whose answer is known: costs, equal rates, shared NICs, slow NICs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hemiola.calibration.fitting import (
+    NodeRates,
+    latency_and_message,
+    levelled,
+    nic_groups,
+    unknown_pair,
+)
+from hemiola.calibration.nics import first_slowdowns
+from hemiola.errors import ArgumentError
+
+
+@given(
+    st.floats(1e-7, 1e-2),
+    st.floats(1e-8, 1e-2),
+    st.lists(st.integers(1, 40), min_size=2, max_size=6, unique=True),
+)
+def test_latency_and_message_are_those_that_the_times_were_made_of(
+    latency_s: float, message_s: float, counts: list[int]
+) -> None:
+    taken_s = np.array([latency_s + count * message_s for count in counts])
+    found = latency_and_message([1.0] * len(counts), [float(count) for count in counts], taken_s)
+    assert found == pytest.approx((latency_s, message_s), rel=1e-6, abs=1e-9 * (latency_s + message_s))
+
+
+def test_a_stream_tells_the_message_where_there_is_only_one_partner() -> None:
+    # Given a message at a time: 60 µs; a message of a stream: 10 µs. Expect 50 µs and 10 µs.
+    assert latency_and_message([1, 0], [1, 1], np.array([60e-6, 10e-6])) == pytest.approx((50e-6, 10e-6))
+
+
+@pytest.mark.parametrize(
+    ("taken_s", "expected"),
+    [
+        # Two messages take less time than one: no message costs less than nothing; 2/(1/3 + 1/2 …) is the nearest
+        # latency.
+        ([3e-6, 2e-6], ((1 / 3 + 1 / 2) / (1 / 9 + 1 / 4) * 1e-6, 0.0)),
+        # Two take more than twice as long as one: no latency is below nothing.
+        ([1e-6, 3e-6], (0.0, (1 + 2 / 3) / (1 + 4 / 9) * 1e-6)),
+    ],
+    ids=["falling", "rising steeply"],
+)
+def test_no_cost_is_below_zero(taken_s: list[float], expected: tuple[float, float]) -> None:
+    assert latency_and_message([1, 1], [1, 2], np.array(taken_s)) == pytest.approx(expected)
+
+
+def test_values_that_differ_by_noise_become_one() -> None:
+    # Given 8 %: 100 takes in all up to 108, then 120 up to 129.6; 130 is the first of the next.
+    found = levelled(np.array([104.0, 130.0, 100.0, 120.0, 108.0, 126.0]), 0.08)
+    assert found.tolist() == pytest.approx([104.0, 130.0, 104.0, 123.0, 104.0, 123.0])
+    assert levelled(np.empty(0), 0.08).size == 0
+
+
+def matrix(groups: list[list[int]], alone: float = 1.02, shared: float = 1.97) -> np.ndarray:
+    """Return by what factors ranks slow each other down that share NICs like this."""
+    nic = {rank: number for number, group in enumerate(groups) for rank in group}
+    return np.array([[shared if nic[i] == nic[j] else alone for j in nic] for i in nic])
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        [[0]],
+        [[0, 1]],
+        [[0], [1]],
+        [[0, 1, 2, 3]],
+        [[0, 1], [2, 3], [4, 5], [6, 7]],
+        [[0, 2, 4], [1, 3, 5]],
+        [[0], [1, 2, 5], [3], [4, 6]],
+    ],
+    ids=str,
+)
+def test_ranks_that_slow_each_other_down_share_a_nic(groups: list[list[int]]) -> None:
+    nic = {rank: number for number, group in enumerate(groups) for rank in group}
+    slowdown = matrix([sorted(group) for group in groups])
+    by_rank = np.array(
+        [[slowdown[list(nic).index(i), list(nic).index(j)] for j in sorted(nic)] for i in sorted(nic)]
+    )
+    assert nic_groups(by_rank) == groups
+
+
+def test_only_pairs_that_tell_something_new_are_measured() -> None:
+    # Eight ranks, two to a NIC: each is compared with the first of every NIC until its own is found, the second of
+    # NIC k with k + 1 of them, the first with k: 0+1 + 1+2 + 2+3 + 3+4 = 16 of 28 pairs.
+    truth = matrix([[0, 1], [2, 3], [4, 5], [6, 7]])
+    known = np.full((8, 8), np.nan)
+    pairs = []
+    while pair := unknown_pair(known):
+        known[pair] = truth[pair]
+        pairs.append(pair)
+    assert nic_groups(known) == [[0, 1], [2, 3], [4, 5], [6, 7]]
+    assert len(set(pairs)) == len(pairs) == 16
+
+
+def test_a_pair_that_was_not_measured_is_named() -> None:
+    slowdown = matrix([[0, 1], [2]])
+    slowdown[0, 2] = np.nan
+    with pytest.raises(ArgumentError, match="ranks 0 and 2"):
+        nic_groups(slowdown)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "expected"),
+    [
+        ([1.1, 1.0, 0.9, 1.2], [[0], [1], [2], [3]]),
+        ([3.9, 4.1, 4.0, 3.2], [[0, 1, 2, 3]]),
+        ([1.9, 2.0], [[0, 1]]),
+        ([1.1, 1.2], [[0], [1]]),
+        ([2.0, 1.9, 2.1, 2.0], None),
+    ],
+    ids=["own NICs", "one for all", "two share", "two do not", "two each"],
+)
+def test_all_together_tell_enough_where_all_share_one_nic_or_none(
+    ratio: list[float], expected: list[list[int]] | None
+) -> None:
+    slowdown = first_slowdowns(np.array(ratio))
+    if expected is None:
+        assert unknown_pair(slowdown) == (0, 1)
+    else:
+        assert nic_groups(slowdown) == expected
+
+
+def meet(rates: NodeRates, own: list[float], couples: list[tuple[int, int]]) -> None:
+    """Let nodes meet: two have as much as the slower one."""
+    for a, b in couples:
+        rates.note(a, b, min(own[a], own[b]))
+
+
+def test_a_slow_node_is_told_from_its_partner_by_their_meetings_with_others() -> None:
+    own = [50.0, 100.0, 100.0, 100.0]
+    rates = NodeRates(4)
+    meet(rates, own, [(0, 1), (2, 3)])
+    assert rates.rates().tolist() == [50, 50, 100, 100]
+    # Either of 0 and 1 may be the slow one: each is to meet one that is fast.
+    assert sorted(rates.unsettled()) == [(0, 2), (1, 3)]
+    meet(rates, own, rates.unsettled())
+    assert rates.rates().tolist() == own
+    assert rates.unsettled() == []
+
+
+@given(
+    st.lists(st.sampled_from([25.0, 50.0, 100.0]), min_size=2, max_size=9), st.randoms(use_true_random=False)
+)
+def test_every_rate_is_found_in_a_few_rounds(own: list[float], random: object) -> None:
+    own[0] = own[-1] = 100.0  # or nobody can tell how fast the fastest is
+    rates = NodeRates(len(own))
+    meet(rates, own, [(node, node + 1) for node in range(0, len(own) - 1, 2)])
+    meet(rates, own, [(node, node + 1) for node in range(1, len(own) - 1, 2)])
+    for _ in range(len(own)):
+        meet(rates, own, rates.unsettled())
+    fast = [node for node, rate in enumerate(own) if rate == 100.0]
+    assert all(rates.rates()[node] <= own[node] for node in range(len(own)))
+    assert all(rates.rates()[node] == 100.0 for node in fast if any(abs(node - other) == 1 for other in fast))

@@ -1,0 +1,70 @@
+"""`hemiola calibrate` on hosts whose rates are known, and a job that plans for what it wrote."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import hemiola as hm
+from hemiola.cli import main
+from hemiola.cluster import Cluster
+from hemiola.errors import ClusterError
+
+RANK = str(Path(__file__).with_name("given_topology_rank.py"))
+NAME = f"calibrate-{os.getpid()}"
+RATE = 50e6 / 8
+#: A machine whose cores are busy may make a rank that is alone look slow; not again and again.
+ATTEMPTS = 5
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    try:
+        with Cluster(2, rate="50mbit", name=NAME) as made:
+            yield made
+    except ClusterError as error:
+        if "may not create" in str(error):
+            pytest.skip(str(error))
+        raise
+
+
+def test_rates_and_shared_nics_are_found_and_a_job_plans_for_them(
+    cluster: Cluster, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "cluster.yaml"
+    words = ["cluster", "run", "--name", NAME, "-n", "2", "--no-labels"]
+    expected = [(0, "nic0", [0, 1]), (1, "nic0", [2, 3])]
+    for _ in range(ATTEMPTS):
+        assert main([*words, "-m", "hemiola", "calibrate", "-o", str(file), "--json"]) == 0
+        told = json.loads(capfd.readouterr().out)
+        found = [(nic["host"], nic["nic"], nic["ranks"]) for nic in told["nics"]]
+        if found == expected:
+            break
+    assert found == expected
+    # A NIC carries no more than it is allowed to, but for its buckets; how much less, the machine's load decides.
+    assert all(RATE / 3 < nic["bandwidth"] < 1.1 * RATE for nic in told["nics"])
+    assert told["file"] == str(file)
+    topology = hm.Topology.load(file)
+    assert topology.nodes.tolist() == [0, 0, 1, 1]
+    assert len(topology.nics) == 2
+
+    assert main([*words, sys.executable, RANK, str(file), f"{(1 << 20) / RATE / 1.1:.3f}"]) == 0
+    # 1 MiB passes each NIC at least once, both ways, whatever shared memory can do.
+    expected = f"{hash(topology):016x} slower than {(1 << 20) / RATE / 1.1:.3f} s right"
+    assert capfd.readouterr().out.splitlines() == [expected] * 4
+
+
+def test_a_rank_without_the_file_is_named_to_all(
+    cluster: Cluster, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    hm.topologies.switch(2, latency_s=1e-6, bandwidth=1e9).save(tmp_path / "host0.yaml")
+    script = f"exec {sys.executable} {RANK} {tmp_path}/$(hostname).yaml 0"
+    assert main(["cluster", "run", "--name", NAME, "--no-labels", "sh", "-c", script]) == 1
+    complaints = capfd.readouterr().err
+    assert "rank 0 passed topology=<Topology" in complaints
+    assert f"rank 1 topology=([Errno 2] No such file or directory: '{tmp_path}/host1.yaml')" in complaints
