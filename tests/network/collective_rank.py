@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -121,9 +122,27 @@ def endless(comm: hm.Communicator) -> str:
         return f"lost {error.rank}"
 
 
+def one_kills_itself(comm: hm.Communicator) -> str:
+    """Rank 1 dies in the middle of work, the others learn of it."""
+    if comm.rank == 1:
+        for _ in range(20):
+            comm.all_reduce(np.ones(50_000, np.float32))
+        os.kill(os.getpid(), signal.SIGKILL)
+    return endless(comm)
+
+
 WAYS: dict[str, Callable[[hm.Communicator], str]] = {
     each.__name__: each
-    for each in (right_results, groups, mistakes, traffic, carriers, endless, endless_with_helper)
+    for each in (
+        right_results,
+        groups,
+        mistakes,
+        traffic,
+        carriers,
+        endless,
+        endless_with_helper,
+        one_kills_itself,
+    )
 }
 
 

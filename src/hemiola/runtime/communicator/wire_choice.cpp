@@ -6,6 +6,7 @@
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/runtime/session/hosts/hosts_session.hpp"
+#include "hemiola/runtime/wire/mpi/mpi_kind.hpp"
 #include "hemiola/runtime/wire/routed/routed_kind.hpp"
 #include "hemiola/runtime/wire/shm/shm_kind.hpp"
 #include "hemiola/runtime/wire/tcp/tcp_kind.hpp"
@@ -29,11 +30,16 @@ std::shared_ptr<WireKind> make_tcp(const Members& members, const WireRequest&) {
       TcpOptions{.reception = hosts->reception(), .advertised = hosts->addresses()});
 }
 
+/// Where an MPI has started the ranks.
+std::shared_ptr<WireKind> make_mpi(const Members&, const WireRequest&) {
+  return std::make_shared<MpiKind>(MpiWorld::of_process());
+}
+
 struct Row {
   std::string_view name;
   std::shared_ptr<WireKind> (*make)(const Members&, const WireRequest&);
 };
-constexpr std::array kTable{Row{"shm", make_shm}, Row{"tcp", make_tcp}};
+constexpr std::array kTable{Row{"shm", make_shm}, Row{"tcp", make_tcp}, Row{"mpi", make_mpi}};
 
 /// Where nobody has asked for anything: shared memory inside a host, TCP between hosts.
 std::vector<std::string_view> best_first(const Members& members) {

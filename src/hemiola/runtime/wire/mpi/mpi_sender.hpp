@@ -17,6 +17,7 @@ class MpiSender {
   /// Returns how many have been posted so far, by which `done` knows this one.
   std::uint64_t post(const OperationTag& tag, const std::byte* data, std::size_t bytes);
   bool done(std::uint64_t number) const { return number <= completed_; }
+  bool has_posts() const { return completed_ < posted_; }
   bool idle() const { return queue_.empty() && in_flight_.empty(); }
 
   /// Whether MPI has taken anything, or is through with something. Throws MpiCallError.

@@ -44,6 +44,8 @@ MpiWire::MpiWire(std::shared_ptr<MpiWorld> world, Rank self, const std::vector<M
 }
 
 MpiWire::~MpiWire() {
+  const bool is_done = std::ranges::all_of(lines_, [](const auto& line) { return !line->has_posts(); });
+  if (!is_sound_ || !is_done) world_->note_failure();
   std::vector<MpiFrameInFlight> left;
   for (const auto& line : lines_) {
     for (const MpiFrameInFlight& frame : line->out.take_in_flight()) left.push_back(frame);
@@ -108,7 +110,9 @@ bool MpiWire::go_on(Line* line) {
   if (!line->lost.empty()) return false;
   try {
     const bool has_sent = line->out.progress(epoch_, pool_.get());
-    return line->in.progress(epoch_, tag_, pool_.get()) || has_sent;
+    const bool has_moved = line->in.progress(epoch_, tag_, pool_.get()) || has_sent;
+    is_sound_ |= has_moved;
+    return has_moved;
   } catch (const MpiCallError& e) {
     line->lost = e.what();
     return true;
@@ -165,6 +169,7 @@ std::vector<LostRank> MpiWire::lost() const {
 
 void MpiWire::reset(std::uint64_t epoch) {
   epoch_ = static_cast<std::uint32_t>(epoch);
+  is_sound_ = false;
   for (std::size_t i = 0; i < lines_.size(); ++i) {
     lines_[i]->out.forget();
     lines_[i]->in.forget();

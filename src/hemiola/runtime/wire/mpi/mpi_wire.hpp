@@ -49,6 +49,7 @@ class MpiWire final : public Wire {
     MpiReceiver in;
     std::string lost;  ///< why nothing goes there any more
     bool is_listed = false;
+    bool has_posts() const { return out.has_posts() || !in.idle(); }
     bool has_work() const { return !out.idle() || !in.idle() || in.is_taking(); }
   };
 
@@ -68,6 +69,7 @@ class MpiWire final : public Wire {
   std::vector<std::size_t> listed_;           ///< those with something to do
   std::vector<int> tags_;                     ///< by which peers come, each once
   unsigned idle_calls_ = 0;                   ///< of progress
+  bool is_sound_ = true;                      ///< something has moved since the last reset
 };
 
 }  // namespace hemiola

@@ -172,7 +172,8 @@ void MpiWorld::leave(bool all_is_well) {
   const auto& world = of_this_process().world;
   if (!world || !world->home_.is_here()) return;
   world->stop();
-  if (world->is_ours_ && all_is_well && !world->library_->is_finalized()) world->library_->finalize();
+  const bool is_due = world->is_ours_ && all_is_well && !world->has_failed_.load(std::memory_order_relaxed);
+  if (is_due && !world->library_->is_finalized()) world->library_->finalize();
 }
 
 }  // namespace hemiola

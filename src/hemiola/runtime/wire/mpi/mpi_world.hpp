@@ -34,8 +34,8 @@ class MpiWorld {
   /// Of this process. The first call opens the library, which needs nobody else. Throws ArgumentError, also where nothing has
   /// been announced.
   static std::shared_ptr<MpiWorld> of_process();
-  /// Ends what `of_process` has begun: finalizes MPI if this process has initialized it through here. `all_is_well`:
-  /// all processes do so; otherwise somebody may be missing for whom MPI would wait without an end.
+  /// Ends what `of_process` has begun: finalizes MPI if this process has initialized it through here, all is well, and no
+  /// failure has been noted.
   static void leave(bool all_is_well);
 
   ~MpiWorld();
@@ -59,6 +59,8 @@ class MpiWorld {
   void finish(std::shared_ptr<MpiFramePool> pool, std::vector<MpiFrameInFlight> frames);
   /// From now on MPI is called now and then, as what it has been given moves only while somebody calls it.
   void keep_moving();
+  /// Somebody may be missing, for whom MPI_Finalize would wait without an end.
+  void note_failure() { has_failed_.store(true, std::memory_order_relaxed); }
   /// Something has been sent.
   void note_activity() { is_active_.store(true, std::memory_order_relaxed); }
 
@@ -89,7 +91,7 @@ class MpiWorld {
   std::vector<Unfinished> unfinished_;
   bool is_over_ = false;
   std::thread thread_;
-  std::atomic<bool> is_active_ = false;
+  std::atomic<bool> is_active_ = false, has_failed_ = false;
 };
 
 }  // namespace hemiola
