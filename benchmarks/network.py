@@ -23,10 +23,22 @@ from rich.progress import Progress
 from hemiola.cluster import Cluster
 from hemiola.whole_file import write_whole
 from network_contenders import PEERS, contenders
-from network_report import Measured, merged, page, show
-from network_rows import Bench, all_gather, all_reduce, late, reduce_scatter, slow_nic, small, traffic
+from network_report import Measured, merged, page, show, summary
+from network_rows import (
+    Bench,
+    all_gather,
+    all_reduce,
+    late,
+    patterns,
+    reduce_scatter,
+    slow_nic,
+    small,
+    traffic,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
+README = ROOT / "README.md"
+SUMMARY, SUMMARY_END = "<!-- between hosts: written by benchmarks/network.py --report -->", "<!-- end -->"
 REPORT = ROOT / "docs" / "results" / "network.md"
 _LIMITED = ((4, "300mbit"), (8, "200mbit"))
 
@@ -47,6 +59,7 @@ ROWS = {
     "reduce_scatter": Row(reduce_scatter, _LIMITED, _WITHOUT_RING),
     "slow_nic": Row(slow_nic, _LIMITED[1:], ("gloo",)),
     "late": Row(late, _LIMITED[1:], ("gloo",)),
+    "patterns": Row(patterns, _LIMITED, ()),
     "traffic": Row(traffic, _LIMITED[1:], ("gloo", "mpich")),
     "small": Row(small, ((2, None), (8, None)), PEERS),
 }
@@ -74,13 +87,17 @@ def measure(options: argparse.Namespace, progress: Progress) -> list[Measured]:
 def report(found: Sequence[Measured]) -> None:
     """Write the page of results, and beside it the figures that it is made of; other rows stay as they were."""
     figures = REPORT.with_suffix("") / "measured.jsonl"
-    before = []
+    known = []
     if figures.exists():
-        before = [Measured.from_dict(json.loads(line)) for line in figures.read_text().splitlines()]
-    kept = merged(before, found)
+        known = [Measured.from_dict(json.loads(line)) for line in figures.read_text().splitlines()]
+    kept = merged(known, found)
     figures.parent.mkdir(exist_ok=True)
     write_whole(figures, "".join(json.dumps(one.as_dict()) + "\n" for one in kept))
     write_whole(REPORT, page(kept, "python benchmarks/network.py --report"))
+    before, begin, rest = README.read_text(encoding="utf-8").partition(f"{SUMMARY}\n")
+    _, end, after = rest.partition(SUMMARY_END)
+    assert begin, f"{README}: expected a line '{SUMMARY}'"
+    write_whole(README, before + begin + summary(kept) + end + after)
 
 
 def main() -> int:

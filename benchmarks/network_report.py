@@ -17,6 +17,7 @@ NAMES = {
     "all_reduce": "all-reduce",
     "all_gather": "all-gather",
     "reduce_scatter": "reduce-scatter",
+    "patterns": "all-reduces of one length on paper",
     "small": "small all-reduce",
     "slow_nic": "all-reduce with a slow NIC",
     "late": "all-reduce with a late rank",
@@ -166,4 +167,25 @@ def page(found: Sequence[Measured], command: str) -> str:
             f"| {name} | {_in_ms(seconds)} | {one.ratios[name]} | {one.wrong.get(name, '')} |"
             for name, seconds in one.seconds.items()
         ]
+    return "\n".join(lines) + "\n"
+
+
+def summary(found: Sequence[Measured]) -> str:
+    """Return the README's table: what was measured beside the peers."""
+    names = {
+        "hemiola": "Hemiola",
+        "gloo": "Gloo",
+        "openmpi": "Open MPI",
+        "openmpi_ring": "its ring",
+        "mpich": "MPICH",
+    }
+    lines = [f"| | {' | '.join(names.values())} |", f"|---|{'--:|' * len(names)}"]
+    for one in found:
+        if one.row in ("all_reduce", "all_gather", "reduce_scatter"):
+            cells = {name: f"{ratio.median:.2f}" for name, ratio in one.ratios.items()}
+        elif one.row == "small":
+            cells = {name: f"{seconds.median * 1e6:,.0f} µs" for name, seconds in one.seconds.items()}
+        else:
+            continue
+        lines.append(f"| {one.title} | {' | '.join(cells.get(name, '') for name in names)} |")
     return "\n".join(lines) + "\n"

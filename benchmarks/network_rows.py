@@ -31,6 +31,9 @@ _MOST_TO_NOTICE = 16
 #: What is told to the planner beside goodput and conditions.
 _LATENCY_S = 50e-6
 
+#: One sender to each rank, all at once, all in turn, and some in turn.
+_PATTERNS = ("all_reduce_ring", "all_reduce_direct", "all_reduce_direct_rounds", "all_reduce_bruck")
+
 Answers = list[dict[str, Any]]
 
 
@@ -130,6 +133,37 @@ def _throughput(bench: Bench, collective: str, nbytes: int, crossings: float) ->
         load=(begin, os.getloadavg()[0]),
         goals=[goal for goal in goals if goal],
     )
+
+
+def patterns(bench: Bench) -> list[Measured]:
+    """All-reduces that take equally long on paper, but differ in how many ranks send to one: what crowding costs."""
+    nbytes = bench.sizes[0]
+    limit_s = 2 * (bench.hosts - 1) / bench.hosts * nbytes / bench.goodput_Bps
+    hemiola, begin = bench.contenders["hemiola"], os.getloadavg()[0]
+    orders = {name: {"collective": "all_reduce", "bytes": nbytes, "schedule": name} for name in _PATTERNS}
+    wrong = {name: _wrong(hemiola, order) for name, order in orders.items()}
+    rounds = bench.rounds_of(nbytes)
+    answers = bench.in_turns(
+        "patterns", rounds, {name: _asking(hemiola, **order, repeats=1) for name, order in orders.items()}
+    )
+    seconds = {name: [_span_s(each) for each in got] for name, got in answers.items()}
+    return [
+        Measured(
+            row="patterns",
+            hosts=bench.hosts,
+            rate=bench.rate,
+            bytes=nbytes,
+            machine=describe_machine(),
+            setting="Hemiola's, by name",
+            rounds=rounds,
+            seconds=_spreads(seconds),
+            ratio_of="the goodput limit",
+            ratios={name: Spread.of([s / limit_s for s in values]) for name, values in seconds.items()},
+            wrong=wrong,
+            load=(begin, os.getloadavg()[0]),
+            goals=[],
+        )
+    ]
 
 
 def small(bench: Bench) -> list[Measured]:
