@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,9 +65,8 @@ ROWS = {
 }
 
 
-def measure(options: argparse.Namespace, progress: Progress) -> list[Measured]:
+def measure(options: argparse.Namespace, progress: Progress) -> Iterator[list[Measured]]:
     """Measure the rows that were asked for, cluster by cluster."""
-    found: list[Measured] = []
     for hosts, rate in sorted({cluster for name in options.only for cluster in ROWS[name].clusters}, key=str):
         rows = [name for name in options.only if (hosts, rate) in ROWS[name].clusters]
         if hosts not in options.hosts:
@@ -78,10 +77,9 @@ def measure(options: argparse.Namespace, progress: Progress) -> list[Measured]:
             started = stack.enter_context(contenders(cluster, ["hemiola", *peers]))
             for name in rows:
                 beside = {c: started[c] for c in started if c == "hemiola" or c in ROWS[name].peers}
-                found += ROWS[name].measure(
+                yield ROWS[name].measure(
                     Bench(cluster, rate, beside, options.sizes, options.rounds, progress)
                 )
-    return found
 
 
 def report(found: Sequence[Measured]) -> None:
@@ -112,13 +110,16 @@ def main() -> int:
     parser.add_argument("--report", action="store_true", help=f"rewrite {REPORT.name} with these rows")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "benchmarks" / "network.jsonl")
     options = parser.parse_args()
-    with Progress(console=Console(stderr=True)) as progress:
-        found = measure(options, progress)
-    lines = "".join(json.dumps(row.as_dict()) + "\n" for row in found)
+    found: list[Measured] = []
+    lines = ""
     options.out.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(options.out, lines)
-    if options.report:
-        report(found)
+    with Progress(console=Console(stderr=True)) as progress:
+        for rows in measure(options, progress):  # what is there stays there, whatever comes next
+            found += rows
+            lines = "".join(json.dumps(row.as_dict()) + "\n" for row in found)
+            write_whole(options.out, lines)
+            if options.report:
+                report(rows)
     if options.json:
         print(lines, end="")
     else:

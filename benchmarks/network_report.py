@@ -33,7 +33,8 @@ Hosts are network namespaces of one machine, their NICs limited both ways (`hemi
 Contenders take turns in one run: medians with quartiles, ratios round by round. Peers: PyTorch 2.13's Gloo, Open MPI 5
 (its default and, of all-reduces, its ring) and MPICH 5 over libfabric's TCP, both PyPI's wheels through mpi4py. Every
 element of a first run was compared with the right one. The goodput limit is what a NIC must carry at least, over its
-rate × 1,448 / 1,514; below 1 there is what the token buckets hold when an operation begins, 128 KiB each.
+rate × 1,448 / 1,514; below 1 there is what the token buckets hold when an operation begins, 128 KiB each. A load far
+above the machine's cores says that other programs kept it busy.
 
 Reproduce: `{command}`
 """
