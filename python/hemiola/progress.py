@@ -7,14 +7,16 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from hemiola._core import watch_long_calls
 
 if TYPE_CHECKING:
     from rich.progress import Progress
+
+Item = TypeVar("Item")
 
 _REDRAW_S = 0.1
 #: Without a terminal, how often a line is written.
@@ -44,6 +46,9 @@ class ProgressBar:
         self._written = self._started
         self._outer: ProgressBar | None = None
         self._begin, self._length = 0.0, 1.0  # of the part at hand, as shares
+        self._most = (
+            0.0  # that parts have reached: several bars within one part begin anew, what is shown does not
+        )
 
     def __call__(self, done: int, total: int) -> None:
         self._begin, self._length = (done / total, 1 / total) if total else (1.0, 0.0)
@@ -67,6 +72,7 @@ class ProgressBar:
         if self._outer is not None:
             self._outer._advance(share)
         else:
+            self._most = share = max(share, self._most)
             self._show(round(share * _WHOLE), _WHOLE, f"{share:.0%}")
 
     def _show(self, done: int, total: int, how_far: str) -> None:
@@ -84,6 +90,12 @@ class ProgressBar:
             left = f", about {elapsed_s * (total - done) / done:.0f} s left" if done else ""
             line = f"{self._label}: {how_far} after {elapsed_s:.0f} s{left}"
             print(line, file=sys.stderr, flush=True)
+
+    def each(self, items: Sequence[Item]) -> Iterator[Item]:
+        """Yield items, each of which is as large a part of the work as the others."""
+        for done, item in enumerate(items):
+            self(done, len(items))
+            yield item
 
     def __enter__(self) -> ProgressBar:
         self._outer = getattr(_here, "bar", None)

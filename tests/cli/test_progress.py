@@ -9,6 +9,7 @@ import pytest
 import hemiola as hm
 from hemiola import progress, synthesis
 from hemiola.progress import ProgressBar
+from hemiola.topology import yaml_writer, yaml_written
 
 COST = {"latency_s": 5e-7, "bandwidth": 1e9}
 
@@ -99,8 +100,15 @@ def test_long_work_says_how_far_it_is(shares: list[tuple[str, float]], label: st
     assert 0.5 < told[-1] <= 1
 
 
-def test_loading_a_long_file_says_how_far_it_is(shares: list[tuple[str, float]], tmp_path: Path) -> None:
-    mesh(30, 30).save(tmp_path / "mesh.yaml")
+@pytest.mark.parametrize("comment", ["", "# by hand\n"])
+def test_loading_a_long_file_says_how_far_it_is(
+    comment: str, shares: list[tuple[str, float]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What we wrote is taken apart in blocks, what others wrote by a parser of YAML."""
+    monkeypatch.setattr(yaml_written, "_BLOCK", 1 << 12)
+    monkeypatch.setattr(yaml_writer, "_BLOCK", 1 << 8)
+    (tmp_path / "mesh.yaml").write_text(comment + mesh(30, 30).to_yaml())
+    shares.clear()
     hm.Topology.load(tmp_path / "mesh.yaml")
     told = [share for label, share in shares if label == "loading"]
     assert all(before <= after for before, after in pairwise(told))

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from hemiola.errors import ArgumentError
+from hemiola.progress import ProgressBar
 from hemiola.reproduce import optcc, pccl, stragglar, tacos
 from hemiola.reproduce.paper import Paper
 from hemiola.reproduce.report import Report
@@ -54,6 +55,20 @@ def test_each_section_is_announced_with_the_time_so_far_and_in_all(
     assert re.fullmatch(rf"counted: b, section 2 of 2, after \d+ s; all take {paper.takes}", second)
     paper.reproduce(tmp_path, only="b")
     assert capsys.readouterr().err.splitlines() == ["counted: b, section 1 of 1"]
+
+
+def test_every_section_moves_the_bar_on_by_its_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Given two sections of which the second has two bars: 0, 1/2, and what is inside never takes it back."""
+    shown: list[float] = []
+    monkeypatch.setattr(ProgressBar, "_show", lambda bar, done, total, _: shown.append(done / total))
+
+    def section(report: Report, command: str) -> None:
+        for _ in range(2):
+            with ProgressBar("inside") as bar:
+                assert list(bar.each("ab")) == ["a", "b"]
+
+    Paper("counted", "A paper", {"a": lambda *_: None, "b": section}, "no time").reproduce(tmp_path)
+    assert shown == [0, 0.5, 0.5, 0.75, 0.75, 0.75]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hemiola.errors import ArgumentError
+from hemiola.progress import ProgressBar
 from hemiola.reproduce.report import Report
 
 #: Adds a section to a report; the second argument is the command that makes this section alone.
@@ -53,11 +54,15 @@ class Paper:
         report.text(*self.introduction)
         keys = [only] if only else list(self.sections)
         began = time.monotonic()
-        for index, key in enumerate(keys, start=1):
-            so_far = f", after {time.monotonic() - began:.0f} s" if index > 1 else ""
-            in_all = "" if only else f"; all take {self.takes}"
-            told = f"{self.name}: {key}, section {index} of {len(keys)}{so_far}{in_all}"
-            print(told, file=sys.stderr, flush=True)
-            self.sections[key](report, f"hemiola reproduce {self.name} --only {key}")
-            report.write()
+        with ProgressBar(f"reproducing {self.name}") as bar:
+            for index, key in enumerate(bar.each(keys), start=1):
+                self._announce(key, index, len(keys), None if only else time.monotonic() - began)
+                self.sections[key](report, f"hemiola reproduce {self.name} --only {key}")
+                report.write()
         return report
+
+    def _announce(self, key: str, index: int, count: int, elapsed_s: float | None) -> None:
+        """Say on stderr which section begins; `elapsed_s` is None where it is the only one that was asked for."""
+        so_far = f", after {elapsed_s:.0f} s" if elapsed_s is not None and index > 1 else ""
+        in_all = "" if elapsed_s is None else f"; all take {self.takes}"
+        print(f"{self.name}: {key}, section {index} of {count}{so_far}{in_all}", file=sys.stderr, flush=True)

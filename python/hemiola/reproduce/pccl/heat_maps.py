@@ -11,6 +11,7 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from hemiola.progress import ProgressBar
 from hemiola.reproduce.pccl import printed
 from hemiola.reproduce.pccl.machine import (
     ALL_GATHER,
@@ -104,7 +105,9 @@ def _heat(
 ) -> None:
     panels: dict[str, NDArray[np.float64]] = {}
     for which, times in _CONSTANTS.items():
-        grid = [[times(machine, kind, ranks, size * MIB) for ranks in rank_counts] for size in sizes[::-1]]
+        with ProgressBar(key) as bar:
+            lines = bar.each(sizes[::-1])
+            grid = [[times(machine, kind, ranks, size * MIB) for ranks in rank_counts] for size in lines]
         report.text(f"**{_word(kind)}, {which} constants, {_least(grid)}**")
         rows = [
             (size, *(f"{one.pccl_speedup:.3g} → {one.planned_speedup:.3g}" for one in line))

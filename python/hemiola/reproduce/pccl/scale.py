@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hemiola.progress import ProgressBar
 from hemiola.reproduce.pccl.machine import ALL_GATHER, FRONTIER, MIB, PERLMUTTER, REDUCE_SCATTER, Machine
 from hemiola.reproduce.pccl.speedups import fitted_times, physical_times
 from hemiola.reproduce.report import Report
@@ -33,7 +34,8 @@ def scale(
         rows: list[tuple[object, ...]] = []
         for kind in (ALL_GATHER, REDUCE_SCATTER):
             for ranks in rank_counts:
-                rows += [_row(machine, kind, ranks, size) for size in sizes]
+                with ProgressBar("scale") as bar:
+                    rows += [_row(machine, kind, ranks, size) for size in bar.each(sizes)]
         columns = ("rings, ms", "PCCL, ms", "Hemiola, ms", "Hemiola / bound", "chosen", "plan, s")
         ratios = (
             "rings / PCCL",

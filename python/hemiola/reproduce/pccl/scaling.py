@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 
+from hemiola.progress import ProgressBar
 from hemiola.reproduce.pccl.closed_forms import rings_s
 from hemiola.reproduce.pccl.fitted import fitted
 from hemiola.reproduce.pccl.machine import (
@@ -88,8 +90,8 @@ def _over_ranks(
 ) -> None:
     found: dict[tuple[str, int], list[Times]] = {}
     rows: list[tuple[object, ...]] = []
-    for size in sizes:
-        for ranks in rank_counts:
+    with ProgressBar(key) as bar:
+        for size, ranks in bar.each(list(product(sizes, rank_counts))):
             cells: list[object] = [size, ranks]
             for which, times in _CONSTANTS.items():
                 one = times(machine, kind, ranks, size * MIB)
