@@ -88,7 +88,13 @@ def said(processes: list[subprocess.Popen[str]]) -> list[str]:
 
 @pytest.mark.parametrize(
     ("per_host", "family", "wire"),
-    [(1, 4, "auto"), (2, 6, "auto"), pytest.param(2, 4, "tcp", marks=pytest.mark.long)],
+    [
+        (1, 4, "auto"),
+        (2, 6, "auto"),
+        pytest.param(2, 4, "tcp", marks=pytest.mark.long),
+        pytest.param(1, 4, "ucx", marks=pytest.mark.long),
+        (2, 4, "shm,ucx"),
+    ],
 )
 def test_every_collective_is_right_between_hosts(start: Start, per_host: int, family: int, wire: str) -> None:
     count = 3 * per_host
@@ -121,9 +127,9 @@ def test_groups_of_ranks_of_several_hosts_and_of_one_work_side_by_side(start: St
     assert said(start("groups", 2)) == [f"{rank}: group 45" for rank in range(6)]
 
 
-@pytest.mark.parametrize("per_host", [1, 2])
-def test_a_mistake_of_one_rank_is_told_to_all_and_all_go_on(start: Start, per_host: int) -> None:
-    for rank, end in enumerate(said(start("mistakes", per_host))):
+@pytest.mark.parametrize(("per_host", "wire"), [(1, "auto"), (2, "auto"), (2, "shm,ucx")])
+def test_a_mistake_of_one_rank_is_told_to_all_and_all_go_on(start: Start, per_host: int, wire: str) -> None:
+    for rank, end in enumerate(said(start("mistakes", per_host, HEMIOLA_WIRE=wire))):
         last = "argument" if rank == 1 else "mismatch"
         assert end == f"{rank}: mismatch mismatch mismatch mismatch {last}"
 
@@ -141,12 +147,20 @@ def strike_at_work(ranks: list[subprocess.Popen[str]], victim: int, strike: sign
 
 @pytest.mark.parametrize("strike", [signal.SIGKILL, signal.SIGSTOP])
 @pytest.mark.parametrize(
-    ("per_host", "victim"), [(1, 0), pytest.param(1, 1, marks=pytest.mark.long), (2, 0), (2, 3)]
+    ("per_host", "victim", "wire"),
+    [
+        (1, 0, "auto"),
+        pytest.param(1, 1, "auto", marks=pytest.mark.long),
+        (2, 0, "auto"),
+        (2, 3, "auto"),
+        pytest.param(1, 0, "ucx", marks=pytest.mark.long),
+        pytest.param(2, 3, "shm,ucx", marks=pytest.mark.long),
+    ],
 )
 def test_a_rank_that_dies_or_stands_still_is_named_to_all(
-    start: Start, per_host: int, victim: int, strike: signal.Signals
+    start: Start, per_host: int, victim: int, wire: str, strike: signal.Signals
 ) -> None:
-    strike_at_work(start("endless", per_host), victim, strike)
+    strike_at_work(start("endless", per_host, HEMIOLA_WIRE=wire), victim, strike)
 
 
 def test_a_dead_rank_is_not_kept_alive_by_a_process_that_it_has_forked(start: Start) -> None:

@@ -1194,6 +1194,7 @@ class CommunicatorOptions:
         timeout_s: float,
         keep_inputs: bool,
         wires: str,
+        ucx_libraries: Sequence[str],
         control: str,
         emulate: Topology | None,
         late: Mapping[int, float],

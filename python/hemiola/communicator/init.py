@@ -157,6 +157,7 @@ def _for_core(options: InitOptions) -> CommunicatorOptions:
         timeout_s=options.timeout_s,
         keep_inputs=options.keep_inputs,
         wires=options.wires,
+        ucx_libraries=environment.ucx_libraries(),
         control=options.control,
         emulate=emulation.topology if emulation else None,
         late=emulation.conditions.late if emulation else {},

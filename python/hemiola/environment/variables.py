@@ -246,7 +246,8 @@ WIRE: Variable[str] = Variable(
     "auto",
     f"By what ranks exchange messages: some of {', '.join(f'`{name}`' for name in wire_names())}, best first; each "
     f"pair has the first that joins the two, and where one is asked for that cannot be had, `init` raises on every "
-    f"rank. The same on all ranks. Default: `auto`, shared memory inside a host and TCP between hosts.",
+    f"rank. The same on all ranks. Default: `auto`, shared memory inside a host; between hosts UCX where "
+    f"both ranks have a card for RDMA that it can use, else TCP.",
     _wires,
 )
 LOG: Variable[str | None] = Variable(

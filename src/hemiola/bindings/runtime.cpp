@@ -318,15 +318,16 @@ void bind_options(nb::module_& m) {
       .def(
           "__init__",
           [](CommunicatorOptions* options, double timeout_s, bool keep_inputs, const std::string& wires,
-             const std::string& control, const Topology* emulate, const RankSeconds& late,
-             const RankFactors& slow) {
-            new (options) CommunicatorOptions{timeout_s, keep_inputs, nullptr, wires, control_kind(control)};
+             const std::vector<std::string>& ucx_libraries, const std::string& control,
+             const Topology* emulate, const RankSeconds& late, const RankFactors& slow) {
+            new (options) CommunicatorOptions{timeout_s, keep_inputs,   nullptr,
+                                              wires,     ucx_libraries, control_kind(control)};
             if (emulate != nullptr)
               options->wire = std::make_shared<EmulatedKind>(std::make_shared<ShmKind>(control == "hosts"),
                                                              *emulate, conditions_of(late, slow));
           },
-          nb::kw_only(), "timeout_s"_a, "keep_inputs"_a, "wires"_a, "control"_a, "emulate"_a.none(), "late"_a,
-          "slow"_a)
+          nb::kw_only(), "timeout_s"_a, "keep_inputs"_a, "wires"_a, "ucx_libraries"_a, "control"_a,
+          "emulate"_a.none(), "late"_a, "slow"_a)
       .def_ro("timeout_s", &CommunicatorOptions::timeout_s);
 }
 

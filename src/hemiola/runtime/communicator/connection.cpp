@@ -7,6 +7,7 @@
 #include "hemiola/runtime/control/hosts/hosts_control.hpp"
 #include "hemiola/runtime/control/local/local_control.hpp"
 #include "hemiola/runtime/executor/host/engine.hpp"
+#include "hemiola/runtime/wire/ucx/rdma_ranks.hpp"
 
 namespace hemiola {
 namespace {
@@ -47,7 +48,11 @@ Connection connect(const Members& members, const CommunicatorOptions& options, c
   const bool is_one_host = are_on_one_host(members);
   const auto control = options.control ? options.control : control_kind(is_one_host ? "local" : "hosts");
   c.control = control->connect(members, deadline);
-  const WireRequest request{.names = options.wires, .needs_signatures = !control->tells_unasked()};
+  WireRequest request{.names = options.wires,
+                      .needs_signatures = !control->tells_unasked(),
+                      .ucx_libraries = options.ucx_libraries};
+  if (request.names == "auto" && !options.wire && !is_one_host)
+    request.rdma = rdma_ranks(members, has_rdma(options.ucx_libraries), deadline);
   c.wire = connect_wire([&] { return options.wire ? options.wire : choose_wire(members, request); }, members,
                         deadline);
   c.compile.keep_inputs = options.keep_inputs;

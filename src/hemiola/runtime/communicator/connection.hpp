@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "hemiola/runtime/control/control.hpp"
 #include "hemiola/runtime/executor/executor.hpp"
@@ -17,9 +18,10 @@ namespace hemiola {
 struct CommunicatorOptions {
   double timeout_s = 300;   ///< for an operation that states none, and to build the communicator
   bool keep_inputs = true;  ///< a failure leaves inputs as they were in place, too, for one copy of them
-  std::shared_ptr<WireKind> wire;              ///< null: as `wires` says
-  std::string wires = "auto";                  ///< as of WireRequest
-  std::shared_ptr<const ControlKind> control;  ///< null: 'local' on one host, 'hosts' between several
+  std::shared_ptr<WireKind> wire;               ///< null: as `wires` says
+  std::string wires = "auto";                   ///< as of WireRequest
+  std::vector<std::string> ucx_libraries = {};  ///< as of WireRequest
+  std::shared_ptr<const ControlKind> control;   ///< null: 'local' on one host, 'hosts' between several
 };
 
 struct Connection {

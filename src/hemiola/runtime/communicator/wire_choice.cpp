@@ -10,6 +10,7 @@
 #include "hemiola/runtime/wire/routed/routed_kind.hpp"
 #include "hemiola/runtime/wire/shm/shm_kind.hpp"
 #include "hemiola/runtime/wire/tcp/tcp_kind.hpp"
+#include "hemiola/runtime/wire/ucx/ucx_kind.hpp"
 
 namespace hemiola {
 namespace {
@@ -35,18 +36,26 @@ std::shared_ptr<WireKind> make_mpi(const Members&, const WireRequest&) {
   return std::make_shared<MpiKind>(MpiWorld::of_process());
 }
 
+std::shared_ptr<WireKind> make_ucx(const Members&, const WireRequest& request) {
+  return std::make_shared<UcxKind>(
+      UcxOptions{.packaged = request.ucx_libraries,
+                 .among = request.names == "auto" ? request.rdma : std::vector<Rank>{}});
+}
+
 struct Row {
   std::string_view name;
   std::shared_ptr<WireKind> (*make)(const Members&, const WireRequest&);
 };
-constexpr std::array kTable{Row{"shm", make_shm}, Row{"tcp", make_tcp}, Row{"mpi", make_mpi}};
+constexpr std::array kTable{Row{"shm", make_shm}, Row{"tcp", make_tcp}, Row{"ucx", make_ucx},
+                            Row{"mpi", make_mpi}};
 
-/// Where nobody has asked for anything: shared memory inside a host, TCP between hosts.
-std::vector<std::string_view> best_first(const Members& members) {
+/// Where nobody has asked for anything: shared memory inside a host, between hosts UCX if both ranks have RDMA, else TCP.
+std::vector<std::string_view> best_first(const Members& members, const WireRequest& request) {
   const auto is_near = [&](Rank rank) {
     return members.session->host_of(rank) == members.session->host_of(members.session->rank());
   };
   if (std::ranges::all_of(members.ranks, is_near)) return {"shm"};
+  if (request.rdma.size() > 1) return {"shm", "ucx", "tcp"};
   return {"shm", "tcp"};
 }
 
@@ -70,7 +79,8 @@ std::vector<std::string> wire_names() {
 
 std::shared_ptr<WireKind> choose_wire(const Members& members, const WireRequest& request) {
   std::vector<std::shared_ptr<WireKind>> kinds;
-  for (const std::string_view name : request.names == "auto" ? best_first(members) : split(request.names)) {
+  for (const std::string_view name :
+       request.names == "auto" ? best_first(members, request) : split(request.names)) {
     const auto row = std::ranges::find(kTable, name, &Row::name);
     if (row == kTable.end())
       throw ArgumentError("no wire is called '" + std::string(name) + "'; see HEMIOLA_WIRE");

@@ -14,7 +14,9 @@ namespace hemiola {
 struct WireRequest {
   /// What was asked for: "auto", or names with commas between, best first.
   std::string_view names = "auto";
-  bool needs_signatures = false;  ///< messages must bear what ranks do: nothing else tells it
+  bool needs_signatures = false;                ///< messages must bear what ranks do: nothing else tells it
+  std::vector<std::string> ucx_libraries = {};  ///< paths of libucp.so.0 in packages of PyPI
+  std::vector<Rank> rdma = {};  ///< with "auto": whom UCX joins by RDMA, by their numbers in the session
 };
 
 /// Those that can be asked for.

@@ -14,15 +14,20 @@ namespace {
 /// Where Linux lists cards for InfiniBand, RoCE and EFA.
 constexpr const char* kCards = "/sys/class/infiniband";
 
-}  // namespace
-
-bool has_rdma(const std::vector<std::string>& packaged) try {
+bool can_use_card(const std::vector<std::string>& packaged) try {
   std::error_code error;
   const std::filesystem::directory_iterator cards(kCards, error);
   if (error || cards == std::filesystem::directory_iterator()) return false;
   return std::ranges::any_of(UcxWorker(UcxLibrary::open(packaged), "").transports(), is_rdma);
 } catch (const ArgumentError&) {
   return false;  // nobody has asked for UCX; hemiola doctor says what is wrong with it
+}
+
+}  // namespace
+
+bool has_rdma(const std::vector<std::string>& packaged) {
+  static const bool found = can_use_card(packaged);
+  return found;
 }
 
 std::vector<Rank> rdma_ranks(const Members& members, bool own, const Deadline& deadline) {

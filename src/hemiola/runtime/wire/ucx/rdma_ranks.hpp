@@ -10,7 +10,8 @@
 
 namespace hemiola {
 
-/// Whether this host has such a card and the UCX that a job would use here can use it. Opens UCX only where there is a card.
+/// Whether this host has such a card and the UCX that a job would use here can use it. Opens UCX only where there is a card,
+/// and looks once.
 bool has_rdma(const std::vector<std::string>& packaged);
 
 /// The members of which that is so, by their numbers in the session. Collective over the members; throws as

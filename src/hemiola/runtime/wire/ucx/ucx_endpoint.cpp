@@ -16,7 +16,8 @@ void UcxEndpoint::open(UcxWorker* worker, std::span<const std::byte> address, Ha
                              .error_callback = has_failed,
                              .error_argument = argument};
   ucp::Status status = ucx_->ep_create(worker->get(), &params, &endpoint_);
-  can_force_ = status == ucp::Status::ok;
+  tells_of_end_ = status == ucp::Status::ok;
+  stands_ = false;
   if (status != ucp::Status::ok) {  // no transport that tells of a peer's end, as over shared memory
     params.field_mask = ucp::EndpointParams::kAddress;
     status = ucx_->ep_create(worker->get(), &params, &endpoint_);
@@ -32,12 +33,23 @@ std::vector<std::string> UcxEndpoint::transports() const {
   return transport_names([&](std::FILE* stream) { ucx_->ep_print_info(endpoint_, stream); });
 }
 
-void UcxEndpoint::close(bool force) {
-  ucp::RequestParams params;
-  if (force && can_force_) {
-    params.fields = ucp::RequestParams::kFlags;
-    params.flags = ucp::RequestParams::kForce;
-  }
+void UcxEndpoint::greet(unsigned id) {
+  static constexpr std::byte kGreeting{};
+  const ucp::RequestParams params{.fields = ucp::RequestParams::kCallback | ucp::RequestParams::kUserData,
+                                  .callback = {.sent =
+                                                   [](void* request, ucp::Status status, void* endpoint) {
+                                                     auto* const self = static_cast<UcxEndpoint*>(endpoint);
+                                                     self->note_greeted(status);
+                                                     self->ucx_->request_free(request);
+                                                   }},
+                                  .user_data = this};
+  const ucp::StatusPointer request =
+      ucx_->am_send_nbx(endpoint_, id, &kGreeting, sizeof kGreeting, nullptr, 0, &params);
+  if (request == nullptr) note_greeted(ucp::Status::ok);
+}
+
+void UcxEndpoint::close() {
+  const ucp::RequestParams params{.fields = ucp::RequestParams::kFlags, .flags = ucp::RequestParams::kForce};
   closing_ = ucx_->ep_close_nbx(std::exchange(endpoint_, nullptr), &params);
 }
 

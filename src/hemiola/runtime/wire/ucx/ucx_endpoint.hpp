@@ -24,21 +24,27 @@ class UcxEndpoint {
   const std::string& why_not() const { return why_not_; }
 
   ucp::Endpoint* get() const { return endpoint_; }
-  /// Whether requests can be taken back.
-  bool can_force() const { return can_force_; }
+  /// Sends something that its receiver drops, under this id, so that it is known when the connection stands.
+  void greet(unsigned id);
+  /// Whether requests can be taken back. Not before the connection stands: UCX 1.13 ends the process over its own messages
+  /// that it finds waiting then.
+  bool can_force() const { return tells_of_end_ && stands_; }
   /// As "tcp/eth0", once it is open.
   std::vector<std::string> transports() const;
 
-  /// Begins to close it; what has been sent still goes out, unless by `force`.
-  void close(bool force);
+  /// Begins to close it by force.
+  void close();
   /// Whether that has come to its end, for which the worker must make progress.
   bool is_closed();
 
  private:
+  void note_greeted(ucp::Status status) { stands_ = status == ucp::Status::ok; }
+
   const ucp::Functions* ucx_ = nullptr;
   ucp::Endpoint* endpoint_ = nullptr;
   ucp::StatusPointer closing_ = nullptr;
-  bool can_force_ = false;
+  bool tells_of_end_ = false;
+  bool stands_ = false;
   std::string why_not_;
 };
 

@@ -169,7 +169,7 @@ void UcxReceiver::complete(Incoming* incoming) {
 }
 
 void UcxReceiver::note_end(Incoming* incoming, ucp::Status status) {
-  if (status != ucp::Status::ok && failure_.empty()) failure_ = worker_->library().text_of(status);
+  if (failure_ == ucp::Status::ok) failure_ = status;
   incoming->is_done = status == ucp::Status::ok;
   if (incoming->is_done && incoming->landing.received != nullptr)
     *incoming->landing.received = incoming->bytes;
@@ -194,7 +194,7 @@ void UcxReceiver::forget() {
   completed_ = posted_;
   begun_ = 0;
   next_ = 1;
-  failure_.clear();
+  failure_ = ucp::Status::ok;
   for (; !arrivals_.empty() && arrivals_.front().header.epoch < moment_->epoch; arrivals_.pop())
     drop(arrivals_.front());
 }

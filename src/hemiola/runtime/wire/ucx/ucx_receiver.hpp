@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "hemiola/base/bytes.hpp"
@@ -37,7 +36,8 @@ class UcxReceiver {
   std::uint64_t post(const Landing& landing, std::size_t capacity);
   bool done(std::uint64_t number) const { return number <= completed_; }
   bool idle() const { return posted_ == completed_; }
-  const std::string& failure() const { return failure_; }
+  /// Why one of them could not be received; ok where all could.
+  ucp::Status failure() const { return failure_; }
 
   /// Called back by UCX. Returns whether `data` is kept, to be released here.
   bool arrive(UcxArrival arrival, bool may_be_kept);
@@ -81,7 +81,7 @@ class UcxReceiver {
   std::uint64_t completed_ = 0;
   std::uint64_t next_ = 1;     ///< number of the message that is to land next
   Fifo<UcxArrival> arrivals_;  ///< by epoch and number
-  std::string failure_;
+  ucp::Status failure_ = ucp::Status::ok;
 };
 
 }  // namespace hemiola

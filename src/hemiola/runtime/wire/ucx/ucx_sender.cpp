@@ -48,7 +48,7 @@ void UcxSender::has_been_sent(void* request, ucp::Status status, void* user_data
 
 void UcxSender::note_end(Outgoing* outgoing, ucp::Status status) {
   outgoing->is_done = status == ucp::Status::ok;
-  if (!outgoing->is_done && failure_.empty()) failure_ = ucx_->status_string(status);
+  if (failure_ == ucp::Status::ok) failure_ = status;
   complete();
 }
 
@@ -66,7 +66,7 @@ void UcxSender::forget() {
     if (!outgoing->is_at_ucx) pool_.give_back(outgoing);
   }
   completed_ = before_epoch_ = posted_;
-  failure_.clear();
+  failure_ = ucp::Status::ok;
 }
 
 }  // namespace hemiola

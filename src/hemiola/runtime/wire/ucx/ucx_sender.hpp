@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 
 #include "hemiola/base/bytes.hpp"
 #include "hemiola/base/fifo.hpp"
@@ -28,8 +27,8 @@ class UcxSender {
   std::uint64_t post(UcxEndpoint* endpoint, const std::byte* data, std::size_t bytes);
   bool done(std::uint64_t number) const { return number <= completed_; }
   bool idle() const { return posted_ == completed_; }
-  /// Why one of them could not be sent; empty where all could.
-  const std::string& failure() const { return failure_; }
+  /// Why one of them could not be sent; ok where all could.
+  ucp::Status failure() const { return failure_; }
 
   /// All that is posted counts as done. UCX may still hold what it has begun, until it calls back or its worker is gone.
   void forget();
@@ -54,7 +53,7 @@ class UcxSender {
   std::uint64_t posted_ = 0;
   std::uint64_t completed_ = 0;
   std::uint64_t before_epoch_ = 0;  ///< posted before this epoch
-  std::string failure_;
+  ucp::Status failure_ = ucp::Status::ok;
 };
 
 }  // namespace hemiola

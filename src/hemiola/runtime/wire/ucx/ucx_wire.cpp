@@ -64,8 +64,9 @@ UcxWire::Line& UcxWire::line_of(Rank peer) const {
 }
 
 void UcxWire::open(Line* line) const {
-  if (!line->endpoint.is_open() && line->endpoint.why_not().empty())
-    line->endpoint.open(worker_.get(), line->peer.address, has_failed, line);
+  if (line->endpoint.is_open() || !line->endpoint.why_not().empty()) return;
+  line->endpoint.open(worker_.get(), line->peer.address, has_failed, line);
+  if (line->endpoint.is_open()) line->endpoint.greet(UcxSender::kMessageId);
 }
 
 Request UcxWire::send(Rank dst, const std::byte* data, std::size_t bytes, Source) {
@@ -107,8 +108,7 @@ ucp::Status UcxWire::has_arrived(void* argument, const void* header, std::size_t
 
 void UcxWire::has_failed(void* argument, ucp::Endpoint*, ucp::Status status) {
   auto* const line = static_cast<Line*>(argument);
-  line->broken = status;
-  line->broken_ns = line->wire->now_ns();
+  line->note_break(status);
   line->wire->moment_.has_moved = true;
 }
 
@@ -154,9 +154,11 @@ std::optional<ForeignMessage> UcxWire::mismatch() const {
 std::vector<LostRank> UcxWire::lost() const {
   std::vector<LostRank> lost;
   for (std::size_t rank = 0; rank < lines_.size(); ++rank) {
-    const Line& line = *lines_[rank];
+    Line& line = *lines_[rank];
     if (line.is_idle()) continue;  // whoever is through with everything may go
     if (!line.endpoint.why_not().empty()) lost.push_back({Rank{rank}, line.endpoint.why_not()});
+    for (const ucp::Status failure : {line.out.failure(), line.in.failure()})
+      if (failure != ucp::Status::ok) line.note_break(failure);
     if (line.broken == ucp::Status::ok || now_ns() - line.broken_ns < kGrace_ns) continue;
     lost.push_back({Rank{rank}, "UCX says: " + worker_->library().text_of(line.broken)});
   }
@@ -175,12 +177,12 @@ void UcxWire::reset(std::uint64_t epoch) {
   for (const auto& line : lines_) line->broken = ucp::Status::ok;
 }
 
-/// But those that cannot be closed by force: what goes over these is a copy.
+/// But those that cannot be closed by force: what goes over these is a copy, and its epoch is over.
 void UcxWire::close_all() {
   std::vector<UcxEndpoint*> closing;
   for (const auto& line : lines_) {
     if (!line->endpoint.is_open() || !line->endpoint.can_force()) continue;
-    line->endpoint.close(true);
+    line->endpoint.close();
     closing.push_back(&line->endpoint);
   }
   const Deadline deadline(kCloseLimit_s);

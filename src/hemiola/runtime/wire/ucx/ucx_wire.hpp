@@ -60,6 +60,11 @@ class UcxWire final : public Wire {
     std::int64_t broken_ns = 0;
     bool is_listed = false;  ///< among those with arrivals
     bool is_idle() const { return out.idle() && in.idle(); }
+    void note_break(ucp::Status status) {
+      if (broken != ucp::Status::ok) return;
+      broken = status;
+      broken_ns = wire->now_ns();
+    }
   };
 
   static ucp::Status has_arrived(void* wire, const void* header, std::size_t header_bytes, void* data,
