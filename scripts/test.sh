@@ -18,7 +18,7 @@ for ranks in 2 4; do
   mpirun -n "$ranks" "${plain%/}/hemiola_tests" --gtest_filter='Mpi/*' --gtest_brief=1 | grep PASSED
 done
 # Tests of one process each share the cores; those that start ranks of their own have them to themselves.
-single=(tests/algorithms tests/arguments tests/conformance tests/formats tests/models tests/planner tests/style
+single=(tests/algorithms tests/arguments tests/codec tests/conformance tests/formats tests/models tests/planner tests/style
   tests/synthesis tests/topology tests/view)
 echo "== Python tests of one process"
 python -m pytest -n auto -m "not long" "$@" "${single[@]}"

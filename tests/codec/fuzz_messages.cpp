@@ -69,7 +69,7 @@ void fuzz_message(std::span<const std::byte> input) {
       mode % 2 == 1) {  // a header that agrees with what is around it, to get further
     Header header;
     std::memcpy(&header, message.data(), sizeof header);
-    elements = std::min<std::size_t>(header.elements, 1 << 17) / elements_per(dtype) * elements_per(dtype);
+    elements = std::min<std::size_t>(header.elements, 1 << 15) / elements_per(dtype) * elements_per(dtype);
     header.magic = kMagic, header.dtype = static_cast<std::uint8_t>(dtype), header.reserved = 0;
     header.elements = static_cast<std::uint32_t>(elements);
     header.payload_bytes = message.size() - kHeaderBytes;

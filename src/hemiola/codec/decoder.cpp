@@ -45,9 +45,10 @@ const MessageInfo& Decoder::open(std::span<const std::byte> message, DType dtype
   log_bytes_ = kernel_of(dtype);
   const auto payload = message.subspan(kHeaderBytes);
   const std::size_t value_bytes = info_.nonzeros << log_bytes_;
-  if (info_.format == Format::dense) {
+  if (info_.format == Format::dense || elements == 0) {  // nothing has no index
     if (payload.size() != value_bytes)
-      refuse_message("a payload of " + std::to_string(value_bytes) + " bytes (dense)",
+      refuse_message("a payload of " + std::to_string(value_bytes) + " bytes (" +
+                         std::string(name_of(info_.format)) + ")",
                      std::to_string(payload.size()));
   } else {
     const std::size_t end = rounded_up(value_bytes, kIndexAlign);

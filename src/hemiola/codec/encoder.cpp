@@ -95,7 +95,7 @@ std::size_t Encoder::write(Format format) {
   if (format == Format::dense) {
     header.nonzeros = header.elements;
     if (nonzeros < bitmap_.elements) std::memcpy(values, elements_, bytes - kHeaderBytes);
-  } else {
+  } else if (bitmap_.elements > 0) {
     const std::size_t unpadded = nonzeros * element_bytes(dtype_), end = value_bytes();
     std::memset(values + unpadded, 0, end - unpadded);
     if (index_size(format).inverted) {
