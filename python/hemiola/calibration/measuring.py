@@ -24,6 +24,8 @@ from hemiola.calibration.traffic import chain, stream
 
 _SMALL_BYTES = 8
 _FIRST_STEPS, _MOST_STEPS = 4, 4096
+#: How many times longer than a short chain a long one takes at least, and how many times more steps it has at first.
+_LONGER, _MORE = 3, 8
 #: Cores and memory give now more, now less: bandwidths inside nodes that differ by less are one.
 _INSIDE_TOLERANCE = 0.5
 #: The bandwidth of ways that nobody goes.
@@ -119,15 +121,17 @@ class _Measuring:
         """Return what a step of a schedule takes when it has many, with messages of a few bytes; at best, for
         whatever else a machine does makes it longer."""
 
-        def taken_s(steps: int) -> float:
-            found = self._watch.time(
-                self._watch.all, made(steps), _SMALL_BYTES, 1 + self._effort.chain_repeats
-            )[1:]
+        def taken_s(steps: int, repeats: int) -> float:
+            found = self._watch.time(self._watch.all, made(steps), _SMALL_BYTES, 1 + repeats)[1:]
             return float(found.max(axis=1).min())
 
-        few_s = taken_s(_FIRST_STEPS)
-        steps = int(np.clip(self._effort.chain_s / few_s * _FIRST_STEPS, 4 * _FIRST_STEPS, _MOST_STEPS))
-        return max(taken_s(steps) - few_s, 1e-9 * steps) / (steps - _FIRST_STEPS)
+        few_s = taken_s(_FIRST_STEPS, self._effort.chain_repeats)
+        long_s = max(self._effort.chain_s, _LONGER * few_s)  # or the difference is that of two beginnings
+        steps = _MORE * _FIRST_STEPS
+        while steps < _MOST_STEPS and (found_s := taken_s(steps, 1)) < long_s:
+            steps = min(_MOST_STEPS, steps * int(np.clip(np.ceil(1.2 * long_s / found_s), 2, _MORE)))
+        many_s = taken_s(steps, self._effort.chain_repeats)
+        return max(many_s - few_s, 1e-9 * steps) / (steps - _FIRST_STEPS)
 
     def _inside_bandwidth(self) -> Floats:
         """Return what each rank's port inside its node carries."""
