@@ -66,7 +66,7 @@ def printed_by(script: str, folder: Path) -> str:
     return done.stdout
 
 
-def test_survivors_go_on_in_a_group(tmp_path: Path) -> None:
+def test_survivors_go_on(tmp_path: Path) -> None:
     last = printed_by(SURVIVORS, tmp_path).splitlines()[-1]
     assert last.count("(3.0, 3)") == 3
     assert last.count("FailedRankError") == 1

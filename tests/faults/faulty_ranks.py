@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,39 @@ def doomed_in_the_middle(victim: int, how: int, timeout_s: float) -> Seen:
             again = attempt(lambda: comm.all_reduce(np.ones(1)))
             return *error, (intact, time.monotonic() - struck, again[0])
     return "", "", None
+
+
+def shrinking(deaths: dict[int, float]) -> Seen:
+    """All-reduce while the doomed die, each so many seconds after the start, going on without them every time."""
+    comm = start()
+    own = comm.rank
+    if own in deaths:
+        threading.Timer(deaths[own], os.kill, (os.getpid(), signal.SIGKILL)).start()
+    survivors = [rank for rank in range(comm.rank_count) if rank not in deaths]
+    while comm.rank_count > len(survivors):
+        try:
+            comm.all_reduce(np.ones(1000))
+        except hm.LostRankError:
+            comm = comm.shrink(timeout_s=20)
+    right = True
+    for turn in range(20):
+        x = np.full(1000, own + turn, np.int64)
+        comm.all_reduce(x)
+        right &= bool((x == sum(survivors) + turn * len(survivors)).all())
+    return "", "", (right, comm.rank == survivors.index(own), hm.init() is comm)
+
+
+def shrinking_alone(stubborn: int, folder: str) -> Seen:
+    """Lose nobody, and try to go on without one that lives and comes only once all others have given up."""
+    comm = start()
+    seen = "", ""
+    if comm.rank != stubborn:
+        seen = attempt(lambda: comm.shrink(timeout_s=0.5))
+        Path(folder, str(comm.rank)).touch()
+    while len(os.listdir(folder)) < comm.rank_count - 1:
+        time.sleep(0.01)
+    shrunk = comm.shrink()
+    return *seen, (int(shrunk.all_reduce(np.ones(1))[0]), comm.shrink() is shrunk)
 
 
 def doomed_at_a_known_time(victim: int) -> float:

@@ -79,6 +79,25 @@ def test_survivors_learn_of_a_death_within_two_seconds() -> None:
     assert any(took_s < 2.0 for took_s in tries)
 
 
+@pytest.mark.parametrize(
+    "deaths",
+    [{0: 0.1}, {2: 0.1, 4: 0.1}, {0: 0.1, 1: 0.102, 2: 0.105, 3: 0.12}],
+    ids=["the first", "two at once", "all but one"],
+)
+def test_survivors_shrink_and_go_on_whoever_dies_meanwhile(deaths: dict[int, float]) -> None:
+    seen = what_ranks_saw("shrinking", deaths, ranks=5, but=tuple(deaths))
+    assert list(seen.values()) == [("", "", (True, True, True))] * (5 - len(deaths))
+
+
+def test_who_lives_and_does_not_shrink_is_named_and_missed_until_it_does(tmp_path: Path) -> None:
+    seen = what_ranks_saw("shrinking_alone", ODD, str(tmp_path))
+    assert seen.pop(ODD) == ("", "", (RANKS, True))
+    for kind, message, end in seen.values():
+        assert kind == "TimeoutError"
+        assert f"rank {ODD} did not come within 0.5 s and is not lost" in message
+        assert end == (RANKS, True)
+
+
 def test_nothing_is_left_in_shared_memory_after_a_kill() -> None:
     before = set(os.listdir("/dev/shm"))
     what_ranks_saw("doomed_in_the_middle", 0, int(signal.SIGKILL), 60, but=(0,))

@@ -131,6 +131,22 @@ def one_kills_itself(comm: hm.Communicator) -> str:
     return endless(comm)
 
 
+def shrinking(comm: hm.Communicator) -> str:
+    """Work until all that have to die have died, going on without them; then add up who is left."""
+    own, deaths = comm.rank, int(os.environ["DEATHS"])
+    left = comm.rank_count - deaths
+    print("working", flush=True)
+    while comm.rank_count > left:
+        try:
+            comm.all_reduce(np.ones(50_000, np.float32))
+        except hm.LostRankError:
+            comm = comm.shrink(timeout_s=30)
+    for turn in range(10):
+        x = np.full(5000, own + turn, np.int64)
+        comm.all_reduce(x)
+    return f"left {int(x[0]) - 9 * left} of {comm.rank_count}"
+
+
 WAYS: dict[str, Callable[[hm.Communicator], str]] = {
     each.__name__: each
     for each in (
@@ -142,6 +158,7 @@ WAYS: dict[str, Callable[[hm.Communicator], str]] = {
         endless,
         endless_with_helper,
         one_kills_itself,
+        shrinking,
     )
 }
 

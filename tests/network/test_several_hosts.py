@@ -189,3 +189,21 @@ def test_ranks_of_a_host_use_all_nics_that_were_named(clusters: Callable[..., Cl
         received = dict(word.split("=") for word in end.split(": ")[1].split())
         assert set(received) == {"eth0", "eth1"}
         assert all(int(count) > 1 << 20 for count in received.values()), received
+
+
+@pytest.mark.parametrize(
+    "victims", [[(0, signal.SIGKILL)], [(1, signal.SIGSTOP)], [(0, signal.SIGKILL), (3, signal.SIGKILL)]]
+)
+def test_survivors_on_several_hosts_go_on_without_the_lost(
+    start: Start, victims: list[tuple[int, signal.Signals]]
+) -> None:
+    ranks = start("shrinking", 2, DEATHS=str(len(victims)))
+    for rank in ranks:
+        assert rank.stdout is not None
+        assert rank.stdout.readline() == "working\n", rank.communicate(timeout=LIMIT_S)[1]
+    for victim, strike in victims:
+        ranks[victim].send_signal(strike)
+    lost = {victim for victim, _ in victims}
+    survivors = [rank for number, rank in enumerate(ranks) if number not in lost]
+    total, count = 15 - sum(lost), 6 - len(lost)
+    assert [end.split(": ")[1] for end in said(survivors)] == [f"left {total} of {count}"] * count

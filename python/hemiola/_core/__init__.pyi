@@ -1091,6 +1091,9 @@ class Session:
     def exchange(self, members: Sequence[int], key: str, own: bytes, timeout_s: float) -> list[bytes]:
         """The bytes of all members, each of which calls this."""
 
+    def survivors(self, members: Sequence[int], name: str, timeout_s: float) -> list[int]:
+        """Those that go on, as all of them agree."""
+
     def host_of(self, rank: int) -> int: ...
     @property
     def rank(self) -> int: ...

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import atexit
+import hashlib
 import os
 import weakref
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Self
@@ -13,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hemiola._core import Communicator as CoreCommunicator
-from hemiola._core import CommunicatorOptions, Session, Topology
+from hemiola._core import CommunicatorOptions, Complaint, Session, Topology
 from hemiola.arguments import typed
+from hemiola.communicator.arguments import seconds_of
 from hemiola.communicator.arrivals import Arrivals
 from hemiola.communicator.collectives import Collectives
 from hemiola.communicator.emulation import Emulation
@@ -55,9 +58,15 @@ class Communicator(Collectives):
         emulation: Emulation | None,
         topology: Topology | None,
         parent: CoreCommunicator | None = None,
+        lineage: str = "job",
     ) -> None:
         self._session = session
         self._ranks = tuple(ranks)
+        #: The same on all ranks, and of no other communicator of this job: by what survivors agree on who they are.
+        self._lineage = lineage
+        self._groups: Counter[tuple[int, ...]] = Counter()
+        #: What is left of it, once it has lost ranks and `shrink` has been called.
+        self.successor: Communicator | None = None
         self._options = options
         self._emulation = emulation
         self._given = topology
@@ -142,15 +151,71 @@ class Communicator(Collectives):
             )
         if self.rank not in chosen:
             raise ArgumentError(f"group: rank {self.rank} is not among the ranks {chosen}")
-        members = [self._ranks[rank] for rank in chosen]
+        members = tuple(self._ranks[rank] for rank in chosen)
+        lineage = _descended(self._lineage, f"group {self._groups[members]}", members)
         try:
-            return Communicator(
-                self._session, members, self._options, self._emulation, self._given, self._core
+            group = Communicator(
+                self._session, members, self._options, self._emulation, self._given, self._core, lineage
             )
         except LostRankError as error:
             if error.world_rank is not None:  # the number in a group that there will not be says nothing
                 error.rank = self._ranks.index(error.world_rank)
             raise
+        self._groups[members] += 1
+        return group
+
+    @typed
+    def shrink(self, timeout_s: float | None = None) -> Communicator:
+        """Close this communicator, and make one of those of its ranks that live; each of them calls this.
+
+        Parameters
+        ----------
+        timeout_s : float, seconds > 0, optional; how long to wait for ranks that live and do not come. None means as
+            long as an operation may take.
+
+        Returns
+        -------
+        Communicator of the survivors, numbered in the old order. All that return have the same one; ranks that die
+        while they agree on it are left out. The same one when called again; `hemiola.init()` returns it from now on, if
+        this was the job's.
+
+        Raises
+        ------
+        TimeoutError
+            naming ranks that live and have not called this. It may be called again.
+        LostRankError
+            where the others have given this rank up: it stood still for too long.
+
+        Notes
+        -----
+        Nobody is lost: the same ranks have a new communicator. Operations of this one that are under way elsewhere
+        raise LostRankError there, so that all come here. Costs a few messages per rank and the start of a
+        communicator; on several hosts the dead must have been noticed first, see docs/several-hosts.md.
+        """
+        if self.successor is not None:
+            return self.successor
+        limit_s = self._options.timeout_s if timeout_s is None else seconds_of(timeout_s)
+        if isinstance(limit_s, Complaint):
+            raise ArgumentError(limit_s.text)
+        self.close()
+        ranks, lineage = self._ranks, self._lineage
+        while True:
+            survivors = tuple(self._session.survivors(list(ranks), lineage, limit_s))
+            if self._session.rank not in survivors:
+                raise LostRankError(
+                    f"shrink: the others have gone on as {list(survivors)}, without this rank"
+                )
+            lineage = _descended(lineage, "shrunk", survivors)
+            try:
+                self.successor = Communicator(
+                    self._session, survivors, self._options, self._emulation, self._given, lineage=lineage
+                )
+            except LostRankError:
+                if survivors == ranks:
+                    raise
+                ranks = survivors  # one more has died: those that are left agree again
+            else:
+                return self.successor
 
     def recent_arrivals_s(self) -> NDArray[np.float64]:
         """Return when each rank came to the latest operations.
@@ -336,6 +401,11 @@ class Communicator(Collectives):
 
     def __repr__(self) -> str:
         return f"<Communicator: rank {self.rank} of {self.rank_count}>"
+
+
+def _descended(lineage: str, how: str, ranks: Sequence[int]) -> str:
+    """Return the lineage of a communicator that was made of another one's ranks."""
+    return hashlib.sha256(f"{lineage} {how} {list(ranks)}".encode()).hexdigest()
 
 
 #: Communicators that are not closed.

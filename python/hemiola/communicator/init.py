@@ -53,7 +53,7 @@ def init(
 
     Returns
     -------
-    Communicator; the same one when called again, as long as it is open.
+    Communicator; the same one when called again, as long as it is open, or what `Communicator.shrink` has left of it.
 
     Raises
     ------
@@ -73,6 +73,8 @@ def init(
     begin_logging(environment.LOG.value())
     options = _options_of(timeout_s, keep_inputs, topology, emulate, conditions)
     for communicator, in_force in _world:
+        while communicator.successor is not None:
+            communicator = communicator.successor
         if is_open(communicator):
             said = {
                 "timeout_s": timeout_s,

@@ -48,6 +48,14 @@ std::vector<nb::bytes> exchange(Session& session, const std::vector<int>& member
   return told;
 }
 
+std::vector<int> survivors(Session& session, const std::vector<int>& members, const std::string& name,
+                           double timeout_s) {
+  const std::vector<Rank> ranks(members.begin(), members.end());
+  const nb::gil_scoped_release release;
+  const std::vector<Rank> survivors = session.survivors(ranks, name, Deadline(timeout_s, raise_signals));
+  return {survivors.begin(), survivors.end()};
+}
+
 Token token_of(const nb::bytes& secret) {
   if (secret.size() != Token::kBytes)
     throw ArgumentError("expected a token of " + std::to_string(Token::kBytes) + " bytes, found " +
@@ -107,6 +115,8 @@ void bind_session(nb::module_& m) {
   nb::class_<Session>(m, "Session", "The processes of a job that have found each other.")
       .def("exchange", &exchange, "members"_a, "key"_a, "own"_a, "timeout_s"_a,
            "The bytes of all members, each of which calls this.")
+      .def("survivors", &survivors, "members"_a, "name"_a, "timeout_s"_a,
+           "Those that go on, as all of them agree.")
       .def(
           "host_of", [](const Session& s, int rank) { return s.host_of(Rank{rank}); }, "rank"_a)
       .def_prop_ro("rank", [](const Session& s) { return static_cast<int>(s.rank()); })

@@ -120,6 +120,34 @@ TEST_P(SessionContract, AMemberThatStaysAwayIsNamedAndMayStillCome) {
   });
 }
 
+TEST_P(SessionContract, SurvivorsAreAllThatHaveComeWhereNobodyIsLost) {
+  on_ranks(5, [](Session& session) {
+    EXPECT_EQ(session.survivors(all_ranks(5), "first", kSoon), all_ranks(5));
+    EXPECT_EQ(session.survivors(all_ranks(5), "first", kSoon), all_ranks(5)) << "asked again";
+    const int odd = session.rank() % 2;
+    std::vector<Rank> half;
+    for (Rank rank{odd}; rank < 5; rank = Rank{rank + 2}) half.push_back(rank);
+    EXPECT_EQ(session.survivors(half, odd ? "odd" : "even", kSoon), half);
+  });
+}
+
+TEST_P(SessionContract, WhoLivesAndDoesNotComeIsNamedAndMayStillGoOn) {
+  std::atomic<int> gave_up{0};
+  on_ranks(3, [&](Session& session) {
+    while (session.rank() == 1 && gave_up.load() < 2) std::this_thread::yield();
+    if (session.rank() != 1) {
+      try {
+        session.survivors(all_ranks(3), "late", Deadline(0.2));
+        ADD_FAILURE() << "rank 1 lives and cannot have come";
+      } catch (const TimeoutError& e) {
+        EXPECT_NE(std::string(e.what()).find("rank 1 did not come"), std::string::npos) << e.what();
+      }
+      ++gave_up;
+    }
+    EXPECT_EQ(session.survivors(all_ranks(3), "late", kSoon), all_ranks(3));
+  });
+}
+
 TEST_P(SessionContract, MembersAreSortedInRangeAndIncludeTheCaller) {
   on_ranks(3, [](Session& session) {
     const std::vector<std::vector<Rank>> wrong{{Rank{1}, Rank{0}, Rank{2}},
@@ -129,6 +157,7 @@ TEST_P(SessionContract, MembersAreSortedInRangeAndIncludeTheCaller) {
     for (const std::vector<Rank>& members : wrong) {
       EXPECT_THROW(session.exchange(members, "x", {}, kSoon), ArgumentError);
       EXPECT_THROW(session.shared(members, 64, kSoon), ArgumentError);
+      EXPECT_THROW(session.survivors(members, "x", kSoon), ArgumentError);
     }
   });
 }

@@ -15,6 +15,7 @@
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/runtime/session/dispatcher.hpp"
+#include "hemiola/runtime/session/hosts/survivors_desk.hpp"
 #include "hemiola/runtime/session/session.hpp"
 
 namespace hemiola::testing {
@@ -82,7 +83,8 @@ struct InProcessJob {
 
 class InProcessSession final : public Session, Courier {
  public:
-  InProcessSession(std::shared_ptr<InProcessJob> job, Rank self) : job_(std::move(job)), self_(self) {}
+  InProcessSession(std::shared_ptr<InProcessJob> job, Rank self)
+      : job_(std::move(job)), self_(self), survivors_(this, self, [this] { return lost(); }) {}
   /// One per rank.
   static std::vector<std::shared_ptr<Session>> make(int rank_count) {
     auto job = std::make_shared<InProcessJob>(rank_count);
@@ -127,6 +129,12 @@ class InProcessSession final : public Session, Courier {
                                        const Deadline&) override {
     check(members);
     return nullptr;
+  }
+
+  std::vector<Rank> survivors(const std::vector<Rank>& members, std::string_view name,
+                              const Deadline& deadline) override {
+    check(members);
+    return survivors_.survivors(members, name, deadline);
   }
 
   std::vector<LostRank> lost() const override {
@@ -175,6 +183,7 @@ class InProcessSession final : public Session, Courier {
   std::shared_ptr<InProcessJob> job_;
   Rank self_;
   std::map<std::vector<Rank>, std::uint64_t> exchanges_so_far_;  ///< guarded by the job's mutex
+  SurvivorsDesk survivors_;
 };
 
 }  // namespace hemiola::testing

@@ -78,6 +78,14 @@ class Session {
   /// milliseconds.
   virtual std::vector<LostRank> lost() const = 0;
 
+  /// Which of the members go on, after some of them are lost: those that have come here before all others had come or
+  /// were lost. All that return say the same, whoever is lost meanwhile; one that was lost after it had come may be
+  /// among them. `name` tells agreements of the same members apart. Throws TimeoutError that names those that have
+  /// neither come nor are lost (the same call may be tried again), LostRankError where the others have given this
+  /// rank up; ArgumentError as `exchange`.
+  virtual std::vector<Rank> survivors(const std::vector<Rank>& members, std::string_view name,
+                                      const Deadline& deadline) = 0;
+
   virtual ClockReading clock() const = 0;
 
   /// By which ranks talk that have no memory in common; null where all have. Lives as long as the session.

@@ -10,6 +10,7 @@
 #include "hemiola/runtime/session/exchange_check.hpp"
 #include "hemiola/runtime/session/hosts/exchange_desk.hpp"
 #include "hemiola/runtime/session/hosts/host_identity.hpp"
+#include "hemiola/runtime/session/hosts/survivors_desk.hpp"
 #include "hemiola/runtime/session/local/local_session.hpp"
 
 namespace hemiola {
@@ -64,7 +65,8 @@ class JoinedHosts final : public HostsSession {
         reception_(options.reception),
         addresses_(options.addresses),
         sideband_(reception_, rank_count_, options.limits),
-        desk_(&sideband_, self_, [this] { return sideband_.lost(); }) {}
+        desk_(&sideband_, self_, [this] { return sideband_.lost(); }),
+        survivors_(&sideband_, self_, [this] { return sideband_.lost(); }) {}
 
   void meet(const HostsOptions& options);
 
@@ -90,6 +92,11 @@ class JoinedHosts final : public HostsSession {
   }
 
   std::vector<LostRank> lost() const override { return sideband_.lost(); }
+  std::vector<Rank> survivors(const std::vector<Rank>& members, std::string_view name,
+                              const Deadline& deadline) override {
+    check_members(members, self_, rank_count_);
+    return survivors_.survivors(members, name, deadline);
+  }
   ClockReading clock() const override { return sideband_.clock(); }
   Courier* courier() override { return &sideband_; }
 
@@ -110,6 +117,7 @@ class JoinedHosts final : public HostsSession {
   Neighbourhood near_;
   Sideband sideband_;
   ExchangeDesk desk_;
+  SurvivorsDesk survivors_;
 };
 
 /// At first only rank 0's address is known. Once all have left their cards there, everybody knows everybody, and begins to

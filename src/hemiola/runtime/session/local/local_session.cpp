@@ -54,6 +54,13 @@ class JoinedSession final : public LocalSession {
     return memory_->share({members, bytes, deadline, ended_processes(), {}});
   }
 
+  std::vector<Rank> survivors(const std::vector<Rank>& members, std::string_view name,
+                              const Deadline& deadline) override {
+    check_members(members, rank_, rank_count());
+    const SurvivorsBoard::Question question{members, rank_, name, deadline, ended_processes()};
+    return memory_->survivors_board().answer(question);
+  }
+
   /// A process descriptor becomes readable when the process has ended; a zombie has.
   std::vector<LostRank> lost() const override {
     std::vector<pollfd> others;

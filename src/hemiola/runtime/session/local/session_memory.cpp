@@ -96,6 +96,7 @@ struct SessionMemory::Entry {
 struct SessionMemory::Header {
   std::atomic<std::uint64_t> used;  ///< bytes after the header that are given out
   std::array<Entry, kEntryCount> entries;
+  SurvivorsBoard survivors;
 };
 
 /// A region starts with this: how many members have let go of it, and per member the bytes it asked for plus one,
@@ -201,6 +202,11 @@ std::shared_ptr<SharedRegion> SessionMemory::share(const Request& request) {
   await_members(request, mapping->prefix());
   count_share(members);
   return std::make_shared<Region>(shared_from_this(), &entry, std::move(mapping), members.size());
+}
+
+SurvivorsBoard& SessionMemory::survivors_board() const {
+  table_->home().check();
+  return header_->survivors;
 }
 
 std::uint64_t SessionMemory::shares_so_far(const std::vector<Rank>& members) {

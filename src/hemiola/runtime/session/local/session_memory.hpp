@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "hemiola/base/descriptor.hpp"
+#include "hemiola/runtime/session/local/survivors_board.hpp"
 #include "hemiola/runtime/session/session.hpp"
 
 namespace hemiola {
@@ -39,6 +40,8 @@ class SessionMemory : public std::enable_shared_from_this<SessionMemory> {
   };
   /// As Session::shared. After a TimeoutError the same call may be tried again; what was filled then stays.
   std::shared_ptr<SharedRegion> share(const Request& request);
+
+  SurvivorsBoard& survivors_board() const;
 
  private:
   struct Entry;

@@ -1,0 +1,160 @@
+#include "hemiola/runtime/session/hosts/survivors_desk.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+
+#include "hemiola/base/error.hpp"
+#include "hemiola/base/hash.hpp"
+#include "hemiola/runtime/session/absent_survivors.hpp"
+#include "hemiola/runtime/session/hosts/packing.hpp"
+#include "hemiola/runtime/session/hosts/topics.hpp"
+
+namespace hemiola {
+namespace {
+
+constexpr auto kGlance = std::chrono::milliseconds(5);
+/// How long the leader may take to say who is there, when the deadline has passed.
+constexpr auto kLastAnswer = std::chrono::milliseconds(500);
+
+void put_ranks(Packer* packer, const std::set<Rank>& ranks) {
+  const std::vector<Rank> list(ranks.begin(), ranks.end());
+  packer->put_bytes(std::as_bytes(std::span(list)));
+}
+
+std::set<Rank> get_ranks(Unpacker* unpacker) {
+  const std::vector<Rank> list = ranks_of(unpacker->get_bytes());
+  return {list.begin(), list.end()};
+}
+
+void put_message(Packer* packer, const SurvivorsVote::Message& message) {
+  packer->put(message.kind);
+  put_ranks(packer, message.lost);
+  if (!message.proposal) return;
+  packer->put(message.proposal->ballot);
+  put_ranks(packer, message.proposal->left_out);
+}
+
+SurvivorsVote::Message get_message(Unpacker* unpacker) {
+  SurvivorsVote::Message message{.kind = unpacker->get<SurvivorsVote::MessageKind>()};
+  message.lost = get_ranks(unpacker);
+  if (unpacker->is_empty()) return message;
+  const auto ballot = unpacker->get<SurvivorsVote::Ballot>();
+  message.proposal = {ballot, get_ranks(unpacker)};
+  return message;
+}
+
+}  // namespace
+
+SurvivorsDesk::SurvivorsDesk(Courier* courier, Rank self, Lost lost)
+    : courier_(courier), self_(self), lost_(std::move(lost)) {
+  using Content = std::span<const std::byte>;
+  const auto listen = [&](Topic topic, Courier::Handler handler) {
+    subscriptions_.push_back(courier_->subscribe(topic, std::move(handler)));
+  };
+  listen(kVote, [this](Rank from, Content content) { hear_vote(from, content); });
+  listen(kVoteQuestion, [this](Rank from, Content content) { hear_question(from, content); });
+  listen(kVotePresence, [this](Rank, Content content) { hear_presence(content); });
+}
+
+std::vector<Rank> SurvivorsDesk::survivors(const std::vector<Rank>& members, std::string_view text,
+                                           const Deadline& deadline) {
+  Hasher hasher;
+  hasher.add_bytes(std::as_bytes(std::span(members)));
+  hasher.add_bytes(std::as_bytes(std::span(text)));
+  const Hash128 digest = hasher.finish();
+  const Name name{digest.high, digest.low};
+  std::unique_lock lock(mutex_);
+  Agreement& mine = agreement(name, members);
+  mine.vote.come();
+  while (!mine.vote.decided()) {
+    changed_.wait_for(lock, kGlance);
+    tell_lost(mine);
+    lock.unlock();
+    deadline.check();
+    lock.lock();
+    if (mine.vote.decided() || !deadline.passed()) continue;
+    await_presence(name, mine, lock);
+    std::vector<Rank> absent;
+    for (Rank member : members)
+      if (std::ranges::find(mine.present, member) == mine.present.end()) absent.push_back(member);
+    if (!mine.vote.decided()) throw_absent_survivors(absent, deadline);
+  }
+  return *mine.vote.decided();
+}
+
+SurvivorsDesk::Agreement& SurvivorsDesk::agreement(const Name& name, const std::vector<Rank>& members) {
+  std::unique_ptr<Agreement>& found = agreements_[name];
+  if (found) return *found;
+  const auto send = [this, name, members](Rank to, const SurvivorsVote::Message& message) {
+    Packer packer;
+    packer.put(name.first).put(name.second).put_bytes(std::as_bytes(std::span(members)));
+    put_message(&packer, message);
+    courier_->send(to, kVote, packer.take());
+  };
+  found = std::make_unique<Agreement>(Agreement{.vote = {members, self_, send}, .present = {}});
+  return *found;
+}
+
+void SurvivorsDesk::hear_vote(Rank from, std::span<const std::byte> message) {
+  Unpacker content(message);
+  Name name;
+  name.first = content.get<std::uint64_t>();
+  name.second = content.get<std::uint64_t>();
+  const std::vector<Rank> members = ranks_of(content.get_bytes());
+  const std::lock_guard lock(mutex_);
+  agreement(name, members).vote.hear(from, get_message(&content));
+  changed_.notify_all();
+}
+
+void SurvivorsDesk::hear_question(Rank from, std::span<const std::byte> message) {
+  Unpacker content(message);
+  Name name;
+  name.first = content.get<std::uint64_t>();
+  name.second = content.get<std::uint64_t>();
+  Packer answer;
+  answer.put(name.first).put(name.second);
+  const std::lock_guard lock(mutex_);
+  const auto found = agreements_.find(name);
+  const std::vector<Rank> present =
+      found != agreements_.end() ? found->second->vote.present() : std::vector<Rank>{};
+  courier_->send(from, kVotePresence, answer.put_bytes(std::as_bytes(std::span(present))).take());
+}
+
+void SurvivorsDesk::hear_presence(std::span<const std::byte> message) {
+  Unpacker content(message);
+  Name name;
+  name.first = content.get<std::uint64_t>();
+  name.second = content.get<std::uint64_t>();
+  const std::lock_guard lock(mutex_);
+  const auto found = agreements_.find(name);
+  if (found == agreements_.end()) return;
+  found->second->present = ranks_of(content.get_bytes());
+  ++found->second->told;
+  changed_.notify_all();
+}
+
+void SurvivorsDesk::tell_lost(Agreement& agreement) {
+  for (const LostRank& one : lost_()) {
+    if (one.rank == self_)
+      throw LostRankError("rank " + std::to_string(self_) +
+                          " (this one) is lost to the others: " + one.reason);
+    agreement.vote.lose(one.rank);
+  }
+}
+
+/// Asks the leader who has come, so that an error can say who has not. Whoever knows of no answer has heard nothing of the
+/// leader.
+void SurvivorsDesk::await_presence(const Name& name, Agreement& agreement,
+                                   std::unique_lock<std::mutex>& lock) {
+  const Rank leader = agreement.vote.leader();
+  const std::uint64_t told = agreement.told;
+  courier_->send(leader, kVoteQuestion, Packer().put(name.first).put(name.second).take());
+  changed_.wait_for(lock, kLastAnswer, [&] { return agreement.told > told || agreement.vote.decided(); });
+  if (agreement.told == told) agreement.present = {self_};
+}
+
+}  // namespace hemiola

@@ -1,0 +1,59 @@
+// Where the ranks of a job on several hosts agree on who goes on after a loss: votes (survivors_vote.hpp) by courier, in
+// whose thread a rank answers also when it has what it wanted.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "hemiola/base/deadline.hpp"
+#include "hemiola/runtime/session/courier.hpp"
+#include "hemiola/runtime/session/hosts/survivors_vote.hpp"
+#include "hemiola/runtime/session/session.hpp"
+
+namespace hemiola {
+
+class SurvivorsDesk {
+ public:
+  using Lost = std::function<std::vector<LostRank>()>;
+
+  /// `courier` outlives it. `lost`: as Session::lost.
+  SurvivorsDesk(Courier* courier, Rank self, Lost lost);
+
+  /// As Session::survivors, for members that have been checked.
+  std::vector<Rank> survivors(const std::vector<Rank>& members, std::string_view name,
+                              const Deadline& deadline);
+
+ private:
+  using Name = std::pair<std::uint64_t, std::uint64_t>;
+  struct Agreement {
+    SurvivorsVote vote;
+    std::vector<Rank> present;  ///< as the leader last said
+    std::uint64_t told = 0;     ///< how often it has said so
+  };
+
+  Agreement& agreement(const Name& name, const std::vector<Rank>& members);
+  void hear_vote(Rank from, std::span<const std::byte> message);
+  void hear_question(Rank from, std::span<const std::byte> message);
+  void hear_presence(std::span<const std::byte> message);
+  void tell_lost(Agreement& agreement);
+  void await_presence(const Name& name, Agreement& agreement, std::unique_lock<std::mutex>& lock);
+
+  Courier* courier_;
+  const Rank self_;
+  Lost lost_;
+
+  std::mutex mutex_;  ///< guards what follows
+  std::condition_variable changed_;
+  std::map<Name, std::unique_ptr<Agreement>> agreements_;
+
+  std::vector<std::unique_ptr<Courier::Subscription>> subscriptions_;
+};
+
+}  // namespace hemiola

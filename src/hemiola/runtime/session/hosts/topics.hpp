@@ -1,0 +1,20 @@
+// What the ranks of a job talk about by courier before they have a communicator, one number each.
+#pragma once
+
+#include "hemiola/runtime/session/courier.hpp"
+
+namespace hemiola {
+
+enum : Topic {
+  // Of ExchangeDesk:
+  kBringing = 1,
+  kQuestion,
+  kOutcome,
+  kPresence,
+  // Of SurvivorsDesk:
+  kVote,
+  kVoteQuestion,
+  kVotePresence,
+};
+
+}  // namespace hemiola
