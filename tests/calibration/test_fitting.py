@@ -14,7 +14,8 @@ from hemiola.calibration.fitting import (
     nic_groups,
     unknown_pair,
 )
-from hemiola.calibration.nics import first_slowdowns
+from hemiola.calibration.nics import filled, first_slowdowns
+from hemiola.calibration.rounds import Nodes
 from hemiola.errors import ArgumentError
 
 
@@ -131,6 +132,12 @@ def meet(rates: NodeRates, own: list[float], couples: list[tuple[int, int]]) -> 
     """Let nodes meet: two have as much as the slower one."""
     for a, b in couples:
         rates.note(a, b, min(own[a], own[b]))
+
+
+def test_a_nic_that_met_nobody_counts_as_the_others_of_its_node() -> None:
+    # Nodes of one, two and two ranks; the second ranks of the last two have met nobody.
+    best = filled(np.array([3.0, 5.0, 0.0, 7.0, 0.0]), Nodes.of([0, 1, 1, 2, 2]))
+    assert best.tolist() == [3.0, 5.0, 5.0, 7.0, 7.0]
 
 
 def test_a_slow_node_is_told_from_its_partner_by_their_meetings_with_others() -> None:

@@ -62,6 +62,15 @@ def test_a_stream_is_a_schedule_that_keeps_its_promise(nodes: list[int], steps: 
         assert len(made.transfers) == steps * len(pairs)
 
 
+@given(node_lists, st.integers(1, 3))
+def test_chains_are_right_also_where_some_only_receive(nodes: list[int], at_once: int) -> None:
+    places = Nodes.of(nodes)
+    for rounds in (places.rounds_inside(), places.rounds_between(), places.rounds_between([0])):
+        if rounds:
+            found = hm.verify(chain(len(nodes), rounds[:at_once], 3))
+            assert {each.rule for each in found} <= {"leftover"}  # of what comes last, nobody wants anything
+
+
 def test_a_step_of_a_chain_takes_the_latency_and_every_message() -> None:
     # Given a switch with 10 µs from rank to rank, 2 µs a message, and no byte that counts. Derivation: a step is over
     # when what all ranks sent has come, 10 µs + k · 2 µs later; with 100 steps 100 times as long. Expect it for k =

@@ -48,7 +48,7 @@ class NicSearch:
             for _ in range(_MOST_FURTHER_ROUNDS):
                 if couples := self._rates.unsettled():
                     self._meet(couples)
-        return self._numbers(), levelled(self._best, NodeRates.TOLERANCE)
+        return self._numbers(), levelled(filled(self._best, self._places), NodeRates.TOLERANCE)
 
     def _meet(self, couples: _Couples) -> None:
         """Let nodes measure in couples; where it is not known yet, which of their ranks share a NIC."""
@@ -126,6 +126,15 @@ class NicSearch:
     def _alone_s(self, streams: Streams, couples: _Couples, places: Sequence[int]) -> Floats:
         """Return how long a stream takes while only some places of each node work."""
         return streams.measured(self._places.both_ways(couples, places), self._volume).best_s
+
+
+def filled(best: Floats, places: Nodes) -> Floats:
+    """Return what NICs carry, those that met nobody as the others of their node: nodes with fewer ranks have nobody at
+    their users' places."""
+    known = best.copy()
+    for ranks in map(list, places.ranks):
+        known[ranks] = np.where(best[ranks] > 0, best[ranks], best[ranks].max())
+    return known
 
 
 def neighbours(count: int, sharing: int) -> list[list[int]]:

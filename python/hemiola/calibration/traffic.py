@@ -29,8 +29,10 @@ def chain(rank_count: int, rounds: Sequence[Sequence[Pair]], steps: int) -> Sche
     A step takes the latency, and for every round what a message costs.
     """
     pairs = [pair for pairs in rounds for pair in pairs]
-    senders = sorted({src for src, _ in pairs})
-    everything = Collective.custom(rank_count, 1, [(rank, 0) for rank in senders], [], reducing=True)
+    ranks = sorted(
+        {rank for pair in pairs for rank in pair}
+    )  # where nodes differ, some receive and do not send
+    everything = Collective.custom(rank_count, 1, [(rank, 0) for rank in ranks], [], reducing=True)
     return Schedule.from_transfers(everything, _repeated(pairs, steps, [0] * len(pairs), reduce=True))
 
 
