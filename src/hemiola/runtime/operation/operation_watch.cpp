@@ -101,11 +101,14 @@ std::string OperationWatch::stopped_ranks() const {
   return stopped;
 }
 
+/// A surrender tells more than the end that follows it. Whoever leaves says why before, so who is lost is looked up first:
+/// otherwise a rank that gives up over another's death, and ends, between the two looks would be blamed for it.
 void OperationWatch::check() {
   pulse_->beat();
   if (*interrupted_) (*interrupted_)();
-  check_surrender();  // tells more than the death that may follow it
-  check_losses();
+  const std::vector<LostRank> lost = members_->session->lost();
+  check_surrender();
+  check_losses(lost);
   seek_words();
   all_have_arrived();  // a disagreement with a rank that sends us nothing must end this, too
   check_deadline();
@@ -119,8 +122,8 @@ void OperationWatch::seek_words() {
   roll_->call(number_);
 }
 
-void OperationWatch::check_losses() {
-  for (const LostRank& lost : members_->session->lost()) {
+void OperationWatch::check_losses(const std::vector<LostRank>& in_session) {
+  for (const LostRank& lost : in_session) {
     const auto at = std::ranges::find(members_->ranks, lost.rank);
     if (at != members_->ranks.end()) check_lost(Rank{at - members_->ranks.begin()}, "has died", "");
   }

@@ -41,7 +41,7 @@ class OperationWatch final : public Supervisor {
 
  private:
   void seek_words();
-  void check_losses();
+  void check_losses(const std::vector<LostRank>& in_session);
   void check_wire();
   void check_lost(Rank rank, const char* event, const std::string& reason) const;
   std::int64_t last_sign_ns(Rank rank) const;
