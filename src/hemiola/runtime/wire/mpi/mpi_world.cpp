@@ -172,8 +172,9 @@ void MpiWorld::leave(bool all_is_well) {
   const auto& world = of_this_process().world;
   if (!world || !world->home_.is_here()) return;
   world->stop();
-  const bool is_due = world->is_ours_ && all_is_well && !world->has_failed_.load(std::memory_order_relaxed);
-  if (is_due && !world->library_->is_finalized()) world->library_->finalize();
+  const bool is_alone = world->place_.rank_count == 1;  // and waits for nobody
+  const bool is_due = is_alone || (all_is_well && !world->has_failed_.load(std::memory_order_relaxed));
+  if (world->is_ours_ && is_due && !world->library_->is_finalized()) world->library_->finalize();
 }
 
 }  // namespace hemiola

@@ -35,7 +35,7 @@ class MpiWorld {
   /// been announced.
   static std::shared_ptr<MpiWorld> of_process();
   /// Ends what `of_process` has begun: finalizes MPI if this process has initialized it through here, all is well, and no
-  /// failure has been noted.
+  /// failure has been noted; or if it is the whole job.
   static void leave(bool all_is_well);
 
   ~MpiWorld();
