@@ -131,18 +131,17 @@ std::vector<std::string> Sideband::complaints() const {
 
 void Sideband::run() {
   next_beat_ = Clock::now();
-  Clock::time_point slept_until = next_beat_;
+  Clock::time_point judged_at = next_beat_;
   while (true) {
     wait();
-    const Clock::time_point woke = Clock::now();
     take_letters();
     accept();
     read_lines();
     open_lines();
-    if (Clock::now() >= next_beat_) {
-      judge_silence(woke - slept_until);
+    if (const Clock::time_point now = Clock::now(); now >= next_beat_) {
+      judge_silence(now, now - judged_at - limits_.beat);  // wherever it has stood still since then
+      judged_at = now;
       beat();
-      slept_until = next_beat_;
     }
     for (Line& line : lines_)
       if (!line.over && !line.stream.flush()) end(&line);
@@ -401,9 +400,8 @@ void Sideband::beat() {
 }
 
 /// Where this rank itself has been asleep for longer than it meant to, it has not listened in the meantime.
-void Sideband::judge_silence(Clock::duration own_delay) {
+void Sideband::judge_silence(Clock::time_point now, Clock::duration own_delay) {
   if (!watching_) return;
-  const Clock::time_point now = Clock::now();
   for (Rank neighbour : neighbours_) {
     Clock::time_point& heard = peer(neighbour).heard;
     if (own_delay > limits_.beat) heard = std::min(now, heard + own_delay);

@@ -113,7 +113,7 @@ class Sideband final : public Courier {
   void end(Line* line);
   void sweep();
   void beat();
-  void judge_silence(Clock::duration own_delay);
+  void judge_silence(Clock::time_point now, Clock::duration own_delay);
   void lose(Rank rank, const std::string& reason, FrameKind kind = FrameKind::lost, Rank except = Rank{-1});
   bool is_lost(Rank rank) const { return lost_.contains(rank); }
   void complain(const std::string& text);
