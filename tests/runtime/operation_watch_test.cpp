@@ -36,6 +36,9 @@ class UnluckySession final : public Session {
     if (!misfortune_->has_happened()) return {};
     return {{Rank{0}, "it has left the job"}, {Rank{1}, "its process has ended"}};
   }
+  std::vector<Rank> survivors(const std::vector<Rank>& members, std::string_view, const Deadline&) override {
+    return members;
+  }
   ClockReading clock() const override { return {1, 0}; }
 
  private:
