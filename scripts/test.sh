@@ -11,8 +11,6 @@ export HEMIOLA_TEST_MPI=$PWD/.venv/lib/libmpi.so.12  # of the wheel that the tes
 plain=$(ls -dt build/cp3*/ | head -n 1)  # where set-up has built the Python module: the core is there already
 build_tests "${plain%/}"
 run_tests "${plain%/}"
-echo "== C++ tests with the system's UCX"
-ucx='' run_tests "${plain%/}" -R 'Ucx|ucx'
 echo "== the wire over MPI, between processes"
 for ranks in 2 4; do
   mpirun -n "$ranks" "${plain%/}/hemiola_tests" --gtest_filter='Mpi/*' --gtest_brief=1 | grep PASSED
