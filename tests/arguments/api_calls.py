@@ -128,6 +128,7 @@ def _right() -> dict[str, Any]:
         "cable_latency_s": 1e-6,
         "chunk_count": 1,
         "citation": "Somebody 2026",
+        "comm": None,  # of calls that take nothing else, so that it is always the wrong one
         "collective": hm.Collective.make("all_reduce", 4, 4),
         "conditions": hm.Conditions(),
         "count": 2,
