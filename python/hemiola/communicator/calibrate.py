@@ -27,10 +27,12 @@ def calibrate(comm: Communicator) -> Topology:
     LostRankError, TimeoutError
         naming the rank that died or did not call this.
 
-    Notes ----- Takes some seconds. Every measurement has all nodes at work at once, as collectives have. A NIC counts
-    as fast as it is both ways at the same time; rates that differ by less than 8 %, inside nodes by less than half,
-    are one rate, their mean. Between nodes there is one switch, and one latency: how nodes are cabled beyond it is
-    not looked at. Of two nodes alone nobody can say whose NIC is the slower one, so both are.
+    Notes
+    -----
+    Takes some seconds. Every measurement has all nodes at work at once, as collectives have. A NIC counts as fast as it
+    is both ways at the same time; rates that differ by less than 8 %, inside nodes by less than half, are one rate,
+    their mean. Between nodes there is one switch, and one latency: how nodes are cabled beyond it is not looked at. Of
+    two nodes alone nobody can say whose NIC is the slower one, so both are.
     """
     with ProgressBar("calibrating", quiet=comm.rank != 0) as bar:
         return measured_network(comm._core, comm._hosts(), comm._core_among, THOROUGH, bar)
