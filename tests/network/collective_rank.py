@@ -22,6 +22,18 @@ def own(rank: int, size: int, dtype: type = np.float32) -> np.ndarray:
     return np.arange(size).astype(dtype) % 16 + rank
 
 
+def leaving_zeros_out(comm: hm.Communicator) -> None:
+    """Compare with NumPy what comes of arrays that are mostly zero."""
+    n, size = comm.rank_count, 300_000
+    every = [own(each, n * size) * (np.arange(n * size) % 50 == each) for each in range(n)]
+    mine, part = every[comm.rank], slice(comm.rank * size, (comm.rank + 1) * size)
+    assert np.array_equal(comm.reduce_scatter(mine, sparse=True), sum(every)[part])
+    assert np.array_equal(
+        comm.all_gather(mine[:size], sparse=True), np.concatenate([x[:size] for x in every])
+    )
+    assert np.array_equal(comm.all_reduce(mine.copy(), sparse=True), sum(every))
+
+
 def right_results(comm: hm.Communicator) -> str:
     """Run every collective in several sizes, and compare with what NumPy finds."""
     n, rank = comm.rank_count, comm.rank
@@ -43,6 +55,7 @@ def right_results(comm: hm.Communicator) -> str:
             comm.broadcast(x, root=root)
             assert np.array_equal(x, own(root, size))
         comm.barrier()
+    leaving_zeros_out(comm)
     x = own(rank, 100, ml_dtypes.bfloat16)
     comm.all_reduce(x, op="max")
     assert np.array_equal(x, own(n - 1, 100, ml_dtypes.bfloat16))

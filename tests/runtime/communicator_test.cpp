@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <thread>
 
@@ -50,6 +51,12 @@ class User {
     return desk_.prepare(call, {});
   }
   PreparedCall all_reduce(Array* array, double timeout_s = 0, const std::string& algorithm = {}) {
+    return all_reduce(array, timeout_s, algorithm, false);
+  }
+  PreparedCall sparse_all_reduce(Array* array) { return all_reduce(array, 0, {}, true); }
+
+ private:
+  PreparedCall all_reduce(Array* array, double timeout_s, const std::string& algorithm, bool sparse) {
     shape_ = {static_cast<std::int64_t>(array->size())};
     const ArrayView view{reinterpret_cast<std::byte*>(array->data()), DType::int32, shape_};
     Call call;
@@ -57,10 +64,10 @@ class User {
     call.input = call.output = view;
     call.timeout_s = timeout_s;
     call.algorithm = algorithm;
+    call.sparse = sparse;
     return desk_.prepare(call, {});
   }
 
- private:
   /// A ring; where "late" is asked for, one that looks for its late rank.
   Selection followed(const Question& question) const {
     const auto ring = std::make_shared<const Schedule>(algorithms::all_reduce_ring(comm_.rank_count()));
@@ -156,6 +163,54 @@ Array sum_of(int rank_count, std::size_t size) {
   return sum;
 }
 
+/// A wire whose rank 1 sends coded messages with a damaged header.
+class DamagingWire final : public hemiola::testing::InProcessWire {
+ public:
+  using InProcessWire::InProcessWire;
+  Request send(Rank dst, const std::byte* data, std::size_t bytes, Source source) override {
+    std::vector<std::byte>& sent = sent_.emplace_back(data, data + bytes);
+    if (!sent.empty()) sent.front() ^= std::byte{1};
+    return InProcessWire::send(dst, sent.data(), bytes, source);
+  }
+
+ private:
+  std::deque<std::vector<std::byte>> sent_;
+};
+
+class DamagingKind final : public hemiola::testing::InProcessKind {
+  std::unique_ptr<Wire> wire(hemiola::testing::Mailboxes mailboxes, Rank self) const override {
+    if (self != 1) return InProcessKind::wire(std::move(mailboxes), self);
+    return std::make_unique<DamagingWire>(std::move(mailboxes), self, hemiola::testing::InProcessOptions{});
+  }
+};
+
+/// Zero but for one element in a hundred.
+Array sparse_input_of(int rank, std::size_t size) {
+  Array array(size);
+  for (std::size_t i = 0; i < size; i += 100) array[i] = rank + 1;
+  return array;
+}
+
+TEST(Communicator, EveryRankLearnsOfADamagedMessage) {
+  Setting setting = setting_over(Ground::one_process, 4);
+  setting.options.wire = std::make_shared<DamagingKind>();
+  on_users(4, setting, [](User& user) {
+    Array x = sparse_input_of(user.rank(), 50'000);
+    const Array before = x;
+    try {
+      user.comm().run(user.sparse_all_reduce(&x));
+      ADD_FAILURE() << "rank " << user.rank() << " has seen nothing";
+    } catch (const FormatError& e) {
+      EXPECT_EQ(user.rank(), 2);
+      EXPECT_NE(std::string(e.what()).find("rank 1 has sent a message"), std::string::npos) << e.what();
+    } catch (const LostRankError& e) {
+      EXPECT_NE(user.rank(), 2);
+      EXPECT_NE(std::string(e.what()).find("rank 1 has sent a message"), std::string::npos) << e.what();
+    }
+    EXPECT_EQ(x, before);
+  });
+}
+
 class CommunicatorOver : public ::testing::TestWithParam<Ground> {
  protected:
   static Setting options(int rank_count) { return setting_over(GetParam(), rank_count); }
@@ -168,6 +223,18 @@ TEST_P(CommunicatorOver, AllReducesOneSizeAfterTheOther) {
         Array x = input_of(user.rank(), size);
         user.comm().run(user.all_reduce(&x));
         EXPECT_EQ(x, sum_of(ranks, size));
+      }
+    });
+}
+
+TEST_P(CommunicatorOver, AllReducesLeavingZerosOut) {
+  for (const int ranks : {1, 2, 4})
+    on_users(ranks, options(ranks), [&](User& user) {
+      for (const std::size_t size : {1, 7, 1000, 20'000, 0, 3}) {
+        Array x = sparse_input_of(user.rank(), size), total = sparse_input_of(0, size);
+        for (std::int32_t& element : total) element *= ranks * (ranks + 1) / 2;
+        user.comm().run(user.sparse_all_reduce(&x));
+        EXPECT_EQ(x, total);
       }
     });
 }

@@ -23,6 +23,7 @@ struct Setting {
   bool in_place = false;
   bool keep_inputs = true;
   bool land_at_once = false;
+  bool coded = false;
   std::int64_t block_elements = 100;
   std::int64_t pack_bytes = 64;
 };
@@ -30,8 +31,8 @@ struct Setting {
 void PrintTo(const Setting& s, std::ostream* out) {
   *out << (s.wire.rendezvous ? "rendezvous" : "eager") << ", slices of " << s.wire.slice_bytes << ", seed "
        << s.wire.seed << ", groups " << s.groups_in_flight << (s.in_place ? ", in place" : "")
-       << (s.land_at_once ? ", landing at once" : "") << ", " << s.block_elements << " elements, packing "
-       << s.pack_bytes;
+       << (s.land_at_once ? ", landing at once" : "") << (s.coded ? ", coded" : "") << ", "
+       << s.block_elements << " elements, packing " << s.pack_bytes;
 }
 
 constexpr std::int64_t kGuard = 0x5a5a5a5a5a5a5a5a;
@@ -46,6 +47,7 @@ CompileOptions compile_options(const Setting& setting) {
   options.in_place = setting.in_place;
   options.keep_inputs = setting.keep_inputs;
   options.land_at_once = setting.land_at_once;
+  options.coded = setting.coded;
   return options;
 }
 
@@ -205,7 +207,9 @@ INSTANTIATE_TEST_SUITE_P(
                       Setting{.wire = kUnsliced, .pack_bytes = 1 << 20},
                       Setting{.wire = kRendezvous, .block_elements = 1000},
                       Setting{.wire = kRendezvous, .in_place = true, .block_elements = 1},
-                      Setting{.wire = kEager, .block_elements = 0}));
+                      Setting{.wire = kEager, .block_elements = 0}, Setting{.wire = kEager, .coded = true},
+                      Setting{.wire = kRendezvous, .in_place = true, .coded = true, .block_elements = 1000},
+                      Setting{.wire = kUnsliced, .coded = true, .pack_bytes = 1 << 20}));
 
 }  // namespace
 }  // namespace hemiola

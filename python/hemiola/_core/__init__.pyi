@@ -1265,6 +1265,7 @@ class Communicator:
         root: object,
         schedule: object | None,
         timeout_s: object | None,
+        sparse: object | None = None,
     ) -> None: ...
     def start(
         self,
@@ -1275,6 +1276,7 @@ class Communicator:
         root: object,
         schedule: object | None,
         timeout_s: object | None,
+        sparse: object | None = None,
     ) -> PendingOperation: ...
     def recipe(self, kind: str, byte_count: int, root: int) -> bytes: ...
     def health(self) -> Health: ...

@@ -20,6 +20,7 @@ class CallOptions(TypedDict, Generic[D], total=False):
     """What every collective takes besides its array."""
 
     schedule: Schedule | str | None
+    sparse: bool | None
     unchecked: bool
     out: NDArray[D] | None
     timeout_s: float | None
@@ -29,6 +30,7 @@ class CustomOptions(TypedDict, Generic[D], total=False):
     """What a custom collective takes besides its array: nobody can choose its schedule for it."""
 
     schedule: Required[Schedule]
+    sparse: bool | None
     unchecked: bool
     out: NDArray[D] | None
     timeout_s: float | None
@@ -54,12 +56,13 @@ class Caller:
         unchecked: object,
         wait: bool,
         timeout_s: object,
+        sparse: object = None,
     ) -> R | Handle[R]:
         """Run or start an operation. Where an argument is wrong, a Complaint goes to the core in its place."""
         if kind.is_plain and wait is True and schedule is None and timeout_s is None and unchecked is False:
             # Nothing to look at, so the shortest way: this is where microseconds count.
             everywhere: Any = x if out is None else out
-            self._core.run(kind.name, x, everywhere, op, root, None, None)
+            self._core.run(kind.name, x, everywhere, op, root, None, None, sparse)
             return everywhere  # type: ignore[no-any-return]  # R, as the kind's row says
         is_root = True
         if kind.has_root:
@@ -74,9 +77,10 @@ class Caller:
         if not isinstance(wait, bool):
             limit_s = Complaint(f"expected True or False as wait, found {wait!r}")
         if wait:
-            self._core.run(kind.name, brought, result, op, root, followed, limit_s)
+            self._core.run(kind.name, brought, result, op, root, followed, limit_s, sparse)
             return result  # type: ignore[no-any-return]  # R, as the kind's row says
-        return Handle(self._core.start(kind.name, brought, result, op, root, followed, limit_s), result)
+        pending = self._core.start(kind.name, brought, result, op, root, followed, limit_s, sparse)
+        return Handle(pending, result)
 
     def _judged(self, schedule: object, unchecked: object) -> object:
         """Return what a call is to follow; remember it, so that asking for the same again costs nothing."""

@@ -50,6 +50,7 @@ class Collectives(Caller):
         op: str = "sum",
         *,
         schedule: Schedule | str | None = None,
+        sparse: bool | None = None,
         unchecked: bool = False,
         out: NDArray[D] | None = None,
         wait: bool = True,
@@ -65,6 +66,8 @@ class Collectives(Caller):
             None lets the planner choose, also for what it has noticed since: slow ports (see `health`), late ranks
             (see `expects_late_rank`). "all_reduce_late" finds the late rank itself, anew in every call: the others
             reduce among themselves until it comes.
+        sparse : bool, optional. True lets messages leave zeros out, the same on every rank: for arrays with many of
+            them, on links slower than a core compresses. The result stays the same. False and None: dense.
         unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
             What a name stands for is verified in any case where its algorithm was registered from outside.
         out : array of the size and dtype of `x`, optional. Where the result goes.
@@ -89,7 +92,7 @@ class Collectives(Caller):
         The same bits on every rank, and in every run with the same schedule. Where a late rank is looked for, the
         order of adding, and so a float's last bits, depend on who was late.
         """
-        return self._call(ALL_REDUCE, x, out, op, 0, schedule, unchecked, wait, timeout_s)
+        return self._call(ALL_REDUCE, x, out, op, 0, schedule, unchecked, wait, timeout_s, sparse)
 
     @overload
     def reduce(
@@ -116,6 +119,7 @@ class Collectives(Caller):
         root: int = 0,
         *,
         schedule: Schedule | str | None = None,
+        sparse: bool | None = None,
         unchecked: bool = False,
         out: NDArray[D] | None = None,
         wait: bool = True,
@@ -130,6 +134,8 @@ class Collectives(Caller):
         root : int, 0 … rank_count-1, the rank that gets the result.
         schedule : Schedule or str, optional. What to run, or the name of an algorithm (`hemiola.algorithms.names()`);
             None lets the planner choose.
+        sparse : bool, optional. True lets messages leave zeros out, the same on every rank: for arrays with many of
+            them, on links slower than a core compresses. The result stays the same. False and None: dense.
         unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
             What a name stands for is verified in any case where its algorithm was registered from outside.
         out : array of the size and dtype of `x`, optional. Where the result goes; used on the root only.
@@ -149,7 +155,7 @@ class Collectives(Caller):
         LostRankError, TimeoutError
             on every rank, naming the rank that died or did not come in time.
         """
-        return self._call(REDUCE, x, out, op, root, schedule, unchecked, wait, timeout_s)
+        return self._call(REDUCE, x, out, op, root, schedule, unchecked, wait, timeout_s, sparse)
 
     @overload
     def reduce_scatter(
@@ -169,6 +175,7 @@ class Collectives(Caller):
         op: str = "sum",
         *,
         schedule: Schedule | str | None = None,
+        sparse: bool | None = None,
         unchecked: bool = False,
         out: NDArray[D] | None = None,
         wait: bool = True,
@@ -182,6 +189,8 @@ class Collectives(Caller):
         op : str. How elements combine: sum, product, min, max, average, and, or, xor, as the dtype allows.
         schedule : Schedule or str, optional. What to run, or the name of an algorithm (`hemiola.algorithms.names()`);
             None lets the planner choose.
+        sparse : bool, optional. True lets messages leave zeros out, the same on every rank: for arrays with many of
+            them, on links slower than a core compresses. The result stays the same. False and None: dense.
         unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
             What a name stands for is verified in any case where its algorithm was registered from outside.
         out : array of a part's size and dtype, optional. Where the result goes; in place where it is the rank's own
@@ -202,7 +211,7 @@ class Collectives(Caller):
         LostRankError, TimeoutError
             on every rank, naming the rank that died or did not come in time.
         """
-        return self._call(REDUCE_SCATTER, x, out, op, 0, schedule, unchecked, wait, timeout_s)
+        return self._call(REDUCE_SCATTER, x, out, op, 0, schedule, unchecked, wait, timeout_s, sparse)
 
     @overload
     def all_gather(
@@ -221,6 +230,7 @@ class Collectives(Caller):
         x: NDArray[D],
         *,
         schedule: Schedule | str | None = None,
+        sparse: bool | None = None,
         unchecked: bool = False,
         out: NDArray[D] | None = None,
         wait: bool = True,
@@ -233,6 +243,8 @@ class Collectives(Caller):
         x : array, of the same shape and dtype on every rank. A scalar counts as one element.
         schedule : Schedule or str, optional. What to run, or the name of an algorithm (`hemiola.algorithms.names()`);
             None lets the planner choose.
+        sparse : bool, optional. True lets messages leave zeros out, the same on every rank: for arrays with many of
+            them, on links slower than a core compresses. The result stays the same. False and None: dense.
         unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
             What a name stands for is verified in any case where its algorithm was registered from outside.
         out : array of rank_count times the size of `x`, optional. Where the result goes; in place where `x` is the
@@ -253,7 +265,7 @@ class Collectives(Caller):
         LostRankError, TimeoutError
             on every rank, naming the rank that died or did not come in time.
         """
-        return self._call(ALL_GATHER, x, out, "sum", 0, schedule, unchecked, wait, timeout_s)
+        return self._call(ALL_GATHER, x, out, "sum", 0, schedule, unchecked, wait, timeout_s, sparse)
 
     @overload
     def gather(
@@ -273,6 +285,7 @@ class Collectives(Caller):
         root: int = 0,
         *,
         schedule: Schedule | str | None = None,
+        sparse: bool | None = None,
         unchecked: bool = False,
         out: NDArray[D] | None = None,
         wait: bool = True,
@@ -286,6 +299,8 @@ class Collectives(Caller):
         root : int, 0 … rank_count-1, the rank that gets the result.
         schedule : Schedule or str, optional. What to run, or the name of an algorithm (`hemiola.algorithms.names()`);
             None lets the planner choose.
+        sparse : bool, optional. True lets messages leave zeros out, the same on every rank: for arrays with many of
+            them, on links slower than a core compresses. The result stays the same. False and None: dense.
         unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
             What a name stands for is verified in any case where its algorithm was registered from outside.
         out : array of rank_count times the size of `x`, optional. Where the result goes, in place where `x` is the
@@ -307,7 +322,7 @@ class Collectives(Caller):
         LostRankError, TimeoutError
             on every rank, naming the rank that died or did not come in time.
         """
-        return self._call(GATHER, x, out, "sum", root, schedule, unchecked, wait, timeout_s)
+        return self._call(GATHER, x, out, "sum", root, schedule, unchecked, wait, timeout_s, sparse)
 
     @overload
     def scatter(
@@ -332,6 +347,7 @@ class Collectives(Caller):
         root: int = 0,
         *,
         schedule: Schedule | str | None = None,
+        sparse: bool | None = None,
         unchecked: bool = False,
         out: NDArray[D] | None = None,
         wait: bool = True,
@@ -346,6 +362,8 @@ class Collectives(Caller):
         root : int, 0 … rank_count-1, the rank whose array is scattered.
         schedule : Schedule or str, optional. What to run, or the name of an algorithm (`hemiola.algorithms.names()`);
             None lets the planner choose.
+        sparse : bool, optional. True lets messages leave zeros out, the same on every rank: for arrays with many of
+            them, on links slower than a core compresses. The result stays the same. False and None: dense.
         unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
             What a name stands for is verified in any case where its algorithm was registered from outside.
         out : array of a part's size and dtype, optional. Where the result goes; in place where it is the root's own
@@ -366,7 +384,7 @@ class Collectives(Caller):
         LostRankError, TimeoutError
             on every rank, naming the rank that died or did not come in time.
         """
-        return self._call(SCATTER, x, out, "sum", root, schedule, unchecked, wait, timeout_s)
+        return self._call(SCATTER, x, out, "sum", root, schedule, unchecked, wait, timeout_s, sparse)
 
     @overload
     def broadcast(
@@ -391,6 +409,7 @@ class Collectives(Caller):
         root: int = 0,
         *,
         schedule: Schedule | str | None = None,
+        sparse: bool | None = None,
         unchecked: bool = False,
         out: NDArray[D] | None = None,
         wait: bool = True,
@@ -404,6 +423,8 @@ class Collectives(Caller):
         root : int, 0 … rank_count-1, the rank whose array all get.
         schedule : Schedule or str, optional. What to run, or the name of an algorithm (`hemiola.algorithms.names()`);
             None lets the planner choose.
+        sparse : bool, optional. True lets messages leave zeros out, the same on every rank: for arrays with many of
+            them, on links slower than a core compresses. The result stays the same. False and None: dense.
         unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
             What a name stands for is verified in any case where its algorithm was registered from outside.
         out : array of the shape and dtype of `x`, optional. Where the result goes.
@@ -423,7 +444,7 @@ class Collectives(Caller):
         LostRankError, TimeoutError
             on every rank, naming the rank that died or did not come in time.
         """
-        return self._call(BROADCAST, x, out, "sum", root, schedule, unchecked, wait, timeout_s)
+        return self._call(BROADCAST, x, out, "sum", root, schedule, unchecked, wait, timeout_s, sparse)
 
     @overload
     def all_to_all(
@@ -442,6 +463,7 @@ class Collectives(Caller):
         x: NDArray[D],
         *,
         schedule: Schedule | str | None = None,
+        sparse: bool | None = None,
         unchecked: bool = False,
         out: NDArray[D] | None = None,
         wait: bool = True,
@@ -454,6 +476,8 @@ class Collectives(Caller):
         x : array, of the same shape and dtype on every rank, its size a multiple of rank_count.
         schedule : Schedule or str, optional. What to run, or the name of an algorithm (`hemiola.algorithms.names()`);
             None lets the planner choose.
+        sparse : bool, optional. True lets messages leave zeros out, the same on every rank: for arrays with many of
+            them, on links slower than a core compresses. The result stays the same. False and None: dense.
         unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
             What a name stands for is verified in any case where its algorithm was registered from outside.
         out : array of the size and dtype of `x`, optional. Where the result goes.
@@ -473,7 +497,7 @@ class Collectives(Caller):
         LostRankError, TimeoutError
             on every rank, naming the rank that died or did not come in time.
         """
-        return self._call(ALL_TO_ALL, x, out, "sum", 0, schedule, unchecked, wait, timeout_s)
+        return self._call(ALL_TO_ALL, x, out, "sum", 0, schedule, unchecked, wait, timeout_s, sparse)
 
     @overload
     def custom(
@@ -493,6 +517,7 @@ class Collectives(Caller):
         op: str = "sum",
         *,
         schedule: Schedule,
+        sparse: bool | None = None,
         unchecked: bool = False,
         out: NDArray[D] | None = None,
         wait: bool = True,
@@ -505,6 +530,8 @@ class Collectives(Caller):
         x : array, the buffer that the schedule's chunks divide; of the same shape and dtype on every rank.
         op : str. How elements combine: sum, product, min, max, average, and, or, xor, as the dtype allows.
         schedule : Schedule, of a custom collective of rank_count ranks; the same on every rank.
+        sparse : bool, optional. True lets messages leave zeros out, the same on every rank: for arrays with many of
+            them, on links slower than a core compresses. The result stays the same. False and None: dense.
         unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
             What a name stands for is verified in any case where its algorithm was registered from outside.
         out : array of the size and dtype of `x`, optional. Where the result goes.
@@ -524,7 +551,7 @@ class Collectives(Caller):
         LostRankError, TimeoutError
             on every rank, naming the rank that died or did not come in time.
         """
-        return self._call(CUSTOM, x, out, op, 0, schedule, unchecked, wait, timeout_s)
+        return self._call(CUSTOM, x, out, op, 0, schedule, unchecked, wait, timeout_s, sparse)
 
     @overload
     def barrier(self, *, wait: Yes = ..., timeout_s: float | None = ...) -> None: ...

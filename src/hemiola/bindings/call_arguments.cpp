@@ -50,6 +50,7 @@ CallArguments::CallArguments(const PyCall& from) {
   call_.kind = operation_named(from.kind);
   read_schedule(from.schedule);
   read_timeout(from.timeout_s);
+  read_sparse(from.sparse);
   read_op(from.op);
   read_root(from.root);
   read_array(from.input, &input_, &call_.input);
@@ -111,6 +112,16 @@ void CallArguments::read_timeout(nb::handle object) {
     call_.timeout_s = PyFloat_AsDouble(object.ptr());
   else
     complain(object, "a timeout in seconds");
+}
+
+/// Nothing is known about the data unless the caller says so.
+void CallArguments::read_sparse(nb::handle object) {
+  if (object.is_none() || object.ptr() == Py_False) [[likely]]
+    return;
+  if (object.ptr() == Py_True)
+    call_.sparse = true;
+  else
+    complain(object, "True, False or None as sparse");
 }
 
 }  // namespace hemiola::bindings

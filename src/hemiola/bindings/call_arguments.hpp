@@ -21,7 +21,7 @@ struct Complaint {
 /// The arguments as they came. Each may be a Complaint or something quite different from what it should be.
 struct PyCall {
   std::string_view kind;
-  nanobind::handle input, output, op, root, schedule, timeout_s;
+  nanobind::handle input, output, op, root, schedule, timeout_s, sparse;
 };
 
 /// A schedule of Python's, whole or in parts, kept alive by a reference to its Python object.
@@ -47,6 +47,7 @@ class CallArguments {
   void read_root(nanobind::handle object);
   void read_schedule(nanobind::handle object);
   void read_timeout(nanobind::handle object);
+  void read_sparse(nanobind::handle object);
   /// The first complaint counts. One that came in place of an argument says more than what we would find.
   void complain(nanobind::handle object, const std::string& expected);
 

@@ -334,10 +334,11 @@ void bind_options(nb::module_& m) {
 /// `run` or `start` as Python calls it.
 template <typename Result>
 auto taking_call(Result (PyCommunicator::*method)(const PyCall&)) {
-  return [method](PyCommunicator& communicator, std::string_view kind, nb::handle input, nb::handle output,
-                  nb::handle op, nb::handle root, nb::handle schedule, nb::handle timeout_s) {
-    return (communicator.*method)({kind, input, output, op, root, schedule, timeout_s});
-  };
+  return
+      [method](PyCommunicator& communicator, std::string_view kind, nb::handle input, nb::handle output,
+               nb::handle op, nb::handle root, nb::handle schedule, nb::handle timeout_s, nb::handle sparse) {
+        return (communicator.*method)({kind, input, output, op, root, schedule, timeout_s, sparse});
+      };
 }
 
 void bind_health(nb::module_& m) {
@@ -367,9 +368,9 @@ void bind_communicator(nb::module_& m) {
                    [](const PyCommunicator& c) { return static_cast<int>(c.core()->communicator.rank()); })
       .def_prop_ro("rank_count", [](const PyCommunicator& c) { return c.core()->communicator.rank_count(); })
       .def("run", taking_call(&PyCommunicator::run), "kind"_a, "input"_a.none(), "output"_a.none(), "op"_a,
-           "root"_a, "schedule"_a.none(), "timeout_s"_a.none())
+           "root"_a, "schedule"_a.none(), "timeout_s"_a.none(), "sparse"_a = nb::none())
       .def("start", taking_call(&PyCommunicator::start), "kind"_a, "input"_a.none(), "output"_a.none(),
-           "op"_a, "root"_a, "schedule"_a.none(), "timeout_s"_a.none())
+           "op"_a, "root"_a, "schedule"_a.none(), "timeout_s"_a.none(), "sparse"_a = nb::none())
       .def("recipe", &PyCommunicator::recipe, "kind"_a, "byte_count"_a, "root"_a)
       .def("health", &PyCommunicator::health)
       .def("slow_in_force", &PyCommunicator::slow_in_force)

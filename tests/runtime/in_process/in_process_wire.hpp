@@ -212,7 +212,7 @@ class PostOffice {
   std::map<std::uint64_t, std::shared_ptr<Mailbox>> mailboxes_;
 };
 
-class InProcessKind final : public WireKind {
+class InProcessKind : public WireKind {
  public:
   explicit InProcessKind(InProcessOptions options = {}) : options_(options) {}
 
@@ -232,7 +232,12 @@ class InProcessKind final : public WireKind {
       std::memcpy(&number, card.data(), sizeof number);
       mailboxes.push_back(PostOffice::of_this_process().find(number));
     }
-    return std::make_unique<InProcessWire>(std::move(mailboxes), members.self, options_);
+    return wire(std::move(mailboxes), members.self);
+  }
+
+ protected:
+  virtual std::unique_ptr<Wire> wire(Mailboxes mailboxes, Rank self) const {
+    return std::make_unique<InProcessWire>(std::move(mailboxes), self, options_);
   }
 
  private:

@@ -68,10 +68,16 @@ void CallDesk::fill(const Call& call, const Check& check, PreparedCall* to) {
   if (call.input) to->buffers.input = call.input->data;
   if (call.output) to->buffers.output = call.output->data;
   std::lock_guard lock(mutex_);
-  to->key = {call.kind,           call.op,
-             to->signature.dtype, shape.in_place,
-             to->signature.root,  shape.block_elements,
-             call.schedule.get(), interned(call.algorithm)};
+  to->signature.sparse = call.sparse;
+  to->key = {call.kind,
+             call.op,
+             to->signature.dtype,
+             shape.in_place,
+             call.sparse,
+             to->signature.root,
+             shape.block_elements,
+             call.schedule.get(),
+             interned(call.algorithm)};
   to->is_ours_to_choose = to->key.asked_for == nullptr && to->key.algorithm == nullptr;
   follow_conditions();
   make_operation(call.schedule, check, to);
@@ -145,7 +151,8 @@ CallDesk::Prepared CallDesk::make(const Key& key, const std::shared_ptr<const Sc
   const auto element_bytes = static_cast<int>(bytes_of(key.dtype));
   const bool average = key.op == Op::average && made.source.collective().is_reducing();
   made.program = communicator_->programs().get(
-      made.source, {made.source.identity(), key.block_elements, element_bytes, key.in_place, average});
+      made.source,
+      {made.source.identity(), key.block_elements, element_bytes, key.in_place, average, key.sparse});
   made.arithmetic = {key.dtype, key.op, ranks};
   return made;
 }
@@ -183,6 +190,7 @@ std::unique_ptr<Operation> CallDesk::late_operation(const Prepared& prepared, co
     options.element_bytes = static_cast<int>(bytes_of(key.dtype));
     options.average = key.op == Op::average;
     options.keep_inputs = options.keep_inputs && key.in_place;
+    options.coded = key.sparse;
     if (late_.size() >= kMaxLate) late_.clear();
     auto programs =
         std::make_shared<LatePrograms>(communicator_->rank(), communicator_->rank_count(), rule, options);

@@ -41,6 +41,7 @@ struct Call {
   OperationKind kind = OperationKind::barrier;
   Op op = Op::sum;
   std::int64_t root = 0;
+  bool sparse = false;  ///< messages may leave zeros out
   std::optional<ArrayView> input;
   std::optional<ArrayView> output;
   std::shared_ptr<const Schedule> schedule;  ///< null: choose one

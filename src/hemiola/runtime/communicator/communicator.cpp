@@ -57,6 +57,8 @@ std::optional<Breakage> classify(const std::exception_ptr& error, const Members&
   return Breakage{Failure::lost_rank, members.self, e.what()};
 } catch (const TimeoutError& e) {
   return Breakage{Failure::timeout, members.self, e.what()};
+} catch (const FormatError& e) {
+  return Breakage{Failure::interrupted, members.self, e.what()};
 } catch (const std::bad_alloc&) {
   return Breakage{Failure::lost_rank, members.self, members.name(members.self) + " ran out of memory"};
 } catch (...) {

@@ -40,7 +40,8 @@ struct alignas(64) Signature {
 
   OperationKind kind = OperationKind::barrier;
   DType dtype = DType::uint8;
-  Op op = Op::sum;
+  Op op : 7 = Op::sum;
+  bool sparse : 1 = false;  ///< messages may leave zeros out
   std::uint8_t dimension_count = 0;
   std::int32_t root = 0;
   std::uint64_t schedule_digest = 0;

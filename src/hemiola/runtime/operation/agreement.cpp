@@ -37,6 +37,9 @@ Difference difference(const Signature& left, const Signature& right) {
   if (left.op != right.op)
     return {"passed", "op='" + std::string(name_of(left.op)) + "'",
             "op='" + std::string(name_of(right.op)) + "'"};
+  if (left.sparse != right.sparse)
+    return {"passed", left.sparse ? "sparse=True" : "sparse=False",
+            right.sparse ? "sparse=True" : "sparse=False"};
   if (left.root != right.root && has_root(left.kind))
     return {"passed", "root=" + std::to_string(left.root), "root=" + std::to_string(right.root)};
   return {"chose", describe_schedule(left), describe_schedule(right)};

@@ -18,6 +18,7 @@ class ProgramCache {
     int element_bytes = 1;
     bool in_place = false;
     bool average = false;
+    bool coded = false;
     friend auto operator<=>(const Key&, const Key&) = default;
   };
 

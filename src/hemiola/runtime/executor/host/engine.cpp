@@ -68,6 +68,7 @@ void Engine::begin(const Program& program, const Buffers& buffers, const Arithme
               static_cast<std::size_t>(program.bytes[static_cast<int>(Region::input)]));
     base_[static_cast<int>(Region::input)] = base_[static_cast<int>(Region::saved)];
   }
+  if (!program.forms.empty()) coder_.begin(program, base_, arithmetic, combine_);
   for (const Copy& copy : program.copies_before)
     bulk_copy(at(copy.to), at(copy.from), static_cast<std::size_t>(copy.bytes));
 }
@@ -96,13 +97,14 @@ void Engine::place_regions(const Buffers& buffers) {
   };
   const auto whole_lines = [](std::size_t size) { return rounded_up<std::size_t>(size, 64); };
   std::byte* work = working_memory(whole_lines(bytes(Region::scratch)) + whole_lines(bytes(Region::pool)) +
-                                   bytes(Region::staging));
+                                   whole_lines(bytes(Region::staging)) + bytes(Region::coded));
   // The engine writes to the input's region only where it is the output, too.
   base_[static_cast<int>(Region::input)] = const_cast<std::byte*>(buffers.input);
   base_[static_cast<int>(Region::output)] = buffers.output;
   base_[static_cast<int>(Region::scratch)] = work;
   base_[static_cast<int>(Region::pool)] = work += whole_lines(bytes(Region::scratch));
-  base_[static_cast<int>(Region::staging)] = work + whole_lines(bytes(Region::pool));
+  base_[static_cast<int>(Region::staging)] = work += whole_lines(bytes(Region::pool));
+  base_[static_cast<int>(Region::coded)] = work + whole_lines(bytes(Region::staging));
   while (saved_.size() < program_count_) saved_.emplace_back();
   base_[static_cast<int>(Region::saved)] = saved_[program_count_ - 1].get(bytes(Region::saved));
 }
@@ -201,12 +203,19 @@ void Engine::start(std::int32_t index) {
     case TaskKind::scale:
       scale(o);
       return finish(index);
+    case TaskKind::send_coded:
+      return post(index, send_coded(o));
+    case TaskKind::receive_coded:
+      return post(index, receive_coded(o));
+    case TaskKind::apply_coded:
+      coder_.apply(o, peer_of(task(index - 1)));
+      return finish(index);
   }
 }
 
 Request Engine::send(const Task& o) {
   const Piece* piece = &program_->pieces[static_cast<std::size_t>(o.first_piece)];
-  const Rank peer = program_->channels[static_cast<std::size_t>(o.channel)].peer;
+  const Rank peer = peer_of(o);
   if (!o.staged)
     return wire_->send(peer, at(piece->at), static_cast<std::size_t>(o.bytes), source_of(piece->at));
   std::byte* const staging = at({o.staging_region, o.staging});
@@ -227,7 +236,7 @@ Source Engine::source_of(const Place& place) const {
 }
 
 Request Engine::receive(const Task& o) {
-  const Rank peer = program_->channels[static_cast<std::size_t>(o.channel)].peer;
+  const Rank peer = peer_of(o);
   Landing landing;
   if (o.staged) {
     landing.dst = at({o.staging_region, o.staging});
@@ -240,6 +249,18 @@ Request Engine::receive(const Task& o) {
     }
   }
   return wire_->receive(peer, landing, static_cast<std::size_t>(o.bytes));
+}
+
+Request Engine::send_coded(const Task& o) {
+  const Coder::Message message = coder_.message(o);
+  const Place& first = program_->pieces[static_cast<std::size_t>(o.first_piece)].at;
+  return wire_->send(peer_of(o), message.data, message.bytes,
+                     message.is_plain ? source_of(first) : Source::settled);
+}
+
+Request Engine::receive_coded(const Task& o) {
+  const Coder::Reception reception = coder_.reception(o);
+  return wire_->receive(peer_of(o), reception.landing, reception.capacity);
 }
 
 void Engine::apply(const Task& o) {

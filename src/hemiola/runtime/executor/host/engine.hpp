@@ -2,7 +2,6 @@
 // what starts; there are no barriers.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -11,6 +10,7 @@
 
 #include "hemiola/runtime/executor/executor.hpp"
 #include "hemiola/runtime/executor/host/arena.hpp"
+#include "hemiola/runtime/executor/host/coder.hpp"
 #include "hemiola/runtime/executor/host/combine.hpp"
 #include "hemiola/runtime/executor/message_meter.hpp"
 #include "hemiola/runtime/executor/patience.hpp"
@@ -63,6 +63,8 @@ class Engine final : public Executor {
   Request send(const Task& task);
   Source source_of(const Place& place) const;
   Request receive(const Task& task);
+  Request send_coded(const Task& task);
+  Request receive_coded(const Task& task);
   void apply(const Task& task);
   void scale(const Task& task);
   void finish(std::int32_t index);
@@ -77,8 +79,9 @@ class Engine final : public Executor {
   }
   MeteredMessage metered(const Task& o) const {
     const Channel& channel = program_->channels[static_cast<std::size_t>(o.channel)];
-    return {o.lane, channel.peer, channel.sending, o.bytes};
+    return {o.lane, channel.peer, channel.sending, program_->forms.empty() ? o.bytes : coder_.bytes_of(o)};
   }
+  Rank peer_of(const Task& o) const { return program_->channels[static_cast<std::size_t>(o.channel)].peer; }
   const Task& task(std::int32_t index) const { return program_->tasks[static_cast<std::size_t>(index)]; }
 
   Wire* wire_;
@@ -94,7 +97,8 @@ class Engine final : public Executor {
   Combine combine_ = nullptr;
   Scale scale_ = nullptr;
   int divisor_ = 1;
-  std::array<std::byte*, kRegionCount> base_{};
+  RegionBases base_{};
+  Coder coder_;  ///< of coded programs
   std::vector<std::int32_t> needs_;
   std::vector<Request> requests_;
   std::vector<std::int32_t> head_;  ///< by channel: the oldest message in flight, or kNone

@@ -1,11 +1,14 @@
 #include "hemiola/runtime/executor/program/compile.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/rounding.hpp"
+#include "hemiola/codec/format.hpp"
+#include "hemiola/runtime/executor/program/coded_forms.hpp"
 #include "hemiola/runtime/executor/program/slot_memory.hpp"
 #include "hemiola/runtime/executor/program/slot_trace.hpp"
 
@@ -13,6 +16,11 @@ namespace hemiola {
 namespace {
 
 constexpr std::int64_t kCacheLine = 64;
+/// A coded message counts elements by 32 bits.
+constexpr std::int64_t kMostCodedBytes = std::int64_t{1} << 30;
+
+/// Joining coded values copies them.
+constexpr std::int64_t kMostJoinedBytes = 64 << 10;
 
 /// A message, or one slice of it, and when its turn is: slice s of step t comes with slice s-1 of step t+1, so that
 /// what has just arrived is passed on while it is in cache.
@@ -65,6 +73,14 @@ void for_each_wanted(const Collective& collective, Rank rank, Visit visit) {
     for (int piece = 0; piece < pieces; ++piece) visit(Chunk{(src * ranks + rank) * pieces + piece});
 }
 
+MessageRules rules_of(const CompileOptions& options) {
+  MessageRules rules = options.rules;
+  if (!options.coded) return rules;
+  rules.slice_bytes = std::min(rules.slice_bytes, kMostCodedBytes);
+  rules.join_bytes = std::min(rules.join_bytes, kMostJoinedBytes);
+  return rules;
+}
+
 class Compiler {
  public:
   Compiler(const Collective& collective, std::span<const std::int64_t> weights, const RankPart& part,
@@ -75,10 +91,12 @@ class Compiler {
         layout_(collective, weights, options.block_elements, options.element_bytes),
         in_place_(options.in_place && collective.kind() != CollectiveKind::all_to_all),
         trace_(trace_slots(collective, part, {in_place_, options.keep_inputs})),
-        messages_(plan_messages(part, layout_, options.rules)),
-        memory_(trace_, layout_, options.rules.slice_bytes, in_place_),
+        messages_(plan_messages(part, layout_, rules_of(options))),
+        memory_(trace_, layout_, rules_of(options).slice_bytes, in_place_),
         channel_of_(2 * static_cast<std::size_t>(collective.rank_count()), -1),
-        save_of_(trace_.slots.size(), -1) {}
+        save_of_(trace_.slots.size(), -1) {
+    if (options.coded) forms_.emplace(part, trace_, memory_);
+  }
 
   Program compile() {
     program_.moves_input = options_.in_place && !in_place_;
@@ -101,6 +119,7 @@ class Compiler {
   void add_copy(Chunk chunk, std::vector<Copy>* copies);
   void make_lanes();
   void reserve(std::size_t turn_count);
+  void begin_message();
   void add_send(const Turn& turn);
   void add_receive(const Turn& turn);
   void add_scaling();
@@ -115,6 +134,8 @@ class Compiler {
   void take_pieces(TaskIndex task);
   void take_saves(TaskIndex task);
   void stage(TaskIndex task, const Turn& turn);
+  void stage_coded(TaskIndex task);
+  void leave_forms(TaskIndex user, const Turn& turn);
   void save(const SlotAccess& access, std::int32_t slice);
   void wait_for(TaskIndex task, const std::vector<TaskIndex>& others);
 
@@ -139,6 +160,7 @@ class Compiler {
   SlotTrace trace_;
   const std::vector<Message> messages_;
   SlotMemory memory_;
+  std::optional<CodedForms> forms_;  ///< of a coded program
   Program program_;
   std::vector<std::int32_t> channel_of_;  ///< by peer, first sending, then receiving
   std::vector<TaskIndex> last_in_channel_;
@@ -149,6 +171,7 @@ class Compiler {
   std::vector<Piece> pieces_;
   std::vector<std::int32_t> saves_;
   std::vector<TaskIndex> waits_;
+  std::vector<TaskIndex> form_waits_;
 };
 
 TaskIndex Compiler::add_task(TaskKind kind, std::int64_t bytes) {
@@ -196,6 +219,13 @@ void Compiler::add_piece(const SlotAccess& access, const Turn& turn) {
               .bytes = memory_.bytes_of(access.slot, turn.slice),
               .combine = access.operand != Spot::none};
   if (piece.combine) piece.operand = memory_.place(access.operand, access.slot, turn.slice);
+  if (forms_) {
+    const auto transfer = static_cast<std::size_t>(&access - trace_.accesses.data());
+    piece.form = forms_->form_of(transfer, turn.slice);
+    forms_->enter(piece.form, turn.key, &form_waits_);
+    pieces_.push_back(piece);
+    return;
+  }
   const auto continues = [](const Place& a, const Place& b, std::int64_t bytes) {
     return a.region == b.region && a.offset + bytes == b.offset;
   };
@@ -259,20 +289,48 @@ void Compiler::stage(TaskIndex index, const Turn& turn) {
   memory_.pool().release(claim.block, turn.key, {apply});
 }
 
-void Compiler::add_send(const Turn& turn) {
+/// A coded message lies in its form's memory; one of several pieces is their forms, each beginning at a multiple of 8.
+void Compiler::stage_coded(TaskIndex index) {
+  if (pieces_.size() == 1) return;
+  std::size_t bytes = 0;
+  for (const Piece& piece : pieces_)
+    bytes +=
+        rounded_up(codec::capacity(DType::uint8, static_cast<std::size_t>(piece.bytes)), codec::kIndexAlign);
+  task(index).staged = true;
+  task(index).staging = program_.bytes[static_cast<int>(Region::staging)];
+  program_.bytes[static_cast<int>(Region::staging)] +=
+      rounded_up(static_cast<std::int64_t>(bytes), kCacheLine);
+}
+
+void Compiler::leave_forms(TaskIndex user, const Turn& turn) {
+  for (const Piece& piece : pieces_) forms_->leave(piece.form, user, turn.key);
+}
+
+void Compiler::begin_message() {
   pieces_.clear();
   saves_.clear();
   waits_.clear();
+  form_waits_.clear();
+}
+
+void Compiler::add_send(const Turn& turn) {
+  begin_message();
   for_each_access(turn, [&](const SlotAccess& access, std::int32_t unit) {
     memory_.wait_to_read(unit, &waits_);
     add_piece(access, turn);
     if (access.saves) save(access, turn.slice);
   });
-  const TaskIndex index = add_message_task(TaskKind::send, turn);
+  const TaskIndex index = add_message_task(forms_ ? TaskKind::send_coded : TaskKind::send, turn);
   wait_for(index, waits_);
   take_pieces(index);
   take_saves(index);
-  if (pieces_.size() > 1) stage(index, turn);
+  if (forms_) {
+    wait_for(index, form_waits_);
+    stage_coded(index);
+    leave_forms(index, turn);
+  } else if (pieces_.size() > 1) {
+    stage(index, turn);
+  }
   for_each_access(turn, [&](const SlotAccess& access, std::int32_t unit) {
     memory_.note_read(unit, access.at, index);
     memory_.leave(access, turn.slice, turn.key);
@@ -280,10 +338,8 @@ void Compiler::add_send(const Turn& turn) {
 }
 
 void Compiler::add_receive(const Turn& turn) {
-  pieces_.clear();
-  saves_.clear();
-  waits_.clear();
-  bool staged = false;
+  begin_message();
+  bool staged = forms_.has_value();
   for_each_access(turn, [&](const SlotAccess& access, std::int32_t unit) {
     memory_.enter(access, turn.slice, turn.key, &waits_);
     memory_.wait_to_write(unit, access.at, &waits_);
@@ -292,11 +348,11 @@ void Compiler::add_receive(const Turn& turn) {
     staged |= options_.land_at_once && access.concurrent;
   });
   staged |= pieces_.size() > 1;
-  const TaskIndex receive = add_message_task(TaskKind::receive, turn);
+  const TaskIndex receive = add_message_task(forms_ ? TaskKind::receive_coded : TaskKind::receive, turn);
   TaskIndex writer = receive;
   if (staged) {
-    writer = add_task(TaskKind::apply, task(receive).bytes);
-    stage(receive, turn);
+    writer = add_task(forms_ ? TaskKind::apply_coded : TaskKind::apply, task(receive).bytes);
+    forms_ ? stage_coded(receive) : stage(receive, turn);
     task(writer).staging_region = task(receive).staging_region;
     task(writer).staging = task(receive).staging;
     wait_for(writer, {receive});
@@ -304,6 +360,12 @@ void Compiler::add_receive(const Turn& turn) {
   wait_for(writer, waits_);
   take_pieces(writer);
   take_saves(writer);
+  if (forms_) {
+    wait_for(receive, form_waits_);
+    task(receive).first_piece = task(writer).first_piece;
+    task(receive).piece_count = task(writer).piece_count;
+    leave_forms(writer, turn);
+  }
   for_each_access(turn, [&](const SlotAccess& access, std::int32_t unit) {
     memory_.note_write(unit, writer);
     memory_.leave(access, turn.slice, turn.key);
@@ -421,6 +483,10 @@ void Compiler::size_regions() {
   bytes[static_cast<int>(Region::scratch)] = memory_.scratch_bytes();
   bytes[static_cast<int>(Region::pool)] = memory_.pool().block_count() * memory_.block_bytes();
   bytes[static_cast<int>(Region::saved)] = uses_saved ? layout_.output_bytes() : 0;
+  if (forms_) {
+    bytes[static_cast<int>(Region::coded)] = forms_->region_bytes();
+    program_.forms = forms_->take();
+  }
 }
 
 }  // namespace

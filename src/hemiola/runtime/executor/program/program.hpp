@@ -17,8 +17,9 @@ enum class Region : std::uint8_t {
   pool,     ///< the same for slices: blocks that are used again and again, so that they stay in cache
   staging,  ///< messages whose pieces do not lie side by side
   saved,    ///< what the output held before, at the same offsets, to give it back after a failure
+  coded,    ///< values as messages carry them, where the program is coded
 };
-inline constexpr int kRegionCount = 6;
+inline constexpr int kRegionCount = 7;
 
 struct Place {
   Region region = Region::input;
@@ -33,8 +34,17 @@ struct Piece {
   Place operand = {};
   std::int64_t bytes = 0;
   bool combine = false;
+  std::int32_t form = -1;  ///< of a coded message: which it carries
 
   friend bool operator==(const Piece&, const Piece&) = default;
+};
+
+/// What messages carry of one value, or one slice of it: its memory, and how long the value is.
+struct CodedForm {
+  std::int64_t offset = 0;  ///< in Region::coded
+  std::int64_t bytes = 0;
+
+  friend bool operator==(const CodedForm&, const CodedForm&) = default;
 };
 
 struct Copy {
@@ -59,6 +69,9 @@ enum class TaskKind : std::uint8_t {
   receive,
   apply,  ///< takes a staged message apart into its places
   scale,  ///< ends an average
+  send_coded,
+  receive_coded,
+  apply_coded,  ///< checks a coded message and takes it apart into its places
 };
 
 /// One thing to do once `needs` other things have happened: tasks that name it as successor are done, the previous
@@ -105,6 +118,7 @@ struct Lane {
 struct Program {
   std::vector<Task> tasks;
   std::vector<Piece> pieces;
+  std::vector<CodedForm> forms;  ///< of a coded program; see CodedForms
   std::vector<std::int32_t> successors;
   std::vector<Channel> channels;
   std::vector<Lane> lanes;

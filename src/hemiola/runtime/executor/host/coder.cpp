@@ -1,0 +1,167 @@
+#include "hemiola/runtime/executor/host/coder.hpp"
+
+#include <cstring>
+#include <string>
+
+#include "hemiola/base/bulk_copy.hpp"
+#include "hemiola/base/error.hpp"
+#include "hemiola/base/rounding.hpp"
+
+namespace hemiola {
+namespace {
+
+/// What a value takes at most in a message that joins several.
+std::size_t joined_capacity(std::int64_t bytes) {
+  return rounded_up(codec::capacity(DType::uint8, static_cast<std::size_t>(bytes)), codec::kIndexAlign);
+}
+
+/// The first of several coded messages, and what follows it.
+std::span<const std::byte> split_first(std::span<const std::byte>* joined) {
+  codec::Header header;
+  if (joined->size() < sizeof header)
+    throw FormatError("expected a header of 32 bytes, found " + std::to_string(joined->size()));
+  std::memcpy(&header, joined->data(), sizeof header);
+  if (header.payload_bytes > joined->size() - sizeof header)
+    throw FormatError("expected " + std::to_string(header.payload_bytes) +
+                      " bytes behind a header, as it says, found " +
+                      std::to_string(joined->size() - sizeof header));
+  const auto first = joined->first(sizeof header + header.payload_bytes);
+  *joined = joined->subspan(std::min(joined->size(), rounded_up(first.size(), codec::kIndexAlign)));
+  return first;
+}
+
+}  // namespace
+
+void Coder::begin(const Program& program, const RegionBases& bases, const Arithmetic& arithmetic,
+                  Combine combine) {
+  program_ = &program;
+  bases_ = &bases;
+  arithmetic_ = arithmetic;
+  combine_ = combine;
+  sizes_.assign(program.forms.size(), 0);
+  const std::byte* const input = at({Region::input, 0});
+  const auto bytes = static_cast<std::size_t>(program.bytes[static_cast<int>(Region::input)]);
+  attempts_.begin(input, input == nullptr ? 0 : bytes, codec::element_bytes(arithmetic.dtype));
+}
+
+/// Encodes a value into its form's memory; returns its size, the plain one where that is (nearly) no larger.
+std::size_t Coder::encoded(const Piece& piece) {
+  const auto plain = static_cast<std::size_t>(form(piece).bytes);
+  if (!attempts_.next()) return plain;
+  const std::size_t elements = plain / codec::element_bytes(arithmetic_.dtype);
+  encoder_.scan(arithmetic_.dtype, at(piece.at), elements,
+                {memory(piece), codec::room_for(arithmetic_.dtype, elements)});
+  const codec::Format format = encoder_.smallest();
+  const bool pays = static_cast<double>(encoder_.bytes_as(format)) <=
+                    CodingAttempts::kMostShare * static_cast<double>(plain);
+  attempts_.note(pays);
+  return pays ? encoder_.write(format) : plain;
+}
+
+Coder::Message Coder::message(const Task& task) {
+  const std::span<const Piece> all = pieces(task);
+  for (const Piece& piece : all)
+    if (size(piece) == 0) size(piece) = encoded(piece);
+  if (all.size() > 1) {
+    std::byte* const joined = at({Region::staging, task.staging});
+    std::size_t bytes = 0;
+    for (const Piece& piece : all) bytes += append(piece, joined + bytes);
+    return {joined, bytes, false};
+  }
+  const Piece& piece = all.front();
+  const bool is_plain = size(piece) == static_cast<std::size_t>(form(piece).bytes);
+  return {is_plain ? at(piece.at) : memory(piece), size(piece), is_plain};
+}
+
+std::int64_t Coder::bytes_of(const Task& task) const {
+  const std::span<const Piece> all = pieces(task);
+  const bool is_sum = all.size() > 1 && task.kind == TaskKind::send_coded;
+  std::size_t bytes = 0;
+  for (const Piece& piece : all.first(is_sum ? all.size() : 1))
+    bytes += sizes_[static_cast<std::size_t>(piece.form)];
+  return static_cast<std::int64_t>(bytes);
+}
+
+/// Returns how many bytes it has written, a multiple of 8.
+std::size_t Coder::append(const Piece& piece, std::byte* to) {
+  std::size_t bytes = size(piece);
+  if (const auto plain = static_cast<std::size_t>(form(piece).bytes); bytes == plain) {
+    const auto elements = static_cast<std::uint32_t>(plain / codec::element_bytes(arithmetic_.dtype));
+    const codec::Header header{.dtype = static_cast<std::uint8_t>(arithmetic_.dtype),
+                               .elements = elements,
+                               .nonzeros = elements,
+                               .payload_bytes = plain};
+    std::memcpy(to, &header, sizeof header);
+    std::memcpy(to + sizeof header, at(piece.at), plain);
+    bytes = sizeof header + plain;
+  } else {
+    std::memcpy(to, memory(piece), bytes);
+  }
+  const std::size_t whole = rounded_up(bytes, codec::kIndexAlign);
+  std::memset(to + bytes, 0, whole - bytes);
+  return whole;
+}
+
+/// The received size is noted as that of the first piece's form.
+Coder::Reception Coder::reception(const Task& task) {
+  const std::span<const Piece> all = pieces(task);
+  const Piece& first = all.front();
+  Landing landing{.dst = memory(first), .received = &size(first)};
+  if (all.size() == 1) return {landing, static_cast<std::size_t>(form(first).bytes)};
+  landing.dst = at({Region::staging, task.staging});
+  std::size_t capacity = 0;
+  for (const Piece& piece : all) capacity += joined_capacity(form(piece).bytes);
+  return {landing, capacity};
+}
+
+void Coder::apply(const Task& task, Rank peer) {
+  try {
+    if (task.piece_count > 1) return take_apart(task);
+    const Piece& piece = pieces(task).front();
+    if (size(piece) == static_cast<std::size_t>(form(piece).bytes)) return land_plain(piece);
+    open(piece, {memory(piece), size(piece)});
+    land(piece);
+  } catch (const Error& e) {
+    throw FormatError("rank " + std::to_string(peer) +
+                      " has sent a message that is not what it should be: " + e.what() +
+                      ". Its bytes were damaged on the way, or the ranks run different versions of hemiola.");
+  }
+}
+
+void Coder::take_apart(const Task& task) {
+  const std::span<const Piece> all = pieces(task);
+  std::span<const std::byte> rest(at({Region::staging, task.staging}), size(all.front()));
+  for (const Piece& piece : all) {
+    const std::span<const std::byte> message = split_first(&rest);
+    open(piece, message);
+    land(piece);
+    const bool is_plain = message.size() >= static_cast<std::size_t>(form(piece).bytes);
+    size(piece) = is_plain ? static_cast<std::size_t>(form(piece).bytes) : message.size();
+    if (!is_plain) std::memcpy(memory(piece), message.data(), message.size());
+  }
+  if (!rest.empty())
+    throw FormatError("expected " + std::to_string(all.size()) + " values, found " +
+                      std::to_string(rest.size()) + " bytes behind them");
+}
+
+void Coder::open(const Piece& piece, std::span<const std::byte> message) {
+  decoder_.open(message, arithmetic_.dtype,
+                static_cast<std::size_t>(form(piece).bytes) / codec::element_bytes(arithmetic_.dtype));
+}
+
+void Coder::land(const Piece& piece) {
+  if (!piece.combine) return decoder_.decode(at(piece.at));
+  if (at(piece.operand) != at(piece.at))
+    bulk_copy(at(piece.at), at(piece.operand), static_cast<std::size_t>(piece.bytes));
+  decoder_.combine(arithmetic_.op, combine_, at(piece.at));
+}
+
+void Coder::land_plain(const Piece& piece) {
+  const auto bytes = static_cast<std::size_t>(piece.bytes);
+  if (piece.combine)
+    bulk_combine(combine_, at(piece.at), at(piece.operand), memory(piece), bytes);
+  else
+    bulk_copy(at(piece.at), memory(piece), bytes);
+}
+
+}  // namespace hemiola

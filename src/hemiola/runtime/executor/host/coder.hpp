@@ -1,0 +1,82 @@
+// The coded messages of an engine: what each carries, and what is done with it when it has come. A message as long as the
+// plain bytes is the plain bytes; a shorter one is a coded message (docs/formats/coded.md); one that joins several pieces
+// has a coded message for each. No message is believed.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "hemiola/base/index.hpp"
+#include "hemiola/codec/decoder.hpp"
+#include "hemiola/codec/encoder.hpp"
+#include "hemiola/runtime/executor/executor.hpp"
+#include "hemiola/runtime/executor/host/coding_attempts.hpp"
+#include "hemiola/runtime/executor/program/program.hpp"
+#include "hemiola/runtime/wire/wire.hpp"
+
+namespace hemiola {
+
+/// Where each region of a program begins.
+using RegionBases = std::array<std::byte*, kRegionCount>;
+
+class Coder {
+ public:
+  /// A program begins; it and the regions stay until it is done. `combine`: null where nothing is reduced.
+  void begin(const Program& program, const RegionBases& bases, const Arithmetic& arithmetic, Combine combine);
+
+  struct Message {
+    const std::byte* data;
+    std::size_t bytes;
+    bool is_plain;  ///< the value where it lies
+  };
+  /// What a task sends; encodes what no message has carried before.
+  Message message(const Task& task);
+  /// Of a message that has been sent, or that has come and not been applied; headers of joined ones not counted.
+  std::int64_t bytes_of(const Task& task) const;
+
+  struct Reception {
+    Landing landing;
+    std::size_t capacity;
+  };
+  /// Where what a task receives lands.
+  Reception reception(const Task& task);
+  /// Checks what has landed and puts it into its places. Throws FormatError, naming the peer, where it is no message for
+  /// them; a piece's place is then as it was.
+  void apply(const Task& task, Rank peer);
+
+ private:
+  std::byte* at(const Place& place) const {
+    return (*bases_)[static_cast<std::size_t>(place.region)] + place.offset;
+  }
+  const CodedForm& form(const Piece& piece) const {
+    return program_->forms[static_cast<std::size_t>(piece.form)];
+  }
+  std::size_t& size(const Piece& piece) { return sizes_[static_cast<std::size_t>(piece.form)]; }
+  std::byte* memory(const Piece& piece) const { return at({Region::coded, form(piece).offset}); }
+  std::span<const Piece> pieces(const Task& task) const {
+    return std::span(program_->pieces)
+        .subspan(static_cast<std::size_t>(task.first_piece), static_cast<std::size_t>(task.piece_count));
+  }
+
+  std::size_t encoded(const Piece& piece);
+  std::size_t append(const Piece& piece, std::byte* to);
+  void open(const Piece& piece, std::span<const std::byte> message);
+  void land(const Piece& piece);
+  void land_plain(const Piece& piece);
+  void take_apart(const Task& task);
+
+  codec::Encoder encoder_;
+  codec::Decoder decoder_;
+  CodingAttempts attempts_;
+
+  // Of the program at hand:
+  const Program* program_ = nullptr;
+  const RegionBases* bases_ = nullptr;
+  Arithmetic arithmetic_;
+  Combine combine_ = nullptr;
+  std::vector<std::size_t> sizes_;  ///< by form: its bytes; those of the value where it is plain; 0: not born
+};
+
+}  // namespace hemiola

@@ -1,0 +1,135 @@
+"""What the ranks of the tests of sparse collectives do: the same call dense and sparse, on the same data."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+import hemiola as hm
+
+#: What a float can be besides a number: all of it must come out as of a dense call.
+SPECIAL = (-0.0, math.inf, -math.inf, math.nan, 5e-324, -5e-324, 1e-40, 6e-8, 65504.0)
+
+
+@dataclass(frozen=True)
+class SparseCase:
+    kind: str
+    size: int
+    dtype: str = "float32"
+    op: str = "sum"
+    density: float = 0.1
+    schedule: hm.Schedule | str | None = None
+    in_place: bool = False
+    clustered: bool = False
+
+
+def dtype_of(name: str) -> Any:
+    return np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
+
+
+def data(case: SparseCase, rank: int, rank_count: int) -> Any:
+    """Values at a share of the places, chosen anew for every rank; a tenth of a float's are special."""
+    random = np.random.default_rng([rank, case.size])
+    count = rank_count * case.size
+    is_value = random.random(count) < case.density
+    if case.clustered:
+        is_value = np.repeat(random.random(count // 64 + 1) < case.density, 64)[:count]
+    dtype = dtype_of(case.dtype)
+    parts = 2 if dtype.kind == "c" else 1
+    values = random.integers(-100, 100, (count, parts)).astype(np.float64)
+    if dtype.kind not in "biu":
+        values = random.standard_normal((count, parts)) * 10.0 ** random.integers(-5, 6, (count, parts))
+        chosen = random.random((count, parts)) < 0.1
+        values[chosen] = random.choice(SPECIAL, int(chosen.sum()))
+    whole: Any = values[:, 0] + 1j * values[:, 1] if parts == 2 else values[:, 0]
+    if dtype.kind in "iu":
+        whole = whole.astype(np.int64)
+    with np.errstate(all="ignore"):
+        x = whole.astype(dtype)
+    x[~is_value] = 0
+    return x if case.kind in ("reduce_scatter", "all_reduce", "all_to_all", "scatter") else x[: case.size]
+
+
+def same(dense: Any, sparse: Any) -> bool:
+    """Whether all bits are the same, a NaN's but for its payload."""
+    if dense is None or sparse is None:
+        return dense is sparse
+    if dense.dtype.kind == "c":
+        dense, sparse = dense.view(f"f{dense.itemsize // 2}"), sparse.view(f"f{dense.itemsize // 2}")
+    bits = f"u{dense.itemsize}"
+    equal = dense.view(bits) == sparse.view(bits)
+    if dense.dtype.kind not in "biu":
+        equal |= np.isnan(dense.astype(np.float64)) & np.isnan(sparse.astype(np.float64))
+    return bool(equal.all())
+
+
+def result(comm: hm.Communicator, case: SparseCase, sparse: bool) -> Any:
+    x = data(case, comm.rank, comm.rank_count)
+    out = (
+        None if case.in_place or case.kind not in ("all_reduce", "reduce", "broadcast") else np.empty_like(x)
+    )
+    op = (case.op,) if case.kind in ("all_reduce", "reduce", "reduce_scatter") else ()
+    if case.kind == "all_gather" and case.in_place:
+        out = np.zeros(comm.rank_count * x.size, x.dtype)
+        block = out[comm.rank * x.size : (comm.rank + 1) * x.size]
+        block[:] = x
+        x = block
+    before = x.copy()
+    got = getattr(comm, case.kind)(x, *op, out=out, schedule=case.schedule, sparse=sparse)
+    assert case.in_place or out is None or x.tobytes() == before.tobytes(), "the input has changed"
+    return got
+
+
+def differing(cases: list[SparseCase]) -> list[str]:
+    """Return the cases in which a sparse call gives another result than the dense one."""
+    comm = hm.init(timeout_s=60)
+    return [
+        f"rank {comm.rank}: {case}"
+        for case in cases
+        if not same(result(comm, case, False), result(comm, case, True))
+    ]
+
+
+def disagreeing(odd: int) -> tuple[str, str, float]:
+    """One rank says nothing about zeros where the others do; then all go on."""
+    comm = hm.init(timeout_s=60)
+    raised = ("", "")
+    try:
+        comm.all_reduce(np.zeros(5000), sparse=None if comm.rank == odd else True)
+    except hm.MismatchError as error:
+        raised = (type(error).__name__, str(error))
+    return *raised, float(comm.all_reduce(np.ones(5000), sparse=True)[0])
+
+
+def passing(values: list[object]) -> list[str]:
+    """Return what is said to each value of `sparse`."""
+    comm = hm.init(timeout_s=60)
+    call: Any = comm.all_reduce
+    told = []
+    for value in values:
+        try:
+            call(np.ones(10), sparse=value)
+        except hm.ArgumentError as error:
+            told.append(str(error))
+    return told
+
+
+def late(size: int, late: int) -> list[bool]:
+    """The last rank is found and waited for, in calls that leave zeros out."""
+    comm = hm.init(timeout_s=60)
+    right = []
+    for turn in range(4):
+        x = np.zeros(size, np.int64)
+        x[comm.rank :: 100] = comm.rank + 1
+        total = np.zeros(size, np.int64)
+        for rank in range(comm.rank_count):
+            total[rank::100] += rank + 1
+        if comm.rank == late and turn % 2 == 0:
+            time.sleep(0.1)
+        right.append(bool((comm.all_reduce(x, schedule="all_reduce_late", sparse=True) == total).all()))
+    return right

@@ -1,0 +1,93 @@
+"""Collectives whose messages leave zeros out: the same bits as the dense call of the same schedule."""
+
+from __future__ import annotations
+
+import pytest
+import sparse_ranks as work
+from sparse_ranks import SparseCase
+
+import hemiola as hm
+from hemiola import algorithms
+
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+COMPLEX = ("complex64", "complex128")
+COPYING = ("all_gather", "gather", "scatter", "broadcast", "all_to_all")
+REDUCING = ("all_reduce", "reduce_scatter", "reduce")
+NETWORK = hm.topologies.switch(3, latency_s=1e-5, bandwidth=10e6)
+
+
+def differences(ranks: int, cases: list[SparseCase], network: hm.Topology | None = None) -> list[str]:
+    found = hm.launch(work.differing, ranks, cases, emulate=network, timeout_s=120)
+    return [one for of_rank in found for one in of_rank]
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_every_collective_gives_the_same_bits(ranks: int) -> None:
+    cases = [
+        SparseCase(kind, size, density=density, in_place=in_place)
+        for kind in (*COPYING, *REDUCING)
+        for size in (0, 1, 65, 3001)
+        for density in (0, 0.02, 1)
+        for in_place in (False, True)
+    ]
+    assert differences(ranks, cases) == []
+
+
+def test_every_dtype_and_operation_gives_the_same_bits() -> None:
+    arithmetic = ("sum", "product", "min", "max")
+    bits = ("and", "or", "xor")
+    pairs = [(dtype, op) for dtype in FLOATS for op in (*arithmetic, "average")]
+    pairs += [(dtype, op) for dtype in INTEGERS for op in (*arithmetic, *bits)]
+    pairs += [(dtype, op) for dtype in COMPLEX for op in ("sum", "product", "average")]
+    pairs += [("bool", op) for op in bits]
+    cases = [
+        SparseCase("all_reduce", 1001, dtype, op, density) for dtype, op in pairs for density in (0.01, 0.3)
+    ]
+    cases += [SparseCase("all_gather", 1001, dtype) for dtype in (*FLOATS, *INTEGERS, *COMPLEX, "bool")]
+    assert differences(3, cases) == []
+
+
+def test_long_arrays_go_in_slices() -> None:
+    cases = [
+        SparseCase(kind, 700_001, density=0.03, in_place=in_place, clustered=not in_place)
+        for kind in ("all_gather", "reduce_scatter", "all_reduce")
+        for in_place in (False, True)
+    ]
+    assert differences(2, cases) == []
+
+
+@pytest.mark.parametrize("ranks", [3, 4])
+def test_every_published_algorithm_gives_the_same_bits(ranks: int) -> None:
+    cases = [
+        SparseCase(algorithms.get(name).kind, size, density=0.05, schedule=name)
+        for name in algorithms.names()
+        if algorithms.get(name).is_valid(ranks) and not algorithms.get(name).needs
+        for size in (10, 20_003)
+    ]
+    assert len({case.schedule for case in cases}) > 20
+    assert differences(ranks, cases) == []
+
+
+def test_an_emulated_network_carries_fewer_bytes_and_the_same_bits() -> None:
+    cases = [SparseCase(kind, 3001, density=0.02) for kind in (*COPYING, *REDUCING)]
+    assert differences(3, cases, NETWORK) == []
+
+
+def test_ranks_that_disagree_about_zeros_are_told_and_go_on() -> None:
+    for raised, text, after in hm.launch(work.disagreeing, 3, 1, timeout_s=60):
+        assert raised == "MismatchError"
+        assert "sparse=True" in text
+        assert "sparse=False" in text
+        assert "\n" not in text
+        assert after == 3.0
+
+
+def test_a_wrong_sparse_is_told_in_one_line() -> None:
+    wrong = [1, "yes", 0.5]
+    told = [f"expected True, False or None as sparse, found {value!r}" for value in wrong]
+    assert hm.launch(work.passing, 2, wrong, timeout_s=60) == [told] * 2
+
+
+def test_a_late_rank_is_found_where_zeros_are_left_out() -> None:
+    assert hm.launch(work.late, 4, 20_000, 2, timeout_s=60) == [[True] * 4] * 4
