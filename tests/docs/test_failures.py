@@ -39,7 +39,7 @@ def update(weights, gradient):
 
 
 def log(text):
-    print(text, flush=True)
+    print(text + "\\n", end="", flush=True)  # in one piece, beside those of other ranks
 
 
 def rebalance(batches, rank, rank_count):
