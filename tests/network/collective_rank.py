@@ -147,17 +147,18 @@ def one_kills_itself(comm: hm.Communicator) -> str:
 def shrinking(comm: hm.Communicator) -> str:
     """Work until all that have to die have died, going on without them; then add up who is left."""
     own, deaths = comm.rank, int(os.environ["DEATHS"])
-    left = comm.rank_count - deaths
+    left, lost = comm.rank_count - deaths, []
     print("working", flush=True)
     while comm.rank_count > left:
         try:
             comm.all_reduce(np.ones(50_000, np.float32))
-        except hm.LostRankError:
+        except hm.LostRankError as error:
+            lost.append(error.world_rank)
             comm = comm.shrink(timeout_s=30)
     for turn in range(10):
         x = np.full(5000, own + turn, np.int64)
         comm.all_reduce(x)
-    return f"left {int(x[0]) - 9 * left} of {comm.rank_count}"
+    return f"named {lost[0]}, left {int(x[0]) - 9 * left} of {comm.rank_count}"
 
 
 WAYS: dict[str, Callable[[hm.Communicator], str]] = {
@@ -177,14 +178,15 @@ WAYS: dict[str, Callable[[hm.Communicator], str]] = {
 
 
 def main() -> None:
-    """Join, do what the command line says, and say how it went."""
+    """Join, do what the command line says, one after the other, and say how each went."""
     try:
         comm = hm.init(timeout_s=60)
     except hm.HemiolaError as error:
         print(f"{os.environ['HEMIOLA_RANK']}: {type(error).__name__} {error}", flush=True)
         return
     with comm:
-        print(f"{comm.rank}: {WAYS[sys.argv[1]](comm)}", flush=True)
+        for way in sys.argv[1].split(","):
+            print(f"{comm.rank}: {WAYS[way](comm)}", flush=True)
 
 
 if __name__ == "__main__":
