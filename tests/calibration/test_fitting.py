@@ -12,6 +12,7 @@ from hemiola.calibration.fitting import (
     latency_and_message,
     levelled,
     nic_groups,
+    step_between,
     unknown_pair,
 )
 from hemiola.calibration.nics import filled, first_slowdowns
@@ -21,12 +22,13 @@ from hemiola.errors import ArgumentError
 
 @given(
     st.floats(1e-7, 1e-2),
-    st.floats(1e-8, 1e-2),
+    st.floats(1e-6, 8),
     st.lists(st.integers(1, 40), min_size=2, max_size=6, unique=True),
 )
 def test_latency_and_message_are_those_that_the_times_were_made_of(
-    latency_s: float, message_s: float, counts: list[int]
+    latency_s: float, messages_share: float, counts: list[int]
 ) -> None:
+    message_s = messages_share * latency_s / min(counts)
     taken_s = np.array([latency_s + count * message_s for count in counts])
     found = latency_and_message([1.0] * len(counts), [float(count) for count in counts], taken_s)
     assert found == pytest.approx((latency_s, message_s), rel=1e-6, abs=1e-9 * (latency_s + message_s))
@@ -43,13 +45,43 @@ def test_a_stream_tells_the_message_where_there_is_only_one_partner() -> None:
         # Two messages take less time than one: no message costs less than nothing; 2/(1/3 + 1/2 …) is the nearest
         # latency.
         ([3e-6, 2e-6], ((1 / 3 + 1 / 2) / (1 / 9 + 1 / 4) * 1e-6, 0.0)),
-        # Two take more than twice as long as one: no latency is below nothing.
-        ([1e-6, 3e-6], (0.0, (1 + 2 / 3) / (1 + 4 / 9) * 1e-6)),
+        # Two take more than twice as long as one: a tenth of the shorter time is latency, and what is left of each,
+        # 0.9 of it and 29/30, is messages, one and two.
+        ([1e-6, 3e-6], (1e-7, (0.9 + 29 / 30 * 2 / 3) / (1 + 4 / 9) * 1e-6)),
+        # As if a network took no time at all: the same tenth.
+        ([1e-6, 2e-6], (1e-7, (0.9 + 19 / 20) / 2 * 1e-6)),
     ],
-    ids=["falling", "rising steeply"],
+    ids=["falling", "rising steeply", "rising as if nothing were between"],
 )
-def test_no_cost_is_below_zero(taken_s: list[float], expected: tuple[float, float]) -> None:
+def test_no_message_costs_less_than_nothing_and_no_latency_less_than_was_seen(
+    taken_s: list[float], expected: tuple[float, float]
+) -> None:
     assert latency_and_message([1, 1], [1, 2], np.array(taken_s)) == pytest.approx(expected)
+
+
+@given(
+    st.floats(1e-7, 1e-2),
+    st.floats(0, 1e-1),
+    st.lists(st.floats(0.5, 2.0), min_size=2, max_size=3),
+)
+def test_whatever_disturbs_a_measurement_a_latency_stays_of_the_size_of_what_was_measured(
+    latency_s: float, message_s: float, disturbed: list[float]
+) -> None:
+    counts = [float(count) for count in range(1, len(disturbed) + 1)]
+    taken_s = np.array([latency_s + count * message_s for count in counts]) * disturbed
+    found_s, found_message_s = latency_and_message([1.0] * len(counts), counts, taken_s)
+    assert 0.1 * taken_s.min() * (1 - 1e-9) <= found_s <= taken_s.max() * (1 + 1e-9)
+    assert 0 <= found_message_s <= taken_s.max()
+
+
+def test_a_step_is_what_a_long_chain_takes_longer_than_a_short_one() -> None:
+    # Given a beginning of 20 µs and steps of 10 µs: 60 µs for 4, 340 µs for 32.
+    assert step_between(60e-6, 4, 340e-6, 32) == pytest.approx(10e-6)
+
+
+def test_a_short_chain_that_was_disturbed_makes_no_step_next_to_nothing() -> None:
+    # Given 4 steps that took longer than 32 of 10 µs did: of 340 µs at least two thirds are steps, 28 of them more.
+    assert step_between(400e-6, 4, 340e-6, 32) == pytest.approx(340e-6 * 2 / 3 / 28)
 
 
 def test_values_that_differ_by_noise_become_one() -> None:

@@ -59,6 +59,17 @@ def test_rates_and_shared_nics_are_found_and_a_job_plans_for_them(
     assert capfd.readouterr().out.splitlines() == [expected] * 4
 
 
+def test_nothing_is_measured_but_what_was_asked_for(
+    cluster: Cluster, capfd: pytest.CaptureFixture[str]
+) -> None:
+    program = str(Path(__file__).with_name("unmeasured_rank.py"))
+    assert main(["cluster", "run", "--name", NAME, program]) == 0
+    told = sorted(
+        line for line in capfd.readouterr().out.splitlines() if line.endswith(("length", "briefly"))
+    )
+    assert told == ["[0] at length", "[1] at length"]
+
+
 def test_a_rank_without_the_file_is_named_to_all(
     cluster: Cluster, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

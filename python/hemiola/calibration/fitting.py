@@ -12,6 +12,9 @@ from hemiola.errors import ArgumentError
 
 Floats = NDArray[np.float64]
 
+#: What a message takes that is alone is its latency for so much at least. Several at once that take as many times as
+#: long as one have waited for cores; a network without a latency there is not.
+_LEAST_LATENCY = 0.1
 #: Two that share a NIC take twice as long together as alone; two that do not, as long.
 _SHARED_SLOWDOWN = 1.5
 
@@ -28,15 +31,29 @@ def latency_and_message(
 
     Returns
     -------
-    Two times in seconds, neither below 0.
+    Two times in seconds: the latency is a tenth of the shortest time that had one at least, the message not below 0.
     """
     counts = np.column_stack([latencies, messages]) / taken_s[:, None]
-    found = np.linalg.lstsq(counts, np.ones(len(taken_s)), rcond=None)[0]
-    for one, other in ((0, 1), (1, 0)):
-        if found[one] < 0:
-            found = np.zeros(2)
-            found[other] = max(0.0, counts[:, other].sum() / (counts[:, other] ** 2).sum())
-    return float(found[0]), float(found[1])
+    latency_s, message_s = np.linalg.lstsq(counts, np.ones(len(taken_s)), rcond=None)[0]
+    least_s = _LEAST_LATENCY / counts[:, 0].max()
+    if message_s < 0:
+        latency_s, message_s = _alone(counts[:, 0], 1.0), 0.0
+    elif latency_s < least_s:
+        latency_s, message_s = least_s, max(0.0, _alone(counts[:, 1], 1 - least_s * counts[:, 0]))
+    return float(latency_s), float(message_s)
+
+
+def _alone(counts: Floats, shares: Floats | float) -> float:
+    """Return what one costs of which so many cost such shares, by least squares."""
+    return float((counts * shares).sum() / (counts**2).sum())
+
+
+def step_between(few_s: float, few: int, many_s: float, many: int) -> float:
+    """Return what a step takes of chains that take so long with few steps and with many, in seconds.
+
+    What is not steps is taken for a third of the long chain at most: where the short one says more, it was disturbed.
+    """
+    return max(many_s - few_s, many_s * 2 / 3) / (many - few)
 
 
 def levelled(values: Floats, tolerance: float) -> Floats:

@@ -14,7 +14,7 @@ import numpy as np
 from hemiola._core import Communicator as CoreCommunicator
 from hemiola._core import Schedule, Topology
 from hemiola.calibration.effort import THOROUGH, Effort
-from hemiola.calibration.fitting import Floats, latency_and_message, levelled
+from hemiola.calibration.fitting import Floats, latency_and_message, levelled, step_between
 from hemiola.calibration.network import Figures, network_of
 from hemiola.calibration.nics import NicSearch
 from hemiola.calibration.rounds import Nodes, Pair
@@ -131,7 +131,7 @@ class _Measuring:
         while steps < _MOST_STEPS and (found_s := taken_s(steps, 1)) < long_s:
             steps = min(_MOST_STEPS, steps * int(np.clip(np.ceil(1.2 * long_s / found_s), 2, _MORE)))
         many_s = taken_s(steps, self._effort.chain_repeats)
-        return max(many_s - few_s, 1e-9 * steps) / (steps - _FIRST_STEPS)
+        return step_between(few_s, _FIRST_STEPS, many_s, steps)
 
     def _inside_bandwidth(self) -> Floats:
         """Return what each rank's port inside its node carries."""

@@ -1,0 +1,27 @@
+"""One rank of `hemiola calibrate` that says which measurements were asked for, and makes none."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+from unittest import mock
+
+from hemiola import topologies
+from hemiola.calibration import BRIEF
+from hemiola.cli import main
+from hemiola.communicator import calibrate
+from hemiola.planner import communicator_plans
+
+
+def asked(core: Any, nodes: Any, grouping: Any, effort: Any, *progress: Any) -> Any:
+    """Stand in for the measurement."""
+    print("briefly" if effort is BRIEF else "at length", flush=True)
+    return topologies.switch(core.rank_count, latency_s=1e-6, bandwidth=1e9)
+
+
+if __name__ == "__main__":
+    with (
+        mock.patch.object(communicator_plans, "measured_network", asked),
+        mock.patch.object(sys.modules[calibrate.__module__], "measured_network", asked),
+    ):
+        sys.exit(main(["calibrate"]))
