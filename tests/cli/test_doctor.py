@@ -1,6 +1,9 @@
 """`hemiola doctor` on this machine, and on machines that lack something."""
 
 import os
+import re
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -65,3 +68,25 @@ def test_a_cgroup_memory_limit_is_the_memory_there_is(monkeypatch: pytest.Monkey
     words = {"memory.max": ["1048576"], "memory.current": ["1000000"]}
     monkeypatch.setattr(machine, "_cgroup_words", lambda name: words.get(name, []))
     assert machine.memory_bytes() == (1048576, 48576)
+
+
+def mpi_finding(hemiola) -> dict[str, str]:
+    (finding,) = [each for each in hemiola("doctor", "--json").data if each["what"] == "MPI"]
+    return finding
+
+
+def test_the_mpi_that_ranks_would_use_is_named_with_its_version_and_file(hemiola) -> None:
+    wheel = Path(sys.prefix, "lib", "libmpi.so.12")
+    finding = mpi_finding(hemiola)
+    assert finding["state"] == "ok"
+    assert re.search(rf"MPICH's mpirun: MPICH .* at {re.escape(str(wheel.resolve()))}", finding["found"])
+
+
+def test_an_mpi_that_was_asked_for_and_cannot_be_opened_is_said(
+    hemiola, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEMIOLA_MPI", "/nowhere/libmpi.so.40")
+    finding = mpi_finding(hemiola)
+    assert finding["state"] == "limited"
+    assert "/nowhere/libmpi.so.40" in finding["found"]
+    assert "HEMIOLA_MPI" in finding["found"]

@@ -1138,6 +1138,11 @@ def announce_mpi(*, rank: int, rank_count: int, libraries: Sequence[str]) -> Non
     An MPI has started this process; its library is one of these, unless one is loaded.
     """
 
+def find_mpi(libraries: Sequence[str]) -> dict:
+    """
+    The MPI that ranks would use here, opened but not initialized: version and path.
+    """
+
 def broadcast_by_mpi(own: bytes, timeout_s: float) -> bytes:
     """Rank 0's bytes, on all ranks of the job, each of which calls this."""
 

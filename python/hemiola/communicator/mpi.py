@@ -9,24 +9,23 @@ from hemiola import environment
 from hemiola._core import announce_mpi
 from hemiola.communicator.launch_environment import Job
 
-_OPEN_MPI = ("libmpi.so.40",)
-_MPICH = ("libmpi.so.12", "libmpich.so.12", "libmpi_abi.so.1")
+#: Launchers that come with an MPI.
+OPEN_MPI, MPICH = "Open MPI's mpirun", "MPICH's mpirun"
+_OF_OPEN_MPI = ("libmpi.so.40",)
+_OF_MPICH = ("libmpi.so.12", "libmpich.so.12", "libmpi_abi.so.1")
 #: What the libraries of those are called that a launcher may have started.
-_LIBRARIES = {
-    "Open MPI's mpirun": _OPEN_MPI,
-    "MPICH's mpirun": _MPICH,
-    "Slurm's srun": (*_OPEN_MPI, *_MPICH),
-}
+_LIBRARIES = {OPEN_MPI: _OF_OPEN_MPI, MPICH: _OF_MPICH, "Slurm's srun": (*_OF_OPEN_MPI, *_OF_MPICH)}
 
 
 def announce(job: Job) -> None:
     """Tell the core where MPI is, where this job may have been started by one."""
     if job.launcher in _LIBRARIES:
-        announce_mpi(rank=job.rank, rank_count=job.rank_count, libraries=_libraries(job.launcher))
+        announce_mpi(rank=job.rank, rank_count=job.rank_count, libraries=mpi_libraries(job.launcher))
 
 
-def _libraries(launcher: str) -> list[str]:
-    """Return paths and names, best first: what was asked for, PyPI's wheels, the system's."""
+def mpi_libraries(launcher: str) -> list[str]:
+    """Return where the MPI of a launcher is looked for, paths and names, best first: what was asked for, PyPI's wheels,
+    the system's."""
     asked = environment.MPI.value()
     if asked is not None:
         return [asked]

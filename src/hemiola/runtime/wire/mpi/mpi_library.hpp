@@ -34,6 +34,8 @@ class MpiLibrary {
 
   /// The first line of what it says of itself.
   virtual std::string version() const = 0;
+  /// The file that it is in.
+  virtual std::string path() const = 0;
   virtual bool is_initialized() const = 0;
   virtual bool is_finalized() const = 0;
   /// Asks for MPI_THREAD_MULTIPLE. Blocks until all processes have come, as some of them need it.

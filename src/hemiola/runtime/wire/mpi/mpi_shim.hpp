@@ -52,6 +52,10 @@ class MpiShim final : public MpiLibrary {
     for (std::string word; first >> word;) all += (all.empty() ? "" : " ") + word;
     return all;
   }
+  std::string path() const override {
+    Dl_info found{};
+    return dladdr(reinterpret_cast<const void*>(initialized_), &found) != 0 ? found.dli_fname : "";
+  }
   bool is_initialized() const override { return flag_of(initialized_); }
   bool is_finalized() const override { return flag_of(finalized_); }
   void initialize() override {
