@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ import scipy.optimize
 
 import hemiola as hm
 from hemiola.algorithms import Task
+from hemiola.communicator.control_plane import control_plane
 from hemiola.planner import communicator_plans, planning
 from hemiola.planner.planning import Plan
 
@@ -110,3 +112,29 @@ def nothing_to_choose() -> tuple[str, float]:
     x = np.ones(3)
     comm.all_reduce(x, schedule="all_reduce_ring")
     return raised, float(x[0])
+
+
+def keeper_that_leaves(meeting: dict[str, str], how: str) -> list[str]:
+    """Rank 0, which keeps what has been chosen, closes or dies; the others ask what is planned, known and unknown."""
+    os.environ.update(meeting)
+    with control_plane("hosts"):
+        comm = hm.init(timeout_s=60)
+    known = comm.plan("all_reduce", 4096).name
+    comm.barrier()
+    if comm.rank == 0:
+        if how == "dies":
+            os._exit(3)
+        comm.close()
+        time.sleep(2)  # it lives, and its process answers nothing about this communicator
+        return []
+    time.sleep(0.3)
+    told = [str(comm.plan("all_reduce", 4096).name == known)]
+    for _ in range(2):
+        began = time.monotonic()
+        try:
+            told.append(comm.plan("all_reduce", 1 << 20).name)
+        except hm.LostRankError as error:
+            told.append(
+                f"rank {error.rank} is lost, {'at once' if time.monotonic() - began < 1 else 'late'}: {error}"
+            )
+    return told

@@ -6,6 +6,7 @@ import agreement_ranks as work
 import pytest
 
 import hemiola as hm
+from hemiola.communicator.control_plane import meeting_at_an_address
 
 LIMIT_S = 90
 NETWORK = hm.topologies.switch(4, latency_s=1e-5, bandwidth=200e6)
@@ -39,3 +40,18 @@ def test_where_nothing_can_be_chosen_every_rank_raises_the_same_and_goes_on() ->
     found = hm.launch(work.nothing_to_choose, 3, timeout_s=LIMIT_S)
     assert all(raised == found[0][0] and "nothing runs this" in raised for raised, _ in found)
     assert [after for _, after in found] == [3.0] * 3
+
+
+@pytest.mark.parametrize("how", ["closes", "dies"])
+def test_when_the_rank_that_keeps_the_choices_leaves_others_know_those_they_have_heard(how: str) -> None:
+    found = hm.launch(
+        work.keeper_that_leaves,
+        3,
+        meeting_at_an_address(),
+        how,
+        timeout_s=LIMIT_S,
+        on_failure="continue",
+    )
+    for known, *unknown in found[1:]:
+        assert known == "True"
+        assert all(told.startswith("rank 0 is lost, at once: ") for told in unknown), unknown

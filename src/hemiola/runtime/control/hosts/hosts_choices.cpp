@@ -69,15 +69,15 @@ void ChoiceKeeper::hear(Rank from, std::span<const std::byte> message) {
   entry.waiting.clear();
 }
 
-HostsChoices::HostsChoices(std::shared_ptr<const Talk> talk) : talk_(std::move(talk)), replies_(talk_) {
+HostsChoices::HostsChoices(std::shared_ptr<const Talk> talk, const Pulse* pulse)
+    : talk_(std::move(talk)), pulse_(pulse), replies_(talk_) {
   if (talk_->keeps()) keeper_ = std::make_unique<ChoiceKeeper>(talk_);
   subscription_ = talk_->as_member([this](Rank, std::span<const std::byte> message) { hear(message); });
 }
 
 bool HostsChoices::claim(const ChoiceKey& key) {
-  const std::uint64_t number = replies_.number();
-  talk_->tell_keeper(packed(Kind::claim, Asked{number, key}));
-  const Reply reply = replies_.await(number, {});
+  if (known(key)) return false;
+  const Reply reply = ask(static_cast<std::uint32_t>(Kind::claim), key);
   if (reply.answer.state == Answer::State::claimed) note(key, reply.answer);
   return reply.is_yours;
 }
@@ -90,14 +90,28 @@ void HostsChoices::decide(const ChoiceKey& key, std::span<const std::byte> bytes
 
 /// Whoever has claimed in vain is told as soon as there is an answer, and has no need to ask again.
 Choices::Answer HostsChoices::look(const ChoiceKey& key) const {
-  {
-    const std::lock_guard lock(mutex_);
-    if (known_.is_outdated(key)) return {Answer::State::outdated, {}, {}};
-    if (const Answer* const found = known_.find(key)) return *found;
-  }
+  if (const auto found = known(key)) return *found;
+  return ask(static_cast<std::uint32_t>(Kind::look), key).answer;
+}
+
+std::optional<Choices::Answer> HostsChoices::known(const ChoiceKey& key) const {
+  const std::lock_guard lock(mutex_);
+  if (known_.is_outdated(key)) return Answer{Answer::State::outdated, {}, {}};
+  if (const Answer* const found = known_.find(key)) return *found;
+  return std::nullopt;
+}
+
+HostsChoices::Reply HostsChoices::ask(std::uint32_t kind, const ChoiceKey& key) const {
   const std::uint64_t number = replies_.number();
-  talk_->tell_keeper(packed(Kind::look, Asked{number, key}));
-  return replies_.await(number, {}).answer;
+  talk_->tell_keeper(packed(static_cast<Kind>(kind), Asked{number, key}));
+  return replies_.await(number, [this] { check_keeper(); });
+}
+
+void HostsChoices::check_keeper() const {
+  const Members& members = talk_->members();
+  for (const Pulse::GivenUp& given_up : pulse_->given_up())
+    if (given_up.rank == Talk::kKeeper && given_up.failure == Failure::closed)
+      throw members.lost(Talk::kKeeper, given_up.text + ", and it kept the books for all");
 }
 
 void HostsChoices::note(const ChoiceKey& key, const Answer& answer) const {

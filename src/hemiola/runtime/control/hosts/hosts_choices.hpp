@@ -5,12 +5,14 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "hemiola/runtime/control/choices.hpp"
 #include "hemiola/runtime/control/hosts/replies.hpp"
 #include "hemiola/runtime/control/hosts/talk.hpp"
+#include "hemiola/runtime/control/pulse.hpp"
 
 namespace hemiola::hosts {
 
@@ -58,8 +60,10 @@ class ChoiceKeeper {
 
 class HostsChoices final : public Choices {
  public:
-  explicit HostsChoices(std::shared_ptr<const Talk> talk);
+  /// `pulse` outlives this: by it a keeper says that it has closed the communicator, and will not answer any more.
+  HostsChoices(std::shared_ptr<const Talk> talk, const Pulse* pulse);
 
+  /// Asks nobody about what this rank knows to be decided. This and `look` throw LostRankError where the keeper is gone.
   bool claim(const ChoiceKey& key) override;
   void decide(const ChoiceKey& key, std::span<const std::byte> bytes) override;
   Answer look(const ChoiceKey& key) const override;
@@ -70,10 +74,15 @@ class HostsChoices final : public Choices {
     Answer answer;
   };
 
+  /// What this rank knows without asking, if that is enough.
+  std::optional<Answer> known(const ChoiceKey& key) const;
+  Reply ask(std::uint32_t kind, const ChoiceKey& key) const;
+  void check_keeper() const;
   void hear(std::span<const std::byte> message);
   void note(const ChoiceKey& key, const Answer& answer) const;
 
   std::shared_ptr<const Talk> talk_;
+  const Pulse* pulse_;
   std::unique_ptr<ChoiceKeeper> keeper_;  ///< on the first member
   mutable Replies<Reply> replies_;
 

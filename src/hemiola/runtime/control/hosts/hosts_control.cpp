@@ -50,7 +50,7 @@ Control HostsControl::connect(const Members& members, const Deadline& deadline) 
   control.pulse = std::make_unique<hosts::HostsPulse>(talk(Subject::pulse), progress);
   control.late = std::make_unique<hosts::HostsLateRegister>(talk(Subject::late));
   control.figures = std::make_unique<hosts::HostsFigures>(talk(Subject::figures));
-  control.choices = std::make_unique<hosts::HostsChoices>(talk(Subject::choices));
+  control.choices = std::make_unique<hosts::HostsChoices>(talk(Subject::choices), control.pulse.get());
   return control;
 }
 
