@@ -25,16 +25,16 @@ using namespace hemiola::benchmarks;
 
 /// By a pair of sockets that the processes have had since they were one.
 std::unique_ptr<UcxWire> connect_ucx(int socket, Rank self, const char* transports) {
-  auto worker = std::make_unique<UcxWorker>(UcxLibrary::open({}), transports);
-  const Bytes own = worker->address();
+  UcxPlace place(UcxContext::open(UcxLibrary::open({}), transports));
+  const Bytes own = place.worker->address();
   ::send(socket, own.data(), own.size(), 0);
   Bytes others(64 << 10);
   const ssize_t bytes = ::recv(socket, others.data(), others.size(), 0);
   HEMIOLA_CHECK(bytes > 0, "the other process has gone");
   others.resize(static_cast<std::size_t>(bytes));
   std::vector<UcxPeer> peers(2);
-  peers[static_cast<std::size_t>(1 - self)] = {.key = 0, .address = std::move(others)};
-  return std::make_unique<UcxWire>(std::move(worker), self, std::move(peers));
+  peers[static_cast<std::size_t>(1 - self)] = {.key = 0, .desk = {}, .worker = std::move(others)};
+  return std::make_unique<UcxWire>(std::move(place), self, std::move(peers));
 }
 
 }  // namespace

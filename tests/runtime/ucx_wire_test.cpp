@@ -25,17 +25,21 @@
 namespace hemiola::testing {
 namespace {
 
+UcxPlace place_by(const std::string& transports) {
+  return UcxPlace(UcxContext::open(UcxLibrary::open({}), transports));
+}
+
 /// The wires of ranks in this process.
 struct UcxJob {
   UcxJob(int rank_count, const std::string& transports) {
-    std::vector<std::unique_ptr<UcxWorker>> workers;
+    std::vector<UcxPlace> places;
     std::vector<UcxPeer> peers;
     for (int i = 0; i < rank_count; ++i) {
-      workers.push_back(std::make_unique<UcxWorker>(UcxLibrary::open({}), transports));
-      peers.push_back({std::uint64_t(1000 + i), workers.back()->address()});
+      places.push_back(place_by(transports));
+      peers.push_back(places.back().as_peer(std::uint64_t(1000 + i)));
     }
-    for (std::size_t i = 0; i < workers.size(); ++i)
-      wires.push_back(std::make_unique<UcxWire>(std::move(workers[i]), Rank{i}, peers));
+    for (std::size_t i = 0; i < places.size(); ++i)
+      wires.push_back(std::make_unique<UcxWire>(std::move(places[i]), Rank{i}, peers));
   }
 
   UcxWire& operator[](std::size_t rank) { return *wires[rank]; }
@@ -233,13 +237,12 @@ TEST_P(UcxWireOver, ARankThatIsLateIsServedAndNotLost) {
 
 /// It knows where to send to, and the numbers, but not the key: it is not of this group.
 TEST_P(UcxWireOver, AMessageWithoutTheKeyIsDropped) {
-  std::vector<std::unique_ptr<UcxWorker>> workers;
-  for (int i = 0; i < 3; ++i)
-    workers.push_back(std::make_unique<UcxWorker>(UcxLibrary::open({}), GetParam()));
-  const std::vector<UcxPeer> honest{{1, workers[0]->address()}, {2, workers[1]->address()}};
-  const std::vector<UcxPeer> guessed{{1, workers[2]->address()}, {3, workers[1]->address()}};
-  UcxWire sender(std::move(workers[0]), Rank{0}, honest), receiver(std::move(workers[1]), Rank{1}, honest);
-  UcxWire stranger(std::move(workers[2]), Rank{0}, guessed);
+  std::vector<UcxPlace> places;
+  for (int i = 0; i < 3; ++i) places.push_back(place_by(GetParam()));
+  const std::vector<UcxPeer> honest{places[0].as_peer(1), places[1].as_peer(2)};
+  const std::vector<UcxPeer> guessed{places[2].as_peer(1), places[1].as_peer(3)};
+  UcxWire sender(std::move(places[0]), Rank{0}, honest), receiver(std::move(places[1]), Rank{1}, honest);
+  UcxWire stranger(std::move(places[2]), Rank{0}, guessed);
   for (const std::size_t bytes : {100u, 500'000u}) {
     const Bytes bad = pattern(bytes, 5), good = pattern(bytes, 6);
     Bytes in(bytes, std::byte{0xee});
@@ -290,10 +293,10 @@ TEST_P(UcxWireOver, StrangersAtItsPortsDisturbNobody) {
 }
 
 TEST_P(UcxWireOver, APeerToWhichThereIsNoWayIsNamedWithTheReason) {
-  auto own = std::make_unique<UcxWorker>(UcxLibrary::open({}), GetParam());
+  UcxPlace own = place_by(GetParam());
   // Shared memory leads to no worker that has only TCP, and the other way round.
-  const UcxWorker other(UcxLibrary::open({}), std::string(GetParam()) == "tcp" ? "shm" : "tcp");
-  UcxWire wire(std::move(own), Rank{0}, {{1, {}}, {2, other.address()}});
+  const UcxPlace other = place_by(std::string(GetParam()) == "tcp" ? "shm" : "tcp");
+  UcxWire wire(std::move(own), Rank{0}, {{.key = 1, .desk = {}, .worker = {}}, other.as_peer(2)});
   const std::byte data{};
   const Request request = wire.send(Rank{1}, &data, 1, Source::settled);
   for (int i = 0; i < 10; ++i) wire.progress();

@@ -18,9 +18,9 @@ namespace hemiola::bindings {
 namespace {
 
 /// What joins two ranks of this host.
-std::vector<std::string> within_host(const UcxLibrary& library) {
-  UcxWorker from(library, "");
-  const UcxWorker to(library, "");
+std::vector<std::string> within_host(const std::shared_ptr<const UcxContext>& context) {
+  UcxWorker from(context);
+  const UcxWorker to(UcxContext::open(context->library(), ""));
   const Bytes address = to.address();
   UcxEndpoint endpoint;
   endpoint.open(&from, address, [](void*, ucp::Endpoint*, ucp::Status) {}, nullptr);
@@ -33,10 +33,11 @@ nb::dict find_ucx(const std::vector<std::string>& packaged) {
   nb::dict found;
   found["version"] = library.version();
   found["path"] = library.path();
-  const std::vector<std::string> transports = UcxWorker(library, "").transports();
+  const auto context = UcxContext::open(library, "");
+  const std::vector<std::string> transports = context->transports();
   found["transports"] = transports;
   found["rdma"] = std::ranges::any_of(transports, is_rdma);
-  found["within_host"] = within_host(library);
+  found["within_host"] = within_host(context);
   return found;
 }
 

@@ -6,7 +6,7 @@
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/runtime/wire/ucx/transport_names.hpp"
-#include "hemiola/runtime/wire/ucx/ucx_worker.hpp"
+#include "hemiola/runtime/wire/ucx/ucx_context.hpp"
 
 namespace hemiola {
 namespace {
@@ -18,7 +18,7 @@ bool can_use_card(const std::vector<std::string>& packaged) try {
   std::error_code error;
   const std::filesystem::directory_iterator cards(kCards, error);
   if (error || cards == std::filesystem::directory_iterator()) return false;
-  return std::ranges::any_of(UcxWorker(UcxLibrary::open(packaged), "").transports(), is_rdma);
+  return std::ranges::any_of(UcxContext::open(UcxLibrary::open(packaged), "")->transports(), is_rdma);
 } catch (const ArgumentError&) {
   return false;  // nobody has asked for UCX; hemiola doctor says what is wrong with it
 }

@@ -1,8 +1,6 @@
-// The way to one peer. Where UCX's transport can tell that the peer is gone, closing by force ends all requests at once, and
-// nothing of the caller's memory is touched any more; over UCX's shared memory it cannot.
+// The way from a worker to a peer's.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,9 +11,6 @@ namespace hemiola {
 
 class UcxEndpoint {
  public:
-  UcxEndpoint() = default;
-  UcxEndpoint(const UcxEndpoint&) = delete;
-
   /// `has_failed` is called with `argument`, while the worker makes progress, once the way has broken. On an error it stays
   /// closed, and `why_not` says why.
   using HasFailed = void (*)(void* argument, ucp::Endpoint* endpoint, ucp::Status status);
@@ -24,18 +19,20 @@ class UcxEndpoint {
   const std::string& why_not() const { return why_not_; }
 
   ucp::Endpoint* get() const { return endpoint_; }
+  /// Whether UCX tells when the peer's end is gone. Where it cannot, as over its shared memory, a peer that knows nothing of the
+  /// end of this one's worker may still write where that has told it to.
+  bool tells_of_end() const { return tells_of_end_; }
   /// Sends something that its receiver drops, under this id, so that it is known when the connection stands.
   void greet(unsigned id);
-  /// Whether requests can be taken back. Not before the connection stands: UCX 1.13 ends the process over its own messages
-  /// that it finds waiting then.
-  bool can_force() const { return tells_of_end_ && stands_; }
+  bool stands() const { return stands_; }
+  /// Not before it stands: UCX 1.13 ends the process over its own messages that it finds waiting then.
+  bool may_close() const { return is_open() && tells_of_end_ && stands_; }
+  /// Begins to end it by force, with all its requests.
+  void close();
+  /// Whether that is over, for which the worker must make progress.
+  bool is_closed();
   /// As "tcp/eth0", once it is open.
   std::vector<std::string> transports() const;
-
-  /// Begins to close it by force.
-  void close();
-  /// Whether that has come to its end, for which the worker must make progress.
-  bool is_closed();
 
  private:
   void note_greeted(ucp::Status status) { stands_ = status == ucp::Status::ok; }

@@ -10,6 +10,9 @@ namespace hemiola {
 
 static_assert(std::endian::native == std::endian::little, "headers travel as they lie in memory");
 
+/// Of the active messages of a worker of ours.
+constexpr unsigned kUcxMessageId = 7;
+
 struct UcxHeader {
   std::uint64_t key = 0;     ///< the receiver's, from its card: whoever does not know it is not of this group
   std::uint64_t epoch = 0;   ///< of the wire
@@ -30,7 +33,7 @@ struct UcxMoment {
   std::uint64_t epoch = 0;
   OperationTag tag = {};
   bool has_moved = false;     ///< something has, since somebody looked
-  std::size_t in_flight = 0;  ///< requests at which UCX may touch the caller's memory
+  std::size_t in_flight = 0;  ///< requests of its worker that have not come to their end
 };
 
 }  // namespace hemiola

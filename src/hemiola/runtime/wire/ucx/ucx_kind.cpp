@@ -13,16 +13,17 @@
 namespace hemiola {
 namespace {
 
-/// Before the worker's address.
+/// Before the addresses of the desk and of the worker.
 struct CardHead {
   std::uint64_t key = 0;
   char version[24] = {};
+  std::uint64_t desk_bytes = 0;
 };
 
 std::string version_on(std::span<const std::byte> card, Rank world_rank) {
-  if (card.size() <= sizeof(CardHead))
+  if (card.size() < sizeof(CardHead))
     throw FormatError("the card of rank " + std::to_string(world_rank) + " for the wire 'ucx' has " +
-                      std::to_string(card.size()) + " bytes, which is too few for an address");
+                      std::to_string(card.size()) + " bytes, which is too few");
   CardHead head;
   std::memcpy(&head, card.data(), sizeof head);
   return {head.version, ::strnlen(head.version, sizeof head.version)};
@@ -31,8 +32,10 @@ std::string version_on(std::span<const std::byte> card, Rank world_rank) {
 UcxPeer read_card(std::span<const std::byte> card) {
   CardHead head;
   std::memcpy(&head, card.data(), sizeof head);
-  const auto address = card.subspan(sizeof head);
-  return {head.key, Bytes(address.begin(), address.end())};
+  const auto addresses = card.subspan(sizeof head);
+  if (head.desk_bytes > addresses.size()) throw FormatError("a card for the wire 'ucx' is cut off");
+  const auto end_of_desk = addresses.begin() + static_cast<std::ptrdiff_t>(head.desk_bytes);
+  return {head.key, Bytes(addresses.begin(), end_of_desk), Bytes(end_of_desk, addresses.end())};
 }
 
 /// "1.22" of "1.22.0"
@@ -53,16 +56,17 @@ bool UcxKind::reaches(const Session& session, Rank rank) const {
 }
 
 Bytes UcxKind::card(const Members&) {
-  worker_ = std::make_unique<UcxWorker>(library_, options_.transports);
+  place_.emplace(UcxContext::open(library_, options_.transports));
   CardHead head;
   std::array<std::byte, sizeof head.key> random;
   fill_randomly(random);
   std::memcpy(&head.key, random.data(), sizeof head.key);
   std::strncpy(head.version, library_.version().c_str(), sizeof head.version - 1);
-  const Bytes address = worker_->address();
-  Bytes card(sizeof head + address.size());
+  const UcxPeer own = place_->as_peer(head.key);
+  head.desk_bytes = own.desk.size();
+  Bytes card(sizeof head + own.desk.size() + own.worker.size());
   std::memcpy(card.data(), &head, sizeof head);
-  std::ranges::copy(address, card.begin() + sizeof head);
+  std::ranges::copy(own.worker, std::ranges::copy(own.desk, card.begin() + sizeof head).out);
   return card;
 }
 
@@ -78,7 +82,7 @@ std::unique_ptr<Wire> UcxKind::connect(const Members& members, std::span<const B
                           "; install the same everywhere ('hemiola doctor' shows which one is found)");
     peers.push_back(read_card(cards[i]));
   }
-  return std::make_unique<UcxWire>(std::move(worker_), members.self, std::move(peers));
+  return std::make_unique<UcxWire>(*std::exchange(place_, std::nullopt), members.self, std::move(peers));
 }
 
 }  // namespace hemiola

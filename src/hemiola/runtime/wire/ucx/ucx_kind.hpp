@@ -2,10 +2,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "hemiola/runtime/wire/ucx/ucx_worker.hpp"
+#include "hemiola/runtime/wire/ucx/ucx_place.hpp"
 #include "hemiola/runtime/wire/wire_kind.hpp"
 
 namespace hemiola {
@@ -31,7 +32,7 @@ class UcxKind final : public WireKind {
  private:
   UcxOptions options_;
   const UcxLibrary& library_;
-  std::unique_ptr<UcxWorker> worker_;  ///< on the last card, until its members are connected
+  std::optional<UcxPlace> place_;  ///< on the last card, until its members are connected
 };
 
 }  // namespace hemiola

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstring>
 #include <memory>
-#include <tuple>
 #include <utility>
 
 #include "hemiola/base/bulk_copy.hpp"
@@ -35,10 +34,7 @@ void combine_from(const std::byte* data, const Landing& landing, std::size_t byt
 }  // namespace
 
 UcxReceiver::~UcxReceiver() {
-  while (!arrivals_.empty()) {
-    delete[] arrivals_.front().copy;  // what UCX keeps goes with its worker
-    arrivals_.pop();
-  }
+  forget();
 }
 
 std::uint64_t UcxReceiver::post(const Landing& landing, std::size_t capacity) {
@@ -46,14 +42,13 @@ std::uint64_t UcxReceiver::post(const Landing& landing, std::size_t capacity) {
   incoming->receiver = this;
   incoming->landing = landing;
   incoming->capacity = capacity;
-  incoming->is_at_ucx = incoming->is_staged = incoming->is_done = incoming->is_forgotten = incoming->counts =
-      false;
+  incoming->is_staged = incoming->is_done = false;
   queue_.push(incoming);
   return ++posted_;
 }
 
 bool UcxReceiver::is_next(const UcxHeader& header) const {
-  return header.epoch == moment_->epoch && header.number == next_;
+  return header.number == next_;
 }
 
 bool UcxReceiver::fits(const Incoming& incoming, std::size_t bytes) const {
@@ -68,8 +63,7 @@ UcxReceiver::Incoming* UcxReceiver::begin_next(std::size_t bytes) {
 }
 
 bool UcxReceiver::arrive(UcxArrival arrival, bool may_be_kept) {
-  const bool is_old = arrival.header.epoch == moment_->epoch && arrival.header.number < next_;
-  if (arrival.header.epoch < moment_->epoch || is_old) return false;
+  if (arrival.header.number < next_) return false;
   moment_->has_moved = true;
   const bool lands_at_once = arrivals_.empty() && !arrival.is_fetched && is_next(arrival.header) &&
                              begun_ < queue_.size() && fits(*queue_[begun_], arrival.bytes) &&
@@ -90,18 +84,13 @@ bool UcxReceiver::arrive(UcxArrival arrival, bool may_be_kept) {
 
 /// They come in order, but for those that UCX has sent over different ways.
 void UcxReceiver::keep(UcxArrival arrival) {
-  const auto place = [](const UcxArrival& one) { return std::tuple(one.header.epoch, one.header.number); };
+  const auto number = [&](std::size_t i) { return arrivals_[i].header.number; };
   arrivals_.push(arrival);
-  for (std::size_t i = arrivals_.size() - 1; i > 0 && place(arrivals_[i]) < place(arrivals_[i - 1]); --i)
+  for (std::size_t i = arrivals_.size() - 1; i > 0 && number(i) < number(i - 1); --i)
     std::swap(arrivals_[i], arrivals_[i - 1]);
 }
 
-void UcxReceiver::drop(const UcxArrival& arrival) {
-  if (arrival.is_kept) worker_->functions().am_data_release(worker_->get(), arrival.data);
-  delete[] arrival.copy;
-}
-
-void UcxReceiver::land(bool lands_in_place) {
+void UcxReceiver::land(ucp::Worker* worker, bool lands_in_place) {
   while (!arrivals_.empty() && begun_ < queue_.size()) {
     const UcxArrival arrival = arrivals_.front();
     if (!is_next(arrival.header) || fate_of(arrival.header.tag(), moment_->tag) != Fate::lands) return;
@@ -109,10 +98,11 @@ void UcxReceiver::land(bool lands_in_place) {
     arrivals_.pop();
     Incoming* const incoming = begin_next(arrival.bytes);
     if (arrival.is_fetched) {
-      fetch(incoming, arrival.data, lands_in_place);
+      fetch(worker, incoming, arrival.data, lands_in_place);
     } else {
       place(incoming, static_cast<const std::byte*>(arrival.data));
-      drop(arrival);
+      if (arrival.is_kept) ucx_->am_data_release(worker, arrival.data);
+      delete[] arrival.copy;
     }
   }
 }
@@ -126,33 +116,27 @@ void UcxReceiver::place(Incoming* incoming, const std::byte* data) {
   note_end(incoming, ucp::Status::ok);
 }
 
-void UcxReceiver::fetch(Incoming* incoming, void* data, bool lands_in_place) {
+void UcxReceiver::fetch(ucp::Worker* worker, Incoming* incoming, void* data, bool lands_in_place) {
   incoming->is_staged = incoming->landing.combine != nullptr || !lands_in_place;
   if (incoming->is_staged) incoming->staging.resize(std::max(incoming->bytes, incoming->staging.size()));
   std::byte* const to = incoming->is_staged ? incoming->staging.data() : incoming->landing.dst;
   const ucp::RequestParams params{.fields = ucp::RequestParams::kCallback | ucp::RequestParams::kUserData,
                                   .callback = {.received = has_been_fetched},
                                   .user_data = incoming};
-  const ucp::StatusPointer request =
-      worker_->functions().am_recv_data_nbx(worker_->get(), data, to, incoming->bytes, &params);
-  if (request != nullptr && !ucp::is_error(request)) {
-    incoming->is_at_ucx = true;
-    incoming->counts = lands_in_place;
-    moment_->in_flight += incoming->counts ? 1 : 0;
-  } else if (request != nullptr) {
-    note_end(incoming, ucp::status_of(request));
-  } else {
+  const ucp::StatusPointer request = ucx_->am_recv_data_nbx(worker, data, to, incoming->bytes, &params);
+  if (request == nullptr)
     complete(incoming);
-  }
+  else if (ucp::is_error(request))
+    note_end(incoming, ucp::status_of(request));
+  else
+    ++moment_->in_flight;
 }
 
 void UcxReceiver::has_been_fetched(void* request, ucp::Status status, std::size_t, void* user_data) {
   auto* const incoming = static_cast<Incoming*>(user_data);
   UcxReceiver* const receiver = incoming->receiver;
-  receiver->worker_->functions().request_free(request);
-  incoming->is_at_ucx = false;
-  receiver->moment_->in_flight -= incoming->counts ? 1 : 0;
-  if (incoming->is_forgotten) return receiver->pool_.give_back(incoming);
+  receiver->ucx_->request_free(request);
+  --receiver->moment_->in_flight;
   receiver->moment_->has_moved = true;
   if (status == ucp::Status::ok)
     receiver->complete(incoming);
@@ -186,17 +170,12 @@ std::optional<OperationTag> UcxReceiver::foreign() {
 }
 
 void UcxReceiver::forget() {
-  for (; !queue_.empty(); queue_.pop()) {
-    Incoming* const incoming = queue_.front();
-    incoming->is_forgotten = true;
-    if (!incoming->is_at_ucx) pool_.give_back(incoming);
-  }
+  for (; !queue_.empty(); queue_.pop()) pool_.give_back(queue_.front());
+  for (; !arrivals_.empty(); arrivals_.pop()) delete[] arrivals_.front().copy;
   completed_ = posted_;
   begun_ = 0;
   next_ = 1;
   failure_ = ucp::Status::ok;
-  for (; !arrivals_.empty() && arrivals_.front().header.epoch < moment_->epoch; arrivals_.pop())
-    drop(arrivals_.front());
 }
 
 }  // namespace hemiola

@@ -27,8 +27,8 @@ struct UcxArrival {
 
 class UcxReceiver {
  public:
-  UcxReceiver(UcxWorker* worker, UcxMoment* moment, Rank peer)
-      : worker_(worker), moment_(moment), peer_(peer) {}
+  UcxReceiver(const ucp::Functions* ucx, UcxMoment* moment, Rank peer)
+      : ucx_(ucx), moment_(moment), peer_(peer) {}
   UcxReceiver(const UcxReceiver&) = delete;
   ~UcxReceiver();
 
@@ -39,16 +39,16 @@ class UcxReceiver {
   /// Why one of them could not be received; ok where all could.
   ucp::Status failure() const { return failure_; }
 
-  /// Called back by UCX. Returns whether `data` is kept, to be released here.
+  /// Called back by UCX, with what is of this epoch. Returns whether `data` is kept, to be released here.
   bool arrive(UcxArrival arrival, bool may_be_kept);
   bool has_arrivals() const { return !arrivals_.empty(); }
   /// Lands what has arrived and may. `lands_in_place`: what is fetched may go to where it belongs, since that can be taken
   /// back. Throws MessageSizeError.
-  void land(bool lands_in_place);
+  void land(ucp::Worker* worker, bool lands_in_place);
   /// The tag of the next message, where it is of another operation than this rank's and not of a later one.
   std::optional<OperationTag> foreign();
 
-  /// All that is posted counts as done, and what is not of the present epoch or a later one is dropped.
+  /// All that is posted counts as done, and what has arrived is dropped; once its worker is gone.
   void forget();
 
  private:
@@ -57,21 +57,20 @@ class UcxReceiver {
     Landing landing;
     std::size_t capacity, bytes;
     std::vector<std::byte> staging;
-    bool is_at_ucx, is_staged, is_done, is_forgotten, counts;
+    bool is_staged, is_done;
   };
 
   bool is_next(const UcxHeader& header) const;
   bool fits(const Incoming& incoming, std::size_t bytes) const;
   void place(Incoming* incoming, const std::byte* data);
-  void fetch(Incoming* incoming, void* data, bool lands_in_place);
+  void fetch(ucp::Worker* worker, Incoming* incoming, void* data, bool lands_in_place);
   static void has_been_fetched(void* request, ucp::Status status, std::size_t bytes, void* incoming);
   void note_end(Incoming* incoming, ucp::Status status);
   void complete(Incoming* incoming);
   void keep(UcxArrival arrival);
-  void drop(const UcxArrival& arrival);
   Incoming* begin_next(std::size_t bytes);
 
-  UcxWorker* worker_;
+  const ucp::Functions* ucx_;
   UcxMoment* moment_;
   Rank peer_;
   UcxPool<Incoming> pool_;
@@ -80,7 +79,7 @@ class UcxReceiver {
   std::uint64_t posted_ = 0;
   std::uint64_t completed_ = 0;
   std::uint64_t next_ = 1;     ///< number of the message that is to land next
-  Fifo<UcxArrival> arrivals_;  ///< by epoch and number
+  Fifo<UcxArrival> arrivals_;  ///< by number
   ucp::Status failure_ = ucp::Status::ok;
 };
 

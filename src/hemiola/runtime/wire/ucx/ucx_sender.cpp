@@ -2,46 +2,46 @@
 
 namespace hemiola {
 
-std::uint64_t UcxSender::post(UcxEndpoint* endpoint, const std::byte* data, std::size_t bytes) {
+std::uint64_t UcxSender::post(const std::byte* data, std::size_t bytes) {
   Outgoing* const outgoing = pool_.take();
   const OperationTag& tag = moment_->tag;
-  outgoing->sender = this;
-  outgoing->header = {.key = key_,
-                      .epoch = moment_->epoch,
-                      .number = ++posted_ - before_epoch_,
-                      .digest = tag.digest,
-                      .operation = tag.operation,
-                      .sender = static_cast<std::uint32_t>(moment_->self),
-                      .version = tag.version};
-  outgoing->is_at_ucx = outgoing->is_done = outgoing->is_forgotten = outgoing->counts = false;
+  *outgoing = {.sender = this,
+               .header = {.key = key_,
+                          .epoch = moment_->epoch,
+                          .number = ++posted_ - before_epoch_,
+                          .digest = tag.digest,
+                          .operation = tag.operation,
+                          .sender = static_cast<std::uint32_t>(moment_->self),
+                          .version = tag.version},
+               .data = data,
+               .bytes = bytes,
+               .is_done = false};
   queue_.push(outgoing);
-  if (!endpoint->is_open()) return posted_;
-  if (!endpoint->can_force()) {
-    outgoing->copy.assign(data, data + bytes);
-    data = outgoing->copy.data();
-  }
+  return posted_;
+}
+
+void UcxSender::begin(const UcxEndpoint& endpoint) {
+  while (has_waiting()) begin(endpoint, queue_[begun_++]);
+}
+
+void UcxSender::begin(const UcxEndpoint& endpoint, Outgoing* outgoing) {
   const ucp::RequestParams params{.fields = ucp::RequestParams::kCallback | ucp::RequestParams::kUserData,
                                   .callback = {.sent = has_been_sent},
                                   .user_data = outgoing};
-  const ucp::StatusPointer request = ucx_->am_send_nbx(endpoint->get(), kMessageId, &outgoing->header,
-                                                       sizeof outgoing->header, data, bytes, &params);
-  if (request == nullptr || ucp::is_error(request)) {
+  const ucp::StatusPointer request =
+      ucx_->am_send_nbx(endpoint.get(), kUcxMessageId, &outgoing->header, sizeof outgoing->header,
+                        outgoing->data, outgoing->bytes, &params);
+  if (request != nullptr && !ucp::is_error(request))
+    ++moment_->in_flight;
+  else
     note_end(outgoing, request == nullptr ? ucp::Status::ok : ucp::status_of(request));
-  } else {
-    outgoing->is_at_ucx = true;
-    outgoing->counts = endpoint->can_force();
-    moment_->in_flight += outgoing->counts ? 1 : 0;
-  }
-  return posted_;
 }
 
 void UcxSender::has_been_sent(void* request, ucp::Status status, void* user_data) {
   auto* const outgoing = static_cast<Outgoing*>(user_data);
   UcxSender* const sender = outgoing->sender;
   sender->ucx_->request_free(request);
-  outgoing->is_at_ucx = false;
-  sender->moment_->in_flight -= outgoing->counts ? 1 : 0;
-  if (outgoing->is_forgotten) return sender->pool_.give_back(outgoing);
+  --sender->moment_->in_flight;
   sender->moment_->has_moved = true;
   sender->note_end(outgoing, status);
 }
@@ -49,22 +49,15 @@ void UcxSender::has_been_sent(void* request, ucp::Status status, void* user_data
 void UcxSender::note_end(Outgoing* outgoing, ucp::Status status) {
   outgoing->is_done = status == ucp::Status::ok;
   if (failure_ == ucp::Status::ok) failure_ = status;
-  complete();
-}
-
-void UcxSender::complete() {
-  for (; !queue_.empty() && queue_.front()->is_done; ++completed_) {
+  for (; !queue_.empty() && queue_.front()->is_done; ++completed_, --begun_) {
     pool_.give_back(queue_.front());
     queue_.pop();
   }
 }
 
 void UcxSender::forget() {
-  for (; !queue_.empty(); queue_.pop()) {
-    Outgoing* const outgoing = queue_.front();
-    outgoing->is_forgotten = true;
-    if (!outgoing->is_at_ucx) pool_.give_back(outgoing);
-  }
+  for (; !queue_.empty(); queue_.pop()) pool_.give_back(queue_.front());
+  begun_ = 0;
   completed_ = before_epoch_ = posted_;
   failure_ = ucp::Status::ok;
 }

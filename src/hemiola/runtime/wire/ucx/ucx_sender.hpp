@@ -14,42 +14,43 @@ namespace hemiola {
 
 class UcxSender {
  public:
-  /// Of the active messages of this wire.
-  static constexpr unsigned kMessageId = 7;
-
   /// `key` is the peer's.
   UcxSender(const ucp::Functions* ucx, UcxMoment* moment, std::uint64_t key)
       : ucx_(ucx), moment_(moment), key_(key) {}
   UcxSender(const UcxSender&) = delete;
 
-  /// Returns how many have been posted so far, by which `done` knows this one. Where the endpoint is not open, it is never
-  /// done.
-  std::uint64_t post(UcxEndpoint* endpoint, const std::byte* data, std::size_t bytes);
+  /// Returns how many have been posted so far, by which `done` knows this one.
+  std::uint64_t post(const std::byte* data, std::size_t bytes);
+  /// What has been posted and waits for `begin`.
+  bool has_waiting() const { return begun_ < queue_.size(); }
+  void begin(const UcxEndpoint& endpoint);
   bool done(std::uint64_t number) const { return number <= completed_; }
   bool idle() const { return posted_ == completed_; }
   /// Why one of them could not be sent; ok where all could.
   ucp::Status failure() const { return failure_; }
 
-  /// All that is posted counts as done. UCX may still hold what it has begun, until it calls back or its worker is gone.
+  /// All that is posted counts as done; once its worker is gone.
   void forget();
 
  private:
   struct Outgoing {
     UcxSender* sender;
     UcxHeader header;
-    Bytes copy;  ///< where a request cannot be taken back
-    bool is_at_ucx, is_done, is_forgotten, counts;
+    const std::byte* data;
+    std::size_t bytes;
+    bool is_done;
   };
 
+  void begin(const UcxEndpoint& endpoint, Outgoing* outgoing);
   static void has_been_sent(void* request, ucp::Status status, void* outgoing);
   void note_end(Outgoing* outgoing, ucp::Status status);
-  void complete();
 
   const ucp::Functions* ucx_;
   UcxMoment* moment_;
   std::uint64_t key_;
   UcxPool<Outgoing> pool_;
   Fifo<Outgoing*> queue_;
+  std::size_t begun_ = 0;  ///< so many of them, from the front
   std::uint64_t posted_ = 0;
   std::uint64_t completed_ = 0;
   std::uint64_t before_epoch_ = 0;  ///< posted before this epoch

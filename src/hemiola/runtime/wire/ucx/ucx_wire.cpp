@@ -1,9 +1,11 @@
 #include "hemiola/runtime/wire/ucx/ucx_wire.hpp"
 
 #include <poll.h>
+#include <sys/epoll.h>
 #include <time.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <utility>
 
@@ -24,37 +26,56 @@ Request request_of(Rank peer, std::uint64_t direction, std::uint64_t number) {
 
 /// A way that breaks may mean that the other has reset its wire, which it tells by other ways, and soon.
 constexpr std::int64_t kGrace_ns = 2'000'000'000;
-/// So long UCX may take to give requests back, or to send what it still has, before the wire does without.
-constexpr double kCloseLimit_s = 5;
+/// So long UCX may take to send what it still has, before the wire does without.
 constexpr double kFlushLimit_s = 1;
+/// So long endpoints may take to close.
+constexpr double kCloseLimit_s = 1;
 
 }  // namespace
 
-UcxWire::UcxWire(std::unique_ptr<UcxWorker> worker, Rank self, std::vector<UcxPeer> peers)
-    : worker_(std::move(worker)),
+UcxWire::UcxWire(UcxPlace place, Rank self, std::vector<UcxPeer> peers)
+    : context_(std::move(place.context)),
+      events_(::epoll_create1(EPOLL_CLOEXEC)),
       own_key_(peers[static_cast<std::size_t>(self)].key),
       moment_{.self = self},
+      desk_(std::move(place.desk), &moment_, peers),
       traits_{.messages = {.slice_bytes = 256 << 10, .join_bytes = 256 << 10},
               .carries_signatures = true,
               .waiting = {.spins = 0, .yields = 0, .sleep_us = 5000}} {
   for (std::size_t rank = 0; rank < peers.size(); ++rank)
     lines_.push_back(std::make_unique<Line>(this, Rank{rank}, std::move(peers[rank])));
-  const ucp::HandlerParams params{.field_mask = ucp::HandlerParams::kId | ucp::HandlerParams::kFlags |
-                                                ucp::HandlerParams::kCallback | ucp::HandlerParams::kArgument,
-                                  .id = UcxSender::kMessageId,
-                                  .flags = ucp::HandlerParams::kWholeMessages,
-                                  .callback = has_arrived,
-                                  .argument = this};
-  const ucp::Status status = worker_->functions().worker_set_am_recv_handler(worker_->get(), &params);
-  HEMIOLA_CHECK(status == ucp::Status::ok, "UCX takes no handler: " + worker_->library().text_of(status));
+  take(std::move(place.worker));
 }
 
 /// What has been sent is still under way where nothing else has gone wrong.
 UcxWire::~UcxWire() {
   const bool is_orderly = std::ranges::all_of(
       lines_, [](const auto& line) { return line->is_idle() && line->broken == ucp::Status::ok; });
-  if (is_orderly) worker_->flush(kFlushLimit_s);
-  worker_.reset();
+  if (is_orderly && worker_) {
+    worker_->flush(kFlushLimit_s);
+    if (moment_.in_flight == 0) worker_.reset();
+  }
+  if (worker_) retire_worker();
+}
+
+void UcxWire::watch(int descriptor) const {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  if (::epoll_ctl(events_.get(), EPOLL_CTL_ADD, descriptor, &event) == 0 || errno == EEXIST) return;
+  throw LostRankError(std::string("cannot wait for messages of other ranks by UCX: ") + std::strerror(errno) +
+                      "; if too many files are open, raise the limit with 'ulimit -n'");
+}
+
+void UcxWire::take(std::unique_ptr<UcxWorker> worker) {
+  worker_ = std::move(worker);
+  worker_->on_arrival(has_arrived, this);
+  watch(worker_->descriptor());
+}
+
+/// Only now, since whoever gives up resets and does not go on.
+void UcxWire::come_to_epoch() {
+  take(std::make_unique<UcxWorker>(context_));
+  desk_.announce(worker_->address());
 }
 
 UcxWire::Line& UcxWire::line_of(Rank peer) const {
@@ -63,16 +84,27 @@ UcxWire::Line& UcxWire::line_of(Rank peer) const {
   return *lines_[static_cast<std::size_t>(peer)];
 }
 
-void UcxWire::open(Line* line) const {
-  if (line->endpoint.is_open() || !line->endpoint.why_not().empty()) return;
-  line->endpoint.open(worker_.get(), line->peer.address, has_failed, line);
-  if (line->endpoint.is_open()) line->endpoint.greet(UcxSender::kMessageId);
+void UcxWire::open(Line* line) {
+  if (line->is_opened()) return;
+  const Bytes* const address = is_first_epoch() ? &line->address : desk_.address_of(line->peer);
+  if (address != nullptr) line->open(*address);
+}
+
+void UcxWire::list(Line* line) {
+  if (!line->is_listed) listed_.push_back(line);
+  line->is_listed = true;
 }
 
 Request UcxWire::send(Rank dst, const std::byte* data, std::size_t bytes, Source) {
   Line& line = line_of(dst);
+  if (!worker_) come_to_epoch();
   open(&line);
-  return request_of(dst, 0, line.out.post(&line.endpoint, data, bytes));
+  const Request request = request_of(dst, 0, line.out.post(data, bytes));
+  if (line.endpoint.is_open())
+    line.out.begin(line.endpoint);
+  else
+    list(&line);
+  return request;
 }
 
 Request UcxWire::receive(Rank src, const Landing& landing, std::size_t capacity) {
@@ -94,15 +126,14 @@ ucp::Status UcxWire::has_arrived(void* argument, const void* header, std::size_t
   if (header_bytes != sizeof arrival.header) return ucp::Status::ok;
   std::memcpy(&arrival.header, header, sizeof arrival.header);
   const std::size_t sender = arrival.header.sender;
-  if (arrival.header.key != wire->own_key_ || sender >= wire->lines_.size() ||
-      Rank{sender} == wire->moment_.self)
+  if (arrival.header.key != wire->own_key_ || arrival.header.epoch != wire->moment_.epoch ||
+      sender >= wire->lines_.size() || Rank{sender} == wire->moment_.self)
     return ucp::Status::ok;
   arrival.is_fetched = (params->attributes & ucp::ActiveMessageParams::kRendezvous) != 0;
   const bool may_be_kept = (params->attributes & ucp::ActiveMessageParams::kMayBeKept) != 0;
   Line* const line = wire->lines_[sender].get();
   const bool is_kept = line->in.arrive(arrival, may_be_kept);
-  if (!line->is_listed) wire->listed_.push_back(line);
-  line->is_listed = true;
+  wire->list(line);
   return is_kept ? ucp::Status::in_progress : ucp::Status::ok;
 }
 
@@ -113,6 +144,8 @@ void UcxWire::has_failed(void* argument, ucp::Endpoint*, ucp::Status status) {
 }
 
 bool UcxWire::progress() {
+  if (!worker_) come_to_epoch();
+  if (!is_first_epoch()) desk_.progress();
   worker_->progress();
   land();
   return std::exchange(moment_.has_moved, false);
@@ -123,8 +156,12 @@ void UcxWire::land() {
   for (std::size_t i = 0; i < listed_.size();) {
     Line* const line = listed_[i];
     open(line);
-    line->in.land(line->endpoint.is_open() && line->endpoint.can_force());
-    if (line->in.has_arrivals()) {
+    if (line->endpoint.is_open() && line->out.has_waiting()) {
+      line->out.begin(line->endpoint);
+      moment_.has_moved = true;
+    }
+    line->in.land(worker_->get(), line->endpoint.tells_of_end());
+    if (line->in.has_arrivals() || !line->is_opened()) {
       ++i;
     } else {
       line->is_listed = false;
@@ -135,12 +172,12 @@ void UcxWire::land() {
 }
 
 bool UcxWire::arm(int*) {
-  return progress() || !worker_->arm();
+  return progress() || !worker_->arm() || (!is_first_epoch() && !desk_.arm());
 }
 
 void UcxWire::wait(int timeout_us) {
   if (arm(&timeout_us)) return;
-  pollfd event{worker_->descriptor(), POLLIN, 0};
+  pollfd event{events_.get(), POLLIN, 0};
   const timespec timeout{timeout_us / 1'000'000, timeout_us % 1'000'000 * 1000L};
   ::ppoll(&event, 1, &timeout, nullptr);
 }
@@ -157,51 +194,61 @@ std::vector<LostRank> UcxWire::lost() const {
     Line& line = *lines_[rank];
     if (line.is_idle()) continue;  // whoever is through with everything may go
     if (!line.endpoint.why_not().empty()) lost.push_back({Rank{rank}, line.endpoint.why_not()});
-    for (const ucp::Status failure : {line.out.failure(), line.in.failure()})
+    for (const ucp::Status failure : {line.out.failure(), line.in.failure(), desk_.failure(Rank{rank})})
       if (failure != ucp::Status::ok) line.note_break(failure);
     if (line.broken == ucp::Status::ok || now_ns() - line.broken_ns < kGrace_ns) continue;
-    lost.push_back({Rank{rank}, "UCX says: " + worker_->library().text_of(line.broken)});
+    lost.push_back({Rank{rank}, "UCX says: " + context_->library().text_of(line.broken)});
   }
   return lost;
 }
 
-/// Nothing may touch the caller's memory afterwards, so everything under way is taken back, with the endpoints that it goes
-/// over; the next message opens new ones.
-void UcxWire::reset(std::uint64_t epoch) {
-  moment_.epoch = epoch;
-  for (const auto& line : lines_) {
-    line->out.forget();
-    line->in.forget();
-  }
-  close_all();
-  for (const auto& line : lines_) line->broken = ucp::Status::ok;
+/// Nobody lets it make progress any more, so it does nothing; but it goes only at the next reset, since UCX ends a process over
+/// the end of a worker to which that is just connecting or sending.
+void UcxWire::retire_worker() {
+  retired_ = end_requests() ? std::move(worker_) : nullptr;
+  (void)worker_.release();
+  moment_.in_flight = 0;
 }
 
-/// But those that cannot be closed by force: what goes over these is a copy, and its epoch is over.
-void UcxWire::close_all() {
+/// Of the worker, as far as UCX can. Returns whether all have come to their end: a worker that still has some must stay until the
+/// process ends, since its requests would call back, and 1.13 ends the process over them.
+bool UcxWire::end_requests() {
   std::vector<UcxEndpoint*> closing;
+  bool may_all_close = true;
   for (const auto& line : lines_) {
-    if (!line->endpoint.is_open() || !line->endpoint.can_force()) continue;
+    if (!line->endpoint.is_open()) continue;
+    may_all_close = may_all_close && line->endpoint.stands();
+    if (!line->endpoint.may_close()) continue;
     line->endpoint.close();
     closing.push_back(&line->endpoint);
   }
   const Deadline deadline(kCloseLimit_s);
-  const auto is_over = [&] {
-    std::erase_if(closing, [](UcxEndpoint* endpoint) { return endpoint->is_closed(); });
-    return closing.empty() && moment_.in_flight == 0;
-  };
-  for (Pause pause(100); !is_over(); pause.wait()) {
+  for (Pause pause(100); !closing.empty() && !deadline.passed(); pause.wait()) {
     worker_->progress();
-    if (deadline.passed())
-      throw LostRankError("UCX " + worker_->library().version() + " has not let go of " +
-                          std::to_string(moment_.in_flight) + " messages' memory within " +
-                          std::to_string(int(kCloseLimit_s)) + " s after a failure; end this process");
+    std::erase_if(closing, [](UcxEndpoint* endpoint) { return endpoint->is_closed(); });
+  }
+  return may_all_close && closing.empty() && moment_.in_flight == 0;
+}
+
+/// Nothing may touch the caller's memory afterwards. Whoever still sends to the worker that retires here is in an epoch that is
+/// over.
+void UcxWire::reset(std::uint64_t epoch) {
+  if (worker_) retire_worker();
+  moment_.epoch = epoch;
+  watch(desk_.descriptor());
+  listed_.clear();
+  for (const auto& line : lines_) {
+    line->endpoint = {};
+    line->out.forget();
+    line->in.forget();
+    line->broken = ucp::Status::ok;
+    line->is_listed = false;
   }
 }
 
 std::string UcxWire::carrier(Rank peer) const {
   Line& line = line_of(peer);
-  open(&line);
+  if (is_first_epoch() && worker_ && !line.is_opened()) line.open(line.address);
   if (!line.endpoint.is_open()) return "ucx: " + line.endpoint.why_not();
   std::string names;
   for (const std::string& name : line.endpoint.transports()) names += (names.empty() ? ": " : ", ") + name;

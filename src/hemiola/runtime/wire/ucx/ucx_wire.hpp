@@ -1,6 +1,7 @@
 // The wire between ranks that UCX joins: InfiniBand, RoCE, EFA, and whatever else it knows. Messages are UCX's active messages,
 // each with a header that bears its operation's tag; long ones stay with the sender until they may land, and then go there
-// without a copy where the transport can. Whoever waits sleeps.
+// without a copy where the transport can. A reset retires the worker, with everything that is under way. Whoever waits
+// sleeps.
 #pragma once
 
 #include <cstdint>
@@ -8,23 +9,20 @@
 #include <string>
 #include <vector>
 
+#include "hemiola/base/descriptor.hpp"
+#include "hemiola/runtime/wire/ucx/ucx_desk.hpp"
 #include "hemiola/runtime/wire/ucx/ucx_endpoint.hpp"
+#include "hemiola/runtime/wire/ucx/ucx_place.hpp"
 #include "hemiola/runtime/wire/ucx/ucx_receiver.hpp"
 #include "hemiola/runtime/wire/ucx/ucx_sender.hpp"
 #include "hemiola/runtime/wire/wire.hpp"
 
 namespace hemiola {
 
-/// How to come to a peer.
-struct UcxPeer {
-  std::uint64_t key = 0;  ///< what its messages must bear
-  Bytes address;          ///< of its worker
-};
-
 class UcxWire final : public Wire {
  public:
   /// `peers` by their numbers in the group, this rank among them.
-  UcxWire(std::unique_ptr<UcxWorker> worker, Rank self, std::vector<UcxPeer> peers);
+  UcxWire(UcxPlace place, Rank self, std::vector<UcxPeer> peers);
   ~UcxWire() override;
 
   Request send(Rank dst, const std::byte* data, std::size_t bytes, Source source) override;
@@ -35,12 +33,11 @@ class UcxWire final : public Wire {
   std::optional<ForeignMessage> mismatch() const override;
   std::vector<LostRank> lost() const override;
   void wait(int timeout_us) override;
-  int wake_descriptor() override { return worker_->descriptor(); }
+  int wake_descriptor() override { return events_.get(); }
   bool arm(int* timeout_us) override;
-  /// Throws LostRankError where UCX does not let go of the caller's memory.
   void reset(std::uint64_t epoch) override;
   const WireTraits& traits() const override { return traits_; }
-  /// The transports between this rank and that one, as "ucx: tcp/eth0"; opens the way.
+  /// The transports between this rank and that one, as "ucx: tcp/eth0"; opens the way, but not after a reset.
   std::string carrier(Rank peer) const override;
 
  private:
@@ -48,17 +45,24 @@ class UcxWire final : public Wire {
   struct Line {
     Line(UcxWire* owner, Rank rank, UcxPeer to)
         : wire(owner),
-          peer(std::move(to)),
-          out(&owner->worker_->functions(), &owner->moment_, peer.key),
-          in(owner->worker_.get(), &owner->moment_, rank) {}
+          peer(rank),
+          address(std::move(to.worker)),
+          out(&owner->context_->functions(), &owner->moment_, to.key),
+          in(&owner->context_->functions(), &owner->moment_, rank) {}
+    void open(const Bytes& to) {
+      endpoint.open(wire->worker_.get(), to, has_failed, this);
+      if (endpoint.is_open()) endpoint.greet(kUcxMessageId);
+    }
     UcxWire* wire;
-    UcxPeer peer;
+    Rank peer;
+    Bytes address;  ///< of the peer's worker in the first epoch
     UcxEndpoint endpoint;
     UcxSender out;
     UcxReceiver in;
     ucp::Status broken = ucp::Status::ok;  ///< why the endpoint is of no use any more
     std::int64_t broken_ns = 0;
-    bool is_listed = false;  ///< among those with arrivals
+    bool is_listed = false;
+    bool is_opened() const { return endpoint.is_open() || !endpoint.why_not().empty(); }
     bool is_idle() const { return out.idle() && in.idle(); }
     void note_break(ucp::Status status) {
       if (broken != ucp::Status::ok) return;
@@ -72,16 +76,26 @@ class UcxWire final : public Wire {
   static void has_failed(void* line, ucp::Endpoint* endpoint, ucp::Status status);
 
   Line& line_of(Rank peer) const;
-  void open(Line* line) const;
+  void open(Line* line);
+  void list(Line* line);
   void land();
-  void close_all();
+  void take(std::unique_ptr<UcxWorker> worker);
+  void come_to_epoch();
+  void retire_worker();
+  bool end_requests();
+  void watch(int descriptor) const;
+  bool is_first_epoch() const { return moment_.epoch == 0; }
 
-  std::unique_ptr<UcxWorker> worker_;
+  std::shared_ptr<const UcxContext> context_;
+  Descriptor events_;
+  std::unique_ptr<UcxWorker> worker_;   ///< none between a reset and what comes next
+  std::unique_ptr<UcxWorker> retired_;  ///< of the epoch before
   std::uint64_t own_key_;
   UcxMoment moment_;
+  UcxDesk desk_;
   WireTraits traits_;
   std::vector<std::unique_ptr<Line>> lines_;  ///< by peer
-  std::vector<Line*> listed_;
+  std::vector<Line*> listed_;                 ///< with arrivals, or for which a way is to be opened
 };
 
 }  // namespace hemiola
