@@ -1253,7 +1253,7 @@ class Communicator:
         session: Session,
         members: Sequence[int],
         options: CommunicatorOptions,
-        decide: Callable[[str, int, int, Mapping[int, float], str], bytes],
+        decide: Callable[[str, int, int, Mapping[int, float], str, bool], bytes],
         follow: Callable[[bytes, int], object],
         parent: Communicator | None,
     ) -> None: ...

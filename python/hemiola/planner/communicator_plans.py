@@ -33,6 +33,9 @@ _SMALL_BYTES, _LARGE_BYTES = 64, 1 << 20
 _COMBINED_BYTES = 256 << 10
 #: Fewer ranks have nobody to reduce with while they wait.
 _LEAST_LATE_RANKS = 3
+#: What is run where messages leave zeros out, and dense data lose at most so much by it.
+_DIRECT = {"reduce_scatter": "reduce_scatter_direct_rounds"}
+_MOST_LOST = 1.1
 #: What finding a late rank must save at best, as a share of the time without.
 _LEAST_GAIN = 0.1
 #: Followed recipes that are kept.
@@ -95,7 +98,9 @@ class CommunicatorPlans:
         switch with one port a rank."""
         return self._network
 
-    def decide(self, kind: str, nbytes: int, root: int, slow: Mapping[int, float], algorithm: str) -> bytes:
+    def decide(
+        self, kind: str, nbytes: int, root: int, slow: Mapping[int, float], algorithm: str, sparse: bool
+    ) -> bytes:
         """Choose for all ranks what a collective runs while those ranks' ports are slow.
 
         Parameters
@@ -105,6 +110,7 @@ class CommunicatorPlans:
         root : int.
         slow : mapping of rank to factor.
         algorithm : str, the name of the one that was asked for; empty where the planner is to choose.
+        sparse : bool, whether messages leave zeros out.
 
         Returns
         -------
@@ -118,6 +124,8 @@ class CommunicatorPlans:
         if algorithm:
             return self._named(algorithm, kind, nbytes, root).to_bytes()
         found = self._planned(kind, nbytes, self._conditions_with(slow), root)
+        if sparse and (direct := _without_fill_in(found)):
+            return self._named(direct, kind, nbytes, root).to_bytes()
         return Recipe.of(found, self._late_search(found)).to_bytes()
 
     def follow(self, words: bytes, nbytes: int) -> Schedule | ScheduleParts | LateRule:
@@ -220,6 +228,18 @@ class CommunicatorPlans:
         return Recipe.of_algorithm(
             algorithm, Task(kind, self._rank_count, nbytes, self.speed, Conditions(), root)
         )
+
+
+def _without_fill_in(found: Plan) -> str | None:
+    """Return the algorithm whose messages hold what one rank has brought, so that they do not fill up from hop to hop;
+    None where the plan has none that do, and where dense data could lose by it."""
+    direct = _DIRECT.get(found.kind)
+    if direct is None or found.name in (direct, direct.removesuffix("_rounds")):
+        return None
+    for one in found.alternatives:
+        if one.name == direct:
+            return direct if one.seconds <= _MOST_LOST * found.seconds else None
+    return None
 
 
 def _bucket(nbytes: int) -> int:

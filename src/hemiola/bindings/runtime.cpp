@@ -40,8 +40,9 @@ RankFactors factors_of(const std::map<Rank, double>& slow) {
   return factors;
 }
 
-/// (kind, bytes, root, slow, algorithm) -> a recipe, in Python.
-using PyDecide = nb::typed<nb::callable, nb::bytes(std::string, std::int64_t, int, RankFactors, std::string)>;
+/// (kind, bytes, root, slow, algorithm, sparse) -> a recipe, in Python.
+using PyDecide =
+    nb::typed<nb::callable, nb::bytes(std::string, std::int64_t, int, RankFactors, std::string, bool)>;
 /// (recipe, bytes) -> Schedule, ScheduleParts or LateRule.
 using PyFollow = nb::typed<nb::callable, nb::object(nb::bytes, std::int64_t)>;
 
@@ -83,7 +84,7 @@ Chooser chooser_of(PyDecide py_decide, PyFollow py_follow) {
   const auto decide = [function = kept(std::move(py_decide))](const Question& q) {
     return choosing([&] {
       const nb::object words = (*function)(nb::cast(name_of(q.kind)), q.byte_count, static_cast<int>(q.root),
-                                           factors_of(q.slow), q.algorithm);
+                                           factors_of(q.slow), q.algorithm, q.sparse);
       return bytes_of(nb::cast<nb::bytes>(words));
     });
   };

@@ -139,7 +139,8 @@ CallDesk::Prepared CallDesk::make(const Key& key, const std::shared_ptr<const Sc
                       bytes_of_whole(key, ranks),
                       Rank{key.root},
                       key.algorithm == nullptr ? "" : *key.algorithm,
-                      {}};
+                      {},
+                      key.sparse};
     const Bytes recipe = agreed_recipe(&question, patient);
     Selection selection = chooser_.follow(recipe, question);
     made.source = std::move(selection.source);
@@ -161,7 +162,7 @@ Bytes CallDesk::recipe(CollectiveKind kind, std::int64_t byte_count, Rank root, 
   const Check check = communicator_->until_closed(interrupted);
   std::lock_guard lock(mutex_);
   follow_conditions();
-  Question question{kind, byte_count, root, "", {}};
+  Question question{kind, byte_count, root, "", {}, false};
   return agreed_recipe(&question, {timeout_of(0), check});
 }
 

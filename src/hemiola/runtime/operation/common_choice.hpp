@@ -33,6 +33,7 @@ struct Question {
   Rank root{0};
   std::string algorithm;        ///< empty: any
   std::map<Rank, double> slow;  ///< the ports that are slow, as all ranks know
+  bool sparse = false;          ///< messages leave zeros out
 };
 
 /// Makes choices in words, for sizes up to the question's, and follows words, for the question's very size. Both throw
