@@ -21,10 +21,11 @@ def chosen(network: hm.Topology, hosts: list[int], kind: str, nbytes: int, spars
     return Recipe.from_bytes(plans.decide(kind, nbytes, 0, {}, "", sparse)).algorithm
 
 
-def test_a_sparse_reduce_scatter_between_hosts_is_direct() -> None:
+@pytest.mark.parametrize("kind", ["reduce_scatter", "all_reduce"])
+def test_a_large_sparse_reduction_between_hosts_is_direct(kind: str) -> None:
     hosts = list(range(RANKS))
-    assert chosen(SWITCH, hosts, "reduce_scatter", 64 << 20, False) == "reduce_scatter_ring"
-    assert chosen(SWITCH, hosts, "reduce_scatter", 64 << 20, True) == "reduce_scatter_direct_rounds"
+    assert chosen(SWITCH, hosts, kind, 64 << 20, False) == f"{kind}_ring"
+    assert chosen(SWITCH, hosts, kind, 64 << 20, True) == f"{kind}_direct_rounds"
 
 
 def test_what_is_direct_anyhow_stays() -> None:

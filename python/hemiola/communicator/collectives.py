@@ -67,7 +67,7 @@ class Collectives(Caller):
             (see `expects_late_rank`). "all_reduce_late" finds the late rank itself, anew in every call: the others
             reduce among themselves until it comes.
         sparse : bool, optional. True lets messages leave zeros out, the same on every rank: for arrays with many of
-            them, on links slower than a core compresses; the result of a dense call of that schedule. False, None: dense.
+            them, on links slower than a core compresses. Equals the dense call of that schedule. False and None: no.
         unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
             What a name stands for is verified in any case where its algorithm was registered from outside.
         out : array of the size and dtype of `x`, optional. Where the result goes.
@@ -135,7 +135,7 @@ class Collectives(Caller):
         schedule : Schedule or str, optional. What to run, or the name of an algorithm (`hemiola.algorithms.names()`);
             None lets the planner choose.
         sparse : bool, optional. True lets messages leave zeros out, the same on every rank: for arrays with many of
-            them, on links slower than a core compresses; the result of a dense call of that schedule. False, None: dense.
+            them, on links slower than a core compresses. Equals the dense call of that schedule. False and None: no.
         unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
             What a name stands for is verified in any case where its algorithm was registered from outside.
         out : array of the size and dtype of `x`, optional. Where the result goes; used on the root only.
@@ -190,7 +190,7 @@ class Collectives(Caller):
         schedule : Schedule or str, optional. What to run, or the name of an algorithm (`hemiola.algorithms.names()`);
             None lets the planner choose.
         sparse : bool, optional. True lets messages leave zeros out, the same on every rank: for arrays with many of
-            them, on links slower than a core compresses; the result of a dense call of that schedule. False, None: dense.
+            them, on links slower than a core compresses. Equals the dense call of that schedule. False and None: no.
         unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
             What a name stands for is verified in any case where its algorithm was registered from outside.
         out : array of a part's size and dtype, optional. Where the result goes; in place where it is the rank's own
@@ -244,7 +244,7 @@ class Collectives(Caller):
         schedule : Schedule or str, optional. What to run, or the name of an algorithm (`hemiola.algorithms.names()`);
             None lets the planner choose.
         sparse : bool, optional. True lets messages leave zeros out, the same on every rank: for arrays with many of
-            them, on links slower than a core compresses; the result of a dense call of that schedule. False, None: dense.
+            them, on links slower than a core compresses. Equals the dense call of that schedule. False and None: no.
         unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
             What a name stands for is verified in any case where its algorithm was registered from outside.
         out : array of rank_count times the size of `x`, optional. Where the result goes; in place where `x` is the
@@ -300,7 +300,7 @@ class Collectives(Caller):
         schedule : Schedule or str, optional. What to run, or the name of an algorithm (`hemiola.algorithms.names()`);
             None lets the planner choose.
         sparse : bool, optional. True lets messages leave zeros out, the same on every rank: for arrays with many of
-            them, on links slower than a core compresses; the result of a dense call of that schedule. False, None: dense.
+            them, on links slower than a core compresses. Equals the dense call of that schedule. False and None: no.
         unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
             What a name stands for is verified in any case where its algorithm was registered from outside.
         out : array of rank_count times the size of `x`, optional. Where the result goes, in place where `x` is the
@@ -363,7 +363,7 @@ class Collectives(Caller):
         schedule : Schedule or str, optional. What to run, or the name of an algorithm (`hemiola.algorithms.names()`);
             None lets the planner choose.
         sparse : bool, optional. True lets messages leave zeros out, the same on every rank: for arrays with many of
-            them, on links slower than a core compresses; the result of a dense call of that schedule. False, None: dense.
+            them, on links slower than a core compresses. Equals the dense call of that schedule. False and None: no.
         unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
             What a name stands for is verified in any case where its algorithm was registered from outside.
         out : array of a part's size and dtype, optional. Where the result goes; in place where it is the root's own
@@ -424,7 +424,7 @@ class Collectives(Caller):
         schedule : Schedule or str, optional. What to run, or the name of an algorithm (`hemiola.algorithms.names()`);
             None lets the planner choose.
         sparse : bool, optional. True lets messages leave zeros out, the same on every rank: for arrays with many of
-            them, on links slower than a core compresses; the result of a dense call of that schedule. False, None: dense.
+            them, on links slower than a core compresses. Equals the dense call of that schedule. False and None: no.
         unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
             What a name stands for is verified in any case where its algorithm was registered from outside.
         out : array of the shape and dtype of `x`, optional. Where the result goes.
@@ -477,7 +477,7 @@ class Collectives(Caller):
         schedule : Schedule or str, optional. What to run, or the name of an algorithm (`hemiola.algorithms.names()`);
             None lets the planner choose.
         sparse : bool, optional. True lets messages leave zeros out, the same on every rank: for arrays with many of
-            them, on links slower than a core compresses; the result of a dense call of that schedule. False, None: dense.
+            them, on links slower than a core compresses. Equals the dense call of that schedule. False and None: no.
         unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
             What a name stands for is verified in any case where its algorithm was registered from outside.
         out : array of the size and dtype of `x`, optional. Where the result goes.
@@ -531,7 +531,7 @@ class Collectives(Caller):
         op : str. How elements combine: sum, product, min, max, average, and, or, xor, as the dtype allows.
         schedule : Schedule, of a custom collective of rank_count ranks; the same on every rank.
         sparse : bool, optional. True lets messages leave zeros out, the same on every rank: for arrays with many of
-            them, on links slower than a core compresses; the result of a dense call of that schedule. False, None: dense.
+            them, on links slower than a core compresses. Equals the dense call of that schedule. False and None: no.
         unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
             What a name stands for is verified in any case where its algorithm was registered from outside.
         out : array of the size and dtype of `x`, optional. Where the result goes.

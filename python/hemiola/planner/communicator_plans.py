@@ -34,7 +34,10 @@ _COMBINED_BYTES = 256 << 10
 #: Fewer ranks have nobody to reduce with while they wait.
 _LEAST_LATE_RANKS = 3
 #: What is run where messages leave zeros out, and dense data lose at most so much by it.
-_DIRECT = {"reduce_scatter": "reduce_scatter_direct_rounds"}
+_DIRECT = {
+    "reduce_scatter": "reduce_scatter_direct_rounds",
+    "all_reduce": "all_reduce_direct_rounds",
+}
 _MOST_LOST = 1.1
 #: What finding a late rank must save at best, as a share of the time without.
 _LEAST_GAIN = 0.1
