@@ -13,6 +13,8 @@ namespace {
 constexpr std::int32_t kNone = -1;
 /// A buffer up to this size is still in a cache when it comes to be written again.
 constexpr std::int64_t kCachedBytes = 8 << 20;
+/// Of a coded program: what runs further ahead in a direct exchange collides at its receivers.
+constexpr int kCodedGroups = 2;
 
 }  // namespace
 
@@ -45,6 +47,8 @@ void Engine::begin(const Program& program, const Buffers& buffers, const Arithme
   combine_ = combine_for(arithmetic.dtype, arithmetic.op);
   scale_ = scale_for(arithmetic.dtype);
   divisor_ = arithmetic.divisor;
+  groups_in_flight_ =
+      program.forms.empty() ? options_.groups_in_flight : std::min(options_.groups_in_flight, kCodedGroups);
   place_regions(buffers);
   needs_.resize(program.tasks.size());
   for (std::size_t i = 0; i < program.tasks.size(); ++i) needs_[i] = program.tasks[i].needs;
@@ -316,7 +320,7 @@ void Engine::open_groups(std::size_t index) {
   const Lane& lane = program_->lanes[index];
   const auto groups = static_cast<std::int32_t>(lane.group_begin.size()) - 1;
   while (state.opened < groups && state.posted == lane.group_begin[static_cast<std::size_t>(state.opened)] &&
-         state.opened - state.finished < options_.groups_in_flight) {
+         state.opened - state.finished < groups_in_flight_) {
     const auto begin = static_cast<std::size_t>(lane.group_begin[static_cast<std::size_t>(state.opened)]);
     const auto end = static_cast<std::size_t>(lane.group_begin[static_cast<std::size_t>(state.opened) + 1]);
     ++state.opened;

@@ -97,6 +97,7 @@ class Engine final : public Executor {
   Combine combine_ = nullptr;
   Scale scale_ = nullptr;
   int divisor_ = 1;
+  int groups_in_flight_ = 1;
   RegionBases base_{};
   Coder coder_;  ///< of coded programs
   std::vector<std::int32_t> needs_;
