@@ -71,6 +71,16 @@ def test_ranks_of_torchrun_meet_in_its_store(start: Start) -> None:
     assert said(*(start(host, [*run, f"--node-rank={host}", *at]) for host in range(2))) == MET
 
 
+def test_ranks_with_a_pods_variables_meet_at_an_address_from_a_range_of_ports(start: Start) -> None:
+    """As a PyTorchJob sets them, which says nothing of the ranks of a host; docs/several-hosts.md has the rest."""
+    token = {"HEMIOLA_TOKEN": secrets.token_hex(32)}
+    of_all = {"WORLD_SIZE": "4", "HEMIOLA_RENDEZVOUS": "host0:29400", "HEMIOLA_PORTS": "29600-29603", **token}
+    ranks = [
+        start(rank // 2, [sys.executable, PROGRAM, "groups"], RANK=str(rank), **of_all) for rank in range(4)
+    ]
+    assert said(*ranks) == MET
+
+
 def mpirun_of(flavour: str, place: str) -> str:
     """Return an mpirun, or skip: the one of a wheel beside this Python, or Debian's."""
     path = (
