@@ -254,15 +254,20 @@ TEST(PortWatch, RanksWithDifferentFiguresComeToTheSameConditionsAtTheSameOperati
   constexpr int kRanks = 3;
   std::vector<std::byte> memory(LocalFigures::region_bytes(kRanks) + 64);
   std::deque<LocalFigures> figures;
+  std::vector<PortMeter*> meters;
+  const auto take = [](std::vector<PortMeter*>& made, Rank rank) {
+    auto meter = std::make_unique<PortMeter>(rank, std::vector<PairSpeed>(kRanks, {0, 1}));
+    made.push_back(meter.get());
+    return meter;
+  };
   std::vector<std::unique_ptr<PortWatch>> watches;
   for (Rank rank : indices<Rank>(kRanks))
     watches.push_back(std::make_unique<PortWatch>(&figures.emplace_back(std::span(memory), rank, kRanks),
-                                                  rank, std::vector<PairSpeed>(kRanks, {0, 1}), Factors{},
-                                                  0));
+                                                  take(meters, rank), Factors{}, 0));
   const auto exchange = [&](Rank self, Rank peer, std::int64_t bytes) {
     const MeteredMessage message{0, peer, kSending, bytes};
-    watches[static_cast<std::size_t>(self)]->meter()->posted(message, 0);
-    watches[static_cast<std::size_t>(self)]->meter()->finished(message, 100);
+    meters[static_cast<std::size_t>(self)]->posted(message, 0);
+    meters[static_cast<std::size_t>(self)]->finished(message, 100);
   };
   for (std::uint64_t number = 0; number < 6; ++number) {
     for (const auto& watch : watches) EXPECT_EQ(watch->version(), 0) << "before operation " << number;

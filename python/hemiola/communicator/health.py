@@ -45,7 +45,7 @@ class Health:
     Parameters
     ----------
     watching : bool. False where there is nothing to watch: over shared memory ranks are as fast as their
-        cores, and nobody has a port.
+        cores, and nobody has a port. Between hosts true where each has one rank and all talk by TCP.
     operation_count : int, operations of this communicator so far; the next one has this number.
     slow : tuple of SlowRank, by rank; empty when all are well.
     changes : tuple of HealthChange, oldest first, the latest 256.
@@ -100,7 +100,10 @@ class Health:
 
     def __str__(self) -> str:
         if not self.watching:
-            return "over shared memory nobody has a port that could be slow"
+            return (
+                "ports are not watched here: over shared memory nobody has one that could be slow; between hosts they "
+                "are watched over TCP where each host has one rank"
+            )
         told = [
             f"rank {one.rank} is {one.factor:.3g} times slower, since operation {one.since_operation} "
             f"({one.since_s:.3g} s ago); planned for {one.planned_factor:g}"

@@ -96,6 +96,22 @@ class CommunicatorPlans:
         self.speed = port_speed(self._network)
         (self._combine_bandwidth,) = _agreed(core, [_measured_combining()])
 
+    def watch(self, core: CoreCommunicator) -> None:
+        """Have slow ports noticed where all bytes between hosts come by TCP and no two ranks share a host; collective.
+
+        Of the bytes that come by other wires nobody knows when they came; and ranks that share a NIC have now more of
+        it, now less, with nobody's port being slow.
+        """
+        if self._emulated is not None or self._rank_count == 1 or len(set(self._hosts)) < self._rank_count:
+            return
+        can_watch = np.array([set(core.carriers()) == {"", "tcp"}], np.int32)
+        schedule = algorithms.get("all_reduce_ring").generate(self._rank_count)
+        core.run("all_reduce", can_watch, can_watch, "min", 0, schedule, None)
+        network = self._network
+        if can_watch[0] and network.node_count == self._rank_count:
+            bandwidths = network.host_bandwidths()
+            core.watch_ports([bandwidths[node] for node in network.nodes])
+
     def network(self) -> Topology:
         """Return what to plan for: the network that is emulated or was given; else what was measured, on one host a
         switch with one port a rank."""

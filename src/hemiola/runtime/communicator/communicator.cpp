@@ -216,7 +216,7 @@ void Communicator::execute_now(const PreparedCall& call, const Check& interrupte
   try {
     if (!call.complaint.empty()) {
       recover(number);
-    } else if (const auto disagreement = attempt(*call.operation, number)) {
+    } else if (const auto disagreement = attempt(*call.operation, number, signature)) {
       recover(number);
       executor().restore();
       throw MismatchError(*disagreement);
@@ -234,13 +234,13 @@ void Communicator::execute_now(const PreparedCall& call, const Check& interrupte
 }
 
 /// Returns what ranks disagree about, if they do.
-std::optional<std::string> Communicator::attempt(Operation& operation, std::uint64_t number) try {
+std::optional<std::string> Communicator::attempt(Operation& operation, std::uint64_t number,
+                                                 const Signature& signature) try {
   operation.execute({number, rank(), rank_count(), &executor(), connection_.control.late.get(), &watch_});
   watch_.conclude();
   await([this] { return watch_.all_have_arrived(); });
   if (watch_.note_arrivals(&arrivals_)) operation.note_arrivals(arrivals_);
-  if (connection_.ports)
-    connection_.ports->end_operation(number, members_.now_ns(), [this] { watch_.check(); });
+  note_ports(number, signature);
   return std::nullopt;
 } catch (const MismatchError& e) {
   return e.what();
@@ -308,6 +308,18 @@ void Communicator::give_up(Failure failure, Rank culprit, const std::string& tex
                                         : std::make_exception_ptr(members_.lost(culprit, later));
   is_broken_ = true;
   connection_.control.pulse->give_up(failure, culprit, text);
+}
+
+void Communicator::note_ports(std::uint64_t number, const Signature& signature) {
+  if (!connection_.ports) return;
+  if (connection_.ports->looks_at(signature))
+    connection_.ports->end_operation(number, members_.now_ns(), [this] { watch_.check(); });
+  else
+    connection_.ports->drop_operation();
+}
+
+bool Communicator::watch_ports(const std::vector<double>& healthy) {
+  return between_operations([&] { return hemiola::watch_ports(members_, healthy, &connection_); });
 }
 
 PortWatch::InForce Communicator::ports_in_force() const {

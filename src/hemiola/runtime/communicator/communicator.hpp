@@ -93,6 +93,10 @@ class Communicator {
   /// For an error outside an operation, after which this rank's calls are no longer the others': as if an operation had
   /// raised it. Throws what every further call raises where the communicator was given up before.
   void break_off(const std::exception_ptr& error);
+  /// From now on slow ports are noticed where bytes come over a network. `healthy`: by rank, what its port carries, in
+  /// bytes per second; the same on all ranks, which call it between the same two operations. False where the wire does not
+  /// learn when bytes come.
+  bool watch_ports(const std::vector<double>& healthy);
   /// Changes whenever `ports_in_force` does.
   std::uint64_t ports_version() const { return connection_.ports ? connection_.ports->version() : 0; }
   /// The slow ports that plans must take into account at this moment. All ranks say the same between two operations.
@@ -131,7 +135,8 @@ class Communicator {
   void execute(const PreparedCall& call, const Check& interrupted);
   void execute_now(const PreparedCall& call, const Check& interrupted);
   bool is_outdated(const PreparedCall& call) const;
-  std::optional<std::string> attempt(Operation& operation, std::uint64_t number);
+  std::optional<std::string> attempt(Operation& operation, std::uint64_t number, const Signature& signature);
+  void note_ports(std::uint64_t number, const Signature& signature);
   bool breaks(const std::exception_ptr& error);
   template <typename Condition>
   void await(Condition condition) {

@@ -7,10 +7,15 @@
 #include "hemiola/runtime/control/hosts/hosts_control.hpp"
 #include "hemiola/runtime/control/local/local_control.hpp"
 #include "hemiola/runtime/executor/host/engine.hpp"
+#include "hemiola/runtime/health/arrival_meter.hpp"
+#include "hemiola/runtime/health/port_meter.hpp"
 #include "hemiola/runtime/wire/ucx/rdma_ranks.hpp"
 
 namespace hemiola {
 namespace {
+
+/// So long an operation takes at least whose figures ranks tell each other: that costs them a message.
+constexpr double kLeastTelling_s = 20e-3;
 
 /// Programs and their executor use the wire as it wants to be used.
 void follow_traits(const Members& members, Connection* c) {
@@ -20,9 +25,10 @@ void follow_traits(const Members& members, Connection* c) {
   c->compile.land_at_once = traits.land_at_once;
   EngineOptions engine{.groups_in_flight = traits.groups_in_flight, .waiting = traits.waiting};
   if (!traits.healthy.empty()) {
-    c->ports = std::make_unique<PortWatch>(c->control.figures.get(), members.self, traits.healthy,
-                                           traits.slow, members.now_ns());
-    engine.meter = c->ports->meter();
+    auto meter = std::make_unique<PortMeter>(members.self, traits.healthy);
+    engine.meter = meter.get();
+    c->ports = std::make_unique<PortWatch>(c->control.figures.get(), std::move(meter), traits.slow,
+                                           members.now_ns());
   }
   c->executor = std::make_unique<Engine>(c->wire.get(), engine);
 }
@@ -58,6 +64,18 @@ Connection connect(const Members& members, const CommunicatorOptions& options, c
   c.compile.keep_inputs = options.keep_inputs;
   follow_traits(members, &c);
   return c;
+}
+
+bool watch_ports(const Members& members, const std::vector<double>& healthy, Connection* c) {
+  std::vector<double> bytes_per_ns(healthy);
+  for (double& each : bytes_per_ns) each *= 1e-9;
+  auto meter = std::make_unique<ArrivalMeter>(members.self, std::move(bytes_per_ns));
+  if (!c->wire->tell_arrivals(meter.get())) return false;
+  const PortWatch::ByArrivals by_arrivals{
+      .least_bytes = static_cast<std::int64_t>(kLeastTelling_s * std::ranges::max(healthy))};
+  c->ports = std::make_unique<PortWatch>(c->control.figures.get(), std::move(meter), std::map<Rank, double>{},
+                                         members.now_ns(), by_arrivals);
+  return true;
 }
 
 }  // namespace hemiola

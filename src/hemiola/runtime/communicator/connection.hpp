@@ -27,7 +27,7 @@ struct CommunicatorOptions {
 struct Connection {
   Control control;
   std::unique_ptr<Wire> wire;
-  std::unique_ptr<PortWatch> ports;  ///< null where the wire has no ports that could be slow
+  std::unique_ptr<PortWatch> ports;  ///< null where nobody watches them
   CompileOptions compile;
   std::unique_ptr<Executor> executor;
 };
@@ -38,5 +38,8 @@ std::shared_ptr<const ControlKind> control_kind(std::string_view name);
 /// Collective over the members. Throws TimeoutError, naming those who did not come, and what `check` throws.
 Connection connect(const Members& members, const CommunicatorOptions& options,
                    const Deadline::Check& check = {});
+
+/// Has the wire tell when bytes come, and judges ports by that; as Communicator::watch_ports says.
+bool watch_ports(const Members& members, const std::vector<double>& healthy, Connection* c);
 
 }  // namespace hemiola

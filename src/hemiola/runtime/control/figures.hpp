@@ -13,7 +13,7 @@ class Figures {
  public:
   virtual ~Figures() = default;
 
-  /// `shares`: by rank, 0 where nothing was measured.
+  /// `shares`: by rank, 0 where nothing was measured; or several rows of that, where ranks have no memory in common.
   virtual void show(std::uint64_t number, std::span<const float> shares) = 0;
 
   /// Called now and then while the figures of others are under way; throws to abort.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 namespace hemiola {
 namespace {
@@ -12,12 +13,13 @@ constexpr double kTolerance = 1.04;
 constexpr double kRiseMargin = 1.05;
 constexpr double kFallMargin = 1.15;
 
-/// What the fastest ports have certainly reached in an operation; 0 where too few are known: of two, nobody can say
-/// which one is slow.
-double reference_share(std::span<const double> best_share) {
-  const auto known =
-      std::count_if(best_share.begin(), best_share.end(), [](double share) { return share > 0; });
-  return known < 3 ? 0 : *std::max_element(best_share.begin(), best_share.end());
+/// What the others have reached in an operation; 0 where too few are known: of two, nobody can say which one is slow.
+double reference_share(std::span<const double> best_share, Judging::Beside beside) {
+  std::vector<double> known;
+  std::ranges::copy_if(best_share, std::back_inserter(known), [](double share) { return share > 0; });
+  if (known.size() < 3) return 0;
+  std::ranges::sort(known);
+  return beside == Judging::Beside::fastest ? known.back() : known[known.size() / 2];
 }
 
 }  // namespace
@@ -37,8 +39,9 @@ bool PortHealth::by_factor(const Showing& a, const Showing& b) {
   return a.factor < b.factor;
 }
 
-PortHealth::PortHealth(int rank_count, const std::map<Rank, double>& assumed, std::int64_t now_ns)
-    : ports_(static_cast<std::size_t>(rank_count)) {
+PortHealth::PortHealth(int rank_count, const std::map<Rank, double>& assumed, std::int64_t now_ns,
+                       const Judging& judging)
+    : judging_(judging), ports_(static_cast<std::size_t>(rank_count)) {
   for (Rank rank : indices<Rank>(rank_count)) ports_[static_cast<std::size_t>(rank)].state.rank = rank;
   for (const auto& [rank, factor] : assumed) {
     Port& port = ports_[static_cast<std::size_t>(rank)];
@@ -49,7 +52,7 @@ PortHealth::PortHealth(int rank_count, const std::map<Rank, double>& assumed, st
 }
 
 bool PortHealth::judge(std::uint64_t number, std::int64_t now_ns, std::span<const double> best_share) {
-  const double reached = reference_share(best_share);
+  const double reached = reference_share(best_share, judging_.beside);
   if (reached == 0) return false;
   now_.note(reached);
   usual_.note(reached);
@@ -70,7 +73,7 @@ bool PortHealth::is_lower(const Port& port, const Showing& showing) {
          showing.share > port.usual.share() * kFallMargin;
 }
 
-bool PortHealth::judge(Port* port, const Showing& showing) {
+bool PortHealth::judge(Port* port, const Showing& showing) const {
   SlowPort& state = port->state;
   const double in_force = state.planned_factor;
   state.measured_factor = showing.usual_factor;
@@ -86,7 +89,7 @@ bool PortHealth::judge(Port* port, const Showing& showing) {
   }
   if (is_believed(port->higher)) {
     raise(port);
-  } else if (port->lower.size() == kOperationsToFall) {
+  } else if (port->lower.size() == judging_.operations_to_fall) {
     lower(port);
   } else {
     return false;
@@ -100,8 +103,16 @@ const PortHealth::Showing& PortHealth::least_of(const std::vector<Showing>& show
   return *std::min_element(shown.begin() + 2, shown.end(), by_factor);
 }
 
-bool PortHealth::is_believed(const std::vector<Showing>& higher) {
-  if (higher.size() < kOperationsToRise) return false;
+/// The latest of them, but for one in the middle of which it may have happened.
+bool PortHealth::is_steady(const std::vector<Showing>& higher) const {
+  const auto latest = std::span(higher).last(kOperationsToRise - 1);
+  const auto [least, most] = std::ranges::minmax(latest, {}, &Showing::share);
+  return most.share <= least.share * judging_.most_spread;
+}
+
+bool PortHealth::is_believed(const std::vector<Showing>& higher) const {
+  if (higher.size() < kOperationsToRise || !is_steady(higher)) return false;
+  if (least_of(higher).factor < judging_.least_factor) return false;
   return higher.size() >= kOperationsToRiseMildly || least_of(higher).factor >= kMildFactor;
 }
 
@@ -126,6 +137,10 @@ void PortHealth::lower(Port* port) {
   port->state.planned_factor = round_up_factor(most->usual_factor);
   port->usual.fill(most->share);
   port->lower.clear();
+}
+
+bool PortHealth::is_in_doubt() const {
+  return std::ranges::any_of(ports_, [](const Port& port) { return !port.lower.empty(); });
 }
 
 std::map<Rank, double> PortHealth::factors_in_force() const {

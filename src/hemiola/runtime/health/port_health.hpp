@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <span>
 #include <vector>
@@ -28,6 +29,18 @@ struct HealthChange {
   std::map<Rank, double> slow;
 };
 
+/// How figures are judged.
+struct Judging {
+  /// Beside whom a port is slow: the fastest, where figures are certain; else the median of all.
+  enum class Beside : std::uint8_t { fastest, median };
+  Beside beside = Beside::fastest;
+  std::size_t operations_to_fall = 5;  ///< on end, that show less than what is in force
+  /// Below this factor nobody is called slow, whatever PortHealth may believe in.
+  double least_factor = 1;
+  /// By how much the greatest of the shares that are believed in exceeds the least: a slow port always shows the same.
+  double most_spread = std::numeric_limits<double>::infinity();
+};
+
 /// Planning for too small a factor costs much, for too large a one next to nothing [study of OptCC, §4.1 rule 5]:
 /// so a factor is rounded up, rises after five operations on end that show more (eight, where it is little), and
 /// falls after five that show less. What an operation shows is at most too slow, so of several the least counts
@@ -41,15 +54,18 @@ class PortHealth {
   static constexpr double kMildFactor = 1.3;
   static constexpr std::size_t kOperationsToRise = 5;
   static constexpr std::size_t kOperationsToRiseMildly = 8;
-  static constexpr std::size_t kOperationsToFall = 5;
 
   /// `assumed`: what is planned for from the start, at `now_ns`.
-  PortHealth(int rank_count, const std::map<Rank, double>& assumed, std::int64_t now_ns);
+  PortHealth(int rank_count, const std::map<Rank, double>& assumed, std::int64_t now_ns,
+             const Judging& judging = {});
 
   /// Judges operation `number` by the best share of its healthy rate that each rank has reached; 0 where unknown.
-  /// Factors are relative to the fastest ports, so a network that is slow for all is slow for nobody. Returns true
+  /// Factors are relative to other ports, so a network that is slow for all is slow for nobody. Returns true
   /// when the factors in force have changed.
   bool judge(std::uint64_t number, std::int64_t now_ns, std::span<const double> best_share);
+
+  /// A port has shown less than what is in force, but not often enough.
+  bool is_in_doubt() const;
 
   /// What to plan for: ranks with factors above 1.
   std::map<Rank, double> factors_in_force() const;
@@ -81,16 +97,18 @@ class PortHealth {
     std::vector<Showing> higher;  ///< the latest operations, as long as all show more than what is in force
     std::vector<Showing> lower;   ///< the same, less
     /// What the port has reached lately with the factor in force; longer than a factor takes to fall.
-    Best usual{kOperationsToFall + 3};
+    Best usual{8};
   };
-  static bool judge(Port* port, const Showing& showing);
+  bool judge(Port* port, const Showing& showing) const;
   static bool is_lower(const Port& port, const Showing& showing);
-  static bool is_believed(const std::vector<Showing>& higher);
+  bool is_believed(const std::vector<Showing>& higher) const;
+  bool is_steady(const std::vector<Showing>& higher) const;
   static const Showing& least_of(const std::vector<Showing>& shown);
   static void raise(Port* port);
   static void lower(Port* port);
   static bool by_factor(const Showing& a, const Showing& b);
 
+  Judging judging_;
   std::vector<Port> ports_;
   /// The fastest ports', of fewer operations than a factor takes to rise, so that a network that becomes slow for all
   /// is taken for what it is before anybody is called slow.

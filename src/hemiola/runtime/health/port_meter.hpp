@@ -9,6 +9,7 @@
 
 #include "hemiola/base/index.hpp"
 #include "hemiola/runtime/executor/message_meter.hpp"
+#include "hemiola/runtime/health/port_gauge.hpp"
 #include "hemiola/runtime/wire/wire_traits.hpp"
 
 namespace hemiola {
@@ -19,7 +20,7 @@ namespace hemiola {
 /// that was between the two. Waiting for the other end makes both look slower than they are; but the other end,
 /// which then did not wait, has the same two figures. Takes it that a send is done when its bytes have left, a
 /// receive a latency later.
-class PortMeter final : public MessageMeter {
+class PortMeter final : public MessageMeter, public PortGauge {
  public:
   /// Messages that a healthy network carries in fewer latencies say little about bandwidth. By size, not by the
   /// time that they took: among the small ones that would select those that had to wait.
@@ -28,24 +29,14 @@ class PortMeter final : public MessageMeter {
   /// `healthy`: by peer.
   PortMeter(Rank self, std::vector<PairSpeed> healthy);
 
-  int rank_count() const { return static_cast<int>(healthy_.size()); }
-
   void posted(const MeteredMessage& message, std::int64_t now_ns) override;
   /// Cost: linear in the messages under way on the same port.
   void finished(const MeteredMessage& message, std::int64_t now_ns) override;
 
-  /// By rank, this one among them: the best speed of its port since the last `clear`, as a share of the healthy one, at
-  /// most 1; 0 where nothing could be told.
-  std::span<const float> shares() const { return best_; }
-  bool has_measured() const { return has_measured_; }
-  /// Per peer, what has certainly been reached on the way to it and on the way from it, in the same way.
-  struct PairShares {
-    float to = 0;
-    float from = 0;
-  };
-  std::span<const PairShares> pairs() const { return pairs_; }
-  /// Forgets rates, and messages that an operation has left under way.
-  void clear();
+  std::span<const float> shares() const override { return best_; }
+  bool has_measured() const override { return has_measured_; }
+  std::span<const PairShares> pairs() const override { return pairs_; }
+  void clear() override;
 
  private:
   struct UnderWay {

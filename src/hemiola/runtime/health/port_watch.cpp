@@ -4,33 +4,87 @@
 #include <utility>
 
 namespace hemiola {
+namespace {
 
-PortWatch::PortWatch(Figures* figures, Rank self, std::vector<PairSpeed> healthy,
-                     const std::map<Rank, double>& assumed, std::int64_t now_ns)
-    : meter_(self, std::move(healthy)),
+/// Arrivals show what has been reached, but not with certainty how much of that was the port's own doing.
+constexpr Judging kJudgingByArrivals{.beside = Judging::Beside::median,
+                                     .operations_to_fall = PortWatch::kTrialsToFall,
+                                     .least_factor = 1.2,
+                                     .most_spread = 1.15};
+
+}  // namespace
+
+PortWatch::PortWatch(Figures* figures, std::unique_ptr<PortGauge> gauge,
+                     const std::map<Rank, double>& assumed, std::int64_t now_ns,
+                     std::optional<ByArrivals> by_arrivals)
+    : gauge_(std::move(gauge)),
       figures_(figures),
-      best_share_(static_cast<std::size_t>(meter_.rank_count())),
+      figures_read_(gauge_->shares().size()),
+      best_share_(figures_read_.size() / (by_arrivals ? 2 : 1)),
       pairs_(best_share_.size() * kPairOperations),
-      health_(meter_.rank_count(), assumed, now_ns) {}
+      by_arrivals_(by_arrivals),
+      health_(static_cast<int>(best_share_.size()), assumed, now_ns,
+              by_arrivals ? kJudgingByArrivals : Judging{}) {}
+
+bool PortWatch::looks_at(const Signature& signature) const {
+  const auto ranks = static_cast<int>(best_share_.size());
+  return !by_arrivals_ || (signature.everybody_depends_on_everybody(ranks) &&
+                           signature.byte_count() >= by_arrivals_->least_bytes);
+}
 
 void PortWatch::end_operation(std::uint64_t number, std::int64_t now_ns, const Figures::Check& check) {
-  if (number > 0 && shown_ == number && figures_->read(number - 1, best_share_, check)) {
-    std::lock_guard lock(mutex_);
-    if (health_.judge(number - 1, now_ns, best_share_)) {
-      changes_.push_back({number + 1, health_.factors_in_force()});
-      if (changes_.size() > kChanges) changes_.pop_front();
-      version_.store(version_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    }
+  const bool tells = !by_arrivals_ || !plans_for_slow_ports();
+  if (shown_count_ > 0 && read(check) && shown_tells_) judge(number, now_ns);
+  if (by_arrivals_) go_on_with_trials();
+  figures_->show(shown_count_++, gauge_->shares());
+  shown_number_ = number;
+  shown_tells_ = tells;
+  if (gauge_->has_measured()) keep_pairs();
+  gauge_->clear();
+}
+
+bool PortWatch::read(const Figures::Check& check) {
+  const bool has_measured = figures_->read(shown_count_ - 1, figures_read_, check);
+  const std::size_t ranks = best_share_.size();
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    const double in = figures_read_[rank], out = figures_read_[by_arrivals_ ? ranks + rank : rank];
+    best_share_[rank] = in > 0 && out > 0 ? std::max(in, out) : 0;
   }
-  figures_->show(number, meter_.shares());
-  shown_ = number + 1;
-  if (meter_.has_measured()) keep_pairs();
-  meter_.clear();
+  return has_measured;
+}
+
+/// At the end of operation `number`, the figures of the latest that has been shown.
+void PortWatch::judge(std::uint64_t number, std::int64_t now_ns) {
+  std::lock_guard lock(mutex_);
+  const bool changes = health_.judge(shown_number_, now_ns, best_share_);
+  if (health_.is_in_doubt()) until_trial_ = 1;
+  if (!changes) return;
+  changes_.push_back({number + 1, health_.factors_in_force()});
+  if (changes_.size() > kChanges) changes_.pop_front();
+  pause_ = until_trial_ = kFirstPause;
+  renew();
+}
+
+void PortWatch::go_on_with_trials() {
+  std::lock_guard lock(mutex_);
+  if (is_trial_) {
+    is_trial_ = false;
+    until_trial_ = pause_ = std::min(2 * pause_, kLongestPause);
+  } else if (health_.slow_ports().empty() || --until_trial_ > 0) {
+    return;
+  } else {
+    is_trial_ = true;
+  }
+  renew();
+}
+
+void PortWatch::drop_operation() {
+  gauge_->clear();
 }
 
 void PortWatch::keep_pairs() {
   const std::size_t row = pair_operations_++ % kPairOperations;
-  std::ranges::copy(meter_.pairs(), pairs_.begin() + static_cast<std::ptrdiff_t>(row * best_share_.size()));
+  std::ranges::copy(gauge_->pairs(), pairs_.begin() + static_cast<std::ptrdiff_t>(row * best_share_.size()));
 }
 
 std::vector<PortWatch::PairShares> PortWatch::pair_shares() const {
@@ -44,7 +98,7 @@ std::vector<PortWatch::PairShares> PortWatch::pair_shares() const {
 
 PortWatch::InForce PortWatch::in_force() const {
   std::lock_guard lock(mutex_);
-  return {version(), health_.factors_in_force()};
+  return {version(), is_trial_ ? std::map<Rank, double>{} : health_.factors_in_force()};
 }
 
 PortWatch::Report PortWatch::report() const {

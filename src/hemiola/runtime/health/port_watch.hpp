@@ -7,33 +7,43 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "hemiola/base/index.hpp"
 #include "hemiola/runtime/control/figures.hpp"
+#include "hemiola/runtime/control/signature.hpp"
+#include "hemiola/runtime/health/port_gauge.hpp"
 #include "hemiola/runtime/health/port_health.hpp"
-#include "hemiola/runtime/health/port_meter.hpp"
 
 namespace hemiola {
 
 class PortWatch {
  public:
-  /// `figures` outlives this. `healthy`: this rank's speed with each peer. `assumed`: the slow ranks that are
-  /// planned for from the start, at `now_ns`.
-  PortWatch(Figures* figures, Rank self, std::vector<PairSpeed> healthy,
-            const std::map<Rank, double>& assumed, std::int64_t now_ns);
+  /// What is known where only arrivals can be seen. Operations in which not everybody depends on everybody, or of fewer bytes,
+  /// say nothing; nor do those that are planned for slow ports, which rest in them. So while ports are slow, now and then
+  /// one operation is a trial, planned as if none were, and by these alone a factor falls.
+  /// Nor does a port whose rank has not been seen both to take in and to send: it may have had to wait.
+  struct ByArrivals {
+    std::int64_t least_bytes = 0;
+  };
 
-  /// For the engine.
-  PortMeter* meter() { return &meter_; }
+  /// `figures` outlives this. `assumed`: the slow ranks that are planned for from the start, at `now_ns`.
+  PortWatch(Figures* figures, std::unique_ptr<PortGauge> gauge, const std::map<Rank, double>& assumed,
+            std::int64_t now_ns, std::optional<ByArrivals> by_arrivals = {});
+
+  /// Whether an operation may say something; of the same one all ranks say the same.
+  bool looks_at(const Signature& signature) const;
 
   /// Ends operation `number`, once all ranks have come to it: judges the figures of the one before, shows ours of
   /// this one. What is in force afterwards holds from the next operation on.
   /// `check` is called while others' figures are waited for.
   void end_operation(std::uint64_t number, std::int64_t now_ns, const Figures::Check& check = {});
-  /// An operation that failed says nothing.
-  void drop_operation() { meter_.clear(); }
+  /// An operation that failed, or is not looked at, says nothing.
+  void drop_operation();
 
   /// Counts the changes so far; any thread may ask.
   std::uint64_t version() const { return version_.load(std::memory_order_relaxed); }
@@ -50,26 +60,43 @@ class PortWatch {
   Report report() const;
 
   static constexpr std::size_t kChanges = 256;
+  /// Operations from a change to the first trial; from trial to trial they double.
+  static constexpr int kFirstPause = 8;
+  static constexpr int kLongestPause = 64;
+  /// On end, one operation after the other but one.
+  static constexpr std::size_t kTrialsToFall = 3;
 
   /// By rank, the best that this rank's messages with it have shown in the latest operations that measured anything: at
   /// least so much of the healthy speed is there. 0 where nothing was measured.
-  using PairShares = PortMeter::PairShares;
+  using PairShares = PortGauge::PairShares;
   std::vector<PairShares> pair_shares() const;
   static constexpr std::size_t kPairOperations = 16;
 
  private:
+  bool read(const Figures::Check& check);
   void keep_pairs();
+  void judge(std::uint64_t number, std::int64_t now_ns);
+  void go_on_with_trials();
+  void renew() { version_.store(version_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
+  bool plans_for_slow_ports() const { return !is_trial_ && !health_.slow_ports().empty(); }
 
-  PortMeter meter_;
+  std::unique_ptr<PortGauge> gauge_;
   Figures* figures_;
-  std::vector<double> best_share_;
-  std::vector<PairShares> pairs_;  ///< of the latest kPairOperations, a row each
+  std::vector<double> figures_read_;
+  std::vector<double> best_share_;  ///< by rank
+  std::vector<PairShares> pairs_;   ///< of the latest kPairOperations, a row each
   std::size_t pair_operations_ = 0;
-  std::uint64_t shown_ = 0;  ///< number + 1 of the latest operation that all have shown
+  const std::optional<ByArrivals> by_arrivals_;
+  std::uint64_t shown_count_ = 0;   ///< of operations
+  std::uint64_t shown_number_ = 0;  ///< the latest of these
+  bool shown_tells_ = false;        ///< its figures are to be judged
+  int pause_ = kFirstPause;
+  int until_trial_ = kFirstPause;
   std::atomic<std::uint64_t> version_ = 0;
 
   mutable std::mutex mutex_;  ///< guards the rest
   PortHealth health_;
+  bool is_trial_ = false;
   std::deque<HealthChange> changes_;
 };
 

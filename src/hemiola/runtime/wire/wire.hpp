@@ -13,6 +13,7 @@
 
 #include "hemiola/base/index.hpp"
 #include "hemiola/runtime/session/session.hpp"
+#include "hemiola/runtime/wire/arrival_listener.hpp"
 #include "hemiola/runtime/wire/network_slowdown.hpp"
 #include "hemiola/runtime/wire/wire_traits.hpp"
 
@@ -115,6 +116,10 @@ class Wire {
 
   /// What carries the messages between this rank and that one, in a word or a few: "shm", "tcp".
   virtual std::string carrier(Rank peer) const = 0;
+
+  /// From now on `listener`, which lives as long as the wire is used, is told of all bytes as they come. False where the
+  /// wire does not learn when they do.
+  virtual bool tell_arrivals(ArrivalListener* /*listener*/) { return false; }
 
   /// How it wants to be used. The same at any time.
   virtual const WireTraits& traits() const = 0;

@@ -45,6 +45,7 @@ std::span<float> LocalFigures::shares(Rank rank, std::uint64_t number) const {
 }
 
 void LocalFigures::show(std::uint64_t number, std::span<const float> found) {
+  HEMIOLA_CHECK(found.size() <= static_cast<std::size_t>(rank_count_), "a row has room for a share per rank");
   std::copy(found.begin(), found.end(), shares(self_, number).begin());
   row(self_, number).count = number + 1;
 }

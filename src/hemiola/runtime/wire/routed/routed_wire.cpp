@@ -47,6 +47,21 @@ WireTraits traits_of(const std::vector<RoutedWire::Inner>& inner, const std::vec
 
 }  // namespace
 
+class RoutedWire::Relay final : public ArrivalListener {
+ public:
+  Relay(const std::vector<Rank>* ranks, ArrivalListener* listener) : ranks_(ranks), listener_(listener) {}
+  void came(const ArrivedBytes& arrived, std::int64_t now_ns) override {
+    ArrivedBytes here = arrived;
+    here.from = (*ranks_)[static_cast<std::size_t>(arrived.from)];
+    listener_->came(here, now_ns);
+  }
+  void waits() override { listener_->waits(); }
+
+ private:
+  const std::vector<Rank>* ranks_;
+  ArrivalListener* listener_;
+};
+
 RoutedWire::RoutedWire(std::vector<Inner> inner, std::vector<int> route)
     : inner_(std::move(inner)), ways_(route.size()), traits_(traits_of(inner_, route)) {
   HEMIOLA_CHECK(inner_.size() <= 4, "a routed wire has two bits to tell its wires apart");
@@ -134,6 +149,17 @@ void RoutedWire::reset(std::uint64_t epoch) {
 std::string RoutedWire::carrier(Rank peer) const {
   const Way& way = way_to(peer);
   return inner_[static_cast<std::size_t>(way.wire)].wire->carrier(way.there);
+}
+
+/// Of one of the inner wires: those of shared memory have no ports.
+bool RoutedWire::tell_arrivals(ArrivalListener* listener) {
+  for (Inner& each : inner_) {
+    auto relay = std::make_unique<Relay>(&each.ranks, listener);
+    if (!each.wire->tell_arrivals(relay.get())) continue;
+    relays_.push_back(std::move(relay));
+    return true;
+  }
+  return false;
 }
 
 std::shared_ptr<const void> RoutedWire::register_memory(std::span<std::byte> memory) {

@@ -34,9 +34,12 @@ class RoutedWire final : public Wire {
   void reset(std::uint64_t epoch) override;
   std::shared_ptr<const void> register_memory(std::span<std::byte> memory) override;
   std::string carrier(Rank peer) const override;
+  bool tell_arrivals(ArrivalListener* listener) override;
   const WireTraits& traits() const override { return traits_; }
 
  private:
+  /// Passes on what an inner wire tells, by the ranks' numbers here.
+  class Relay;
   struct Way {
     int wire = -1;
     Rank there{0};
@@ -49,6 +52,7 @@ class RoutedWire final : public Wire {
   std::vector<Way> ways_;         ///< by rank
   std::vector<int> descriptors_;  ///< of the inner wires
   std::vector<pollfd> polled_;
+  std::vector<std::unique_ptr<ArrivalListener>> relays_;
   WireTraits traits_;
   int calls_ = 0;  ///< of progress since the last wait
 };

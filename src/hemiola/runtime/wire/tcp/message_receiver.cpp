@@ -87,6 +87,7 @@ bool MessageReceiver::read(StreamSocket* socket, BounceBuffer* bounce) {
   if (room == (begun_ ? left() : 0))
     parts[count++] = {ahead_.data() + ahead_end_, ahead_.size() - ahead_end_};
   const std::size_t bytes = socket->read(parts, count);
+  byte_count_ += bytes;
   const std::size_t to_message = std::min(bytes, room);
   ahead_end_ += bytes - to_message;
   if (!begun_ || bytes == 0) return bytes > 0;

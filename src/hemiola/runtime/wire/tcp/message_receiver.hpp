@@ -38,6 +38,10 @@ class MessageReceiver {
   std::uint64_t post(const Landing& landing, std::size_t capacity);
   bool done(std::uint64_t number) const { return number <= completed_; }
   bool idle() const { return queue_.empty(); }
+  /// All that has been read so far.
+  std::uint64_t byte_count() const { return byte_count_; }
+  /// Whether a message has begun to land, and not ended.
+  bool is_amid() const { return begun_; }
 
   /// Reads at most once, and lands what there is; whether anything has come or landed. Throws MessageSizeError.
   bool progress(StreamSocket* socket, const OperationTag& own, BounceBuffer* bounce);
@@ -75,6 +79,7 @@ class MessageReceiver {
   Fifo<Incoming> queue_;
   std::uint64_t posted_ = 0;
   std::uint64_t completed_ = 0;
+  std::uint64_t byte_count_ = 0;
 
   bool begun_ = false;       ///< the front one: its header has been taken
   std::size_t size_ = 0;     ///< of the one that has begun

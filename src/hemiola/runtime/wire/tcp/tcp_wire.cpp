@@ -120,11 +120,31 @@ bool TcpWire::go_on(Line* line) {
     if (!*socket) return line->link.is_given_up() && !was_given_up;
   }
   bool moved = line->out.progress(socket);
-  moved |= line->in.progress(socket, tag_, &bounce_);
+  moved |= take_in(line);
   const bool has_just_ended = socket->ended() && !line->has_seen_end;
   line->has_seen_end = socket->ended();
   if (has_just_ended) admit();  // the other may have reset, and come anew: then this end means nothing
   return moved || has_just_ended;
+}
+
+bool TcpWire::take_in(Line* line) {
+  StreamSocket* const socket = line->link.socket();
+  const std::uint64_t before = line->in.byte_count();
+  const bool moved = line->in.progress(socket, tag_, &bounce_);
+  const auto bytes = static_cast<std::size_t>(line->in.byte_count() - before);
+  if (listener_ != nullptr && bytes > 0)
+    listener_->came({.from = Rank{line->key / sockets_per_pair_},
+                     .stream = line->key,
+                     .bytes = bytes,
+                     .is_amid = line->in.is_amid(),
+                     .is_all = !socket->readable()},
+                    now_ns());
+  return moved;
+}
+
+bool TcpWire::tell_arrivals(ArrivalListener* listener) {
+  listener_ = listener;
+  return true;
 }
 
 bool TcpWire::look(int timeout_us) {
@@ -161,7 +181,9 @@ bool TcpWire::arm(int* timeout_us) {
   const bool is_connecting =
       std::ranges::any_of(listed_, [&](std::size_t line) { return lines_[line]->link.is_connecting(); });
   if (is_connecting) *timeout_us = std::min(*timeout_us, kConnectingSleep_us);
-  return go_on_with_listed();
+  if (go_on_with_listed()) return true;
+  if (listener_ != nullptr) listener_->waits();
+  return false;
 }
 
 void TcpWire::wait(int timeout_us) {

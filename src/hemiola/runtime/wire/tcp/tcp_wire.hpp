@@ -42,16 +42,18 @@ class TcpWire final : public Wire {
   bool arm(int* timeout_us) override;
   void reset(std::uint64_t epoch) override;
   std::string carrier(Rank) const override { return "tcp"; }
+  bool tell_arrivals(ArrivalListener* listener) override;
   const WireTraits& traits() const override { return traits_; }
 
  private:
   /// One connection to one peer, and what is to go over it.
   struct Line {
     Line(Rank peer, PairLink::Route route, Poller* poller, std::uint32_t key)
-        : out(), in(peer), link(std::move(route), poller, key) {}
+        : out(), in(peer), link(std::move(route), poller, key), key(key) {}
     MessageSender out;
     MessageReceiver in;
     PairLink link;
+    std::uint32_t key;
     bool has_news = true;  ///< of its connections
     bool has_seen_end = false;
     bool is_listed = false;
@@ -67,6 +69,7 @@ class TcpWire final : public Wire {
   std::size_t line_of(Rank peer, std::uint64_t number) const;
   Line& list(std::size_t line);
   bool go_on(Line* line);
+  bool take_in(Line* line);
   bool go_on_with_listed();
   bool look(int timeout_us);
   void admit();
@@ -77,6 +80,7 @@ class TcpWire final : public Wire {
   Poller poller_;
   WireTraits traits_;
   OperationTag tag_;
+  ArrivalListener* listener_ = nullptr;
   BounceBuffer bounce_;
   std::vector<Peer> peers_;
   std::vector<std::unique_ptr<Line>> lines_;  ///< by peer, then one after the other

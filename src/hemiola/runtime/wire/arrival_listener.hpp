@@ -1,0 +1,29 @@
+// Whom a wire tells of bytes as they come, where it learns when they do.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "hemiola/base/index.hpp"
+
+namespace hemiola {
+
+/// What has been read at once of a stream of messages from one peer.
+struct ArrivedBytes {
+  Rank from{0};
+  std::size_t stream = 0;  ///< the wire's number of it
+  std::size_t bytes = 0;
+  bool is_amid = false;  ///< a message has come in part, so that its sender had more to send
+  bool is_all = false;   ///< nothing else had come by now: what is read later comes later
+};
+
+class ArrivalListener {
+ public:
+  virtual ~ArrivalListener() = default;
+  /// `now_ns` by the wire's clock.
+  virtual void came(const ArrivedBytes& arrived, std::int64_t now_ns) = 0;
+  /// Nothing more is there to be read, and this rank begins to wait.
+  virtual void waits() = 0;
+};
+
+}  // namespace hemiola

@@ -1,0 +1,89 @@
+"""A NIC that loses half its rate in the middle of a job, and has it back: all ranks notice, at the same operation."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from hemiola.cluster import Cluster
+
+PROGRAM = str(Path(__file__).with_name("health_rank.py"))
+HOSTS, SLOW = 4, 2
+RATE = 400e6 / 8
+
+Ranks = list[subprocess.Popen[str]]
+
+
+@pytest.fixture
+def limited(clusters: Callable[..., Cluster]) -> Cluster:
+    return clusters(HOSTS, rate=RATE)
+
+
+@pytest.fixture
+def ranks(limited: Cluster) -> Iterator[Ranks]:
+    shared = {
+        "HEMIOLA_RANK_COUNT": str(HOSTS),
+        "HEMIOLA_LOCAL_RANK_COUNT": "1",
+        "HEMIOLA_LOCAL_RANK": "0",
+        "HEMIOLA_JOB": secrets.token_hex(4),
+        "HEMIOLA_RENDEZVOUS": f"{limited.hosts[0].ipv4}:29400",
+        "HEMIOLA_TOKEN": secrets.token_hex(32),
+    }
+    started = [
+        limited.start(
+            host,
+            [sys.executable, PROGRAM, str(RATE), str(HOSTS)],
+            env=os.environ | shared | {"HEMIOLA_RANK": str(host)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for host in range(HOSTS)
+    ]
+    yield started
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def said(ranks: Ranks) -> set[str]:
+    """Return what the ranks say next."""
+    lines = set()
+    for rank in ranks:
+        assert rank.stdout is not None
+        assert rank.stderr is not None
+        lines.add(line := rank.stdout.readline().strip())
+        assert line, rank.stderr.read()
+    return lines
+
+
+def go_on(ranks: Ranks) -> None:
+    for rank in ranks:
+        assert rank.stdin is not None
+        rank.stdin.write("\n")
+        rank.stdin.flush()
+
+
+def test_all_ranks_notice_a_slow_nic_at_the_same_operation_and_that_it_has_recovered(
+    limited: Cluster, ranks: Ranks
+) -> None:
+    assert said(ranks) == {"well"}
+    limited.set_rate(SLOW, RATE / 2)
+    go_on(ranks)
+    assert said(ranks) == {"slow"}
+    limited.set_rate(SLOW, RATE)
+    go_on(ranks)
+    (told,) = said(ranks)
+    changes = json.loads(told)
+    first, last = changes[0]["slow"], changes[-1]["slow"]
+    assert list(first) == [str(SLOW)]
+    assert 1.2 <= first[str(SLOW)] <= 4  # a busy machine makes the bucket's part larger
+    assert last == {}

@@ -1,0 +1,273 @@
+// What a meter makes of bytes as they come, and what is judged of that: slow ports, and none where there is only noise.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "hemiola/runtime/health/arrival_meter.hpp"
+#include "hemiola/runtime/health/port_watch.hpp"
+
+namespace hemiola {
+namespace {
+
+constexpr std::int64_t kMs = 1'000'000;
+constexpr std::size_t kMessage = 256 << 10;
+
+/// Rank 0 of three, whose ports carry 0.025 bytes a nanosecond; bytes come to it at chosen times.
+struct Arrivals {
+  ArrivalMeter meter{Rank{0}, std::vector<double>(3, 0.025)};
+  std::int64_t now_ns = 0;
+
+  void come(int peer, std::size_t bytes, bool is_amid, bool is_all = true) {
+    meter.came({Rank{peer}, static_cast<std::size_t>(peer), bytes, is_amid, is_all}, now_ns);
+  }
+  /// Of so many bytes per nanosecond, read every millisecond; then a pause.
+  void message(int peer, double speed, std::int64_t pause_ns) {
+    const auto piece = static_cast<std::size_t>(speed * kMs);
+    now_ns += kMs;
+    come(peer, piece, true);
+    for (std::size_t left = kMessage - piece; left > 0;) {
+      now_ns += kMs;
+      const std::size_t next = std::min(left, piece);
+      left -= next;
+      come(peer, next, left > 0);
+    }
+    now_ns += pause_ns;
+  }
+  void messages(int count, int peer, double speed, std::int64_t pause_ns) {
+    for (int i = 0; i < count; ++i) message(peer, speed, pause_ns);
+  }
+  float in() const { return meter.shares()[0]; }
+  float out_of(int rank) const { return meter.shares()[static_cast<std::size_t>(3 + rank)]; }
+};
+
+TEST(ArrivalMeter, ASlowPortShowsItsFactor) {
+  Arrivals a;
+  a.messages(40, 1, 0.0125, 0);
+  EXPECT_NEAR(a.in(), 0.5, 0.02);
+  EXPECT_NEAR(a.out_of(1), 0.5, 0.02);
+  EXPECT_EQ(a.out_of(2), 0);
+}
+
+// Given whole messages at full speed, and as long a pause behind each: the next rank's of a slow one in a ring.
+TEST(ArrivalMeter, WaitingBetweenMessagesMakesNobodySlow) {
+  Arrivals a;
+  a.messages(40, 1, 0.025, 11 * kMs);
+  EXPECT_GT(a.in(), 0.95);
+  EXPECT_GT(a.out_of(1), 0.95);
+}
+
+// Given messages of two peers by turns, each at half the port's speed. Expect the port to be as fast as both together.
+TEST(ArrivalMeter, PeersThatShareThePortDoNotMakeItLookSlow) {
+  Arrivals a;
+  for (int i = 0; i < 400; ++i) {
+    a.now_ns += kMs;
+    for (int peer : {1, 2}) a.come(peer, 12'500, true);
+  }
+  EXPECT_GT(a.in(), 0.95);
+  EXPECT_NEAR(a.out_of(1), 0.5, 0.02);
+  EXPECT_NEAR(a.out_of(2), 0.5, 0.02);
+}
+
+// Given a rank that comes 300 ms late to every message, which then lie in its buffers, and reads them in no time.
+TEST(ArrivalMeter, WhatALateRankFindsInItsBuffersIsNoSpeed) {
+  Arrivals a;
+  for (int i = 0; i < 40; ++i) {
+    a.now_ns += 300 * kMs;
+    for (std::size_t read = 0; read < kMessage; read += 64 << 10)
+      a.come(1, 64 << 10, read + (64 << 10) < kMessage, false);
+  }
+  EXPECT_EQ(a.out_of(1), 0);
+}
+
+// Given messages that a token bucket lets through in one go, for which this rank has waited: behind a slow one in a ring.
+// Those of a slow port keep it busy, so only the first of many comes out of a pause.
+TEST(ArrivalMeter, WhatComesAtOnceAfterWaitingForItIsFast) {
+  Arrivals a;
+  for (int i = 0; i < 40; ++i) {
+    a.meter.waits();
+    a.now_ns += 20 * kMs;
+    a.come(1, kMessage, false);
+  }
+  EXPECT_FLOAT_EQ(a.out_of(1), 1);
+  EXPECT_FLOAT_EQ(a.in(), 1);
+  a.meter.clear();
+  a.messages(1, 2, 0.0125, 0);
+  for (int i = 0; i < 400; ++i) {
+    a.meter.waits();
+    a.now_ns += 10 * kMs;
+    a.come(2, 125'000, true);
+  }
+  EXPECT_NEAR(a.out_of(2), 0.5, 0.02);
+}
+
+TEST(ArrivalMeter, LittleTrafficSaysNothing) {
+  Arrivals a;
+  a.messages(4, 1, 0.025, 0);
+  EXPECT_FALSE(a.meter.has_measured());
+  a.messages(40, 1, 0.025, 0);
+  EXPECT_TRUE(a.meter.has_measured());
+  a.meter.clear();
+  EXPECT_FALSE(a.meter.has_measured());
+  EXPECT_EQ(a.in(), 0);
+}
+
+// Given a slow port behind which a packet is lost: nothing for 400 ms, then all of it at once.
+TEST(ArrivalMeter, WhatComesInOneGoBehindALostPacketIsNoSpeed) {
+  Arrivals a;
+  a.messages(100, 1, 0.0125, 0);
+  a.come(1, 1000, true);
+  a.now_ns += 400 * kMs;
+  a.come(1, 5 << 20, true);
+  a.messages(100, 1, 0.0125, 0);
+  EXPECT_NEAR(a.out_of(1), 0.5, 0.02);
+}
+
+/// Says what it is told to say.
+class Said final : public PortGauge {
+ public:
+  explicit Said(const std::vector<float>* shares) : shares_(shares), pairs_(shares->size() / 2) {}
+  std::span<const float> shares() const override { return *shares_; }
+  bool has_measured() const override { return true; }
+  std::span<const PairShares> pairs() const override { return pairs_; }
+  void clear() override {}
+
+ private:
+  const std::vector<float>* shares_;
+  std::vector<PairShares> pairs_;
+};
+
+using Factors = std::map<Rank, double>;
+
+/// What ranks show each other, merged at once.
+class Shown final : public Figures {
+ public:
+  using Pages = std::map<std::uint64_t, std::vector<float>>;
+  explicit Shown(Pages* pages) : pages_(pages) {}
+  void show(std::uint64_t number, std::span<const float> shares) override {
+    std::vector<float>& page = (*pages_)[number];
+    page.resize(shares.size());
+    std::ranges::transform(page, shares, page.begin(), [](float a, float b) { return std::max(a, b); });
+  }
+  bool read(std::uint64_t number, std::span<double> best_share, const Check&) const override {
+    std::ranges::copy(pages_->at(number), best_share.begin());
+    return true;
+  }
+
+ private:
+  Pages* pages_;
+};
+
+/// Four ranks, of which each says its own share of `ports`, and the next one the same of it, as long as nothing is planned for
+/// slow ones, and 0.4 in what is: there ports rest.
+struct Ranks {
+  static constexpr std::size_t kCount = 4;
+  Shown::Pages pages;
+  Shown shown{&pages};
+  std::vector<std::vector<float>> said =
+      std::vector<std::vector<float>>(kCount, std::vector<float>(2 * kCount, 0.0F));
+  std::vector<std::unique_ptr<PortWatch>> watches;
+  std::uint64_t number = 0;
+
+  Ranks() {
+    for (const std::vector<float>& own : said)
+      watches.push_back(std::make_unique<PortWatch>(&shown, std::make_unique<Said>(&own), Factors{}, 0,
+                                                    PortWatch::ByArrivals{.least_bytes = 1000}));
+  }
+  Factors planned_for() const { return watches[0]->in_force().slow; }
+
+  /// `out`: what has been seen to come from each; the same as `ports` where nothing is said.
+  void operation(const std::vector<float>& ports, std::vector<float> out = {}) {
+    if (out.empty()) out = ports;
+    for (std::size_t rank = 0; rank < kCount; ++rank) {
+      EXPECT_EQ(watches[rank]->in_force().slow, planned_for()) << "rank " << rank << " in " << number;
+      EXPECT_EQ(watches[rank]->version(), watches[0]->version());
+      const std::size_t before = (rank + kCount - 1) % kCount;
+      said[rank][rank] = planned_for().empty() ? ports[rank] : 0.4F;
+      said[rank][kCount + before] = planned_for().empty() ? out[before] : 0.4F;
+    }
+    for (const auto& watch : watches) watch->end_operation(number, 0);
+    ++number;
+  }
+  /// How many of so many operations ran as if no port were slow.
+  int plain_of(int operations, const std::vector<float>& ports) {
+    int plain = 0;
+    for (int i = 0; i < operations; ++i) {
+      plain += int{planned_for().empty()};
+      operation(ports);
+    }
+    return plain;
+  }
+};
+
+TEST(PortWatchByArrivals, ASlowPortIsPlannedForAfterFiveOperationsAndTheOneThatTellsOfThem) {
+  Ranks ranks;
+  EXPECT_EQ(ranks.plain_of(50, {0.92F, 0.93F, 0.92F, 0.95F}), 50);
+  EXPECT_EQ(ranks.plain_of(7, {1, 0.93F, 0.49F, 1}), 6);
+  EXPECT_EQ(ranks.planned_for(), (Factors{{Rank{2}, 2.0}}));
+}
+
+// Derivation: trials 8, 16, 32 and then 64 operations after one another.
+TEST(PortWatchByArrivals, TrialsBecomeRareAndWhatTheyShowKeepsTheFactor) {
+  Ranks ranks;
+  ranks.plain_of(6, {1, 1, 0.48F, 1});
+  EXPECT_EQ(ranks.plain_of(8 + 16 + 32 + 3 * 64 + 20, {1, 1, 0.48F, 1}), 6);
+  EXPECT_EQ(ranks.watches[0]->report().slow.size(), 1);
+  EXPECT_EQ(ranks.watches[0]->report().changes.size(), 1) << "a trial is no change";
+}
+
+TEST(PortWatchByArrivals, ThreeTrialsOnEndClearARecoveredPort) {
+  Ranks ranks;
+  ranks.plain_of(6, {1, 1, 0.48F, 1});
+  ranks.plain_of(PortWatch::kFirstPause + 10, {0.93F, 0.92F, 0.95F, 0.92F});
+  EXPECT_TRUE(ranks.watches[0]->report().slow.empty());
+  EXPECT_EQ(ranks.plain_of(20, {0.93F, 0.92F, 0.95F, 0.92F}), 20);
+}
+
+TEST(PortWatchByArrivals, OneTrialAloneClearsNothing) {
+  Ranks ranks;
+  ranks.plain_of(6, {1, 1, 0.48F, 1});
+  for (int i = 0; i < 300; ++i)  // every second trial shows a port that is well
+    ranks.operation({1, 1, ranks.number % 4 < 2 ? 0.48F : 0.97F, 1});
+  EXPECT_EQ(ranks.watches[0]->report().slow.size(), 1);
+}
+
+// Given a port that shows less than the others, and every time something else: a busy core, not a NIC.
+TEST(PortWatchByArrivals, APortThatShowsNowThisNowThatIsNotSlow) {
+  Ranks ranks;
+  for (int i = 0; i < 200; ++i) ranks.operation({1, 1, i % 3 == 0 ? 0.4F : 0.65F, 1});
+  EXPECT_TRUE(ranks.watches[0]->report().slow.empty());
+}
+
+// Given a ring whose rank 1 is slow, so that rank 2 takes in no more than that, and sends at full speed, where anybody has seen
+// it send.
+TEST(PortWatchByArrivals, WhoWaitsForASlowPortIsNotSlowAndWhoWasNotSeenToSendNeither) {
+  Ranks ranks;
+  for (int i = 0; i < 100; ++i) ranks.operation({1, 0.5F, 0.5F, 1}, {1, 0.5F, i % 2 == 0 ? 1.0F : 0.0F, 1});
+  const auto slow = ranks.watches[0]->report().slow;
+  ASSERT_EQ(slow.size(), 1);
+  EXPECT_EQ(slow[0].rank, Rank{1});
+}
+
+TEST(PortWatchByArrivals, OneRankThatShowsMuchMakesTheOthersNotSlow) {
+  Ranks ranks;
+  EXPECT_EQ(ranks.plain_of(100, {1, 0.7F, 0.7F, 0.7F}), 100);
+}
+
+TEST(PortWatchByArrivals, OnlyOperationsThatAreLargeAndLikeForAllAreLookedAt) {
+  Ranks ranks;
+  Signature signature{.kind = OperationKind::all_reduce, .dtype = DType::uint8};
+  const auto looks_at = [&](OperationKind kind, std::int64_t bytes) {
+    signature.kind = kind;
+    signature.set_shape(std::vector<std::int64_t>{bytes});
+    return ranks.watches[0]->looks_at(signature);
+  };
+  EXPECT_TRUE(looks_at(OperationKind::all_reduce, 1000));
+  EXPECT_FALSE(looks_at(OperationKind::all_reduce, 999));
+  EXPECT_FALSE(looks_at(OperationKind::broadcast, 1000));
+}
+
+}  // namespace
+}  // namespace hemiola
