@@ -140,8 +140,8 @@ def test_a_size_that_holds_nothing_is_refused_with_what_would_do(
 def test_wrong_elements_are_told_and_exit_with_1(hemiola, monkeypatch: pytest.MonkeyPatch) -> None:
     compare = run_command.compare
 
-    def spoiled(*arguments):
-        comparison = compare(*arguments)
+    def spoiled(*arguments, **named):
+        comparison = compare(*arguments, **named)
         object.__setattr__(comparison.rows[0].measured, "wrong", 7)
         return comparison
 
@@ -221,7 +221,7 @@ from hemiola.cli import main
 
 compare = run.compare
 
-def interrupted(contest, on_measured):
+def interrupted(contest, on_measured, **job):
     def told(*seen):
         on_measured(*seen)
         os.kill(os.getpid(), signal.SIGINT)

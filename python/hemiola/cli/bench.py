@@ -12,8 +12,10 @@ from hemiola.cli import options, values
 from hemiola.cli.bench_lines import BenchLines, mean_busbw
 from hemiola.cli.inputs import emulated, rank_count_of
 from hemiola.cli.output import answer, console, line_above_bar
+from hemiola.communicator.launch_environment import Job
 from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
+from hemiola.measure.joined import joined_job
 from hemiola.measure.pattern import REDUCING, ROOTED, Pattern, dtype_named
 from hemiola.measure.sweep import Line, Sweep, run_sweep
 from hemiola.measure.trial import Measured, bus_factor
@@ -70,10 +72,13 @@ def bench(
     number of ranks, as in mpirun. algbw is size over median time; busbw is what a port carries. Every
     element of every rank is checked; exit code 1 if one is wrong.
 
+    Under torchrun, mpirun, srun and 'hemiola launch' the ranks there are take part; rank 0 prints.
+
     Example: hemiola bench all_reduce -b 4K -e 64M -f 4 -n 4
     """
     cluster = emulated(emulate, slow_link, without_link)
-    count = rank_count_of(ranks, cluster)
+    job = joined_job(ranks)
+    count = rank_count_of(ranks if job is None else job.rank_count, cluster)
     conditions = values.read_conditions(late, slow, count)
     patterns, remarks = _patterns(kind, count, values.size_steps(begin, end, factor), dtype, op, root)
     sweep = Sweep(
@@ -84,14 +89,17 @@ def bench(
         warmups=warmups,
         repeats=repeats,
     )
-    lines = _measured(sweep, remarks, emulate, as_json)
+    lines = _measured(sweep, remarks, emulate, as_json, job)
     if any(line.out_of_place.wrong or line.in_place.wrong for line in lines):
         raise typer.Exit(1)
 
 
-def _measured(sweep: Sweep, remarks: list[str], emulate: Path | None, as_json: bool) -> list[Line]:
-    """Measure, and print each line as it comes; what there is on Ctrl-C, too."""
-    where = f"emulated {values.printable(emulate.name)}" if emulate else "this machine"
+def _measured(
+    sweep: Sweep, remarks: list[str], emulate: Path | None, as_json: bool, job: Job | None
+) -> list[Line]:
+    """Measure, and print each line as it comes; what there is on Ctrl-C, too. In a job, rank 0 does."""
+    there = "this machine" if job is None else f"ranks of {job.launcher}"
+    where = f"emulated {values.printable(emulate.name)}" if emulate else there
     written, shell = BenchLines(sweep.patterns, where, console().width, remarks), sys.stdout
     lines: list[Line] = []
 
@@ -103,7 +111,7 @@ def _measured(sweep: Sweep, remarks: list[str], emulate: Path | None, as_json: b
             line_above_bar(written.line(line), shell)
 
     try:
-        run_sweep(sweep, show)
+        run_sweep(sweep, show, job=job)
     finally:
         if lines and as_json:
             answer(True, {**_data(lines, emulate, sweep.conditions), "remarks": remarks})

@@ -16,9 +16,11 @@ from hemiola.cli.inputs import emulated, load_array, load_schedule, rank_count_o
 from hemiola.cli.output import answer, counted, fitted, line_above_bar, table
 from hemiola.cli.values import printable, read_algorithm, read_conditions
 from hemiola.communicator.arrivals import Arrivals
+from hemiola.communicator.launch_environment import Job
 from hemiola.errors import ArgumentError
 from hemiola.measure.contest import Comparison, Contest, Row, compare
 from hemiola.measure.given_data import GivenData
+from hemiola.measure.joined import joined_job
 from hemiola.measure.pattern import Pattern, dtype_named
 from hemiola.measure.trial import Measured, bus_factor
 from hemiola.units import format_bytes, format_seconds
@@ -74,10 +76,13 @@ def run(
     With --emulate, every rank's ports are paced to the latency and bandwidth of a cluster; real bytes move. Exit code
     1 if an element is wrong.
 
+    Under torchrun, mpirun, srun and 'hemiola launch' the ranks there are take part; rank 0 prints.
+
     Example: hemiola run all_reduce 16MiB --emulate cluster.yaml --late 7=50ms --algorithm all --chart times.png
     """
     cluster = emulated(emulate, slow_link, without_link)
-    count = rank_count_of(ranks, cluster)
+    job = joined_job(ranks)
+    count = rank_count_of(ranks if job is None else job.rank_count, cluster)
     pattern, remarks = _pattern(kind, nbytes, count, data, dtype, op, root)
     contest = Contest(
         pattern=pattern,
@@ -89,15 +94,18 @@ def run(
         warmups=warmups,
         repeats=repeats,
     )
-    comparison = _compared(contest, as_json)
+    comparison = _compared(contest, as_json, job)
+    if job is not None and job.rank != 0:
+        return
+    where = _where(emulate, job)
     if chart is not None:
-        _draw(comparison, chart, emulate)
+        _draw(comparison, chart, where)
     if arrivals is not None:
-        _draw_arrivals(comparison, arrivals, emulate)
+        _draw_arrivals(comparison, arrivals, where)
     answer(
         as_json,
         {**_data(comparison, emulate), "remarks": remarks},
-        _table(comparison, emulate),
+        _table(comparison, where),
         *(Text(remark) for remark in remarks),
         _notes(comparison),
     )
@@ -105,7 +113,7 @@ def run(
         raise typer.Exit(1)
 
 
-def _compared(contest: Contest, as_json: bool) -> Comparison:
+def _compared(contest: Contest, as_json: bool, job: Job | None) -> Comparison:
     """Measure, and say each time as it comes; on Ctrl-C those that there are remain, without the bounds."""
     measured: list[tuple[str, Measured]] = []
 
@@ -114,11 +122,14 @@ def _compared(contest: Contest, as_json: bool) -> Comparison:
         line_above_bar(f"{label}: {format_seconds(times.p50_s)}", sys.stderr)
 
     try:
-        return compare(contest, show)
+        return compare(contest, show, job=job)
     except KeyboardInterrupt:
-        answer(
-            as_json, {"interrupted": True, "algorithms": _partial_data(measured)}, _partial_table(measured)
-        )
+        if job is None or job.rank == 0:
+            answer(
+                as_json,
+                {"interrupted": True, "algorithms": _partial_data(measured)},
+                _partial_table(measured),
+            )
         raise
 
 
@@ -166,13 +177,14 @@ def _title(comparison: Comparison) -> str:
     return f"{pattern.kind} of {size} {pattern.dtype.name} over {counted(pattern.rank_count, 'rank')}"
 
 
-def _where(emulate: Path | None) -> str:
-    return f"emulated {printable(emulate.name)}" if emulate else "this machine"
+def _where(emulate: Path | None, job: Job | None) -> str:
+    there = "this machine" if job is None else f"ranks of {job.launcher}"
+    return f"emulated {printable(emulate.name)}" if emulate else there
 
 
-def _table(comparison: Comparison, emulate: Path | None) -> RenderableType:
+def _table(comparison: Comparison, where: str) -> RenderableType:
     columns = ("algorithm", "steps", "predicted", "p50", "p99", "algbw", "busbw", "/bound", "#wrong")
-    shown = table(*columns, title=f"{_title(comparison)}, {_where(emulate)}", left=("algorithm",))
+    shown = table(*columns, title=f"{_title(comparison)}, {where}", left=("algorithm",))
     fastest = min(row.measured.p50_s for row in comparison.rows)
     for row in comparison.rows:
         measured = row.measured
@@ -260,7 +272,7 @@ def _row_data(comparison: Comparison, row: Row) -> dict[str, Any]:
     }
 
 
-def _draw_arrivals(comparison: Comparison, path: Path, emulate: Path | None) -> None:
+def _draw_arrivals(comparison: Comparison, path: Path, where: str) -> None:
     from hemiola.view.arrivals import draw_arrivals
 
     operations = counted(comparison.arrivals.operation_count, "operation")
@@ -268,11 +280,11 @@ def _draw_arrivals(comparison: Comparison, path: Path, emulate: Path | None) -> 
         comparison.arrivals,
         path,
         title="How long the last rank kept the others waiting",
-        subtitle=f"{_title(comparison)}, {_where(emulate)}; the latest {operations}, barriers among them",
+        subtitle=f"{_title(comparison)}, {where}; the latest {operations}, barriers among them",
     )
 
 
-def _draw(comparison: Comparison, path: Path, emulate: Path | None) -> None:
+def _draw(comparison: Comparison, path: Path, where: str) -> None:
     from hemiola.view.times import AlgorithmTime, draw_times
 
     draw_times(
@@ -287,6 +299,6 @@ def _draw(comparison: Comparison, path: Path, emulate: Path | None) -> None:
         ],
         path,
         title=_title(comparison),
-        subtitle=f"{_where(emulate)}; median of {comparison.contest.repeats}, span from 10th to 99th percentile",
+        subtitle=f"{where}; median of {comparison.contest.repeats}, span from 10th to 99th percentile",
         bound_s=comparison.bound.seconds,
     )

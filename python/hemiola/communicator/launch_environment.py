@@ -51,17 +51,33 @@ def job_of(environment: Mapping[str, str] | None = None) -> Job:
         when no launcher's variables are set (the message lists those that were looked for), or when they do not hold
         numbers that fit together.
     """
-    environment = os.environ if environment is None else environment
-    for launcher, read in _LAUNCHERS.items():
-        job = read(_Variables(launcher, environment))
-        if job is not None:
-            return job
+    job = found_job(environment)
+    if job is not None:
+        return job
     looked_for = "; ".join(f"{name}: {', '.join(names)}" for name, names in _LOOKED_FOR.items())
     raise ArgumentError(
         f"no job found: this process was started by none of the launchers whose variables were looked for "
         f"({looked_for}). Start it with 'hemiola launch', torchrun, mpirun or srun, or from Python with "
         "hemiola.launch(fn, ranks)."
     )
+
+
+def found_job(environment: Mapping[str, str] | None = None) -> Job | None:
+    """Do the same as `job_of`; None where no launcher's variables are set."""
+    environment = os.environ if environment is None else environment
+    for launcher, read in _LAUNCHERS.items():
+        job = read(_Variables(launcher, environment))
+        if job is not None:
+            return job
+    return None
+
+
+def started_job() -> Job | None:
+    """Return the job that a launcher has started this process for; None where none has, and in a batch script of
+    Slurm's, which has a task's variables and is none."""
+    job = found_job()
+    in_script = job is not None and job.launcher == "Slurm's srun" and not os.environ.get("SLURM_STEP_ID")
+    return None if in_script else job
 
 
 class _Variables:

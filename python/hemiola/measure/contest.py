@@ -11,12 +11,14 @@ from hemiola import algorithms
 from hemiola._core import Schedule, Topology
 from hemiola.algorithms import Candidate, Task, candidates
 from hemiola.bounds import LowerBound
-from hemiola.communicator import init
+from hemiola.communicator import Communicator, init
 from hemiola.communicator.arrivals import Arrivals
 from hemiola.communicator.health import Health
+from hemiola.communicator.launch_environment import Job
 from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
 from hemiola.launch import launch
+from hemiola.measure.joined import everybodys
 from hemiola.measure.pattern import Pattern
 from hemiola.measure.reports import Reports, report
 from hemiola.measure.trial import Measured, RankTimes, Trial, check_room, combine, measure
@@ -70,17 +72,21 @@ class Comparison:
     health: Health
 
 
-def compare(contest: Contest, on_measured: Callable[[str, Measured], None] | None = None) -> Comparison:
-    """Run a contest on local processes.
+def compare(
+    contest: Contest, on_measured: Callable[[str, Measured], None] | None = None, *, job: Job | None = None
+) -> Comparison:
+    """Run a contest on local processes, or as one of the ranks of a job.
 
     Parameters
     ----------
     contest : Contest.
     on_measured : optional; called in another thread with each algorithm's label and times as soon as it is measured.
+    job : Job, optional, of which this process is a rank already, and all call this; `on_measured` is not called then.
 
     Returns
     -------
-    Comparison. Predictions are simulations on the emulated cluster, or on this machine as its ranks measured it.
+    Comparison, on all ranks of a job. Predictions are simulations on the emulated cluster, or on this machine as its
+    ranks measured it.
 
     Raises
     ------
@@ -93,7 +99,7 @@ def compare(contest: Contest, on_measured: Callable[[str, Measured], None] | Non
     -----
     Takes as long as all repetitions, plus about a second to start the ranks. One process per rank.
     """
-    _check(contest)
+    _check(contest, None if job is None else job.host_rank_count)
     asked, contest = contest, _settled(contest)
     pattern, emulated = contest.pattern, contest.emulate
     conditions = None if emulated is None else contest.conditions
@@ -103,10 +109,14 @@ def compare(contest: Contest, on_measured: Callable[[str, Measured], None] | Non
             times = [one for _, one in seen]
             on_measured(seen[0][0], combine(pattern, times, spaced=emulated is not None))
 
-    with Reports(pattern.rank_count, take) as told:
-        reports = launch(
-            _contend, pattern.rank_count, contest, told.path, emulate=emulated, conditions=conditions
-        )
+    if job is not None:
+        with init(emulate=emulated, conditions=conditions) as comm:
+            reports = everybodys(comm, _contend_in(comm, contest, lambda index, times: None))
+    else:
+        with Reports(pattern.rank_count, take) as told:
+            reports = launch(
+                _contend, pattern.rank_count, contest, told.path, emulate=emulated, conditions=conditions
+            )
     topology, _, arrivals, health = reports[0]
     chosen = plan(topology, pattern.kind, pattern.nbytes, contest.conditions, root=pattern.root)
     rows = []
@@ -147,9 +157,19 @@ def _able(contest: Contest, speed: PortSpeed) -> list[Candidate]:
     return sorted(candidates(task), key=lambda one: (one.name, one.variant))
 
 
-def _contend(contest: Contest, told: Path) -> tuple[Topology, list[RankTimes], Arrivals, Health]:
-    """Measure everything, as one of the ranks; see also who came late and whose ports are slow."""
+#: What a rank has seen: the network, times, who came late, and whose ports are slow.
+_Seen = tuple[Topology, list[RankTimes], Arrivals, Health]
+
+
+def _contend(contest: Contest, told: Path) -> _Seen:
+    """Measure everything, as one of the ranks that were started for it."""
     comm = init()
+    return _contend_in(comm, contest, lambda index, times: report(told, index, comm.rank, times))
+
+
+def _contend_in(
+    comm: Communicator, contest: Contest, tell: Callable[[int, tuple[str, RankTimes]], None]
+) -> _Seen:
     taking_part = schedules_of(contest, comm.topology)
     times = []
     with ProgressBar("measuring") as bar:
@@ -163,15 +183,15 @@ def _contend(contest: Contest, told: Path) -> tuple[Topology, list[RankTimes], A
                 repeats=contest.repeats,
             )
             times.append(measure(comm, trial))
-            report(told, index, comm.rank, (label, times[-1]))
+            tell(index, (label, times[-1]))
             if comm.rank == 0:
                 bar(index + 1, len(taking_part))
     return comm.topology, times, comm.arrivals(), comm.health()
 
 
-def _check(contest: Contest) -> None:
+def _check(contest: Contest, ranks_here: int | None) -> None:
     """Refuse what the ranks would refuse, before they are started."""
-    check_room(contest.pattern)
+    check_room(contest.pattern, ranks_here)
     ranks = contest.pattern.rank_count
     if contest.emulate is not None and contest.emulate.rank_count != ranks:
         raise ArgumentError(f"expected a cluster of {ranks} ranks, found {contest.emulate.rank_count}")

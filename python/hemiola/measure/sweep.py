@@ -8,10 +8,12 @@ from pathlib import Path
 
 from hemiola import algorithms
 from hemiola._core import Topology
-from hemiola.communicator import init
+from hemiola.communicator import Communicator, init
+from hemiola.communicator.launch_environment import Job
 from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
 from hemiola.launch import launch
+from hemiola.measure.joined import everybodys
 from hemiola.measure.pattern import Pattern
 from hemiola.measure.reports import Reports, report
 from hemiola.measure.trial import Measured, RankTimes, Trial, check_room, combine, measure
@@ -52,12 +54,16 @@ class _Seen:
     in_place: RankTimes
 
 
-def run_sweep(sweep: Sweep, on_line: Callable[[Line], None] | None = None) -> list[Line]:
-    """Measure every size on local processes, one per rank.
+def run_sweep(
+    sweep: Sweep, on_line: Callable[[Line], None] | None = None, *, job: Job | None = None
+) -> list[Line]:
+    """Measure every size on local processes, one per rank, or as one of the ranks of a job.
 
     Parameters
     ----------
     sweep : Sweep.
+    job : Job, optional, of which this process is a rank already, and all call this; rank 0 has the lines then, others
+        none.
     on_line : optional; called in another thread with each line as soon as it is measured.
 
     Returns
@@ -71,7 +77,7 @@ def run_sweep(sweep: Sweep, on_line: Callable[[Line], None] | None = None) -> li
     LostRankError, TimeoutError, FailedRankError
         as the ranks raised them.
     """
-    _check(sweep)
+    _check(sweep, None if job is None else job.host_rank_count)
     conditions = sweep.conditions
     emulated = conditions if sweep.emulate is not None or conditions.late or conditions.slow else None
     rank_count = sweep.patterns[0].rank_count
@@ -82,14 +88,28 @@ def run_sweep(sweep: Sweep, on_line: Callable[[Line], None] | None = None) -> li
         if on_line is not None:
             on_line(lines[-1])
 
+    if job is not None:
+        with init(emulate=sweep.emulate, conditions=emulated) as comm:
+
+            def share(index: int, seen: _Seen) -> None:
+                told = everybodys(comm, seen)
+                if comm.rank == 0:
+                    take(index, told)
+
+            _measure_sizes_of(comm, sweep, share)
+        return lines
     with Reports(rank_count, take) as reports:
         launch(_measure_sizes, rank_count, sweep, reports.path, emulate=sweep.emulate, conditions=emulated)
     return lines
 
 
 def _measure_sizes(sweep: Sweep, reports: Path) -> None:
-    """Measure every size, as one of the ranks."""
+    """Measure every size, as one of the ranks that were started for it."""
     comm = init()
+    _measure_sizes_of(comm, sweep, lambda index, seen: report(reports, index, comm.rank, seen))
+
+
+def _measure_sizes_of(comm: Communicator, sweep: Sweep, tell: Callable[[int, _Seen], None]) -> None:
     with ProgressBar("measuring") as bar:
         for index, pattern in enumerate(sweep.patterns):
             trial = Trial(
@@ -101,7 +121,7 @@ def _measure_sizes(sweep: Sweep, reports: Path) -> None:
             )
             name = sweep.algorithm or comm.plan(pattern.kind, pattern.nbytes, pattern.root).name
             seen = _Seen(name, measure(comm, trial), measure(comm, replace(trial, in_place=True)))
-            report(reports, index, comm.rank, seen)
+            tell(index, seen)
             if comm.rank == 0:
                 bar(index + 1, len(sweep.patterns))
 
@@ -116,12 +136,12 @@ def _line(sweep: Sweep, index: int, seen: Sequence[_Seen]) -> Line:
     )
 
 
-def _check(sweep: Sweep) -> None:
+def _check(sweep: Sweep, ranks_here: int | None) -> None:
     """Refuse what the ranks would refuse, before they are started."""
     if not sweep.patterns or sweep.repeats < 1:
         raise ArgumentError("nothing to measure: expected at least one size and one repetition")
     pattern = sweep.patterns[0]
-    check_room(max(sweep.patterns, key=lambda each: each.nbytes))
+    check_room(max(sweep.patterns, key=lambda each: each.nbytes), ranks_here)
     if sweep.algorithm is None:
         return
     entry = algorithms.get(sweep.algorithm)

@@ -77,9 +77,10 @@ def bus_factor(kind: str, rank_count: int) -> float:
     return {"all_reduce": 2 * share, "broadcast": 1.0, "reduce": 1.0}.get(kind, share)
 
 
-def check_room(pattern: Pattern) -> None:
-    """Raise ArgumentError where this machine's memory cannot hold even one buffer of each rank that has a whole one."""
-    whole = 1 if pattern.kind in ("gather", "scatter") else pattern.rank_count
+def check_room(pattern: Pattern, ranks_here: int | None = None) -> None:
+    """Raise ArgumentError where this machine's memory cannot hold even one buffer of each of its ranks that has a whole
+    one; `ranks_here` None: all are here."""
+    whole = 1 if pattern.kind in ("gather", "scatter") else ranks_here or pattern.rank_count
     total, _ = memory_bytes()
     if whole * pattern.nbytes > total:
         raise ArgumentError(
