@@ -109,7 +109,7 @@ def test_a_signature_is_full_and_its_docstring_has_all_of_it(kind: str) -> None:
     signature = inspect.signature(method)
     expected = {"self", "wait", "timeout_s"}
     if kind != "barrier":
-        expected |= {"x", "schedule", "unchecked", "out"}
+        expected |= {"x", "schedule", "sparse", "unchecked", "out"}
     if work.TABLE[kind].has_root:
         expected.add("root")
     if kind in work.REDUCING:
