@@ -258,7 +258,7 @@ def _mpi() -> Finding:
     """Open what ranks would use in processes of their own: an MPI stays in the one that has opened it."""
     purpose = "ranks of mpirun meet by it, HEMIOLA_WIRE=mpi, and a peer"
     asked = environment.MPI.value()
-    launchers = {"HEMIOLA_MPI": MPICH} if asked else {OPEN_MPI: OPEN_MPI, MPICH: MPICH}
+    launchers = {environment.MPI.name: MPICH} if asked else {OPEN_MPI: OPEN_MPI, MPICH: MPICH}
     opened = {name: _opened_mpi(mpi_libraries(launcher)) for name, launcher in launchers.items()}
     found = [f"{name}: {mpi['version']} at {mpi['path']}" for name, mpi in opened.items() if "why" not in mpi]
     has_library = bool(found)
@@ -270,7 +270,8 @@ def _mpi() -> Finding:
         return Finding("MPI", "ok", ", ".join(found), purpose)
     if asked:
         advice = "set it to the library of the MPI that starts the ranks, or to nothing"
-        return Finding("MPI", "limited", f"HEMIOLA_MPI: {opened['HEMIOLA_MPI']['why']}", purpose, advice)
+        name, mpi = next(iter(opened.items()))
+        return Finding("MPI", "limited", f"{name}: {mpi['why']}", purpose, advice)
     if found:
         advice = "set HEMIOLA_MPI to the library of the MPI that starts the ranks"
         return Finding("MPI", "limited", f"{', '.join(found)}; no library is found", purpose, advice)
