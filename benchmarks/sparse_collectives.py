@@ -16,6 +16,7 @@ import time
 import numpy as np
 
 import hemiola as hm
+from hemiola.cluster import Cluster
 from hemiola.machine import describe_machine
 from hemiola.units import parse_bytes
 
@@ -80,14 +81,9 @@ def main() -> None:
         return
     print(f"{describe_machine()}; load average {os.getloadavg()[0]:.1f}")
     name = f"sparse{os.getpid()}"
-    cluster = [sys.executable, "-m", "hemiola", "cluster"]
-    hosts = ["--hosts", str(options.hosts), "--rate", f"{options.megabits}mbit", "--name", name]
-    subprocess.run([*cluster, "up", *hosts], check=True, stdout=subprocess.DEVNULL)
-    try:
-        program = [*cluster, "run", "--name", name, "--no-labels", __file__, *sys.argv[1:]]
-        subprocess.run(program, check=True)
-    finally:
-        subprocess.run([*cluster, "down", "--name", name], check=True, stdout=subprocess.DEVNULL)
+    with Cluster(options.hosts, rate=f"{options.megabits}mbit", name=name):
+        program = ["cluster", "run", "--name", name, "--no-labels", __file__, *sys.argv[1:]]
+        subprocess.run([sys.executable, "-m", "hemiola", *program], check=True)
     print(f"load average {os.getloadavg()[0]:.1f}")
 
 

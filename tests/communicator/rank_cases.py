@@ -14,6 +14,21 @@ GUARD_BYTES = 64
 GUARD = 0x5A
 
 PLACED_KINDS = ("all_gather", "gather", "reduce_scatter", "scatter")
+REDUCING = ("all_reduce", "reduce", "reduce_scatter")
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+COMPLEX = ("complex64", "complex128")
+
+
+def dtypes_and_operations() -> list[tuple[str, str]]:
+    """Return every operation with every dtype that it is for."""
+    arithmetic = ("sum", "product", "min", "max")
+    bits = ("and", "or", "xor")
+    pairs = [(dtype, op) for dtype in FLOATS for op in (*arithmetic, "average")]
+    pairs += [(dtype, op) for dtype in INTEGERS for op in (*arithmetic, *bits)]
+    pairs += [(dtype, op) for dtype in COMPLEX for op in ("sum", "product", "average")]
+    pairs += [("bool", op) for op in bits]
+    return pairs
 
 
 @dataclass(frozen=True)

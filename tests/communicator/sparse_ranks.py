@@ -7,10 +7,10 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 import hemiola as hm
+from hemiola.measure.pattern import dtype_named
 
 #: What a float can be besides a number: all of it must come out as of a dense call.
 SPECIAL = (-0.0, math.inf, -math.inf, math.nan, 5e-324, -5e-324, 1e-40, 6e-8, 65504.0)
@@ -28,10 +28,6 @@ class SparseCase:
     clustered: bool = False
 
 
-def dtype_of(name: str) -> Any:
-    return np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
-
-
 def data(case: SparseCase, rank: int, rank_count: int) -> Any:
     """Values at a share of the places, chosen anew for every rank; a tenth of a float's are special."""
     random = np.random.default_rng([rank, case.size])
@@ -39,7 +35,7 @@ def data(case: SparseCase, rank: int, rank_count: int) -> Any:
     is_value = random.random(count) < case.density
     if case.clustered:
         is_value = np.repeat(random.random(count // 64 + 1) < case.density, 64)[:count]
-    dtype = dtype_of(case.dtype)
+    dtype: Any = dtype_named(case.dtype)
     parts = 2 if dtype.kind == "c" else 1
     values = random.integers(-100, 100, (count, parts)).astype(np.float64)
     if dtype.kind not in "biu":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from rank_cases import Case, run_cases
+from rank_cases import COMPLEX, FLOATS, INTEGERS, REDUCING, Case, dtypes_and_operations, run_cases
 
 import hemiola as hm
 from hemiola import algorithms
@@ -19,10 +19,6 @@ KINDS = (
     "broadcast",
     "all_to_all",
 )
-REDUCING = ("all_reduce", "reduce", "reduce_scatter")
-FLOATS = ("float16", "bfloat16", "float32", "float64")
-INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
-COMPLEX = ("complex64", "complex128")
 
 
 def failures(ranks: int, cases: list[Case]) -> list[str]:
@@ -48,13 +44,7 @@ def test_long_arrays_go_in_slices(ranks: int) -> None:
 
 @pytest.mark.parametrize("ranks", [1, 2, 5])
 def test_every_dtype_and_operation_is_right(ranks: int) -> None:
-    arithmetic = ("sum", "product", "min", "max")
-    bits = ("and", "or", "xor")
-    pairs = [(dtype, op) for dtype in FLOATS for op in (*arithmetic, "average")]
-    pairs += [(dtype, op) for dtype in INTEGERS for op in (*arithmetic, *bits)]
-    pairs += [(dtype, op) for dtype in COMPLEX for op in ("sum", "product", "average")]
-    pairs += [("bool", op) for op in bits]
-    cases = [Case(kind, 1001, dtype, op) for kind in REDUCING for dtype, op in pairs]
+    cases = [Case(kind, 1001, dtype, op) for kind in REDUCING for dtype, op in dtypes_and_operations()]
     cases += [Case("all_gather", 1001, dtype) for dtype in (*FLOATS, *INTEGERS, *COMPLEX, "bool")]
     assert failures(ranks, cases) == []
 

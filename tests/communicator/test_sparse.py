@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import pytest
 import sparse_ranks as work
+from rank_cases import COMPLEX, FLOATS, INTEGERS, REDUCING, dtypes_and_operations
 from sparse_ranks import SparseCase
 
 import hemiola as hm
 from hemiola import algorithms
 
-FLOATS = ("float16", "bfloat16", "float32", "float64")
-INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
-COMPLEX = ("complex64", "complex128")
 COPYING = ("all_gather", "gather", "scatter", "broadcast", "all_to_all")
-REDUCING = ("all_reduce", "reduce_scatter", "reduce")
 NETWORK = hm.topologies.switch(3, latency_s=1e-5, bandwidth=10e6)
 
 
@@ -35,14 +32,10 @@ def test_every_collective_gives_the_same_bits(ranks: int) -> None:
 
 
 def test_every_dtype_and_operation_gives_the_same_bits() -> None:
-    arithmetic = ("sum", "product", "min", "max")
-    bits = ("and", "or", "xor")
-    pairs = [(dtype, op) for dtype in FLOATS for op in (*arithmetic, "average")]
-    pairs += [(dtype, op) for dtype in INTEGERS for op in (*arithmetic, *bits)]
-    pairs += [(dtype, op) for dtype in COMPLEX for op in ("sum", "product", "average")]
-    pairs += [("bool", op) for op in bits]
     cases = [
-        SparseCase("all_reduce", 1001, dtype, op, density) for dtype, op in pairs for density in (0.01, 0.3)
+        SparseCase("all_reduce", 1001, dtype, op, density)
+        for dtype, op in dtypes_and_operations()
+        for density in (0.01, 0.3)
     ]
     cases += [SparseCase("all_gather", 1001, dtype) for dtype in (*FLOATS, *INTEGERS, *COMPLEX, "bool")]
     assert differences(3, cases) == []

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from permission import where_permitted
 
 from hemiola.cli import main
 from hemiola.cluster import Cluster
 from hemiola.cluster.cluster import end
-from hemiola.errors import ClusterError
 
 LIMIT_S = 60.0
 NAME = f"command-{os.getpid()}"
@@ -37,12 +37,8 @@ def run(capfd: pytest.CaptureFixture[str]) -> Run:
 @pytest.fixture(scope="module")
 def up() -> Iterator[None]:
     """A cluster of two hosts that outlives who made it; skips where the kernel permits none."""
-    try:
+    with where_permitted():
         Cluster(2, rate="200mbit", slow={1: 4.0}, name=NAME).detach()
-    except ClusterError as error:
-        if "may not create" in str(error):
-            pytest.skip(str(error))
-        raise
     yield
     end(NAME)
 
