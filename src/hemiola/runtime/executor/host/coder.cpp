@@ -6,14 +6,10 @@
 #include "hemiola/base/bulk_copy.hpp"
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/rounding.hpp"
+#include "hemiola/runtime/executor/program/coded_forms.hpp"
 
 namespace hemiola {
 namespace {
-
-/// What a value takes at most in a message that joins several.
-std::size_t joined_capacity(std::int64_t bytes) {
-  return rounded_up(codec::capacity(DType::uint8, static_cast<std::size_t>(bytes)), codec::kIndexAlign);
-}
 
 /// The first of several coded messages, and what follows it.
 std::span<const std::byte> split_first(std::span<const std::byte>* joined) {

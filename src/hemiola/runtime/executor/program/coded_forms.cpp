@@ -5,6 +5,7 @@
 
 #include "hemiola/base/rounding.hpp"
 #include "hemiola/codec/encoder.hpp"
+#include "hemiola/codec/format.hpp"
 
 namespace hemiola {
 namespace {
@@ -27,6 +28,10 @@ struct SlotForms {
 };
 
 }  // namespace
+
+std::size_t joined_capacity(std::int64_t bytes) {
+  return rounded_up(codec::capacity(DType::uint8, static_cast<std::size_t>(bytes)), codec::kIndexAlign);
+}
 
 CodedForms::CodedForms(const RankPart& part, const SlotTrace& trace, const SlotMemory& memory) {
   number(part, trace);

@@ -14,6 +14,9 @@
 
 namespace hemiola {
 
+/// What a value of so many bytes takes at most in a message that joins several, each beginning at a multiple of 8.
+std::size_t joined_capacity(std::int64_t bytes);
+
 class CodedForms {
  public:
   /// `memory` says how the slots are cut, and outlives this.

@@ -7,7 +7,6 @@
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/rounding.hpp"
-#include "hemiola/codec/format.hpp"
 #include "hemiola/runtime/executor/program/coded_forms.hpp"
 #include "hemiola/runtime/executor/program/slot_memory.hpp"
 #include "hemiola/runtime/executor/program/slot_trace.hpp"
@@ -293,9 +292,7 @@ void Compiler::stage(TaskIndex index, const Turn& turn) {
 void Compiler::stage_coded(TaskIndex index) {
   if (pieces_.size() == 1) return;
   std::size_t bytes = 0;
-  for (const Piece& piece : pieces_)
-    bytes +=
-        rounded_up(codec::capacity(DType::uint8, static_cast<std::size_t>(piece.bytes)), codec::kIndexAlign);
+  for (const Piece& piece : pieces_) bytes += joined_capacity(piece.bytes);
   task(index).staged = true;
   task(index).staging = program_.bytes[static_cast<int>(Region::staging)];
   program_.bytes[static_cast<int>(Region::staging)] +=

@@ -6,6 +6,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/hash.hpp"
@@ -91,7 +92,7 @@ SurvivorsDesk::Agreement& SurvivorsDesk::agreement(const Name& name, const std::
   if (found) return *found;
   const auto send = [this, name, members](Rank to, const SurvivorsVote::Message& message) {
     Packer packer;
-    packer.put(name.first).put(name.second).put_bytes(std::as_bytes(std::span(members)));
+    packer.put(name).put_bytes(std::as_bytes(std::span(members)));
     put_message(&packer, message);
     courier_->send(to, kVote, packer.take());
   };
@@ -101,9 +102,7 @@ SurvivorsDesk::Agreement& SurvivorsDesk::agreement(const Name& name, const std::
 
 void SurvivorsDesk::hear_vote(Rank from, std::span<const std::byte> message) {
   Unpacker content(message);
-  Name name;
-  name.first = content.get<std::uint64_t>();
-  name.second = content.get<std::uint64_t>();
+  const Name name = content.get<Name>();
   const std::vector<Rank> members = ranks_of(content.get_bytes());
   const std::lock_guard lock(mutex_);
   agreement(name, members).vote.hear(from, get_message(&content));
@@ -112,11 +111,9 @@ void SurvivorsDesk::hear_vote(Rank from, std::span<const std::byte> message) {
 
 void SurvivorsDesk::hear_question(Rank from, std::span<const std::byte> message) {
   Unpacker content(message);
-  Name name;
-  name.first = content.get<std::uint64_t>();
-  name.second = content.get<std::uint64_t>();
+  const Name name = content.get<Name>();
   Packer answer;
-  answer.put(name.first).put(name.second);
+  answer.put(name);
   const std::lock_guard lock(mutex_);
   const auto found = agreements_.find(name);
   const std::vector<Rank> present =
@@ -126,9 +123,7 @@ void SurvivorsDesk::hear_question(Rank from, std::span<const std::byte> message)
 
 void SurvivorsDesk::hear_presence(std::span<const std::byte> message) {
   Unpacker content(message);
-  Name name;
-  name.first = content.get<std::uint64_t>();
-  name.second = content.get<std::uint64_t>();
+  const Name name = content.get<Name>();
   const std::lock_guard lock(mutex_);
   const auto found = agreements_.find(name);
   if (found == agreements_.end()) return;
@@ -152,7 +147,7 @@ void SurvivorsDesk::await_presence(const Name& name, Agreement& agreement,
                                    std::unique_lock<std::mutex>& lock) {
   const Rank leader = agreement.vote.leader();
   const std::uint64_t told = agreement.told;
-  courier_->send(leader, kVoteQuestion, Packer().put(name.first).put(name.second).take());
+  courier_->send(leader, kVoteQuestion, Packer().put(name).take());
   changed_.wait_for(lock, kLastAnswer, [&] { return agreement.told > told || agreement.vote.decided(); });
   if (agreement.told == told) agreement.present = {self_};
 }

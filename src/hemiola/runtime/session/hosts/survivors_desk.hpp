@@ -9,7 +9,6 @@
 #include <memory>
 #include <mutex>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "hemiola/base/deadline.hpp"
@@ -31,7 +30,11 @@ class SurvivorsDesk {
                               const Deadline& deadline);
 
  private:
-  using Name = std::pair<std::uint64_t, std::uint64_t>;
+  /// Which agreement: of whom, and by what text.
+  struct Name {
+    std::uint64_t high = 0, low = 0;
+    friend auto operator<=>(const Name&, const Name&) = default;
+  };
   struct Agreement {
     SurvivorsVote vote;
     std::vector<Rank> present;  ///< as the leader last said

@@ -48,7 +48,7 @@ class UcxReceiver {
   /// The tag of the next message, where it is of another operation than this rank's and not of a later one.
   std::optional<OperationTag> foreign();
 
-  /// All that is posted counts as done, and what has arrived is dropped; once its worker is gone.
+  /// All that is posted counts as done, and what has arrived is dropped; once its worker has retired.
   void forget();
 
  private:

@@ -29,7 +29,7 @@ class UcxSender {
   /// Why one of them could not be sent; ok where all could.
   ucp::Status failure() const { return failure_; }
 
-  /// All that is posted counts as done; once its worker is gone.
+  /// All that is posted counts as done; once its worker has retired.
   void forget();
 
  private:
