@@ -91,7 +91,7 @@ class Alternative:
 class Plan:
     """The chosen schedule with its predicted time, its lower bound, the alternatives, and why.
 
-    `alternatives` holds every candidate, the winner first, by increasing time; those that were not
+    `alternatives` holds every candidate, the winner first, the others by increasing time; those that were not
     simulated come last. `chosen` is the winner with its arguments; `seconds` is its time; see `is_simulated`.
     """
 
@@ -241,7 +241,7 @@ def plan(
 
     Returns
     -------
-    Plan, the same one for the same arguments in every process; equal times are decided by name.
+    Plan, the same one for the same arguments in every process; of equal times the one with fewest transfers wins.
 
     Raises
     ------
@@ -321,7 +321,7 @@ class _Race:
         # first by formula is simulated too, or none is; unless that formula is as good as a simulation.
         small = self._topology.rank_count * self._topology.link_count <= _MOST_WAYS
         simulating = small if predicted else found[0].transfer_count <= self._budget
-        made: dict[tuple[str, str], Schedule] = {}
+        made: dict[tuple[str, str], tuple[float, Schedule]] = {}
         seen = []
         total = sum(candidate.transfer_count for candidate in found)
         with ProgressBar("simulating") as bar:
@@ -334,13 +334,14 @@ class _Race:
                 if schedule is None or judged.simulated_s is None:
                     continue
                 standing = (judged.simulated_s, candidate.name, candidate.variant)
-                if best is None or standing < best:
-                    best, made = standing, {standing[1:]: schedule}
-        ranked = sorted(seen, key=lambda a: (not a.is_known, a.seconds, a.name, a.variant))
+                made[standing[1:]] = judged.simulated_s, schedule
+                best = standing if best is None else min(best, standing)
+                made = {key: one for key, one in made.items() if one[0] <= best[0] * _SAME}
+        ranked = _ranked(seen)
         winner = ranked[0]
         chosen = next(one for one in found if (one.name, one.variant) == (winner.name, winner.variant))
-        if schedule := made.get((winner.name, winner.variant)):
-            chosen = replace(chosen, generate=partial(_given, schedule))
+        if (winner.name, winner.variant) in made:
+            chosen = replace(chosen, generate=partial(_given, made[winner.name, winner.variant][1]))
         return tuple(ranked), chosen
 
     def _is_predicted(self, candidate: Candidate) -> bool:
@@ -398,6 +399,22 @@ class _Race:
         added = weights[transfers["chunk"]] * transfers["reduce"]
         most = np.bincount(transfers["dst"], added, minlength=1).max()
         return float(most / weights.sum()) * self._nbytes / self._combine_bandwidth
+
+
+def _ranked(seen: Sequence[Alternative]) -> list[Alternative]:
+    """Put candidates in order of their time, but first, of those as good as the fastest, the one with least to do.
+
+    A message costs ranks time of which the network knows nothing.
+    """
+    ranked = sorted(seen, key=lambda a: (not a.is_known, a.seconds, a.name, a.variant))
+    fastest = ranked[0]
+    equals = [
+        other
+        for other in ranked
+        if other.is_known == fastest.is_known and other.seconds <= fastest.seconds * _SAME
+    ]
+    winner = min(equals, key=lambda a: a.transfer_count)
+    return [winner, *(other for other in ranked if other is not winner)]
 
 
 def _given(schedule: Schedule) -> Schedule:
