@@ -7,6 +7,7 @@ cluster of network namespaces on this machine (needs root); the data are random,
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import statistics
 import subprocess
@@ -58,13 +59,39 @@ def rank_main(options: argparse.Namespace) -> None:
                         taken[way].append(took_s)
             if comm.rank == 0:
                 for way, times in taken.items():
-                    median_s = statistics.median(times)
-                    print(
-                        f"{kind}  density {density:g}  {'sparse' if way else 'dense'}  "
-                        f"median {1e3 * median_s:.1f} ms ({1e3 * min(times):.1f} … {1e3 * max(times):.1f}, "
-                        f"{len(times)} times), dense optimum {1e3 * best_s:.0f} ms: {best_s / median_s:.2f} times",
-                        flush=True,
-                    )
+                    report(options, kind, density, way, best_s, times)
+
+
+def report(
+    options: argparse.Namespace, kind: str, density: float, sparse: bool, best_s: float, times: list[float]
+) -> None:
+    """Print a row, as words or as a line of JSON."""
+    median_s = statistics.median(times)
+    row = {
+        "collective": kind,
+        "hosts": options.hosts,
+        "megabits": options.megabits,
+        "bytes": options.bytes,
+        "density": density,
+        "sparse": sparse,
+        "seconds": times,
+        "median_s": median_s,
+        "dense_optimum_s": best_s,
+        "gain": best_s / median_s,
+    }
+    words = (
+        f"{kind}  density {density:g}  {'sparse' if sparse else 'dense'}  "
+        f"median {1e3 * median_s:.1f} ms ({1e3 * min(times):.1f} … {1e3 * max(times):.1f}, "
+        f"{len(times)} times), dense optimum {1e3 * best_s:.0f} ms: {best_s / median_s:.2f} times"
+    )
+    print(json.dumps(row) if options.json else words, flush=True)
+
+
+def announce(options: argparse.Namespace) -> None:
+    """Print the machine and its load."""
+    load = os.getloadavg()[0]
+    row = {"machine": describe_machine(), "load": load}
+    print(json.dumps(row) if options.json else f"{row['machine']}; load average {load:.1f}", flush=True)
 
 
 def main() -> None:
@@ -75,16 +102,17 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=15)
     parser.add_argument("--densities", type=float, nargs="+", default=[0.01])
     parser.add_argument("--dense", action="store_true", help="dense calls in turn with the sparse ones")
+    parser.add_argument("--json", action="store_true", help="a line of JSON for the machine and for each row")
     options = parser.parse_args()
     if "HEMIOLA_RANK" in os.environ:
         rank_main(options)
         return
-    print(f"{describe_machine()}; load average {os.getloadavg()[0]:.1f}")
+    announce(options)
     name = f"sparse{os.getpid()}"
     with Cluster(options.hosts, rate=f"{options.megabits}mbit", name=name):
         program = ["cluster", "run", "--name", name, "--no-labels", __file__, *sys.argv[1:]]
         subprocess.run([sys.executable, "-m", "hemiola", *program], check=True)
-    print(f"load average {os.getloadavg()[0]:.1f}")
+    announce(options)
 
 
 if __name__ == "__main__":
