@@ -23,6 +23,7 @@ from hemiola.errors import (
 )
 from hemiola.launch import launch
 from hemiola.planner import Plan, plan
+from hemiola.pruning import Pruner
 from hemiola.simulate import Timeline, simulate
 from hemiola.synthesis import Synthesis, synthesize
 from hemiola.verify import verify
@@ -45,6 +46,7 @@ __all__ = [
     "LowerBound",
     "MismatchError",
     "Plan",
+    "Pruner",
     "Schedule",
     "ScheduleFile",
     "Synthesis",

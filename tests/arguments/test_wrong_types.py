@@ -21,6 +21,7 @@ def objects() -> dict[str, object]:
         "Algorithm": hm.algorithms.get("all_reduce_ring"),
         "Collective": SCHEDULE.collective,
         "Plan": hm.plan(TOPOLOGY, "all_reduce", 1024),
+        "Pruner": hm.Pruner(0.5),
         "Schedule": SCHEDULE,
         "Timeline": hm.simulate(SCHEDULE, TOPOLOGY, 1024),
         "Topology": TOPOLOGY,

@@ -26,9 +26,11 @@ _PLURAL = {int: "whole numbers", float: "numbers", str: "texts"}
 #: An argument of this name is written so, wherever it stands.
 _BY_NAME = {
     "bandwidth": "50e9",
+    "density": "0.01",
     "dims": "[4, 4]",
     "kind": "'all_reduce'",
     "late": "{7: 4.5e-3}",
+    "layers": "[32_768, 512]",
     "latency": "'pipelined'",
     "latency_s": "1e-6",
     "nbytes": "64 << 20",
