@@ -10,10 +10,12 @@ import typer
 from hemiola.cli import options
 from hemiola.cli.output import answer
 from hemiola.errors import ArgumentError
-from hemiola.reproduce import optcc, pccl, stragglar, tacos
+from hemiola.reproduce import optcc, pccl, spccl, stragglar, tacos
 from hemiola.reproduce.tacos import scale
 
-_PAPERS = {paper.name: paper for paper in (optcc.PAPER, pccl.PAPER, stragglar.PAPER, tacos.PAPER)}
+_PAPERS = {
+    paper.name: paper for paper in (optcc.PAPER, pccl.PAPER, spccl.PAPER, stragglar.PAPER, tacos.PAPER)
+}
 _KNOWN = ", ".join(f"{name} ({paper.takes})" for name, paper in _PAPERS.items())
 _SECTIONS = "; ".join(f"{name}: {', '.join(paper.sections)}" for name, paper in _PAPERS.items())
 

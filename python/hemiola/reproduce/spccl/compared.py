@@ -1,0 +1,122 @@
+"""The systems beside each other: bytes of an all-reduce on the same data, and what the union of supports allows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hemiola.reproduce.report import Report
+from hemiola.reproduce.spccl import arrays
+from hemiola.reproduce.spccl.arrays import message_bytes
+from hemiola.reproduce.spccl.competitors import ALL_REDUCES
+from hemiola.reproduce.spccl.gradients import pruned_gradients
+from hemiola.reproduce.spccl.ours import ring_gather
+from hemiola.reproduce.spccl.traffic import Ports, dense_bytes
+
+_SHARE_GOAL = 0.9
+
+
+def competitors(
+    report: Report,
+    command: str,
+    *,
+    rank_count: int = 8,
+    elements: int = 1 << 20,
+    sparsities: Sequence[float] = arrays.SPARSITIES,
+    steps: int = 40,
+) -> None:
+    """A table for each kind of data."""
+    report.section(
+        "Competitors: bytes of an all-reduce",
+        f"Every system's all-reduce run on the data of {rank_count} ranks, {elements:,} float32 each, in one "
+        "process, and "
+        "its messages counted; dense bytes of a port, 2(p-1)/p of the buffer, over those of the busiest port, sent or "
+        "received. SpCCL's ring recompresses at every hop and goes dense by its thresholds between nodes (0.5; "
+        "all-gather "
+        "0.1; after a dense hop by its equation 7), 48 bytes of header a message. SparCML: pairs, dense from half the "
+        "elements on; doubling, or split and all-gather. OmniReduce: blocks of 256 with 8 bytes of header, aggregators "
+        "on the ranks' own hosts. ZEN: pairs up, bitmap and values down. Ok-Topk keeps the k largest sums, k one "
+        "rank's "
+        "nonzeros, and loses the rest: `lost` is the share of the sum's norm. All others are exact to rounding, "
+        "which is "
+        "checked here.",
+        command,
+    )
+    for pattern, made in arrays.PATTERNS.items():
+        rows = []
+        for sparsity in sparsities:
+            xs = [made(1 - sparsity, elements, rank) for rank in range(rank_count)]
+            rows.append((f"{100 * sparsity:g} %", *_gains(xs)))
+        report.text(f"Places {pattern}:")
+        report.table(f"competitors_{pattern.split()[0]}", ("zeros", *ALL_REDUCES, "lost"), rows)
+    rows = []
+    for density in (0.1, 0.01, 0.001):
+        xs = pruned_gradients(density, rank_count, steps)
+        shared = float(np.count_nonzero(np.any([x != 0 for x in xs], axis=0))) / xs[0].size
+        own = float(np.mean([np.count_nonzero(x) for x in xs])) / xs[0].size
+        rows.append((f"{100 * (1 - own):.4g} %", shared, arrays.union(own, rank_count), *_gains(xs)))
+    report.text(
+        f"Gradients of a training on digits, pruned with error feedback, those of step {steps} ({xs[0].size:,} "
+        "parameters). `union`: share of elements that some rank sends, beside what independent places would give:"
+    )
+    columns = ("zeros", "union", "independent", *ALL_REDUCES, "lost")
+    report.table("competitors_gradients", columns, rows)
+
+
+def _gains(xs: Sequence[arrays.Floats]) -> tuple[float, ...]:
+    """Return dense bytes over each system's, and the norm that the lossy one lost."""
+    total = np.sum(np.array(xs, np.float64), axis=0)
+    dense, gains, lost = dense_bytes(len(xs), xs[0].nbytes), [], 0.0
+    norm = float(np.linalg.norm(total)) or 1.0
+    for name, run in ALL_REDUCES.items():
+        outcome = run(xs)
+        away = float(np.linalg.norm(outcome.result - total)) / norm
+        if "lossy" in name:
+            lost = away
+        elif away > 1e-5:
+            raise AssertionError(f"{name}: expected the sum, found one that is {away:.2g} of its norm away")
+        gains.append(dense / max(1, outcome.port_bytes))
+    return (*gains, lost)
+
+
+def allowed(
+    report: Report,
+    command: str,
+    *,
+    rank_counts: Sequence[int] = (8, 16, 64),
+    chunk_elements: int = 1 << 18,
+    sparsities: Sequence[float] = (0.9, 0.99, 0.999),
+) -> None:
+    """The share of what the union of the supports allows."""
+    report.section(
+        "All-reduce bytes: the share of what the union allows",
+        "Every rank must learn the sum of the others: entropy of the union's places and 32 bits for each of its "
+        "values. "
+        f"That over the bytes of the busiest port, counted on random data of {chunk_elements:,} float32 a rank and "
+        "owner, "
+        f"other ones on every rank. To reach at 99 %: {_SHARE_GOAL:g} with 16 and 64 ranks; the paper's ring: 0.6 "
+        "by the "
+        "study's count.",
+        command,
+    )
+    rows = []
+    for p in rank_counts:
+        for sparsity in sparsities:
+            ports, sums = Ports(p), []
+            for owner in range(p):
+                total = np.zeros(chunk_elements, np.float32)
+                for src in range(p):
+                    x = arrays.random(1 - sparsity, chunk_elements, p * owner + src)
+                    if src != owner:
+                        ports.message(src, owner, message_bytes(x))
+                    total += x
+                sums.append(message_bytes(total))
+            ring_gather(ports, sums)
+            elements = p * chunk_elements
+            limit = arrays.limit_bytes(elements, elements * arrays.union(1 - sparsity, p - 1))
+            dense = dense_bytes(p, 4 * elements)
+            found = ports.busiest_bytes
+            rows.append((p, f"{100 * sparsity:g} %", dense / found, dense / limit, limit / found))
+    columns = ("ranks", "zeros", "dense over ours", "dense over the limit", "share")
+    report.table("union_share", columns, rows)

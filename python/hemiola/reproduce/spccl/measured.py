@@ -1,0 +1,189 @@
+"""Collectives and training between hosts on this machine, with NICs of a limited rate."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hemiola.cluster import Cluster
+from hemiola.errors import ClusterError
+from hemiola.reproduce.report import Report
+from hemiola.reproduce.spccl import arrays
+from hemiola.reproduce.spccl.speeds import load
+
+#: Payload's share of what a NIC carries, with TCP and an MTU of 1,500.
+_GOODPUT = 0.955
+_MIB = 1 << 20
+#: How many times (n-1)/n of the buffer passes a port.
+_PHASES = {"all_gather": 1, "reduce_scatter": 1, "all_reduce": 2}
+_LIMIT_S = 3600.0
+
+
+@dataclass(frozen=True)
+class Hosts:
+    """A cluster on this machine."""
+
+    count: int = 8
+    megabits: int = 100
+
+    def run(self, cases: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Run cases, with a rank on each host, in a cluster that lives as long."""
+        name = f"spccl{os.getpid()}"
+        with Cluster(self.count, rate=f"{self.megabits}mbit", name=name):
+            program = [
+                "cluster",
+                "run",
+                "--name",
+                name,
+                "--no-labels",
+                "-m",
+                "hemiola.reproduce.spccl.host_rank",
+            ]
+            command = [sys.executable, "-m", "hemiola", *program, json.dumps(list(cases))]
+            ended = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=_LIMIT_S, check=False)
+        if ended.returncode != 0:
+            raise ClusterError(f"measuring: a rank ended with {ended.returncode}; its message is above")
+        found: list[dict[str, Any]] = json.loads(ended.stdout)
+        return found
+
+    def best_s(self, kind: str, nbytes: int) -> float:
+        """Return what dense bytes take at their optimum."""
+        passing = _PHASES[kind] * (self.count - 1) / self.count * nbytes
+        return passing / (self.megabits * 125_000 * _GOODPUT)
+
+    def words(self) -> str:
+        """Describe it."""
+        return f"{self.count} hosts (network namespaces) with NICs of {self.megabits} Mbit/s on this machine"
+
+
+_SPARSE: dict[str, Any] = {"sparse": True}
+_DENSE: dict[str, Any] = {"sparse": False}
+
+
+def _case(
+    kind: str, nbytes: int, pattern: str, density: float, turns: int, ways: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
+    return {
+        "kind": kind, "bytes": nbytes, "pattern": pattern, "density": density, "turns": turns, "ways": list(ways)
+    }  # fmt: skip
+
+
+def measured(
+    report: Report, command: str, *, hosts: Hosts = Hosts(), nbytes: int = 64 * _MIB, turns: int = 15
+) -> None:
+    """High sparsity, over dense bytes at their optimum, beside rings."""
+    began = load()
+    cases = [
+        _case(kind, nbytes, "random", density, turns, [_SPARSE, _SPARSE | {"schedule": f"{kind}_ring"}])
+        for kind in _PHASES
+        for density in (0.01, 0.001)
+    ]
+    found = hosts.run(cases)
+    report.section(
+        f"Measured: {hosts.words()}, {nbytes // _MIB} MiB",
+        "Single operations with a barrier before each, seconds of the slowest rank, medians, least and most; "
+        "float32 at "
+        f"random places, other ones on every rank; {turns} times each, in turn. Over dense bytes at their optimum, "
+        f"{_GOODPUT:.1%} of the NICs' rate. `ring`: the same codec on the paper's schedule. To reach at 99 %: 60, "
+        "50 and "
+        f"16. {began} before, {load()} after; the ranks are a part of it.",
+        command,
+    )
+    rows: list[tuple[object, ...]] = []
+    for case, answer in zip(cases, found, strict=True):
+        direct, ring = answer["seconds"]
+        best = hosts.best_s(case["kind"], nbytes)
+        zeros = f"{100 * (1 - case['density']):g} %"
+        middle = statistics.median(direct)
+        rows.append((case["kind"], zeros, *_spread(direct), best / middle, best / statistics.median(ring)))
+    columns = ("collective", "zeros", "median, ms", "least … most", "over dense's optimum", "ring, over it")
+    report.table("measured", columns, rows)
+
+
+def measured_sparsities(
+    report: Report,
+    command: str,
+    *,
+    hosts: Hosts = Hosts(),
+    nbytes: int = 16 * _MIB,
+    turns: int = 3,
+    sparsities: Sequence[float] = arrays.SPARSITIES,
+) -> None:
+    """All sparsities, and the kinds of data, sparse and dense in turn."""
+    began = load()
+    cases = [
+        _case(kind, nbytes, "random", 1 - s, turns, [_SPARSE, _DENSE]) for kind in _PHASES for s in sparsities
+    ]
+    kinds = [pattern for pattern in arrays.PATTERNS if pattern != "random"]
+    cases += [
+        _case(kind, nbytes, pattern, 0.01, turns, [_SPARSE, _DENSE]) for kind in _PHASES for pattern in kinds
+    ]
+    found = hosts.run(cases)
+    report.section(
+        f"Measured by sparsity: {hosts.words()}, {nbytes // _MIB} MiB",
+        "Sparse and dense in turn, seconds of the slowest rank; the gain is the median dense time over the median "
+        "sparse "
+        f"one, and in brackets its least and most among pairs of the {turns} turns. {began} before, {load()} after.",
+        command,
+    )
+    gains: dict[tuple[str, str, float], str] = {}
+    for case, answer in zip(cases, found, strict=True):
+        gains[case["kind"], case["pattern"], case["density"]] = _gain(*answer["seconds"])
+    rows = [(f"{100 * s:g} %", *(gains[kind, "random", 1 - s] for kind in _PHASES)) for s in sparsities]
+    report.table("measured_sparsities", ("zeros, random", *_PHASES), rows)
+    rows = [(pattern, *(gains[kind, pattern, 0.01] for kind in _PHASES)) for pattern in kinds]
+    report.table("measured_patterns", ("99 % zeros", *_PHASES), rows)
+
+
+def measured_training(
+    report: Report,
+    command: str,
+    *,
+    hosts: Hosts = Hosts(),
+    widths: Sequence[int] = (64, 2048, 2048, 10),
+    steps: int = 10,
+    dense_steps: int = 3,
+    batch: int = 64,
+) -> None:
+    """A step of a network of four million parameters, dense and pruned."""
+    began = load()
+    settings = {"kind": "training", "widths": list(widths), "batch": batch}
+    pruned, dense = hosts.run(
+        [settings | {"density": 0.01, "steps": steps}, settings | {"density": 1.0, "steps": dense_steps}]
+    )
+    report.section(
+        f"Measured: training steps, {hosts.words()}",
+        f"A perceptron of {'-'.join(map(str, widths))} on digits, {pruned['parameters']:,} parameters, gradients of "
+        f"float32, a batch of {batch}; pruned to 1 % with error feedback. Medians of {steps} and {dense_steps} steps, "
+        "seconds of the slowest rank in each part. To reach: dense over pruned at least 5. All ranks compute and "
+        "prune on "
+        f"this machine's {os.cpu_count()} cores, which sets the limit: dense over a step without communication. "
+        f"{began} before, {load()} after.",
+        command,
+    )
+    parts = [
+        [statistics.median(step[i] for step in run["steps"]) for i in range(4)] for run in (dense, pruned)
+    ]
+    rows = [(name, *(1e3 * s for s in part)) for name, part in zip(("dense", "pruned"), parts, strict=True)]
+    report.table("measured_training", ("", "compute, ms", "prune, ms", "all-reduce, ms", "step, ms"), rows)
+    (_, _, dense_reduce, dense_s), (compute, prune, reduce, pruned_s) = parts
+    report.table(
+        "measured_training_ratios",
+        ("step, dense over pruned", "all-reduce, dense over pruned", "limit: dense over compute and prune"),
+        [(dense_s / pruned_s, dense_reduce / reduce, dense_s / (compute + prune))],
+    )
+
+
+def _spread(times: Sequence[float]) -> tuple[float, str]:
+    return 1e3 * statistics.median(times), f"{1e3 * min(times):.0f} … {1e3 * max(times):.0f}"
+
+
+def _gain(sparse: Sequence[float], dense: Sequence[float]) -> str:
+    pairs = [b / a for a, b in zip(sparse, dense, strict=True)]
+    return f"{statistics.median(dense) / statistics.median(sparse):.3g} ({min(pairs):.3g} … {max(pairs):.3g})"

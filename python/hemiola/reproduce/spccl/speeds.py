@@ -1,0 +1,182 @@
+"""How fast this machine's codecs are: dense bytes a second of one core, and what of them reaches the wire."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+
+from hemiola import codecs
+from hemiola.reproduce.report import Report
+from hemiola.reproduce.spccl import arrays
+
+T = TypeVar("T")
+
+_GRID = (1.0, 0.5, 0.2, 0.1, 0.05, 0.01, 0.001, 0.0001)
+#: Slices that one measurement passes over, each with other data: 64 MiB at 1 MiB each, beyond any cache here.
+_SLICES = 64
+
+
+@dataclass(frozen=True)
+class Rates:
+    """One format at one density: encoded over dense bytes, and dense bytes per second."""
+
+    size: float
+    compress: float
+    decompress: float
+    add: float
+
+
+@dataclass(frozen=True)
+class Speeds:
+    """Measured rates by density, interpolated over its logarithm; `plain_add` is adding dense bytes."""
+
+    grid: Sequence[float]
+    rates: Sequence[Rates]
+    plain_add: float
+    memcpy: float
+    threads: float = 1.0
+    _logs: list[float] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_logs", [float(np.log(d)) for d in self.grid])
+
+    def at(self, density: float) -> Rates:
+        """Return the rates at a density; below the grid those of its end."""
+        place = float(np.log(max(density, min(self.grid))))
+        order = np.argsort(self._logs)
+
+        def between(name: str) -> float:
+            values = [getattr(rates, name) for rates in self.rates]
+            return float(np.interp(place, np.array(self._logs)[order], np.array(values)[order]))
+
+        return Rates(
+            between("size"),
+            self.threads * between("compress"),
+            self.threads * between("decompress"),
+            self.threads * between("add"),
+        )
+
+
+def measure(
+    format: str | None = None,
+    *,
+    grid: Sequence[float] = _GRID,
+    slices: int = _SLICES,
+    elements: int = arrays.SLICE,
+) -> Speeds:
+    """Measure a format, None for the smallest, through `hm.codecs` with one thread.
+
+    What Python and memory for results cost is in it; "add" decodes to a slice that stays in the cache and adds that.
+    """
+    measured = []
+    for density in grid:
+        xs = [arrays.random(density, elements, rank) for rank in range(slices)]
+        encoded = [codecs.encode(x, format) for x in xs]
+        out = np.empty(elements, np.float32)
+        sums = [np.zeros(elements, np.float32) for _ in xs]
+        nbytes = 4 * elements
+
+        def added(pair: tuple[bytes, arrays.Floats], out: arrays.Floats = out) -> object:
+            return np.add(pair[1], codecs.decode(pair[0], out), out=pair[1])
+
+        into = list(zip(encoded, sums, strict=True))
+        measured.append(
+            Rates(
+                sum(map(len, encoded)) / (slices * nbytes),
+                nbytes / _median_s(lambda x: codecs.encode(x, format), xs),
+                nbytes / _median_s(lambda pair: codecs.decode(*pair), into),
+                nbytes / _median_s(added, into),
+            )
+        )
+    return Speeds(tuple(grid), measured, *_plain(slices, elements))
+
+
+def _plain(slices: int, elements: int) -> tuple[float, float]:
+    """Return bytes per second of adding and of copying dense slices from memory."""
+    xs = [arrays.random(1.0, elements, rank) for rank in range(slices)]
+    sums = [np.zeros(elements, np.float32) for _ in xs]
+    pairs = list(zip(xs, sums, strict=True))
+    add = _median_s(lambda pair: np.add(pair[1], pair[0], out=pair[1]), pairs)
+    copy = _median_s(lambda pair: np.copyto(pair[1], pair[0]), pairs)
+    return 4 * elements / add, 4 * elements / copy
+
+
+def _median_s(function: Callable[[T], object], items: Sequence[T]) -> float:
+    """Return the median time of a call over items that differ; the first pass warms memory up."""
+    times: list[float] = []
+    for _ in range(2):
+        times.clear()
+        for item in items:
+            begin = time.perf_counter()
+            function(item)
+            times.append(time.perf_counter() - begin)
+    return statistics.median(times)
+
+
+def load() -> str:
+    """Say how busy the machine is."""
+    return f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
+
+
+def speeds(report: Report, command: str, *, grid: Sequence[float] = _GRID, slices: int = _SLICES) -> None:
+    """The codecs' speeds that the simulated sections use."""
+    report.section(
+        "Codec speeds of this machine",
+        "One thread, float32 at random places, slices of 1 MiB with other data each, through `hm.codecs`: Python "
+        "and the "
+        "result's memory are in it, so that these are lower than the engine's own (sparse.md has those). Dense bytes a "
+        f"second over a memcpy's of the same run; {load()} before.",
+        command,
+    )
+    rows = []
+    for format in ("pici", "coo", None):
+        found = measure(format, grid=grid, slices=slices)
+        for density, rates in zip(found.grid, found.rates, strict=True):
+            ratios = (value / found.memcpy for value in (rates.compress, rates.decompress, rates.add))
+            name = format or "smallest"
+            rows.append((name, f"{100 * (1 - density):.6g} %", 1 / rates.size, *ratios, found.memcpy / 1e9))
+    columns = ("format", "zeros", "dense over it", "compress", "decompress", "add", "memcpy, GB/s")
+    report.table("speeds", columns, rows)
+
+
+def threads_at(
+    slice_elements: Sequence[int],
+    thread_counts: Sequence[int],
+    *,
+    density: float = 0.01,
+    nbytes: int = 64 << 20,
+) -> list[tuple[int, int, float, float, float]]:
+    """Measure encoding and decoding of so many bytes by slices and threads.
+
+    Returns KiB of a slice, threads, dense over coded bytes, and dense bytes a second of encoding and decoding.
+    """
+    rows = []
+    for elements in slice_elements:
+        xs = [arrays.random(density, elements, rank) for rank in range(max(1, nbytes // (4 * elements)))]
+        encoded = [codecs.encode(x) for x in xs]
+        outs = [np.zeros(elements, np.float32) for _ in xs]
+        total = sum(x.nbytes for x in xs)
+        for count in thread_counts:
+            with ThreadPoolExecutor(count) as pool:
+                compress = _all_s(pool, codecs.encode, xs)
+                decompress = _all_s(pool, codecs.decode, encoded, outs)
+            size = total / sum(map(len, encoded))
+            rows.append((4 * elements >> 10, count, size, total / compress, total / decompress))
+    return rows
+
+
+def _all_s(pool: ThreadPoolExecutor, function: Callable[..., object], *items: Sequence[object]) -> float:
+    """Return the median time of calling a function on all items, after a first pass."""
+    times = []
+    for _ in range(6):
+        begin = time.perf_counter()
+        list(pool.map(function, *items))
+        times.append(time.perf_counter() - begin)
+    return statistics.median(times[1:])
