@@ -20,7 +20,7 @@ class FormatError(HemiolaError, ValueError):
 
 
 class MismatchError(HemiolaError, ValueError):
-    """Ranks disagree about an operation: shape, dtype, op, order or schedule."""
+    """Ranks disagree about an operation: size, dtype, op, order or schedule."""
 
 
 class LostRankError(HemiolaError, RuntimeError):

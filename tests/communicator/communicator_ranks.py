@@ -32,6 +32,24 @@ def result_shapes() -> dict[str, Any]:
     }
 
 
+def shapes_of_one_size() -> dict[str, Any]:
+    """Every rank cuts 24 elements into a shape of its own, one of more dimensions than an error shows."""
+    comm = hm.init(timeout_s=60)
+    shape = [(4, 6), (24,), (2, 1, 3, 1, 2, 1, 2)][comm.rank]
+    x = np.arange(24.0).reshape(shape) + comm.rank
+    found: dict[str, Any] = {
+        "all_gather": comm.all_gather(x.copy()).ravel().tolist(),
+        "broadcast": comm.broadcast(x.copy(), root=1).tolist(),
+        "all_reduce": comm.all_reduce(x).tolist(),
+    }
+    try:
+        comm.all_reduce(x[:1] if comm.rank == 0 else x)
+    except hm.MismatchError as error:
+        found["another size"] = str(error)
+    found["afterwards"] = comm.all_reduce(np.ones((1,) if comm.rank else ())).tolist()
+    return found
+
+
 def background_order(operations: int) -> tuple[list[float], bool]:
     """Each operation reads what the one before it wrote, so any other order gives other numbers."""
     comm = hm.init(timeout_s=60)

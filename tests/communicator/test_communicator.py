@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import communicator_ranks as work
+import numpy as np
 import pytest
 
 import hemiola as hm
@@ -21,6 +22,20 @@ def test_results_are_shaped_like_parts_and_wholes_along_the_first_axis() -> None
         assert found["gather"] == (whole if rank == n - 1 else None)
         assert found["reduce"] == (same if rank == n - 1 else None)
         assert found["all_reduce returns its argument"]
+
+
+def test_ranks_agree_on_size_and_dtype_and_each_has_its_own_shape() -> None:
+    rows = np.arange(24.0)
+    found = hm.launch(work.shapes_of_one_size, 3, timeout_s=LIMIT_S)
+    for rank, (seen, shape) in enumerate(zip(found, [(4, 6), (24,), (2, 1, 3, 1, 2, 1, 2)], strict=True)):
+        assert seen["all_gather"] == [*rows, *(rows + 1), *(rows + 2)]
+        assert seen["broadcast"] == (rows + 1).reshape(shape).tolist()
+        assert seen["all_reduce"] == (3 * rows + 3).reshape(shape).tolist()
+        assert "rank 0" in seen["another size"]
+        assert "float64[1, 6]" in seen["another size"]
+        other = {0: ("float64[24]", "float64[2, 1, 3, 1, 2, …]"), 1: ("float64[24]",)}
+        assert any(text in seen["another size"] for text in other.get(rank, ("float64[2, 1, 3, 1, 2, …]",)))
+        assert seen["afterwards"] == ([3.0] if rank else 3.0)
 
 
 def test_background_operations_run_in_order_and_before_a_later_blocking_one() -> None:

@@ -146,7 +146,7 @@ def test_a_rank_lost_while_a_group_is_made_has_its_number_in_the_communicator_th
 #: What each rank sees that disagrees about a shape, dtype, op, order or schedule: both values, as it would print them.
 BOTH_VALUES = {
     "shape": ("float32[4000]", "float32[5000]"),
-    "dimensions": ("float32[50, 100]", "float32[5000]"),
+    "dimensions": ("float32[50, 80]", "float32[5000]"),
     "dtype": ("int32[5000]", "float32[5000]"),
     "op": ("op='max'", "op='sum'"),
     "order": ("broadcast", "all_reduce"),

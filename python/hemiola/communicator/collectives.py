@@ -60,7 +60,7 @@ class Collectives(Caller):
 
         Parameters
         ----------
-        x : array, of the same shape and dtype on every rank.
+        x : array, of the same size and dtype on every rank.
         op : str. How elements combine: sum, product, min, max, average, and, or, xor, as the dtype allows.
         schedule : Schedule or str, optional. What to run, or the name of an algorithm (`hemiola.algorithms.names()`);
             None lets the planner choose, also for what it has noticed since: slow ports (see `health`), late ranks
@@ -129,7 +129,7 @@ class Collectives(Caller):
 
         Parameters
         ----------
-        x : array, of the same shape and dtype on every rank.
+        x : array, of the same size and dtype on every rank.
         op : str. How elements combine: sum, product, min, max, average, and, or, xor, as the dtype allows.
         root : int, 0 … rank_count-1, the rank that gets the result.
         schedule : Schedule or str, optional. What to run, or the name of an algorithm (`hemiola.algorithms.names()`);
@@ -185,7 +185,7 @@ class Collectives(Caller):
 
         Parameters
         ----------
-        x : array, of the same shape and dtype on every rank, its first axis a multiple of rank_count.
+        x : array, of the same size and dtype on every rank, its first axis a multiple of rank_count.
         op : str. How elements combine: sum, product, min, max, average, and, or, xor, as the dtype allows.
         schedule : Schedule or str, optional. What to run, or the name of an algorithm (`hemiola.algorithms.names()`);
             None lets the planner choose.
@@ -240,7 +240,7 @@ class Collectives(Caller):
 
         Parameters
         ----------
-        x : array, of the same shape and dtype on every rank. A scalar counts as one element.
+        x : array, of the same size and dtype on every rank. A scalar counts as one element.
         schedule : Schedule or str, optional. What to run, or the name of an algorithm (`hemiola.algorithms.names()`);
             None lets the planner choose.
         sparse : bool, optional. True lets messages leave zeros out, the same on every rank: for arrays with many of
@@ -295,7 +295,7 @@ class Collectives(Caller):
 
         Parameters
         ----------
-        x : array, of the same shape and dtype on every rank. A scalar counts as one element.
+        x : array, of the same size and dtype on every rank. A scalar counts as one element.
         root : int, 0 … rank_count-1, the rank that gets the result.
         schedule : Schedule or str, optional. What to run, or the name of an algorithm (`hemiola.algorithms.names()`);
             None lets the planner choose.
@@ -419,7 +419,7 @@ class Collectives(Caller):
 
         Parameters
         ----------
-        x : array, of the same shape and dtype on every rank. Only the root's is read; elsewhere `out` will do.
+        x : array, of the same size and dtype on every rank. Only the root's is read; elsewhere `out` will do.
         root : int, 0 … rank_count-1, the rank whose array all get.
         schedule : Schedule or str, optional. What to run, or the name of an algorithm (`hemiola.algorithms.names()`);
             None lets the planner choose.
@@ -473,7 +473,7 @@ class Collectives(Caller):
 
         Parameters
         ----------
-        x : array, of the same shape and dtype on every rank, its size a multiple of rank_count.
+        x : array, of the same size and dtype on every rank, its size a multiple of rank_count.
         schedule : Schedule or str, optional. What to run, or the name of an algorithm (`hemiola.algorithms.names()`);
             None lets the planner choose.
         sparse : bool, optional. True lets messages leave zeros out, the same on every rank: for arrays with many of
@@ -527,7 +527,7 @@ class Collectives(Caller):
 
         Parameters
         ----------
-        x : array, the buffer that the schedule's chunks divide; of the same shape and dtype on every rank.
+        x : array, the buffer that the schedule's chunks divide; of the same size and dtype on every rank.
         op : str. How elements combine: sum, product, min, max, average, and, or, xor, as the dtype allows.
         schedule : Schedule, of a custom collective of rank_count ranks; the same on every rank.
         sparse : bool, optional. True lets messages leave zeros out, the same on every rank: for arrays with many of

@@ -40,9 +40,10 @@ class Communicator(Collectives):
     float16, bfloat16 (ml_dtypes), float32, float64, any integer, bool, complex64 or complex128.
 
     What is wrong with a call's arguments on one rank raises ArgumentError there and MismatchError on all others,
-    in that very operation; so does a disagreement about shape, dtype, op, root, order or schedule, everywhere.
-    Inputs are as they were, and the communicator can be used further. After a LostRankError or a TimeoutError
-    inputs are as they were, too, but the communicator cannot be used any more.
+    in that very operation; so does a disagreement about the number of elements, dtype, op, root, order or schedule,
+    everywhere. Ranks may cut as many elements into other shapes. Inputs are as they were, and the communicator can
+    be used further. After a LostRankError or a TimeoutError inputs are as they were, too, but the communicator cannot
+    be used any more.
 
     After any of these an array that was both input and output holds the input again (see `keep_inputs` of
     hemiola.init). An array that was only to be written, that is, an `out` apart from the input, or a broadcast's

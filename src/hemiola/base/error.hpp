@@ -18,7 +18,7 @@ struct ArgumentError : Error {
 struct FormatError : Error {
   using Error::Error;
 };
-/// Ranks disagree about an operation: shape, dtype, op, order or schedule (Python: a ValueError).
+/// Ranks disagree about an operation: size, dtype, op, order or schedule (Python: a ValueError).
 struct MismatchError : Error {
   using Error::Error;
 };

@@ -10,8 +10,8 @@
 namespace hemiola {
 namespace {
 
-/// The array whose shape all ranks must agree about: what each brings, or, of a broadcast, gets. The root of a scatter
-/// passes another shape than the others, so for that only the block's size counts.
+/// The array about whose dtype and number of elements all ranks must agree: what each brings, or, of a broadcast, gets. The root of a scatter
+/// passes another number than the others, so for that only the block's size counts.
 void describe(const Call& call, const CallShape& shape, Signature* signature) {
   const std::optional<ArrayView>& array = call.input ? call.input : call.output;
   if (!array) return;

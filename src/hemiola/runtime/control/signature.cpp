@@ -1,6 +1,8 @@
 #include "hemiola/runtime/control/signature.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 namespace hemiola {
 std::string_view name_of(OperationKind kind) {
@@ -10,33 +12,34 @@ std::string_view name_of(OperationKind kind) {
 void Signature::set_shape(std::span<const std::int64_t> dimensions) {
   dimension_count = static_cast<std::uint8_t>(std::min<std::size_t>(dimensions.size(), 255));
   shape = {};
-  for (std::size_t i = 0; i < dimensions.size(); ++i)
-    shape[std::min(i, kShownDimensions - 1)] =
-        i < kShownDimensions ? dimensions[i] : shape.back() * dimensions[i];
+  std::copy_n(dimensions.begin(), std::min(dimensions.size(), kShownDimensions), shape.begin());
+  element_count = std::accumulate(dimensions.begin(), dimensions.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+Signature Signature::without_shape() const {
+  Signature common = *this;
+  common.dimension_count = 0;
+  common.shape = {};
+  return common;
 }
 
 /// All-reduce and all-gather bring something of everybody to everybody. In a reduce-scatter and an all-to-all every rank
 /// gets a part of its own, which is nothing where there are fewer elements than ranks; and nothing is not sent.
 bool Signature::everybody_depends_on_everybody(int rank_count) const {
-  const std::int64_t elements = byte_count() / static_cast<std::int64_t>(bytes_of(dtype));
   switch (kind) {
     case OperationKind::all_reduce:
     case OperationKind::all_gather:
-      return elements > 0;
+      return element_count > 0;
     case OperationKind::reduce_scatter:
     case OperationKind::all_to_all:
-      return elements >= rank_count;
+      return element_count >= rank_count;
     default:
       return false;
   }
 }
 
 std::int64_t Signature::byte_count() const {
-  if (dimension_count == 0) return 0;
-  std::int64_t bytes = static_cast<std::int64_t>(bytes_of(dtype));
-  for (std::size_t i = 0; i < std::min<std::size_t>(dimension_count, kShownDimensions); ++i)
-    bytes *= shape[i];
-  return bytes;
+  return element_count * static_cast<std::int64_t>(bytes_of(dtype));
 }
 
 std::string describe_array(const Signature& signature) {

@@ -1,5 +1,4 @@
-// What a rank says about the operation it is about to do. Two ranks do the same operation when their signatures are
-// equal.
+// What a rank says about the operation it is about to do. Two ranks do the same operation when their signatures agree.
 #pragma once
 
 #include <array>
@@ -36,16 +35,17 @@ constexpr OperationKind operation_of(CollectiveKind kind) {
 
 /// Exactly one cache line, without gaps, so that comparing is comparing bytes.
 struct alignas(64) Signature {
-  static constexpr std::size_t kShownDimensions = 6;
+  static constexpr std::size_t kShownDimensions = 5;
 
   OperationKind kind = OperationKind::barrier;
   DType dtype = DType::uint8;
   Op op : 7 = Op::sum;
-  bool sparse : 1 = false;  ///< messages may leave zeros out
-  std::uint8_t dimension_count = 0;
+  bool sparse : 1 = false;           ///< messages may leave zeros out
+  std::uint8_t dimension_count = 0;  ///< for messages, as `shape`
   std::int32_t root = 0;
   std::uint64_t schedule_digest = 0;
-  /// What does not fit into the first five is multiplied into the last.
+  std::int64_t element_count = 0;  ///< of the array; 0 where there is none
+  /// The first ones. Ranks may have cut as many elements into other shapes, so this is for messages only.
   std::array<std::int64_t, kShownDimensions> shape{};
 
   /// Whether no rank can be done before all have come: what each ends with takes something from everybody.
@@ -53,6 +53,11 @@ struct alignas(64) Signature {
   void set_shape(std::span<const std::int64_t> dimensions);
   /// Of the array; 0 where there is none.
   std::int64_t byte_count() const;
+  /// What ranks must have in common: all but the shape.
+  Signature without_shape() const;
+  bool agrees_with(const Signature& other) const { return without_shape() == other.without_shape(); }
+
+ private:
   friend bool operator==(const Signature&, const Signature&) = default;
 };
 static_assert(sizeof(Signature) == 64);

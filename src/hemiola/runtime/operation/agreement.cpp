@@ -32,7 +32,7 @@ struct Difference {
 Difference difference(const Signature& left, const Signature& right) {
   if (left.kind != right.kind)
     return {"called", std::string(name_of(left.kind)), std::string(name_of(right.kind))};
-  if (left.dtype != right.dtype || left.shape != right.shape || left.dimension_count != right.dimension_count)
+  if (left.dtype != right.dtype || left.element_count != right.element_count)
     return {"passed", describe_array(left), describe_array(right)};
   if (left.op != right.op)
     return {"passed", "op='" + std::string(name_of(left.op)) + "'",
@@ -61,13 +61,14 @@ Difference difference(const Signature& left, const Signature& right) {
 }  // namespace
 
 OperationTag tag_of(std::uint64_t number, const Signature& signature) {
+  const Signature common = signature.without_shape();
   return {.operation = static_cast<std::uint32_t>(number),
-          .digest = hash64(std::as_bytes(std::span(&signature, 1)))};
+          .digest = hash64(std::as_bytes(std::span(&common, 1)))};
 }
 
 void check_agreement(std::uint64_t number, const Members& members, Rank rank, const Roll::Entry& said,
                      const Signature& own) {
-  if (!said.complaint.empty() || said.signature != own) [[unlikely]]
+  if (!said.complaint.empty() || !said.signature.agrees_with(own)) [[unlikely]]
     disagree(number, members.name(rank), said, members.name(members.self), own);
 }
 

@@ -56,7 +56,7 @@ RollKeeper::Tally* RollKeeper::tally(std::uint64_t number) {
 
 bool RollKeeper::agree(const Tally& tally) {
   for (const auto& word : tally.words)
-    if (word->complains != 0 || word->signature != tally.words.front()->signature) return false;
+    if (word->complains != 0 || !word->signature.agrees_with(tally.words.front()->signature)) return false;
   return true;
 }
 
