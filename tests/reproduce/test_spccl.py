@@ -179,6 +179,13 @@ def test_direct_rounds_send_what_each_rank_brought_and_gather_sums_once() -> Non
     assert ours.direct(xs).port_bytes == max(sent + received)
 
 
+def test_bytes_counted_chunk_by_chunk_are_those_of_whole_arrays() -> None:
+    p, chunk = 4, 4096
+    parts = [[arrays.random(0.05, chunk, p * owner + src) for owner in range(p)] for src in range(p)]
+    xs = [np.concatenate(own) for own in parts]
+    assert compared.both_bytes(p, 0.05, chunk) == (ours.direct(xs).port_bytes, ours.spccl_ring(xs).port_bytes)
+
+
 @pytest.mark.parametrize("pattern", arrays.PATTERNS)
 @pytest.mark.parametrize("density", [0.01, 0.1, 1.0])
 def test_patterns_have_their_density(pattern: str, density: float) -> None:

@@ -21,17 +21,20 @@ _INTER, _GATHER = 0.5, 0.1
 def direct(xs: Sequence[Floats]) -> Summed:
     """Direct rounds to the owners, then a ring of what the owners' sums were coded as, once."""
     p, ports = len(xs), Ports(len(xs))
-    mine = [chunks(x, p) for x in xs]
-    sums = []
-    for owner in range(p):
-        total = mine[owner][owner].copy()
-        for src in range(p):
-            if src != owner:
-                ports.message(src, owner, message_bytes(mine[src][owner]))
-                total += mine[src][owner]
-        sums.append(total)
+    parts = zip(*(chunks(x, p) for x in xs), strict=True)
+    sums = [direct_to(ports, owner, list(of_owner)) for owner, of_owner in enumerate(parts)]
     ring_gather(ports, [message_bytes(total) for total in sums])
     return Summed(np.concatenate(sums), ports.busiest_bytes)
+
+
+def direct_to(ports: Ports, owner: int, parts: Sequence[Floats]) -> Floats:
+    """Count what the ranks send the owner of a chunk; return its sum."""
+    total = parts[owner].copy()
+    for src, part in enumerate(parts):
+        if src != owner:
+            ports.message(src, owner, message_bytes(part))
+            total += part
+    return total
 
 
 def ring_gather(ports: Ports, sizes: Sequence[int]) -> None:
@@ -43,31 +46,42 @@ def ring_gather(ports: Ports, sizes: Sequence[int]) -> None:
 
 
 def spccl_ring(xs: Sequence[Floats], format: str = "pici") -> Summed:
-    """[SpCCL, §4]: a ring that recompresses at every hop until the last known sparsity is below its threshold.
+    """[SpCCL, §4]: a ring that recompresses at every hop until the last known sparsity is below its threshold, and a
+    ring of the sums."""
+    p, ports = len(xs), Ports(len(xs))
+    parts = zip(*(chunks(x, p) for x in xs), strict=True)
+    sums = [ring_to(ports, owner, list(of_owner), format) for owner, of_owner in enumerate(parts)]
+    ring_gather(ports, [gathered_bytes(total, format) for total in sums])
+    return Summed(np.concatenate(sums), ports.busiest_bytes)
+
+
+def ring_to(ports: Ports, owner: int, parts: Sequence[Floats], format: str) -> Floats:
+    """Count a chunk's way around to its owner; return its sum.
 
     The first hop is always compressed; after a dense hop the density is extrapolated by equation 7.
     """
-    p, ports = len(xs), Ports(len(xs))
-    mine = [chunks(x, p) for x in xs]
-    sums, gathered = [], []
-    for chunk in range(p):
-        start = (chunk + 1) % p
-        total = mine[start][chunk].copy()
-        own = density = float(np.count_nonzero(total)) / max(1, total.size)
-        for hop in range(p - 1):
-            src = (start + hop) % p
-            if hop == 0 or 1 - density > _INTER:
-                ports.message(src, (src + 1) % p, _spccl_bytes(total, format))
-                density = float(np.count_nonzero(total)) / max(1, total.size)
-            else:
-                ports.message(src, (src + 1) % p, total.nbytes + _SPCCL_HEADER)
-                density = 1 - (1 - density) * (1 - own)
-            total += mine[(src + 1) % p][chunk]
-        sums.append(total)
-        sparsity = 1 - float(np.count_nonzero(total)) / max(1, total.size)
-        gathered.append(_spccl_bytes(total, format) if sparsity > _GATHER else total.nbytes + _SPCCL_HEADER)
-    ring_gather(ports, gathered)
-    return Summed(np.concatenate(sums), ports.busiest_bytes)
+    p = len(parts)
+    src = (owner + 1) % p
+    total = parts[src].copy()
+    own = density = _density(total)
+    for hop in range(p - 1):
+        if hop == 0 or 1 - density > _INTER:
+            nbytes, density = _spccl_bytes(total, format), _density(total)
+        else:
+            nbytes, density = total.nbytes + _SPCCL_HEADER, 1 - (1 - density) * (1 - own)
+        ports.message(src, (src + 1) % p, nbytes)
+        src = (src + 1) % p
+        total += parts[src]
+    return total
+
+
+def gathered_bytes(total: Floats, format: str) -> int:
+    """Return what a sum is in the paper's all-gather: coded, or dense where it has hardly a zero."""
+    return _spccl_bytes(total, format) if 1 - _density(total) > _GATHER else total.nbytes + _SPCCL_HEADER
+
+
+def _density(x: Floats) -> float:
+    return float(np.count_nonzero(x)) / max(1, x.size)
 
 
 def _spccl_bytes(x: Floats, format: str) -> int:

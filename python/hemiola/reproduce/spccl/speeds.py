@@ -90,9 +90,9 @@ def measure(
         measured.append(
             Rates(
                 sum(map(len, encoded)) / (slices * nbytes),
-                nbytes / _median_s(lambda x: codecs.encode(x, format), xs),
-                nbytes / _median_s(lambda pair: codecs.decode(*pair), into),
-                nbytes / _median_s(added, into),
+                nbytes / _typical_s(lambda x: codecs.encode(x, format), xs),
+                nbytes / _typical_s(lambda pair: codecs.decode(*pair), into),
+                nbytes / _typical_s(added, into),
             )
         )
     return Speeds(tuple(grid), measured, *_plain(slices, elements))
@@ -103,13 +103,13 @@ def _plain(slices: int, elements: int) -> tuple[float, float]:
     xs = [arrays.random(1.0, elements, rank) for rank in range(slices)]
     sums = [np.zeros(elements, np.float32) for _ in xs]
     pairs = list(zip(xs, sums, strict=True))
-    add = _median_s(lambda pair: np.add(pair[1], pair[0], out=pair[1]), pairs)
-    copy = _median_s(lambda pair: np.copyto(pair[1], pair[0]), pairs)
+    add = _typical_s(lambda pair: np.add(pair[1], pair[0], out=pair[1]), pairs)
+    copy = _typical_s(lambda pair: np.copyto(pair[1], pair[0]), pairs)
     return 4 * elements / add, 4 * elements / copy
 
 
-def _median_s(function: Callable[[T], object], items: Sequence[T]) -> float:
-    """Return the median time of a call over items that differ; the first pass warms memory up."""
+def _typical_s(function: Callable[[T], object], items: Sequence[T]) -> float:
+    """Return the lower quartile of a call's times over items that differ; the first pass warms memory up."""
     times: list[float] = []
     for _ in range(2):
         times.clear()
@@ -117,7 +117,7 @@ def _median_s(function: Callable[[T], object], items: Sequence[T]) -> float:
             begin = time.perf_counter()
             function(item)
             times.append(time.perf_counter() - begin)
-    return statistics.median(times)
+    return float(np.quantile(times, 0.25))
 
 
 def load() -> str:
@@ -132,7 +132,7 @@ def speeds(report: Report, command: str, *, grid: Sequence[float] = _GRID, slice
         "One thread, float32 at random places, slices of 1 MiB with other data each, through `hm.codecs`: Python "
         "and the "
         "result's memory are in it, so that these are lower than the engine's own (sparse.md has those). Dense bytes a "
-        f"second over a memcpy's of the same run; {load()} before.",
+        f"second over a memcpy's of the same run, each by the lower quartile of its times; {load()} before.",
         command,
     )
     rows = []
