@@ -18,7 +18,7 @@ BETWEEN_HOSTS = {
         measured.measured_sparsities, hosts=HOSTS, nbytes=1 << 16, turns=2, sparsities=(0.99,)
     ),
     "measured_training": partial(
-        measured.measured_training, hosts=HOSTS, widths=(64, 8, 10), steps=2, dense_steps=1, batch=8
+        measured.measured_training, hosts=HOSTS, widths=(64, 8, 10), steps=2, batch=8
     ),
 }
 

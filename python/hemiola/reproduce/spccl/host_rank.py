@@ -10,8 +10,13 @@ import time
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from hemiola.communicator import Communicator, init
+from hemiola.demo.network import Floats, Perceptron
+from hemiola.demo.training import Digits
+from hemiola.pruning import Pruner
 from hemiola.reproduce.spccl import arrays
 
 _LIMIT_S = 600.0
@@ -49,37 +54,42 @@ def _collective(comm: Communicator, case: dict[str, Any]) -> dict[str, Any]:
 
 
 def _train(comm: Communicator, case: dict[str, Any]) -> dict[str, Any]:
-    """Time the parts of training steps with pruned gradients, or dense ones where the density is 1."""
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
-
-    from hemiola.demo.network import Perceptron
-    from hemiola.demo.training import Digits
-    from hemiola.pruning import Pruner
-
+    """Time the parts of training steps, each with every density in turn: 1 is dense, below it gradients are pruned."""
     digits, network = Digits.load(), Perceptron(tuple(case["widths"]), 0)
-    pruner, is_pruned = Pruner(case["density"]), case["density"] < 1
-    gradient = np.empty(network.gradient.size, np.float32)
-    draws, steps = np.random.default_rng(0), []
+    pruners = [Pruner(density) if density < 1 else None for density in case["densities"]]
+    draws = np.random.default_rng(0)
+    found: list[list[list[float]]] = [[] for _ in pruners]
     with threadpool_limits(1):
-        for _ in range(case["steps"] + 1):
-            share = draws.permutation(len(digits.images))[: case["batch"]][comm.rank :: comm.rank_count]
-            comm.barrier()
-            marks = [time.perf_counter()]
-            network.backward(digits.images[share], digits.labels[share])
-            gradient[:] = network.gradient
-            marks.append(time.perf_counter())
-            if is_pruned:
-                pruner.prune(gradient, out=gradient)
-            marks.append(time.perf_counter())
-            comm.all_reduce(gradient, op="average", sparse=is_pruned)
-            marks.append(time.perf_counter())
-            network.parameters -= 0.1 * gradient
-            marks.append(time.perf_counter())
-            took = np.diff(marks)
-            step = np.array([took[0] + took[3], took[1], took[2], marks[-1] - marks[0]])
-            comm.all_reduce(step, op="max")
-            steps.append(step.tolist())
-    return {"parameters": gradient.size, "steps": steps[1:]}
+        for turn in range(case["steps"] + 1):
+            for steps, pruner in zip(found, pruners, strict=True):
+                order = draws.permutation(len(digits.images))
+                share = order[: case["batch"]][comm.rank :: comm.rank_count]
+                step = _step(comm, network, digits.images[share], digits.labels[share], pruner)
+                if turn > 0:
+                    steps.append(step)
+    return {"parameters": network.parameters.size, "steps": found}
+
+
+def _step(
+    comm: Communicator, network: Perceptron, images: Floats, labels: NDArray[np.int64], pruner: Pruner | None
+) -> list[float]:
+    """Return the seconds that the slowest rank computes, prunes and communicates, and of the whole step."""
+    comm.barrier()
+    marks = [time.perf_counter()]
+    network.backward(images, labels)
+    gradient = network.gradient.astype(np.float32)
+    marks.append(time.perf_counter())
+    if pruner is not None:
+        pruner.prune(gradient, out=gradient)
+    marks.append(time.perf_counter())
+    comm.all_reduce(gradient, op="average", sparse=pruner is not None)
+    marks.append(time.perf_counter())
+    network.parameters -= 0.1 * gradient
+    marks.append(time.perf_counter())
+    compute, prune, reduce, update = np.diff(marks)
+    took = np.array([compute + update, prune, reduce, marks[-1] - marks[0]])
+    comm.all_reduce(took, op="max")
+    return [float(part) for part in took]
 
 
 if __name__ == "__main__":

@@ -147,36 +147,36 @@ def measured_training(
     *,
     hosts: Hosts = Hosts(),
     widths: Sequence[int] = (64, 2048, 2048, 10),
-    steps: int = 10,
-    dense_steps: int = 3,
+    steps: int = 7,
     batch: int = 64,
 ) -> None:
-    """A step of a network of four million parameters, dense and pruned."""
+    """A step of a network of four million parameters, dense and pruned in turn."""
     began = load()
     settings = {"kind": "training", "widths": list(widths), "batch": batch}
-    pruned, dense = hosts.run(
-        [settings | {"density": 0.01, "steps": steps}, settings | {"density": 1.0, "steps": dense_steps}]
-    )
+    (found,) = hosts.run([settings | {"densities": [1.0, 0.01], "steps": steps}])
     report.section(
         f"Measured: training steps, {hosts.words()}",
-        f"A perceptron of {'-'.join(map(str, widths))} on digits, {pruned['parameters']:,} parameters, gradients of "
-        f"float32, a batch of {batch}; pruned to 1 % with error feedback. Medians of {steps} and {dense_steps} steps, "
-        "seconds of the slowest rank in each part. To reach: dense over pruned at least 5. All ranks compute and "
-        "prune on "
-        f"this machine's {os.cpu_count()} cores, which sets the limit: dense over a step without communication. "
-        f"{began} before, {load()} after.",
+        f"A perceptron of {'-'.join(map(str, widths))} on digits, {found['parameters']:,} parameters, gradients of "
+        f"float32, a batch of {batch}; dense steps and steps pruned to 1 % with error feedback in turn, {steps} of "
+        "each. "
+        "Medians of the slowest rank's time in each part. To reach: dense over pruned at least 5. All ranks compute "
+        "and "
+        f"prune on this machine's {os.cpu_count()} cores, which sets the limit: a dense step over one of computing and "
+        f"pruning alone. {began} before, {load()} after.",
         command,
     )
-    parts = [
-        [statistics.median(step[i] for step in run["steps"]) for i in range(4)] for run in (dense, pruned)
-    ]
+    dense, pruned = found["steps"]
+    parts = [[statistics.median(step[i] for step in run) for i in range(4)] for run in (dense, pruned)]
     rows = [(name, *(1e3 * s for s in part)) for name, part in zip(("dense", "pruned"), parts, strict=True)]
     report.table("measured_training", ("", "compute, ms", "prune, ms", "all-reduce, ms", "step, ms"), rows)
-    (_, _, dense_reduce, dense_s), (compute, prune, reduce, pruned_s) = parts
+    alone = parts[1][0] + parts[1][1]
     report.table(
         "measured_training_ratios",
-        ("step, dense over pruned", "all-reduce, dense over pruned", "limit: dense over compute and prune"),
-        [(dense_s / pruned_s, dense_reduce / reduce, dense_s / (compute + prune))],
+        ("dense over pruned", "step (least … most of the turns)", "all-reduce"),
+        [
+            ("found", *(_gain([s[i] for s in pruned], [s[i] for s in dense]) for i in (3, 2))),
+            ("limit", f"{parts[0][3] / alone:.3g}", "–"),
+        ],
     )
 
 

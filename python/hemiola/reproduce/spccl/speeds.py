@@ -74,50 +74,62 @@ def measure(
     """Measure a format, None for the smallest, through `hm.codecs` with one thread.
 
     What Python and memory for results cost is in it; "add" decodes to a slice that stays in the cache and adds that.
+    Each
+    call is compared with a memcpy of a slice just before it, so that what else the machine does slows both; rates are
+    the
+    medians of these ratios, times the memcpy's rate.
     """
-    measured = []
-    for density in grid:
-        xs = [arrays.random(density, elements, rank) for rank in range(slices)]
-        encoded = [codecs.encode(x, format) for x in xs]
-        out = np.empty(elements, np.float32)
-        sums = [np.zeros(elements, np.float32) for _ in xs]
-        nbytes = 4 * elements
-
-        def added(pair: tuple[bytes, arrays.Floats], out: arrays.Floats = out) -> object:
-            return np.add(pair[1], codecs.decode(pair[0], out), out=pair[1])
-
-        into = list(zip(encoded, sums, strict=True))
-        measured.append(
-            Rates(
-                sum(map(len, encoded)) / (slices * nbytes),
-                nbytes / _typical_s(lambda x: codecs.encode(x, format), xs),
-                nbytes / _typical_s(lambda pair: codecs.decode(*pair), into),
-                nbytes / _typical_s(added, into),
-            )
-        )
-    return Speeds(tuple(grid), measured, *_plain(slices, elements))
+    copies = _Copies(slices, elements)
+    pairs = [
+        (x, np.zeros(elements, np.float32)) for x in (arrays.random(1.0, elements, r) for r in range(slices))
+    ]
+    plain_add = copies.ratio(lambda pair: np.add(pair[1], pair[0], out=pair[1]), pairs)
+    ratios = [_ratios(copies, format, density, slices, elements) for density in grid]
+    memcpy = copies.rate()
+    measured = [Rates(size, *(ratio * memcpy for ratio in of_core)) for size, *of_core in ratios]
+    return Speeds(tuple(grid), measured, plain_add * memcpy, memcpy)
 
 
-def _plain(slices: int, elements: int) -> tuple[float, float]:
-    """Return bytes per second of adding and of copying dense slices from memory."""
-    xs = [arrays.random(1.0, elements, rank) for rank in range(slices)]
-    sums = [np.zeros(elements, np.float32) for _ in xs]
-    pairs = list(zip(xs, sums, strict=True))
-    add = _typical_s(lambda pair: np.add(pair[1], pair[0], out=pair[1]), pairs)
-    copy = _typical_s(lambda pair: np.copyto(pair[1], pair[0]), pairs)
-    return 4 * elements / add, 4 * elements / copy
+def _ratios(
+    copies: _Copies, format: str | None, density: float, slices: int, elements: int
+) -> tuple[float, float, float, float]:
+    """Return coded over dense bytes, and the rates of compressing, decompressing and adding over a memcpy's."""
+    xs = [arrays.random(density, elements, rank) for rank in range(slices)]
+    encoded = [codecs.encode(x, format) for x in xs]
+    into = [(message, np.zeros(elements, np.float32)) for message in encoded]
+    cached = np.empty(elements, np.float32)
+    return (
+        sum(map(len, encoded)) / sum(x.nbytes for x in xs),
+        copies.ratio(lambda x: codecs.encode(x, format), xs),
+        copies.ratio(lambda pair: codecs.decode(*pair), into),
+        copies.ratio(lambda pair: np.add(pair[1], codecs.decode(pair[0], cached), out=pair[1]), into),
+    )
 
 
-def _typical_s(function: Callable[[T], object], items: Sequence[T]) -> float:
-    """Return the lower quartile of a call's times over items that differ; the first pass warms memory up."""
-    times: list[float] = []
-    for _ in range(2):
-        times.clear()
-        for item in items:
-            begin = time.perf_counter()
-            function(item)
-            times.append(time.perf_counter() - begin)
-    return float(np.quantile(times, 0.25))
+class _Copies:
+    """Slices to copy beside what is measured: as many as that has, so that none is in a cache."""
+
+    def __init__(self, slices: int, elements: int) -> None:
+        self._pairs = [(np.ones(elements, np.float32), np.zeros(elements, np.float32)) for _ in range(slices)]
+        self._times: list[float] = []
+
+    def ratio(self, function: Callable[[T], object], items: Sequence[T]) -> float:
+        """Return the median of a memcpy's time over a call's, item by item; the first pass warms memory up."""
+        ratios: list[float] = []
+        for _ in range(2):
+            ratios.clear()
+            for item, (source, target) in zip(items, self._pairs, strict=True):
+                begin = time.perf_counter()
+                np.copyto(target, source)
+                middle = time.perf_counter()
+                function(item)
+                ratios.append((middle - begin) / (time.perf_counter() - middle))
+                self._times.append(middle - begin)
+        return statistics.median(ratios)
+
+    def rate(self) -> float:
+        """Return bytes per second of a memcpy that little disturbs: by the lower quartile of all times."""
+        return self._pairs[0][0].nbytes / float(np.quantile(self._times, 0.25))
 
 
 def load() -> str:
@@ -132,7 +144,8 @@ def speeds(report: Report, command: str, *, grid: Sequence[float] = _GRID, slice
         "One thread, float32 at random places, slices of 1 MiB with other data each, through `hm.codecs`: Python "
         "and the "
         "result's memory are in it, so that these are lower than the engine's own (sparse.md has those). Dense bytes a "
-        f"second over a memcpy's of the same run, each by the lower quartile of its times; {load()} before.",
+        "second over those of a memcpy just before, medians over all slices; the memcpy by the lower quartile of its "
+        f"times. {load()} before.",
         command,
     )
     rows = []
