@@ -28,28 +28,44 @@ from hemiola.reproduce.spccl import (
 from hemiola.reproduce.spccl.model import RankPorts
 
 FEW = (0.5, 0.99)
+SMALL_CODEC = partial(speeds.measure, grid=(1.0, 0.01), count=2, elements=4096)
 SMALL = {
     "bytes": partial(sizes.sizes, elements=1 << 16, sparsities=(0.5, 0.95, 0.99)),
     "union": partial(compared.allowed, rank_counts=(4,), chunk_elements=4096, sparsities=(0.99,)),
     "competitors": partial(compared.competitors, rank_count=4, elements=1 << 12, sparsities=FEW, steps=1),
-    "speeds": partial(speeds.speeds, grid=(0.5, 0.01), slices=2),
-    "links": partial(figures.links, slices=2),
-    "figure_2": partial(figures.figure_2, slices=2, step=0.5),
-    "figure_3": partial(figures.figure_3, slices=2, sparsities=FEW),
+    "speeds": partial(speeds.speeds, grid=(0.5, 0.01), count=2, elements=4096),
+    "links": partial(figures.links, codec_of=SMALL_CODEC),
+    "figure_2": partial(figures.figure_2, codec_of=SMALL_CODEC, step=0.5),
+    "figure_3": partial(figures.figure_3, codec_of=SMALL_CODEC, sparsities=FEW),
     "figure_4": partial(figures.figure_4, slice_kib=(64,), threads=(1, 2), nbytes=1 << 20),
-    "figure_5": partial(figures.figure_5, slices=2, sparsities=FEW),
+    "figure_5": partial(figures.figure_5, codec_of=SMALL_CODEC, sparsities=FEW),
     "figure_6": partial(
-        figures.heat_map, figure="figure_6", slices=2, rank_counts=(4, 16), sizes=(256,), sparsities=FEW
+        figures.heat_map,
+        figure="figure_6",
+        codec_of=SMALL_CODEC,
+        rank_counts=(4, 16),
+        sizes=(256,),
+        sparsities=FEW,
     ),
     "figure_7": partial(
-        figures.heat_map, figure="figure_7", slices=2, rank_counts=(4, 16), sizes=(256,), sparsities=FEW
+        figures.heat_map,
+        figure="figure_7",
+        codec_of=SMALL_CODEC,
+        rank_counts=(4, 16),
+        sizes=(256,),
+        sparsities=FEW,
     ),
     "figure_8": partial(
-        figures.heat_map, figure="figure_8", slices=2, rank_counts=(4, 16), sizes=(256,), sparsities=FEW
+        figures.heat_map,
+        figure="figure_8",
+        codec_of=SMALL_CODEC,
+        rank_counts=(4, 16),
+        sizes=(256,),
+        sparsities=FEW,
     ),
-    "figure_9": partial(figures.figure_9, slices=2, rank_counts=(8,), sparsities=(0.99,)),
+    "figure_9": partial(figures.figure_9, codec_of=SMALL_CODEC, rank_counts=(8,), sparsities=(0.99,)),
     "digits": partial(training.digits, steps=2, seeds=(0,), variants=("dense", "99 %, leak 1")),
-    "figures_10_and_11": partial(training.figures_10_and_11, slices=2, rank_counts=(8, 32)),
+    "figures_10_and_11": partial(training.figures_10_and_11, codec_of=SMALL_CODEC, rank_counts=(8, 32)),
 }
 #: Measured between hosts: tests/network/test_spccl_measured.py.
 BETWEEN_HOSTS = {"measured", "measured_sparsities", "measured_training"}

@@ -16,11 +16,14 @@ _BANDWIDTH = 10 * GBIT
 _RANKS = (4, 8, 16, 32, 64, 256, 1024)
 _SIZES = (256, 512, 1024, 2048)
 
-_measured = functools.lru_cache(maxsize=8)(measure)
+#: Gives the codec of a format, or of the smallest.
+Measured = Callable[[str | None], Speeds]
 
 
-def _codec(format: str | None, slices: int) -> Speeds:
-    return _measured(format, slices=slices)
+@functools.lru_cache(maxsize=4)
+def measured_codec(format: str | None) -> Speeds:
+    """Measure a format, None for the smallest, once in a run."""
+    return measure(format)
 
 
 def _stated(what: str) -> str:
@@ -31,7 +34,7 @@ def _stated(what: str) -> str:
     )
 
 
-def figure_2(report: Report, command: str, *, slices: int = 32, step: float = 0.1) -> None:
+def figure_2(report: Report, command: str, *, codec_of: Measured = measured_codec, step: float = 0.1) -> None:
     """Thresholds of the paper's ring, beside none at all."""
     report.section(
         "Figure 2: thresholds of a reduce-scatter, 95 % zeros, 16 ranks, 512 MiB",
@@ -43,7 +46,7 @@ def figure_2(report: Report, command: str, *, slices: int = 32, step: float = 0.
         ),
         command,
     )
-    pici, ours = _codec("pici", slices), _codec(None, slices)
+    pici, ours = codec_of("pici"), codec_of(None)
     rows: list[tuple[object, ...]] = []
     curves: dict[str, list[float | None]] = {}
     thresholds = [round(i * step, 3) for i in range(round(1 / step) + 1)]
@@ -65,7 +68,11 @@ def figure_2(report: Report, command: str, *, slices: int = 32, step: float = 0.
 
 
 def figure_3(
-    report: Report, command: str, *, slices: int = 32, sparsities: Sequence[float] = arrays.SPARSITIES
+    report: Report,
+    command: str,
+    *,
+    codec_of: Measured = measured_codec,
+    sparsities: Sequence[float] = arrays.SPARSITIES,
 ) -> None:
     """Pici and COO."""
     report.section(
@@ -79,7 +86,7 @@ def figure_3(
         ),
         command,
     )
-    pici, coo, ours = (_codec(name, slices) for name in ("pici", "coo", None))
+    pici, coo, ours = (codec_of(name) for name in ("pici", "coo", None))
     setting = RankPorts(16, 512 * MIB, _BANDWIDTH)
     gather = model.dense_gather(setting).seconds(setting)
     reduce = model.dense_reduce_s(setting, ours)
@@ -149,7 +156,11 @@ def figure_4(
 
 
 def figure_5(
-    report: Report, command: str, *, slices: int = 32, sparsities: Sequence[float] = arrays.SPARSITIES
+    report: Report,
+    command: str,
+    *,
+    codec_of: Measured = measured_codec,
+    sparsities: Sequence[float] = arrays.SPARSITIES,
 ) -> None:
     """All-gather times."""
     report.section(
@@ -159,7 +170,7 @@ def figure_5(
         ),
         command,
     )
-    codec = _codec(None, slices)
+    codec = codec_of(None)
     rows: list[tuple[object, ...]] = []
     for ranks in (8, 16, 64, 1024):
         for mib in (512, 2048):
@@ -193,7 +204,7 @@ def heat_map(
     command: str,
     *,
     figure: str,
-    slices: int = 32,
+    codec_of: Measured = measured_codec,
     rank_counts: Sequence[int] = _RANKS,
     sizes: Sequence[int] = _SIZES,
     sparsities: Sequence[float] = arrays.SPARSITIES,
@@ -202,7 +213,7 @@ def heat_map(
     kind, printed, ours_s, dense_s = _HEAT_MAPS[figure]
     number = figure.removeprefix("figure_")
     report.section(f"Figure {number}: {kind} over dense", _stated(f"Printed: {printed}."), command)
-    codec = _codec(None, slices)
+    codec = codec_of(None)
 
     def gain(ranks: int, mib: int, sparsity: float) -> float:
         setting = RankPorts(ranks, mib * MIB, _BANDWIDTH)
@@ -225,7 +236,7 @@ def figure_9(
     report: Report,
     command: str,
     *,
-    slices: int = 32,
+    codec_of: Measured = measured_codec,
     rank_counts: Sequence[int] = (8, 16, 32, 64, 256, 1024),
     sparsities: Sequence[float] = (0.9, 0.95, 0.99, 0.999),
 ) -> None:
@@ -240,7 +251,7 @@ def figure_9(
         ),
         command,
     )
-    pici, coo, ours = (_codec(name, slices) for name in ("pici", "coo", None))
+    pici, coo, ours = (codec_of(name) for name in ("pici", "coo", None))
     rows: list[tuple[object, ...]] = []
     for ranks in rank_counts:
         setting = RankPorts(ranks, 1024 * MIB, _BANDWIDTH)
@@ -255,7 +266,7 @@ def figure_9(
     report.table("figure_9", columns, rows)
 
 
-def links(report: Report, command: str, *, slices: int = 32) -> None:
+def links(report: Report, command: str, *, codec_of: Measured = measured_codec) -> None:
     """The issue's row: 8 ranks, 64 MiB at 99 %, by link."""
     report.section(
         "99 % zeros by the links' speed, 8 ranks, 64 MiB",
@@ -264,7 +275,7 @@ def links(report: Report, command: str, *, slices: int = 32) -> None:
         + ".",
         command,
     )
-    codec = _codec(None, slices)
+    codec = codec_of(None)
     rows: list[tuple[object, ...]] = []
     for gbits in (0.1, 1, 10, 25, 100):
         setting = RankPorts(8, 64 * MIB, gbits * GBIT)

@@ -19,8 +19,9 @@ from hemiola.reproduce.spccl import arrays
 T = TypeVar("T")
 
 _GRID = (1.0, 0.5, 0.2, 0.1, 0.05, 0.01, 0.001, 0.0001)
-#: Slices that one measurement passes over, each with other data: 64 MiB at 1 MiB each, beyond any cache here.
-_SLICES = 64
+#: Arrays that one measurement passes over, each with other data, and elements of each: 64 MiB in all, beyond any cache
+#: here, and 4 MiB at a time, so that Python's part in a call is small.
+_ARRAYS, _ELEMENTS = 16, 1 << 20
 
 
 @dataclass(frozen=True)
@@ -68,38 +69,38 @@ def measure(
     format: str | None = None,
     *,
     grid: Sequence[float] = _GRID,
-    slices: int = _SLICES,
-    elements: int = arrays.SLICE,
+    count: int = _ARRAYS,
+    elements: int = _ELEMENTS,
 ) -> Speeds:
     """Measure a format, None for the smallest, through `hm.codecs` with one thread.
 
-    What Python and memory for results cost is in it; "add" decodes to a slice that stays in the cache and adds that.
+    What Python and memory for results cost is in it; "add" decodes to an array that stays, and adds that.
     Each
-    call is compared with a memcpy of a slice just before it, so that what else the machine does slows both; rates are
+    call is compared with a memcpy of as much just before it, so that what else the machine does slows both; rates are
     the
     medians of these ratios, times the memcpy's rate.
     """
-    copies = _Copies(slices, elements)
+    copies = _Copies(count, elements)
     pairs = [
-        (x, np.zeros(elements, np.float32)) for x in (arrays.random(1.0, elements, r) for r in range(slices))
+        (x, np.zeros(elements, np.float32)) for x in (arrays.random(1.0, elements, r) for r in range(count))
     ]
     plain_add = copies.ratio(lambda pair: np.add(pair[1], pair[0], out=pair[1]), pairs)
-    ratios = [_ratios(copies, format, density, slices, elements) for density in grid]
+    ratios = [_ratios(copies, format, density, count, elements) for density in grid]
     memcpy = copies.rate()
     measured = [Rates(size, *(ratio * memcpy for ratio in of_core)) for size, *of_core in ratios]
     return Speeds(tuple(grid), measured, plain_add * memcpy, memcpy)
 
 
 def _ratios(
-    copies: _Copies, format: str | None, density: float, slices: int, elements: int
+    copies: _Copies, format: str | None, density: float, count: int, elements: int
 ) -> tuple[float, float, float, float]:
     """Return coded over dense bytes, and the rates of compressing, decompressing and adding over a memcpy's."""
-    xs = [arrays.random(density, elements, rank) for rank in range(slices)]
+    xs = [arrays.random(density, elements, rank) for rank in range(count)]
     encoded = [codecs.encode(x, format) for x in xs]
     into = [(message, np.zeros(elements, np.float32)) for message in encoded]
     cached = np.empty(elements, np.float32)
     return (
-        sum(map(len, encoded)) / sum(x.nbytes for x in xs),
+        sum(arrays.message_bytes(x, format) for x in xs) / sum(x.nbytes for x in xs),
         copies.ratio(lambda x: codecs.encode(x, format), xs),
         copies.ratio(lambda pair: codecs.decode(*pair), into),
         copies.ratio(lambda pair: np.add(pair[1], codecs.decode(pair[0], cached), out=pair[1]), into),
@@ -107,10 +108,10 @@ def _ratios(
 
 
 class _Copies:
-    """Slices to copy beside what is measured: as many as that has, so that none is in a cache."""
+    """Arrays to copy beside what is measured: as many as that has, so that none is in a cache."""
 
-    def __init__(self, slices: int, elements: int) -> None:
-        self._pairs = [(np.ones(elements, np.float32), np.zeros(elements, np.float32)) for _ in range(slices)]
+    def __init__(self, count: int, elements: int) -> None:
+        self._pairs = [(np.ones(elements, np.float32), np.zeros(elements, np.float32)) for _ in range(count)]
         self._times: list[float] = []
 
     def ratio(self, function: Callable[[T], object], items: Sequence[T]) -> float:
@@ -137,20 +138,27 @@ def load() -> str:
     return f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
 
 
-def speeds(report: Report, command: str, *, grid: Sequence[float] = _GRID, slices: int = _SLICES) -> None:
+def speeds(
+    report: Report,
+    command: str,
+    *,
+    grid: Sequence[float] = _GRID,
+    count: int = _ARRAYS,
+    elements: int = _ELEMENTS,
+) -> None:
     """The codecs' speeds that the simulated sections use."""
     report.section(
         "Codec speeds of this machine",
-        "One thread, float32 at random places, slices of 1 MiB with other data each, through `hm.codecs`: Python "
+        "One thread, float32 at random places, arrays of 4 MiB with other data each, through `hm.codecs`: Python "
         "and the "
         "result's memory are in it, so that these are lower than the engine's own (sparse.md has those). Dense bytes a "
-        "second over those of a memcpy just before, medians over all slices; the memcpy by the lower quartile of its "
+        "second over those of a memcpy just before, medians over all; the memcpy by the lower quartile of its "
         f"times. {load()} before.",
         command,
     )
     rows = []
     for format in ("pici", "coo", None):
-        found = measure(format, grid=grid, slices=slices)
+        found = measure(format, grid=grid, count=count, elements=elements)
         for density, rates in zip(found.grid, found.rates, strict=True):
             ratios = (value / found.memcpy for value in (rates.compress, rates.decompress, rates.add))
             name = format or "smallest"

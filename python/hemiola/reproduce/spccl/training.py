@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 
 from hemiola.reproduce.report import Report
 from hemiola.reproduce.spccl import arrays, model
+from hemiola.reproduce.spccl.figures import Measured, measured_codec
 from hemiola.reproduce.spccl.gradients import Settings, train
 from hemiola.reproduce.spccl.model import RankPorts
-from hemiola.reproduce.spccl.speeds import Speeds, load, measure
+from hemiola.reproduce.spccl.speeds import Speeds, load
 
 _VARIANTS: Mapping[str, Settings] = {
     "dense": Settings(),
@@ -82,7 +83,11 @@ _NIC = 25e9
 
 
 def figures_10_and_11(
-    report: Report, command: str, *, slices: int = 32, rank_counts: Sequence[int] = (8, 16, 32, 64)
+    report: Report,
+    command: str,
+    *,
+    codec_of: Measured = measured_codec,
+    rank_counts: Sequence[int] = (8, 16, 32, 64),
 ) -> None:
     """Iterations of the paper's models, by the model and assumptions."""
     report.section(
@@ -96,7 +101,7 @@ def figures_10_and_11(
         f"{load()}.",
         command,
     )
-    pici, ours = (_on_gpu(measure(name, slices=slices)) for name in ("pici", None))
+    pici, ours = (_on_gpu(codec_of(name)) for name in ("pici", None))
     rows: list[tuple[object, ...]] = []
     parts: list[tuple[object, ...]] = []
     for what in _MODELS:
