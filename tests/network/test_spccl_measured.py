@@ -15,7 +15,7 @@ HOSTS = measured.Hosts(2, 100)
 BETWEEN_HOSTS = {
     "measured": partial(measured.measured, hosts=HOSTS, nbytes=1 << 16, turns=2),
     "measured_sparsities": partial(
-        measured.measured_sparsities, hosts=HOSTS, nbytes=1 << 16, turns=2, sparsities=(0.99,)
+        measured.measured_sparsities, hosts=HOSTS, nbytes=1 << 16, turns=2, pairs=2, sparsities=(0.99,)
     ),
     "measured_training": partial(
         measured.measured_training, hosts=HOSTS, widths=(64, 8, 10), steps=2, batch=8

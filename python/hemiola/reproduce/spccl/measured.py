@@ -113,6 +113,7 @@ def measured_sparsities(
     hosts: Hosts = Hosts(),
     nbytes: int = 16 * _MIB,
     turns: int = 3,
+    pairs: int = 30,
     sparsities: Sequence[float] = arrays.SPARSITIES,
 ) -> None:
     """All sparsities, and the kinds of data, sparse and dense in turn."""
@@ -124,7 +125,8 @@ def measured_sparsities(
     cases += [
         _case(kind, nbytes, pattern, 0.01, turns, [_SPARSE, _DENSE]) for kind in _PHASES for pattern in kinds
     ]
-    found = hosts.run(cases)
+    smallest = _case("all_gather", nbytes, "random", 0.95, pairs, [_SPARSE, _DENSE])
+    *found, many = hosts.run([*cases, smallest])
     report.section(
         f"Measured by sparsity: {hosts.words()}, {nbytes // _MIB} MiB",
         "Sparse and dense in turn, seconds of the slowest rank; the gain is the median dense time over the median "
@@ -139,6 +141,11 @@ def measured_sparsities(
     report.table("measured_sparsities", ("zeros, random", *_PHASES), rows)
     rows = [(pattern, *(gains[kind, pattern, 0.01] for kind in _PHASES)) for pattern in kinds]
     report.table("measured_patterns", ("99 % zeros", *_PHASES), rows)
+    report.table(
+        "measured_smallest",
+        ("all-gather, 5 % zeros", "gain (least … most of the pairs)", "to reach"),
+        [(f"{pairs} pairs", _gain(*many["seconds"]), "at least 1.03")],
+    )
 
 
 def measured_training(
