@@ -75,6 +75,14 @@ def test_the_signature_of_a_compiled_function_has_its_defaults_and_no_self_on_an
             "1180591620717411303424 (int)",
         ),
         (
+            lambda: hm.Topology(2, [(0, 1, 1e-6, 1e9)], nodes=[0, 1 << 40]),
+            "Topology(): nodes: expected a whole number of at most 31 bits, found 1099511627776 (int)",
+        ),
+        (
+            lambda: hm.Topology(2, [(0, 1, 1e-6, 1e9)], nics=[("nic0", 1 << 63, [0])]),
+            "Topology(): nics: expected a whole number of at most 63 bits, found 9223372036854775808 (int)",
+        ),
+        (
             lambda: hm.simulate(SCHEDULE, TOPOLOGY, 64, conditions={}),  # type: ignore[arg-type]
             "simulate(): conditions: expected Conditions such as hm.Conditions(late={7: 4.5e-3}), or None, found {} "
             "(dict)",

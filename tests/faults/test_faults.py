@@ -94,7 +94,7 @@ def test_who_lives_and_does_not_shrink_is_named_and_missed_until_it_does(tmp_pat
     assert seen.pop(ODD) == ("", "", (RANKS, True))
     for kind, message, end in seen.values():
         assert kind == "TimeoutError"
-        assert f"rank {ODD} did not come within 0.5 s and is not lost" in message
+        assert f"rank {ODD} did not come within 500 ms and is not lost" in message
         assert end == (RANKS, True)
 
 

@@ -103,6 +103,15 @@ def test_a_pipe_is_read_like_a_file(tmp_path):
     os.close(reading)
 
 
+@pytest.mark.parametrize("number", [1 << 31, 1 << 40, 1 << 63])
+def test_a_file_as_written_with_a_host_beyond_all_numbers_is_refused(number):
+    cost = {"latency_s": 1e-6, "bandwidth": 1e9, "nic_latency_s": 5e-6, "nic_bandwidth": 1e8}
+    written = hm.topologies.hosts(2, 2, **cost).to_yaml()
+    assert "nic: 1/" in written
+    with pytest.raises(FormatError, match="'nic'"):
+        hm.Topology.from_yaml(written.replace("nic: 1/", f"nic: {number}/", 1))
+
+
 def test_text_that_is_no_unicode_is_refused():
     with pytest.raises(FormatError, match="surrogate"):
         hm.Topology.from_yaml("name: \ud800\nranks: 1\nlinks: []")

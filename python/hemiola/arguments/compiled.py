@@ -9,6 +9,7 @@ import ast
 import functools
 import importlib
 import inspect
+import itertools
 import re
 import sys
 from collections.abc import Iterator, Mapping
@@ -52,12 +53,32 @@ def _complaint(
         expected = found.parameters[name].annotation
         if expected is not inspect.Parameter.empty and not fits(expected, value):
             return place, complaint(call, name, expected, value)
-        if isinstance(value, int) and not -(2**63) <= value < 2**63:
-            return (
-                place,
-                f"{call}(): {name}: expected a whole number of at most 63 bits, found {shown(value)}",
-            )
-    return None
+    return next(filter(None, (_too_large(call, bound.arguments, bits) for bits in (63, 31))), None)
+
+
+def _too_large(call: str, given: Mapping[str, Any], bits: int) -> tuple[int, str] | None:
+    """Say where there are numbers that the core cannot hold: counts and ranks have 31 bits there, bytes 63."""
+    found = [
+        (place, name, number)
+        for place, (name, value) in enumerate(given.items())
+        for number in itertools.islice(_numbers_beyond(bits, value), 1)
+    ]
+    if not found:
+        return None
+    told = [
+        f"{name}: expected a whole number of at most {bits} bits, found {shown(number)}"
+        for _, name, number in found
+    ]
+    return found[0][0], f"{call}(): {'; '.join(told)}"
+
+
+def _numbers_beyond(bits: int, value: Any) -> Iterator[int]:
+    if isinstance(value, int):
+        if not -(1 << bits) <= value < 1 << bits:
+            yield value
+    elif isinstance(value, (list, tuple)):
+        for part in value:
+            yield from _numbers_beyond(bits, part)
 
 
 def _call_of(function: Any) -> str:

@@ -1,9 +1,9 @@
 #include "hemiola/runtime/operation/operation_watch.hpp"
 
 #include <algorithm>
-#include <cstdio>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/units.hpp"
 #include "hemiola/runtime/operation/agreement.hpp"
 #include "hemiola/runtime/operation/surrender.hpp"
 
@@ -164,9 +164,7 @@ void OperationWatch::check_deadline() const {
   std::string reason = absent.empty() && stopped.empty() ? "all ranks are here, but too slow" : "";
   if (!absent.empty()) reason += absent + " has not arrived";
   if (!stopped.empty()) reason += (reason.empty() ? "" : "; ") + stopped + " has arrived, but stands still";
-  char time[32];
-  std::snprintf(time, sizeof time, "%.3g", timeout_s_);
-  throw TimeoutError(operation() + " did not finish within " + time + " s: " + reason +
+  throw TimeoutError(operation() + " did not finish within " + format_seconds(timeout_s_) + ": " + reason +
                      ". Inputs are as they were; this communicator can no longer be used.");
 }
 

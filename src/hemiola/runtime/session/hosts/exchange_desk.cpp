@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <optional>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/units.hpp"
 #include "hemiola/runtime/session/hosts/packing.hpp"
 #include "hemiola/runtime/session/hosts/topics.hpp"
 
@@ -17,12 +17,6 @@ constexpr auto kBetweenQuestions = std::chrono::milliseconds(100);
 constexpr auto kGlance = std::chrono::milliseconds(5);
 /// How long a question may be on its way when the deadline has passed.
 constexpr auto kLastAnswer = std::chrono::milliseconds(500);
-
-std::string seconds_text(double seconds) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g", seconds);
-  return text;
-}
 
 /// Asked when time is up: how often there had been an answer before, and how long to wait for one.
 struct LastQuestion {
@@ -115,7 +109,7 @@ std::vector<Bytes> ExchangeDesk::exchange(const std::vector<Rank>& members, std:
     const auto now = Deadline::Clock::now();
     if (last && (outcome.told > last->told || now > last->until))
       throw TimeoutError("exchange '" + std::string(key) + "': " + absent(members, outcome) +
-                         " did not come within " + seconds_text(deadline.seconds()) + " s");
+                         " did not come within " + format_seconds(deadline.seconds()));
     if (last || (now < next_question && !deadline.passed())) continue;
     if (deadline.passed()) last = LastQuestion{outcome.told, now + kLastAnswer};
     next_question = now + kBetweenQuestions;

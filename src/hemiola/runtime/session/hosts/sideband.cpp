@@ -6,12 +6,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <cstring>
 #include <utility>
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/head.hpp"
+#include "hemiola/base/units.hpp"
 #include "hemiola/runtime/session/hosts/neighbours.hpp"
 
 namespace hemiola {
@@ -33,12 +33,6 @@ struct FloodHead {
 struct Ping {
   std::int64_t asked_ns = 0, there_ns = 0, error_ns = 0;
 };
-
-std::string seconds_text(std::chrono::milliseconds time) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g s", static_cast<double>(time.count()) * 1e-3);
-  return text;
-}
 
 }  // namespace
 
@@ -406,7 +400,8 @@ void Sideband::judge_silence(Clock::time_point now, Clock::duration own_delay) {
     Clock::time_point& heard = peer(neighbour).heard;
     if (own_delay > limits_.beat) heard = std::min(now, heard + own_delay);
     if (now - heard > limits_.silence)
-      lose(neighbour, "nothing was heard of it for " + seconds_text(limits_.silence) +
+      lose(neighbour, "nothing was heard of it for " +
+                          format_seconds(std::chrono::duration<double>(limits_.silence).count()) +
                           ": its process stands still, or its host cannot be reached");
   }
 }

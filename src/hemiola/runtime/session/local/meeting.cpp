@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/units.hpp"
 #include "hemiola/runtime/session/local/packet_socket.hpp"
 #include "hemiola/runtime/session/lost_member.hpp"
 
@@ -23,8 +24,8 @@ Descriptor own_process_descriptor() {
 
 std::string nobody_came(const SessionOptions& options) {
   return "rank " + std::to_string(options.rank) + " of " + std::to_string(options.rank_count) +
-         " found no rank 0 in session '" + options.name + "' within " + std::to_string(options.timeout_s) +
-         " s; is it running on this machine, as this user, with the same session name?";
+         " found no rank 0 in session '" + options.name + "' within " + format_seconds(options.timeout_s) +
+         "; is it running on this machine, as this user, with the same session name?";
 }
 
 /// Asks rank 0, which knows better than we do, whom the meeting lacks.
@@ -38,7 +39,7 @@ std::string nobody_came(const SessionOptions& options) {
       packet.kind == Packet::Kind::refusal)
     throw_fault(packet.fault, packet.text, Rank{packet.rank});
   throw TimeoutError("rank " + std::to_string(options.rank) + " met rank 0 in session '" + options.name +
-                     "', but not all ranks came within " + std::to_string(options.timeout_s) + " s");
+                     "', but not all ranks came within " + format_seconds(options.timeout_s));
 }
 
 [[noreturn]] void host_has_left(const SessionOptions& options) {

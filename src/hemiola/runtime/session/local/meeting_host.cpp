@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/units.hpp"
 #include "hemiola/runtime/session/local/meeting.hpp"
 #include "hemiola/runtime/session/local/packet_socket.hpp"
 #include "hemiola/runtime/session/local/session_memory.hpp"
@@ -64,8 +65,8 @@ class Host {
     const std::vector<Rank> ranks = missing();
     return "rank" + std::string(ranks.size() == 1 ? " " : "s ") + rank_list(ranks) + " of " +
            std::to_string(options_.rank_count) + " did not join session '" + options_.name + "' within the " +
-           std::to_string(options_.timeout_s) +
-           " s that rank 0 waits; are they running, with the same session name?";
+           format_seconds(options_.timeout_s) +
+           " that rank 0 waits; are they running, with the same session name?";
   }
 
   /// Waits for something to happen at the listener or at a guest's socket, and deals with it.

@@ -15,6 +15,7 @@
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/home_process.hpp"
 #include "hemiola/base/rounding.hpp"
+#include "hemiola/base/units.hpp"
 #include "hemiola/runtime/session/lost_member.hpp"
 #include "hemiola/runtime/session/rank_list.hpp"
 
@@ -58,8 +59,8 @@ std::string set_text(const std::vector<Rank>& members) {
   return "ranks " + rank_list(members) + (members.size() > 1 ? " share memory" : " shares memory");
 }
 
-std::string seconds_text(const Deadline& deadline) {
-  return " did not come within " + std::to_string(deadline.seconds()) + " s";
+std::string too_late(const Deadline& deadline) {
+  return " did not come within " + format_seconds(deadline.seconds());
 }
 
 /// Those of some ranks whose processes have ended.
@@ -282,7 +283,7 @@ SessionMemory::Entry& SessionMemory::await_entry(const Request& request, std::ui
     request.deadline.check();
     if (request.deadline.passed())
       throw TimeoutError(set_text(request.members) + ": rank " + std::to_string(leader) +
-                         seconds_text(request.deadline));
+                         too_late(request.deadline));
   }
 }
 
@@ -316,7 +317,7 @@ void SessionMemory::await_members(const Request& request, Prefix& prefix) const 
     if (request.deadline.passed()) {
       prefix.arrival(place_of(request.members, self_)).fetch_or(kGaveUp);
       throw TimeoutError(set_text(request.members) + ": rank" + (ranks.size() == 1 ? " " : "s ") +
-                         rank_list(ranks) + seconds_text(request.deadline));
+                         rank_list(ranks) + too_late(request.deadline));
     }
   }
 }

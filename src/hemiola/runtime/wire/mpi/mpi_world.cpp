@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/units.hpp"
 
 namespace hemiola {
 namespace {
@@ -95,8 +96,8 @@ void MpiWorld::wait_for(MpiTicket* ticket, const char* what, const Deadline& dea
     deadline.check();
     if (deadline.passed())
       throw TimeoutError(std::string(what) + " has not come to its end within " +
-                         std::to_string(deadline.seconds()) +
-                         " s: not all ranks of the job have come to hemiola.init");
+                         format_seconds(deadline.seconds()) +
+                         ": not all ranks of the job have come to hemiola.init");
   }
 }
 
