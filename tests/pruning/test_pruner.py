@@ -230,3 +230,13 @@ def rank_prunes() -> bool:
 
 def test_collectives_take_what_pruning_gives() -> None:
     assert hm.launch(rank_prunes, 2, timeout_s=60) == [True, True]
+
+
+def test_a_restart_goes_on_with_the_residual_that_was_kept() -> None:
+    running, restarted = hm.Pruner(0.1), hm.Pruner(0.1)
+    running.prune(normal(400).reshape(20, 20))
+    restarted.residual = np.asfortranarray(running.residual)
+    restarted.step = running.step
+    for seed in (2, 3):
+        x = normal(400, seed=seed).reshape(20, 20)
+        assert np.array_equal(restarted.prune(x), running.prune(x))

@@ -36,6 +36,7 @@ def sparcml_recursive_doubling(xs: Sequence[Floats]) -> Summed:
             ports.message(rank, rank ^ distance, _sparcml_bytes(have[rank]))
         have = [have[min(r, r ^ distance)] + have[max(r, r ^ distance)] for r in range(p)]
         distance *= 2
+        ports.end_phase()
     return Summed(have[0], ports.busiest_bytes)
 
 
@@ -77,6 +78,10 @@ def zen(xs: Sequence[Floats]) -> Summed:
         for other in range(p):
             if other != rank:
                 ports.message(rank, other, _PAIR * int(up[other]))
+    ports.end_phase()
+    for rank in range(p):
+        for other in range(p):
+            if other != rank:
                 ports.message(rank, other, -(-int(owned[rank]) // 8) + 4 * int(back[rank]))
     return Summed(total, ports.busiest_bytes)
 
@@ -92,6 +97,7 @@ def ok_topk(xs: Sequence[Floats]) -> Summed:
     kept = np.zeros_like(sums)
     largest = np.argpartition(np.abs(sums), sums.size - k)[sums.size - k :] if k else np.zeros(0, np.int64)
     kept[largest] = sums[largest]
+    ports.end_phase()
     held = [int(np.count_nonzero(part)) for part in np.split(kept, ends)]
     _balance(ports, held)
     even = [_PAIR * (sum(held) * (r + 1) // p - sum(held) * r // p) for r in range(p)]

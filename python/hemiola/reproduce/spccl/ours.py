@@ -38,7 +38,8 @@ def direct_to(ports: Ports, owner: int, parts: Sequence[Floats]) -> Floats:
 
 
 def ring_gather(ports: Ports, sizes: Sequence[int]) -> None:
-    """Count a ring all-gather of chunks of those sizes: rank r forwards every chunk but that of rank r+1."""
+    """Count a ring all-gather of chunks of those sizes, a phase: rank r forwards every chunk but that of rank r+1."""
+    ports.end_phase()
     p = len(sizes)
     for rank in range(p):
         following = (rank + 1) % p
