@@ -31,12 +31,12 @@ class Hemiola:
 
     def operation(self, collective: str, x: np.ndarray, y: np.ndarray, part: np.ndarray) -> Operation:
         if collective == "all_reduce":
-            return lambda: self.comm.all_reduce(x, out=y)
+            return lambda: self.comm.all_reduce(x, out=y, sparse=False)
         if collective.startswith("all_reduce_in_place"):
-            return lambda: self.comm.all_reduce(x)
+            return lambda: self.comm.all_reduce(x, sparse=False)
         if collective == "all_gather":
-            return lambda: self.comm.all_gather(part, out=x)
-        return lambda: self.comm.reduce_scatter(x, out=part)
+            return lambda: self.comm.all_gather(part, out=x, sparse=False)
+        return lambda: self.comm.reduce_scatter(x, out=part, sparse=False)
 
 
 class Mpi:

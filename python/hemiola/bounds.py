@@ -6,9 +6,12 @@ from dataclasses import dataclass
 
 from hemiola._core import Bound, Topology, lower_bounds
 from hemiola.arguments import typed
-from hemiola.conditions import Conditions, refuse_density
+from hemiola.conditions import Conditions, least_share
 from hemiola.progress import ProgressBar
 from hemiola.topology.named_nics import settled
+
+_WITHOUT_ZEROS = "what is not zero, and the entropy of where"
+_UNION = "what is not zero in the sum of all others, and the entropy of where"
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,8 @@ def lower_bound(
     topology : Topology
     kind : str, such as "all_reduce".
     nbytes : int >= 0, one rank's buffer in bytes; chunks are owned in equal shares where ownership matters.
-    conditions : Conditions, late and slow ranks, slow NICs; all arrive at once and run at full speed by default.
+    conditions : Conditions, late and slow ranks, slow NICs, density; all arrive at once, run at full speed and need all
+        their bytes by default.
     root : int, of a broadcast, reduce, gather or scatter.
     ports : "shared", a port carries any number of messages at once, so that the bound holds for every schedule; or
         "one", it carries one at a time at the pace of the slower of its two ends, as where every schedule step sends
@@ -57,8 +61,7 @@ def lower_bound(
     Raises
     ------
     ArgumentError
-        The kind is unknown or custom, an argument is out of range, conditions have a density, or a rank cannot reach
-        one that needs its data.
+        The kind is unknown or custom, an argument is out of range, or a rank cannot reach one that needs its data.
 
     Notes
     -----
@@ -76,15 +79,35 @@ def lower_bound(
     bound, one_port: Theorem 6, for hosts with a NIC per rank Theorem 13, both for any number of slow ones; and all
     traffic over NICs and the links inside hosts, which lies above Theorem 13 where that one is not tight.
 
+    With a density every byte counts for what is not zero and the entropy of where that is; and an all-reduce has one
+    more bound of ports: every rank must learn the sum of the others, of which 1-(1-density)^(n-1) is not zero.
+
     Cost: a shortest-path search per rank, on large topologies from some, and for the cut a few maximum flows per
     rank. A progress bar appears on a terminal once a second has passed, elsewhere a line every 30 s.
     """
-    refuse_density(conditions or Conditions(), "lower_bound")
     topology, now = settled(topology, conditions or Conditions())
     with ProgressBar("bounding"):
-        bounds = tuple(
-            lower_bounds(
-                topology, kind, nbytes, late=dict(now.late), slow=now.slow_ranks, root=root, ports=ports
-            )
-        )
-    return LowerBound(bounds[0].seconds, bounds[0].witness, bounds)
+        return _bounded(topology, kind, nbytes, now, root, ports)
+
+
+def _bounded(
+    topology: Topology, kind: str, nbytes: int, now: Conditions, root: int, ports: str
+) -> LowerBound:
+    def found(of_kind: str, size: float) -> list[Bound]:
+        late, slow = dict(now.late), now.slow_ranks
+        return lower_bounds(topology, of_kind, int(size), late=late, slow=slow, root=root, ports=ports)
+
+    if now.density == 1:
+        bounds = found(kind, nbytes)
+        return LowerBound(bounds[0].seconds, bounds[0].witness, tuple(bounds))
+    own = found(kind, nbytes * least_share(now.density))
+    best = LowerBound(own[0].seconds, f"{own[0].witness} ({_WITHOUT_ZEROS})", tuple(own))
+    n = topology.rank_count
+    if kind != "all_reduce" or n == 1:
+        return best
+    # What everybody must learn: the others' sum, as if all had a part of it to send.
+    learnt = nbytes * least_share(now.density, n - 1) * n / (n - 1)
+    union = next(bound for bound in found("all_gather", learnt) if bound.name == "ports")
+    if union.seconds <= best.seconds:
+        return best
+    return LowerBound(union.seconds, f"{union.witness} ({_UNION})", (union, *own))

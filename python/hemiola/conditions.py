@@ -14,6 +14,9 @@ __all__ = ["Conditions"]
 #: What keys of `slow` that name a NIC begin with.
 NIC_KEY = "nic:"
 
+#: Of the elements that `density` speaks of.
+_VALUE_BITS = 32
+
 #: By rank or NIC; three mappings, because the type of a mapping's keys must be met exactly.
 SlowFactors = Mapping[int, float] | Mapping[str, float] | Mapping[int | str, float]
 
@@ -29,8 +32,9 @@ class Conditions:
     slow : mapping of rank to float, factor >= 1 by which this rank's ports are slower; or of a network card,
         ``"nic:mlx5_1"``, by which all its links are slower, both ways: `Topology.nics` has the names. Where several
         hosts have a NIC of that name, ``"nic:HOST/mlx5_1"``, HOST being a node's number.
-    density : float in (0, 1], share of elements that are not zero. Whoever is given one below 1 refuses it: so far all
-        data are sent whole, and no schedule, time or bound depends on it.
+    density : float in (0, 1], share of elements that are not zero. Below 1 messages may leave zeros out: `plan`,
+        `simulate` and `lower_bound` heed it, for elements of 4 bytes of which each is as likely not zero as any other,
+        on every rank by itself. Data have a density of their own, so who runs collectives refuses it.
 
     Raises
     ------
@@ -87,10 +91,22 @@ class Conditions:
         ]
 
 
+def least_share(density: float, contributions: int = 1) -> float:
+    """Return what messages take over their plain bytes at least: values, and the entropy of their places.
+
+    Of sums of so many contributions with that density, each independent of the others; elements have 4 bytes.
+    """
+    union = -math.expm1(contributions * math.log1p(-density)) if density < 1 else 1.0
+    if union >= 1:
+        return 1.0
+    entropy = -union * math.log2(union) - (1 - union) * math.log1p(-union) / math.log(2)
+    return min(1.0, union + entropy / _VALUE_BITS)
+
+
 def refuse_density(conditions: Conditions, where: str) -> None:
     """Raise ArgumentError where conditions have a density, which `where` would ignore."""
     if conditions.density != 1:
         raise ArgumentError(
-            f"{where}: found conditions with density {conditions.density:g}, but all data are sent whole so far; "
-            "leave density out"
+            f"{where}: found conditions with density {conditions.density:g}, on which nothing here depends; leave "
+            "density out"
         )

@@ -71,7 +71,7 @@ def test_ranks_that_disagree_about_zeros_are_told_and_go_on() -> None:
     for raised, text, after in hm.launch(work.disagreeing, 3, 1, timeout_s=60):
         assert raised == "MismatchError"
         assert "sparse=True" in text
-        assert "sparse=False" in text
+        assert "sparse=None" in text
         assert "\n" not in text
         assert after == 3.0
 
@@ -84,3 +84,8 @@ def test_a_wrong_sparse_is_told_in_one_line() -> None:
 
 def test_a_late_rank_is_found_where_zeros_are_left_out() -> None:
     assert hm.launch(work.late, 4, 20_000, 2, timeout_s=60) == [[True] * 4] * 4
+
+
+def test_unnamed_calls_give_the_same_bits_whatever_ranks_see_of_zeros() -> None:
+    for found in hm.launch(work.unnamed, 3, emulate=NETWORK, timeout_s=120):
+        assert found == []

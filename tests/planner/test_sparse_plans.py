@@ -1,46 +1,132 @@
-"""What a communicator runs where messages leave zeros out: what does not fill up, unless dense data lose by it."""
+"""What a communicator runs where messages may leave zeros out: where a core is fast enough for the link, and by what
+does not fill up where that is faster."""
 
 from __future__ import annotations
 
 import pytest
 
 import hemiola as hm
-from hemiola.planner import communicator_plans
+from hemiola import codecs
+from hemiola.codecs import Speeds
+from hemiola.conditions import least_share
+from hemiola.planner import sparse_rule
 from hemiola.planner.communicator_plans import CommunicatorPlans
-from hemiola.planner.recipe import Recipe
+from hemiola.planner.recipe import Recipe, SparseWords
+from hemiola.topology.port_speed import PortSpeed
 
 RANKS = 8
+HOSTS = list(range(RANKS))
 SWITCH = hm.topologies.switch(RANKS, latency_s=1e-5, bandwidth=1e9)
-RING = hm.topologies.ring(RANKS, latency_s=1e-5, bandwidth=1e9)
+SPEEDS = Speeds(compress=10e9, decompress=20e9, add=10e9)
+MIB = 1 << 20
 
 
-def chosen(network: hm.Topology, hosts: list[int], kind: str, nbytes: int, sparse: bool) -> str:
-    """Return the algorithm that ranks on these hosts, between which this network was measured, choose."""
-    plans = CommunicatorPlans(range(RANKS), hosts, None, None, hm.Conditions())
+@pytest.fixture(autouse=True)
+def _known_speeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(codecs, "speeds", lambda: SPEEDS)
+
+
+def chosen(
+    kind: str,
+    nbytes: int = 64 * MIB,
+    sparse: bool | None = True,
+    *,
+    network: hm.Topology = SWITCH,
+    hosts: list[int] = HOSTS,
+    emulated: hm.Topology | None = None,
+) -> Recipe:
+    """Return what ranks on these hosts, between which this network was measured, choose."""
+    plans = CommunicatorPlans(range(RANKS), hosts, None, emulated, hm.Conditions())
     plans._network = network
-    return Recipe.from_bytes(plans.decide(kind, nbytes, 0, {}, "", sparse)).algorithm
+    return Recipe.from_bytes(plans.decide(kind, nbytes, 0, {}, "", sparse))
 
 
 @pytest.mark.parametrize("kind", ["reduce_scatter", "all_reduce"])
-def test_a_large_sparse_reduction_between_hosts_is_direct(kind: str) -> None:
-    hosts = list(range(RANKS))
-    assert chosen(SWITCH, hosts, kind, 64 << 20, False) == f"{kind}_ring"
-    assert chosen(SWITCH, hosts, kind, 64 << 20, True) == f"{kind}_direct_rounds"
+def test_a_large_sparse_reduction_between_hosts_is_direct_where_ranks_see_zeros(kind: str) -> None:
+    recipe = chosen(kind)
+    assert recipe.algorithm == f"{kind}_ring" == chosen(kind, sparse=False).algorithm
+    assert recipe.sparse is not None
+    assert recipe.sparse.algorithm == f"{kind}_direct_rounds"
+    assert 0.5 <= recipe.sparse.algorithm_below < recipe.sparse.coded_below
 
 
-def test_what_is_direct_anyhow_stays() -> None:
-    hosts = [0] * RANKS
-    dense = chosen(SWITCH, hosts, "reduce_scatter", 1 << 20, False)
-    assert dense == "reduce_scatter_direct"
-    assert chosen(SWITCH, hosts, "reduce_scatter", 1 << 20, True) == dense
+def test_unasked_ranks_keep_the_schedule_that_they_run_dense() -> None:
+    recipe = chosen("all_reduce", sparse=None)
+    assert recipe.algorithm == chosen("all_reduce", sparse=False).algorithm
+    assert recipe.sparse == SparseWords(0.97)
 
 
-@pytest.mark.parametrize("kind", ["all_gather", "all_reduce", "reduce_scatter"])
-def test_where_relays_are_faster_dense_they_run_sparse(kind: str) -> None:
-    hosts = [0] * RANKS
-    assert chosen(RING, hosts, kind, 64 << 20, True) == chosen(RING, hosts, kind, 64 << 20, False)
+@pytest.mark.parametrize(
+    "never",
+    [
+        {"sparse": None, "nbytes": MIB // 2},
+        {"sparse": None, "emulated": SWITCH},
+        {"hosts": [0] * RANKS},
+        {"hosts": [0] * RANKS, "sparse": None},
+        {"nbytes": 4096},
+        {"network": hm.topologies.switch(RANKS, latency_s=1e-6, bandwidth=50e9)},
+    ],
+    ids=[
+        "small unasked",
+        "emulated unasked",
+        "shared memory",
+        "that unasked",
+        "too small to show",
+        "a fast link",
+    ],
+)
+def test_what_would_not_pay_is_never_looked_for(never: dict[str, object]) -> None:
+    assert chosen("all_gather", **never).sparse == SparseWords(0.0)  # type: ignore[arg-type]
 
 
-def test_the_limit_is_what_decides(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(communicator_plans, "_MOST_LOST", 0.5)
-    assert chosen(SWITCH, list(range(RANKS)), "reduce_scatter", 64 << 20, True) == "reduce_scatter_ring"
+def test_a_dense_call_says_nothing_of_zeros() -> None:
+    assert chosen("all_gather", sparse=False).sparse is None
+
+
+def test_the_network_of_one_host_is_emulated_where_it_is_asked_for() -> None:
+    recipe = chosen("all_gather", hosts=[0] * RANKS, emulated=SWITCH)
+    assert recipe.sparse == SparseWords(0.97)
+
+
+def test_a_recipe_keeps_what_it_says_of_zeros() -> None:
+    recipe = chosen("all_reduce")
+    assert Recipe.from_bytes(recipe.to_bytes()) == recipe
+
+
+# Given a link of B, and cores of C, A = 10 and D = 20 GB/s. Derivation: an added byte takes the core 1/10 + 1/10 ns,
+# one that is put in place 1/10 + 1/20, in an all-gather of 8 ranks 1/70 + 1/20; times 1.5: 0.3, 0.225 and 0.0964 ns.
+# Expect it tried on links up to 3.33, 4.44 and 10.37 GB/s.
+@pytest.mark.parametrize(
+    ("kind", "fastest"), [("reduce_scatter", 3.33e9), ("gather", 4.44e9), ("all_gather", 10.37e9)]
+)
+def test_coding_is_tried_where_the_core_takes_two_thirds_of_the_link(kind: str, fastest: float) -> None:
+    assert sparse_rule.coded_below(kind, 8, 1 << 40, 0.99 * fastest, SPEEDS) == 0.97
+    assert sparse_rule.coded_below(kind, 8, 1 << 40, 1.01 * fastest, SPEEDS) == 0
+
+
+def test_one_rank_and_short_operations_are_left_alone() -> None:
+    assert sparse_rule.coded_below("all_gather", 1, 1 << 40, 1e6, SPEEDS) == 0
+    assert sparse_rule.coded_below("all_gather", 2, 499_000, 1e9, SPEEDS) == 0
+    assert sparse_rule.coded_below("all_gather", 2, 501_000, 1e9, SPEEDS) == 0.97
+
+
+def test_a_message_takes_its_values_and_the_entropy_of_their_places() -> None:
+    # H(0.01) = 0.0808 bits; 0.01 + 0.0808/32 = 1/79.9
+    assert 1 / least_share(0.01) == pytest.approx(79.9, abs=0.3)
+    assert least_share(1.0) == 1
+    assert least_share(0.3, 2) == pytest.approx(least_share(0.51))
+
+
+def test_direct_rounds_must_save_what_they_cost_dense() -> None:
+    # Of two ranks no sum fills up on its way, so nothing is saved; of eight at 99 % a ring's messages hold 3.9 times as
+    # much.
+    speed = PortSpeed(0.0, 1e9)
+    assert sparse_rule.direct_below("reduce_scatter", 2, 1.0, 1.0, speed) == 0
+    assert sparse_rule.direct_below("reduce_scatter", 8, 1.0, 1.0, speed) >= 0.7
+    assert sparse_rule.direct_below("reduce_scatter", 8, 1.0, 3.0, speed) < 0.2
+    assert sparse_rule.direct_below("reduce_scatter", 8, 1.0, 30.0, speed) == 0
+
+
+def test_the_speeds_of_this_core_are_measured() -> None:
+    speeds = Speeds(*hm._core.codecs.speeds())
+    assert min(speeds.compress, speeds.decompress, speeds.add) > 1e6

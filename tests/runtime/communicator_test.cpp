@@ -64,7 +64,7 @@ class User {
     call.input = call.output = view;
     call.timeout_s = timeout_s;
     call.algorithm = algorithm;
-    call.sparse = sparse;
+    call.sparse = sparse ? SparseMode::yes : SparseMode::no;
     return desk_.prepare(call, {});
   }
 

@@ -945,6 +945,8 @@ def simulate(
     *,
     late: Mapping[int, float],
     slow: Mapping[int, float],
+    density: float,
+    codecs: tuple[float, float, float],
     network: str,
     noise: float,
     seed: int,
@@ -1181,6 +1183,21 @@ class LateRule:
     @property
     def forecast(self) -> LateForecast: ...
 
+class SparsePlan:
+    """
+    A schedule, and when its messages leave zeros out; passed in place of a schedule.
+    """
+
+    def __init__(
+        self,
+        chosen: Schedule | ScheduleParts,
+        *,
+        coded_below: float,
+        without_fill_in: Schedule | ScheduleParts | None = None,
+        without_fill_in_below: float = 0,
+        exchange: Schedule | ScheduleParts,
+    ) -> None: ...
+
 class Complaint:
     """
     What is wrong with an argument; passed in its place, so that the other ranks learn of it.
@@ -1253,7 +1270,7 @@ class Communicator:
         session: Session,
         members: Sequence[int],
         options: CommunicatorOptions,
-        decide: Callable[[str, int, int, Mapping[int, float], str, bool], bytes],
+        decide: Callable[[str, int, int, Mapping[int, float], str, bool | None], bytes],
         follow: Callable[[bytes, int], object],
         parent: Communicator | None,
     ) -> None: ...

@@ -80,6 +80,15 @@ Slow = Annotated[
         "('hemiola topology show' lists them). Repeat or join with commas.",
     ),
 ]
+Density = Annotated[
+    float,
+    typer.Option(
+        "--density",
+        metavar="SHARE",
+        parser=reads(values.read_density),
+        help="Share of elements that are not zero, 0.01 or 1%: messages may leave zeros out.",
+    ),
+]
 SlowLink = Annotated[
     list[str] | None,
     typer.Option(

@@ -25,6 +25,7 @@ def plan(
     nbytes: options.SizeArgument,
     late: options.Late = None,
     slow: options.Slow = None,
+    density: options.Density = 1.0,
     slow_link: options.SlowLink = None,
     without_link: options.WithoutLink = None,
     root: options.Root = 0,
@@ -46,7 +47,7 @@ def plan(
     Example: hemiola plan all_reduce cluster.yaml 64MiB --slow 0=2
     """
     topology = with_changed_links(load_topology(topology_file), slow_link, without_link)
-    conditions = read_conditions(late, slow, topology.rank_count)
+    conditions = read_conditions(late, slow, topology.rank_count, density)
     made = make_plan(topology, kind, nbytes, conditions, root=root, network=network.value)
     if save is not None:
         made.schedule.save(str(save))
@@ -88,6 +89,7 @@ def _data(made: Plan) -> dict[str, Any]:
         "topology": made.topology_name,
         "late": {str(rank): time for rank, time in made.conditions.late.items()},
         "slow": {str(key): factor for key, factor in made.conditions.slow.items()},
+        "density": made.conditions.density,
         "network": made.network,
         "algorithm": made.name,
         "seconds": made.seconds,

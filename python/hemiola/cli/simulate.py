@@ -34,6 +34,7 @@ def simulate(
     nbytes: options.SizeArgument,
     late: options.Late = None,
     slow: options.Slow = None,
+    density: options.Density = 1.0,
     slow_link: options.SlowLink = None,
     without_link: options.WithoutLink = None,
     root: options.Root = 0,
@@ -57,7 +58,7 @@ def simulate(
     Example: hemiola simulate all_reduce_ring cluster.yaml 64MiB --late 7=50ms
     """
     topology = with_changed_links(load_topology(topology_file), slow_link, without_link)
-    conditions = read_conditions(late, slow, topology.rank_count)
+    conditions = read_conditions(late, slow, topology.rank_count, density)
     schedule = load_schedule(
         schedule_name, topology.rank_count, root, topology=topology, nbytes=nbytes, conditions=conditions
     )

@@ -146,9 +146,24 @@ def read_slow_links(texts: Iterable[str]) -> dict[tuple[int, int], float]:
     return found
 
 
-def read_conditions(late: Iterable[str] | None, slow: Iterable[str] | None, rank_count: int) -> Conditions:
+def read_density(text: str) -> float:
+    """Read a share of elements above 0: 0.01 or 1%."""
+    try:
+        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        share = 0.0
+    if not 0 < share <= 1:
+        raise ArgumentError(
+            f"expected a density above 0 and at most 1, such as 0.01 or 1%, found '{printable(text)}'"
+        )
+    return share
+
+
+def read_conditions(
+    late: Iterable[str] | None, slow: Iterable[str] | None, rank_count: int, density: float = 1.0
+) -> Conditions:
     """Read --late and --slow, and check their ranks against the number of ranks there are."""
-    conditions = Conditions(late=read_late(late or ()), slow=read_slow_ports(slow or ()))
+    conditions = Conditions(late=read_late(late or ()), slow=read_slow_ports(slow or ()), density=density)
     for option, ranks in (("--late", conditions.late), ("--slow", conditions.slow_ranks)):
         for rank in ranks:
             if rank >= rank_count:

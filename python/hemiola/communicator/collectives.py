@@ -66,8 +66,9 @@ class Collectives(Caller):
             None lets the planner choose, also for what it has noticed since: slow ports (see `health`), late ranks
             (see `expects_late_rank`). "all_reduce_late" finds the late rank itself, anew in every call: the others
             reduce among themselves until it comes.
-        sparse : bool, optional. True lets messages leave zeros out, the same on every rank: for arrays with many of
-            them, on links slower than a core compresses. Equals the dense call of that schedule. False and None: no.
+        sparse : bool, optional, the same on every rank. True lets messages leave zeros out where ranks see that it
+            pays, in a schedule that suits that; of an algorithm or Schedule asked for, they do. None: where it pays,
+            between hosts, from 1 MiB on, with the bits of False. False: never.
         unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
             What a name stands for is verified in any case where its algorithm was registered from outside.
         out : array of the size and dtype of `x`, optional. Where the result goes.
@@ -134,8 +135,9 @@ class Collectives(Caller):
         root : int, 0 … rank_count-1, the rank that gets the result.
         schedule : Schedule or str, optional. What to run, or the name of an algorithm (`hemiola.algorithms.names()`);
             None lets the planner choose.
-        sparse : bool, optional. True lets messages leave zeros out, the same on every rank: for arrays with many of
-            them, on links slower than a core compresses. Equals the dense call of that schedule. False and None: no.
+        sparse : bool, optional, the same on every rank. True lets messages leave zeros out where ranks see that it
+            pays, in a schedule that suits that; of an algorithm or Schedule asked for, they do. None: where it pays,
+            between hosts, from 1 MiB on, with the bits of False. False: never.
         unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
             What a name stands for is verified in any case where its algorithm was registered from outside.
         out : array of the size and dtype of `x`, optional. Where the result goes; used on the root only.
@@ -189,8 +191,9 @@ class Collectives(Caller):
         op : str. How elements combine: sum, product, min, max, average, and, or, xor, as the dtype allows.
         schedule : Schedule or str, optional. What to run, or the name of an algorithm (`hemiola.algorithms.names()`);
             None lets the planner choose.
-        sparse : bool, optional. True lets messages leave zeros out, the same on every rank: for arrays with many of
-            them, on links slower than a core compresses. Equals the dense call of that schedule. False and None: no.
+        sparse : bool, optional, the same on every rank. True lets messages leave zeros out where ranks see that it
+            pays, in a schedule that suits that; of an algorithm or Schedule asked for, they do. None: where it pays,
+            between hosts, from 1 MiB on, with the bits of False. False: never.
         unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
             What a name stands for is verified in any case where its algorithm was registered from outside.
         out : array of a part's size and dtype, optional. Where the result goes; in place where it is the rank's own
@@ -243,8 +246,9 @@ class Collectives(Caller):
         x : array, of the same size and dtype on every rank. A scalar counts as one element.
         schedule : Schedule or str, optional. What to run, or the name of an algorithm (`hemiola.algorithms.names()`);
             None lets the planner choose.
-        sparse : bool, optional. True lets messages leave zeros out, the same on every rank: for arrays with many of
-            them, on links slower than a core compresses. Equals the dense call of that schedule. False and None: no.
+        sparse : bool, optional, the same on every rank. True lets messages leave zeros out where ranks see that it
+            pays, in a schedule that suits that; of an algorithm or Schedule asked for, they do. None: where it pays,
+            between hosts, from 1 MiB on, with the bits of False. False: never.
         unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
             What a name stands for is verified in any case where its algorithm was registered from outside.
         out : array of rank_count times the size of `x`, optional. Where the result goes; in place where `x` is the
@@ -299,8 +303,9 @@ class Collectives(Caller):
         root : int, 0 … rank_count-1, the rank that gets the result.
         schedule : Schedule or str, optional. What to run, or the name of an algorithm (`hemiola.algorithms.names()`);
             None lets the planner choose.
-        sparse : bool, optional. True lets messages leave zeros out, the same on every rank: for arrays with many of
-            them, on links slower than a core compresses. Equals the dense call of that schedule. False and None: no.
+        sparse : bool, optional, the same on every rank. True lets messages leave zeros out where ranks see that it
+            pays, in a schedule that suits that; of an algorithm or Schedule asked for, they do. None: where it pays,
+            between hosts, from 1 MiB on, with the bits of False. False: never.
         unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
             What a name stands for is verified in any case where its algorithm was registered from outside.
         out : array of rank_count times the size of `x`, optional. Where the result goes, in place where `x` is the
@@ -362,8 +367,9 @@ class Collectives(Caller):
         root : int, 0 … rank_count-1, the rank whose array is scattered.
         schedule : Schedule or str, optional. What to run, or the name of an algorithm (`hemiola.algorithms.names()`);
             None lets the planner choose.
-        sparse : bool, optional. True lets messages leave zeros out, the same on every rank: for arrays with many of
-            them, on links slower than a core compresses. Equals the dense call of that schedule. False and None: no.
+        sparse : bool, optional, the same on every rank. True lets messages leave zeros out where ranks see that it
+            pays, in a schedule that suits that; of an algorithm or Schedule asked for, they do. None: where it pays,
+            between hosts, from 1 MiB on, with the bits of False. False: never.
         unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
             What a name stands for is verified in any case where its algorithm was registered from outside.
         out : array of a part's size and dtype, optional. Where the result goes; in place where it is the root's own
@@ -423,8 +429,9 @@ class Collectives(Caller):
         root : int, 0 … rank_count-1, the rank whose array all get.
         schedule : Schedule or str, optional. What to run, or the name of an algorithm (`hemiola.algorithms.names()`);
             None lets the planner choose.
-        sparse : bool, optional. True lets messages leave zeros out, the same on every rank: for arrays with many of
-            them, on links slower than a core compresses. Equals the dense call of that schedule. False and None: no.
+        sparse : bool, optional, the same on every rank. True lets messages leave zeros out where ranks see that it
+            pays, in a schedule that suits that; of an algorithm or Schedule asked for, they do. None: where it pays,
+            between hosts, from 1 MiB on, with the bits of False. False: never.
         unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
             What a name stands for is verified in any case where its algorithm was registered from outside.
         out : array of the shape and dtype of `x`, optional. Where the result goes.
@@ -476,8 +483,9 @@ class Collectives(Caller):
         x : array, of the same size and dtype on every rank, its size a multiple of rank_count.
         schedule : Schedule or str, optional. What to run, or the name of an algorithm (`hemiola.algorithms.names()`);
             None lets the planner choose.
-        sparse : bool, optional. True lets messages leave zeros out, the same on every rank: for arrays with many of
-            them, on links slower than a core compresses. Equals the dense call of that schedule. False and None: no.
+        sparse : bool, optional, the same on every rank. True lets messages leave zeros out where ranks see that it
+            pays, in a schedule that suits that; of an algorithm or Schedule asked for, they do. None: where it pays,
+            between hosts, from 1 MiB on, with the bits of False. False: never.
         unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
             What a name stands for is verified in any case where its algorithm was registered from outside.
         out : array of the size and dtype of `x`, optional. Where the result goes.
@@ -530,8 +538,9 @@ class Collectives(Caller):
         x : array, the buffer that the schedule's chunks divide; of the same size and dtype on every rank.
         op : str. How elements combine: sum, product, min, max, average, and, or, xor, as the dtype allows.
         schedule : Schedule, of a custom collective of rank_count ranks; the same on every rank.
-        sparse : bool, optional. True lets messages leave zeros out, the same on every rank: for arrays with many of
-            them, on links slower than a core compresses. Equals the dense call of that schedule. False and None: no.
+        sparse : bool, optional, the same on every rank. True lets messages leave zeros out where ranks see that it
+            pays, in a schedule that suits that; of an algorithm or Schedule asked for, they do. None: where it pays,
+            between hosts, from 1 MiB on, with the bits of False. False: never.
         unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
             What a name stands for is verified in any case where its algorithm was registered from outside.
         out : array of the size and dtype of `x`, optional. Where the result goes.

@@ -120,7 +120,7 @@ def _be_checked(checkup: Checkup) -> Diagnosis:
             do_work(checkup.work)
             time.sleep(checkup.faults.late.get(comm.rank, 0.0))
             if step < checkup.steps or probe is None:
-                comm.all_reduce(x)
+                comm.all_reduce(x, sparse=False)
             else:
                 comm.custom(blocks, schedule=probe)
             if comm.rank == 0:

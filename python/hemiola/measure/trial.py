@@ -123,7 +123,7 @@ class _Buffers:
         self._brought = trial.pattern.input_of(comm.rank)
         self._input, self._output = self._place(trial.in_place)
         self._collective: Callable[..., object] = getattr(comm, trial.pattern.kind)
-        self._options: dict[str, Any] = {"schedule": trial.schedule, "out": self._output}
+        self._options: dict[str, Any] = {"schedule": trial.schedule, "out": self._output, "sparse": False}
         if trial.pattern.kind in REDUCING:
             self._options["op"] = trial.pattern.op
         if trial.pattern.kind in ROOTED:

@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from hemiola import algorithms, topologies
+from hemiola import algorithms, codecs, topologies
 from hemiola._core import Communicator as CoreCommunicator
-from hemiola._core import LateRule, Schedule, ScheduleParts, Topology
+from hemiola._core import LateRule, Schedule, ScheduleParts, SparsePlan, Topology
 from hemiola.algorithms import Task
 from hemiola.bounds import lower_bound
 from hemiola.calibration import BRIEF, Grouping, measured_network
@@ -23,8 +23,9 @@ from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
 from hemiola.planner.crowding import BETWEEN_HOSTS
 from hemiola.planner.late_rule import late_rule
-from hemiola.planner.planning import Plan, plan
-from hemiola.planner.recipe import LateSearch, Recipe
+from hemiola.planner.planning import Alternative, Plan, plan
+from hemiola.planner.recipe import LateSearch, Recipe, SparseWords
+from hemiola.planner.sparse_rule import coded_below, direct_below, link_bandwidth
 from hemiola.progress import ProgressBar
 from hemiola.topology.port_speed import PortSpeed, port_speed
 
@@ -33,12 +34,13 @@ _SMALL_BYTES, _LARGE_BYTES = 64, 1 << 20
 _COMBINED_BYTES = 256 << 10
 #: Fewer ranks have nobody to reduce with while they wait.
 _LEAST_LATE_RANKS = 3
-#: What is run where messages leave zeros out, and dense data lose at most so much by it.
+#: What sums do not fill up in on their way.
 _DIRECT = {
     "reduce_scatter": "reduce_scatter_direct_rounds",
     "all_reduce": "all_reduce_direct_rounds",
 }
-_MOST_LOST = 1.1
+#: Of fewer bytes nobody looks for zeros unasked.
+_LEAST_UNASKED = 1 << 20
 #: What finding a late rank must save at best, as a share of the time without.
 _LEAST_GAIN = 0.1
 #: Followed recipes that are kept.
@@ -69,6 +71,7 @@ class CommunicatorPlans:
         self._rank_count = len(self._ranks)
         self._hosts = tuple(hosts)
         self._crowding = BETWEEN_HOSTS if emulated is None and len(set(hosts)) > 1 else 0.0
+        self._shares_memory = emulated is None and len(set(hosts)) == 1
         self._given = given
         self._emulated = emulated
         self._conditions = conditions
@@ -118,7 +121,13 @@ class CommunicatorPlans:
         return self._network
 
     def decide(
-        self, kind: str, nbytes: int, root: int, slow: Mapping[int, float], algorithm: str, sparse: bool
+        self,
+        kind: str,
+        nbytes: int,
+        root: int,
+        slow: Mapping[int, float],
+        algorithm: str,
+        sparse: bool | None,
     ) -> bytes:
         """Choose for all ranks what a collective runs while those ranks' ports are slow.
 
@@ -129,7 +138,8 @@ class CommunicatorPlans:
         root : int.
         slow : mapping of rank to factor.
         algorithm : str, the name of the one that was asked for; empty where the planner is to choose.
-        sparse : bool, whether messages leave zeros out.
+        sparse : bool or None, as of a call: with True messages may leave zeros out where that pays, in a schedule
+            that suits them; with None in the one that runs without, too. Those of an algorithm that was asked for do.
 
         Returns
         -------
@@ -143,17 +153,21 @@ class CommunicatorPlans:
         if algorithm:
             return self._named(algorithm, kind, nbytes, root).to_bytes()
         found = self._planned(kind, nbytes, self._conditions_with(slow), root)
-        if sparse and (direct := _without_fill_in(found)):
-            return self._named(direct, kind, nbytes, root).to_bytes()
-        return Recipe.of(found, self._late_search(found)).to_bytes()
+        late = None if sparse else self._late_search(found)
+        recipe = Recipe.of(found, late)
+        if late is None and sparse is not False:
+            recipe = dataclasses.replace(recipe, sparse=self._sparse_words(found, sparse is True))
+        return recipe.to_bytes()
 
-    def follow(self, words: bytes, nbytes: int) -> Schedule | ScheduleParts | LateRule:
+    def follow(self, words: bytes, nbytes: int) -> Schedule | ScheduleParts | LateRule | SparsePlan:
         """Return what a recipe says for a collective of `nbytes`.
 
-        That is the schedule, where possible rank by rank, and for an all-reduce how to find a late rank where that
-        may pay.
+        That is the schedule, where possible rank by rank, for an all-reduce how to find a late rank where that may pay,
+        and when messages leave zeros out where they may.
         """
         recipe, made = self._read(words)
+        if recipe.sparse is not None:
+            return self._sparse_plan(recipe.sparse, made)
         search = recipe.late
         if search is None or not isinstance(made, Schedule):
             return made
@@ -214,6 +228,34 @@ class CommunicatorPlans:
             return None
         return LateSearch(self.speed, found.seconds, found.nbytes)
 
+    def _sparse_words(self, found: Plan, asked: bool) -> SparseWords:
+        """Say when messages leave zeros out. Between cores that share memory never: what a codec gains, it takes away
+        from the same core. Unasked not on emulated networks, where it would cost nothing (design/0018)."""
+        unasked = not asked and (self._emulated is not None or found.nbytes < _LEAST_UNASKED)
+        if self._shares_memory or unasked:
+            return SparseWords(0.0)
+        bandwidth = min(link_bandwidth(self.network()), found.speed.bandwidth)
+        below = coded_below(found.kind, self._rank_count, found.nbytes, bandwidth, codecs.speeds())
+        direct = _without_fill_in(found) if asked and below > 0 else None
+        if direct is None:
+            return SparseWords(below)
+        speed = found.speed
+        direct_is_below = direct_below(found.kind, self._rank_count, found.seconds, direct.seconds, speed)
+        arguments = self._named(direct.name, found.kind, found.nbytes, 0).arguments
+        return SparseWords(below, direct.name, arguments, direct_is_below)
+
+    def _sparse_plan(self, words: SparseWords, made: Schedule | ScheduleParts) -> SparsePlan:
+        other = None
+        if words.algorithm_below > 0:
+            other = Recipe(words.algorithm, words.arguments).made_on(self.network())
+        return SparsePlan(
+            made,
+            coded_below=words.coded_below,
+            without_fill_in=other,
+            without_fill_in_below=words.algorithm_below,
+            exchange=algorithms.get("all_reduce_recursive_doubling").generate(self._rank_count),
+        )
+
     def _conditions_with(self, slow: Mapping[int, float]) -> Conditions:
         """Return what is known from the start about who is late, and who is slow by now."""
         return Conditions(late=self._known().late, slow=dict(slow))
@@ -249,16 +291,12 @@ class CommunicatorPlans:
         )
 
 
-def _without_fill_in(found: Plan) -> str | None:
-    """Return the algorithm whose messages hold what one rank has brought, so that they do not fill up from hop to hop;
-    None where the plan has none that do, and where dense data could lose by it."""
+def _without_fill_in(found: Plan) -> Alternative | None:
+    """Return what does not fill up among the plan's alternatives; None where the chosen one does not."""
     direct = _DIRECT.get(found.kind)
     if direct is None or found.name in (direct, direct.removesuffix("_rounds")):
         return None
-    for one in found.alternatives:
-        if one.name == direct:
-            return direct if one.seconds <= _MOST_LOST * found.seconds else None
-    return None
+    return next((one for one in found.alternatives if one.name == direct), None)
 
 
 def _bucket(nbytes: int) -> int:

@@ -31,6 +31,17 @@ class LateSearch:
 
 
 @dataclass(frozen=True)
+class SparseWords:
+    """When messages leave zeros out: below which density those of the chosen schedule do, and below which another
+    algorithm runs, whose sums do not fill up on their way."""
+
+    coded_below: float
+    algorithm: str = ""
+    arguments: Mapping[str, object] = field(default_factory=dict)
+    algorithm_below: float = 0.0
+
+
+@dataclass(frozen=True)
 class Recipe:
     """A choice in words.
 
@@ -41,6 +52,7 @@ class Recipe:
     schedule : Schedule, where everybody making it from the arguments would not be sure to make the same; else None.
     late : LateSearch, for an all-reduce that is to look for a late rank; else None.
     alternatives : the candidates that were considered, the chosen one first; empty where it was asked for by name.
+    sparse : SparseWords, where messages may leave zeros out if that is expected to pay; else None.
     """
 
     algorithm: str
@@ -48,6 +60,7 @@ class Recipe:
     schedule: Schedule | None = None
     late: LateSearch | None = None
     alternatives: tuple[Alternative, ...] = ()
+    sparse: SparseWords | None = None
 
     @classmethod
     def of(cls, plan: Plan, late: LateSearch | None = None) -> Recipe:
@@ -105,6 +118,7 @@ class Recipe:
             "arguments": {name: _in_words(value) for name, value in self.arguments.items()},
             "late": None if self.late is None else _late_in_words(self.late),
             "alternatives": [dataclasses.astuple(one) for one in self.alternatives],
+            "sparse": None if self.sparse is None else _sparse_in_words(self.sparse),
         }
         schedule = b"" if self.schedule is None else self.schedule.to_bytes()
         return json.dumps(words).encode() + b"\n" + schedule
@@ -120,6 +134,7 @@ class Recipe:
             Schedule.from_bytes(schedule) if schedule else None,
             None if words["late"] is None else _late_from_words(words["late"]),
             tuple(Alternative(*one) for one in words["alternatives"]),
+            None if words["sparse"] is None else _sparse_from_words(words["sparse"]),
         )
 
 
@@ -147,6 +162,17 @@ def _late_in_words(late: LateSearch) -> list[object]:
 def _late_from_words(words: list[Any]) -> LateSearch:
     latency_s, bandwidth, plain_s, nbytes = words
     return LateSearch(PortSpeed(latency_s, bandwidth), plain_s, nbytes)
+
+
+def _sparse_in_words(sparse: SparseWords) -> list[object]:
+    arguments = {name: _in_words(value) for name, value in sparse.arguments.items()}
+    return [sparse.coded_below, sparse.algorithm, arguments, sparse.algorithm_below]
+
+
+def _sparse_from_words(words: list[Any]) -> SparseWords:
+    coded_below, algorithm, arguments, algorithm_below = words
+    arguments = {name: _from_words(value) for name, value in arguments.items()}
+    return SparseWords(coded_below, algorithm, arguments, algorithm_below)
 
 
 def _is_reproducible(name: str) -> bool:

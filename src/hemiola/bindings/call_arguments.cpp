@@ -114,13 +114,12 @@ void CallArguments::read_timeout(nb::handle object) {
     complain(object, "a timeout in seconds");
 }
 
-/// Nothing is known about the data unless the caller says so.
 void CallArguments::read_sparse(nb::handle object) {
-  if (object.is_none() || object.ptr() == Py_False) [[likely]]
-    return;
-  if (object.ptr() == Py_True)
-    call_.sparse = true;
-  else
+  if (object.is_none()) [[likely]]
+    call_.sparse = SparseMode::where_seen;
+  else if (object.ptr() == Py_True)
+    call_.sparse = SparseMode::yes;
+  else if (object.ptr() != Py_False)
     complain(object, "True, False or None as sparse");
 }
 

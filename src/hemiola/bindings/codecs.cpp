@@ -10,6 +10,7 @@
 #include "hemiola/bindings/bindings.hpp"
 #include "hemiola/codec/decoder.hpp"
 #include "hemiola/codec/encoder.hpp"
+#include "hemiola/codec/speed.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -76,6 +77,13 @@ std::tuple<std::string, std::string, std::size_t, std::size_t, std::size_t> desc
           info.elements / codec::elements_per(info.dtype), info.nonzeros, info.bytes};
 }
 
+/// Compress, decompress, add: plain bytes per second.
+std::tuple<double, double, double> speeds() {
+  const nb::gil_scoped_release release;
+  const codec::Speeds found = codec::measure_speeds();
+  return {found.compress_Bps, found.decompress_Bps, found.add_Bps};
+}
+
 std::vector<std::string> format_names() {
   return {codec::kFormatNames.begin(), codec::kFormatNames.end()};
 }
@@ -87,6 +95,7 @@ void bind_codecs(nb::module_& m) {
   codecs.def("names", &format_names, "See hemiola.codecs.names.");
   codecs.def("encode", &encode_array, "x"_a, "format"_a.none(), "See hemiola.codecs.encode.");
   codecs.def("decode", &decode_array, "encoded"_a, "out"_a, "See hemiola.codecs.decode.");
+  codecs.def("speeds", &speeds, "See hemiola.codecs.speeds.");
   codecs.def("describe", &describe, "encoded"_a, "See hemiola.codecs.describe.");
 }
 

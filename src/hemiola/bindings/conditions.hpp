@@ -1,4 +1,4 @@
-// hemiola.Conditions is a Python dataclass; the core gets its two mappings.
+// hemiola.Conditions is a Python dataclass; the core gets its parts.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,9 @@ namespace hemiola::bindings {
 using RankSeconds = std::map<std::int64_t, double>;
 using RankFactors = std::map<std::int64_t, double>;
 
-inline Conditions conditions_of(const RankSeconds& late, const RankFactors& slow) {
+inline Conditions conditions_of(const RankSeconds& late, const RankFactors& slow, double density = 1) {
   Conditions conditions;
+  conditions.density = density;
   for (const auto& [rank, seconds] : late)
     conditions.late[to_index<Rank>(rank, "late")] = from_seconds(seconds);
   for (const auto& [rank, factor] : slow) conditions.slow[to_index<Rank>(rank, "slow")] = factor;

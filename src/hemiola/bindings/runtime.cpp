@@ -5,6 +5,7 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <thread>
+#include <variant>
 
 #include "hemiola/algorithms/late/late_segmented.hpp"
 #include "hemiola/base/deadline.hpp"
@@ -41,14 +43,41 @@ RankFactors factors_of(const std::map<Rank, double>& slow) {
 }
 
 /// (kind, bytes, root, slow, algorithm, sparse) -> a recipe, in Python.
-using PyDecide =
-    nb::typed<nb::callable, nb::bytes(std::string, std::int64_t, int, RankFactors, std::string, bool)>;
-/// (recipe, bytes) -> Schedule, ScheduleParts or LateRule.
+using PyDecide = nb::typed<nb::callable, nb::bytes(std::string, std::int64_t, int, RankFactors, std::string,
+                                                   std::optional<bool>)>;
+/// (recipe, bytes) -> Schedule, ScheduleParts, LateRule or SparsePlan.
 using PyFollow = nb::typed<nb::callable, nb::object(nb::bytes, std::int64_t)>;
 
+/// A schedule, and when its messages leave zeros out.
+struct SparsePlan {
+  ProgramSource chosen;
+  SparseRule rule;
+};
+
+/// A Schedule or ScheduleParts.
+using Made = std::variant<nb::handle_t<Schedule>, nb::handle_t<ScheduleParts>>;
+
+ProgramSource source_of(nb::handle made) {
+  if (nb::isinstance<ScheduleParts>(made)) return share<ScheduleParts>(made);
+  return share(made);
+}
+
+ProgramSource source_of(const Made& made) {
+  return std::visit([](nb::handle either) { return source_of(either); }, made);
+}
+
+/// As a call's `sparse` is written in Python.
+std::optional<bool> written(SparseMode mode) {
+  if (mode == SparseMode::where_seen) return std::nullopt;
+  return mode == SparseMode::yes;
+}
+
 Selection selection_of(nb::handle object) {
-  if (nb::isinstance<ScheduleParts>(object)) return {share<ScheduleParts>(object), std::nullopt};
-  if (!nb::isinstance<LateRule>(object)) return {share(object), std::nullopt};
+  if (nb::isinstance<SparsePlan>(object)) {
+    const auto& plan = nb::cast<const SparsePlan&>(object);
+    return {plan.chosen, std::nullopt, plan.rule};
+  }
+  if (!nb::isinstance<LateRule>(object)) return {source_of(object), std::nullopt};
   LateRule rule = nb::cast<LateRule>(object);
   return {rule.plain, std::move(rule)};
 }
@@ -84,7 +113,7 @@ Chooser chooser_of(PyDecide py_decide, PyFollow py_follow) {
   const auto decide = [function = kept(std::move(py_decide))](const Question& q) {
     return choosing([&] {
       const nb::object words = (*function)(nb::cast(name_of(q.kind)), q.byte_count, static_cast<int>(q.root),
-                                           factors_of(q.slow), q.algorithm, q.sparse);
+                                           factors_of(q.slow), q.algorithm, written(q.sparse));
       return bytes_of(nb::cast<nb::bytes>(words));
     });
   };
@@ -423,6 +452,21 @@ void bind_runtime(nb::module_& m) {
       .def_prop_ro(
           "forecast", [](const LateRule& rule) { return rule.forecast.get(); },
           nb::rv_policy::reference_internal);
+
+  nb::class_<SparsePlan>(m, "SparsePlan",
+                         "A schedule, and when its messages leave zeros out; passed in place of a schedule.")
+      .def(
+          "__init__",
+          [](SparsePlan* plan, const Made& chosen, double coded_below,
+             const std::optional<Made>& without_fill_in, double without_fill_in_below, const Made& exchange) {
+            new (plan)
+                SparsePlan{source_of(chosen),
+                           {coded_below, without_fill_in ? source_of(*without_fill_in) : ProgramSource(),
+                            without_fill_in_below, source_of(exchange)}};
+            plan->rule.check();
+          },
+          "chosen"_a, nb::kw_only(), "coded_below"_a, "without_fill_in"_a = nb::none(),
+          "without_fill_in_below"_a = 0, "exchange"_a);
 
   nb::class_<Complaint>(
       m, "Complaint",

@@ -4,6 +4,7 @@
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 
 #include <chrono>
 #include <memory>
@@ -76,12 +77,15 @@ class PythonProgress {
 };
 
 Timeline simulate_with_conditions(const Schedule& schedule, const Topology& topology, std::int64_t nbytes,
-                                  const RankSeconds& late, const RankFactors& slow,
+                                  const RankSeconds& late, const RankFactors& slow, double density,
+                                  const std::tuple<double, double, double>& codecs,
                                   const std::string& network, double noise, std::uint64_t seed,
                                   bool keep_spans, nb::object progress) {
   PythonProgress report(std::move(progress));
-  const SimulateOptions options{link_sharing_from_name(network), keep_spans, noise, seed, std::ref(report)};
-  const Conditions conditions = conditions_of(late, slow);
+  const auto [compress_Bps, decompress_Bps, add_Bps] = codecs;
+  const SimulateOptions options{link_sharing_from_name(network),         keep_spans,      noise, seed,
+                                {compress_Bps, decompress_Bps, add_Bps}, std::ref(report)};
+  const Conditions conditions = conditions_of(late, slow, density);
   const LongCall call;
   return simulate(schedule, topology, nbytes, conditions, options);
 }
@@ -137,8 +141,8 @@ void bind_simulate(nb::module_& m) {
           "landed_s", [](const Timeline& t) { return seconds_array(t.landed); }, nb::rv_policy::move)
       .def_prop_ro("spans", &spans_array);
   m.def("simulate", &simulate_with_conditions, "schedule"_a, "topology"_a, "nbytes"_a, nb::kw_only(),
-        "late"_a, "slow"_a, "network"_a, "noise"_a, "seed"_a, "keep_spans"_a, "progress"_a.none(),
-        "See hemiola.simulate.");
+        "late"_a, "slow"_a, "density"_a, "codecs"_a, "network"_a, "noise"_a, "seed"_a, "keep_spans"_a,
+        "progress"_a.none(), "See hemiola.simulate.");
   m.def("simulate_file", &simulate_file, "file"_a, "topology"_a, "nbytes"_a, nb::kw_only(), "late"_a,
         "slow"_a, "progress"_a.none(), "See hemiola.simulate.");
   m.def("busiest_link_s", &busiest_link_s, "schedule"_a, "topology"_a, "nbytes"_a, "slow"_a, kBusiestLinkDoc);

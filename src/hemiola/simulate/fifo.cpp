@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "hemiola/simulate/coding.hpp"
 #include "hemiola/simulate/dataflow.hpp"
 #include "hemiola/simulate/event_queue.hpp"
 #include "hemiola/simulate/messages.hpp"
@@ -19,6 +20,7 @@ class FifoNetwork {
         dataflow_(scenario),
         out_ports_(scenario, PortOrder::Direction::out),
         messages_(scenario),
+        coding_(scenario, scenario.density(), options.codecs),
         links_paid_(messages_.are_free() ? 0 : scenario.transfer_count()),
         waits_for_(scenario.transfer_count(), 2),
         meter_(dataflow_.message_count(), options.progress),
@@ -26,8 +28,13 @@ class FifoNetwork {
     for (int l = 0; l < scenario.topology().link_count(); ++l)
       links_.push_back({.latency = scenario.latency(l), .ps_per_byte = scenario.ps_per_byte(l)});
     for (int l : scenario.transit_links()) link(l).is_transit = true;
-    for (TransferId t = 0; t < scenario.transfer_count(); ++t)
+    for (TransferId t = 0; t < scenario.transfer_count(); ++t) {
       if (dataflow_.can_read_at_once(t)) --waits_for_[t];
+      if (!coding_.waits_for_encoding(t)) continue;
+      ++waits_for_[t];
+      if (dataflow_.can_read_at_once(t) && scenario.is_sent(t))
+        push(scenario.arrival(scenario.src(t)), t, kEncode);
+    }
     for (Rank rank : indices<Rank>(scenario.topology().rank_count())) {
       timeline_.finish.push_back(scenario.arrival(rank));
       open_ports_on_arrival(rank);
@@ -41,6 +48,10 @@ class FifoNetwork {
         try_landing(event.subject, now);
       else if (event.hop == kOpenPort)
         open_port(static_cast<int>(event.subject));
+      else if (event.hop == kEncode)
+        push(coding_.encode(event.subject, now), event.subject, kEncoded);
+      else if (event.hop == kEncoded)
+        release(event.subject);
       else
         contending_.push_back({event.subject, event.hop});
       send_alone(now);
@@ -52,9 +63,12 @@ class FifoNetwork {
  private:
   static constexpr std::uint32_t kOpenPort = ~std::uint32_t{0};
   static constexpr std::uint32_t kLand = kOpenPort - 1;
+  static constexpr std::uint32_t kEncode = kOpenPort - 2;
+  static constexpr std::uint32_t kEncoded = kOpenPort - 3;
   struct Event {
     std::uint32_t subject;  ///< a transfer, or the link that is the port to open
-    std::uint32_t hop;  ///< how many links of its path the transfer has passed, kLand after all, or kOpenPort
+    std::uint32_t hop;  ///< how many links of its path the transfer has passed, kLand after all, or another
+                        ///< of those
   };
   struct LinkState {
     Picoseconds latency;
@@ -87,7 +101,14 @@ class FifoNetwork {
     state.to_leave = out_ports_.open_next_step(port, [this](TransferId t) { release(t); });
   }
 
-  /// One of the two things that t waits for is there: the slot it reads, or its port's turn. Where nothing else can
+  /// The slot that t reads is final.
+  void make_ready(TransferId t, Picoseconds now) {
+    if (coding_.waits_for_encoding(t)) [[unlikely]]
+      push(coding_.encode(t, now), t, kEncoded);
+    release(t);
+  }
+
+  /// One of the things that t waits for is there: the slot it reads, its port's turn, or what it carries, encoded. Where nothing else can
   /// take the link, order does not matter.
   void release(TransferId t) {
     if (--waits_for_[t] > 0) return;
@@ -143,7 +164,7 @@ class FifoNetwork {
   /// t joins the queue of the link that is `hop` of its path; returns when its last byte has left.
   Picoseconds occupy(int index, TransferId t, std::uint32_t hop, Picoseconds now) {
     LinkState& state = link(index);
-    auto duration = static_cast<Picoseconds>(scenario_.load(t) * state.ps_per_byte + 0.5);
+    auto duration = static_cast<Picoseconds>(scenario_.load(t) * coding_.share(t) * state.ps_per_byte + 0.5);
     if (!messages_.are_free()) [[unlikely]]
       duration += message_time(index, t, hop);
     const Picoseconds start = std::max(now, state.free_at);
@@ -166,6 +187,10 @@ class FifoNetwork {
 
   void try_landing(TransferId t, Picoseconds now) {
     const Picoseconds here = std::max(now, scenario_.arrival(scenario_.dst(t)));
+    if (const Picoseconds decoded = coding_.decode(t, here); decoded > here) [[unlikely]] {
+      push(decoded, t, kLand);
+      return;
+    }
     const Picoseconds at = dataflow_.landing_time(t, here);
     if (at == now) [[likely]]
       land(t, now);
@@ -175,7 +200,7 @@ class FifoNetwork {
 
   void land(TransferId t, Picoseconds now) {
     timeline_.finish[static_cast<std::size_t>(scenario_.dst(t))] = now;  // later than any before
-    const TransferId waiting = dataflow_.land(t, [this](TransferId reader) { release(reader); });
+    const TransferId waiting = dataflow_.land(t, [this, now](TransferId reader) { make_ready(reader, now); });
     if (waiting != kNoTransfer) [[unlikely]]
       push(now, waiting, kLand);
     recorder_.landing(t, now);
@@ -200,6 +225,7 @@ class FifoNetwork {
   Dataflow dataflow_;
   PortOrder out_ports_;
   Messages messages_;
+  Coding coding_;
   std::vector<std::uint32_t> links_paid_;  ///< of its path, per message by its first transfer
   std::vector<LinkState> links_;
   LargeVector<std::uint8_t> waits_for_;

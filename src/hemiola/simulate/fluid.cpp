@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hemiola/simulate/coding.hpp"
 #include "hemiola/simulate/dataflow.hpp"
 #include "hemiola/simulate/event_queue.hpp"
 #include "hemiola/simulate/link_queues.hpp"
@@ -38,14 +39,20 @@ class FluidNetwork {
         shares_(capacities(scenario)),
         link_queues_(scenario),
         messages_(scenario),
+        coding_(scenario, scenario.density(), options.codecs),
         payments_(messages_.are_free() ? 0 : scenario.transfer_count()),
         next_waiting_(payments_.size(), kNoTransfer),
         waits_for_(scenario.transfer_count(), 3),
         meter_(dataflow_.message_count(), options.progress),
         recorder_(options.keep_spans, scenario.transfer_count()) {
     timeline_.link_busy.resize(static_cast<std::size_t>(scenario.topology().link_count()));
-    for (TransferId t = 0; t < scenario.transfer_count(); ++t)
+    for (TransferId t = 0; t < scenario.transfer_count(); ++t) {
       if (dataflow_.can_read_at_once(t)) --waits_for_[t];
+      if (!coding_.waits_for_encoding(t)) continue;
+      ++waits_for_[t];
+      if (dataflow_.can_read_at_once(t) && scenario.is_sent(t))
+        push(scenario.arrival(scenario.src(t)), t, kEncode);
+    }
     for (Rank rank : indices<Rank>(scenario.topology().rank_count())) {
       timeline_.finish.push_back(scenario.arrival(rank));
       push(scenario.arrival(rank), static_cast<std::uint32_t>(rank), kRankArrives);
@@ -61,6 +68,10 @@ class FluidNetwork {
         try_landing(event.subject, now);
       else if (event.what == kInflow)
         link_queues_.change_kept(event.subject, now);
+      else if (event.what == kEncode)
+        push(coding_.encode(event.subject, now), event.subject, kEncoded);
+      else if (event.what == kEncoded)
+        release(event.subject, now);
       else if (flows_[event.subject].version == event.what)
         end_flow(event.subject, now);
       if (!queue_.has_more_now()) settle(now);
@@ -75,7 +86,9 @@ class FluidNetwork {
   static constexpr std::uint32_t kRankArrives = ~std::uint32_t{0};
   static constexpr std::uint32_t kLand = kRankArrives - 1;
   static constexpr std::uint32_t kInflow = kRankArrives - 2;
-  static constexpr std::uint32_t kVersions = kRankArrives - 3;
+  static constexpr std::uint32_t kEncode = kRankArrives - 3;
+  static constexpr std::uint32_t kEncoded = kRankArrives - 4;
+  static constexpr std::uint32_t kVersions = kRankArrives - 5;
   struct Event {
     std::uint32_t subject;  ///< a rank, a transfer, a change that link queues keep, or a flow
     std::uint32_t what;     ///< one of the above, or the version of the flow whose end it is
@@ -121,12 +134,20 @@ class FluidNetwork {
         ports->order.open_next_step(port, [&](TransferId t) { release(t, now); });
   }
 
-  /// One of the three things that t waits for is there: the slot it reads, or the turn of one of its two
-  /// ports.
+  /// The slot that t reads is final.
+  void make_ready(TransferId t, Picoseconds now) {
+    if (coding_.waits_for_encoding(t)) push(coding_.encode(t, now), t, kEncoded);
+    release(t, now);
+  }
+
+  /// One of the things that t waits for is there: the slot it reads, the turn of one of its two ports, or what it carries,
+  /// encoded.
   void release(TransferId t, Picoseconds now) {
     if (--waits_for_[t] > 0) return;
-    if (messages_.are_free() || is_paid(t, now)) add_flow(t, kWholePath, scenario_.load(t), now);
+    if (messages_.are_free() || is_paid(t, now)) add_flow(t, kWholePath, load(t), now);
   }
+
+  double load(TransferId t) const { return scenario_.load(t) * coding_.share(t); }
 
   void add_flow(TransferId t, std::int32_t hop, double bytes, Picoseconds now) {
     const std::span<const int> path = scenario_.path(t);
@@ -163,7 +184,7 @@ class FluidNetwork {
     Payment& payment = payments_[messages_.of(t)];
     if (--payment.links_left > 0) return;
     for (TransferId next = payment.waiting; next != kNoTransfer; next = next_waiting_[next])
-      add_flow(next, kWholePath, scenario_.load(next), now);
+      add_flow(next, kWholePath, load(next), now);
   }
 
   /// Gives every flow whose share has changed its new end.
@@ -190,7 +211,8 @@ class FluidNetwork {
       return;
     }
     for (int l : scenario_.path(t))
-      timeline_.link_busy[static_cast<std::size_t>(l)] += scenario_.serialization(l, t);
+      timeline_.link_busy[static_cast<std::size_t>(l)] +=
+          static_cast<Picoseconds>(load(t) * scenario_.ps_per_byte(l) + 0.5);
     recorder_.span({t, scenario_.first_link(t), flow.start, now, now + scenario_.path_latency(t)});
     leave(t, now);
   }
@@ -230,6 +252,10 @@ class FluidNetwork {
       push(now + wait, t, kLand);
       return;
     }
+    if (const Picoseconds decoded = coding_.decode(t, now); decoded > now) {
+      push(decoded, t, kLand);
+      return;
+    }
     const Picoseconds at = dataflow_.landing_time(t, now);
     if (at == now)
       land(t, now);
@@ -239,7 +265,7 @@ class FluidNetwork {
 
   void land(TransferId t, Picoseconds now) {
     note_finish(scenario_.dst(t), now);
-    const TransferId waiting = dataflow_.land(t, [&](TransferId reader) { release(reader, now); });
+    const TransferId waiting = dataflow_.land(t, [&](TransferId reader) { make_ready(reader, now); });
     if (waiting != kNoTransfer) push(now, waiting, kLand);
     recorder_.landing(t, now);
     meter_.count_landing();
@@ -257,6 +283,7 @@ class FluidNetwork {
   LinkQueues link_queues_;
   std::vector<Flow> flows_;
   Messages messages_;
+  Coding coding_;
   std::vector<Payment> payments_;  ///< by the first transfer of a message; empty where messages are free
   std::vector<TransferId> next_waiting_;  ///< per transfer: what waits for the same payment
   std::vector<std::uint8_t> waits_for_;

@@ -40,6 +40,9 @@ class Scenario {
   /// The bytes that would take as long without noise.
   double load(TransferId t) const { return noise_.is_off() ? bytes(t) : bytes(t) * noise_.factor(t); }
 
+  /// The share of elements that are not zero.
+  double density() const { return density_; }
+
   /// When a rank arrives; before that nothing leaves it and nothing lands.
   Picoseconds arrival(Rank rank) const { return setting_.arrival(rank); }
   Picoseconds path_latency(TransferId t) const {
@@ -52,10 +55,6 @@ class Scenario {
   Picoseconds message(int link) const { return setting_.message(link); }
   /// Of one link, slowed down by the slower of the ranks it joins.
   double ps_per_byte(int link) const { return setting_.ps_per_byte(link); }
-  /// Of t alone on the link, to the nearest picosecond.
-  Picoseconds serialization(int link, TransferId t) const {
-    return static_cast<Picoseconds>(load(t) * ps_per_byte(link) + 0.5);
-  }
 
   /// The pairs of ranks of which one sends to the other, and their paths.
   std::size_t pair_count() const { return routes_.pair_count(); }
@@ -69,6 +68,7 @@ class Scenario {
   Setting setting_;
   Routes routes_;
   Noise noise_;
+  double density_;
 };
 
 }  // namespace hemiola::simulation

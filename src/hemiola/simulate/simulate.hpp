@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "hemiola/schedule/schedule.hpp"
+#include "hemiola/simulate/codec_speeds.hpp"
 #include "hemiola/simulate/timeline.hpp"
 #include "hemiola/topology/conditions.hpp"
 #include "hemiola/topology/topology.hpp"
@@ -29,6 +30,7 @@ struct SimulateOptions {
   /// deviations. The same for equal seeds.
   double noise = 0;
   std::uint64_t seed = 0;
+  CodecSpeeds codecs = {};  ///< where conditions have a density below 1
   /// Called every few milliseconds with how many transfers have landed, and of how many; what it throws ends
   /// the run.
   std::function<void(std::int64_t landed, std::int64_t total)> progress;

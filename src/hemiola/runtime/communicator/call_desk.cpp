@@ -111,6 +111,8 @@ void CallDesk::make_operation(const std::shared_ptr<const Schedule>& schedule, c
   // Fewer than three ranks have nobody to reduce with while they wait, and an empty buffer has nothing to reduce.
   if (prepared.late && communicator_->rank_count() >= 3 && of->key.block_elements > 0)
     of->operation = late_operation(prepared, of->key, std::move(plain));
+  else if (prepared.sparse && of->key.block_elements > 0)
+    of->operation = sparse_operation(prepared, *of, signature);
   else
     of->operation = std::make_unique<PlainOperation>(std::move(plain));
 }
@@ -132,6 +134,7 @@ const CallDesk::Prepared& CallDesk::look_up(const Key& key, const std::shared_pt
 CallDesk::Prepared CallDesk::make(const Key& key, const std::shared_ptr<const Schedule>& schedule,
                                   const Patient& patient) {
   const int ranks = communicator_->rank_count();
+  bool is_coded = key.sparse == SparseMode::yes;
   Prepared made;
   made.source = schedule;
   if (!made.source) {
@@ -146,14 +149,19 @@ CallDesk::Prepared CallDesk::make(const Key& key, const std::shared_ptr<const Sc
     made.source = std::move(selection.source);
     made.late = std::move(selection.late);
     if (made.late) made.late->check();
+    if (selection.sparse) {
+      selection.sparse->check();
+      is_coded = false;
+      if (selection.sparse->coded_below > 0 && ranks > 1)
+        made.sparse = std::make_shared<const SparseRule>(*std::move(selection.sparse));
+    }
   }
   check_schedule(made.source.collective(), key, ranks);
   made.digest = digest(made.source);
   const auto element_bytes = static_cast<int>(bytes_of(key.dtype));
   const bool average = key.op == Op::average && made.source.collective().is_reducing();
-  made.program = communicator_->programs().get(
-      made.source,
-      {made.source.identity(), key.block_elements, element_bytes, key.in_place, average, key.sparse});
+  made.program = communicator_->programs().get(made.source, {made.source.identity(), key.block_elements,
+                                                             element_bytes, key.in_place, average, is_coded});
   made.arithmetic = {key.dtype, key.op, ranks};
   return made;
 }
@@ -162,7 +170,7 @@ Bytes CallDesk::recipe(CollectiveKind kind, std::int64_t byte_count, Rank root, 
   const Check check = communicator_->until_closed(interrupted);
   std::lock_guard lock(mutex_);
   follow_conditions();
-  Question question{kind, byte_count, root, "", {}, false};
+  Question question{kind, byte_count, root, "", {}, SparseMode::where_seen};  // as calls that say nothing
   return agreed_recipe(&question, {timeout_of(0), check});
 }
 
@@ -191,7 +199,7 @@ std::unique_ptr<Operation> CallDesk::late_operation(const Prepared& prepared, co
     options.element_bytes = static_cast<int>(bytes_of(key.dtype));
     options.average = key.op == Op::average;
     options.keep_inputs = options.keep_inputs && key.in_place;
-    options.coded = key.sparse;
+    options.coded = key.sparse == SparseMode::yes;
     if (late_.size() >= kMaxLate) late_.clear();
     auto programs =
         std::make_shared<LatePrograms>(communicator_->rank(), communicator_->rank_count(), rule, options);
@@ -200,6 +208,34 @@ std::unique_ptr<Operation> CallDesk::late_operation(const Prepared& prepared, co
   const std::int64_t bytes = bytes_of_whole(key, communicator_->rank_count());
   return std::make_unique<LateAllReduce>(std::move(plain), found->second.programs, hasher.finish().low | 1,
                                          LateQuestion{rule.forecast, &lateness_, bytes});
+}
+
+/// Its programs but the dense one are looked up in its turn, where they are run for the first time.
+std::unique_ptr<Operation> CallDesk::sparse_operation(const Prepared& prepared, const PreparedCall& call,
+                                                      const Signature& signature) {
+  using Way = SparseOperation::Way;
+  const bool is_summed = prepared.source.collective().is_reducing();
+  ProgramCache::Key coded{nullptr,
+                          call.key.block_elements,
+                          static_cast<int>(bytes_of(call.key.dtype)),
+                          call.key.in_place,
+                          is_summed && call.key.op == Op::average,
+                          true};
+  const auto programs = [this, coded, rule = prepared.sparse, chosen = prepared.source,
+                         dense = prepared.program](Way way) {
+    if (way == Way::dense) return dense;
+    const std::lock_guard lock(mutex_);
+    if (way == Way::exchange)
+      return communicator_->programs().get(
+          rule->exchange, {rule->exchange.identity(), SparseOperation::kFigures, sizeof(std::int64_t)});
+    const ProgramSource& source = way == Way::coded ? chosen : rule->without_fill_in;
+    ProgramCache::Key key = coded;
+    key.source = source.identity();
+    return communicator_->programs().get(source, key);
+  };
+  return std::make_unique<SparseOperation>(
+      SparseOperation::Call{signature, call.buffers, prepared.arithmetic, is_summed, &densities_},
+      prepared.sparse, programs);
 }
 
 /// One copy of each name, so that keys compare pointers; null for none.

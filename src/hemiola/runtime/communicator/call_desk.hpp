@@ -41,7 +41,7 @@ struct Call {
   OperationKind kind = OperationKind::barrier;
   Op op = Op::sum;
   std::int64_t root = 0;
-  bool sparse = false;  ///< messages may leave zeros out
+  SparseMode sparse = SparseMode::no;
   std::optional<ArrayView> input;
   std::optional<ArrayView> output;
   std::shared_ptr<const Schedule> schedule;  ///< null: choose one
@@ -77,6 +77,8 @@ class CallDesk {
     ProgramSource source;
     std::uint64_t digest = 0;
     std::optional<LateRule> late;
+    std::shared_ptr<const SparseRule>
+        sparse;  ///< null: nobody looks for zeros, or all messages leave them out
     std::shared_ptr<const Program> program;
     Arithmetic arithmetic;
   };
@@ -103,6 +105,8 @@ class CallDesk {
   Prepared make(const Key& key, const std::shared_ptr<const Schedule>& schedule, const Patient& patient);
   Bytes agreed_recipe(Question* question, const Patient& patient);
   std::unique_ptr<Operation> late_operation(const Prepared& prepared, const Key& key, PlainOperation plain);
+  std::unique_ptr<Operation> sparse_operation(const Prepared& prepared, const PreparedCall& call,
+                                              const Signature& signature);
   const std::string* interned(const std::string& algorithm);
   double timeout_of(double asked_for_s) const;
   void follow_conditions();
@@ -115,7 +119,8 @@ class CallDesk {
   Communicator* communicator_;
   Chooser chooser_;
   CommonChoice choice_;
-  LateWatch lateness_;  ///< told by operations, of which one runs at a time
+  LateWatch lateness_;      ///< told by operations, of which one runs at a time
+  DensityWatch densities_;  ///< asked and told by these
 
   std::mutex mutex_;                  ///< guards the rest
   PortWatch::InForce in_force_;       ///< what `prepared_` was chosen for

@@ -15,7 +15,7 @@ struct CallKey {
   Op op = Op::sum;
   DType dtype = DType::uint8;
   bool in_place = false;
-  bool sparse = false;
+  SparseMode sparse = SparseMode::no;
   std::int32_t root = 0;
   std::int64_t block_elements = 0;
   const Schedule* asked_for = nullptr;     ///< null: to be chosen

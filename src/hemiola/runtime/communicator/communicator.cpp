@@ -239,6 +239,7 @@ std::optional<std::string> Communicator::attempt(Operation& operation, std::uint
   operation.execute({number, rank(), rank_count(), &executor(), connection_.control.late.get(), &watch_});
   watch_.conclude();
   await([this] { return watch_.all_have_arrived(); });
+  operation.succeeded();
   if (watch_.note_arrivals(&arrivals_)) operation.note_arrivals(arrivals_);
   note_ports(number, signature);
   return std::nullopt;

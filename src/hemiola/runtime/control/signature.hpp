@@ -33,14 +33,21 @@ constexpr OperationKind operation_of(CollectiveKind kind) {
   return static_cast<OperationKind>(kind);
 }
 
+/// Whether messages may leave zeros out.
+enum class SparseMode : std::uint8_t {
+  no,
+  yes,
+  where_seen,  ///< where ranks have seen that it pays, and by no other schedule than without
+};
+
 /// Exactly one cache line, without gaps, so that comparing is comparing bytes.
 struct alignas(64) Signature {
   static constexpr std::size_t kShownDimensions = 5;
 
   OperationKind kind = OperationKind::barrier;
   DType dtype = DType::uint8;
-  Op op : 7 = Op::sum;
-  bool sparse : 1 = false;           ///< messages may leave zeros out
+  Op op : 6 = Op::sum;
+  SparseMode sparse : 2 = SparseMode::no;
   std::uint8_t dimension_count = 0;  ///< for messages, as `shape`
   std::int32_t root = 0;
   std::uint64_t schedule_digest = 0;

@@ -22,6 +22,11 @@ std::string describe_schedule(const Signature& signature) {
   return text;
 }
 
+std::string describe_sparse(SparseMode mode) {
+  if (mode == SparseMode::where_seen) return "sparse=None";
+  return mode == SparseMode::yes ? "sparse=True" : "sparse=False";
+}
+
 /// What the two disagree about, as the object of "rank 2 passed …, rank 0 …": the most telling difference.
 struct Difference {
   std::string_view verb;  ///< "passed", "called", "chose"
@@ -38,8 +43,7 @@ Difference difference(const Signature& left, const Signature& right) {
     return {"passed", "op='" + std::string(name_of(left.op)) + "'",
             "op='" + std::string(name_of(right.op)) + "'"};
   if (left.sparse != right.sparse)
-    return {"passed", left.sparse ? "sparse=True" : "sparse=False",
-            right.sparse ? "sparse=True" : "sparse=False"};
+    return {"passed", describe_sparse(left.sparse), describe_sparse(right.sparse)};
   if (left.root != right.root && has_root(left.kind))
     return {"passed", "root=" + std::to_string(left.root), "root=" + std::to_string(right.root)};
   return {"chose", describe_schedule(left), describe_schedule(right)};

@@ -47,7 +47,7 @@ ChoiceKey key_of(const Question& question, std::uint64_t epoch) {
   hasher.add(static_cast<std::uint64_t>(question.byte_count));
   hasher.add(static_cast<std::uint64_t>(question.root));
   hasher.add_bytes(std::as_bytes(std::span(question.algorithm)));
-  hasher.add(question.sparse);
+  hasher.add(static_cast<std::uint64_t>(question.sparse));
   for (const auto& [rank, factor] : question.slow) {
     hasher.add(static_cast<std::uint64_t>(rank));
     hasher.add(std::bit_cast<std::uint64_t>(factor));

@@ -14,6 +14,7 @@
 #include "hemiola/runtime/control/control.hpp"
 #include "hemiola/runtime/operation/late_programs.hpp"
 #include "hemiola/runtime/operation/program_source.hpp"
+#include "hemiola/runtime/operation/sparse_operation.hpp"
 #include "hemiola/runtime/session/members.hpp"
 #include "hemiola/schedule/collective.hpp"
 
@@ -24,6 +25,8 @@ struct Selection {
   ProgramSource source;
   /// For an all-reduce: how to find a late rank. With a forecast where that pays only.
   std::optional<LateRule> late;
+  /// Where messages may leave zeros out: when they do. Nothing: where they may, they do.
+  std::optional<SparseRule> sparse = {};
 };
 
 /// What decides about a choice; sizes up to the same power of two share one.
@@ -33,7 +36,7 @@ struct Question {
   Rank root{0};
   std::string algorithm;        ///< empty: any
   std::map<Rank, double> slow;  ///< the ports that are slow, as all ranks know
-  bool sparse = false;          ///< messages leave zeros out
+  SparseMode sparse = SparseMode::no;
 };
 
 /// Makes choices in words, for sizes up to the question's, and follows words, for the question's very size. Both throw

@@ -31,10 +31,13 @@ class Operation {
   /// Does this rank's part; throws what executor, register and supervisor throw. What it signed and what it does come
   /// from the same state: nothing is noted in between.
   virtual void execute(const Stage& stage) = 0;
+  /// All have come and agree, and this rank's part is done. Not called where an operation fails, on any rank.
+  virtual void succeeded();
   /// All have come, when `log` says in its latest row; the same on all ranks.
   virtual void note_arrivals(const ArrivalLog& log);
 };
 
+inline void Operation::succeeded() {}
 inline void Operation::note_arrivals(const ArrivalLog&) {}
 
 }  // namespace hemiola

@@ -1,0 +1,18 @@
+// How much of an array is zero, from a look at some of its cache lines: the most that dense data should pay.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace hemiola::codec {
+
+struct ZeroCount {
+  std::int64_t zeros = 0;
+  std::int64_t elements = 0;  ///< looked at
+};
+
+/// Looks at up to 64 cache lines, evenly spread; what follows the last whole line is not seen. `element_bytes`: 1, 2, 4
+/// or 8.
+ZeroCount sample_zeros(const std::byte* elements, std::size_t bytes, std::size_t element_bytes);
+
+}  // namespace hemiola::codec

@@ -1,0 +1,81 @@
+#include "hemiola/runtime/operation/sparse_operation.hpp"
+
+#include <array>
+#include <string>
+#include <utility>
+
+#include "hemiola/base/error.hpp"
+#include "hemiola/codec/format.hpp"
+#include "hemiola/codec/zero_sample.hpp"
+#include "hemiola/runtime/operation/agreement.hpp"
+
+namespace hemiola {
+namespace {
+
+/// Fewer zeros than one element in so many make nothing shorter.
+constexpr std::int64_t kElementsPerZero = 32;
+
+void check_share(double share, const char* name) {
+  if (!(share >= 0 && share <= 1))
+    throw ArgumentError(std::string("sparse rule: expected ") + name + " in 0 … 1, found " +
+                        std::to_string(share));
+}
+
+}  // namespace
+
+void SparseRule::check() const {
+  check_share(coded_below, "coded_below");
+  check_share(without_fill_in_below, "without_fill_in_below");
+  if (without_fill_in_below > 0 && !without_fill_in)
+    throw ArgumentError("sparse rule: expected a schedule for without_fill_in_below, found none");
+  if (coded_below > 0 && !exchange)
+    throw ArgumentError("sparse rule: expected the schedule of an exchange, found none");
+}
+
+SparseOperation::SparseOperation(const Call& call, std::shared_ptr<const SparseRule> rule, Programs programs)
+    : call_(call),
+      key_(tag_of(0, call.signature).digest),
+      rule_(std::move(rule)),
+      programs_(std::move(programs)) {}
+
+/// Who has come to the end of the look knows that all have come and agree: everybody's figures are in the sum.
+void SparseOperation::execute(const Stage& stage) {
+  if (call_.watch->is_due(key_)) seen_ = look(stage).density(call_.is_summed);
+  run(way(seen_.value_or(call_.watch->density(key_))), call_.buffers, call_.arithmetic, stage);
+}
+
+void SparseOperation::succeeded() {
+  if (seen_)
+    call_.watch->note_look(key_, *seen_);
+  else
+    call_.watch->note(key_);
+}
+
+SeenZeros SparseOperation::look(const Stage& stage) {
+  const auto program = programs_(Way::dense);
+  codec::ZeroCount own;
+  if (call_.buffers.input != nullptr)
+    own = codec::sample_zeros(call_.buffers.input,
+                              static_cast<std::size_t>(program->bytes[static_cast<int>(Region::input)]),
+                              codec::element_bytes(call_.arithmetic.dtype));
+  const bool is_dense = own.elements > 0 && own.zeros * kElementsPerZero < own.elements;
+  const std::array<std::int64_t, kFigures> mine{own.zeros, own.elements, is_dense ? 1 : 0};
+  std::array<std::int64_t, kFigures> sum{};
+  run(Way::exchange,
+      {reinterpret_cast<const std::byte*>(mine.data()), reinterpret_cast<std::byte*>(sum.data())},
+      {DType::int64, Op::sum, 1}, stage);
+  stage.executor->begin_operation();  // what follows works in other buffers
+  return {sum[0], sum[1], sum[2]};
+}
+
+SparseOperation::Way SparseOperation::way(double density) const {
+  if (density < rule_->without_fill_in_below) return Way::without_fill_in;
+  return density < rule_->coded_below ? Way::coded : Way::dense;
+}
+
+void SparseOperation::run(Way way, const Buffers& buffers, const Arithmetic& arithmetic, const Stage& stage) {
+  ran_.push_back(programs_(way));
+  stage.executor->execute(*ran_.back(), buffers, arithmetic, stage.supervisor);
+}
+
+}  // namespace hemiola

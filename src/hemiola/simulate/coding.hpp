@@ -1,0 +1,59 @@
+// What becomes of a schedule's messages where they leave zeros out: how much of its plain bytes each carries, and what it
+// takes the cores of its two ends. The elements that are not zero are as likely anywhere, and on every rank by themselves;
+// elements have 4 bytes.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "hemiola/simulate/codec_speeds.hpp"
+#include "hemiola/simulate/scenario.hpp"
+
+namespace hemiola::simulation {
+
+class Coding {
+ public:
+  explicit Coding(const Scenario& scenario, double density, const CodecSpeeds& speeds);
+
+  bool is_off() const { return share_.empty(); }
+  /// Of t's plain bytes, what it carries; 1 where it goes plain.
+  double share(TransferId t) const { return is_off() ? 1.0 : static_cast<double>(share_[t]); }
+  /// Whether t has to be encoded before it goes, by itself or another of the same value.
+  bool waits_for_encoding(TransferId t) const { return !is_off() && encoder_[t] != kNoTransfer; }
+  /// The value that t reads is there: returns when its first slice is encoded. Values are asked for in the order of time.
+  Picoseconds encode(TransferId t, Picoseconds now);
+  /// The last byte of t has come: returns when it is decoded (and added); the first time only, later `now`.
+  Picoseconds decode(TransferId t, Picoseconds now);
+
+ private:
+  /// A core takes one thing after the other.
+  struct Core {
+    Picoseconds free_at = 0;
+  };
+  Picoseconds core_time(TransferId t, double ps_per_byte) const {
+    return static_cast<Picoseconds>(scenario_.bytes(t) * ps_per_byte + 0.5);
+  }
+  /// Of t's first slice, which goes while the next one is encoded, or comes before it.
+  Picoseconds slice_time(TransferId t, double ps_per_byte) const {
+    return static_cast<Picoseconds>(std::min(scenario_.bytes(t), kSliceBytes) * ps_per_byte + 0.5);
+  }
+  void follow_values();
+
+  static constexpr double kSliceBytes = 1 << 20;  ///< as the runtime cuts them
+
+  const Scenario& scenario_;
+  double compress_ps_, decompress_ps_, add_ps_;  ///< per byte
+  std::vector<double> share_of_;                 ///< by the number of contributions, from 0
+  std::vector<float> share_;                     ///< per transfer; empty: all data go plain
+  std::vector<TransferId> encoder_;  ///< per transfer: which encodes what it carries; kNoTransfer: as it came
+  std::vector<Picoseconds> first_at_, encoded_at_;  ///< per transfer that encodes; kNotYet
+  std::vector<std::uint8_t> is_decoded_;
+  std::vector<Core> cores_;
+};
+
+/// Of a message of elements of which a share is not zero, what it takes over the plain bytes; 1 where that saves less than
+/// 3 %.
+double share_of_plain(double density);
+
+}  // namespace hemiola::simulation
