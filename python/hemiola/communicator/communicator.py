@@ -14,17 +14,20 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from hemiola import environment
 from hemiola._core import Communicator as CoreCommunicator
-from hemiola._core import CommunicatorOptions, Complaint, Session, Topology
+from hemiola._core import CommunicatorOptions, Complaint, HostsSession, Session, Topology
 from hemiola.arguments import typed
 from hemiola.communicator.arguments import seconds_of
 from hemiola.communicator.arrivals import Arrivals
 from hemiola.communicator.collectives import Collectives
 from hemiola.communicator.emulation import Emulation
 from hemiola.communicator.health import Health
+from hemiola.communicator.init_options import InitOptions
 from hemiola.communicator.joining import leave_all
-from hemiola.communicator.log import log_carriers
+from hemiola.communicator.log import begin_logging, log_carriers
 from hemiola.communicator.observation import Observer
+from hemiola.communicator.store_meeting import Store, join_at
 from hemiola.conditions import Conditions
 from hemiola.diagnosis import Diagnosis
 from hemiola.errors import ArgumentError, LostRankError
@@ -87,6 +90,64 @@ class Communicator(Collectives):
         self._observer = Observer(session, self._ranks, self._core, options.timeout_s)
         log_carriers(self._core, self._ranks)
         _open.add(self)
+
+    @classmethod
+    @typed
+    def join(
+        cls,
+        rank: int,
+        rank_count: int,
+        meet_at: Store | str,
+        *,
+        timeout_s: float | None = None,
+        keep_inputs: bool | None = None,
+        topology: Topology | str | os.PathLike[str] | None = None,
+    ) -> Communicator:
+        """Make a communicator of processes that have nothing in common yet but a store or a name; each calls this.
+
+        Where `init` reads from the environment who this process is and returns one communicator for all callers, here
+        the caller says so, and gets a communicator of its own each time. All pass the same options.
+
+        Parameters
+        ----------
+        rank : int, this process's number, 0 … rank_count-1; each is taken once.
+        rank_count : int, how many there are.
+        meet_at : where they meet. A store, such as a torch.distributed.TCPStore, for ranks on one host or several; it
+            serves any number of meetings, one after the other. Or a name, for ranks of one host: the same on all of
+            them, and of no other job of this user that meets at the same time.
+        timeout_s : float, seconds > 0; None means what HEMIOLA_TIMEOUT says, or 300. How long to wait for the others,
+            here and in each operation.
+        keep_inputs, topology : as of `hemiola.init`.
+
+        Returns
+        -------
+        Communicator. What it holds of the system (threads, sockets, memory in common) goes when it and its groups are
+        closed and no longer referred to.
+
+        Raises
+        ------
+        ArgumentError
+            for a rank or number of ranks outside its range, a name where HEMIOLA_WIRE asks for what needs addresses, a
+            variable of the environment that is misspelt, and a topology with another number of ranks.
+        FormatError, OSError
+            for a file that cannot be read.
+        MismatchError
+            on every rank, when ranks pass different options or numbers of ranks.
+        TimeoutError, LostRankError
+            naming the ranks that did not come.
+
+        Notes
+        -----
+        Ranks on one host share memory, those of several meet at rank 0's address, which it tells the others, with a
+        secret, through the store; who can read the store can join.
+        """
+        environment.check()
+        begin_logging(environment.LOG.value())
+        options = InitOptions.of(timeout_s, keep_inputs, topology)
+        session = join_at(meet_at, rank, rank_count, options.timeout_s)
+        options.agree(session, "join")
+        network = options.network(rank_count)
+        return cls(session, range(rank_count), options.for_core(), None, network)
 
     @property
     def topology(self) -> Topology:
@@ -435,8 +496,12 @@ os.register_at_fork(after_in_child=_forget_in_forked_child)
 @atexit.register
 def _close_all() -> None:
     """Stop background threads before the interpreter goes, and tell ranks on other hosts."""
-    for communicator in list(_open):
+    still_open = list(_open)
+    for communicator in still_open:
         communicator.close()
+    for communicator in still_open:
+        if isinstance(communicator._session, HostsSession):
+            communicator._session.leave()
     leave_all()
 
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import os
 
 from hemiola import environment
-from hemiola._core import CommunicatorOptions, Complaint, Topology
+from hemiola._core import Topology
 from hemiola.arguments import typed
-from hemiola.communicator.arguments import seconds_of
 from hemiola.communicator.communicator import Communicator, is_open
-from hemiola.communicator.control_plane import chosen_control_plane
 from hemiola.communicator.emulation import Emulation, launched_emulation
 from hemiola.communicator.init_options import InitOptions
 from hemiola.communicator.joining import join
@@ -17,7 +15,7 @@ from hemiola.communicator.launch_environment import job_of
 from hemiola.communicator.log import begin_logging
 from hemiola.communicator.mpi import announce
 from hemiola.conditions import Conditions
-from hemiola.errors import ArgumentError, FormatError
+from hemiola.errors import ArgumentError
 
 #: The communicator of all ranks, once there is one, and what it was made for.
 _world: list[tuple[Communicator, InitOptions]] = []
@@ -100,8 +98,8 @@ def init(
             )
     session = join(job, options.timeout_s)
     options.agree(session)  # before anybody complains, so that all ranks know
-    network = _given(options.topology, job.rank_count)
-    world = Communicator(session, range(job.rank_count), _for_core(options), options.emulation, network)
+    network = options.network(job.rank_count)
+    world = Communicator(session, range(job.rank_count), options.for_core(), options.emulation, network)
     _world[:] = [(world, options)]
     return world
 
@@ -113,55 +111,11 @@ def _options_of(
     emulate: Topology | str | os.PathLike[str] | None,
     conditions: Conditions | None,
 ) -> InitOptions:
-    """Check what was asked for and fill in what was not."""
-    limit_s = seconds_of(environment.TIMEOUT.value() if timeout_s is None else timeout_s)
-    if isinstance(limit_s, Complaint):
-        raise ArgumentError(limit_s.text)
+    """Check what was asked for, and fill in what was not."""
     is_said = emulate is not None or conditions is not None
     emulation = Emulation.of(emulate, conditions) if is_said else launched_emulation()
     if topology is not None and emulation is not None:
         raise ArgumentError(
             "topology: an emulated network is known already; pass either topology or emulate, not both"
         )
-    return InitOptions(
-        timeout_s=limit_s,
-        keep_inputs=True if keep_inputs is None else keep_inputs,
-        wires=environment.WIRE.value(),
-        control=chosen_control_plane(),
-        emulation=emulation,
-        topology=topology if topology is None or isinstance(topology, Topology) else _read(topology),
-    )
-
-
-def _read(path: str | os.PathLike[str]) -> Topology | Exception:
-    """Return what a file holds, or why it cannot be read."""
-    try:
-        return Topology.load(path)
-    except (OSError, FormatError, ArgumentError) as error:
-        return error
-
-
-def _given(topology: Topology | Exception | None, rank_count: int) -> Topology | None:
-    """Return the topology, if it is one of so many ranks."""
-    if isinstance(topology, Exception):
-        raise topology
-    if topology is not None and topology.rank_count != rank_count:
-        raise ArgumentError(
-            f"topology: '{topology.name}' has {topology.rank_count} ranks, the job has {rank_count}; measure this "
-            f"job's network with 'hemiola calibrate', or leave the topology out"
-        )
-    return topology
-
-
-def _for_core(options: InitOptions) -> CommunicatorOptions:
-    emulation = options.emulation
-    return CommunicatorOptions(
-        timeout_s=options.timeout_s,
-        keep_inputs=options.keep_inputs,
-        wires=options.wires,
-        ucx_libraries=environment.ucx_libraries(),
-        control=options.control,
-        emulate=emulation.topology if emulation else None,
-        late=emulation.conditions.late if emulation else {},
-        slow=emulation.conditions.slow_ranks if emulation else {},
-    )
+    return InitOptions.of(timeout_s, keep_inputs, topology, emulation)

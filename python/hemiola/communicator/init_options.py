@@ -1,21 +1,25 @@
-"""What `init` was asked for: that all ranks ask for the same, and that whoever asks again does, too."""
+"""What `init` or `join` was asked for: that all ranks ask for the same, and that whoever asks again does, too."""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hemiola._core import Session, Topology
+from hemiola import environment
+from hemiola._core import CommunicatorOptions, Complaint, Session, Topology
+from hemiola.communicator.arguments import seconds_of
+from hemiola.communicator.control_plane import chosen_control_plane
 from hemiola.communicator.emulation import Emulation
 from hemiola.environment import WIRE
-from hemiola.errors import ArgumentError, MismatchError
+from hemiola.errors import ArgumentError, FormatError, MismatchError
 
 
 @dataclass(frozen=True)
 class InitOptions:
-    """The options of a job, as `init` takes them: `wires` is HEMIOLA_WIRE's, `control` the control plane's name,
-    `topology` what to plan for, or why that cannot be read."""
+    """The options of a job, as `init` and `join` take them: `wires` is HEMIOLA_WIRE's, `control` the control plane's
+    name, `topology` what to plan for, or why that cannot be read."""
 
     timeout_s: float
     keep_inputs: bool
@@ -23,6 +27,59 @@ class InitOptions:
     control: str
     emulation: Emulation | None
     topology: Topology | Exception | None = None
+
+    @classmethod
+    def of(
+        cls,
+        timeout_s: float | None,
+        keep_inputs: bool | None,
+        topology: Topology | str | os.PathLike[str] | None,
+        emulation: Emulation | None = None,
+    ) -> InitOptions:
+        """Check what was asked for, and fill in what was not.
+
+        Raises
+        ------
+        ArgumentError
+            for a timeout that is none. What is wrong with a topology's file is told later, by all ranks.
+        """
+        limit_s = seconds_of(environment.TIMEOUT.value() if timeout_s is None else timeout_s)
+        if isinstance(limit_s, Complaint):
+            raise ArgumentError(limit_s.text)
+        return cls(
+            timeout_s=limit_s,
+            keep_inputs=True if keep_inputs is None else keep_inputs,
+            wires=WIRE.value(),
+            control=chosen_control_plane(),
+            emulation=emulation,
+            topology=topology if topology is None or isinstance(topology, Topology) else _read(topology),
+        )
+
+    def network(self, rank_count: int) -> Topology | None:
+        """Return the topology that was given, if one was; it must be one of so many ranks."""
+        topology = self.topology
+        if isinstance(topology, Exception):
+            raise topology
+        if topology is not None and topology.rank_count != rank_count:
+            raise ArgumentError(
+                f"topology: '{topology.name}' has {topology.rank_count} ranks, the job has {rank_count}; measure this "
+                f"job's network with 'hemiola calibrate', or leave the topology out"
+            )
+        return topology
+
+    def for_core(self) -> CommunicatorOptions:
+        """Return what the core must know of them."""
+        emulation = self.emulation
+        return CommunicatorOptions(
+            timeout_s=self.timeout_s,
+            keep_inputs=self.keep_inputs,
+            wires=self.wires,
+            ucx_libraries=environment.ucx_libraries(),
+            control=self.control,
+            emulate=emulation.topology if emulation else None,
+            late=emulation.conditions.late if emulation else {},
+            slow=emulation.conditions.slow_ranks if emulation else {},
+        )
 
     def words(self) -> dict[str, str]:
         """Return each option in words; equal words mean equal options."""
@@ -41,8 +98,8 @@ class InitOptions:
             words["conditions"] = f"late={dict(conditions.late)}, slow={dict(conditions.slow)}"
         return words
 
-    def agree(self, session: Session) -> None:
-        """Make sure that all ranks of a session have the same; all of them call this.
+    def agree(self, session: Session, caller: str = "init") -> None:
+        """Make sure that all ranks of a session have the same; all of them call this. `caller` is told in errors.
 
         Raises
         ------
@@ -56,7 +113,7 @@ class InitOptions:
         ]
         difference = _first_difference(told)
         if difference is not None:
-            raise MismatchError(f"init: {difference}; every rank must pass the same options")
+            raise MismatchError(f"{caller}: {difference}; every rank must pass the same options")
 
     def check_again(self, asked: Mapping[str, str]) -> None:
         """Raise ArgumentError unless these options, in words, are the ones in force."""
@@ -67,6 +124,14 @@ class InitOptions:
                     f"{name}={asked[name]}. Call init() without options to get the communicator that there is, "
                     f"or close() it first"
                 )
+
+
+def _read(path: str | os.PathLike[str]) -> Topology | Exception:
+    """Return what a file holds, or why it cannot be read."""
+    try:
+        return Topology.load(path)
+    except (OSError, FormatError, ArgumentError) as error:
+        return error
 
 
 def _in_words(topology: Topology | Exception | None) -> str:

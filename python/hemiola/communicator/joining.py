@@ -6,11 +6,13 @@ import importlib.metadata
 import os
 import sys
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from hemiola import environment
 from hemiola._core import HostsSession, Listener, LocalSession, Session, leave_mpi
 from hemiola.communicator.launch_environment import Job
-from hemiola.communicator.rendezvous import rendezvous_of
+from hemiola.communicator.rendezvous import Meeting, rendezvous_of
 
 #: What this process has joined.
 _joined: list[HostsSession] = []
@@ -27,11 +29,15 @@ def leave_all() -> None:
 os.register_at_fork(after_in_child=_joined.clear)
 
 
+def needs_addresses() -> bool:
+    """Return whether a wire was asked for that needs addresses, also between ranks of one host."""
+    return "tcp" in environment.WIRE.value().split(",")
+
+
 def meets_at_address(job: Job) -> bool:
     """Return whether a job's ranks meet at an address: its launcher says that some are on other hosts, such an address
     was given, or a wire was asked for that needs addresses."""
-    asks_for_tcp = "tcp" in environment.WIRE.value().split(",")
-    return job.spans_hosts or environment.RENDEZVOUS.value() is not None or asks_for_tcp
+    return job.spans_hosts or environment.RENDEZVOUS.value() is not None or needs_addresses()
 
 
 def join(job: Job, timeout_s: float) -> Session:
@@ -54,34 +60,67 @@ def join(job: Job, timeout_s: float) -> Session:
     if _joined:
         return _joined[0]  # which outlives its communicators, so that a second `init` needs no second meeting
     begin = time.monotonic()
-    family = environment.IP_FAMILY.value()
-    rule = environment.INTERFACE.value()
-    reached = environment.reachable_addresses(rule, family)
-    if not rule.excludes:  # what was not chosen by name may lead nowhere: others try it last
-        reached = environment.nearest_first(reached, job.local_rank or 0)
-    addresses = [str(local.address) for local in reached]
     rendezvous = rendezvous_of(job)
-    ports = environment.PORTS.value() or range(0, 1)
-    if job.rank == 0 and rendezvous.port:
-        ports = range(rendezvous.port, rendezvous.port + 1)
-    listener = Listener("0.0.0.0" if family == 4 else "", ports[0], ports[-1])
-    own = [_with_port(address, listener.port) for address in addresses]
-    meeting = rendezvous.meet(own, timeout_s)
-    session = HostsSession.join(
-        listener,
-        rank=job.rank,
-        rank_count=job.rank_count,
-        name=meeting.name,
-        incarnation=job.incarnation,
-        token=meeting.token,
-        version=importlib.metadata.version("hemiola"),
-        addresses=addresses,
-        rank_zero=list(meeting.rank_zero),
-        timeout_s=max(0.0, timeout_s - (time.monotonic() - begin)),
-        silence_s=environment.SILENCE.value(),
-    )
+    doorway = Doorway.open(rendezvous.port if job.rank == 0 else 0, job.local_rank or 0)
+    meeting = rendezvous.meet(doorway.endpoints, timeout_s)
+    left_s = max(0.0, timeout_s - (time.monotonic() - begin))
+    session = doorway.join(job.rank, job.rank_count, meeting, left_s, incarnation=job.incarnation)
     _joined.append(session)
     return session
+
+
+@dataclass(frozen=True)
+class Doorway:
+    """Where this process is found by ranks of other hosts: a listening socket, and addresses that lead there."""
+
+    listener: Listener
+    addresses: Sequence[str]
+
+    @classmethod
+    def open(cls, port: int = 0, local_rank: int = 0) -> Doorway:
+        """Listen.
+
+        Parameters
+        ----------
+        port : int; 0 means any that HEMIOLA_PORTS permits.
+        local_rank : int, which of this host's ranks this process is: they take several NICs in turn.
+
+        Raises
+        ------
+        ArgumentError
+            where this process has no address at which others reach it.
+        """
+        family = environment.IP_FAMILY.value()
+        rule = environment.INTERFACE.value()
+        reached = environment.reachable_addresses(rule, family)
+        if not rule.excludes:  # what was not chosen by name may lead nowhere: others try it last
+            reached = environment.nearest_first(reached, local_rank)
+        ports = range(port, port + 1) if port else environment.PORTS.value() or range(0, 1)
+        listener = Listener("0.0.0.0" if family == 4 else "", ports[0], ports[-1])
+        return cls(listener, [str(local.address) for local in reached])
+
+    @property
+    def endpoints(self) -> list[str]:
+        """The addresses with the port."""
+        return [_with_port(address, self.listener.port) for address in self.addresses]
+
+    def join(
+        self, rank: int, rank_count: int, meeting: Meeting, timeout_s: float, *, incarnation: int = 0
+    ) -> HostsSession:
+        """Wait for all other ranks."""
+        return HostsSession.join(
+            self.listener,
+            rank=rank,
+            rank_count=rank_count,
+            name=meeting.name,
+            incarnation=incarnation,
+            token=meeting.token,
+            version=importlib.metadata.version("hemiola"),
+            addresses=self.addresses,
+            rank_zero=list(meeting.rank_zero),
+            timeout_s=timeout_s,
+            silence_s=environment.SILENCE.value(),
+        )
 
 
 def _with_port(address: str, port: int) -> str:
