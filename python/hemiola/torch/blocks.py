@@ -1,0 +1,105 @@
+"""Lists of tensors and blocks of one, as arrays of one axis: copied where a list has to be one array."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from hemiola._core import Complaint
+from hemiola.communicator.kinds import Array
+from hemiola.torch.tensors import content, described, values
+
+Show = Callable[[Any], Array | Complaint]
+
+
+class Room:
+    """Room for one tensor of each rank, from which a list gets what has come.
+
+    Parameters
+    ----------
+    into : the list, with a tensor for each rank, as large as `like`.
+    like : torch.Tensor, what this rank brings.
+    rank_count : int.
+    """
+
+    def __init__(self, into: Sequence[Any], like: Any, rank_count: int) -> None:
+        self._into = into
+        self._flat = torch.empty((rank_count, like.numel()), dtype=like.dtype)
+        self.array = _wrong_list(into, like, rank_count) or content(self._flat)
+
+    def spread(self) -> None:
+        """Copy what has come to the tensors of the list."""
+        for tensor, row in zip(self._into, self._flat, strict=True):
+            tensor.detach().copy_(row.view(tensor.shape))
+
+
+def spread(rooms: Sequence[Room]) -> None:
+    """Copy what has come to the tensors of all lists."""
+    for room in rooms:
+        room.spread()
+
+
+def joined(tensors: Sequence[Any], like: Any, rank_count: int, show: Show = values) -> Array | Complaint:
+    """Return a list, with a tensor for each rank, in one piece."""
+    wrong = _wrong_list(tensors, like, rank_count)
+    return wrong or show(torch.cat([tensor.detach().reshape(-1) for tensor in tensors]))
+
+
+def _wrong_list(tensors: Sequence[Any], like: Any, rank_count: int) -> Complaint | None:
+    if len(tensors) != rank_count:
+        return Complaint(
+            f"expected a list with a tensor for each of {rank_count} ranks, found {len(tensors)}"
+        )
+    for rank, tensor in enumerate(tensors):
+        if (tensor.numel(), tensor.dtype) != (like.numel(), like.dtype):
+            return Complaint(
+                f"expected tensors of the size and type of {described(like)} in the list, found {described(tensor)} "
+                f"for rank {rank}"
+            )
+    return None
+
+
+def in_order(tensor: Any, show: Show) -> Array | Complaint:
+    """Return a tensor's memory where its elements lie in the order of their indices."""
+    if tensor.is_contiguous():
+        return show(tensor)
+    return Complaint(f"expected a contiguous tensor for the result, found {described(tensor)}")
+
+
+def split(array: Array | Complaint, tensor: Any, sizes: Sequence[int], rank_count: int) -> Any:
+    """Return a tensor's array in blocks along the first axis, one for each rank; of equal ones without sizes."""
+    if isinstance(array, Complaint):
+        return array
+    rows = tensor.shape[0] if tensor.dim() else 1
+    if not sizes:
+        sizes = [rows // rank_count] * rank_count
+    if len(sizes) != rank_count or sum(sizes) != rows or min(sizes) < 0:
+        return Complaint(
+            f"expected {rank_count} split sizes whose sum is the first axis of {described(tensor)}, found "
+            f"{list(sizes)}"
+        )
+    row = array.size // rows if rows else 0
+    ends = np.cumsum(sizes) * row
+    return [array[end - size * row : end] for size, end in zip(sizes, ends.tolist(), strict=True)]
+
+
+def scaled(array: Array | Complaint, factor: Any, *, copy: bool = False) -> Array | Complaint:
+    """Multiply an array in place, or a copy; with None as the factor leave it as it is."""
+    if factor is None or isinstance(array, Complaint):
+        return array
+    if array.dtype.kind in "biu":
+        return Complaint(f"PREMUL_SUM: expected elements that {factor!r} can multiply, found {array.dtype}")
+    if isinstance(factor, torch.Tensor):
+        factor = factor.item()
+    scale = array.dtype.type(factor)
+    product: Array = np.multiply(array, scale, out=np.empty_like(array) if copy else array)
+    return product
+
+
+def without_complaints(arrays: Sequence[Array | Complaint]) -> Sequence[Array] | Complaint:
+    """Return the arrays, or what is wrong with the first of those with which something is."""
+    found = [array for array in arrays if not isinstance(array, Complaint)]
+    return found if len(found) == len(arrays) else next(a for a in arrays if isinstance(a, Complaint))

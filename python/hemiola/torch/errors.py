@@ -1,0 +1,18 @@
+"""Errors as scripts for PyTorch expect them: whatever ends a group's operation is a RuntimeError there."""
+
+from __future__ import annotations
+
+from torch.distributed import DistBackendError
+
+from hemiola.errors import HemiolaError, TimeoutError
+
+
+class GroupTimeoutError(TimeoutError, DistBackendError):
+    """A rank did not come in time: hemiola.TimeoutError, and what PyTorch raises for it."""
+
+
+def for_torch(error: HemiolaError) -> HemiolaError:
+    """Return an error that is what PyTorch's backends raise, too."""
+    if isinstance(error, TimeoutError) and not isinstance(error, GroupTimeoutError):
+        return GroupTimeoutError(f"hemiola: Timed out waiting: {error}").with_traceback(error.__traceback__)
+    return error

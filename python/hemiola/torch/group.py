@@ -1,0 +1,173 @@
+"""A group of ranks as PyTorch holds it: what is neither a collective nor a message, and the two classes of PyTorch that
+it can be, `Backend` where Python may derive from it and else `ProcessGroup`."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import torch
+from torch._C import _distributed_c10d as c10d
+
+from hemiola.communicator import Communicator
+from hemiola.torch.collectives import Collectives
+from hemiola.torch.messages import Messages
+from hemiola.torch.monitoring import MonitoredBarrier
+from hemiola.torch.options import Options
+
+#: Groups that are open: their Python halves live on though a caller holds the C++ half alone.
+_open: set[Any] = set()
+
+
+class Group(Collectives):
+    """What every group has, whichever of PyTorch's classes it is."""
+
+    def join(self, store: Any, rank: int, rank_count: int, timeout: timedelta, options: Options) -> None:
+        """Meet the other ranks at the store."""
+        self._store, self._options = c10d.PrefixStore("hemiola", store), options
+        comm = Communicator.join(
+            rank,
+            rank_count,
+            self._store,
+            timeout_s=timeout.total_seconds(),
+            keep_inputs=options.keep_inputs,
+        )
+        self.begin(comm, timeout, f"rank {rank} of {rank_count}")
+        self._monitored_barrier = MonitoredBarrier(self._store, rank, rank_count)
+        self._split_count = 0
+        _open.add(self)
+
+    # ---- names and numbers ----
+
+    def getBackendName(self) -> str:
+        """Return what the backend is called."""
+        return "hemiola"
+
+    name = _get_backend_name = getBackendName
+
+    def getSequenceNumberForGroup(self) -> int:
+        """Return how many collectives this rank has begun."""
+        return self._sequence_number
+
+    _get_sequence_number_for_group = getSequenceNumberForGroup
+
+    def setSequenceNumberForGroup(self) -> None:
+        """Begin to count: all ranks do at 0."""
+        self._sequence_number = 0
+
+    _set_sequence_number_for_group = setSequenceNumberForGroup
+
+    def get_group_store(self) -> Any:
+        """Return the store at which the ranks have met."""
+        return self._store
+
+    # ---- time ----
+
+    def set_timeout(self, timeout: timedelta) -> None:
+        """Have later operations take no longer."""
+        self._limit_s = timeout.total_seconds()
+
+    setTimeout = _set_default_timeout = set_timeout
+
+    def monitored_barrier(
+        self, timeout: timedelta | None = None, wait_all_ranks: bool = False, opts: Any = None
+    ) -> None:
+        """Wait for all ranks, and say who is missing; the group can be used further."""
+        limit_s = self._limit_s if timeout is None else timeout.total_seconds()
+        self._monitored_barrier.wait(limit_s, wait_all_ranks)
+
+    # ---- the end ----
+
+    def shutdown(self) -> None:
+        """Close the group, as often as one likes. What waits in it, here or elsewhere, is told."""
+        self._comm.close()
+        self._completion.close()
+        _open.discard(self)
+
+    def abort(self) -> None:
+        """End what is under way, from any thread; it raises LostRankError."""
+        self.shutdown()
+
+    # ---- what there is not ----
+
+    def merge_remote_group(self, *given: Any, **named: Any) -> Any:
+        """Raise NotImplementedError."""
+        raise _not_there("merge_remote_group", "make a group of all ranks with init_process_group")
+
+    def _register_on_completion_hook(self, hook: Any) -> None:
+        """Raise NotImplementedError."""
+        raise _not_there("on-completion hooks", "use Work.get_future().then()")
+
+    def _enable_collectives_timing(self) -> None:
+        """Raise NotImplementedError."""
+        raise _not_there("timing of collectives", "use torch.profiler")
+
+    def _has_hooks(self) -> bool:
+        """Return False."""
+        return False
+
+    def _wait_for_pending_works(self) -> None:
+        """Return: there are no hooks to wait for."""
+
+    def eager_connect_single_device(self, device: Any = None) -> None:
+        """Return: all ranks are connected."""
+
+
+def _not_there(what: str, instead: str) -> NotImplementedError:
+    return NotImplementedError(f"hemiola: {what} is not supported; {instead}")
+
+
+class HemiolaProcessGroup(Messages, Group, c10d.ProcessGroup):
+    """A group where Python may derive from `ProcessGroup` alone.
+
+    The gloo inside is what PyTorch finds when it asks a group for its backend; collectives do not reach it.
+    """
+
+    def __init__(self, store: Any, rank: int, rank_count: int, timeout: timedelta, options: Options) -> None:
+        c10d.ProcessGroup.__init__(self, rank, rank_count)
+        self.join(store, rank, rank_count, timeout, options)
+        self._inner = self._made_gloo(timeout)
+        self._register_backend(torch.device("cpu"), c10d.ProcessGroup.BackendType.GLOO, self._inner)
+        self._set_default_backend(c10d.ProcessGroup.BackendType.GLOO)
+
+    def _made_gloo(self, timeout: timedelta) -> Any:
+        """Return a gloo of the same ranks.
+
+        It meets at a place of the store that has never been used: where a group is made again at the same store, gloo
+        takes the addresses of the one before for those of its peers.
+        """
+        place = self._comm.broadcast(np.frombuffer(secrets.token_bytes(8), np.uint8).copy())
+        store = c10d.PrefixStore(f"messages {place.tobytes().hex()}", self._store)
+        return c10d.ProcessGroupGloo(store, self._comm.rank, self._comm.rank_count, timeout)
+
+    def split_group(
+        self,
+        new_ranks: Sequence[int],
+        timeout: timedelta | None = None,
+        opts: Any = None,
+        group_name: str | None = None,
+        group_desc: str | None = None,
+        device_types: Any = None,
+    ) -> Any:
+        """Make a group of some of the ranks, numbered in the order given; each rank calls this with its own.
+
+        Returns None on a rank that is not among them.
+        """
+        self._split_count += 1
+        if self.rank() not in new_ranks:
+            return None
+        part = HemiolaProcessGroup(
+            c10d.PrefixStore(f"split {self._split_count} {list(new_ranks)}", self._store),
+            list(new_ranks).index(self.rank()),
+            len(new_ranks),
+            timeout or timedelta(seconds=self._limit_s),
+            opts if isinstance(opts, Options) else self._options,
+        )
+        part._set_group_name(group_name or f"{self.group_name}:split:{self._split_count}:{list(new_ranks)}")
+        part._set_group_desc(group_desc or f"{self.group_desc}:split")
+        return part
+
+    splitGroup = split_group

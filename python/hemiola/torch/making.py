@@ -1,0 +1,32 @@
+"""How PyTorch makes a group: by the route that its version has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hemiola.errors import ArgumentError
+from hemiola.torch.group import HemiolaProcessGroup
+from hemiola.torch.options import Options
+
+
+def make(given: Any, options: Any) -> Any:
+    """Return a group for `init_process_group` and its kin.
+
+    Parameters
+    ----------
+    given : torch's DistributedBackendOptions: store, group_rank, group_size, timeout.
+    options : Options, or None.
+
+    Raises
+    ------
+    ArgumentError
+        for options of another kind.
+    """
+    if options is None:
+        options = Options()
+    if not isinstance(options, Options):
+        raise ArgumentError(
+            f"pg_options: expected hemiola.torch.Options, found {type(options).__name__}; such as "
+            f"hemiola.torch.Options(keep_inputs=True)"
+        )
+    return HemiolaProcessGroup(given.store, given.group_rank, given.group_size, given.timeout, options)

@@ -1,0 +1,225 @@
+"""What PyTorch holds of an operation: one that is over, or one that runs in the background.
+
+An error is raised by whoever waits. A future that has failed is the child of a callback that raises: a future whose
+exception is set holds it as a value, which DDP takes for gradients."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import timedelta
+from queue import SimpleQueue
+from typing import Any
+
+import torch
+from torch._C._distributed_c10d import Work
+
+from hemiola.communicator.handle import Handle
+from hemiola.errors import HemiolaError
+from hemiola.torch.errors import for_torch
+
+_UNBOUNDED = timedelta(0)
+
+
+class Finished(Work):
+    """An operation that is over, and went well: those that block raise their errors themselves."""
+
+    def __init__(self, result: Any) -> None:
+        super().__init__()
+        self._result = result
+
+    def wait(self, timeout: timedelta = _UNBOUNDED) -> bool:
+        """Return at once."""
+        return True
+
+    def synchronize(self) -> None:
+        """Return at once."""
+
+    def is_completed(self) -> bool:
+        """Return True."""
+        return True
+
+    def is_success(self) -> bool:
+        """Return True."""
+        return True
+
+    def exception(self) -> None:
+        """Return None."""
+
+    def result(self) -> Any:
+        """Return the tensors with the result."""
+        return self._result
+
+    def told(self) -> Any:
+        """Return the same."""
+        return self._result
+
+    def get_future(self) -> Any:
+        """Return a future of the result, which is there."""
+        future: Any = torch.futures.Future()
+        future.set_result(self._result)
+        return future
+
+
+class Running(Work):
+    """An operation that runs in the background, made of one or several that come to their end one after the other.
+
+    Parameters
+    ----------
+    handles : what is to be waited for.
+    result : the tensors with the result, once it is there.
+    completion : Completion, which ends the futures of the group.
+    finish : what is to be done once when all are over, such as to spread a buffer over the tensors of a list.
+    """
+
+    def __init__(
+        self,
+        handles: Sequence[Handle[Any] | _Part],
+        result: Any,
+        completion: Completion,
+        finish: Callable[[], None] | None = None,
+    ) -> None:
+        super().__init__()
+        self._handles, self._result, self._completion, self._finish = handles, result, completion, finish
+        self._ending = threading.Lock()
+        self._is_over = False
+        self._error: Exception | None = None
+
+    def wait(self, timeout: timedelta = _UNBOUNDED) -> bool:
+        """Return True when it is over.
+
+        Raises
+        ------
+        HemiolaError
+            what the operation raised, to everybody who waits.
+        builtins.TimeoutError
+            when it is still running after the timeout; it goes on.
+        """
+        if not self._is_over:
+            limit_s = timeout.total_seconds() if timeout > _UNBOUNDED else None
+            try:
+                for handle in self._handles:
+                    handle.wait(limit_s)
+            except HemiolaError as error:
+                self._end(for_torch(error))
+            else:
+                self._end(None)
+        if self._error is not None:
+            raise self._error
+        return True
+
+    def _end(self, error: Exception | None) -> None:
+        with self._ending:
+            if self._is_over:
+                return
+            if error is None and self._finish is not None:
+                try:
+                    self._finish()
+                except Exception as raised:
+                    error = raised
+            self._error, self._is_over = error, True
+            self._handles, self._finish = (), None
+
+    def synchronize(self) -> None:
+        """Wait."""
+        self.wait()
+
+    def is_completed(self) -> bool:
+        """Say whether it is over, one way or the other."""
+        if not self._is_over and all(handle.done() for handle in self._handles):
+            with suppress(Exception):  # whoever waits hears of it
+                self.wait()
+        return self._is_over
+
+    def is_success(self) -> bool:
+        """Say whether it is over and went well."""
+        return self.is_completed() and self._error is None
+
+    def exception(self) -> Exception | None:
+        """Return what it has raised; None while it runs."""
+        return self._error if self.is_completed() else None
+
+    def result(self) -> Any:
+        """Return the tensors with the result; waits for it."""
+        self.wait()
+        return self._result
+
+    def told(self) -> Any:
+        """Return the tensors where the result will be."""
+        return self._result
+
+    def _value(self, _: Any) -> Any:
+        if self._error is not None:
+            raise self._error
+        return self._result
+
+    def get_future(self) -> Any:
+        """Return a future of the result, which raises what the operation raised."""
+        over: Any = torch.futures.Future()
+        told = over.then(self._value)
+        if self._is_over:
+            over.set_result(None)
+        else:
+            self._completion.when_over(self, over)
+        return told
+
+
+class _Part:
+    """A Work as something to wait for."""
+
+    def __init__(self, work: Any) -> None:
+        self._work = work
+
+    def wait(self, timeout_s: float | None = None) -> None:
+        self._work.wait(_UNBOUNDED if timeout_s is None else timedelta(seconds=timeout_s))
+
+    def done(self) -> bool:
+        return bool(self._work.is_completed())
+
+
+def together(works: Sequence[Any], completion: Completion) -> Running:
+    """Return the Work of several."""
+    result = [tensor for work in works for tensor in work.told()]
+    return Running([_Part(work) for work in works], result, completion)
+
+
+class Completion:
+    """A thread that ends a group's futures in the order in which its operations end; the first future begins it."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._changing = threading.Lock()
+        self._is_closed = False
+        self._thread: threading.Thread | None = None
+        self._waiting: SimpleQueue[tuple[Running, Any] | None] = SimpleQueue()
+
+    def when_over(self, work: Running, future: Any) -> None:
+        """Give a future its value when an operation is over."""
+        with self._changing:
+            if not self._is_closed:
+                if self._thread is None:
+                    self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+                    self._thread.start()
+                self._waiting.put((work, future))
+                return
+        _complete(work, future)
+
+    def close(self) -> None:
+        """End the thread, once the operations that it was told of are over."""
+        with self._changing:
+            self._is_closed = True
+            self._waiting.put(None)
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+
+    def _run(self) -> None:
+        while (told := self._waiting.get()) is not None:
+            _complete(*told)
+            del told  # whose tensors are to be freed while nothing runs
+
+
+def _complete(work: Running, future: Any) -> None:
+    with suppress(Exception):  # the future's child raises it
+        work.wait()
+    future.set_result(None)

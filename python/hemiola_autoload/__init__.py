@@ -1,0 +1,34 @@
+"""What PyTorch loads by entry points so that it knows the backend "hemiola": next to nothing, so that it cannot break.
+
+PyTorch loads the group `torch.distributed.backends` when somebody asks for the backend; versions without that group
+load `torch.backends` in every `import torch`, where an exception would make that import fail. So Hemiola itself, with
+all that it needs, is imported only when a process group is made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def register() -> None:
+    """Make the backend known, as often as one likes."""
+    from torch import distributed
+
+    if distributed.is_available():
+        distributed.Backend.register_backend("hemiola", _make, extended_api=True, devices=["cpu"])
+
+
+def _make(given: Any, options: Any) -> Any:
+    from hemiola.torch.making import make
+
+    return make(given, options)
+
+
+def at_import_of_torch() -> None:
+    """Do the same where nothing that goes wrong may be raised; `init_process_group` then says that it knows no
+    "hemiola", and `import hemiola.torch` why."""
+    try:
+        register()
+    except Exception as error:
+        import warnings
+
+        warnings.warn(f"Hemiola's backend for torch.distributed is not there: {error}", stacklevel=2)

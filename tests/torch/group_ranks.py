@@ -1,0 +1,307 @@
+"""What ranks of the tests of torch.distributed do in a group of "hemiola"; each checks its own results."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+
+def place() -> tuple[int, int]:
+    return dist.get_rank(), dist.get_world_size()
+
+
+def own(rank: int, *shape: int, dtype: Any = torch.float32) -> Any:
+    """Return what a rank brings: small whole numbers, whose sums are exact in any order."""
+    return (torch.arange(torch.Size(shape).numel()).reshape(shape) % 7 + rank).to(dtype)
+
+
+def same(found: Any, expected: Any) -> None:
+    torch.testing.assert_close(found, expected, rtol=0, atol=0)
+
+
+def names() -> tuple[str, str]:
+    return dist.get_backend(), dist.group.WORLD.name()
+
+
+def collectives() -> None:
+    """Every collective, on one tensor and on lists, blocking and in the background."""
+    every_collective(False, lambda work: None)
+    every_collective(True, lambda work: work.wait())
+
+
+def every_collective(in_background: bool, done: Callable[[Any], Any]) -> None:
+    rank, n = place()
+    x = own(rank, 5, 3)
+    done(dist.all_reduce(x, async_op=in_background))
+    same(x, sum(own(each, 5, 3) for each in range(n)))
+    x = own(rank, 4)
+    done(dist.broadcast(x, 1, async_op=in_background))
+    same(x, own(1, 4))
+    x = own(rank, 4)
+    done(dist.reduce(x, 1, op=dist.ReduceOp.MAX, async_op=in_background))
+    same(x, own(n - 1 if rank == 1 else rank, 4))
+    whole = torch.empty(n * 6)
+    done(dist.all_gather_into_tensor(whole, own(rank, 6), async_op=in_background))
+    same(whole, torch.cat([own(each, 6) for each in range(n)]))
+    into = [torch.empty(2, 3) for _ in range(n)]
+    done(dist.all_gather(into, own(rank, 2, 3), async_op=in_background))
+    same(into, [own(each, 2, 3) for each in range(n)])
+    part = torch.empty(3)
+    done(dist.reduce_scatter_tensor(part, own(rank, 3 * n), async_op=in_background))
+    same(part, sum(own(each, 3 * n) for each in range(n))[3 * rank : 3 * rank + 3])
+    lists = [own(rank + to, 3) for to in range(n)]
+    done(dist.reduce_scatter(part, lists, op=dist.ReduceOp.MIN, async_op=in_background))
+    same(part, own(rank, 3))
+    got = torch.empty(2 * n)
+    done(
+        dist.all_to_all_single(
+            got, torch.cat([own(10 * rank + to, 2) for to in range(n)]), async_op=in_background
+        )
+    )
+    same(got, torch.cat([own(10 * each + rank, 2) for each in range(n)]))
+    gathered = [torch.empty(3) for _ in range(n)] if rank == 1 else None
+    done(dist.gather(own(rank, 3), gathered, dst=1, async_op=in_background))
+    if gathered is not None:
+        same(gathered, [own(each, 3) for each in range(n)])
+    given = [own(each, 3) for each in range(n)] if rank == 1 else None
+    done(dist.scatter(part, given, src=1, async_op=in_background))
+    same(part, own(rank, 3))
+    done(dist.barrier(async_op=in_background))
+
+
+def uneven() -> None:
+    """Blocks of different sizes, by split sizes and by lists."""
+    rank, n = place()
+    sizes = [rank + to for to in range(n)]
+    given = torch.cat([own(10 * rank + to, rank + to, 2) for to in range(n)])
+    got = torch.empty(sum(sizes), 2)
+    dist.all_to_all_single(got, given, sizes, sizes)
+    same(got, torch.cat([own(10 * each + rank, rank + each, 2) for each in range(n)]))
+    into = [torch.empty(rank + each, 2) for each in range(n)]
+    dist.all_to_all(into, list(given.split(sizes)))
+    same(into, [own(10 * each + rank, rank + each, 2) for each in range(n)])
+
+
+def objects() -> None:
+    rank, n = place()
+    gathered: list[Any] = [None] * n
+    dist.all_gather_object(gathered, {"rank": rank, "words": ["a"] * rank})
+    assert gathered == [{"rank": each, "words": ["a"] * each} for each in range(n)]
+    told = [f"from {rank}"]
+    dist.broadcast_object_list(told, 1)
+    assert told == ["from 1"]
+    mine: list[Any] = [None]
+    dist.scatter_object_list(mine, [f"for {each}" for each in range(n)] if rank == 0 else None, 0)
+    assert mine == [f"for {rank}"]
+
+
+def layouts() -> None:
+    """Channels-last and permuted tensors are reduced and sent where they lie."""
+    rank, n = place()
+    x = own(rank, 2, 3, 4, 5).contiguous(memory_format=torch.channels_last)
+    address = x.data_ptr()
+    dist.all_reduce(x)
+    same(x, sum(own(each, 2, 3, 4, 5) for each in range(n)).contiguous(memory_format=torch.channels_last))
+    assert x.data_ptr() == address
+    x = own(rank, 3, 4).t()
+    dist.broadcast(x, 1)
+    same(x, own(1, 3, 4).t())
+    whole = torch.empty(n, 4, 3)
+    dist.all_gather_into_tensor(whole, own(rank, 3, 4).t())
+    same(whole, torch.stack([own(each, 3, 4).t() for each in range(n)]))
+    x = torch.zeros((), requires_grad=True)
+    dist.all_reduce(x.data.add_(rank))
+    same(x.detach(), torch.tensor(float(sum(range(n)))))
+
+
+def told(call: Callable[[], Any]) -> tuple[str, str]:
+    """Return the error that a call raises."""
+    try:
+        call()
+    except Exception as error:
+        return type(error).__name__, str(error)
+    return "", ""
+
+
+def mistakes() -> dict[str, tuple[str, str]]:
+    """What does not fit together is an error on every rank; afterwards the group works."""
+    rank, n = place()
+    gaps = torch.zeros(4, 4)[:, ::2] if rank == 1 else torch.zeros(8)
+    counts = torch.zeros(4 if rank == 1 else 5)
+    kinds = torch.zeros(4, dtype=torch.int32 if rank == 1 else torch.int64)
+    op = dist.ReduceOp.MAX if rank == 1 else dist.ReduceOp.SUM
+    splits = [2] * n if rank == 1 else [1] * n
+    seen = {
+        "not side by side": told(lambda: dist.all_reduce(gaps)),
+        "sizes": told(lambda: dist.all_reduce(counts)),
+        "types": told(lambda: dist.all_reduce(kinds)),
+        "reductions": told(lambda: dist.all_reduce(torch.zeros(4), op=op)),
+        "in the background": told(lambda: dist.all_reduce(counts, async_op=True).wait()),
+        "roots": told(lambda: dist.broadcast(torch.zeros(4), 1 if rank == 1 else 0)),
+        "order": told(lambda: dist.barrier() if rank == 1 else dist.all_reduce(torch.zeros(4))),
+        "split sizes": told(
+            lambda: dist.all_to_all_single(torch.zeros(sum(splits)), torch.zeros(n), splits, [1] * n)
+        ),
+        "lists": told(lambda: dist.all_gather([torch.zeros(2)] * (n - (rank == 1)), torch.zeros(2))),
+    }
+    x = torch.ones(3)
+    dist.all_reduce(x)
+    same(x, torch.full((3,), float(n)))
+    return seen
+
+
+def works() -> None:
+    """What PyTorch holds of an operation."""
+    rank, n = place()
+    x = own(rank, 1000)
+    work = dist.all_reduce(x, async_op=True)
+    then = work.get_future().then(lambda future: future.value()[0] * 2)
+    same(then.wait(), 2 * sum(own(each, 1000) for each in range(n)))
+    assert work.wait()
+    assert work.is_completed()
+    assert work.is_success()
+    assert work.exception() is None
+    same(work.result()[0], x)
+    into = [torch.empty(3) for _ in range(n)]
+    future = dist.all_gather(into, own(rank, 3), async_op=True).get_future()
+    future.wait()
+    same(into, [own(each, 3) for each in range(n)])
+
+
+def failed_futures() -> list[tuple[str, str]]:
+    """A future of an operation that fails raises, and so does what follows from it."""
+    rank, _ = place()
+    seen = []
+    for _ in range(2):
+        work = dist.all_reduce(torch.zeros(4 + rank), async_op=True)
+        future = work.get_future()
+        seen.append(told(future.wait))
+        seen.append(told(future.then(lambda done: done.value()).wait))
+        seen.append(told(work.wait))
+        assert isinstance(work.exception(), Exception)
+        assert not work.is_success()
+    return seen
+
+
+def together() -> None:
+    """Several operations as one."""
+    rank, n = place()
+    tensors = [own(rank, 3 + k) for k in range(4)]
+    with dist._coalescing_manager(async_ops=True) as manager:
+        for tensor in tensors:
+            dist.all_reduce(tensor)
+    manager.wait()
+    same(tensors, [sum(own(each, 3 + k) for each in range(n)) for k in range(4)])
+    wholes = [torch.empty(n * (3 + k)) for k in range(4)]
+    with dist._coalescing_manager():
+        for k, whole in enumerate(wholes):
+            dist.all_gather_into_tensor(whole, own(rank, 3 + k))
+    same(wholes, [torch.cat([own(each, 3 + k) for each in range(n)]) for k in range(4)])
+    x, y = own(rank, 5), own(rank, 2)
+    with dist._coalescing_manager(device=torch.device("cpu"), async_ops=True) as manager:
+        dist.group.WORLD.broadcast(x, 1)
+        dist.group.WORLD.allreduce(y)
+    manager.wait()
+
+
+def messages() -> None:
+    """Between two ranks: with tags, several at once, and from whoever sends."""
+    rank, n = place()
+    right, left = (rank + 1) % n, (rank - 1) % n
+    x, y = torch.empty(3), torch.empty(4)
+    sends = [dist.isend(own(rank, 4), right, tag=2), dist.isend(own(rank, 3), right, tag=1)]
+    receives = [dist.irecv(x, left, tag=1), dist.irecv(y, left, tag=2)]
+    for work in sends + receives:
+        work.wait()
+    same([x, y], [own(left, 3), own(left, 4)])
+    ops = [dist.P2POp(dist.isend, own(rank, 3), right), dist.P2POp(dist.irecv, x, left)]
+    for work in dist.batch_isend_irecv(ops):
+        work.wait()
+    same(x, own(left, 3))
+    if rank == 0:
+        came = set()
+        for _ in range(n - 1):
+            source = dist.recv(x)
+            same(x, own(10 + source, 3))
+            came.add(source)
+        assert came == set(range(1, n))
+    else:
+        dist.send(own(10 + rank, 3), 0)
+
+
+def groups() -> None:
+    """Groups of some of the ranks, at the same time."""
+    rank, n = place()
+    pairs = [[a, b] for a in range(n) for b in range(a + 1, n)]
+    made = [dist.new_group(pair) for pair in pairs]
+    for pair, group in zip(pairs, made, strict=True):
+        if rank in pair:
+            x = torch.tensor([float(rank)])
+            dist.all_reduce(x, group=group)
+            same(x, torch.tensor([float(sum(pair))]))
+    for group in made:
+        dist.destroy_process_group(group)
+    part = dist.group.WORLD.split_group([1, 0]) if rank < 2 else dist.group.WORLD.split_group([2])
+    assert part.rank() == {0: 1, 1: 0, 2: 0}[rank]
+    part.barrier().wait()
+    part.shutdown()
+
+
+def watched_barrier() -> list[tuple[str, str]]:
+    """A barrier that says who is missing, after which the group and the next barrier work."""
+    rank, n = place()
+    world = dist.group.WORLD
+    world.monitored_barrier(timedelta(seconds=20))
+    seen = []
+    if rank != 1:
+        seen.append(told(lambda: world.monitored_barrier(timedelta(seconds=0.3))))
+    dist.barrier()
+    if rank == 0:
+        seen.append(told(lambda: world.monitored_barrier(timedelta(seconds=0.1), wait_all_ranks=True)))
+    dist.barrier()
+    world.monitored_barrier(timedelta(seconds=20))
+    x = torch.ones(2)
+    dist.all_reduce(x)
+    same(x, torch.full((2,), float(n)))
+    return seen
+
+
+def sequence() -> list[int]:
+    """Collectives are counted, and the gloo inside has had none of them."""
+    world = dist.group.WORLD
+    before = world._get_sequence_number_for_group()
+    dist.all_reduce(torch.ones(2))
+    dist.barrier()
+    inner = world._get_backend(torch.device("cpu"))
+    return [world._get_sequence_number_for_group() - before, inner._get_sequence_number_for_group()]
+
+
+def late() -> tuple[tuple[str, str], float]:
+    """An operation that takes too long raises within its time; last, for the group is dead then."""
+    rank, n = place()
+    if rank == n - 1:
+        time.sleep(1.5)
+        return ("", ""), 0.0
+    opts = torch._C._distributed_c10d.AllreduceOptions()
+    opts.timeout = timedelta(seconds=0.4)
+    began = time.monotonic()
+    seen = told(lambda: dist.group.WORLD.allreduce([torch.ones(3)], opts).wait())
+    return seen, time.monotonic() - began
+
+
+def aborted() -> tuple[str, str]:
+    """`abort` in another thread ends what waits; last, for the group is dead then."""
+    rank, _ = place()
+    if rank == 0:
+        threading.Timer(0.3, dist.group.WORLD.abort).start()
+        return told(lambda: dist.all_reduce(torch.ones(3)))
+    if rank == 1:
+        return told(lambda: dist.all_reduce(torch.ones(3)))
+    time.sleep(0.6)
+    return told(lambda: dist.all_reduce(torch.ones(3)))

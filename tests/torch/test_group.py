@@ -1,0 +1,111 @@
+"""A group of torch.distributed on "hemiola": values, errors on every rank, futures, messages, groups and the end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from forked import run
+
+RANKS = 3
+#: What all ranks of one group do, one after the other.
+FUNCTIONS = [
+    "names",
+    "collectives",
+    "uneven",
+    "objects",
+    "layouts",
+    "mistakes",
+    "works",
+    "failed_futures",
+    "together",
+    "sequence",
+    "messages",
+    "groups",
+    "watched_barrier",
+]
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, list[Any]]:
+    """What every function has returned, by rank; each has compared its own results."""
+    return run("group_ranks", FUNCTIONS, RANKS)
+
+
+def test_every_function_has_run_on_every_rank(found: dict[str, list[Any]]) -> None:
+    assert {name: len(ranks) for name, ranks in found.items()} == dict.fromkeys(FUNCTIONS, RANKS)
+
+
+def test_a_group_says_what_it_is(found: dict[str, list[Any]]) -> None:
+    assert found["names"] == [("hemiola", "hemiola")] * RANKS
+
+
+@pytest.mark.parametrize(
+    ("mistake", "words"),
+    [
+        ("sizes", ("4", "5")),
+        ("types", ("int32", "int64")),
+        ("reductions", ("max", "sum")),
+        ("in the background", ("4", "5")),
+        ("roots", ("root=0", "root=1")),
+        ("order", ("barrier", "all_reduce")),
+        ("split sizes", ("1 elements", "expects 2")),
+    ],
+)
+def test_ranks_that_disagree_are_all_told_what_both_said(
+    found: dict[str, list[Any]], mistake: str, words: tuple[str, str]
+) -> None:
+    for seen in found["mistakes"]:
+        kind, message = seen[mistake]
+        assert kind == "MismatchError"
+        assert all(word in message for word in words), message
+
+
+@pytest.mark.parametrize(
+    ("mistake", "words"),
+    [("not side by side", "elements lie side by side"), ("lists", "each of 3 ranks, found 2")],
+)
+def test_what_is_wrong_on_one_rank_is_told_to_all(
+    found: dict[str, list[Any]], mistake: str, words: str
+) -> None:
+    for rank, seen in enumerate(found["mistakes"]):
+        kind, message = seen[mistake]
+        assert kind == ("ArgumentError" if rank == 1 else "MismatchError")
+        assert words in message
+
+
+def test_a_failed_future_raises_and_so_does_what_follows_from_it(found: dict[str, list[Any]]) -> None:
+    for seen in found["failed_futures"]:
+        assert len(seen) == 6
+        for kind, message in seen:
+            assert kind in ("MismatchError", "RuntimeError")
+            assert "MismatchError" in kind + message
+            assert "passed float32[" in message
+
+
+def test_a_watched_barrier_says_who_is_missing(found: dict[str, list[Any]]) -> None:
+    zero, one, two = found["watched_barrier"]
+    assert zero[0] == ("GroupTimeoutError", "Rank 1 failed to pass monitoredBarrier in 300 ms")
+    assert "Rank 2 successfully reached monitoredBarrier" in two[0][1]
+    assert one == []
+    assert zero[1] == ("GroupTimeoutError", "Ranks 1, 2 failed to pass monitoredBarrier in 100 ms")
+
+
+def test_collectives_are_counted_and_none_reaches_the_gloo_inside(found: dict[str, list[Any]]) -> None:
+    for own, inner in found["sequence"]:
+        assert own == 2
+        assert inner == 0
+
+
+def test_an_operation_that_takes_too_long_names_who_is_missing_within_its_time() -> None:
+    *waited, _ = run("group_ranks", ["late"], RANKS)["late"]
+    for (kind, message), took_s in waited:
+        assert kind == "GroupTimeoutError"
+        assert "rank 2" in message
+        assert 0.4 <= took_s < 1.4
+
+
+def test_abort_in_another_thread_ends_what_waits_everywhere() -> None:
+    for kind, message in run("group_ranks", ["aborted"], RANKS)["aborted"]:
+        assert kind in ("LostRankError", "ArgumentError")
+        assert "closed" in message
