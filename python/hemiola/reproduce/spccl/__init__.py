@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 
 from hemiola.reproduce.paper import Paper, Section
-from hemiola.reproduce.spccl import compared, figures, measured, sizes, speeds, training
+from hemiola.reproduce.spccl import compared, figures, measured, simulated, sizes, speeds, training
 
 _SECTIONS: dict[str, Section] = {
     "bytes": sizes.sizes,
@@ -24,6 +24,7 @@ _SECTIONS: dict[str, Section] = {
     "figure_7": partial(figures.heat_map, figure="figure_7"),
     "figure_8": partial(figures.heat_map, figure="figure_8"),
     "figure_9": figures.figure_9,
+    "simulated": simulated.simulated,
     "digits": training.digits,
     "figures_10_and_11": training.figures_10_and_11,
     "measured": measured.measured,
