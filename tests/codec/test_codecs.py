@@ -119,3 +119,21 @@ def test_any_bytes_survive(data, zeros, dtype, format):
     x = np.frombuffer(raw, dtype)
     out = np.empty_like(x)
     assert hm.codecs.decode(hm.codecs.encode(x, format), out).tobytes() == x.tobytes()
+
+
+def test_speeds_are_those_of_a_density_and_a_format_and_measured_once() -> None:
+    found = {(d, name): hm.codecs.speeds(d, name) for d in (0.01, 1.0) for name in (None, *hm.codecs.names())}
+    assert all(min(s.compress, s.decompress, s.add) > 0 for s in found.values())
+    assert hm.codecs.speeds(0.01) is found[0.01, None]
+    assert hm.codecs.speeds() is hm.codecs.speeds(0.1)
+
+
+@pytest.mark.parametrize("density", [0.0, -0.1, 1.5, float("nan")])
+def test_speeds_of_no_density_are_refused(density: float) -> None:
+    with pytest.raises(ArgumentError, match=r"^density: expected a share in \(0, 1\], found"):
+        hm.codecs.speeds(density)
+
+
+def test_speeds_of_an_unknown_format_are_refused() -> None:
+    with pytest.raises(ArgumentError, match="found 'gzip'"):
+        hm.codecs.speeds(0.1, "gzip")

@@ -128,5 +128,5 @@ def test_direct_rounds_must_save_what_they_cost_dense() -> None:
 
 
 def test_the_speeds_of_this_core_are_measured() -> None:
-    speeds = Speeds(*hm._core.codecs.speeds())
+    speeds = Speeds(*hm._core.codecs.speeds(0.1, None))
     assert min(speeds.compress, speeds.decompress, speeds.add) > 1e6

@@ -29,12 +29,12 @@ from hemiola.reproduce.spccl import (
 from hemiola.reproduce.spccl.model import RankPorts
 
 FEW = (0.5, 0.99)
-SMALL_CODEC = partial(speeds.measure, grid=(1.0, 0.01), count=2, elements=4096)
+SMALL_CODEC = partial(speeds.measure, grid=(1.0, 0.01), turns=1)
 SMALL = {
     "bytes": partial(sizes.sizes, elements=1 << 16, sparsities=(0.5, 0.95, 0.99)),
     "union": partial(compared.allowed, rank_counts=(4,), chunk_elements=4096, sparsities=(0.99,)),
     "competitors": partial(compared.competitors, rank_count=4, elements=1 << 12, sparsities=FEW, steps=1),
-    "speeds": partial(speeds.speeds, grid=(0.5, 0.01), count=2, elements=4096),
+    "speeds": partial(speeds.speeds, grid=(0.5, 0.01), turns=1),
     "links": partial(figures.links, codec_of=SMALL_CODEC),
     "figure_2": partial(figures.figure_2, codec_of=SMALL_CODEC, step=0.5),
     "figure_3": partial(figures.figure_3, codec_of=SMALL_CODEC, sparsities=FEW),

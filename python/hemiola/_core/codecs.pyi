@@ -9,7 +9,7 @@ def encode(x: object, format: str | None) -> bytes:
 def decode(encoded: object, out: object) -> None:
     """See hemiola.codecs.decode."""
 
-def speeds() -> tuple[float, float, float]:
+def speeds(density: float, format: str | None) -> tuple[float, float, float]:
     """See hemiola.codecs.speeds."""
 
 def describe(encoded: object) -> tuple[str, str, int, int, int]:

@@ -62,20 +62,38 @@ class Speeds:
                 raise ArgumentError(f"expected {name} above 0 bytes per second, found {getattr(self, name)}")
 
 
-@functools.cache
-def speeds() -> Speeds:
+@typed
+def speeds(density: float = 0.1, format: str | None = None) -> Speeds:
     """Measure how fast this machine's core encodes and decodes.
+
+    Parameters
+    ----------
+    density : float in (0, 1], the share of float32 that are not zero, at random places. One in ten is the slowest of
+    what
+        is worth it: fewer are faster, and more make messages little shorter.
+    format : str, one of `names()`; None for the smallest.
 
     Returns
     -------
-    Speeds, of float32 of which one in ten is not zero, in the smallest format; the same object in every call of a
-    process.
+    Speeds; the same object in every such call of a process.
+
+    Raises
+    ------
+    ArgumentError
+        The density is out of range, or the format is unknown.
 
     Notes
     -----
     The median of 16 slices of 512 KiB in memory; some 20 ms, the first time.
     """
-    return Speeds(*core.speeds())
+    if not 0 < density <= 1:
+        raise ArgumentError(f"density: expected a share in (0, 1], found {density}")
+    return _measured(float(density), format)
+
+
+@functools.cache
+def _measured(density: float, format: str | None) -> Speeds:
+    return Speeds(*core.speeds(density, format))
 
 
 def names() -> list[str]:

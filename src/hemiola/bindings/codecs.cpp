@@ -35,14 +35,19 @@ std::size_t codec_elements(const ArrayView& view) {
   return static_cast<std::size_t>(view.element_count()) * codec::elements_per(view.dtype);
 }
 
+std::optional<codec::Format> format_of(const std::optional<std::string>& name) {
+  std::optional<codec::Format> chosen;
+  if (name && !(chosen = codec::format_named(*name)))
+    throw ArgumentError(
+        "format: expected one of dense, pici, ef, hier, coo, or None for the smallest, found '" + *name +
+        "'");
+  return chosen;
+}
+
 nb::bytes encode_array(nb::handle x, const std::optional<std::string>& format) {
   ArrayArgument array;
   take_array(array, x, "x");
-  std::optional<codec::Format> chosen;
-  if (format && !(chosen = codec::format_named(*format)))
-    throw ArgumentError(
-        "format: expected one of dense, pici, ef, hier, coo, or None for the smallest, found '" + *format +
-        "'");
+  const std::optional<codec::Format> chosen = format_of(format);
   const ArrayView& view = array.view();
   const std::size_t elements = codec_elements(view), room = codec::room_for(view.dtype, elements, chosen);
   const auto message = std::make_unique_for_overwrite<std::byte[]>(room);
@@ -78,9 +83,10 @@ std::tuple<std::string, std::string, std::size_t, std::size_t, std::size_t> desc
 }
 
 /// Compress, decompress, add: plain bytes per second.
-std::tuple<double, double, double> speeds() {
+std::tuple<double, double, double> speeds(double density, const std::optional<std::string>& format) {
+  const std::optional<codec::Format> chosen = format_of(format);
   const nb::gil_scoped_release release;
-  const codec::Speeds found = codec::measure_speeds();
+  const codec::Speeds found = codec::measure_speeds(density, chosen);
   return {found.compress_Bps, found.decompress_Bps, found.add_Bps};
 }
 
@@ -95,7 +101,7 @@ void bind_codecs(nb::module_& m) {
   codecs.def("names", &format_names, "See hemiola.codecs.names.");
   codecs.def("encode", &encode_array, "x"_a, "format"_a.none(), "See hemiola.codecs.encode.");
   codecs.def("decode", &decode_array, "encoded"_a, "out"_a, "See hemiola.codecs.decode.");
-  codecs.def("speeds", &speeds, "See hemiola.codecs.speeds.");
+  codecs.def("speeds", &speeds, "density"_a, "format"_a.none(), "See hemiola.codecs.speeds.");
   codecs.def("describe", &describe, "encoded"_a, "See hemiola.codecs.describe.");
 }
 

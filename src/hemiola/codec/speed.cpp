@@ -16,6 +16,7 @@ namespace {
 constexpr std::size_t kElements = 1 << 17;  ///< of a slice
 /// With other data each, so that nothing is learnt of one, and more of them than caches hold.
 constexpr int kSlices = 16;
+constexpr std::uint32_t kResolution = 1U << 24;  ///< of densities
 
 void add(std::byte* dst, const std::byte* a, const std::byte* b, std::size_t bytes) {
   auto* sum = reinterpret_cast<float*>(dst);
@@ -28,8 +29,8 @@ void add(std::byte* dst, const std::byte* a, const std::byte* b, std::size_t byt
 struct Slice {
   std::vector<float> elements = std::vector<float>(kElements);
   std::vector<float> decoded = std::vector<float>(kElements);
-  std::vector<std::uint64_t> message =
-      std::vector<std::uint64_t>((room_for(DType::float32, kElements) + 7) / sizeof(std::uint64_t));
+  std::vector<std::uint64_t> message = std::vector<std::uint64_t>(
+      (room_for(DType::float32, kElements, Format::coo) + 7) / sizeof(std::uint64_t));
   std::size_t bytes = 0;
 
   std::span<std::byte> room() { return std::as_writable_bytes(std::span(message)); }
@@ -49,12 +50,12 @@ double median_s(std::vector<Slice>& slices, const Work& work) {
 
 }  // namespace
 
-Speeds measure_speeds() {
+Speeds measure_speeds(double density, std::optional<Format> format) {
   std::vector<Slice> slices(kSlices);
   Random random(0);
   for (Slice& slice : slices)
     for (float& element : slice.elements)
-      if (random.below(10) == 0) element = 1;
+      if (static_cast<double>(random.below(kResolution)) < density * kResolution) element = 1;
   Encoder encoder;
   Decoder decoder;
   const auto open = [&](Slice& slice) {
@@ -63,7 +64,7 @@ Speeds measure_speeds() {
   };
   const double compress_s = median_s(slices, [&](Slice& slice) {
     slice.bytes = encode(encoder, DType::float32, reinterpret_cast<const std::byte*>(slice.elements.data()),
-                         kElements, std::nullopt, slice.room());
+                         kElements, format, slice.room());
   });
   const double decompress_s = median_s(slices, [&](Slice& slice) { decoder.decode(open(slice)); });
   const double add_s = median_s(slices, [&](Slice& slice) { decoder.combine(Op::sum, add, open(slice)); });

@@ -1,17 +1,21 @@
 // How fast this machine's core encodes and decodes, measured now.
 #pragma once
 
+#include <optional>
+
+#include "hemiola/codec/format.hpp"
+
 namespace hemiola::codec {
 
-/// Plain bytes per second of one core, for float32 of which one in ten is not zero, in the smallest format: fewer nonzeros
-/// are faster, and more make a message little shorter.
+/// Plain bytes per second of one core, for float32 at random places.
 struct Speeds {
   double compress_Bps;
   double decompress_Bps;
   double add_Bps;  ///< combining what comes with what is there
 };
 
-/// The median of slices of 512 KiB in memory; about 20 ms.
-Speeds measure_speeds();
+/// The median of slices of 512 KiB in memory; about 20 ms. In the smallest format where none is named. Of arrays that are
+/// worth it, those with one nonzero in ten are the slowest: fewer are faster, and more make a message little shorter.
+Speeds measure_speeds(double density = 0.1, std::optional<Format> format = std::nullopt);
 
 }  // namespace hemiola::codec

@@ -29,8 +29,8 @@ def measured_codec(format: str | None) -> Speeds:
 def _stated(what: str) -> str:
     return (
         f"{what} By a model, not on the paper's machine: a port of 10 Gbit/s and a core per rank, 10 µs a message, the "
-        "larger of port and core and one slice of 1 MiB, supports independent; the core's speeds measured through "
-        f"`hm.codecs` just before, {load()}."
+        "larger of port and core and one slice of 1 MiB, supports independent; the core's speeds measured "
+        f"just before, {load()}."
     )
 
 

@@ -40,7 +40,7 @@ def simulated(
         "message: times "
         "as fast as the dense ring. All-gather by a ring, the others in direct rounds; sums hold the union of "
         "independent "
-        "places. The core's speeds, by density, measured through `hm.codecs` just before; an all-reduce decodes at "
+        "places. The core's speeds, by density, measured just before; an all-reduce decodes at "
         "the speed "
         f"of its full sums. {load()}. To reach with 8 ranks at 99 % and 10 Gbit/s: 20, 12 and 10.",
         command,

@@ -8,20 +8,18 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 import numpy as np
 
 from hemiola import codecs
+from hemiola._core import codecs as core
 from hemiola.reproduce.report import Report
 from hemiola.reproduce.spccl import arrays
 
-T = TypeVar("T")
-
 _GRID = (1.0, 0.5, 0.2, 0.1, 0.05, 0.01, 0.001, 0.0001)
-#: Arrays that one measurement passes over, each with other data, and elements of each: 64 MiB in all, beyond any cache
-#: here, and 4 MiB at a time, so that Python's part in a call is small.
-_ARRAYS, _ELEMENTS = 16, 1 << 20
+_TURNS = 7
+#: Of an array whose messages are counted, and of a slice that is copied.
+_ELEMENTS, _SLICE = 1 << 20, 1 << 17
 
 
 @dataclass(frozen=True)
@@ -65,72 +63,40 @@ class Speeds:
         )
 
 
-def measure(
-    format: str | None = None,
-    *,
-    grid: Sequence[float] = _GRID,
-    count: int = _ARRAYS,
-    elements: int = _ELEMENTS,
-) -> Speeds:
-    """Measure a format, None for the smallest, through `hm.codecs` with one thread.
+def measure(format: str | None = None, *, grid: Sequence[float] = _GRID, turns: int = _TURNS) -> Speeds:
+    """Measure the engine's own codec in a format, None for the smallest, with one thread.
 
-    What Python and memory for results cost is in it; "add" decodes to an array that stays, and adds that.
-    Each
-    call is compared with a memcpy of as much just before it, so that what else the machine does slows both; rates are
-    the
-    medians of these ratios, times the memcpy's rate.
+    Turns alternate with a memcpy, so that what else the machine does slows both; rates are medians of the ratios, times
+    the memcpy's rate.
     """
-    copies = _Copies(count, elements)
-    pairs = [
-        (x, np.zeros(elements, np.float32)) for x in (arrays.random(1.0, elements, r) for r in range(count))
-    ]
-    plain_add = copies.ratio(lambda pair: np.add(pair[1], pair[0], out=pair[1]), pairs)
-    ratios = [_ratios(copies, format, density, count, elements) for density in grid]
-    memcpy = copies.rate()
-    measured = [Rates(size, *(ratio * memcpy for ratio in of_core)) for size, *of_core in ratios]
-    return Speeds(tuple(grid), measured, plain_add * memcpy, memcpy)
+    copies: list[float] = []
+    measured = []
+    for density in grid:
+        x = arrays.random(density, _ELEMENTS, 0)
+        ratios = []
+        for _ in range(turns):
+            copies.append(_rate(np.copyto))
+            ratios.append([rate / copies[-1] for rate in core.speeds(density, format)])
+        measured.append((arrays.message_bytes(x, format) / x.nbytes, *np.median(ratios, axis=0)))
+    plain_add = float(np.median([_rate(_add) / _rate(np.copyto) for _ in range(turns)]))
+    memcpy = float(np.quantile(copies, 0.75))
+    rates = [Rates(size, *(float(ratio) * memcpy for ratio in of_core)) for size, *of_core in measured]
+    return Speeds(tuple(grid), rates, plain_add * memcpy, memcpy)
 
 
-def _ratios(
-    copies: _Copies, format: str | None, density: float, count: int, elements: int
-) -> tuple[float, float, float, float]:
-    """Return coded over dense bytes, and the rates of compressing, decompressing and adding over a memcpy's."""
-    xs = [arrays.random(density, elements, rank) for rank in range(count)]
-    encoded = [codecs.encode(x, format) for x in xs]
-    into = [(message, np.zeros(elements, np.float32)) for message in encoded]
-    cached = np.empty(elements, np.float32)
-    return (
-        sum(arrays.message_bytes(x, format) for x in xs) / sum(x.nbytes for x in xs),
-        copies.ratio(lambda x: codecs.encode(x, format), xs),
-        copies.ratio(lambda pair: codecs.decode(*pair), into),
-        copies.ratio(lambda pair: np.add(pair[1], codecs.decode(pair[0], cached), out=pair[1]), into),
-    )
+def _rate(work: Callable[[arrays.Floats, arrays.Floats], object]) -> float:
+    """Return bytes per second of something done to slices as the core measures its codecs: 16 of 512 KiB."""
+    slices = [(np.full(_SLICE, 2, np.float32), np.ones(_SLICE, np.float32)) for _ in range(16)]
+    times = []
+    for pair in slices:
+        begin = time.perf_counter()
+        work(*pair)
+        times.append(time.perf_counter() - begin)
+    return 4 * _SLICE / statistics.median(times)
 
 
-class _Copies:
-    """Arrays to copy beside what is measured: as many as that has, so that none is in a cache."""
-
-    def __init__(self, count: int, elements: int) -> None:
-        self._pairs = [(np.ones(elements, np.float32), np.zeros(elements, np.float32)) for _ in range(count)]
-        self._times: list[float] = []
-
-    def ratio(self, function: Callable[[T], object], items: Sequence[T]) -> float:
-        """Return the median of a memcpy's time over a call's, item by item; the first pass warms memory up."""
-        ratios: list[float] = []
-        for _ in range(2):
-            ratios.clear()
-            for item, (source, target) in zip(items, self._pairs, strict=True):
-                begin = time.perf_counter()
-                np.copyto(target, source)
-                middle = time.perf_counter()
-                function(item)
-                ratios.append((middle - begin) / (time.perf_counter() - middle))
-                self._times.append(middle - begin)
-        return statistics.median(ratios)
-
-    def rate(self) -> float:
-        """Return bytes per second of a memcpy that little disturbs: by the lower quartile of all times."""
-        return self._pairs[0][0].nbytes / float(np.quantile(self._times, 0.25))
+def _add(target: arrays.Floats, source: arrays.Floats) -> object:
+    return np.add(target, source, out=target)
 
 
 def load() -> str:
@@ -138,27 +104,19 @@ def load() -> str:
     return f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
 
 
-def speeds(
-    report: Report,
-    command: str,
-    *,
-    grid: Sequence[float] = _GRID,
-    count: int = _ARRAYS,
-    elements: int = _ELEMENTS,
-) -> None:
+def speeds(report: Report, command: str, *, grid: Sequence[float] = _GRID, turns: int = _TURNS) -> None:
     """The codecs' speeds that the simulated sections use."""
     report.section(
         "Codec speeds of this machine",
-        "One thread, float32 at random places, arrays of 4 MiB with other data each, through `hm.codecs`: Python "
-        "and the "
-        "result's memory are in it, so that these are lower than the engine's own (sparse.md has those). Dense bytes a "
-        "second over those of a memcpy just before, medians over all; the memcpy by the lower quartile of its "
-        f"times. {load()} before.",
+        "The engine's own codec, one thread, float32 at random places, 16 slices of 512 KiB with other data each, "
+        "checks of "
+        "messages included. Dense bytes a second over those of a memcpy just before, medians of "
+        f"{turns} turns; the memcpy by the upper quartile of its rates. {load()} before.",
         command,
     )
     rows = []
     for format in ("pici", "coo", None):
-        found = measure(format, grid=grid, count=count, elements=elements)
+        found = measure(format, grid=grid, turns=turns)
         for density, rates in zip(found.grid, found.rates, strict=True):
             ratios = (value / found.memcpy for value in (rates.compress, rates.decompress, rates.add))
             name = format or "smallest"
