@@ -38,7 +38,17 @@ ORDER: dict[str, list[str]] = {
         ".",
     ],
     "synthesis": ["network", "options trials", "flood delivery", ".", "forest"],
-    "runtime": ["net", "session", "wire", "control", "executor", "late health", "operation", "communicator"],
+    "runtime": [
+        "net",
+        "session",
+        "wire",
+        "control",
+        "executor",
+        "late health",
+        "operation",
+        "messages",
+        "communicator",
+    ],
 }
 # Below a seam, each folder is an implementation: nobody outside may include it, but for the files that assemble them.
 SEAMS = {"runtime/session", "runtime/wire", "runtime/control", "runtime/executor"}

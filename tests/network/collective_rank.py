@@ -62,6 +62,29 @@ def right_results(comm: hm.Communicator) -> str:
     return "right"
 
 
+def messages(comm: hm.Communicator) -> str:
+    """Every rank sends to every other, short and long, and rank 0 receives from anybody."""
+    n, rank = comm.rank_count, comm.rank
+    for size in SIZES:
+        sending = [
+            comm.send(own(10 * rank + to, size), to, size, wait=False) for to in range(n) if to != rank
+        ]
+        for src in range(n):
+            x = np.zeros(size, np.float32)
+            if src != rank:
+                assert comm.recv(x, src, size) == src
+                assert np.array_equal(x, own(10 * src + rank, size))
+        for handle in sending:
+            handle.wait()
+        if rank != 0:
+            comm.send(own(rank, size), 0)
+        for _ in range(n - 1 if rank == 0 else 0):
+            src = comm.recv(x)
+            assert np.array_equal(x, own(src, size))
+        comm.barrier()
+    return "right"
+
+
 def groups(comm: hm.Communicator) -> str:
     """Halves that work side by side, then all again."""
     half = comm.group([rank for rank in range(comm.rank_count) if rank % 2 == comm.rank % 2])
@@ -165,6 +188,7 @@ WAYS: dict[str, Callable[[hm.Communicator], str]] = {
     each.__name__: each
     for each in (
         right_results,
+        messages,
         groups,
         mistakes,
         traffic,

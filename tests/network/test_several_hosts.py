@@ -90,7 +90,7 @@ def job(cluster: Cluster) -> Job:
 
     @cache
     def done(per_host: int, family: int, wire: str) -> list[dict[str, str]]:
-        ways = ("carriers", "right_results", "groups", "mistakes")
+        ways = ("carriers", "right_results", "messages", "groups", "mistakes")
         ranks: list[subprocess.Popen[str]] = []
         try:
             ranks += start_job(cluster, ",".join(ways), per_host, family, {"HEMIOLA_WIRE": wire})
@@ -122,8 +122,12 @@ ONE_PER_HOST, TWO_PER_HOST, TWO_OVER_UCX = (1, 4, "auto"), (2, 6, "auto"), (2, 4
         TWO_OVER_UCX,
     ],
 )
-def test_every_collective_is_right_between_hosts(job: Job, per_host: int, family: int, wire: str) -> None:
-    assert [told["right_results"] for told in job(per_host, family, wire)] == ["right"] * 3 * per_host
+def test_every_collective_and_message_is_right_between_hosts(
+    job: Job, per_host: int, family: int, wire: str
+) -> None:
+    told = job(per_host, family, wire)
+    assert [each["right_results"] for each in told] == ["right"] * 3 * per_host
+    assert [each["messages"] for each in told] == ["right"] * 3 * per_host
 
 
 def test_ranks_of_one_host_share_memory_and_others_talk_by_tcp(job: Job) -> None:

@@ -26,6 +26,7 @@ from hemiola.communicator.health import Health
 from hemiola.communicator.init_options import InitOptions
 from hemiola.communicator.joining import leave_all
 from hemiola.communicator.log import begin_logging, log_carriers
+from hemiola.communicator.messages import Messages
 from hemiola.communicator.observation import Observer
 from hemiola.communicator.store_meeting import Store, join_at
 from hemiola.conditions import Conditions
@@ -36,7 +37,7 @@ from hemiola.planner.communicator_plans import CommunicatorPlans
 from hemiola.topology.named_nics import slow_links
 
 
-class Communicator(Collectives):
+class Communicator(Collectives, Messages):
     """Ranks that can run collectives together.
 
     Every rank makes the same calls in the same order. Arrays are NumPy arrays, contiguous in C order, of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 from typing import Generic, TypeVar
 
-from hemiola._core import PendingOperation
+from hemiola._core import PendingMessage, PendingOperation
 from hemiola.arguments import typed
 
 R_co = TypeVar("R_co", covariant=True)
@@ -14,7 +14,7 @@ R_co = TypeVar("R_co", covariant=True)
 class Handle(Generic[R_co]):
     """An operation that runs in the background; its arrays must not be touched until it is done."""
 
-    def __init__(self, pending: PendingOperation, result: R_co) -> None:
+    def __init__(self, pending: PendingOperation | PendingMessage, result: R_co) -> None:
         self._pending = pending
         self._result = result
 
@@ -49,3 +49,33 @@ class Handle(Generic[R_co]):
         bool
         """
         return self._pending.done()
+
+
+class ReceiveHandle(Handle[int]):
+    """A message that is received in the background."""
+
+    def __init__(self, pending: PendingMessage) -> None:
+        super().__init__(pending, -1)
+        self._message = pending
+
+    @typed
+    def wait(self, timeout_s: float | None = None) -> int:
+        """Wait for the message and return who has sent it.
+
+        Parameters
+        ----------
+        timeout_s : float, seconds, optional; how long to wait here. Receiving itself goes on.
+
+        Returns
+        -------
+        int, the rank that has sent it.
+
+        Raises
+        ------
+        builtins.TimeoutError
+            when nothing has come after `timeout_s`.
+        MismatchError, LostRankError, TimeoutError
+            what receiving raised.
+        """
+        super().wait(timeout_s)
+        return self._message.source

@@ -23,6 +23,7 @@
 #include "hemiola/bindings/bytes.hpp"
 #include "hemiola/bindings/call_arguments.hpp"
 #include "hemiola/bindings/conditions.hpp"
+#include "hemiola/bindings/messages.hpp"
 #include "hemiola/bindings/signals.hpp"
 #include "hemiola/runtime/communicator/call_desk.hpp"
 #include "hemiola/runtime/communicator/communicator.hpp"
@@ -216,6 +217,23 @@ class PyCommunicator {
     return pending;
   }
 
+  /// Sends or receives a message; returns whose it was.
+  int run_message(const PyMessage& from) {
+    const Visit visit(this, Purpose::take_part);
+    const auto request = request_of(from, visit->communicator);
+    const nb::gil_scoped_release release;
+    visit->communicator.messages().run(request, visit->communicator.until_closed(interrupted()));
+    return request->source;
+  }
+
+  PendingMessage start_message(const PyMessage& from) {
+    const Visit visit(this, Purpose::take_part);
+    const auto request = request_of(from, visit->communicator);
+    const nb::gil_scoped_release release;
+    visit->communicator.messages().post(request);
+    return {std::shared_ptr<Communicator>(core_, &core_->communicator), request};
+  }
+
   nb::bytes recipe(std::string_view kind, std::int64_t byte_count, int root) {
     const CollectiveKind collective = kind_from_name(kind);
     const Visit visit(this, Purpose::take_part);
@@ -353,8 +371,14 @@ void bind_options(nb::module_& m) {
           [](CommunicatorOptions* options, double timeout_s, bool keep_inputs, const std::string& wires,
              const std::vector<std::string>& ucx_libraries, const std::string& control,
              const Topology* emulate, const RankSeconds& late, const RankFactors& slow) {
-            new (options) CommunicatorOptions{timeout_s, keep_inputs,   nullptr,
-                                              wires,     ucx_libraries, control_kind(control)};
+            // The clock of an emulated network waits for every rank that a message has reached to react to it.
+            new (options) CommunicatorOptions{.timeout_s = timeout_s,
+                                              .keep_inputs = keep_inputs,
+                                              .wire = nullptr,
+                                              .wires = wires,
+                                              .ucx_libraries = ucx_libraries,
+                                              .has_messages = emulate == nullptr,
+                                              .control = control_kind(control)};
             if (emulate != nullptr)
               options->wire = std::make_shared<EmulatedKind>(std::make_shared<ShmKind>(control == "hosts"),
                                                              *emulate, conditions_of(late, slow));
@@ -372,6 +396,15 @@ auto taking_call(Result (PyCommunicator::*method)(const PyCall&)) {
                nb::handle op, nb::handle root, nb::handle schedule, nb::handle timeout_s, nb::handle sparse) {
         return (communicator.*method)({kind, input, output, op, root, schedule, timeout_s, sparse});
       };
+}
+
+/// `run_message` or `start_message` as Python calls it.
+template <typename Result>
+auto taking_message(Result (PyCommunicator::*method)(const PyMessage&), bool is_send) {
+  return [method, is_send](PyCommunicator& communicator, nb::handle array, nb::handle peer, nb::handle tag,
+                           nb::handle timeout_s) {
+    return (communicator.*method)({is_send, array, peer, tag, timeout_s});
+  };
 }
 
 void bind_health(nb::module_& m) {
@@ -404,6 +437,14 @@ void bind_communicator(nb::module_& m) {
            "root"_a, "schedule"_a.none(), "timeout_s"_a.none(), "sparse"_a = nb::none())
       .def("start", taking_call(&PyCommunicator::start), "kind"_a, "input"_a.none(), "output"_a.none(),
            "op"_a, "root"_a, "schedule"_a.none(), "timeout_s"_a.none(), "sparse"_a = nb::none())
+      .def("send", taking_message(&PyCommunicator::run_message, true), "array"_a.none(), "dst"_a.none(),
+           "tag"_a.none(), "timeout_s"_a.none())
+      .def("recv", taking_message(&PyCommunicator::run_message, false), "array"_a.none(), "src"_a.none(),
+           "tag"_a.none(), "timeout_s"_a.none())
+      .def("start_send", taking_message(&PyCommunicator::start_message, true), "array"_a.none(),
+           "dst"_a.none(), "tag"_a.none(), "timeout_s"_a.none())
+      .def("start_recv", taking_message(&PyCommunicator::start_message, false), "array"_a.none(),
+           "src"_a.none(), "tag"_a.none(), "timeout_s"_a.none())
       .def("recipe", &PyCommunicator::recipe, "kind"_a, "byte_count"_a, "root"_a)
       .def("health", &PyCommunicator::health)
       .def("slow_in_force", &PyCommunicator::slow_in_force)
@@ -474,6 +515,7 @@ void bind_runtime(nb::module_& m) {
       .def(nb::init<std::string>(), "text"_a)
       .def_ro("text", &Complaint::text);
   m.def("wire_names", &wire_names, "The kinds of wire that HEMIOLA_WIRE may ask for.");
+  bind_messages(m);
   bind_options(m);
   bind_health(m);
   bind_communicator(m);

@@ -101,11 +101,17 @@ Communicator::Communicator(std::shared_ptr<Session> session, std::vector<Rank> m
       watch_(&members_, connection_.control.roll.get(), connection_.control.pulse.get(),
              connection_.wire.get()),
       arrivals_(members_.count()),
-      own_time_(&members_.session->in_operations_ns) {}
+      own_time_(&members_.session->in_operations_ns) {
+  if (!connection_.message_wire) return;
+  const Messenger::Owner owner{&members_, connection_.control.pulse.get(), &is_broken_,
+                               [this](const std::exception_ptr& error) { heed_failed_messages(error); }};
+  messenger_ = std::make_unique<Messenger>(std::move(connection_.message_wire), owner);
+}
 
 Communicator::~Communicator() {
   close();
   if (worker_.joinable()) worker_.join();
+  if (messenger_) messenger_->close(options_.timeout_s);
   connection_.control.pulse->give_up(Failure::closed, rank(), closed_text(members_));
 }
 
@@ -257,6 +263,19 @@ bool Communicator::breaks(const std::exception_ptr& error) {
 void Communicator::break_off(const std::exception_ptr& error) {
   const auto held = running_.take();
   if (broken_) std::rethrow_exception(broken_);
+  breaks(error);
+}
+
+Messenger& Communicator::messages() {
+  if (messenger_) return *messenger_;
+  throw ArgumentError(
+      "send and recv: an emulated network carries collectives only, since its clock waits for every rank "
+      "that a message "
+      "has reached; leave out emulate to exchange messages");
+}
+
+void Communicator::heed_failed_messages(const std::exception_ptr& error) {
+  const auto held = running_.take();
   breaks(error);
 }
 

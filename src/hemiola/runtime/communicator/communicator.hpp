@@ -21,6 +21,7 @@
 #include "hemiola/runtime/communicator/turn.hpp"
 #include "hemiola/runtime/executor/executor.hpp"
 #include "hemiola/runtime/executor/patience.hpp"
+#include "hemiola/runtime/messages/messenger.hpp"
 #include "hemiola/runtime/operation/arrival_log.hpp"
 #include "hemiola/runtime/operation/operation_watch.hpp"
 #include "hemiola/runtime/operation/own_time.hpp"
@@ -76,6 +77,9 @@ class Communicator {
   void run(const PreparedCall& call, const Check& interrupted = {});
   /// Runs the operation in the background, after all that were started before it.
   std::shared_ptr<PendingOperation> start(PreparedCall call);
+  /// Messages between two ranks, beside the operations and in no order with them.
+  /// Throws ArgumentError where there are none.
+  Messenger& messages();
   /// Ends it, from any thread and as often as one likes, without waiting: what runs or waits throws a LostRankError that
   /// says so, and the other ranks are told once this rank needs nothing of them any more.
   void close();
@@ -150,6 +154,7 @@ class Communicator {
   Roll& roll() const { return *connection_.control.roll; }
   void recover(std::uint64_t number);
   void give_up(Failure failure, Rank culprit, const std::string& text);
+  void heed_failed_messages(const std::exception_ptr& error);
   void await_background(const Check& interrupted);
   void work();
 
@@ -167,6 +172,7 @@ class Communicator {
   bool has_begun_ = false;     ///< an operation whose buffers are ours until it ends
   std::exception_ptr broken_;  ///< what every further call raises
   std::atomic<bool> is_broken_ = false;
+  std::unique_ptr<Messenger> messenger_;  ///< guards itself; null: there are no messages
 
   std::mutex queue_mutex_;  ///< guards the rest
   std::condition_variable queue_changed_;

@@ -61,6 +61,12 @@ Connection connect(const Members& members, const CommunicatorOptions& options, c
     request.rdma = rdma_ranks(members, has_rdma(options.ucx_libraries), deadline);
   c.wire = connect_wire([&] { return options.wire ? options.wire : choose_wire(members, request); }, members,
                         deadline);
+  if (options.has_messages) {
+    request.names = message_wires(request.names);
+    request.rdma.clear();
+    c.message_wire = connect_wire([&] { return options.wire ? options.wire : choose_wire(members, request); },
+                                  members, deadline);
+  }
   c.compile.keep_inputs = options.keep_inputs;
   follow_traits(members, &c);
   return c;

@@ -21,13 +21,15 @@ struct CommunicatorOptions {
   std::shared_ptr<WireKind> wire;               ///< null: as `wires` says
   std::string wires = "auto";                   ///< as of WireRequest
   std::vector<std::string> ucx_libraries = {};  ///< as of WireRequest
+  bool has_messages = true;                     ///< ranks may send each other messages
   std::shared_ptr<const ControlKind> control;   ///< null: 'local' on one host, 'hosts' between several
 };
 
 struct Connection {
   Control control;
   std::unique_ptr<Wire> wire;
-  std::unique_ptr<PortWatch> ports;  ///< null where nobody watches them
+  std::unique_ptr<Wire> message_wire;  ///< for messages between two ranks; null: there are none
+  std::unique_ptr<PortWatch> ports;    ///< null where nobody watches them
   CompileOptions compile;
   std::unique_ptr<Executor> executor;
 };

@@ -77,6 +77,11 @@ std::vector<std::string> wire_names() {
   return names;
 }
 
+std::string_view message_wires(std::string_view names) {
+  const auto holds = [](std::string_view name) { return name == "ucx" || name == "mpi"; };
+  return std::ranges::any_of(split(names), holds) ? "auto" : names;
+}
+
 std::shared_ptr<WireKind> choose_wire(const Members& members, const WireRequest& request) {
   std::vector<std::shared_ptr<WireKind>> kinds;
   for (const std::string_view name :

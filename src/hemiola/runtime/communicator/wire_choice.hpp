@@ -22,6 +22,10 @@ struct WireRequest {
 /// Those that can be asked for.
 std::vector<std::string> wire_names();
 
+/// Which of them messages between two ranks go over, where these were asked for: UCX and MPI cannot let go of a receive for
+/// which nothing comes, of which such messages always have some.
+std::string_view message_wires(std::string_view names);
+
 /// Throws ArgumentError for a name that is none, and where a kind that was asked for cannot be had here. `reaches` of what is
 /// returned says whether it joins all.
 std::shared_ptr<WireKind> choose_wire(const Members& members, const WireRequest& request);

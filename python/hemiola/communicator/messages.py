@@ -1,0 +1,152 @@
+"""Messages between two ranks: what one sends and the other receives, beside the collectives."""
+
+from __future__ import annotations
+
+from typing import Any, overload
+
+from numpy.typing import NDArray
+
+from hemiola.communicator.calls import Caller
+from hemiola.communicator.collectives import No, Yes
+from hemiola.communicator.handle import Handle, ReceiveHandle
+from hemiola.errors import ArgumentError
+
+
+class Messages(Caller):
+    """The calls that two ranks of a communicator make with each other."""
+
+    @overload
+    def send(
+        self, x: NDArray[Any], dst: int, tag: int = ..., *, wait: Yes = ..., timeout_s: float | None = ...
+    ) -> None: ...
+    @overload
+    def send(
+        self, x: NDArray[Any], dst: int, tag: int = ..., *, wait: No, timeout_s: float | None = ...
+    ) -> Handle[None]: ...
+    @overload
+    def send(
+        self, x: NDArray[Any], dst: int, tag: int = ..., *, wait: bool, timeout_s: float | None = ...
+    ) -> Handle[None] | None: ...
+    def send(
+        self, x: NDArray[Any], dst: int, tag: int = 0, *, wait: bool = True, timeout_s: float | None = None
+    ) -> Handle[None] | None:
+        """Send an array to one rank, which receives it with `recv`.
+
+        Parameters
+        ----------
+        x : array, contiguous in C order, of any shape and a dtype that collectives take.
+        dst : int, 0 … rank_count-1, the rank that receives it; this one, too.
+        tag : int >= 0, below 2**63. It is received by a `recv` with the same tag.
+        wait : bool. With False send it in the background and return a Handle at once; `x` must not be written to until
+            it is done. Any number may be under way.
+        timeout_s : float > 0, seconds, optional. How long it may take, waited for or not; None: as `init` says.
+
+        Returns
+        -------
+        None, once `x` may be written to again; or a Handle of it.
+
+        Raises
+        ------
+        ArgumentError
+            when an argument is wrong; the other rank hears nothing of it.
+        LostRankError
+            naming `dst`, when it has died or closed its communicator.
+        TimeoutError
+            when `dst` has not received it in time. The message is taken back, and the communicator can be used further,
+            unless its data has begun to move.
+
+        Notes
+        -----
+        Up to 16 KiB are copied and sent at once, whether or not the receiver is there: so two ranks may both send
+        first and then receive. A longer array, or one behind 16 MiB that have not left yet, waits for its receiver, and
+        two ranks that both send one first wait for each other until their timeout; send one of them with
+        `wait=False`. To this rank itself any size is copied. Two messages from one rank to another with the same
+        tag arrive in order. In no order with collectives, which go another way. From any thread.
+        """
+        _check_wait("send", wait)
+        if wait:
+            self._core.send(x, dst, tag, timeout_s)
+            return None
+        return Handle(self._core.start_send(x, dst, tag, timeout_s), None)
+
+    @overload
+    def recv(
+        self,
+        x: NDArray[Any],
+        src: int | None = ...,
+        tag: int = ...,
+        *,
+        wait: Yes = ...,
+        timeout_s: float | None = ...,
+    ) -> int: ...
+    @overload
+    def recv(
+        self,
+        x: NDArray[Any],
+        src: int | None = ...,
+        tag: int = ...,
+        *,
+        wait: No,
+        timeout_s: float | None = ...,
+    ) -> Handle[int]: ...
+    @overload
+    def recv(
+        self,
+        x: NDArray[Any],
+        src: int | None = ...,
+        tag: int = ...,
+        *,
+        wait: bool,
+        timeout_s: float | None = ...,
+    ) -> Handle[int] | int: ...
+    def recv(
+        self,
+        x: NDArray[Any],
+        src: int | None = None,
+        tag: int = 0,
+        *,
+        wait: bool = True,
+        timeout_s: float | None = None,
+    ) -> Handle[int] | int:
+        """Receive an array that a rank sends to this one with `send`.
+
+        Parameters
+        ----------
+        x : array, contiguous in C order, where it goes; of the size and dtype of what is sent. Shapes may differ.
+        src : int, 0 … rank_count-1, the rank that sends it; or None for whichever sends one with this tag.
+        tag : int >= 0, below 2**63, as it was sent with.
+        wait : bool. With False receive it in the background and return a Handle at once; `x` must not be touched until
+            it is done. Any number may be under way; they receive in the order of the calls.
+        timeout_s : float > 0, seconds, optional. How long it may take, waited for or not; None: as `init` says.
+
+        Returns
+        -------
+        The rank that has sent it; or a Handle of that.
+
+        Raises
+        ------
+        ArgumentError
+            when an argument is wrong.
+        MismatchError
+            when the message is of another size or dtype than `x`, naming both. `x` is as it was, the message is gone,
+            and its sender does not hear of it.
+        LostRankError
+            naming `src`, when it has died or closed its communicator and nothing more of it is on its way; or, for any
+            source, a rank that has died, or the last one that has closed its communicator.
+        TimeoutError
+            when nothing has come in time. The communicator can be used further, unless the data has begun to move.
+
+        Notes
+        -----
+        Finding a message costs time in the number of receives and messages that wait for each other here. Messages of
+        up to 16 KiB that nobody receives are kept by this rank as soon as it sends or receives anything.
+        """
+        _check_wait("recv", wait)
+        if wait:
+            return self._core.recv(x, src, tag, timeout_s)
+        return ReceiveHandle(self._core.start_recv(x, src, tag, timeout_s))
+
+
+def _check_wait(call: str, wait: object) -> None:
+    if not isinstance(wait, bool):
+        raise ArgumentError(f"{call}: expected True or False as wait, found {wait!r}")

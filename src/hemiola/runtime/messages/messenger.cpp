@@ -1,0 +1,331 @@
+#include "hemiola/runtime/messages/messenger.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "hemiola/base/error.hpp"
+#include "hemiola/runtime/operation/surrender.hpp"
+
+namespace hemiola {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// How often deadlines and losses are looked at.
+constexpr auto kInspection = 5ms;
+/// How long what a rank has sent may still come once it is known to be gone: on one host, and between several.
+constexpr auto kGrace = 200ms, kGraceBetweenHosts = 1000ms;
+constexpr auto kFirstNap = 20us, kLongestNap = 1000us;
+constexpr int kLongestSleep_us = 200;  ///< with the lock held, for which others may wait
+
+constexpr const char* kGoOn = ". docs/failures.md says how the ranks that are left can go on.";
+
+}  // namespace
+
+/// Holds the lock; those who had to wait for it go first next time.
+class Messenger::Access {
+ public:
+  explicit Access(Messenger* of) : of_(of) {
+    of_->contenders_.fetch_add(1, std::memory_order_relaxed);
+    lock_ = std::unique_lock(of_->mutex_);
+    of_->contenders_.fetch_sub(1, std::memory_order_relaxed);
+  }
+  /// What has ended lets go of its memory here, for which a lock of somebody else may be needed.
+  ~Access() {
+    const auto released = of_->mailbox_.take_released();
+    lock_.unlock();
+  }
+  Access(const Access&) = delete;
+
+ private:
+  Messenger* of_;
+  std::unique_lock<std::mutex> lock_;
+};
+
+/// A thread that moves messages; without one, the worker does.
+class Messenger::Driver {
+ public:
+  explicit Driver(Messenger* of) : of_(of) { count(+1); }
+  ~Driver() {
+    count(-1);
+    of_->changed_.notify_all();
+  }
+  Driver(const Driver&) = delete;
+
+ private:
+  void count(int change) {
+    const Access access(of_);
+    of_->drivers_ += change;
+    if (of_->drivers_ == 0 && !of_->worker_.joinable() && !of_->is_closing_ && of_->has_work())
+      of_->worker_ = std::thread([of = of_] { of->work(); });
+  }
+  Messenger* of_;
+};
+
+Messenger::Messenger(std::unique_ptr<Wire> wire, Owner owner)
+    : wire_(std::move(wire)),
+      owner_(std::move(owner)),
+      grace_(owner_.members->session->courier() != nullptr ? kGraceBetweenHosts : kGrace),
+      mailbox_(wire_.get(), owner_.members) {}
+
+void Messenger::post(const RequestPtr& request) {
+  std::exception_ptr refused;
+  {
+    const Driver driver(this);
+    const Access access(this);
+    move();
+    refused = broken_;
+    if (!refused && request->is_send) refused = abandoned(*request);
+    if (!refused) {
+      mailbox_.post(request);
+      move();
+    }
+  }
+  tell_owner();
+  if (refused) std::rethrow_exception(refused);
+}
+
+void Messenger::run(const RequestPtr& request, const Check& interrupted) {
+  const Driver driver(this);
+  post(request);
+  try {
+    drive(request, Deadline(1e9), interrupted);
+  } catch (...) {
+    {
+      const Access access(this);
+      give_up(request, std::make_exception_ptr(LostRankError(named(*request) + " was interrupted")));
+    }
+    tell_owner();
+    throw;
+  }
+  if (request->error) std::rethrow_exception(request->error);
+}
+
+bool Messenger::wait_for(const RequestPtr& request, double timeout_s, const Check& interrupted) {
+  if (!drive(request, Deadline(timeout_s), interrupted)) return false;
+  if (request->error) std::rethrow_exception(request->error);
+  return true;
+}
+
+/// Pauses, then yields, then sleeps, as the wire wants to be waited for.
+bool Messenger::drive(const RequestPtr& request, const Deadline& deadline, const Check& interrupted) {
+  if (request->is_done) return true;
+  const Driver driver(this);
+  auto next_check = Clock::now() + kInspection;
+  for (int idle_rounds = 0; !request->is_done;) {
+    idle_rounds = step() ? 0 : idle_rounds + 1;
+    tell_owner();
+    if (request->is_done) break;
+    if (deadline.passed()) return false;
+    if (idle_rounds > 0) rest(idle_rounds);
+    if (Clock::now() < next_check) continue;
+    next_check = Clock::now() + kInspection;
+    if (interrupted) interrupted();
+  }
+  return true;
+}
+
+bool Messenger::step() {
+  const Access access(this);
+  return move();
+}
+
+/// Moves messages, and looks now and then at what cannot move any more.
+bool Messenger::move() {
+  if (broken_) return false;
+  try {
+    const bool moved = mailbox_.progress();
+    if (Clock::now() >= next_inspection_) inspect();
+    return moved;
+  } catch (...) {
+    break_down(std::current_exception());
+    return true;
+  }
+}
+
+void Messenger::rest(int idle_rounds) {
+  const Waiting& waiting = wire_->traits().waiting;
+  if (idle_rounds <= waiting.spins) return;
+  if (idle_rounds <= waiting.spins + waiting.yields || contenders_.load(std::memory_order_relaxed) > 0) {
+    sched_yield();
+    return;
+  }
+  const Access access(this);
+  if (!broken_) wire_->wait(std::min(waiting.sleep_us, kLongestSleep_us));
+}
+
+void Messenger::work() {
+  std::chrono::microseconds nap = kFirstNap;
+  while (true) {
+    bool moved = false;
+    {
+      const Access access(this);
+      if (is_closing_) return;
+      moved = drivers_ == 0 && move();
+    }
+    tell_owner();
+    std::unique_lock lock(mutex_);
+    if (is_closing_) return;
+    nap = moved ? kFirstNap : std::min<std::chrono::microseconds>(2 * nap, kLongestNap);
+    if (drivers_ == 0 && has_work()) {
+      changed_.wait_for(lock, nap);
+    } else {
+      changed_.wait(lock, [this] { return is_closing_ || (drivers_ == 0 && has_work()); });
+      nap = kFirstNap;
+    }
+  }
+}
+
+/// What is on its way to somebody who is gone will never arrive.
+bool Messenger::has_work() const {
+  if (broken_) return false;
+  if (!mailbox_.outstanding().empty()) return true;
+  for (Rank rank : indices<Rank>(owner_.members->count()))
+    if (!gone_.contains(rank) && mailbox_.is_sending_to(rank)) return true;
+  return false;
+}
+
+void Messenger::inspect() {
+  next_inspection_ = Clock::now() + kInspection;
+  if (*owner_.is_broken)
+    return break_down(std::make_exception_ptr(
+        LostRankError("this communicator can no longer be used, because of an earlier failure")));
+  note_losses();
+  for (const RequestPtr& request : mailbox_.outstanding())
+    if (const std::exception_ptr error = judge(*request)) give_up(request, error);
+}
+
+void Messenger::note_losses() {
+  const Members& members = *owner_.members;
+  const std::vector<LostRank> lost = members.session->lost();
+  for (const Pulse::GivenUp& given_up : owner_.pulse->given_up()) {
+    if (given_up.failure != Failure::closed) throw_surrender(given_up, members);
+    note(given_up.rank, "has closed its communicator", true);
+  }
+  for (const LostRank& each : lost) {
+    const auto at = std::ranges::find(members.ranks, each.rank);
+    if (at != members.ranks.end()) note(Rank{at - members.ranks.begin()}, "has died", false);
+  }
+  for (const LostRank& each : owner_.pulse->lost()) note(each.rank, "has died", false);
+  for (const LostRank& each : wire_->lost()) note(each.rank, "is lost: " + each.reason, false);
+}
+
+void Messenger::note(Rank rank, const std::string& how, bool has_closed) {
+  if (rank != owner_.members->self) gone_.try_emplace(rank, Gone{how, has_closed, Clock::now()});
+}
+
+bool Messenger::is_gone(Rank rank) const {
+  const auto found = gone_.find(rank);
+  return found != gone_.end() && Clock::now() - found->second.since > grace_;
+}
+
+std::exception_ptr Messenger::judge(const MessageRequest& request) const {
+  if (const std::exception_ptr error = abandoned(request)) return error;
+  return request.deadline.passed() ? overdue(request) : nullptr;
+}
+
+/// From anybody nothing can come once all are gone, or somebody who has not left in good order: that one may have been
+/// the one to send.
+std::exception_ptr Messenger::abandoned(const MessageRequest& request) const {
+  const Members& members = *owner_.members;
+  const bool is_known = request.peer || request.stage != MessageRequest::Stage::waiting;
+  const auto of = [&](Rank rank) {
+    return std::make_exception_ptr(members.lost(rank, members.name(rank) + " " + gone_.at(rank).how +
+                                                          " before " + named(request) + " was over" + kGoOn));
+  };
+  if (is_known) {
+    const Rank other = request.peer ? *request.peer : request.source;
+    return is_gone(other) ? of(other) : nullptr;
+  }
+  int left = members.count() - 1;
+  for (const auto& [rank, gone] : gone_) {
+    if (!is_gone(rank)) continue;
+    if (!gone.has_closed || --left == 0) return of(rank);
+  }
+  return nullptr;
+}
+
+std::string Messenger::named(const MessageRequest& request) const {
+  const Members& members = *owner_.members;
+  const std::string peer = request.peer ? members.name(*request.peer) : "any rank";
+  return std::string(request.is_send ? "send to " : "recv from ") + peer + " with tag " +
+         std::to_string(request.tag) + " on " + members.name(members.self);
+}
+
+std::exception_ptr Messenger::overdue(const MessageRequest& request) const {
+  char time[32];
+  std::snprintf(time, sizeof time, "%.3g", request.deadline.seconds());
+  std::string reason;
+  if (request.stage == MessageRequest::Stage::moving) {
+    reason = "its data has begun to move, and has stopped; this communicator can no longer be used";
+  } else if (request.is_send) {
+    reason = owner_.members->name(*request.peer) + " has not received it; a message of more than " +
+             std::to_string(Mailbox::kEagerBytes) + " bytes waits for its receiver";
+  } else {
+    reason = "nothing has come";
+    if (request.peer && *request.peer != owner_.members->self) {
+      std::string tags;
+      for (const std::int64_t tag : mailbox_.unreceived_tags(*request.peer))
+        tags += (tags.empty() ? "" : ", ") + std::to_string(tag);
+      if (!tags.empty()) reason += "; messages with other tags have: " + tags;
+    }
+  }
+  return std::make_exception_ptr(
+      TimeoutError(named(request) + " did not finish within " + time + " s: " + reason + "."));
+}
+
+/// Where its data is moving, the memory must not be let go of before the wire has.
+void Messenger::give_up(const RequestPtr& request, const std::exception_ptr& error) {
+  if (request->is_done) return;
+  if (mailbox_.withdraw(request))
+    mailbox_.end(request, error);
+  else
+    break_down(error);
+}
+
+/// The wire first: nobody may read or write the callers' memory once it is theirs again.
+void Messenger::break_down(const std::exception_ptr& error) {
+  if (broken_) return;
+  broken_ = error;
+  is_to_be_told_ = true;
+  wire_->reset(1);
+  mailbox_.end_all(error);
+}
+
+void Messenger::tell_owner() {
+  std::exception_ptr error;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!std::exchange(is_to_be_told_, false)) return;
+    error = broken_;
+  }
+  owner_.break_off(error);
+}
+
+void Messenger::close(double patience_s) {
+  {
+    const Access access(this);
+    is_closing_ = true;
+    changed_.notify_all();
+  }
+  if (worker_.joinable()) worker_.join();
+  const Deadline patience(patience_s);
+  int idle_rounds = 0;
+  while (true) {
+    {
+      const Access access(this);
+      const auto error =
+          std::make_exception_ptr(LostRankError(owner_.members->name(owner_.members->self) +
+                                                " has closed its communicator before this message was over"));
+      for (const RequestPtr& request : mailbox_.outstanding()) give_up(request, error);
+      if (!has_work() || patience.passed()) return;
+      idle_rounds = move() ? 0 : idle_rounds + 1;
+    }
+    if (idle_rounds > 0) rest(idle_rounds);
+  }
+}
+
+}  // namespace hemiola

@@ -1,0 +1,65 @@
+"""Messages between two ranks, as Python sends and receives them; over every wire: tests/runtime/messages_test.cpp."""
+
+from __future__ import annotations
+
+import message_ranks as work
+import pytest
+
+import hemiola as hm
+
+LIMIT_S = 90
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_arrays_of_any_dtype_and_shape_arrive(ranks: int) -> None:
+    assert hm.launch(work.around_a_ring, ranks, timeout_s=LIMIT_S) == [0] * ranks
+
+
+def test_an_emulated_network_refuses_messages_and_says_why() -> None:
+    switch = hm.topologies.switch(2, latency_s=2e-6, bandwidth=5e9)
+    for refused in hm.launch(work.refused, 2, emulate=switch, timeout_s=LIMIT_S):
+        assert [kind for kind, _ in refused] == ["ArgumentError"] * 3
+        assert all("emulated network" in text for _, text in refused)
+
+
+def test_messages_move_in_the_background_beside_collectives_and_say_whose_they_are() -> None:
+    first, *others = hm.launch(work.in_the_background, 3, timeout_s=LIMIT_S)
+    assert first == [False, "TimeoutError", 3.0, [1, 1, 2, 2], True, True]
+    assert others == [[3.0, [None, None]]] * 2
+
+
+def test_what_is_wrong_with_a_call_is_an_argument_error_that_says_what() -> None:
+    for rank, found in enumerate(hm.launch(work.mistakes, 2, timeout_s=LIMIT_S)):
+        assert found.pop("afterwards")[0] == str(rank)
+        for name, (kind, text) in found.items():
+            assert kind == "ArgumentError", name
+            assert text.startswith(("send: ", "recv: ")), text
+
+
+def test_a_rank_that_dies_is_named_and_the_others_can_talk_on() -> None:
+    victim = 1
+    first, dead, last = hm.launch(work.one_dies, 3, victim, on_failure="continue", timeout_s=LIMIT_S)
+    assert isinstance(dead, hm.FailedRankError)
+    for *errors, talk in (first, last):
+        assert [kind for kind, _ in errors] == ["LostRankError"] * 3
+        assert all(f"rank {victim} has died" in text for _, text in errors)
+        assert talk == ("100000.0", "")
+
+
+def test_closing_wakes_whoever_waits_for_a_message() -> None:
+    for kind, _ in hm.launch(work.closed_while_waiting, 2, timeout_s=LIMIT_S):
+        assert kind == "LostRankError"
+
+
+def test_control_c_takes_a_receive_back_and_nothing_else_ends() -> None:
+    first, second = hm.launch(work.interrupted, 2, timeout_s=LIMIT_S)
+    assert first == (["KeyboardInterrupt", "5.0"], 2.0)
+    assert second == ([], 2.0)
+
+
+def test_a_message_that_nobody_answers_ends_in_time_and_says_what_it_waited_for() -> None:
+    for rank, seen in enumerate(hm.launch(work.in_time, 2, timeout_s=LIMIT_S)):
+        assert [text.partition(": ")[0] for text in seen] == ["hemiola.errors"] * 3
+        for text, words in zip(seen, ("recv from", "send to", "recv from"), strict=True):
+            assert words in text
+            assert f"rank {1 - rank}" in text
