@@ -63,6 +63,7 @@ def main() -> int:
         "import torch brings Hemiola"
     )
     module = importlib.import_module(name)
+    importlib.import_module("hemiola.torch.making")  # once, for all ranks
     folder = Path(tempfile.mkdtemp(prefix="forked"))
     children = []
     for rank in range(int(rank_count)):

@@ -52,6 +52,8 @@ def suite(rank_count: int) -> Any:
     from torch.testing._internal import common_distributed
     from torch.testing._internal.distributed import distributed_test
 
+    import hemiola.torch.making  # noqa: F401  # once, for all ranks
+
     torch.set_num_threads(1)
     for feature in ("ddp", "subgroup", "plugin"):
         common_distributed.DistTestCases.backend_feature[feature].add("hemiola")
