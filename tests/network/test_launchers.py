@@ -66,6 +66,22 @@ def test_ranks_of_torchrun_meet_in_its_store(start: Start) -> None:
     assert said(*(start(host, [*run, f"--node-rank={host}", *at]) for host in range(2))) == MET
 
 
+@pytest.mark.long
+def test_a_process_group_of_pytorchs_spans_hosts(start: Start) -> None:
+    if importlib.util.find_spec("torch") is None:
+        pytest.skip("needs PyTorch, whose process group this is (pip install torch)")
+    program = str(Path(__file__).with_name("torch_rank.py"))
+    run = [sys.executable, "-m", "torch.distributed.run", "--nnodes=2", "--nproc-per-node=2"]
+    at = ["--master-addr=host0", "--master-port=29512", program]
+    hosts = [start(host, [*run, f"--node-rank={host}", *at], OMP_NUM_THREADS="1") for host in range(2)]
+    outs = [host.communicate(timeout=LIMIT_S)[0] for host in hosts]
+    assert [host.returncode for host in hosts] == [0, 0], outs
+    told = sorted(line for out in outs for line in out.splitlines() if "from the left" in line)
+    assert told == [
+        f"{rank}: {20 if rank in (0, 3) else 10}, {(rank - 1) % 4} from the left" for rank in range(4)
+    ]
+
+
 def test_ranks_with_a_pods_variables_meet_at_an_address_from_a_range_of_ports(start: Start) -> None:
     """As a PyTorchJob sets them, which says nothing of the ranks of a host; docs/several-hosts.md has the rest."""
     token = {"HEMIOLA_TOKEN": secrets.token_hex(32)}
