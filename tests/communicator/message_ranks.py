@@ -80,6 +80,7 @@ def mistakes() -> dict[str, tuple[str, str]]:
         "-1 as tag": lambda: comm.send(x, 0, -1),
         "0.5 as tag": lambda: comm.recv(x, 0, 0.5),  # type: ignore[call-overload]
         "2**63 as tag": lambda: comm.send(x, 0, 1 << 63),
+        "2**62 as tag": lambda: comm.recv(x, 0, 1 << 62),
         "a list": lambda: comm.send([1, 2], 0),  # type: ignore[call-overload]
         "every second element": lambda: comm.send(np.zeros(8)[::2], 0),
         "a read-only array": lambda: comm.recv(read_only, 0),
@@ -116,6 +117,30 @@ def one_dies(victim: int) -> list[tuple[str, str]]:
     comm.recv(into, other, 9)
     sending.wait()
     return [*found, (str(into.sum()), "")]
+
+
+def somebody_is_late(late: int, limit_s: float) -> list[Any]:
+    """All meet, then one comes long after the others' patience; all go on together."""
+    comm = hm.init(timeout_s=60)
+    comm.monitored_barrier()
+    if comm.rank == late:
+        time.sleep(6 * limit_s)
+    error = error_of(lambda: comm.monitored_barrier(limit_s))
+    comm.barrier()
+    comm.monitored_barrier(30)
+    wrong = error_of(lambda: comm.monitored_barrier(0.0))
+    return [*error, float(comm.all_reduce(np.ones(1))[0]), wrong[0]]
+
+
+def somebody_dies(victim: int) -> list[Any]:
+    """One dies; those that are left learn who, and meet in a group."""
+    comm = hm.init(timeout_s=60)
+    comm.monitored_barrier()
+    if comm.rank == victim:
+        os.kill(os.getpid(), signal.SIGKILL)
+    error = error_of(lambda: comm.monitored_barrier(30))
+    comm.shrink().monitored_barrier(30)
+    return [*error]
 
 
 def closed_while_waiting() -> tuple[str, str]:

@@ -46,6 +46,25 @@ def test_a_rank_that_dies_is_named_and_the_others_can_talk_on() -> None:
         assert talk == ("100000.0", "")
 
 
+@pytest.mark.parametrize("late", [0, 2])
+def test_a_monitored_barrier_names_who_is_missing_on_all_ranks_and_all_go_on(late: int) -> None:
+    found = hm.launch(work.somebody_is_late, 3, late, 0.5, timeout_s=LIMIT_S)
+    for rank, (kind, text, total, wrong) in enumerate(found):
+        assert (total, wrong) == (3.0, "ArgumentError")
+        if (rank, late) == (0, 0):
+            assert kind == ""  # all others have come
+        else:
+            assert kind == "TimeoutError"
+            assert f"rank {late}" in text
+
+
+def test_a_monitored_barrier_names_who_has_died() -> None:
+    found = hm.launch(work.somebody_dies, 3, 1, on_failure="continue", timeout_s=LIMIT_S)
+    for kind, text in (found[0], found[2]):
+        assert kind == "LostRankError"
+        assert "rank 1 has died" in text
+
+
 def test_closing_wakes_whoever_waits_for_a_message() -> None:
     for kind, _ in hm.launch(work.closed_while_waiting, 2, timeout_s=LIMIT_S):
         assert kind == "LostRankError"

@@ -26,7 +26,7 @@ from hemiola.communicator.health import Health
 from hemiola.communicator.init_options import InitOptions
 from hemiola.communicator.joining import leave_all
 from hemiola.communicator.log import begin_logging, log_carriers
-from hemiola.communicator.messages import Messages
+from hemiola.communicator.monitored_barrier import MonitoredBarrier
 from hemiola.communicator.observation import Observer
 from hemiola.communicator.store_meeting import Store, join_at
 from hemiola.conditions import Conditions
@@ -37,7 +37,7 @@ from hemiola.planner.communicator_plans import CommunicatorPlans
 from hemiola.topology.named_nics import slow_links
 
 
-class Communicator(Collectives, Messages):
+class Communicator(Collectives, MonitoredBarrier):
     """Ranks that can run collectives together.
 
     Every rank makes the same calls in the same order. Arrays are NumPy arrays, contiguous in C order, of
@@ -86,6 +86,7 @@ class Communicator(Collectives, Messages):
         super().__init__(
             CoreCommunicator(session, list(self._ranks), options, plans.decide, plans.follow, parent)
         )
+        self._limit_s = options.timeout_s
         plans.measure(self._core, self._core_among)
         plans.watch(self._core)
         self._observer = Observer(session, self._ranks, self._core, options.timeout_s)

@@ -11,6 +11,9 @@ from hemiola.communicator.collectives import No, Yes
 from hemiola.communicator.handle import Handle, ReceiveHandle
 from hemiola.errors import ArgumentError
 
+#: From here on tags are Hemiola's own.
+RESERVED_TAGS = 1 << 62
+
 
 class Messages(Caller):
     """The calls that two ranks of a communicator make with each other."""
@@ -36,7 +39,7 @@ class Messages(Caller):
         ----------
         x : array, contiguous in C order, of any shape and a dtype that collectives take.
         dst : int, 0 … rank_count-1, the rank that receives it; this one, too.
-        tag : int >= 0, below 2**63. It is received by a `recv` with the same tag.
+        tag : int >= 0, below 2**62. It is received by a `recv` with the same tag.
         wait : bool. With False send it in the background and return a Handle at once; `x` must not be written to until
             it is done. Any number may be under way.
         timeout_s : float > 0, seconds, optional. How long it may take, waited for or not; None: as `init` says.
@@ -63,7 +66,7 @@ class Messages(Caller):
         `wait=False`. To this rank itself any size is copied. Two messages from one rank to another with the same
         tag arrive in order. In no order with collectives, which go another way. From any thread.
         """
-        _check_wait("send", wait)
+        _check_call("send", wait, tag)
         if wait:
             self._core.send(x, dst, tag, timeout_s)
             return None
@@ -114,7 +117,7 @@ class Messages(Caller):
         ----------
         x : array, contiguous in C order, where it goes; of the size and dtype of what is sent. Shapes may differ.
         src : int, 0 … rank_count-1, the rank that sends it; or None for whichever sends one with this tag.
-        tag : int >= 0, below 2**63, as it was sent with.
+        tag : int >= 0, below 2**62, as it was sent with.
         wait : bool. With False receive it in the background and return a Handle at once; `x` must not be touched until
             it is done. Any number may be under way; they receive in the order of the calls.
         timeout_s : float > 0, seconds, optional. How long it may take, waited for or not; None: as `init` says.
@@ -141,12 +144,14 @@ class Messages(Caller):
         Finding a message costs time in the number of receives and messages that wait for each other here. Messages of
         up to 16 KiB that nobody receives are kept by this rank as soon as it sends or receives anything.
         """
-        _check_wait("recv", wait)
+        _check_call("recv", wait, tag)
         if wait:
             return self._core.recv(x, src, tag, timeout_s)
         return ReceiveHandle(self._core.start_recv(x, src, tag, timeout_s))
 
 
-def _check_wait(call: str, wait: object) -> None:
+def _check_call(call: str, wait: object, tag: object) -> None:
     if not isinstance(wait, bool):
         raise ArgumentError(f"{call}: expected True or False as wait, found {wait!r}")
+    if isinstance(tag, int) and tag >= RESERVED_TAGS:
+        raise ArgumentError(f"{call}: expected a tag from 0 on, below 2**62, found {tag}")
