@@ -12,6 +12,7 @@ from hemiola.conditions import least_share
 from hemiola.planner import sparse_rule
 from hemiola.planner.communicator_plans import CommunicatorPlans
 from hemiola.planner.recipe import Recipe, SparseWords
+from hemiola.planner.spread import segments_of, spread
 from hemiola.topology.port_speed import PortSpeed
 
 RANKS = 8
@@ -85,7 +86,8 @@ def test_a_dense_call_says_nothing_of_zeros() -> None:
 
 def test_the_network_of_one_host_is_emulated_where_it_is_asked_for() -> None:
     recipe = chosen("all_gather", hosts=[0] * RANKS, emulated=SWITCH)
-    assert recipe.sparse == SparseWords(0.97)
+    assert recipe.sparse is not None
+    assert recipe.sparse.coded_below == 0.97
 
 
 def test_a_recipe_keeps_what_it_says_of_zeros() -> None:
@@ -125,6 +127,28 @@ def test_direct_rounds_must_save_what_they_cost_dense() -> None:
     assert sparse_rule.direct_below("reduce_scatter", 8, 1.0, 1.0, speed) >= 0.7
     assert sparse_rule.direct_below("reduce_scatter", 8, 1.0, 3.0, speed) < 0.2
     assert sparse_rule.direct_below("reduce_scatter", 8, 1.0, 30.0, speed) == 0
+
+
+# Eight ranks exchange in 3 rounds of 2 messages of 50 us at least: 0.3 ms, a five-hundredth of 0.15 s.
+def test_ranks_look_as_often_as_that_takes_a_five_hundredth() -> None:
+    assert sparse_rule.pause_of(8, 0.16, 1e-6) == 1
+    assert sparse_rule.pause_of(8, 0.076, 1e-6) == 2
+    assert sparse_rule.pause_of(8, 0.16, 100e-6) == 2
+    assert sparse_rule.pause_of(8, 1e-4, 1e-6) == 64
+
+
+def test_an_all_reduce_without_fill_in_is_spread_over_its_owners() -> None:
+    # A dense tenth of 512 pieces is 51.2; of 8 owners in turn the first have 7, in a row one would have all.
+    by_kind = [chosen(kind).sparse for kind in ("all_reduce", "reduce_scatter")]
+    assert [words and words.segments for words in by_kind] == [64, 1]
+    assert segments_of(4 << 20, 8) == 4
+    assert segments_of(1000, 8) == 1
+    plain = hm.algorithms.all_reduce_direct_rounds(8)
+    made = spread(plain, 64)
+    assert hm.verify(made) == []
+    assert made.step_count == plain.step_count
+    assert made.collective.owner[:52].tolist() == [piece % 8 for piece in range(52)]
+    assert spread(plain, 1) is plain
 
 
 def test_the_speeds_of_this_core_are_measured() -> None:

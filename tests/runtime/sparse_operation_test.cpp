@@ -25,6 +25,7 @@ using Array = std::vector<std::int32_t>;
 
 constexpr int kRanks = 4;
 constexpr std::size_t kSize = 20'000;
+constexpr int kPause = 64;  // of a rule that says nothing else
 /// Of an exchange by recursive doubling.
 constexpr std::int64_t kExchangeMessages = kRanks * 2;
 constexpr std::int64_t kExchangeBytes = kExchangeMessages * SparseOperation::kFigures * 8;
@@ -138,7 +139,7 @@ Traffic dense_traffic() {
 }
 
 TEST(SparseOperation, DenseDataTakeTheDenseProgramAndOneExchangeIn64) {
-  constexpr int kTimes = DensityWatch::kPause + 1;
+  constexpr int kTimes = kPause + 1;
   const Traffic dense = dense_traffic();
   for (const SparseMode mode : {SparseMode::yes, SparseMode::where_seen}) {
     const Traffic found =
@@ -179,7 +180,7 @@ TEST(SparseOperation, DataThatBecomeDenseGoBackToTheDenseProgramWithTheNextLook)
 
   const auto until = [&](int dense_calls) {
     return traffic_of(rule_of(0.97), [&](User& user) {
-      all_reduce_and_check(user, 50, DensityWatch::kPause - 1);
+      all_reduce_and_check(user, 50, kPause - 1);
       all_reduce_and_check(user, 1, dense_calls);
     });
   };
@@ -187,6 +188,20 @@ TEST(SparseOperation, DataThatBecomeDenseGoBackToTheDenseProgramWithTheNextLook)
   const Traffic after = until(3);
   EXPECT_EQ(after.messages - before.messages, 2 * dense.messages + kExchangeMessages);
   EXPECT_EQ(after.bytes - before.bytes, 2 * dense.bytes + kExchangeBytes);
+}
+
+TEST(SparseOperation, WhereALookCostsNextToNothingRanksLookEveryTime) {
+  const Traffic dense = dense_traffic();
+  SparseRule rule = rule_of(0.97);
+  rule.pause = 1;
+  const Traffic found = traffic_of(rule, [](User& user) {
+    for (int turn = 0; turn < 3; ++turn) {
+      all_reduce_and_check(user, 1);
+      all_reduce_and_check(user, 50);
+    }
+  });
+  EXPECT_GE(found.bytes, 3 * dense.bytes + 6 * kExchangeBytes);
+  EXPECT_LT(found.bytes, 3 * dense.bytes + 6 * kExchangeBytes + 3 * dense.bytes / 10);
 }
 
 TEST(SparseOperation, ASumIsDenseWhereOneTermIs) {
@@ -210,7 +225,7 @@ TEST(SparseOperation, RanksLookTogetherAfterADisagreement) {
                    MismatchError);
       EXPECT_EQ(y, input_of(user.rank(), 50));
     }
-    all_reduce_and_check(user, 50, DensityWatch::kPause);
+    all_reduce_and_check(user, 50, kPause);
     all_reduce_and_check(user, 1, 2);
   });
 }
@@ -221,6 +236,7 @@ TEST(SparseRule, ChecksWhatItIsTold) {
   EXPECT_THROW(rule_of(0.5, -1).check(), ArgumentError);
   EXPECT_THROW((SparseRule{.coded_below = 0.5}.check()), ArgumentError);
   EXPECT_THROW((SparseRule{.without_fill_in_below = 0.5}.check()), ArgumentError);
+  EXPECT_THROW((SparseRule{.pause = 0}.check()), ArgumentError);
 }
 
 }  // namespace

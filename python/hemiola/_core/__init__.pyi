@@ -1196,6 +1196,7 @@ class SparsePlan:
         without_fill_in: Schedule | ScheduleParts | None = None,
         without_fill_in_below: float = 0,
         exchange: Schedule | ScheduleParts,
+        pause: int,
     ) -> None: ...
 
 class Complaint:

@@ -25,7 +25,8 @@ from hemiola.planner.crowding import BETWEEN_HOSTS
 from hemiola.planner.late_rule import late_rule
 from hemiola.planner.planning import Alternative, Plan, plan
 from hemiola.planner.recipe import LateSearch, Recipe, SparseWords
-from hemiola.planner.sparse_rule import coded_below, direct_below, link_bandwidth
+from hemiola.planner.sparse_rule import coded_below, direct_below, link_bandwidth, pause_of
+from hemiola.planner.spread import segments_of, spread
 from hemiola.progress import ProgressBar
 from hemiola.topology.port_speed import PortSpeed, port_speed
 
@@ -41,6 +42,10 @@ _DIRECT = {
 }
 #: Of fewer bytes nobody looks for zeros unasked.
 _LEAST_UNASKED = 1 << 20
+#: Operations from look to look where nobody asked for them.
+_UNASKED_PAUSE = 64
+#: Transfers of a schedule that is made whole, so that denser regions of a buffer fall to all ranks alike.
+_MOST_SPREAD = 1_000_000
 #: What finding a late rank must save at best, as a share of the time without.
 _LEAST_GAIN = 0.1
 #: Followed recipes that are kept.
@@ -236,25 +241,36 @@ class CommunicatorPlans:
             return SparseWords(0.0)
         bandwidth = min(link_bandwidth(self.network()), found.speed.bandwidth)
         below = coded_below(found.kind, self._rank_count, found.nbytes, bandwidth, codecs.speeds())
+        pause = pause_of(self._rank_count, found.seconds, found.speed.latency_s) if asked else _UNASKED_PAUSE
         direct = _without_fill_in(found) if asked and below > 0 else None
         if direct is None:
-            return SparseWords(below)
+            return SparseWords(below, pause=pause)
         speed = found.speed
         direct_is_below = direct_below(found.kind, self._rank_count, found.seconds, direct.seconds, speed)
         arguments = self._named(direct.name, found.kind, found.nbytes, 0).arguments
-        return SparseWords(below, direct.name, arguments, direct_is_below)
+        # What a reduce-scatter gives to whom is not ours to say.
+        segments = segments_of(found.nbytes, self._rank_count) if found.kind == "all_reduce" else 1
+        return SparseWords(below, direct.name, arguments, direct_is_below, segments, pause)
 
     def _sparse_plan(self, words: SparseWords, made: Schedule | ScheduleParts) -> SparsePlan:
         other = None
         if words.algorithm_below > 0:
-            other = Recipe(words.algorithm, words.arguments).made_on(self.network())
+            other = self._sparse_relative(Recipe(words.algorithm, words.arguments), words.segments)
         return SparsePlan(
             made,
             coded_below=words.coded_below,
             without_fill_in=other,
             without_fill_in_below=words.algorithm_below,
+            pause=words.pause,
             exchange=algorithms.get("all_reduce_recursive_doubling").generate(self._rank_count),
         )
+
+    def _sparse_relative(self, recipe: Recipe, segments: int) -> Schedule | ScheduleParts:
+        """Make the schedule without fill-in; in segments only as a whole, where that is not too much for every rank."""
+        transfers = 2 * self._rank_count * (self._rank_count - 1)
+        if segments == 1 or segments * transfers > _MOST_SPREAD:
+            return recipe.made_on(self.network())
+        return spread(recipe.schedule_on(self.network()), segments)
 
     def _conditions_with(self, slow: Mapping[int, float]) -> Conditions:
         """Return what is known from the start about who is late, and who is slow by now."""

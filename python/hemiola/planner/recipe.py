@@ -33,12 +33,15 @@ class LateSearch:
 @dataclass(frozen=True)
 class SparseWords:
     """When messages leave zeros out: below which density those of the chosen schedule do, and below which another
-    algorithm runs, whose sums do not fill up on their way."""
+    algorithm runs, whose sums do not fill up on their way, its chunks cut into segments (see `spread`). Ranks look for
+    zeros before one operation in `pause`."""
 
     coded_below: float
     algorithm: str = ""
     arguments: Mapping[str, object] = field(default_factory=dict)
     algorithm_below: float = 0.0
+    segments: int = 1
+    pause: int = 64
 
 
 @dataclass(frozen=True)
@@ -166,13 +169,20 @@ def _late_from_words(words: list[Any]) -> LateSearch:
 
 def _sparse_in_words(sparse: SparseWords) -> list[object]:
     arguments = {name: _in_words(value) for name, value in sparse.arguments.items()}
-    return [sparse.coded_below, sparse.algorithm, arguments, sparse.algorithm_below]
+    return [
+        sparse.coded_below,
+        sparse.algorithm,
+        arguments,
+        sparse.algorithm_below,
+        sparse.segments,
+        sparse.pause,
+    ]
 
 
 def _sparse_from_words(words: list[Any]) -> SparseWords:
-    coded_below, algorithm, arguments, algorithm_below = words
+    coded_below, algorithm, arguments, *figures = words
     arguments = {name: _from_words(value) for name, value in arguments.items()}
-    return SparseWords(coded_below, algorithm, arguments, algorithm_below)
+    return SparseWords(coded_below, algorithm, arguments, *figures)
 
 
 def _is_reproducible(name: str) -> bool:

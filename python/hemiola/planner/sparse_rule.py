@@ -3,6 +3,8 @@ the plain bytes. Speeds are measured; nothing is swept."""
 
 from __future__ import annotations
 
+import math
+
 from hemiola._core import Topology
 from hemiola.codecs import Speeds
 from hemiola.conditions import least_share
@@ -16,6 +18,11 @@ MOST_DENSITY = 0.97
 _LEAST_S = 500e-6
 #: What direct rounds cost on dense data beyond prediction, between hosts over TCP (docs/results/sparse.md).
 _DIRECT_COSTS = 1.12
+#: What looking for zeros may take of an operation's time.
+_LOOK_SHARE = 0.002
+_MOST_PAUSE = 64
+#: A message takes at least so long between processes that have to be woken.
+_LEAST_LATENCY_S = 50e-6
 _ADDING = ("reduce", "reduce_scatter", "all_reduce")
 
 
@@ -66,6 +73,13 @@ def core_s_per_byte(kind: str, rank_count: int, speeds: Speeds) -> float:
     encoders = max(1, rank_count - 1) if kind in ("all_gather", "broadcast") else 1
     decoding = speeds.add if kind in _ADDING else speeds.decompress
     return 1 / (encoders * speeds.compress) + 1 / decoding
+
+
+def pause_of(rank_count: int, dense_s: float, latency_s: float) -> int:
+    """Return before one operation in how many ranks should look for zeros, of which each takes `dense_s` dense: 1 where
+    their exchange of what they see is next to nothing beside it, else up to 64."""
+    exchange_s = 2 * math.ceil(math.log2(max(rank_count, 2))) * max(latency_s, _LEAST_LATENCY_S)
+    return min(_MOST_PAUSE, max(1, math.ceil(exchange_s / (_LOOK_SHARE * max(dense_s, 1e-9)))))
 
 
 def direct_below(kind: str, rank_count: int, relayed_s: float, direct_s: float, speed: PortSpeed) -> float:

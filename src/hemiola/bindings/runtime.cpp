@@ -499,15 +499,16 @@ void bind_runtime(nb::module_& m) {
       .def(
           "__init__",
           [](SparsePlan* plan, const Made& chosen, double coded_below,
-             const std::optional<Made>& without_fill_in, double without_fill_in_below, const Made& exchange) {
+             const std::optional<Made>& without_fill_in, double without_fill_in_below, const Made& exchange,
+             int pause) {
             new (plan)
                 SparsePlan{source_of(chosen),
                            {coded_below, without_fill_in ? source_of(*without_fill_in) : ProgramSource(),
-                            without_fill_in_below, source_of(exchange)}};
+                            without_fill_in_below, source_of(exchange), pause}};
             plan->rule.check();
           },
           "chosen"_a, nb::kw_only(), "coded_below"_a, "without_fill_in"_a = nb::none(),
-          "without_fill_in_below"_a = 0, "exchange"_a);
+          "without_fill_in_below"_a = 0, "exchange"_a, "pause"_a);
 
   nb::class_<Complaint>(
       m, "Complaint",

@@ -24,16 +24,13 @@ struct SeenZeros {
 /// Calls are told apart by what they sign. Used in operations' turns only.
 class DensityWatch {
  public:
-  /// From one look to the next, in operations of the same signature.
-  static constexpr int kPause = 64;
-
   /// Whether ranks look before the next operation of this signature.
   bool is_due(std::uint64_t call) const { return entry(call).left == 0; }
   /// What they saw when they last looked; 1 where they have not.
   double density(std::uint64_t call) const { return entry(call).density; }
 
-  /// An operation has succeeded, on all ranks, in which they have looked.
-  void note_look(std::uint64_t call, double density) { renewed(call) = {density, kPause - 1}; }
+  /// An operation has succeeded, on all ranks, in which they have looked; they look again in the `pause`-th after it.
+  void note_look(std::uint64_t call, double density, int pause) { renewed(call) = {density, pause - 1}; }
   /// The same where they have not.
   void note(std::uint64_t call) { --renewed(call).left; }
 

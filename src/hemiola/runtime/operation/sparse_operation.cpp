@@ -28,6 +28,9 @@ void SparseRule::check() const {
   check_share(without_fill_in_below, "without_fill_in_below");
   if (without_fill_in_below > 0 && !without_fill_in)
     throw ArgumentError("sparse rule: expected a schedule for without_fill_in_below, found none");
+  if (pause < 1)
+    throw ArgumentError("sparse rule: expected a pause of at least 1 operation, found " +
+                        std::to_string(pause));
   if (coded_below > 0 && !exchange)
     throw ArgumentError("sparse rule: expected the schedule of an exchange, found none");
 }
@@ -46,7 +49,7 @@ void SparseOperation::execute(const Stage& stage) {
 
 void SparseOperation::succeeded() {
   if (seen_)
-    call_.watch->note_look(key_, *seen_);
+    call_.watch->note_look(key_, *seen_, rule_->pause);
   else
     call_.watch->note(key_);
 }

@@ -21,6 +21,7 @@ struct SparseRule {
   ProgramSource without_fill_in = {};  ///< runs instead where ...
   double without_fill_in_below = 0;    ///< ... the density is less than that
   ProgramSource exchange = {};         ///< an all-reduce, by which ranks add up what they see
+  int pause = 64;                      ///< they look before one operation in so many of a signature
 
   /// Throws ArgumentError for what is out of range.
   void check() const;
