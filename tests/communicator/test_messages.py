@@ -10,7 +10,7 @@ import hemiola as hm
 LIMIT_S = 90
 
 
-@pytest.mark.parametrize("ranks", [1, 3])
+@pytest.mark.parametrize("ranks", [pytest.param(1, marks=pytest.mark.long), 3])
 def test_arrays_of_any_dtype_and_shape_arrive(ranks: int) -> None:
     assert hm.launch(work.around_a_ring, ranks, timeout_s=LIMIT_S) == [0] * ranks
 
@@ -46,7 +46,7 @@ def test_a_rank_that_dies_is_named_and_the_others_can_talk_on() -> None:
         assert talk == ("100000.0", "")
 
 
-@pytest.mark.parametrize("late", [0, 2])
+@pytest.mark.parametrize("late", [pytest.param(0, marks=pytest.mark.long), 2])
 def test_a_monitored_barrier_names_who_is_missing_on_all_ranks_and_all_go_on(late: int) -> None:
     found = hm.launch(work.somebody_is_late, 3, late, 0.5, timeout_s=LIMIT_S)
     for rank, (kind, text, total, wrong) in enumerate(found):
