@@ -118,15 +118,13 @@ def measured_sparsities(
 ) -> None:
     """All sparsities, and the kinds of data, sparse and dense in turn."""
     began = load()
-    cases = [
-        _case(kind, nbytes, "random", 1 - s, turns, [_SPARSE, _DENSE]) for kind in _PHASES for s in sparsities
-    ]
-    kinds = [pattern for pattern in arrays.PATTERNS if pattern != "random"]
-    cases += [
-        _case(kind, nbytes, pattern, 0.01, turns, [_SPARSE, _DENSE]) for kind in _PHASES for pattern in kinds
-    ]
-    smallest = _case("all_gather", nbytes, "random", 0.95, pairs, [_SPARSE, _DENSE])
-    *found, many = hosts.run([*cases, smallest])
+    ways, kinds = [_SPARSE, _DENSE], [pattern for pattern in arrays.PATTERNS if pattern != "random"]
+    smallest = _case("all_gather", nbytes, "random", 0.95, pairs, ways)
+    cases = [_case(kind, nbytes, pattern, 0.01, turns, ways) for kind in _PHASES for pattern in kinds]
+    # From sparse to dense: what was found dense is looked at again only now and then.
+    for sparsity in sorted(sparsities, reverse=True):
+        cases += [_case(kind, nbytes, "random", 1 - sparsity, turns, ways) for kind in _PHASES]
+    many, *found = hosts.run([smallest, *cases])
     report.section(
         f"Measured by sparsity: {hosts.words()}, {nbytes // _MIB} MiB",
         "Sparse and dense in turn, seconds of the slowest rank; the gain is the median dense time over the median "

@@ -14,16 +14,22 @@ from hemiola.reproduce.spccl.traffic import Ports, Summed, chunks
 #: SpCCL's header and ours; the formats' bodies are alike in size.
 _SPCCL_HEADER = 48
 _HEADER = 32
+#: How the engine cuts an all-reduce by direct rounds.
+_MOST_SEGMENTS, _PIECE_BYTES = 64, 128 << 10
 #: [SpCCL, §4.3]: below this sparsity a reducing hop between nodes goes dense, and an all-gather.
 _INTER, _GATHER = 0.5, 0.1
 
 
 def direct(xs: Sequence[Floats]) -> Summed:
-    """Direct rounds to the owners, then a ring of what the owners' sums were coded as, once."""
+    """Direct rounds to the owners, then a ring of what the owners' sums were coded as, once.
+
+    Owners take turns: of each of up to 64 segments every rank owns a piece of 128 KiB at least.
+    """
     p, ports = len(xs), Ports(len(xs))
-    parts = zip(*(chunks(x, p) for x in xs), strict=True)
-    sums = [direct_to(ports, owner, list(of_owner)) for owner, of_owner in enumerate(parts)]
-    ring_gather(ports, [message_bytes(total) for total in sums])
+    segments = min(_MOST_SEGMENTS, max(1, xs[0].nbytes // (p * _PIECE_BYTES)))
+    pieces = [[piece for segment in chunks(x, segments) for piece in chunks(segment, p)] for x in xs]
+    sums = [direct_to(ports, place % p, list(parts)) for place, parts in enumerate(zip(*pieces, strict=True))]
+    ring_gather(ports, [sum(map(message_bytes, sums[owner::p])) for owner in range(p)])
     return Summed(np.concatenate(sums), ports.busiest_bytes)
 
 
