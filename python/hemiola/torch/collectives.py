@@ -68,7 +68,7 @@ class Collectives:
 
     def _limit_of(self, opts: Any) -> float | None:
         """Return how long an operation may take; None means as long as the communicator says."""
-        asked = opts.timeout
+        asked = _NO_TIME if opts is None else opts.timeout
         limit_s: float = asked.total_seconds() if asked > _NO_TIME else self._limit_s
         return None if limit_s == self._own_limit_s else limit_s
 

@@ -72,10 +72,10 @@ class Group(Collectives):
 
     setTimeout = _set_default_timeout = set_timeout
 
-    def monitored_barrier(
-        self, timeout: timedelta | None = None, wait_all_ranks: bool = False, opts: Any = None
-    ) -> None:
-        """Wait for all ranks, and say who is missing; the group can be used further."""
+    def monitored_barrier(self, timeout: Any = None, wait_all_ranks: bool = False) -> None:
+        """Wait for all ranks, and say who is missing; the group can be used further. `timeout`: or BarrierOptions."""
+        if isinstance(timeout, c10d.BarrierOptions):
+            timeout = timeout.timeout if timeout.timeout >= timedelta(0) else None
         limit_s = self._limit_s if timeout is None else timeout.total_seconds()
         self._monitored_barrier.wait(limit_s, wait_all_ranks)
 
@@ -123,7 +123,7 @@ def _not_there(what: str, instead: str) -> NotImplementedError:
 class HemiolaProcessGroup(Messages, Group, c10d.ProcessGroup):
     """A group where Python may derive from `ProcessGroup` alone.
 
-    The gloo inside is what PyTorch finds when it asks a group for its backend; collectives do not reach it.
+    The gloo inside is what PyTorch finds when it asks a group for its backend; nothing that moves reaches it.
     """
 
     def __init__(self, store: Any, rank: int, rank_count: int, timeout: timedelta, options: Options) -> None:
@@ -171,3 +171,28 @@ class HemiolaProcessGroup(Messages, Group, c10d.ProcessGroup):
         return part
 
     splitGroup = split_group
+
+
+class HemiolaBackend(Messages, Group, c10d.Backend):
+    """A group where Python may derive from `Backend`: PyTorch's own `ProcessGroup` has it inside, beside others."""
+
+    supports_coalescing = property(lambda self: True)
+    supports_splitting = supports_shrinking = supports_reconfigure = property(lambda self: False)
+    supports_time_estimate = _supports_time_estimate = property(lambda self: False)
+
+    def __init__(self, store: Any, rank: int, rank_count: int, timeout: timedelta, options: Options) -> None:
+        c10d.Backend.__init__(self, rank, rank_count)
+        self.join(store, rank, rank_count, timeout, options)
+
+    def supports_tensor_alloc(self, device: Any) -> bool:
+        """Return False: memory is PyTorch's."""
+        return False
+
+
+def python_may_derive_from_backend() -> bool:
+    """Say whether this PyTorch has a `Backend` for classes in Python."""
+    try:
+        type("Probe", (c10d.Backend,), {})(0, 1)
+    except TypeError:
+        return False
+    return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hemiola.errors import ArgumentError
-from hemiola.torch.group import HemiolaProcessGroup
+from hemiola.torch.group import HemiolaBackend, HemiolaProcessGroup, python_may_derive_from_backend
 from hemiola.torch.options import Options
 
 
@@ -29,4 +29,5 @@ def make(given: Any, options: Any) -> Any:
             f"pg_options: expected hemiola.torch.Options, found {type(options).__name__}; such as "
             f"hemiola.torch.Options(keep_inputs=True)"
         )
-    return HemiolaProcessGroup(given.store, given.group_rank, given.group_size, given.timeout, options)
+    route = HemiolaBackend if python_may_derive_from_backend() else HemiolaProcessGroup
+    return route(given.store, given.group_rank, given.group_size, given.timeout, options)

@@ -1,25 +1,54 @@
-"""Messages between two ranks, of any number at once and with tags: PyTorch's own gloo carries them."""
+"""Messages between two ranks, with tags and of any number at once."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+
+from hemiola._core import Complaint
+from hemiola.communicator import Communicator, Handle
+from hemiola.errors import ArgumentError
+from hemiola.torch.tensors import content
+from hemiola.torch.work import Message
 
 
 class Messages:
-    """What a group with a gloo of the same ranks inside can do."""
+    """What two ranks of a group can do."""
 
-    _inner: Any
+    _comm: Communicator
+    _coalesced: list[Any] | None
+    _limit_of: Callable[[Any], float | None]
 
     def send(self, tensors: Any, dst: int, tag: int = 0) -> Any:
         """Send a tensor to a rank."""
-        return self._inner.send(tensors, dst, tag)
+        array = _array_of(tensors)
+        handle = self._comm.send(array, dst, tag, wait=False, timeout_s=self._limit_of(None))
+        return self._noted(handle, tensors)
 
-    def recv(self, tensors: Any, src: int, tag: int = 0) -> Any:
+    def recv(self, tensors: Any, src: int | None, tag: int = 0) -> Any:
         """Receive a tensor from a rank."""
-        return self._inner.recv(tensors, src, tag)
+        array = _array_of(tensors)
+        handle = self._comm.recv(array, src, tag, wait=False, timeout_s=self._limit_of(None))
+        return self._noted(handle, tensors)
 
     def recv_anysource(self, tensors: Any, tag: int = 0) -> Any:
         """Receive a tensor from whoever sends one."""
-        return self._inner.recv_anysource(tensors, tag)
+        return self.recv(tensors, None, tag)
 
     recvAnysource = recv_anysource
+
+    def _noted(self, handle: Handle[Any], tensors: Any) -> Any:
+        work = Message(handle, tensors)
+        if self._coalesced is not None:
+            self._coalesced.append(work)
+        return work
+
+
+def _array_of(tensors: Any) -> Any:
+    """Return the memory of the one tensor of a message; what is wrong with it, only this rank hears."""
+    if len(tensors) != 1:
+        raise ArgumentError(f"expected one tensor in a message, found {len(tensors)}")
+    array = content(tensors[0])
+    if isinstance(array, Complaint):
+        raise ArgumentError(array.text)
+    return array

@@ -77,7 +77,7 @@ class Running(Work):
         self,
         handles: Sequence[Handle[Any] | _Part],
         result: Any,
-        completion: Completion,
+        completion: Completion | None,
         finish: Callable[[], None] | None = None,
     ) -> None:
         super().__init__()
@@ -158,11 +158,31 @@ class Running(Work):
         """Return a future of the result, which raises what the operation raised."""
         over: Any = torch.futures.Future()
         told = over.then(self._value)
-        if self._is_over:
-            over.set_result(None)
+        if self._is_over or self._completion is None:
+            _complete(self, over)
         else:
             self._completion.when_over(self, over)
         return told
+
+
+class Message(Running):
+    """A message on its way."""
+
+    def __init__(self, handle: Handle[Any], tensors: Any) -> None:
+        super().__init__([handle], tensors, None)
+        self._handle = handle
+
+    def source_rank(self) -> int:
+        """Return the rank from which it has come; waits for it."""
+        self.wait()
+        source: int = self._handle.wait()
+        return source
+
+    _source_rank = source_rank
+
+    def get_future(self) -> Any:
+        """Raise NotImplementedError, as gloo does."""
+        raise NotImplementedError("hemiola: futures of messages are not supported; use Work.wait()")
 
 
 class _Part:
