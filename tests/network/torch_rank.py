@@ -1,5 +1,7 @@
 """One rank of a job of torchrun's on several hosts, which knows Hemiola by the backend's name alone."""
 
+import sys
+
 import torch
 import torch.distributed as dist
 
@@ -17,7 +19,7 @@ def main() -> None:
     sent = dist.isend(torch.tensor([float(rank)]), (rank + 1) % n)
     dist.recv(got, (rank - 1) % n)
     sent.wait()
-    print(f"{rank}: {x.item():g}, {got.item():g} from the left", flush=True)
+    sys.stdout.write(f"{rank}: {x.item():g}, {got.item():g} from the left\n")  # at once: ranks share a pipe
     dist.destroy_process_group()
 
 

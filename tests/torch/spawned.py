@@ -12,7 +12,8 @@ def work(rank: int, port: int) -> None:
     dist.init_process_group("cpu:hemiola", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=2)
     x = torch.tensor([rank + 1.0])
     dist.all_reduce(x)
-    print(f"rank {rank}: {x.item():g}", flush=True)
+    sys.stdout.write(f"rank {rank}: {x.item():g}\n")  # at once: ranks share a pipe
+    sys.stdout.flush()
     dist.destroy_process_group()
 
 
