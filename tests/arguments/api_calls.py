@@ -137,6 +137,7 @@ def _right() -> dict[str, Any]:
         "density": 0.5,
         "meet_at": "nobody",
         "dims": [2, 2],
+        "dst": 0,
         "encoded": hm.codecs.encode(np.zeros(4)),
         "factors": {0: 2.0},
         "fn": print,
