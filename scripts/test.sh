@@ -17,9 +17,10 @@ for ranks in 2 4; do
 done
 # Tests of one process each share the cores, a process for each; those that start ranks of their own have them to
 # themselves, but for two at a time where ranks are waited for more than they work.
-single=(tests/algorithms tests/arguments tests/codec tests/conformance tests/formats tests/models tests/planner tests/style
-  tests/synthesis tests/topology tests/view)
-waiting=(tests/cli tests/demo tests/docs tests/environment tests/faults tests/launch tests/reproduce)
+single=(tests/algorithms tests/arguments tests/codec tests/conformance tests/formats tests/models tests/planner tests/pruning
+  tests/style tests/synthesis tests/topology tests/view)
+waiting=(tests/cli tests/demo tests/docs tests/environment tests/faults tests/launch tests/reproduce
+  tests/torch)
 echo "== Python tests of one process"
 python -m pytest -n auto -m "not long" "$@" "${single[@]}"
 echo "== Python tests with ranks, two at a time"

@@ -269,7 +269,7 @@ def _runs(pid: int) -> bool:
     """Whether a process exists and is no zombie that waits for its adoptive parent."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return False
 
 
