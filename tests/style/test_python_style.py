@@ -168,3 +168,10 @@ def test_public_functions_say_parameters_returns_and_raises() -> None:
     }
     lacking = [f"{name}: {', '.join(sorted(sections))}" for name, sections in missing.items() if sections]
     assert not lacking, "complete the docstrings of " + "; ".join(lacking)
+
+
+def test_modules_of_the_tests_have_names_of_their_own():
+    # pytest imports them by their base names: of two, it runs one.
+    names = [path.name for path in (ROOT / "tests").rglob("*.py") if path.name != "conftest.py"]
+    assert len(names) > 150
+    assert [name for name in sorted(set(names)) if names.count(name) > 1] == []
