@@ -12,4 +12,4 @@ for sanitizer in address thread; do
 done
 scripts/test_arm64.sh
 echo "== long Python tests"
-python -m pytest -m long "$@"
+python -m pytest -n 2 -m long "$@"
