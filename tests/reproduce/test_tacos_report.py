@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from small_reports import written
 
 import hemiola as hm
 from hemiola.reproduce import tacos
@@ -50,15 +51,7 @@ SMALL = {
     "section", [name if name == "slots" else pytest.param(name, marks=pytest.mark.long) for name in SMALL]
 )
 def test_a_section_writes_tables_and_the_pictures_it_names(section: str, tmp_path: Path) -> None:
-    report = Report("small", "Small", tmp_path)
-    SMALL[section](report, "the command")
-    report.write()
-    text = report.path.read_text(encoding="utf-8")
-    assert report.data
-    assert "Reproduce: `the command`" in text
-    for line in text.splitlines():
-        if line.startswith("!["):
-            assert (tmp_path / line[line.index("(") + 1 : -1]).stat().st_size > 1000
+    written(SMALL[section], tmp_path)
 
 
 @pytest.mark.long
