@@ -116,8 +116,8 @@ def _notes(evidence: Evidence) -> Iterator[str]:
         yield f"only {len(evidence.own_s)} operations so far, too few to say who is late; at least {_LEAST_OPERATIONS}"
     if not evidence.sees_network:
         yield (
-            "NICs and links could not be judged: over shared memory nobody has one; ask where a network is used, "
-            "or --emulate one"
+            "NICs and links could not be judged: no message over a network was timed; over shared memory there is "
+            "none: ask where one is used, or --emulate one"
         )
     elif evidence.rank_count < 3:
         yield "of two ranks nobody can say whose port is slow"

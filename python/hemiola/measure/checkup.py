@@ -27,6 +27,10 @@ _MESSAGE_S, _STEP_S = 0.003, 0.015
 _LEAST_LATENCIES = 4
 _SHARED_MEMORY_BYTES = 1 << 20
 _LEAST_BYTES, _MOST_BYTES = 4 << 10, 64 << 20
+#: Steps may take this share of the time there is; a probe takes about as long as a step.
+_STEPS_SHARE = 0.6
+#: Fewer steps show nothing, however long they take.
+_LEAST_STEPS = 3
 #: Pairs that a probe tries; beyond, only ranks that are close by their numbers.
 _MOST_PAIRS = 4096
 
@@ -52,13 +56,17 @@ class Faults:
 
 @dataclass(frozen=True)
 class Checkup:
-    """What the ranks do: `steps` all-reduces with `work` pieces of fixed work before each, then the probes."""
+    """What the ranks do: `steps` all-reduces with `work` pieces of fixed work before each, then the probes.
+
+    On a machine where all that takes longer than `longest_s` there are fewer of both; what there was is judged.
+    """
 
     rank_count: int
     emulate: Topology | None = None
     faults: Faults = field(default_factory=Faults)
     steps: int = 48
     work: float = 4.0
+    longest_s: float = 30.0
 
 
 def check_up(checkup: Checkup, *, timeout_s: float | None = None) -> Diagnosis:
@@ -114,17 +122,27 @@ def _be_checked(checkup: Checkup) -> Diagnosis:
     blocks = np.zeros(
         _probe_bytes(network, probe) if probe is not None and network is not None else 0, np.uint8
     )
-    total = checkup.steps + _PROBES * (probe is not None)
+    probes = _PROBES * (probe is not None)
+    steps, done = checkup.steps, 0
+    start = time.monotonic()
     with slow_host(checkup.faults.slow_hosts.get(host, 1.0)), ProgressBar("checking") as bar:
-        for step in range(total):
+        while done < steps + probes:
             do_work(checkup.work)
             time.sleep(checkup.faults.late.get(comm.rank, 0.0))
-            if step < checkup.steps or probe is None:
+            if done < steps:
+                x[:] = time.monotonic() - start
                 comm.all_reduce(x, sparse=False)
+                elapsed_s = float(x[0]) / comm.rank_count  # the same on every rank, so all end together
+                if done + 1 >= _LEAST_STEPS and elapsed_s > _STEPS_SHARE * checkup.longest_s:
+                    steps = done + 1
+                if done + 1 == steps:
+                    left_s = max(0.0, checkup.longest_s - elapsed_s)
+                    probes = min(probes, int(left_s / (elapsed_s / steps)))
             else:
                 comm.custom(blocks, schedule=probe)
+            done += 1
             if comm.rank == 0:
-                bar(step + 1, total)
+                bar(done, steps + probes)
         return comm.diagnose()
 
 
