@@ -1,32 +1,41 @@
 """Collective communication for clusters that don't keep time.
 
 At the root stand the words people use, in packages the rooms behind them, each of which imports only rooms below it
-(pyproject.toml has the order). `dir(hemiola)` lists the public names; `simulate`, `verify` and `launch` are functions
-here, and the modules of these names are reached by importing from them."""
+(pyproject.toml has the order). `dir(hemiola)` lists the public names. A room is imported when one of its names is first
+used, so that `import hemiola` costs next to nothing. `simulate`, `verify` and `launch` are functions here, and the
+modules of these names are reached by importing from them."""
 
-from hemiola import algorithms, codecs, errors, synthesis, topologies, units
-from hemiola._core import Collective, Schedule, ScheduleFile, Topology, Violation
-from hemiola.bounds import LowerBound, lower_bound
-from hemiola.communicator import Communicator, Handle, calibrate, init
-from hemiola.conditions import Conditions
-from hemiola.errors import (
-    ArgumentError,
-    ArgumentTypeError,
-    ClusterError,
-    FailedRankError,
-    FormatError,
-    HemiolaError,
-    InternalError,
-    LostRankError,
-    MismatchError,
-    TimeoutError,
-)
-from hemiola.launch import launch
-from hemiola.planner import Plan, plan
-from hemiola.pruning import Pruner
-from hemiola.simulate import Timeline, simulate
-from hemiola.synthesis import Synthesis, synthesize
-from hemiola.verify import verify
+import importlib
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hemiola import algorithms, codecs, errors, synthesis, topologies, units
+    from hemiola._core import Collective, Schedule, ScheduleFile, Topology, Violation
+    from hemiola.bounds import LowerBound, lower_bound
+    from hemiola.communicator import Communicator, Handle
+    from hemiola.communicator.calibrate import calibrate
+    from hemiola.communicator.init import init
+    from hemiola.conditions import Conditions
+    from hemiola.errors import (
+        ArgumentError,
+        ArgumentTypeError,
+        ClusterError,
+        FailedRankError,
+        FormatError,
+        HemiolaError,
+        InternalError,
+        LostRankError,
+        MismatchError,
+        TimeoutError,
+    )
+    from hemiola.launch import launch
+    from hemiola.planner import Plan, plan
+    from hemiola.pruning import Pruner
+    from hemiola.simulate import Timeline, simulate
+    from hemiola.synthesis import Synthesis, synthesize
+    from hemiola.verify import verify
 
 __version__ = "0.1.0"  # the build reads it here
 
@@ -70,6 +79,58 @@ __all__ = [
     "units",
     "verify",
 ]
+
+
+#: Where each public name lives; what is not here is a room of its own.
+_HOME = {
+    name: room
+    for room, names in {
+        "hemiola._core": ("Collective", "Schedule", "ScheduleFile", "Topology", "Violation"),
+        "hemiola.bounds": ("LowerBound", "lower_bound"),
+        "hemiola.communicator": ("Communicator", "Handle", "calibrate", "init"),
+        "hemiola.conditions": ("Conditions",),
+        "hemiola.errors": (
+            "ArgumentError",
+            "ArgumentTypeError",
+            "ClusterError",
+            "FailedRankError",
+            "FormatError",
+            "HemiolaError",
+            "InternalError",
+            "LostRankError",
+            "MismatchError",
+            "TimeoutError",
+        ),
+        "hemiola.launch": ("launch",),
+        "hemiola.planner": ("Plan", "plan"),
+        "hemiola.pruning": ("Pruner",),
+        "hemiola.simulate": ("Timeline", "simulate"),
+        "hemiola.synthesis": ("Synthesis", "synthesize"),
+        "hemiola.verify": ("verify",),
+    }.items()
+    for name in names
+}
+
+
+class _Root(ModuleType):
+    """This package: the import system may not put a module where a function of its name belongs."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (isinstance(value, ModuleType) and name in _HOME):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Root
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'hemiola' has no attribute '{name}'")
+    if name not in _HOME:
+        return importlib.import_module(f"hemiola.{name}")
+    value = getattr(importlib.import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

@@ -4,8 +4,9 @@ import subprocess
 import sys
 
 import pytest
+import typer
 
-from hemiola.cli import COMMANDS
+from hemiola.cli import COMMANDS, make_app
 
 
 def test_no_arguments_print_the_help(hemiola) -> None:
@@ -34,6 +35,17 @@ def test_ranks_and_most_commands_start_without_heavy_packages() -> None:
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
         == "set()\n"
     )
+
+
+def test_the_help_imports_nothing_that_computes_and_says_what_the_commands_say() -> None:
+    code = (
+        "import sys; from hemiola.cli import main; main(['--help']);"
+        "print(sorted({'numpy', 'scipy', 'matplotlib', 'rustworkx', 'hemiola._core'} & set(sys.modules)))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.splitlines()[-1] == "[]"
+    for name, command in typer.main.get_command(make_app()).commands.items():
+        assert " ".join(command.help.split("\n\n")[0].split()) == COMMANDS[name]
 
 
 def test_every_command_has_a_help_text_and_takes_json(hemiola) -> None:

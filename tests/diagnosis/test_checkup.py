@@ -41,7 +41,9 @@ def test_what_was_put_in_is_what_is_found(
 def test_where_a_step_takes_long_few_are_judged_and_what_they_do_not_show_is_said() -> None:
     found = check_up(Checkup(2, SWITCH_OF_TWO, longest_s=1e-6), timeout_s=LIMIT_S)
     assert found.operation_count < 6
-    assert [note.split(" so far")[0] for note in found.notes][0] == f"only {found.operation_count} operations"
+    assert (
+        next(note.split(" so far")[0] for note in found.notes) == f"only {found.operation_count} operations"
+    )
 
 
 def test_over_shared_memory_a_late_rank_is_found_and_the_rest_is_said(

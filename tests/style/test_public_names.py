@@ -56,3 +56,11 @@ def test_functions_and_types_travel_between_processes() -> None:
         value = getattr(hm, name)
         assert pickle.loads(pickle.dumps(value)) is value
     assert importlib.import_module("hemiola.launch") is sys.modules["hemiola.launch"]
+
+
+def test_importing_the_package_imports_none_of_its_rooms() -> None:
+    code = (
+        "import sys, hemiola; print([name for name in sys.modules if name.startswith(('hemiola.', 'numpy'))])"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], check=True, timeout=60, capture_output=True, text=True)
+    assert ran.stdout == "[]\n"

@@ -8,13 +8,13 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Annotated
 
 import typer
 
 import hemiola
-from hemiola.cli.values import printable
+from hemiola.cli.output import printable
 from hemiola.errors import (
     ArgumentError,
     FailedRankError,
@@ -29,31 +29,34 @@ _UsageError: type[Exception] = typer.BadParameter.__mro__[2]
 
 _INTERRUPTED = 130
 
-#: In the order of the help; each is a module of that name with a function of that name, or a Typer `app`.
-COMMANDS = (
-    "run",
-    "bench",
-    "plan",
-    "synthesize",
-    "simulate",
-    "verify",
-    "view",
-    "topology",
-    "reproduce",
-    "doctor",
-    "diagnose",
-    "calibrate",
-    "launch",
-    "cluster",
-)
+#: In the order of the help, each with its line there; each is a module of that name with a function of that name, or a
+#: Typer `app`.
+COMMANDS = {
+    "run": "Run a collective on local processes, check every element on every rank, and time it.",
+    "bench": "Time a collective over a range of sizes, out of place and in place, in the columns of nccl-tests.",
+    "plan": "Choose the schedule for a collective on a topology, and say why.",
+    "synthesize": "Make a schedule for exactly this network, by matching chunks to links or another way.",
+    "simulate": "Simulate a schedule on a topology: when each rank is done, and which links are busy.",
+    "verify": "Prove that schedules are right, or say where they break.",
+    "view": "Look at a schedule as chunks by steps, or at measured and predicted times as bars.",
+    "topology": "Show, convert and draw networks.",
+    "reproduce": "Regenerate a paper's tables and figures, each beside Hemiola's schedule and the lower bound.",
+    "doctor": "Say what this machine offers Hemiola, and what to do about what is not there.",
+    "diagnose": "Start ranks, have them compute and all-reduce for some seconds, and say what slows them.",
+    "calibrate": "Measure the links between the ranks of a running job: latency, bandwidth, cost of a message, "
+    "shared NICs.",
+    "launch": "Start a program on several ranks, which 'hemiola.init()' joins, and end all when one fails or "
+    "with Ctrl-C.",
+    "cluster": "Hosts on this machine, with NICs of a limited rate.",
+}
 
 
-def make_app(commands: Iterable[str] = COMMANDS) -> typer.Typer:
+def make_app(commands: Collection[str] = tuple(COMMANDS)) -> typer.Typer:
     """Put together the application; only the named commands are imported, because some of them need much.
 
     Parameters
     ----------
-    commands : names out of COMMANDS.
+    commands : names out of COMMANDS; the others only stand in the help.
 
     Returns
     -------
@@ -68,7 +71,10 @@ def make_app(commands: Iterable[str] = COMMANDS) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback(invoke_without_command=True)(_show_help)
-    for name in commands:
+    for name, line in COMMANDS.items():
+        if name not in commands:
+            app.command(name, help=line)(_show_help)
+            continue
         module = importlib.import_module(f"hemiola.cli.{name}")
         if hasattr(module, "app"):
             app.add_typer(module.app, name=name)
@@ -101,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     words = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        app = make_app(words[:1] if words and words[0] in COMMANDS else COMMANDS)
+        app = make_app([word for word in words if word in COMMANDS][:1])
         result = app(args=words, standalone_mode=False)
         sys.stdout.flush()
         if result == _INTERRUPTED:  # how Typer hands on a Ctrl-C

@@ -11,7 +11,7 @@ import typer
 from hemiola.cli import options, values
 from hemiola.cli.bench_lines import BenchLines, mean_busbw
 from hemiola.cli.inputs import emulated, rank_count_of
-from hemiola.cli.output import answer, console, line_above_bar
+from hemiola.cli.output import answer, console, line_above_bar, printable
 from hemiola.communicator.launch_environment import Job
 from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
@@ -99,7 +99,7 @@ def _measured(
 ) -> list[Line]:
     """Measure, and print each line as it comes; what there is on Ctrl-C, too. In a job, rank 0 does."""
     there = "this machine" if job is None else f"ranks of {job.launcher}"
-    where = f"emulated {values.printable(emulate.name)}" if emulate else there
+    where = f"emulated {printable(emulate.name)}" if emulate else there
     written, shell = BenchLines(sweep.patterns, where, console().width, remarks), sys.stdout
     lines: list[Line] = []
 
@@ -143,7 +143,7 @@ def _data(lines: list[Line], emulate: Path | None, conditions: Conditions) -> di
         "dtype": pattern.dtype.name,
         "op": pattern.op if pattern.kind in REDUCING else None,
         "root": pattern.root if pattern.kind in ROOTED else None,
-        "emulated": None if emulate is None else values.printable(str(emulate)),
+        "emulated": None if emulate is None else printable(str(emulate)),
         "late": {str(rank): time for rank, time in conditions.late.items()},
         "slow": {str(key): factor for key, factor in conditions.slow.items()},
         "mean_busbw": mean_busbw(lines),

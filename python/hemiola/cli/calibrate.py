@@ -16,8 +16,7 @@ import hemiola
 from hemiola import topologies
 from hemiola._core import Topology
 from hemiola.cli import options
-from hemiola.cli.output import answer, counted, table
-from hemiola.cli.values import printable
+from hemiola.cli.output import answer, counted, printable, table
 from hemiola.communicator import init
 from hemiola.communicator.launch_environment import job_of
 from hemiola.errors import ArgumentError

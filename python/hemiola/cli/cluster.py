@@ -25,7 +25,7 @@ from hemiola.cli.launch import (
     read_environment,
     report,
 )
-from hemiola.cli.output import answer, table
+from hemiola.cli.output import answer, printable, table
 from hemiola.cluster import Cluster, register
 from hemiola.cluster.cluster import end
 from hemiola.cluster.nics import read_rate
@@ -183,7 +183,7 @@ def link(
     Example: hemiola cluster link 3 down
     """
     if state not in ("up", "down"):
-        raise ArgumentError(f"expected up or down, found '{values.printable(state)}'")
+        raise ArgumentError(f"expected up or down, found '{printable(state)}'")
     found = Cluster.find(name)
     number = _number(found, host)
     found.set_link(number, up=state == "up")
@@ -222,7 +222,7 @@ def _states() -> Iterator[dict[str, Any]]:
 
 def _number(cluster: Cluster, host: str) -> int:
     """Return the number of a host, from it or from the host's name."""
-    text = values.printable(host)
+    text = printable(host)
     number = next((found.number for found in cluster.hosts if text in (found.name, str(found.number))), None)
     if number is None:
         raise ArgumentError(

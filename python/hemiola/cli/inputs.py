@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from hemiola import algorithms
 from hemiola._core import Schedule, Topology
-from hemiola.cli.values import printable, read_link, read_slow_links, read_slow_ports
+from hemiola.cli.output import printable
+from hemiola.cli.values import read_link, read_slow_links, read_slow_ports
 from hemiola.conditions import NIC_KEY, Conditions
 from hemiola.errors import ArgumentError, FormatError
 from hemiola.synthesis import DEFAULT_NBYTES, topology_algorithms

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from hemiola.cli import options, values
-from hemiola.cli.output import answer
+from hemiola.cli.output import answer, printable
 from hemiola.environment import RENDEZVOUS
 from hemiola.errors import ArgumentError
 from hemiola.launch.programs import SSH, Program, Starter, on_this_host, run_program, through
@@ -102,7 +102,7 @@ def report(as_json: bool, rank_count: int, code: int) -> None:
 
 def command_of(program: list[str], python: str, *, module: bool) -> list[str]:
     """Return what a rank runs: a script or module by Python, anything else as it is."""
-    words = [values.printable(word) for word in program]
+    words = [printable(word) for word in program]
     if module:
         return [python, "-m", *words]
     return [python, *words] if words[0].endswith(".py") else words
@@ -115,7 +115,7 @@ def read_environment(settings: list[str] | None) -> dict[str, str]:
         name, equals, value = setting.partition("=")
         if not name or not (equals or name in os.environ):
             raise ArgumentError(
-                f"--env: expected NAME=VALUE, or a variable that is set here, found '{values.printable(setting)}'"
+                f"--env: expected NAME=VALUE, or a variable that is set here, found '{printable(setting)}'"
             )
         found[name] = value if equals else os.environ[name]
     return found
@@ -123,7 +123,7 @@ def read_environment(settings: list[str] | None) -> dict[str, str]:
 
 def read_hosts(text: str) -> list[str]:
     """Read 'a,b' as names of hosts, each once."""
-    names: list[str] = [name.strip() for name in values.printable(text).split(",")]
+    names: list[str] = [name.strip() for name in printable(text).split(",")]
     for place, name in enumerate(names):
         if not name or name.startswith("-") or name in names[:place]:
             raise ArgumentError(f"--hosts: expected names such as 'a,b', each once, found '{name}'")

@@ -29,6 +29,11 @@ def _console(stream: Any) -> Console:
     return Console(file=stream, width=width, highlight=False)
 
 
+def printable(text: str) -> str:
+    """Replace what is not valid Unicode (bytes that the shell handed over), so that it can be printed."""
+    return text.encode("utf-8", "replace").decode("utf-8", "replace")
+
+
 def answer(as_json: bool, data: Any, *parts: RenderableType) -> None:
     """Print `data` as one JSON document, or the parts for people."""
     if as_json:

@@ -13,8 +13,8 @@ from rich.text import Text
 
 from hemiola.cli import options
 from hemiola.cli.inputs import emulated, load_array, load_schedule, rank_count_of
-from hemiola.cli.output import answer, counted, fitted, line_above_bar, table
-from hemiola.cli.values import printable, read_algorithm, read_conditions
+from hemiola.cli.output import answer, counted, fitted, line_above_bar, printable, table
+from hemiola.cli.values import read_algorithm, read_conditions
 from hemiola.communicator.arrivals import Arrivals
 from hemiola.communicator.launch_environment import Job
 from hemiola.errors import ArgumentError

@@ -15,8 +15,8 @@ from hemiola._core import Schedule, Topology, Violation
 from hemiola.bounds import LowerBound, lower_bound
 from hemiola.cli import options
 from hemiola.cli.inputs import load_schedule, load_topology, with_changed_links
-from hemiola.cli.output import answer, counted, fitted, table
-from hemiola.cli.values import printable, read_conditions, read_output
+from hemiola.cli.output import answer, counted, fitted, printable, table
+from hemiola.cli.values import read_conditions, read_output
 from hemiola.cli.violations import violation_data, warning
 from hemiola.planner.planning import NOTHING_MOVES
 from hemiola.simulate import Timeline

@@ -13,8 +13,8 @@ from hemiola._core import Topology
 from hemiola.bounds import LowerBound, lower_bound
 from hemiola.cli import options
 from hemiola.cli.inputs import load_topology, with_changed_links
-from hemiola.cli.output import answer, table
-from hemiola.cli.values import printable, read_count, read_output, read_seconds, read_size
+from hemiola.cli.output import answer, printable, table
+from hemiola.cli.values import read_count, read_output, read_seconds, read_size
 from hemiola.errors import ArgumentError
 from hemiola.simulate import simulate as run_simulation
 from hemiola.synthesis import DEFAULT_NBYTES, Synthesis, search

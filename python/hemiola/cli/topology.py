@@ -12,8 +12,7 @@ from rich.text import Text
 from hemiola._core import Topology
 from hemiola.cli import options, values
 from hemiola.cli.inputs import read_topology, with_changed_links
-from hemiola.cli.output import answer, fitted, table
-from hemiola.cli.values import printable
+from hemiola.cli.output import answer, fitted, printable, table
 from hemiola.errors import ArgumentError
 from hemiola.topology.named_nics import nics_in_words
 from hemiola.topology.summary import Summary, parted_without, size_in_words, summarize

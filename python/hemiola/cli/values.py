@@ -10,6 +10,7 @@ from pathlib import Path
 
 from hemiola import algorithms, units
 from hemiola._core import kind_meant, op_meant
+from hemiola.cli.output import printable
 from hemiola.conditions import NIC_KEY, Conditions
 from hemiola.errors import ArgumentError, FormatError
 from hemiola.measure.pattern import OPERATIONS
@@ -26,11 +27,6 @@ KINDS = (
     "gather",
     "scatter",
 )
-
-
-def printable(text: str) -> str:
-    """Replace what is not valid Unicode (bytes that the shell handed over), so that it can be printed."""
-    return text.encode("utf-8", "replace").decode("utf-8", "replace")
 
 
 def read_size(text: str) -> int:

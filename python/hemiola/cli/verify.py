@@ -13,8 +13,7 @@ from rich.text import Text
 from hemiola._core import Schedule, Violation
 from hemiola.cli import options
 from hemiola.cli.inputs import load_schedule
-from hemiola.cli.output import answer, counted
-from hemiola.cli.values import printable
+from hemiola.cli.output import answer, counted, printable
 from hemiola.cli.violations import violation_data
 from hemiola.progress import ProgressBar
 from hemiola.verify import verify as find_violations

@@ -15,8 +15,7 @@ from rich.text import Text
 from hemiola._core import Schedule, Violation
 from hemiola.cli import options
 from hemiola.cli.inputs import load_schedule, read_text
-from hemiola.cli.output import answer, console, fitted, table
-from hemiola.cli.values import printable
+from hemiola.cli.output import answer, console, fitted, printable, table
 from hemiola.cli.violations import violation_data, warning
 from hemiola.errors import FormatError
 from hemiola.units import format_bytes, format_seconds

@@ -129,7 +129,7 @@ def _be_checked(checkup: Checkup) -> Diagnosis:
         while done < steps + probes:
             do_work(checkup.work)
             time.sleep(checkup.faults.late.get(comm.rank, 0.0))
-            if done < steps:
+            if done < steps or probe is None:
                 x[:] = time.monotonic() - start
                 comm.all_reduce(x, sparse=False)
                 elapsed_s = float(x[0]) / comm.rank_count  # the same on every rank, so all end together
