@@ -15,15 +15,11 @@ echo "== the wire over MPI, between processes"
 for ranks in 2 4; do
   mpirun -n "$ranks" "${plain%/}/hemiola_tests" --gtest_filter='Mpi/*' --gtest_brief=1 | grep PASSED
 done
-# Tests of one process each share the cores, a process for each; those that start ranks of their own have them to
-# themselves, but for two at a time where ranks are waited for more than they work.
+# Tests of one process share the cores, a process for each; those that start ranks of their own run two at a time, since
+# ranks are waited for more than they work.
 single=(tests/algorithms tests/arguments tests/codec tests/conformance tests/formats tests/models tests/planner tests/pruning
   tests/style tests/synthesis tests/topology tests/view)
-waiting=(tests/cli tests/demo tests/docs tests/environment tests/faults tests/launch tests/reproduce
-  tests/torch)
 echo "== Python tests of one process"
 python -m pytest -n auto -m "not long" "$@" "${single[@]}"
-echo "== Python tests with ranks, two at a time"
-python -m pytest -n 2 -m "not long" "$@" "${waiting[@]}"
 echo "== Python tests with ranks"
-python -m pytest -m "not long" "$@" "${single[@]/#/--ignore=}" "${waiting[@]/#/--ignore=}"
+python -m pytest -n 2 -m "not long" "$@" "${single[@]/#/--ignore=}"
