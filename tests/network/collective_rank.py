@@ -17,6 +17,10 @@ import hemiola as hm
 SIZES = (1, 3, 1000, 300_000)
 
 
+#: Of the all-reduce whose traffic is counted.
+PAYLOAD_BYTES = 6 << 20
+
+
 def own(rank: int, size: int, dtype: type = np.float32) -> np.ndarray:
     """Return what a rank brings: small whole numbers, whose sums are exact in any order."""
     return np.arange(size).astype(dtype) % 16 + rank
@@ -127,6 +131,23 @@ def traffic(comm: hm.Communicator) -> str:
     return " ".join(f"{name}={count - before[name]}" for name, count in _received().items())
 
 
+def payload(comm: hm.Communicator) -> str:
+    """Run a schedule, and say what the wire has sent to and received from other hosts, and this host's NIC."""
+    per_host = int(os.environ["HEMIOLA_LOCAL_RANK_COUNT"])
+    schedule = hm.algorithms.all_reduce_hierarchical(comm.rank_count // per_host, per_host)
+    x = np.ones(PAYLOAD_BYTES // 4, np.float32)
+    comm.barrier()
+    before, before_nic = comm.traffic(), _received()
+    comm.barrier()
+    comm.all_reduce(x, schedule=schedule)
+    comm.barrier()
+    after, after_nic = comm.traffic(), _received()
+    away = np.arange(comm.rank_count) // per_host != comm.rank // per_host
+    sent = np.subtract(after.sent_bytes, before.sent_bytes)[away].sum()
+    received = np.subtract(after.received_bytes, before.received_bytes)[away].sum()
+    return f"{sent} {received} {sum(after_nic.values()) - sum(before_nic.values())}"
+
+
 def _received() -> dict[str, int]:
     nics = sorted(Path("/sys/class/net").glob("eth*"))
     return {nic.name: int((nic / "statistics/rx_bytes").read_text()) for nic in nics}
@@ -192,6 +213,7 @@ WAYS: dict[str, Callable[[hm.Communicator], str]] = {
         groups,
         mistakes,
         traffic,
+        payload,
         carriers,
         endless,
         endless_with_helper,

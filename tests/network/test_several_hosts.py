@@ -12,9 +12,12 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
+from collective_rank import PAYLOAD_BYTES
 from permission import where_permitted
 
+import hemiola as hm
 from hemiola.cluster import Cluster
 
 PROGRAM = str(Path(__file__).with_name("collective_rank.py"))
@@ -90,7 +93,7 @@ def job(cluster: Cluster) -> Job:
 
     @cache
     def done(per_host: int, family: int, wire: str) -> list[dict[str, str]]:
-        ways = ("carriers", "right_results", "messages", "groups", "mistakes")
+        ways = ("carriers", "right_results", "messages", "payload", "groups", "mistakes")
         ranks: list[subprocess.Popen[str]] = []
         try:
             ranks += start_job(cluster, ",".join(ways), per_host, family, {"HEMIOLA_WIRE": wire})
@@ -128,6 +131,23 @@ def test_every_collective_and_message_is_right_between_hosts(
     told = job(per_host, family, wire)
     assert [each["right_results"] for each in told] == ["right"] * 3 * per_host
     assert [each["messages"] for each in told] == ["right"] * 3 * per_host
+
+
+@pytest.mark.parametrize(("per_host", "family", "wire"), [ONE_PER_HOST, TWO_PER_HOST])
+def test_each_host_sends_and_receives_what_the_schedule_says_to_the_byte(
+    job: Job, per_host: int, family: int, wire: str
+) -> None:
+    schedule = hm.algorithms.all_reduce_hierarchical(3, per_host)
+    chunk_bytes = PAYLOAD_BYTES // schedule.chunk_count
+    transfers = schedule.transfers
+    src, dst = transfers["src"] // per_host, transfers["dst"] // per_host
+    told = np.array([each["payload"].split() for each in job(per_host, family, wire)], int)
+    for host in range(3):
+        ranks = told[host * per_host : (host + 1) * per_host]
+        assert ranks[:, 0].sum() == chunk_bytes * ((src == host) & (dst != host)).sum()
+        expected = chunk_bytes * ((dst == host) & (src != host)).sum()
+        assert ranks[:, 1].sum() == expected
+        assert expected <= ranks[:, 2].max() <= 1.05 * expected  # frames have headers
 
 
 def test_ranks_of_one_host_share_memory_and_others_talk_by_tcp(job: Job) -> None:

@@ -46,6 +46,7 @@ class WatchedWire final : public Wire {
   void wait(int timeout_us) override { inner_->wait(timeout_us); }
   void reset(std::uint64_t epoch) override { inner_->reset(epoch); }
   std::string carrier(Rank peer) const override { return inner_->carrier(peer); }
+  Payload payload(Rank peer) const override { return inner_->payload(peer); }
   const WireTraits& traits() const override { return inner_->traits(); }
 
   std::vector<std::size_t> sizes;

@@ -9,6 +9,7 @@ from hemiola.communicator.communicator import Communicator
 from hemiola.communicator.handle import Handle
 from hemiola.communicator.health import Health, HealthChange, SlowRank
 from hemiola.communicator.init import init
+from hemiola.communicator.traffic import Traffic
 
 __all__ = [
     "Arrivals",
@@ -18,6 +19,7 @@ __all__ = [
     "HealthChange",
     "RankArrivals",
     "SlowRank",
+    "Traffic",
     "calibrate",
     "init",
 ]

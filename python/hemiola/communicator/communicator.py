@@ -29,6 +29,7 @@ from hemiola.communicator.log import begin_logging, log_carriers
 from hemiola.communicator.monitored_barrier import MonitoredBarrier
 from hemiola.communicator.observation import Observer
 from hemiola.communicator.store_meeting import Store, join_at
+from hemiola.communicator.traffic import Traffic
 from hemiola.conditions import Conditions
 from hemiola.diagnosis import Diagnosis
 from hemiola.errors import ArgumentError, LostRankError
@@ -381,6 +382,18 @@ class Communicator(Collectives, MonitoredBarrier):
         port, nobody can say how fast it is.
         """
         return Health.of(self._core)
+
+    def traffic(self) -> Traffic:
+        """Say how many bytes this communicator's operations have sent to each rank and received from it.
+
+        Returns
+        -------
+        Traffic, of this rank, since the communicator was made. Waits for an operation that is under way; costs no
+        communication. To the byte what the simulator moves for the same schedules; messages by `send` and `recv` are
+        not operations and do not count.
+        """
+        sent, received = zip(*self._core.payloads(), strict=True)
+        return Traffic(sent, received, tuple(self._core.carriers()))
 
     def diagnose(self) -> Diagnosis:
         """Say what slows this communicator's latest operations, what it costs, and what helps.

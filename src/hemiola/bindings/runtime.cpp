@@ -277,6 +277,15 @@ class PyCommunicator {
     return told;
   }
 
+  /// Bytes per rank: sent to it, and received from it.
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> payloads() {
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> told;
+    for (const auto& [sent, received] :
+         between_operations([](Communicator& c) { return c.payloads(interrupted()); }))
+      told.emplace_back(sent, received);
+    return told;
+  }
+
   Communicator::Health health() {
     return between_operations([](Communicator& c) { return c.health(interrupted()); });
   }
@@ -454,6 +463,7 @@ void bind_communicator(nb::module_& m) {
       .def("arrivals_ns", &PyCommunicator::arrivals)
       .def("operations", &PyCommunicator::operations)
       .def("pair_shares", &PyCommunicator::pair_shares)
+      .def("payloads", &PyCommunicator::payloads)
       .def("carriers", &PyCommunicator::carriers)
       .def("check_open", [](const PyCommunicator& c) { c.core(); })
       .def("check_process", &PyCommunicator::check_process)

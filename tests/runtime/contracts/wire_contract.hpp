@@ -222,6 +222,25 @@ TEST_P(WireContract, AReceiverLearnsTheSizeAndTheRestOfItsRoomIsUntouched) {
   });
 }
 
+TEST_P(WireContract, WhatGoesToAPeerAndComesFromItIsCountedToTheByte) {
+  constexpr std::size_t kSizes[] = {0, 1, 48, 4096, 100'000};
+  on_ranks(2, [&](Wire& wire, Rank rank) {
+    const Rank other{1 - rank};
+    Payload expected = wire.payload(other);
+    for (const std::size_t bytes : kSizes) {
+      const std::size_t coming = bytes * static_cast<std::size_t>(rank + 1);  // rank 0 sends twice as much
+      const Bytes out(bytes * static_cast<std::size_t>(2 - rank), std::byte{1});
+      Bytes in(coming);
+      const Request sent = wire.send(other, out.data(), out.size());
+      finish(wire, {wire.receive(other, {.dst = in.data()}, in.size()), sent});
+      expected.sent += out.size();
+      expected.received += in.size();
+      EXPECT_EQ(wire.payload(other).sent, expected.sent);
+      EXPECT_EQ(wire.payload(other).received, expected.received);
+    }
+  });
+}
+
 /// Given 100 bytes where 99 have room, or 101 are told to come; 50,000 where 49,999 have room. Expect an error that
 /// names the peer and both sizes at every call, nothing landed, and a wire that works again once all have reset it.
 TEST_P(WireContract, AMessageThatDoesNotFitIsAnErrorThatNamesBothSizes) {

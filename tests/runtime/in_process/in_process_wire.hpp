@@ -67,11 +67,13 @@ class InProcessWire : public Wire {
         options_(options),
         traits_{.messages = {.slice_bytes = static_cast<std::int64_t>(options.slice_bytes)}},
         random_(options.seed * 1000 + static_cast<std::uint64_t>(rank)),
-        receives_(mailboxes_.size()) {}
+        receives_(mailboxes_.size()),
+        payload_(mailboxes_.size()) {}
   ~InProcessWire() override { own_mailbox().is_abandoned = true; }
 
   Request send(Rank dst, const std::byte* data, std::size_t bytes, Source) override {
     Mailbox::Queue& queue = mailbox(dst).from(rank_);
+    payload_[static_cast<std::size_t>(dst)].sent += bytes;
     Mailbox::Parcel parcel{{}, nullptr, bytes, std::make_shared<bool>(false), epoch_};
     if (options_.rendezvous)
       parcel.data = data;
@@ -129,6 +131,7 @@ class InProcessWire : public Wire {
   }
 
   std::string carrier(Rank) const override { return "in process"; }
+  Payload payload(Rank peer) const override { return payload_[static_cast<std::size_t>(peer)]; }
   const WireTraits& traits() const override { return traits_; }
 
  private:
@@ -163,6 +166,7 @@ class InProcessWire : public Wire {
       l.combine(l.dst, l.operand, data, parcel.size);
     else if (parcel.size > 0)
       std::memcpy(l.dst, data, parcel.size);
+    payload_[static_cast<std::size_t>(src)].received += parcel.size;
     *parcel.taken = true;
     received_[posted.front().number] = true;
     posted.pop_front();
@@ -185,6 +189,7 @@ class InProcessWire : public Wire {
   Random random_;
   std::uint64_t epoch_ = 0;
   std::vector<std::deque<Posted>> receives_;
+  std::vector<Payload> payload_;  // by peer
   std::vector<bool> received_;
   std::deque<Sent> sends_;
 };

@@ -380,4 +380,15 @@ std::vector<PortWatch::PairShares> Communicator::pair_shares(const Check& interr
       interrupted);
 }
 
+std::vector<Payload> Communicator::payloads(const Check& interrupted) {
+  return between_operations(
+      [this] {
+        std::vector<Payload> payloads(static_cast<std::size_t>(rank_count()));
+        for (Rank peer : indices<Rank>(rank_count()))
+          if (peer != rank()) payloads[static_cast<std::size_t>(peer)] = connection_.wire->payload(peer);
+        return payloads;
+      },
+      interrupted);
+}
+
 }  // namespace hemiola

@@ -133,6 +133,8 @@ class Communicator {
   /// What this rank's messages of the latest operations have shown of the ways to and from each rank; nothing, where the
   /// wire has no ports.
   std::vector<PortWatch::PairShares> pair_shares(const Check& interrupted = {});
+  /// What the wire has carried for the operations so far, by rank; nothing to and from this rank itself.
+  std::vector<Payload> payloads(const Check& interrupted = {});
 
  private:
   void check_open() const;

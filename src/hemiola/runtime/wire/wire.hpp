@@ -52,6 +52,13 @@ struct ForeignMessage {
   OperationTag tag;  ///< which it bears
 };
 
+/// Bytes of messages between this rank and a peer, without what a wire adds: posted to it; come from it, or begun to come.
+struct Payload {
+  std::uint64_t sent = 0;
+  std::uint64_t received = 0;
+  friend bool operator==(const Payload&, const Payload&) = default;
+};
+
 /// Names a posted send or receive of one wire until it is reported done.
 enum class Request : std::uint64_t {};
 
@@ -116,6 +123,9 @@ class Wire {
 
   /// What carries the messages between this rank and that one, in a word or a few: "shm", "tcp".
   virtual std::string carrier(Rank peer) const = 0;
+
+  /// What has gone to and come from a peer since the wire was made.
+  virtual Payload payload(Rank peer) const = 0;
 
   /// From now on `listener`, which lives as long as the wire is used, is told of all bytes as they come. False where the
   /// wire does not learn when they do.

@@ -34,6 +34,7 @@ class EmulatedWire final : public Wire {
   /// The emulated clock.
   std::int64_t now_ns() const override;
   std::string carrier(Rank peer) const override { return "emulated over " + inner_->carrier(peer); }
+  Payload payload(Rank peer) const override { return inner_->payload(peer); }
   const WireTraits& traits() const override { return traits_; }
 
  private:

@@ -64,6 +64,7 @@ bool MpiReceiver::begin(const MpiFrameHeader& header, const OperationTag& own) {
   if (queue_.empty() || fate_of(header.tag(), own) != Fate::lands) return false;
   check_message_size(number_, queue_.front().landing, queue_.front().capacity, header.message_bytes);
   size_ = header.message_bytes;
+  payload_bytes_ += size_;
   landed_ = 0;
   begun_ = true;
   return true;

@@ -22,6 +22,8 @@ class MpiReceiver {
   std::uint64_t post(const Landing& landing, std::size_t capacity);
   bool done(std::uint64_t number) const { return number <= completed_; }
   bool idle() const { return queue_.empty(); }
+  /// Of the messages that have begun to land.
+  std::uint64_t payload_bytes() const { return payload_bytes_; }
   /// A frame is on its way into memory of ours.
   bool is_taking() const { return taking_ > 0; }
 
@@ -60,6 +62,7 @@ class MpiReceiver {
   bool begun_ = false;      ///< the front message: some of its frames have landed
   std::size_t size_ = 0, landed_ = 0;
   std::uint64_t posted_ = 0, completed_ = 0;
+  std::uint64_t payload_bytes_ = 0;
 };
 
 }  // namespace hemiola

@@ -67,7 +67,9 @@ void MpiWire::list(std::size_t line) {
 }
 
 Request MpiWire::send(Rank dst, const std::byte* data, std::size_t bytes, Source) {
-  return request_of(dst, 0, line_to(dst).out.post(tag_, data, bytes));
+  Line& line = line_to(dst);
+  line.sent_bytes += bytes;
+  return request_of(dst, 0, line.out.post(tag_, data, bytes));
 }
 
 Request MpiWire::receive(Rank src, const Landing& landing, std::size_t capacity) {
@@ -152,6 +154,11 @@ void MpiWire::wait(int timeout_us) {
     std::this_thread::sleep_for(std::min(nap, left));
     nap = std::min(2 * nap, kLongestNap);
   }
+}
+
+Payload MpiWire::payload(Rank peer) const {
+  const Line& line = *lines_[static_cast<std::size_t>(peer)];
+  return {line.sent_bytes, line.in.payload_bytes()};
 }
 
 std::optional<ForeignMessage> MpiWire::mismatch() const {

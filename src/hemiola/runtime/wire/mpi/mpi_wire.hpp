@@ -36,6 +36,7 @@ class MpiWire final : public Wire {
   void wait(int timeout_us) override;
   void reset(std::uint64_t epoch) override;
   std::string carrier(Rank) const override { return "mpi"; }
+  Payload payload(Rank peer) const override;
   const WireTraits& traits() const override { return traits_; }
 
  private:
@@ -47,6 +48,7 @@ class MpiWire final : public Wire {
     MpiPeer peer;
     MpiSender out;
     MpiReceiver in;
+    std::uint64_t sent_bytes = 0;
     std::string lost;  ///< why nothing goes there any more
     bool is_listed = false;
     bool has_posts() const { return out.has_posts() || !in.idle(); }

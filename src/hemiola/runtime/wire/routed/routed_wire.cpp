@@ -151,6 +151,11 @@ std::string RoutedWire::carrier(Rank peer) const {
   return inner_[static_cast<std::size_t>(way.wire)].wire->carrier(way.there);
 }
 
+Payload RoutedWire::payload(Rank peer) const {
+  const Way& way = way_to(peer);
+  return inner_[static_cast<std::size_t>(way.wire)].wire->payload(way.there);
+}
+
 /// Of one of the inner wires: those of shared memory have no ports.
 bool RoutedWire::tell_arrivals(ArrivalListener* listener) {
   for (Inner& each : inner_) {

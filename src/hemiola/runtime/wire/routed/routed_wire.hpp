@@ -34,6 +34,7 @@ class RoutedWire final : public Wire {
   void reset(std::uint64_t epoch) override;
   std::shared_ptr<const void> register_memory(std::span<std::byte> memory) override;
   std::string carrier(Rank peer) const override;
+  Payload payload(Rank peer) const override;
   bool tell_arrivals(ArrivalListener* listener) override;
   const WireTraits& traits() const override { return traits_; }
 

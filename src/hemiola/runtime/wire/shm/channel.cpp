@@ -144,6 +144,7 @@ bool ChannelReader::begin(IncomingMessage* message) {
   leave_size_slot();
   if (message->landing.received != nullptr) *message->landing.received = header.bytes;
   message->bytes = header.bytes;
+  payload_bytes_ += header.bytes;
   message->begun = true;
   if (size == kBigMark) return begin_big(message, header.source);
   if (size > 0) return stream(message);

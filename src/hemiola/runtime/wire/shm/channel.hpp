@@ -187,6 +187,8 @@ class ChannelReader : public ChannelEnd<IncomingMessage> {
   /// Moves at most one piece; false when nothing can move now. Throws MessageSizeError.
   bool progress();
   void reset(std::uint32_t epoch);
+  /// Of the messages that have begun to land.
+  std::uint64_t payload_bytes() const { return payload_bytes_; }
   /// Whether the writer's process has been found to be gone.
   bool has_lost_writer() const { return has_lost_writer_; }
   /// The tag of the next message, where it is of another operation than this rank's and not of a later one; whether or not
@@ -207,6 +209,7 @@ class ChannelReader : public ChannelEnd<IncomingMessage> {
 
   Rank writer_;
   bool has_lost_writer_ = false;
+  std::uint64_t payload_bytes_ = 0;
   PeerMemory memory_;
   std::byte* bounce_;
   const OperationTag* own_;

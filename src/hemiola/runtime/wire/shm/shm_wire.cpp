@@ -112,8 +112,9 @@ ShmWire::Peer& ShmWire::busy(Rank rank) {
 }
 
 Request ShmWire::send(Rank dst, const std::byte* data, std::size_t bytes, Source source) {
-  return request_of(dst, 0,
-                    busy(dst).out.post({.data = data, .bytes = bytes, .source = source, .tag = tag_}));
+  Peer& peer = busy(dst);
+  peer.sent_bytes += bytes;
+  return request_of(dst, 0, peer.out.post({.data = data, .bytes = bytes, .source = source, .tag = tag_}));
 }
 
 Request ShmWire::receive(Rank src, const Landing& landing, std::size_t capacity) {
@@ -149,6 +150,11 @@ bool ShmWire::progress() {
     }
   }
   return moved;
+}
+
+Payload ShmWire::payload(Rank peer) const {
+  const Peer& at = peers_[static_cast<std::size_t>(peer)];
+  return {at.sent_bytes, at.in.payload_bytes()};
 }
 
 std::optional<ForeignMessage> ShmWire::mismatch() const {

@@ -47,6 +47,7 @@ class ShmWire final : public Wire {
   void disarm() override;
   void reset(std::uint64_t epoch) override;
   std::string carrier(Rank) const override { return "shm"; }
+  Payload payload(Rank peer) const override;
   const WireTraits& traits() const override { return traits_; }
 
  private:
@@ -55,6 +56,7 @@ class ShmWire final : public Wire {
     ChannelReader in;
     Doorbell& doorbell;
     bool listed;  ///< whether it is in busy_
+    std::uint64_t sent_bytes = 0;
     bool idle() const { return out.idle() && in.idle(); }
   };
 

@@ -42,6 +42,7 @@ bool MessageReceiver::begin(const OperationTag& own) {
   check_message_size(peer_, queue_.front().landing, queue_.front().capacity, header.bytes);
   ahead_begin_ += sizeof header;
   size_ = header.bytes;
+  payload_bytes_ += size_;
   landed_ = carried_ = 0;
   begun_ = true;
   return true;

@@ -40,6 +40,8 @@ class MessageReceiver {
   bool idle() const { return queue_.empty(); }
   /// All that has been read so far.
   std::uint64_t byte_count() const { return byte_count_; }
+  /// Of the messages that have begun to land.
+  std::uint64_t payload_bytes() const { return payload_bytes_; }
   /// Whether a message has begun to land, and not ended.
   bool is_amid() const { return begun_; }
 
@@ -80,6 +82,7 @@ class MessageReceiver {
   std::uint64_t posted_ = 0;
   std::uint64_t completed_ = 0;
   std::uint64_t byte_count_ = 0;
+  std::uint64_t payload_bytes_ = 0;
 
   bool begun_ = false;       ///< the front one: its header has been taken
   std::size_t size_ = 0;     ///< of the one that has begun

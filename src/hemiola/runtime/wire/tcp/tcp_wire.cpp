@@ -67,7 +67,9 @@ TcpWire::Line& TcpWire::list(std::size_t index) {
 Request TcpWire::send(Rank dst, const std::byte* data, std::size_t bytes, Source) {
   const std::size_t line = line_of(dst, peers_[static_cast<std::size_t>(dst)].sent + 1);
   list(line).out.post(tag_, data, bytes);
-  return request_of(dst, 0, ++peers_[static_cast<std::size_t>(dst)].sent);
+  Peer& peer = peers_[static_cast<std::size_t>(dst)];
+  peer.sent_bytes += bytes;
+  return request_of(dst, 0, ++peer.sent);
 }
 
 Request TcpWire::receive(Rank src, const Landing& landing, std::size_t capacity) {
@@ -188,6 +190,14 @@ bool TcpWire::arm(int* timeout_us) {
 
 void TcpWire::wait(int timeout_us) {
   if (!arm(&timeout_us)) look(timeout_us);
+}
+
+Payload TcpWire::payload(Rank peer) const {
+  Payload payload{.sent = peers_[static_cast<std::size_t>(peer)].sent_bytes};
+  const std::size_t first = static_cast<std::size_t>(peer) * sockets_per_pair_;
+  for (std::size_t i = 0; i < sockets_per_pair_; ++i)
+    payload.received += lines_[first + i]->in.payload_bytes();
+  return payload;
 }
 
 std::optional<ForeignMessage> TcpWire::mismatch() const {

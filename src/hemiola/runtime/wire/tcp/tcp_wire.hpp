@@ -42,6 +42,7 @@ class TcpWire final : public Wire {
   bool arm(int* timeout_us) override;
   void reset(std::uint64_t epoch) override;
   std::string carrier(Rank) const override { return "tcp"; }
+  Payload payload(Rank peer) const override;
   bool tell_arrivals(ArrivalListener* listener) override;
   const WireTraits& traits() const override { return traits_; }
 
@@ -64,6 +65,7 @@ class TcpWire final : public Wire {
   struct Peer {
     Rank world_rank;
     std::uint64_t sent = 0, received = 0;  ///< posted
+    std::uint64_t sent_bytes = 0;
   };
 
   std::size_t line_of(Rank peer, std::uint64_t number) const;

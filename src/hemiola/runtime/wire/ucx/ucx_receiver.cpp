@@ -58,6 +58,7 @@ bool UcxReceiver::fits(const Incoming& incoming, std::size_t bytes) const {
 UcxReceiver::Incoming* UcxReceiver::begin_next(std::size_t bytes) {
   Incoming* const incoming = queue_[begun_++];
   incoming->bytes = bytes;
+  payload_bytes_ += bytes;
   ++next_;
   return incoming;
 }

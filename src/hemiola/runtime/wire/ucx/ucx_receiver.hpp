@@ -36,6 +36,8 @@ class UcxReceiver {
   std::uint64_t post(const Landing& landing, std::size_t capacity);
   bool done(std::uint64_t number) const { return number <= completed_; }
   bool idle() const { return posted_ == completed_; }
+  /// Of the messages that have begun to land.
+  std::uint64_t payload_bytes() const { return payload_bytes_; }
   /// Why one of them could not be received; ok where all could.
   ucp::Status failure() const { return failure_; }
 
@@ -78,6 +80,7 @@ class UcxReceiver {
   std::size_t begun_ = 0;  ///< so many of them, from the front
   std::uint64_t posted_ = 0;
   std::uint64_t completed_ = 0;
+  std::uint64_t payload_bytes_ = 0;
   std::uint64_t next_ = 1;     ///< number of the message that is to land next
   Fifo<UcxArrival> arrivals_;  ///< by number
   ucp::Status failure_ = ucp::Status::ok;

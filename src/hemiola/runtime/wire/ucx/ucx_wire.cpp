@@ -99,6 +99,7 @@ Request UcxWire::send(Rank dst, const std::byte* data, std::size_t bytes, Source
   Line& line = line_of(dst);
   if (!worker_) come_to_epoch();
   open(&line);
+  line.sent_bytes += bytes;
   const Request request = request_of(dst, 0, line.out.post(data, bytes));
   if (line.endpoint.is_open())
     line.out.begin(line.endpoint);
@@ -244,6 +245,11 @@ void UcxWire::reset(std::uint64_t epoch) {
     line->broken = ucp::Status::ok;
     line->is_listed = false;
   }
+}
+
+Payload UcxWire::payload(Rank peer) const {
+  const Line& line = line_of(peer);
+  return {line.sent_bytes, line.in.payload_bytes()};
 }
 
 std::string UcxWire::carrier(Rank peer) const {

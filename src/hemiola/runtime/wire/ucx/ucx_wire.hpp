@@ -39,6 +39,7 @@ class UcxWire final : public Wire {
   const WireTraits& traits() const override { return traits_; }
   /// The transports between this rank and that one, as "ucx: tcp/eth0"; opens the way, but not after a reset.
   std::string carrier(Rank peer) const override;
+  Payload payload(Rank peer) const override;
 
  private:
   /// The way to one peer, and what goes over it both ways.
@@ -59,6 +60,7 @@ class UcxWire final : public Wire {
     UcxEndpoint endpoint;
     UcxSender out;
     UcxReceiver in;
+    std::uint64_t sent_bytes = 0;
     ucp::Status broken = ucp::Status::ok;  ///< why the endpoint is of no use any more
     std::int64_t broken_ns = 0;
     bool is_listed = false;
