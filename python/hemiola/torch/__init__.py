@@ -1,12 +1,14 @@
-"""The backend "hemiola" of torch.distributed.
+"""The backend "hemiola" of torch.distributed, and what is there for scripts that know it.
 
 `torch.distributed.init_process_group("hemiola")` needs no import of this where PyTorch loads entry points (from 2.5 on,
 unless TORCH_DEVICE_BACKEND_AUTOLOAD=0); importing it makes the backend known, too. What differs from gloo is in
 docs/torch.md."""
 
+from hemiola.torch.bfloat16_gradients import BFloat16Gradients
 from hemiola.torch.options import Options
+from hemiola.torch.pruned_gradients import PrunedGradients
 from hemiola_autoload import register
 
-__all__ = ["Options"]
+__all__ = ["BFloat16Gradients", "Options", "PrunedGradients"]
 
 register()

@@ -1,0 +1,145 @@
+"""Gradients of DistributedDataParallel of which the largest elements travel now and the others later."""
+# No `from __future__ import annotations`: DDP compares the hook's annotations with its own types.
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import torch
+from torch import distributed as dist
+
+from hemiola._core import Complaint
+from hemiola.errors import ArgumentError
+from hemiola.pruning import Pruner
+from hemiola.torch.lookup import group_of
+from hemiola.torch.tensors import values
+
+
+class PrunedGradients:
+    """A communication hook of DDP: each rank sends the elements of largest magnitude, and adds the rest to its next
+    gradient.
+
+    Every parameter has a threshold of its own, by a sample (`hemiola.Pruner`). What a rank keeps back follows the
+    parameter when DDP puts it into another bucket, as it does after the first step.
+
+    Parameters
+    ----------
+    density : float in (0, 1], the share of elements to keep of each parameter, at least one.
+    group : torch.distributed.ProcessGroup, the one of the model; None for the default one.
+    leak, error, warm_up_steps, seed : as of `hemiola.Pruner`.
+
+    Attributes
+    ----------
+    step : int, backward passes so far.
+    kept : int, elements that this rank sent in the latest one.
+
+    Raises
+    ------
+    ArgumentError
+        An argument is out of its range.
+
+    Notes
+    -----
+    Lossy: losses differ from those of dense gradients, and all ranks' parameters stay equal. Reducing zeros saves time
+    where the network is the limit, not inside a host. Memory: a copy of the gradients. Clipping after the backward
+    pass clips what was sent, not what was kept back. Gradients that are themselves sparse tensors are refused.
+
+    Examples
+    --------
+    >>> model = DistributedDataParallel(network)  # doctest: +SKIP
+    >>> model.register_comm_hook(PrunedGradients(density=0.01), PrunedGradients.reduce)  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        density: float,
+        *,
+        group: Any = None,
+        leak: float = 1.0,
+        error: float = 0.05,
+        warm_up_steps: int = 0,
+        seed: int = 0,
+    ) -> None:
+        self._pruner = partial(
+            Pruner, density, leak=leak, error=error, warm_up_steps=warm_up_steps, seed=seed
+        )
+        self._pruner()  # raises
+        self._process_group = group
+        #: By bucket: its parameters in order, and what prunes it.
+        self._buckets: dict[int, tuple[list[int], Pruner]] = {}
+        #: What was kept back, by parameter: a part of its bucket's residual.
+        self._residuals: dict[Any, Any] = {}
+        self.step = self.kept = 0
+
+    def reduce(self, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+        """Return the average of the ranks' pruned gradients, later: the hook. DDP calls it."""
+        gradient = bucket.buffer()
+        array: Any = values(gradient)
+        if isinstance(array, Complaint):
+            raise ArgumentError(f"gradients to prune: {array.text}")
+        if bucket.index() == 0:
+            self.kept = 0
+        pruner = self._pruner_of(bucket)
+        pruner.prune(array, out=array)
+        self.kept += pruner.kept
+        self.step += bucket.is_last()
+        group = group_of(self._process_group)
+        average = partial(group._comm.all_reduce, array, "average", sparse=True)
+        future = group._run([average], [gradient], None).get_future()
+        return future.then(lambda reduced: reduced.value()[0])
+
+    def _pruner_of(self, bucket: Any) -> Pruner:
+        """Return what prunes a bucket, made anew where it holds other parameters than before."""
+        parameters = bucket.parameters()
+        identities = [id(one) for one in parameters]
+        known = self._buckets.get(bucket.index())
+        if known is not None and known[0] == identities:
+            return known[1]
+        sizes = [one.numel() for one in parameters]
+        residual = torch.zeros_like(bucket.buffer())
+        for parameter, part in zip(parameters, residual.split(sizes), strict=True):
+            if parameter in self._residuals:
+                part.copy_(self._residuals[parameter].reshape(-1))
+            self._residuals[parameter] = part
+        pruner = self._pruner(layers=sizes)
+        kept_back: Any = values(residual)
+        pruner.residual, pruner.step = kept_back, self.step
+        self._buckets[bucket.index()] = identities, pruner
+        return pruner
+
+    def state_dict(self, model: Any) -> dict[str, Any]:
+        """Return what a checkpoint of this rank keeps: each rank has a state of its own.
+
+        Parameters
+        ----------
+        model : torch.nn.Module, the one that is trained or what it wraps; its names are the residuals'.
+
+        Returns
+        -------
+        dict of "step", an int, and "residuals", copies by parameter's name.
+        """
+        found = {
+            name: self._residuals[parameter].detach().clone().view(parameter.shape)
+            for name, parameter in model.named_parameters()
+            if parameter in self._residuals
+        }
+        return {"step": self.step, "residuals": found}
+
+    def load_state_dict(self, model: Any, state: Mapping[str, Any]) -> None:
+        """Go on from what `state_dict` returned on this rank, before the next backward pass.
+
+        Raises
+        ------
+        ArgumentError
+            for a residual of a parameter that the model has not, or has in another shape. Nothing has changed then.
+        """
+        parameters = dict(model.named_parameters())
+        for name, residual in state["residuals"].items():
+            if name not in parameters or parameters[name].shape != residual.shape:
+                found = "none" if name not in parameters else f"shape {list(parameters[name].shape)}"
+                raise ArgumentError(
+                    f"state: expected a parameter '{name}' of shape {list(residual.shape)} in the model, found {found}"
+                )
+        self._buckets.clear()  # they are laid out again, from these
+        self._residuals = {parameters[name]: one.clone() for name, one in state["residuals"].items()}
+        self.step = state["step"]

@@ -1,0 +1,42 @@
+"""DDP's communication hooks: pruned gradients lose nothing for good, and bfloat16 ones are added as float32."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from forked import run
+
+RANKS = 4
+FUNCTIONS = ["pruned", "dense", "gone_on_with", "refused", "rounded", "disagreeing"]
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, list[Any]]:
+    """What every function has returned, by rank; each has compared its own results."""
+    return run("hook_ranks", FUNCTIONS, RANKS)
+
+
+def test_pruned_gradients_send_a_tenth_of_each_parameter_and_at_least_one_element(
+    found: dict[str, list[Any]],
+) -> None:
+    assert found["pruned"] == [[5, 4 + 1 + 20 + 1]] * RANKS
+
+
+def test_what_cannot_be_used_is_refused_with_what_was_expected(found: dict[str, list[Any]]) -> None:
+    for density, state, group in found["refused"]:
+        assert density.startswith("ArgumentError: density: expected a share in (0, 1]")
+        assert state.startswith("ArgumentError: state: expected a parameter 'parts.0' of shape [2]")
+        assert "expected the backend 'hemiola' for the CPU, found 'gloo'" in group
+
+
+def test_bfloat16_gradients_are_added_as_float32_and_rounded_once(found: dict[str, list[Any]]) -> None:
+    # Given 256 and three times 1. Derivation: float32 259 / 4 = 64.75, halfway between 64.5 and 65, to even. Added in
+    # bfloat16, 256 + 1 = 256, three times, and the average is 64.
+    assert found["rounded"] == [65.0] * RANKS
+
+
+def test_an_error_of_the_hooks_all_reduce_comes_out_of_backward(found: dict[str, list[Any]]) -> None:
+    for message in found["disagreeing"]:
+        assert "MismatchError" in message
+        assert "float32[3]" in message
