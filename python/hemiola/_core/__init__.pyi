@@ -1156,6 +1156,11 @@ class PendingOperation:
 
     def wait(self, timeout_s: float | None = None) -> bool: ...
     def done(self) -> bool: ...
+    @property
+    def times_ns(self) -> tuple[int, int]:
+        """
+        When its turn came and when it was over, by time.monotonic_ns; 0 where that is still to come.
+        """
 
 class LateForecast:
     """

@@ -104,6 +104,12 @@ def _host_port(text: str) -> HostPort:
     return HostPort(found[1] or found[3], _port(found[2] or found[4]))
 
 
+def _port_or_host_port(text: str) -> HostPort:
+    if re.fullmatch(r"[0-9]+", text.strip()):
+        return HostPort("127.0.0.1", _port(text.strip()))
+    return _host_port(text)
+
+
 def _family(text: str) -> int:
     if text not in ("4", "6"):
         raise FormatError(f"expected 4 or 6, found '{text[:60]}'")
@@ -258,6 +264,22 @@ LOG: Variable[str | None] = Variable(
     "reached. Default: what the program has set.",
     _level,
 )
+RECORD: Variable[str | None] = Variable(
+    f"{PREFIX}RECORD",
+    "folder",
+    None,
+    "Where a rank under PyTorch writes its latest operations when one fails, and on SIGUSR2: see docs/torch.md. "
+    "Default: nowhere.",
+    _text,
+)
+PROMETHEUS: Variable[HostPort | None] = Variable(
+    f"{PREFIX}PROMETHEUS",
+    "port, or host:port",
+    None,
+    "Where a rank under PyTorch tells Prometheus what it has done; local rank r listens r ports higher. A port alone "
+    "is one of 127.0.0.1. Needs `hemiola[prometheus]`. Default: nowhere.",
+    _port_or_host_port,
+)
 
 #: The table, in the order of docs/environment.md.
 VARIABLES: tuple[Variable[Any], ...] = (
@@ -276,6 +298,8 @@ VARIABLES: tuple[Variable[Any], ...] = (
     MPI,
     WIRE,
     LOG,
+    RECORD,
+    PROMETHEUS,
 )
 
 

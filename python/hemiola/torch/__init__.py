@@ -5,10 +5,20 @@ unless TORCH_DEVICE_BACKEND_AUTOLOAD=0); importing it makes the backend known, t
 docs/torch.md."""
 
 from hemiola.torch.bfloat16_gradients import BFloat16Gradients
+from hemiola.torch.explaining import diagnose, explain
 from hemiola.torch.options import Options
 from hemiola.torch.pruned_gradients import PrunedGradients
+from hemiola.torch.records import save_records, save_trace
 from hemiola_autoload import register
 
-__all__ = ["BFloat16Gradients", "Options", "PrunedGradients"]
+__all__ = [
+    "BFloat16Gradients",
+    "Options",
+    "PrunedGradients",
+    "diagnose",
+    "explain",
+    "save_records",
+    "save_trace",
+]
 
 register()

@@ -4,8 +4,9 @@ it can be, `Backend` where Python may derive from it and else `ProcessGroup`."""
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,17 @@ import torch
 from torch._C import _distributed_c10d as c10d
 
 from hemiola.communicator import Communicator
+from hemiola.communicator.arrivals import RankArrivals
+from hemiola.communicator.health import SlowRank
+from hemiola.errors import HemiolaError
 from hemiola.torch.collectives import Collectives
 from hemiola.torch.messages import Messages
 from hemiola.torch.monitoring import MonitoredBarrier
+from hemiola.torch.open_groups import OPEN
 from hemiola.torch.options import Options
-
-#: Groups that are open: their Python halves live on though a caller holds the C++ half alone.
-_open: set[Any] = set()
+from hemiola.torch.recorder import Recorder
+from hemiola.torch.records import save_after
+from hemiola.torch.work import Running
 
 
 class Group(Collectives):
@@ -38,7 +43,37 @@ class Group(Collectives):
         self.begin(comm, timeout, f"rank {rank} of {rank_count}")
         self._monitored_barrier = MonitoredBarrier(self._store, rank, rank_count)
         self._split_count = 0
-        _open.add(self)
+        self.recorder = Recorder(save_after)
+        self.known_as("", range(rank_count))
+        OPEN.add(self)
+
+    def known_as(self, name: str, ranks: Sequence[int]) -> None:
+        """Take the name by which records call the group, and its ranks' numbers in the job."""
+        self.record_name, self.job_ranks = name, list(ranks)
+
+    def _run(
+        self, calls: Sequence[Any], result: Any, opts: Any, finish: Callable[[], None] | None = None
+    ) -> Any:
+        """Run or start calls of the communicator, and note when."""
+        entry = self.recorder.collective(calls, result)
+        try:
+            work = super()._run(calls, result, opts, finish)
+        except Exception as error:
+            self.recorder.over(entry, error)
+            raise
+        if isinstance(work, Running):
+            entry.pending = work.pending()
+            work.on_end = partial(self.recorder.over, entry)
+        else:
+            self.recorder.over(entry, None)
+        return work
+
+    def seen(self) -> tuple[Sequence[RankArrivals], Sequence[SlowRank]]:
+        """Return who comes late, and whose ports are slow; waits for an operation that is under way."""
+        try:
+            return self._comm.arrivals().ranks, self._comm.health().slow
+        except HemiolaError:  # the group is over
+            return (), ()
 
     # ---- names and numbers ----
 
@@ -85,7 +120,7 @@ class Group(Collectives):
         """Close the group, as often as one likes. What waits in it, here or elsewhere, is told."""
         self._comm.close()
         self._completion.close()
-        _open.discard(self)
+        OPEN.discard(self)
 
     def abort(self) -> None:
         """End what is under way, from any thread; it raises LostRankError."""
@@ -166,7 +201,9 @@ class HemiolaProcessGroup(Messages, Group, c10d.ProcessGroup):
             timeout or timedelta(seconds=self._limit_s),
             opts if isinstance(opts, Options) else self._options,
         )
-        part._set_group_name(group_name or f"{self.group_name}:split:{self._split_count}:{list(new_ranks)}")
+        name = group_name or f"{self.group_name}:split:{self._split_count}:{list(new_ranks)}"
+        part.known_as(name, [self.job_ranks[rank] for rank in new_ranks])
+        part._set_group_name(name)
         part._set_group_desc(group_desc or f"{self.group_desc}:split")
         return part
 

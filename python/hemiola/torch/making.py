@@ -7,6 +7,8 @@ from typing import Any
 from hemiola.errors import ArgumentError
 from hemiola.torch.group import HemiolaBackend, HemiolaProcessGroup, python_may_derive_from_backend
 from hemiola.torch.options import Options
+from hemiola.torch.prometheus import begin_telling
+from hemiola.torch.records import begin_recording
 
 
 def make(given: Any, options: Any) -> Any:
@@ -29,5 +31,9 @@ def make(given: Any, options: Any) -> Any:
             f"pg_options: expected hemiola.torch.Options, found {type(options).__name__}; such as "
             f"hemiola.torch.Options(keep_inputs=True)"
         )
+    begin_recording()
+    begin_telling(given.group_rank)
     route = HemiolaBackend if python_may_derive_from_backend() else HemiolaProcessGroup
-    return route(given.store, given.group_rank, given.group_size, given.timeout, options)
+    made = route(given.store, given.group_rank, given.group_size, given.timeout, options)
+    made.known_as(given.group_id, given.global_ranks_in_group or range(given.group_size))
+    return made

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from hemiola._core import Complaint
 from hemiola.communicator import Communicator, Handle
 from hemiola.errors import ArgumentError
+from hemiola.torch.recorder import Recorder
 from hemiola.torch.tensors import content
 from hemiola.torch.work import Message
 
@@ -17,19 +19,20 @@ class Messages:
 
     _comm: Communicator
     _coalesced: list[Any] | None
+    recorder: Recorder
     _limit_of: Callable[[Any], float | None]
 
     def send(self, tensors: Any, dst: int, tag: int = 0) -> Any:
         """Send a tensor to a rank."""
         array = _array_of(tensors)
         handle = self._comm.send(array, dst, tag, wait=False, timeout_s=self._limit_of(None))
-        return self._noted(handle, tensors)
+        return self._noted(handle, tensors, "send", self._comm.rank, dst)
 
     def recv(self, tensors: Any, src: int | None, tag: int = 0) -> Any:
         """Receive a tensor from a rank."""
         array = _array_of(tensors)
         handle = self._comm.recv(array, src, tag, wait=False, timeout_s=self._limit_of(None))
-        return self._noted(handle, tensors)
+        return self._noted(handle, tensors, "recv", -1 if src is None else src, self._comm.rank)
 
     def recv_anysource(self, tensors: Any, tag: int = 0) -> Any:
         """Receive a tensor from whoever sends one."""
@@ -37,8 +40,10 @@ class Messages:
 
     recvAnysource = recv_anysource
 
-    def _noted(self, handle: Handle[Any], tensors: Any) -> Any:
+    def _noted(self, handle: Handle[Any], tensors: Any, kind: str, src: int, dst: int) -> Any:
         work = Message(handle, tensors)
+        entry = self.recorder.message(kind, tensors[0], src, dst)
+        work.on_end = partial(self.recorder.over, entry)
         if self._coalesced is not None:
             self._coalesced.append(work)
         return work

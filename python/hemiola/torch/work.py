@@ -85,6 +85,8 @@ class Running(Work):
         self._ending = threading.Lock()
         self._is_over = False
         self._error: Exception | None = None
+        #: Called once with what it has raised, or None.
+        self.on_end: Callable[[Exception | None], None] | None = None
 
     def wait(self, timeout: timedelta = _UNBOUNDED) -> bool:
         """Return True when it is over.
@@ -120,6 +122,12 @@ class Running(Work):
                     error = raised
             self._error, self._is_over = error, True
             self._handles, self._finish = (), None
+        if self.on_end is not None:
+            self.on_end(error)
+
+    def pending(self) -> Sequence[Any]:
+        """Return what runs it in the core."""
+        return [handle._pending for handle in self._handles if isinstance(handle, Handle)]
 
     def synchronize(self) -> None:
         """Wait."""

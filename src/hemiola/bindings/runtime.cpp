@@ -475,7 +475,10 @@ void bind_communicator(nb::module_& m) {
 void bind_runtime(nb::module_& m) {
   nb::class_<PendingOperation>(m, "PendingOperation", "An operation that runs in the background.")
       .def("wait", &wait_for, "timeout_s"_a = nb::none())
-      .def("done", &PendingOperation::is_done);
+      .def("done", &PendingOperation::is_done)
+      .def_prop_ro(
+          "times_ns", &PendingOperation::times_ns,
+          "When its turn came and when it was over, by time.monotonic_ns; 0 where that is still to come.");
 
   nb::class_<LateForecast>(m, "LateForecast",
                            "What an all-reduce is predicted to take from the last rank's arrival on.")

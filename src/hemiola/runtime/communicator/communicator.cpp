@@ -18,6 +18,11 @@ constexpr auto kGlance =
 
 constexpr int kLongestNap_us = 200;
 
+std::int64_t steady_ns() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+}
+
 Members members_of(std::shared_ptr<Session> session, std::vector<Rank> ranks) {
   const auto self = std::find(ranks.begin(), ranks.end(), session->rank());
   if (self == ranks.end())
@@ -82,11 +87,23 @@ bool PendingOperation::is_done() const {
   return done_;
 }
 
+std::pair<std::int64_t, std::int64_t> PendingOperation::times_ns() const {
+  home_.check();
+  std::lock_guard lock(mutex_);
+  return {began_ns_, ended_ns_};
+}
+
+void PendingOperation::begin() {
+  std::lock_guard lock(mutex_);
+  began_ns_ = steady_ns();
+}
+
 void PendingOperation::finish(std::exception_ptr error) {
   std::shared_ptr<const void> released = std::move(call_.keep_alive);
   {
     std::lock_guard lock(mutex_);
     done_ = true;
+    ended_ns_ = steady_ns();
     error_ = std::move(error);
   }
   changed_.notify_all();
@@ -182,6 +199,7 @@ void Communicator::work() {
     try {
       const auto held = running_.take(aborted);
       aborted();
+      next->begin();
       execute(next->call_, aborted);
     } catch (...) {
       error = std::current_exception();

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <exception>
 #include <functional>
@@ -13,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "hemiola/base/home_process.hpp"
@@ -36,9 +38,12 @@ class PendingOperation {
   /// True once it is over; rethrows its error. `timeout_s` bounds the waiting, not the operation.
   bool wait_for(double timeout_s);
   bool is_done() const;
+  /// When its turn came and when it was over, in nanoseconds of the steady clock; 0 where that is still to come.
+  std::pair<std::int64_t, std::int64_t> times_ns() const;
 
  private:
   friend class Communicator;
+  void begin();
   void finish(std::exception_ptr error);
 
   HomeProcess home_;
@@ -46,6 +51,8 @@ class PendingOperation {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool done_ = false;
+  std::int64_t began_ns_ = 0;
+  std::int64_t ended_ns_ = 0;
   std::exception_ptr error_;
 };
 

@@ -1,0 +1,101 @@
+"""What Prometheus is told of this process's groups: how much they have done, who comes late, whose ports are slow."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from hemiola import environment
+from hemiola.errors import ArgumentError
+from hemiola.torch.open_groups import OPEN
+
+_is_telling = False
+
+
+def begin_telling(rank: int) -> None:
+    """Listen where HEMIOLA_PROMETHEUS says, once in a process.
+
+    Raises
+    ------
+    ArgumentError
+        where the package prometheus-client is missing, or somebody else has the port.
+    """
+    global _is_telling
+    at = environment.PROMETHEUS.value()
+    if at is None or _is_telling:
+        return
+    try:
+        from prometheus_client import CollectorRegistry, start_http_server
+    except ModuleNotFoundError:
+        raise ArgumentError(
+            f"{environment.PROMETHEUS.name} is set, and the package prometheus-client is missing: "
+            f"pip install 'hemiola[prometheus]'"
+        ) from None
+    port = at.port + int(os.environ.get("LOCAL_RANK", rank))
+    registry = CollectorRegistry()
+    registry.register(Groups())
+    try:
+        start_http_server(port, at.host, registry)
+    except OSError as error:
+        raise ArgumentError(
+            f"{environment.PROMETHEUS.name}: expected a free port, found {at.host}:{port}: {error.strerror}"
+        ) from None
+    _is_telling = True
+
+
+class Groups:
+    """Reads what the groups have noted whenever Prometheus asks.
+
+    Lateness and ports are read between operations alone: to ask for them waits for what is under way.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Any, Any]] = {}
+
+    def collect(self) -> Iterator[Any]:
+        """Yield the metrics, as prometheus_client wants them."""
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+        operations = CounterMetricFamily(
+            "hemiola_operations", "Operations that were called.", labels=["group", "operation"]
+        )
+        moved = CounterMetricFamily(
+            "hemiola_bytes", "Bytes of the inputs of operations.", labels=["group", "operation"]
+        )
+        failures = CounterMetricFamily("hemiola_failures", "Operations that have failed.", labels=["group"])
+        last = GaugeMetricFamily(
+            "hemiola_last_share",
+            "Share of the latest operations to which a rank came last.",
+            labels=["group", "rank"],
+        )
+        lag = GaugeMetricFamily(
+            "hemiola_lag_seconds",
+            "Median of how long a rank held up the others when it came last.",
+            labels=["group", "rank"],
+        )
+        slow = GaugeMetricFamily(
+            "hemiola_port_slowdown",
+            "How much slower a rank's ports are than the others'.",
+            labels=["group", "rank"],
+        )
+        for group in list(OPEN):
+            name = group.record_name
+            for kind, (count, nbytes) in list(group.recorder.totals.items()):
+                operations.add_metric([name, kind], count)
+                moved.add_metric([name, kind], nbytes)
+            failures.add_metric([name], group.recorder.failures)
+            arrivals, health = self._seen_of(group)
+            for one in arrivals:
+                last.add_metric([name, str(one.rank)], one.last_share)
+                lag.add_metric([name, str(one.rank)], one.p50_s)
+            slow_factors = {one.rank: one.factor for one in health}
+            for rank in range(len(group.job_ranks)):
+                slow.add_metric([name, str(rank)], slow_factors.get(rank, 1.0))
+        yield from (operations, moved, failures, last, lag, slow)
+
+    def _seen_of(self, group: Any) -> tuple[Any, Any]:
+        entries = list(group.recorder.entries)
+        if not entries or entries[-1].state() in ("completed", "failed"):
+            self._known[id(group)] = group.seen()
+        return self._known.get(id(group), ((), ()))
