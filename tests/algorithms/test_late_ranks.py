@@ -100,17 +100,58 @@ def test_late_ranks_that_come_together_take_no_more_rounds_than_their_ports_need
     assert found_s < exposed_s(hm.algorithms.all_reduce_ring(rank_count), arrivals)
 
 
+@pytest.mark.parametrize("rank_count", range(3, 13))
+def test_relayed_late_parts_are_added_exactly_once_and_fill_all_ports(rank_count: int) -> None:
+    for late_count in range(1, rank_count - 1):
+        late = [(3 * i + 1) % rank_count for i in range(rank_count)]
+        late = list(dict.fromkeys([*late, *range(rank_count)]))[:late_count]
+        schedule = hm.algorithms.all_reduce_late_relayed(rank_count, late, 3)
+        assert hm.verify(schedule) == [], late
+        # What n ranks, k of them late, must send after the last arrival is k late buffers and n - 1 times the result.
+        rows = schedule.transfers
+        after = rows[rows["step"] >= rows["step"][np.isin(rows["src"], late)].min()]
+        expected = (rank_count - 1 + late_count) * schedule.chunk_count // rank_count
+        assert len(after) == (rank_count - 1 + late_count) * schedule.chunk_count
+        if late_count <= 0.6 * rank_count:
+            for end in ("src", "dst"):
+                assert np.bincount(after[end], minlength=rank_count).tolist() == [expected] * rank_count
+        assert all(
+            len(np.unique(after[end][after["step"] == step])) == np.count_nonzero(after["step"] == step)
+            for end in ("src", "dst")
+            for step in np.unique(after["step"])
+        ), "a port carries one message at a time"
+
+
+@pytest.mark.parametrize(("rank_count", "late_count", "most"), [(8, 4, 1.41), (8, 3, 1.28), (16, 6, 1.34)])
+def test_late_ranks_that_come_together_are_planned_near_what_ports_must_carry(
+    rank_count: int, late_count: int, most: float
+) -> None:
+    # Given k of n ranks that come at once, long after the others have reduced. (n-1+k)/n·sβ must still pass the ports:
+    # 1.375, 1.25 and 1.3125. A ring takes 1.75 or more.
+    network = hm.topologies.switch(rank_count, latency_s=LATENCY_S, bandwidth=25e9)
+    late = dict.fromkeys(range(rank_count - late_count, rank_count), 1.0)
+    plan = hm.plan(network, "all_reduce", 1 << 30, hm.Conditions(late=late))
+    assert plan.name == "all_reduce_late_relayed"
+    exposed = (plan.seconds - 1.0) / ((1 << 30) / 25e9)
+    assert (rank_count - 1 + late_count) / rank_count <= exposed <= most
+
+
 def test_the_planner_knows_late_ranks_that_come_together_from_those_that_do_not() -> None:
     network = hm.topologies.switch(8, latency_s=LATENCY_S, bandwidth=BANDWIDTH)
     names = [
         hm.plan(network, "all_reduce", NBYTES, hm.Conditions(late={6: 1.0, 7: 1.0 + gap_s})).name
         for gap_s in (0.0, 1.0)
     ]
-    assert names == ["all_reduce_late_together", "all_reduce_late_several"]
+    assert names == ["all_reduce_late_relayed", "all_reduce_late_several"]
 
 
 @pytest.mark.parametrize(
-    "algorithm", [hm.algorithms.all_reduce_late_several, hm.algorithms.all_reduce_late_together]
+    "algorithm",
+    [
+        hm.algorithms.all_reduce_late_several,
+        hm.algorithms.all_reduce_late_together,
+        hm.algorithms.all_reduce_late_relayed,
+    ],
 )
 @pytest.mark.parametrize(
     ("rank_count", "late", "message"),
@@ -135,6 +176,8 @@ def test_several_late_ranks_need_a_chunk() -> None:
         hm.algorithms.all_reduce_late_several(6, [1, 2], 0)
     with pytest.raises(ArgumentError, match="chunk_count"):
         hm.algorithms.all_reduce_late_together(6, [1, 2], 0)
+    with pytest.raises(ArgumentError, match="segments"):
+        hm.algorithms.all_reduce_late_relayed(6, [1, 2], 0)
 
 
 @pytest.mark.parametrize("rank_count", [*range(3, 18), 32, 33])

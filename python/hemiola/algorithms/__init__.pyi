@@ -78,6 +78,9 @@ from hemiola.algorithms.algorithm import (
     Algorithm as Algorithm,
     Paper as Paper,
 )
+from hemiola.algorithms.late_relayed import (
+    all_reduce_late_relayed as all_reduce_late_relayed,
+)
 from hemiola.algorithms.registry import (
     candidates as candidates,
     get as get,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hemiola._core import algorithms as core
-from hemiola.algorithms import slow_exchanges, stragglar_matching
+from hemiola.algorithms import late_relayed, slow_exchanges, stragglar_matching
 from hemiola.algorithms.algorithm import Algorithm, from_core
 from hemiola.algorithms.task import Candidate, Task
 from hemiola.arguments import typed
@@ -158,6 +158,7 @@ for _entry in core.entries():
 # One line per module of algorithms that Python makes.
 for _algorithm in (
     *stragglar_matching.ALGORITHMS,
+    *late_relayed.ALGORITHMS,
     *slow_exchanges.ALGORITHMS,
 ):
     register(_algorithm)

@@ -19,6 +19,7 @@ from hemiola._core.algorithms import (
 )
 from hemiola.algorithms import slow_shares
 from hemiola.algorithms.algorithm import Algorithm, Paper
+from hemiola.algorithms.perfect_matching import perfect_matching
 from hemiola.algorithms.slow_shares import Floats, Integers
 from hemiola.algorithms.task import Task
 from hemiola.arguments import typed
@@ -266,25 +267,16 @@ def _longest_matching(left: Integers, most: int) -> NDArray[np.intp]:
     sizes = np.unique(left[(left > 0) & (left <= most)])
     high = len(sizes)
     low, stride = high - 1, 1
-    while (best := _perfect_matching(left >= sizes[low])) is None:
+    while (best := perfect_matching(left >= sizes[low])) is None:
         assert low > 0, "equal row and column sums have a perfect matching"
         high, low, stride = low, max(low - stride, 0), 2 * stride
     while high - low > 1:
         middle = (low + high) // 2
-        if (partner := _perfect_matching(left >= sizes[middle])) is None:
+        if (partner := perfect_matching(left >= sizes[middle])) is None:
             high = middle
         else:
             best, low = partner, middle
     return best
-
-
-def _perfect_matching(allowed: NDArray[np.bool_]) -> NDArray[np.intp] | None:
-    """Return the partner of each rank where every rank has one of its own among those it is allowed, or None."""
-    from scipy.sparse import csr_array  # here, because loading it takes long
-    from scipy.sparse.csgraph import maximum_bipartite_matching
-
-    partner = maximum_bipartite_matching(csr_array(allowed), perm_type="column")
-    return partner.astype(np.intp) if (partner >= 0).all() else None
 
 
 #: What a body costs, by rank count and factors.
