@@ -44,8 +44,10 @@ struct Counter {
 
 class CountingWire final : public hemiola::testing::InProcessWire {
  public:
-  CountingWire(hemiola::testing::Mailboxes mailboxes, Rank self, std::shared_ptr<Counter> counter)
-      : InProcessWire(std::move(mailboxes), self, {.slice_bytes = 1 << 20}), counter_(std::move(counter)) {}
+  CountingWire(hemiola::testing::Mailboxes mailboxes, Rank self, std::shared_ptr<Counter> counter,
+               bool carries_hints)
+      : InProcessWire(std::move(mailboxes), self, {.slice_bytes = 1 << 20, .carries_hints = carries_hints}),
+        counter_(std::move(counter)) {}
   Request send(Rank dst, const std::byte* data, std::size_t bytes, Source source) override {
     ++counter_->messages;
     counter_->bytes += static_cast<std::int64_t>(bytes);
@@ -58,13 +60,15 @@ class CountingWire final : public hemiola::testing::InProcessWire {
 
 class CountingKind final : public hemiola::testing::InProcessKind {
  public:
-  explicit CountingKind(std::shared_ptr<Counter> counter) : counter_(std::move(counter)) {}
+  CountingKind(std::shared_ptr<Counter> counter, bool carries_hints)
+      : counter_(std::move(counter)), carries_hints_(carries_hints) {}
 
  private:
   std::unique_ptr<Wire> wire(hemiola::testing::Mailboxes mailboxes, Rank self) const override {
-    return std::make_unique<CountingWire>(std::move(mailboxes), self, counter_);
+    return std::make_unique<CountingWire>(std::move(mailboxes), self, counter_, carries_hints_);
   }
   std::shared_ptr<Counter> counter_;
+  bool carries_hints_;
 };
 
 SparseRule rule_of(double coded_below, double direct_below = 0) {
@@ -101,10 +105,11 @@ class User {
 };
 
 /// Runs `body` on a thread per rank; returns what they have sent.
-Traffic traffic_of(const SparseRule& rule, const std::function<void(User&)>& body) {
+Traffic traffic_of(const SparseRule& rule, const std::function<void(User&)>& body,
+                   bool carries_hints = false) {
   const auto counter = std::make_shared<Counter>();
   CommunicatorOptions options;
-  options.wire = std::make_shared<CountingKind>(counter);
+  options.wire = std::make_shared<CountingKind>(counter, carries_hints);
   options.control = std::make_shared<hemiola::testing::InProcessControl>();
   const auto sessions = hemiola::testing::InProcessSession::make(kRanks);
   std::vector<std::thread> threads;
@@ -188,6 +193,39 @@ TEST(SparseOperation, DataThatBecomeDenseGoBackToTheDenseProgramWithTheNextLook)
   const Traffic after = until(3);
   EXPECT_EQ(after.messages - before.messages, 2 * dense.messages + kExchangeMessages);
   EXPECT_EQ(after.bytes - before.bytes, 2 * dense.bytes + kExchangeBytes);
+}
+
+TEST(SparseOperation, DataThatChangeAreNoticedInTheOperationAfterByABitOnItsMessages) {
+  const Traffic dense = dense_traffic();
+  for (const SparseMode mode : {SparseMode::yes, SparseMode::where_seen}) {
+    const Traffic found = traffic_of(
+        rule_of(0.97),
+        [&](User& user) {
+          all_reduce_and_check(user, 1, 10, mode);   // looks before the first
+          all_reduce_and_check(user, 50, 10, mode);  // the first runs dense, before the second ranks look
+          all_reduce_and_check(user, 1, 10, mode);   // the first runs coded, each message plain
+        },
+        true);
+    const Traffic coded =
+        traffic_of(rule_of(0.97), [&](User& user) { all_reduce_and_check(user, 50, 9, mode); });
+    EXPECT_EQ(found.bytes, 21 * dense.bytes + coded.bytes + 2 * kExchangeBytes);
+  }
+}
+
+TEST(SparseOperation, AHintThatChangesNothingIsNotHeededAgain) {
+  // Hints look at 16 lines, of which each has one zero in 16 elements; a look at 64, of which the others have none.
+  const Traffic dense = dense_traffic();
+  const auto misleading = [](User& user) {
+    for (int i = 0; i < 10; ++i) {
+      Array x = input_of(user.rank(), 1);
+      const std::size_t lines = kSize * 4 / 64;
+      for (std::size_t line = 0; line < 16; ++line) x[lines * line / 16 * 16] = 0;
+      user.all_reduce(&x);
+    }
+  };
+  const Traffic found = traffic_of(rule_of(0.97), misleading, true);
+  EXPECT_EQ(found,
+            (Traffic{10 * dense.messages + 2 * kExchangeMessages, 10 * dense.bytes + 2 * kExchangeBytes}));
 }
 
 TEST(SparseOperation, WhereALookCostsNextToNothingRanksLookEveryTime) {

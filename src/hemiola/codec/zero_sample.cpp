@@ -7,7 +7,6 @@ namespace hemiola::codec {
 namespace {
 
 constexpr std::size_t kLine = 64;
-constexpr std::size_t kMostLines = 64;
 
 template <typename Word>
 std::int64_t zeros_of(const std::byte* line) {
@@ -31,8 +30,9 @@ std::int64_t zeros_in_line(const std::byte* line, std::size_t element_bytes) {
 
 }  // namespace
 
-ZeroCount sample_zeros(const std::byte* elements, std::size_t bytes, std::size_t element_bytes) {
-  const std::size_t lines = bytes / kLine, seen = std::min(lines, kMostLines);
+ZeroCount sample_zeros(const std::byte* elements, std::size_t bytes, std::size_t element_bytes,
+                       std::size_t most_lines) {
+  const std::size_t lines = bytes / kLine, seen = std::min(lines, most_lines);
   ZeroCount count{0, static_cast<std::int64_t>(seen * kLine / element_bytes)};
   for (std::size_t i = 0; i < seen; ++i)
     count.zeros += zeros_in_line(elements + lines * i / seen * kLine, element_bytes);

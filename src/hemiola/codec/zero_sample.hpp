@@ -11,8 +11,11 @@ struct ZeroCount {
   std::int64_t elements = 0;  ///< looked at
 };
 
-/// Looks at up to 64 cache lines, evenly spread; what follows the last whole line is not seen. `element_bytes`: 1, 2, 4
-/// or 8.
-ZeroCount sample_zeros(const std::byte* elements, std::size_t bytes, std::size_t element_bytes);
+inline constexpr std::size_t kMostSampledLines = 64;
+
+/// Looks at up to `most_lines` cache lines, evenly spread; what follows the last whole line is not seen. `element_bytes`:
+/// 1, 2, 4 or 8.
+ZeroCount sample_zeros(const std::byte* elements, std::size_t bytes, std::size_t element_bytes,
+                       std::size_t most_lines = kMostSampledLines);
 
 }  // namespace hemiola::codec

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <barrier>
 #include <functional>
 #include <memory>
@@ -321,6 +322,31 @@ TEST_P(WireContract, AMessageOfAnotherOperationIsNamedAndDoesNotLand) {
         while (!wires[0]->done(sent) || !wires[1]->done(received)) settle(wires);
         EXPECT_EQ(in, out);
       }
+}
+
+/// From rank 0 by rank 1 to rank 2, twice: with the second messages goes a hint. A new operation begins without.
+TEST_P(WireContract, AHintGoesOnWithWhatIsSentAfterItHasCome) {
+  std::atomic<bool> all_carry = true;
+  on_ranks(3, [&](Wire& wire, Rank rank) {
+    if (!wire.traits().carries_signatures) all_carry = false;
+    for (std::uint32_t operation = 0; operation < 6; ++operation) {
+      wire.begin_operation({operation, 1, 2});
+      const std::size_t bytes = operation % 3 * 25'000;
+      for (const bool second : {false, true}) {
+        if (rank == 0 && second) wire.spread_hint();
+        const Bytes out = message(Rank{0}, Rank{2}, operation, bytes);
+        Bytes in(bytes);
+        if (rank > 0) finish(wire, {wire.receive(Rank{rank - 1}, {.dst = in.data()}, bytes)});
+        if (rank < 2) finish(wire, {wire.send(Rank{rank + 1}, rank > 0 ? in.data() : out.data(), bytes)});
+        if (rank > 0) {
+          EXPECT_EQ(in, out);
+        }
+        if (all_carry) {
+          EXPECT_EQ(wire.has_hint(), second);
+        }
+      }
+    }
+  });
 }
 
 /// Rank 0 is an operation ahead, and then another, around where the numbers wrap; several messages in each.

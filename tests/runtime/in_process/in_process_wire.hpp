@@ -25,6 +25,8 @@ struct InProcessOptions {
   std::size_t slice_bytes = 256;
   std::uint64_t seed = 1;
   int laziness = 0;  ///< of 10 chances to move something, how many are let pass
+  /// Says that messages bear signatures; only hints go with them, so ranks must agree.
+  bool carries_hints = false;
 };
 
 /// What others have sent to a rank, by sender.
@@ -36,6 +38,7 @@ class Mailbox {
     std::size_t size = 0;
     std::shared_ptr<bool> taken;  ///< guarded by the queue's mutex
     std::uint64_t epoch = 0;
+    bool has_hint = false;
   };
   struct Queue {
     std::mutex mutex;
@@ -65,7 +68,8 @@ class InProcessWire : public Wire {
       : mailboxes_(std::move(mailboxes)),
         rank_(rank),
         options_(options),
-        traits_{.messages = {.slice_bytes = static_cast<std::int64_t>(options.slice_bytes)}},
+        traits_{.messages = {.slice_bytes = static_cast<std::int64_t>(options.slice_bytes)},
+                .carries_signatures = options.carries_hints},
         random_(options.seed * 1000 + static_cast<std::uint64_t>(rank)),
         receives_(mailboxes_.size()),
         payload_(mailboxes_.size()) {}
@@ -74,7 +78,7 @@ class InProcessWire : public Wire {
   Request send(Rank dst, const std::byte* data, std::size_t bytes, Source) override {
     Mailbox::Queue& queue = mailbox(dst).from(rank_);
     payload_[static_cast<std::size_t>(dst)].sent += bytes;
-    Mailbox::Parcel parcel{{}, nullptr, bytes, std::make_shared<bool>(false), epoch_};
+    Mailbox::Parcel parcel{{}, nullptr, bytes, std::make_shared<bool>(false), epoch_, has_hint_};
     if (options_.rendezvous)
       parcel.data = data;
     else
@@ -90,6 +94,10 @@ class InProcessWire : public Wire {
     received_.push_back(false);
     return static_cast<Request>(2 * (received_.size() - 1) + 1);
   }
+
+  void begin_operation(const OperationTag&) override { has_hint_ = false; }
+  void spread_hint() override { has_hint_ = options_.carries_hints; }
+  bool has_hint() const override { return has_hint_; }
 
   bool progress() override {
     bool moved = false;
@@ -158,6 +166,7 @@ class InProcessWire : public Wire {
     erase_old(queue);
     if (queue.parcels.empty() || queue.parcels.front().epoch > epoch_) return false;
     const Mailbox::Parcel& parcel = queue.parcels.front();
+    has_hint_ |= parcel.has_hint;
     const Landing& l = posted.front().landing;
     check_message_size(src, l, posted.front().capacity, parcel.size);
     if (l.received != nullptr) *l.received = parcel.size;
@@ -188,6 +197,7 @@ class InProcessWire : public Wire {
   WireTraits traits_;
   Random random_;
   std::uint64_t epoch_ = 0;
+  bool has_hint_ = false;
   std::vector<std::deque<Posted>> receives_;
   std::vector<Payload> payload_;  // by peer
   std::vector<bool> received_;

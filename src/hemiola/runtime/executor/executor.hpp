@@ -40,6 +40,12 @@ class Executor {
   virtual void execute(const Program& program, const Buffers& buffers, const Arithmetic& arithmetic,
                        Supervisor* supervisor) = 0;
 
+  /// A bit that what programs send from now on brings to whoever depends on it: at the end of an operation in which everybody
+  /// depends on everybody all ranks have it, or none has. False where messages bear none: then nobody ever has it.
+  virtual bool carries_hints() const { return false; }
+  virtual void spread_hint() {}
+  virtual bool has_hint() const { return false; }
+
   /// Undoes the operation so far: puts inputs that were overwritten in place back as they were.
   virtual void restore() = 0;
 };

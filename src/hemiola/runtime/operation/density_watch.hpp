@@ -29,10 +29,19 @@ class DensityWatch {
   /// What they saw when they last looked; 1 where they have not.
   double density(std::uint64_t call) const { return entry(call).density; }
 
-  /// An operation has succeeded, on all ranks, in which they have looked; they look again in the `pause`-th after it.
-  void note_look(std::uint64_t call, double density, int pause) { renewed(call) = {density, pause - 1}; }
-  /// The same where they have not.
-  void note(std::uint64_t call) { --renewed(call).left; }
+  /// An operation has succeeded, on all ranks, in which they have looked; they look again in the `pause`-th after it, or
+  /// when something hints at another density. `has_changed`: what they run; hints that change nothing are not heeded again
+  /// before the next look.
+  void note_look(std::uint64_t call, double density, int pause, bool has_changed) {
+    Entry& renewed_entry = renewed(call);
+    renewed_entry = {density, pause - 1, has_changed || !renewed_entry.is_hinted, false};
+  }
+  /// The same where they have not. `is_hinted`: in it something hinted at another density, on all ranks.
+  void note(std::uint64_t call, bool is_hinted) {
+    Entry& entry = renewed(call);
+    entry.is_hinted = is_hinted && entry.heeds_hints;
+    entry.left = entry.is_hinted ? 0 : entry.left - 1;
+  }
 
  private:
   static constexpr std::size_t kMostCalls = 4096;
@@ -40,6 +49,8 @@ class DensityWatch {
   struct Entry {
     double density = 1;
     int left = 0;  ///< operations until the next look
+    bool heeds_hints = true;
+    bool is_hinted = false;  ///< by the latest operation
   };
   Entry entry(std::uint64_t call) const {
     const auto found = entries_.find(call);

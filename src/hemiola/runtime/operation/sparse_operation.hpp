@@ -1,6 +1,7 @@
 // A collective whose messages may leave zeros out where that pays. Now and then ranks look at some of their elements and
 // add up what they have seen; by that all choose the same program, for this operation and those after it. What is found
-// dense runs the dense program, and costs nothing beside the look. See docs/design/0018-coded-messages.md.
+// dense runs the dense program, and costs nothing beside the look. Between looks a bit on messages that go anyway says
+// whether data have changed, and then the next operation looks. See docs/design/0018-coded-messages.md.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "hemiola/codec/zero_sample.hpp"
 #include "hemiola/runtime/operation/density_watch.hpp"
 #include "hemiola/runtime/operation/operation.hpp"
 #include "hemiola/runtime/operation/program_source.hpp"
@@ -56,14 +58,19 @@ class SparseOperation final : public Operation {
 
  private:
   SeenZeros look(const Stage& stage);
+  codec::ZeroCount sample(std::size_t most_lines) const;
   Way way(double density) const;
+  void hint(Executor* executor, int rank_count) const;
+  bool is_hinted(const Executor& executor) const;
   void run(Way way, const Buffers& buffers, const Arithmetic& arithmetic, const Stage& stage);
 
   Call call_;
   std::uint64_t key_;  ///< of the call, by which the watch knows it
   std::shared_ptr<const SparseRule> rule_;
   Programs programs_;
+  std::size_t input_bytes_;
   std::optional<double> seen_;                       ///< the density, where ranks have looked
+  bool is_hinted_ = false;                           ///< where they have not: at another way than they went
   std::vector<std::shared_ptr<const Program>> ran_;  ///< an operation's programs must outlive it
 };
 

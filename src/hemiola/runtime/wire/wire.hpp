@@ -43,7 +43,10 @@ struct OperationTag {
   std::uint32_t operation = 0;  ///< its number, modulo 2^32
   std::uint16_t version = 0;    ///< of what schedules are chosen by
   std::uint64_t digest = 0;     ///< of the signature
-  friend bool operator==(const OperationTag&, const OperationTag&) = default;
+  bool has_hint = false;        ///< see Wire::spread_hint; does not tell operations apart
+  friend bool operator==(const OperationTag& a, const OperationTag& b) {
+    return a.operation == b.operation && a.version == b.version && a.digest == b.digest;
+  }
 };
 
 /// A message that is not of the operation that this rank is in, nor of a later one.
@@ -87,6 +90,11 @@ class Wire {
   /// What is sent from now on is of this operation. On a wire that carries signatures a message lands only while this rank
   /// is in the message's operation, with the same version and digest; it waits while its operation is a later one.
   virtual void begin_operation(const OperationTag& /*tag*/) {}
+  /// A bit that the present operation's messages spread where they carry signatures: what is sent from now on bears it, and
+  /// whoever takes such a message has it, too. So at the end of a collective in which everybody depends on everybody all
+  /// ranks have it, or none has.
+  virtual void spread_hint() {}
+  virtual bool has_hint() const { return false; }
   /// A message that has come for an operation that this rank has left, or for the present one with another version or
   /// digest; nothing of it has landed or will. Nothing follows from it here: it is for the caller to judge.
   virtual std::optional<ForeignMessage> mismatch() const { return std::nullopt; }

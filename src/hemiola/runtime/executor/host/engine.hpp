@@ -32,6 +32,9 @@ class Engine final : public Executor {
   void begin_operation() override;
   void execute(const Program& program, const Buffers& buffers, const Arithmetic& arithmetic,
                Supervisor* supervisor) override;
+  bool carries_hints() const override { return wire_->traits().carries_signatures; }
+  void spread_hint() override { wire_->spread_hint(); }
+  bool has_hint() const override { return wire_->has_hint(); }
   void restore() override;
 
  private:

@@ -23,6 +23,8 @@ class EmulatedWire final : public Wire {
   bool progress() override;
   bool done(Request request) const override;
   void begin_operation(const OperationTag& tag) override { inner_->begin_operation(tag); }
+  void spread_hint() override { inner_->spread_hint(); }
+  bool has_hint() const override { return inner_->has_hint(); }
   std::optional<ForeignMessage> mismatch() const override { return inner_->mismatch(); }
   std::vector<LostRank> lost() const override { return inner_->lost(); }
   std::shared_ptr<const void> register_memory(std::span<std::byte> memory) override {

@@ -19,7 +19,7 @@ std::uint64_t MpiReceiver::post(const Landing& landing, std::size_t capacity) {
   return ++posted_;
 }
 
-bool MpiReceiver::progress(std::uint32_t epoch, const OperationTag& own, MpiFramePool* pool) {
+bool MpiReceiver::progress(std::uint32_t epoch, OperationTag* own, MpiFramePool* pool) {
   const bool has_come = take_in(pool);
   return land(epoch, own, pool) || has_come;
 }
@@ -46,7 +46,7 @@ bool MpiReceiver::take_in(MpiFramePool* pool) {
   return moved;
 }
 
-bool MpiReceiver::land(std::uint32_t epoch, const OperationTag& own, MpiFramePool* pool) {
+bool MpiReceiver::land(std::uint32_t epoch, OperationTag* own, MpiFramePool* pool) {
   bool moved = false;
   while (!arriving_.empty() && arriving_.front().held.is_over) {
     const MpiFrameHeader header = arriving_.front().held.frame->header();
@@ -60,9 +60,10 @@ bool MpiReceiver::land(std::uint32_t epoch, const OperationTag& own, MpiFramePoo
 }
 
 /// Whether the next message may land.
-bool MpiReceiver::begin(const MpiFrameHeader& header, const OperationTag& own) {
-  if (queue_.empty() || fate_of(header.tag(), own) != Fate::lands) return false;
+bool MpiReceiver::begin(const MpiFrameHeader& header, OperationTag* own) {
+  if (queue_.empty() || fate_of(header.tag(), *own) != Fate::lands) return false;
   check_message_size(number_, queue_.front().landing, queue_.front().capacity, header.message_bytes);
+  own->has_hint |= header.tag().has_hint;
   size_ = header.message_bytes;
   payload_bytes_ += size_;
   landed_ = 0;

@@ -28,7 +28,7 @@ class MpiReceiver {
   bool is_taking() const { return taking_ > 0; }
 
   /// Whether anything has come or landed. Throws MessageSizeError and MpiCallError.
-  bool progress(std::uint32_t epoch, const OperationTag& own, MpiFramePool* pool);
+  bool progress(std::uint32_t epoch, OperationTag* own, MpiFramePool* pool);
   /// The next message's tag, where it is of another operation than `own` and not of a later one.
   std::optional<OperationTag> foreign(std::uint32_t epoch, const OperationTag& own);
   /// Forgets what is posted, which counts as done. Frames that came before are told by their epoch.
@@ -48,8 +48,8 @@ class MpiReceiver {
   };
 
   bool take_in(MpiFramePool* pool);
-  bool land(std::uint32_t epoch, const OperationTag& own, MpiFramePool* pool);
-  bool begin(const MpiFrameHeader& header, const OperationTag& own);
+  bool land(std::uint32_t epoch, OperationTag* own, MpiFramePool* pool);
+  bool begin(const MpiFrameHeader& header, OperationTag* own);
   void land_front();
   void drop_front(MpiFramePool* pool);
 

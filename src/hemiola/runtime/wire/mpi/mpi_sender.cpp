@@ -24,7 +24,8 @@ void MpiSender::send_frame(std::uint32_t epoch, MpiFramePool* pool) {
                      .digest = message.tag.digest,
                      .operation = message.tag.operation,
                      .epoch = epoch,
-                     .version = message.tag.version});
+                     .version = message.tag.version,
+                     .flags = message.tag.has_hint});
   if (bytes > 0) std::memcpy(frame->payload(), message.data + cut_, bytes);
   cut_ += bytes;
   const bool ends_message = cut_ == message.bytes;

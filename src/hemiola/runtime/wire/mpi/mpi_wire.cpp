@@ -112,7 +112,7 @@ bool MpiWire::go_on(Line* line) {
   if (!line->lost.empty()) return false;
   try {
     const bool has_sent = line->out.progress(epoch_, pool_.get());
-    const bool has_moved = line->in.progress(epoch_, tag_, pool_.get()) || has_sent;
+    const bool has_moved = line->in.progress(epoch_, &tag_, pool_.get()) || has_sent;
     is_sound_ |= has_moved;
     return has_moved;
   } catch (const MpiCallError& e) {

@@ -82,6 +82,7 @@ const RoutedWire::Way& RoutedWire::way_to(Rank rank) const {
 
 Request RoutedWire::send(Rank dst, const std::byte* data, std::size_t bytes, Source source) {
   const Way& way = way_to(dst);
+  if (inner_.size() > 1 && has_hint()) spread_hint();  // what one wire has brought goes on by all
   return mark(way.wire, wire_of(way).send(way.there, data, bytes, source));
 }
 
@@ -123,6 +124,14 @@ void RoutedWire::wait(int timeout_us) {
 
 void RoutedWire::begin_operation(const OperationTag& tag) {
   for (Inner& each : inner_) each.wire->begin_operation(tag);
+}
+
+void RoutedWire::spread_hint() {
+  for (Inner& each : inner_) each.wire->spread_hint();
+}
+
+bool RoutedWire::has_hint() const {
+  return std::ranges::any_of(inner_, [](const Inner& each) { return each.wire->has_hint(); });
 }
 
 std::optional<ForeignMessage> RoutedWire::mismatch() const {

@@ -28,6 +28,8 @@ class RoutedWire final : public Wire {
   bool progress() override;
   bool done(Request request) const override;
   void begin_operation(const OperationTag& tag) override;
+  void spread_hint() override;
+  bool has_hint() const override;
   std::optional<ForeignMessage> mismatch() const override;
   std::vector<LostRank> lost() const override;
   void wait(int timeout_us) override;

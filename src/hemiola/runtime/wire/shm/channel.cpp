@@ -44,7 +44,7 @@ bool ChannelWriter::may_begin() {
 
 bool ChannelWriter::begin(OutgoingMessage* message) {
   if (!may_begin()) return false;
-  if (says_tags_ && said_ != message->tag) {
+  if (says_tags_ && (said_ != message->tag || said_->has_hint != message->tag.has_hint)) {
     say_tag(message->tag);
     if (!may_begin()) return position_.store(control_.written), true;
   }
@@ -161,7 +161,9 @@ bool ChannelReader::may_land() {
     free_line();
     if (lines_ready_ == 0) look_for_data();
   }
-  return lines_ready_ > 0 && fate_of(tag_, *own_) == Fate::lands;
+  if (lines_ready_ == 0 || fate_of(tag_, *own_) != Fate::lands) return false;
+  own_->has_hint |= tag_.has_hint;
+  return true;
 }
 
 OperationTag ChannelReader::tag_in_line() const {

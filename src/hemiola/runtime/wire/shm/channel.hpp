@@ -180,9 +180,9 @@ struct IncomingMessage {
 class ChannelReader : public ChannelEnd<IncomingMessage> {
  public:
   /// `bounce` holds kFetchBytes: what is fetched to be combined passes through it. `own`: the tag of the operation that this
-  /// rank is in, which outlives this; null where messages bear none.
+  /// rank is in, which outlives this and gets the hints of messages that land; null where messages bear none.
   ChannelReader(ChannelControl& control, std::byte* ring, Rank writer, PeerMemory memory, std::byte* bounce,
-                const OperationTag* own = nullptr)
+                OperationTag* own = nullptr)
       : ChannelEnd(control, ring), writer_(writer), memory_(memory), bounce_(bounce), own_(own) {}
   /// Moves at most one piece; false when nothing can move now. Throws MessageSizeError.
   bool progress();
@@ -212,7 +212,7 @@ class ChannelReader : public ChannelEnd<IncomingMessage> {
   std::uint64_t payload_bytes_ = 0;
   PeerMemory memory_;
   std::byte* bounce_;
-  const OperationTag* own_;
+  OperationTag* own_;
   OperationTag tag_;  ///< of the messages that come now
 };
 

@@ -39,6 +39,8 @@ class ShmWire final : public Wire {
   bool progress() override;
   bool done(Request request) const override;
   void begin_operation(const OperationTag& tag) override { tag_ = tag; }
+  void spread_hint() override { tag_.has_hint = true; }
+  bool has_hint() const override { return tag_.has_hint; }
   std::optional<ForeignMessage> mismatch() const override;
   std::vector<LostRank> lost() const override;
   void wait(int timeout_us) override;

@@ -25,7 +25,7 @@ std::optional<OperationTag> MessageReceiver::foreign(const OperationTag& own) co
   return fate_of(tag, own) == Fate::is_foreign ? std::optional(tag) : std::nullopt;
 }
 
-bool MessageReceiver::progress(StreamSocket* socket, const OperationTag& own, BounceBuffer* bounce) {
+bool MessageReceiver::progress(StreamSocket* socket, OperationTag* own, BounceBuffer* bounce) {
   bool moved = land_ahead(own, bounce);
   if (socket->readable() && (begun_ || !has_header())) {
     moved |= read(socket, bounce);
@@ -35,11 +35,12 @@ bool MessageReceiver::progress(StreamSocket* socket, const OperationTag& own, Bo
 }
 
 /// Takes the next message's header if it may land.
-bool MessageReceiver::begin(const OperationTag& own) {
+bool MessageReceiver::begin(OperationTag* own) {
   if (queue_.empty() || !has_header()) return false;
   const MessageHeader header = next_header();
-  if (fate_of(header.tag(), own) != Fate::lands) return false;
+  if (fate_of(header.tag(), *own) != Fate::lands) return false;
   check_message_size(peer_, queue_.front().landing, queue_.front().capacity, header.bytes);
+  own->has_hint |= header.tag().has_hint;
   ahead_begin_ += sizeof header;
   size_ = header.bytes;
   payload_bytes_ += size_;
@@ -48,7 +49,7 @@ bool MessageReceiver::begin(const OperationTag& own) {
   return true;
 }
 
-bool MessageReceiver::land_ahead(const OperationTag& own, BounceBuffer* bounce) {
+bool MessageReceiver::land_ahead(OperationTag* own, BounceBuffer* bounce) {
   bool moved = false;
   while (begun_ || begin(own)) {
     const std::size_t bytes = std::min(left(), ahead());

@@ -45,8 +45,9 @@ class MessageReceiver {
   /// Whether a message has begun to land, and not ended.
   bool is_amid() const { return begun_; }
 
-  /// Reads at most once, and lands what there is; whether anything has come or landed. Throws MessageSizeError.
-  bool progress(StreamSocket* socket, const OperationTag& own, BounceBuffer* bounce);
+  /// Reads at most once, and lands what there is; whether anything has come or landed. `own` gets the hints of messages
+  /// that land. Throws MessageSizeError.
+  bool progress(StreamSocket* socket, OperationTag* own, BounceBuffer* bounce);
   /// The header of the next message, where it is of another operation than `own` and not of a later one.
   std::optional<OperationTag> foreign(const OperationTag& own) const;
   /// Forgets everything; so many count as posted and done.
@@ -62,8 +63,8 @@ class MessageReceiver {
     std::size_t capacity;
   };
 
-  bool begin(const OperationTag& own);
-  bool land_ahead(const OperationTag& own, BounceBuffer* bounce);
+  bool begin(OperationTag* own);
+  bool land_ahead(OperationTag* own, BounceBuffer* bounce);
   void take_ahead(std::size_t bytes, BounceBuffer* bounce);
   bool read(StreamSocket* socket, BounceBuffer* bounce);
   void make_room_ahead();

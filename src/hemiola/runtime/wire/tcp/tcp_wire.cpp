@@ -132,7 +132,7 @@ bool TcpWire::go_on(Line* line) {
 bool TcpWire::take_in(Line* line) {
   StreamSocket* const socket = line->link.socket();
   const std::uint64_t before = line->in.byte_count();
-  const bool moved = line->in.progress(socket, tag_, &bounce_);
+  const bool moved = line->in.progress(socket, &tag_, &bounce_);
   const auto bytes = static_cast<std::size_t>(line->in.byte_count() - before);
   if (listener_ != nullptr && bytes > 0)
     listener_->came({.from = Rank{line->key / sockets_per_pair_},

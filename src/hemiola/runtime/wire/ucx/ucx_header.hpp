@@ -21,9 +21,10 @@ struct UcxHeader {
   std::uint32_t operation = 0;
   std::uint32_t sender = 0;  ///< by its number in the group
   std::uint16_t version = 0;
-  std::uint16_t unused[3] = {};
+  std::uint16_t flags = 0;  ///< 1: has a hint
+  std::uint16_t unused[2] = {};
 
-  OperationTag tag() const { return {operation, version, digest}; }
+  OperationTag tag() const { return {operation, version, digest, flags != 0}; }
 };
 static_assert(sizeof(UcxHeader) == 48);
 

@@ -55,10 +55,11 @@ bool UcxReceiver::fits(const Incoming& incoming, std::size_t bytes) const {
   return bytes == incoming.capacity || (incoming.landing.received != nullptr && bytes < incoming.capacity);
 }
 
-UcxReceiver::Incoming* UcxReceiver::begin_next(std::size_t bytes) {
+UcxReceiver::Incoming* UcxReceiver::begin_next(const UcxArrival& arrival) {
   Incoming* const incoming = queue_[begun_++];
-  incoming->bytes = bytes;
-  payload_bytes_ += bytes;
+  incoming->bytes = arrival.bytes;
+  payload_bytes_ += arrival.bytes;
+  moment_->tag.has_hint |= arrival.header.tag().has_hint;
   ++next_;
   return incoming;
 }
@@ -70,7 +71,7 @@ bool UcxReceiver::arrive(UcxArrival arrival, bool may_be_kept) {
                              begun_ < queue_.size() && fits(*queue_[begun_], arrival.bytes) &&
                              fate_of(arrival.header.tag(), moment_->tag) == Fate::lands;
   if (lands_at_once) {
-    place(begin_next(arrival.bytes), static_cast<const std::byte*>(arrival.data));
+    place(begin_next(arrival), static_cast<const std::byte*>(arrival.data));
     return false;
   }
   arrival.is_kept = may_be_kept || arrival.is_fetched;
@@ -97,7 +98,7 @@ void UcxReceiver::land(ucp::Worker* worker, bool lands_in_place) {
     if (!is_next(arrival.header) || fate_of(arrival.header.tag(), moment_->tag) != Fate::lands) return;
     check_message_size(peer_, queue_[begun_]->landing, queue_[begun_]->capacity, arrival.bytes);
     arrivals_.pop();
-    Incoming* const incoming = begin_next(arrival.bytes);
+    Incoming* const incoming = begin_next(arrival);
     if (arrival.is_fetched) {
       fetch(worker, incoming, arrival.data, lands_in_place);
     } else {

@@ -70,7 +70,7 @@ class UcxReceiver {
   void note_end(Incoming* incoming, ucp::Status status);
   void complete(Incoming* incoming);
   void keep(UcxArrival arrival);
-  Incoming* begin_next(std::size_t bytes);
+  Incoming* begin_next(const UcxArrival& arrival);
 
   const ucp::Functions* ucx_;
   UcxMoment* moment_;

@@ -12,7 +12,8 @@ std::uint64_t UcxSender::post(const std::byte* data, std::size_t bytes) {
                           .digest = tag.digest,
                           .operation = tag.operation,
                           .sender = static_cast<std::uint32_t>(moment_->self),
-                          .version = tag.version},
+                          .version = tag.version,
+                          .flags = tag.has_hint},
                .data = data,
                .bytes = bytes,
                .is_done = false};

@@ -30,6 +30,8 @@ class UcxWire final : public Wire {
   bool progress() override;
   bool done(Request request) const override;
   void begin_operation(const OperationTag& tag) override { moment_.tag = tag; }
+  void spread_hint() override { moment_.tag.has_hint = true; }
+  bool has_hint() const override { return moment_.tag.has_hint; }
   std::optional<ForeignMessage> mismatch() const override;
   std::vector<LostRank> lost() const override;
   void wait(int timeout_us) override;
