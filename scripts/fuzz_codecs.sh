@@ -6,7 +6,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:-600} found=${2:-build/fuzz/found}
-clang=$(command -v clang++ || compgen -c clang++- | sort -V | tail -n 1)
+clang=$(command -v clang++ || compgen -c clang++- | sort -V | tail -n 1) || true
 [ -n "$clang" ] || { echo "fuzz_codecs: expected clang++ with libFuzzer (on Debian: apt-get install clang)"; exit 1; }
 mkdir -p build/fuzz "$found"
 "$clang" -std=gnu++20 -O2 -g1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -ffp-contract=off \

@@ -12,6 +12,8 @@ from hemiola import algorithms
 
 COPYING = ("all_gather", "gather", "scatter", "broadcast", "all_to_all")
 NETWORK = hm.topologies.switch(3, latency_s=1e-5, bandwidth=10e6)
+#: On which sparse sums go by two levels.
+HOSTS = hm.topologies.hosts(2, 2, latency_s=1e-6, bandwidth=1e9, nic_latency_s=1e-5, nic_bandwidth=10e6)
 
 
 def differences(ranks: int, cases: list[SparseCase], network: hm.Topology | None = None) -> list[str]:
@@ -86,6 +88,7 @@ def test_a_late_rank_is_found_where_zeros_are_left_out() -> None:
     assert hm.launch(work.late, 4, 20_000, 2, timeout_s=60) == [[True] * 4] * 4
 
 
-def test_unnamed_calls_give_the_same_bits_whatever_ranks_see_of_zeros() -> None:
-    for found in hm.launch(work.unnamed, 3, emulate=NETWORK, timeout_s=120):
+@pytest.mark.parametrize("network", [NETWORK, HOSTS], ids=["a switch", "hosts of two ranks"])
+def test_unnamed_calls_give_the_same_bits_whatever_ranks_see_of_zeros(network: hm.Topology) -> None:
+    for found in hm.launch(work.unnamed, network.rank_count, emulate=network, timeout_s=120):
         assert found == []

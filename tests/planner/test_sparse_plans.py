@@ -51,6 +51,35 @@ def test_a_large_sparse_reduction_between_hosts_is_direct_where_ranks_see_zeros(
     assert 0.5 <= recipe.sparse.algorithm_below < recipe.sparse.coded_below
 
 
+def test_halving_runs_where_messages_take_the_time_of_links() -> None:
+    # A message takes a link 0.1 ms: 14 of direct rounds 1.4 ms, 6 of halving and doubling 0.6, as long as 60 KB.
+    network = hm.topologies.switch(RANKS, latency_s=5e-5, bandwidth=100e6, message_s=1e-4)
+    recipe = chosen("all_reduce", 256 << 10, network=network)
+    assert recipe.algorithm == "all_reduce_bruck"
+    assert recipe.sparse is not None
+    assert recipe.sparse.coded_below == 0.97
+    assert recipe.sparse.algorithm_below == 0
+
+
+def test_two_levels_run_where_several_ranks_share_a_node() -> None:
+    network = hm.topologies.hosts(4, 2, latency_s=1e-6, bandwidth=10e9, nic_latency_s=5e-5, nic_bandwidth=1e9)
+    hosts = [rank // 2 for rank in range(RANKS)]
+    recipe = chosen("all_reduce", 4 * MIB, network=network, hosts=hosts)
+    assert recipe.sparse is not None
+    assert recipe.sparse.algorithm == "all_reduce_hierarchical"
+    assert recipe.sparse.segments == 1
+    assert 0 < recipe.sparse.algorithm_below < 0.5
+    seconds = [
+        hm.simulate(schedule, network, 4 * MIB, conditions=hm.Conditions(density=0.01), codecs=SPEEDS).seconds
+        for schedule in (
+            Recipe(recipe.sparse.algorithm, recipe.sparse.arguments).schedule_on(network),
+            recipe.schedule_on(network),
+            hm.algorithms.all_reduce_direct_rounds(RANKS),
+        )
+    ]
+    assert min(seconds) == seconds[0]
+
+
 def test_unasked_ranks_keep_the_schedule_that_they_run_dense() -> None:
     recipe = chosen("all_reduce", sparse=None)
     assert recipe.algorithm == chosen("all_reduce", sparse=False).algorithm

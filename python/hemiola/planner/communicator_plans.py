@@ -23,10 +23,11 @@ from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
 from hemiola.planner.crowding import BETWEEN_HOSTS
 from hemiola.planner.late_rule import late_rule
-from hemiola.planner.planning import Alternative, Plan, plan
+from hemiola.planner.planning import Plan, plan
 from hemiola.planner.recipe import LateSearch, Recipe, SparseWords
-from hemiola.planner.sparse_rule import coded_below, direct_below, link_bandwidth, pause_of
+from hemiola.planner.sparse_rule import coded_below, link_bandwidth, pause_of
 from hemiola.planner.spread import segments_of, spread
+from hemiola.planner.suited import suited
 from hemiola.progress import ProgressBar
 from hemiola.topology.port_speed import PortSpeed, port_speed
 
@@ -35,11 +36,6 @@ _SMALL_BYTES, _LARGE_BYTES = 64, 1 << 20
 _COMBINED_BYTES = 256 << 10
 #: Fewer ranks have nobody to reduce with while they wait.
 _LEAST_LATE_RANKS = 3
-#: What sums do not fill up in on their way.
-_DIRECT = {
-    "reduce_scatter": "reduce_scatter_direct_rounds",
-    "all_reduce": "all_reduce_direct_rounds",
-}
 #: Of fewer bytes nobody looks for zeros unasked.
 _LEAST_UNASKED = 1 << 20
 #: Operations from look to look where nobody asked for them.
@@ -242,15 +238,13 @@ class CommunicatorPlans:
         bandwidth = min(link_bandwidth(self.network()), found.speed.bandwidth)
         below = coded_below(found.kind, self._rank_count, found.nbytes, bandwidth, codecs.speeds())
         pause = pause_of(self._rank_count, found.seconds, found.speed.latency_s) if asked else _UNASKED_PAUSE
-        direct = _without_fill_in(found) if asked and below > 0 else None
-        if direct is None:
+        other = suited(self.network(), found, codecs.speeds()) if asked and below > 0 else None
+        if other is None:
             return SparseWords(below, pause=pause)
-        speed = found.speed
-        direct_is_below = direct_below(found.kind, self._rank_count, found.seconds, direct.seconds, speed)
-        arguments = self._named(direct.name, found.kind, found.nbytes, 0).arguments
-        # What a reduce-scatter gives to whom is not ours to say.
-        segments = segments_of(found.nbytes, self._rank_count) if found.kind == "all_reduce" else 1
-        return SparseWords(below, direct.name, arguments, direct_is_below, segments, pause)
+        # What a reduce-scatter gives to whom is not ours to say; what is sent in fewer messages is not cut into more.
+        is_spread = found.kind == "all_reduce" and other.has_rounds
+        segments = segments_of(found.nbytes, self._rank_count) if is_spread else 1
+        return SparseWords(below, other.name, other.arguments, other.below, segments, pause)
 
     def _sparse_plan(self, words: SparseWords, made: Schedule | ScheduleParts) -> SparsePlan:
         other = None
@@ -305,14 +299,6 @@ class CommunicatorPlans:
         return Recipe.of_algorithm(
             algorithm, Task(kind, self._rank_count, nbytes, self.speed, Conditions(), root)
         )
-
-
-def _without_fill_in(found: Plan) -> Alternative | None:
-    """Return what does not fill up among the plan's alternatives; None where the chosen one does not."""
-    direct = _DIRECT.get(found.kind)
-    if direct is None or found.name in (direct, direct.removesuffix("_rounds")):
-        return None
-    return next((one for one in found.alternatives if one.name == direct), None)
 
 
 def _bucket(nbytes: int) -> int:

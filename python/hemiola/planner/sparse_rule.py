@@ -17,7 +17,9 @@ MOST_DENSITY = 0.97
 #: The bytes of a collective must take so long that what ranks do to look for zeros does not show.
 _LEAST_S = 500e-6
 #: What direct rounds cost on dense data beyond prediction, between hosts over TCP (docs/results/sparse.md).
-_DIRECT_COSTS = 1.12
+DIRECT_COSTS = 1.12
+#: Those at which a schedule is compared with another, from dense to sparse.
+DENSITIES = (0.9, 0.8, 0.7, 0.6, *(2.0**-k for k in range(1, 17)))
 #: What looking for zeros may take of an operation's time.
 _LOOK_SHARE = 0.002
 _MOST_PAUSE = 64
@@ -108,9 +110,9 @@ def direct_below(kind: str, rank_count: int, relayed_s: float, direct_s: float, 
     def scaled(seconds: float, first: float, union: float) -> float:
         return floor_s + max(0.0, seconds - floor_s) * (first + (phases - 1) * union) / phases
 
-    for density in (0.9, 0.8, 0.7, 0.6, *(2.0**-k for k in range(1, 17))):
+    for density in DENSITIES:
         filled = [least_share(density, k) for k in range(1, rank_count + 1)]
         relayed = sum(filled[:-1]) / (rank_count - 1)
-        if _DIRECT_COSTS * scaled(direct_s, filled[0], filled[-1]) < scaled(relayed_s, relayed, filled[-1]):
+        if DIRECT_COSTS * scaled(direct_s, filled[0], filled[-1]) < scaled(relayed_s, relayed, filled[-1]):
             return density
     return 0.0
