@@ -360,8 +360,8 @@ class _Race:
                 standing = (judged.simulated_s, candidate.name, candidate.variant)
                 made[standing[1:]] = judged.simulated_s, schedule
                 best = standing if best is None else min(best, standing)
-                made = {key: one for key, one in made.items() if one[0] <= best[0] * _SAME}
-        ranked = _ranked(seen)
+                made = {key: one for key, one in made.items() if one[0] <= self._as_good_as(best[0])}
+        ranked = self._ranked(seen)
         winner = ranked[0]
         chosen = next(one for one in found if (one.name, one.variant) == (winner.name, winner.variant))
         if (winner.name, winner.variant) in made:
@@ -416,6 +416,25 @@ class _Race:
         crowding_s = 0.0 if self._crowding_s is None else self._crowding_s(schedule)
         return float(timeline.seconds) + self._combining_s(schedule) + crowding_s
 
+    def _as_good_as(self, seconds: float) -> float:
+        """Return the longest time that counts as this one; the wait for a late rank is in both."""
+        delay_s = max(self._conditions.late.values(), default=0.0)
+        return seconds + (_SAME - 1) * max(0.0, seconds - delay_s)
+
+    def _ranked(self, seen: Sequence[Alternative]) -> list[Alternative]:
+        """Put candidates in order of their time, but first, of those as good as the fastest, the one with least to do.
+
+        A message costs ranks time of which the network knows nothing.
+        """
+        ranked = sorted(seen, key=lambda a: (not a.is_known, a.seconds, a.name, a.variant))
+        fastest = ranked[0]
+        longest = self._as_good_as(fastest.seconds)
+        equals = [
+            other for other in ranked if other.is_known == fastest.is_known and other.seconds <= longest
+        ]
+        winner = min(equals, key=lambda a: a.transfer_count)
+        return [winner, *(other for other in ranked if other is not winner)]
+
     def _combining_s(self, schedule: Schedule) -> float:
         """Return how long the rank that adds the most spends on it."""
         if math.isinf(self._combine_bandwidth):
@@ -424,22 +443,6 @@ class _Race:
         added = weights[transfers["chunk"]] * transfers["reduce"]
         most = np.bincount(transfers["dst"], added, minlength=1).max()
         return float(most / weights.sum()) * self._nbytes / self._combine_bandwidth
-
-
-def _ranked(seen: Sequence[Alternative]) -> list[Alternative]:
-    """Put candidates in order of their time, but first, of those as good as the fastest, the one with least to do.
-
-    A message costs ranks time of which the network knows nothing.
-    """
-    ranked = sorted(seen, key=lambda a: (not a.is_known, a.seconds, a.name, a.variant))
-    fastest = ranked[0]
-    equals = [
-        other
-        for other in ranked
-        if other.is_known == fastest.is_known and other.seconds <= fastest.seconds * _SAME
-    ]
-    winner = min(equals, key=lambda a: a.transfer_count)
-    return [winner, *(other for other in ranked if other is not winner)]
 
 
 class _SparseRace(_Race):

@@ -12,7 +12,7 @@ import numpy as np
 from hemiola._core import Schedule, Topology, synthesize_forest
 from hemiola.algorithms import Candidate, Task
 from hemiola.errors import ArgumentError
-from hemiola.synthesis import search
+from hemiola.synthesis import late_forest, search
 
 _WITH_ONE_ROOT = ("broadcast", "reduce")
 _FOREST_KINDS = ("all_reduce", "all_gather", "reduce_scatter", *_WITH_ONE_ROOT)
@@ -44,6 +44,8 @@ _WITH_WAYS = ("scatter", "gather", "all_to_all")
 _MOST_WAYS, _MOST_WAY_LINKS = 1_000, 48**3
 #: Chunks down each tree; of trees from one root, which are few, more fit a plan.
 _PIECES, _PIECES_OF_ONE_ROOT = (2, 8, 32), (16, 64, 256)
+#: Of a forest around a late rank, which Python takes apart.
+_MOST_LATE_TRANSFERS = 40_000
 
 
 def synthesized(topology: Topology, task: Task, bound_s: float) -> list[Candidate]:
@@ -66,7 +68,25 @@ def synthesized(topology: Topology, task: Task, bound_s: float) -> list[Candidat
                 *_matched(network, task, bound_s, note),
                 *_forests(network, task, bound_s, note),
             ]
-    return found
+    return [*found, *_around_late_rank(topology, task, bound_s)]
+
+
+def _around_late_rank(topology: Topology, task: Task, bound_s: float) -> Iterator[Candidate]:
+    """Where one switch joins all ranks, an algorithm of that name is at the bound."""
+    has_one = task.kind == "all_reduce" and len(task.late_ranks) == 1
+    vertices = topology.rank_count + topology.switch_count
+    if not has_one or topology.switch_count == 1 or not 3 <= vertices <= _MOST_VERTICES_OF_ONE_ROOT:
+        return
+    for pieces in _PIECES_OF_ONE_ROOT:
+        if 2 * (task.rank_count - 1) * pieces > _MOST_LATE_TRANSFERS:
+            return
+        try:
+            schedule = late_forest(topology, task.late_ranks[0], pieces=pieces, nbytes=task.nbytes)
+        except ArgumentError:  # the others reach each other through the late rank alone
+            return
+        count = schedule.transfer_count
+        if count <= _MOST_LATE_TRANSFERS:
+            yield Candidate("late_forest", f"{pieces} pieces", bound_s, count, partial(_given, schedule))
 
 
 def _is_uneven(topology: Topology) -> bool:

@@ -1,8 +1,10 @@
 """Schedules for any topology: by matching chunks to links, by packing spanning trees, and by integer programs.
 
 `synthesize` is the one to start with and docs/design/0005-synthesis.md tells how it works; `forest` packs spanning
-trees where bandwidth is all that counts. Integer programs after published ones, to compare with, are in `optimal`."""
+trees where bandwidth is all that counts, `late_forest` those around a rank that is late. Integer programs after
+published ones, to compare with, are in `optimal`."""
 
+from hemiola.synthesis.late_forest import late_forest
 from hemiola.synthesis.matching import StreamedSynthesis, search, synthesize, synthesize_to_file
 from hemiola.synthesis.result import DEFAULT_NBYTES, Synthesis
 from hemiola.synthesis.spanning_trees import forest
@@ -12,6 +14,7 @@ __all__ = [
     "StreamedSynthesis",
     "Synthesis",
     "forest",
+    "late_forest",
     "search",
     "synthesize",
     "synthesize_to_file",

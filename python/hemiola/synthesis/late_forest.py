@@ -1,0 +1,268 @@
+"""An all-reduce with one late rank on any topology: the others reduce towards its neighbours while they wait, and when
+it comes, one broadcast from it, whose first hop adds, is nearly all that is left."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hemiola._core import Collective, Schedule, Topology, paths, synthesize_forest
+from hemiola.arguments import typed
+from hemiola.errors import ArgumentError
+from hemiola.synthesis.result import DEFAULT_NBYTES
+
+Integers = NDArray[np.int64]
+Hop = tuple[int, int]  #: from a rank to a rank
+Row = tuple[int, int, int, int, bool]  #: step, src, dst, chunk, reduce
+
+
+@typed
+def late_forest(
+    topology: Topology, late_rank: int, *, pieces: int = 64, nbytes: int = DEFAULT_NBYTES
+) -> Schedule:
+    """Make an all_reduce for a topology on which one rank is late, that leaves about a broadcast for after its arrival.
+
+    Spanning trees from the late rank, as `forest` packs them for a broadcast, share all links. While they wait, the
+    others reduce what each tree is to carry at the first rank below the late one, the tree's owner. When the late rank
+    comes, it adds its part there, and what is complete goes on down the tree. It goes back to the late rank from where
+    that costs least: over the idle link back, or behind switches from the rank whose links have most to spare.
+
+    Parameters
+    ----------
+    topology : Topology of at least three ranks, at most 256 ranks and switches. Without the late rank the others must
+        still reach each other.
+    late_rank : int, 0 … rank_count-1.
+    pieces : int in 1 … 4096, chunks down each tree, one behind the other.
+    nbytes : int >= 0, one rank's buffer in bytes. The schedule is right for every size.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    ArgumentError
+        An argument out of range, a rank that cannot be reached once the late one is left out, or a switch that no links
+        between ranks can replace.
+
+    Notes
+    -----
+    After a delay long enough to reduce in: the buffer over the weakest cut around the late rank, which is the bound,
+    as far as the link back is free, and a latency a piece and hop for filling the trees. The reduction takes what
+    `forest` takes from all others to the owners. Deterministic. Own running time: that of a forest from one root for
+    each neighbour of the late rank. The construction is ours; trees as in `forest`.
+    """
+    ranks = topology.rank_count
+    if ranks < 3:
+        raise ArgumentError(f"late_forest: expected at least 3 ranks, found {ranks}")
+    if not 0 <= late_rank < ranks:
+        raise ArgumentError(f"late_forest: expected late_rank in 0 … {ranks - 1}, found {late_rank}")
+    down = synthesize_forest(
+        topology, "broadcast", trees=0, pieces=pieces, nbytes=nbytes, root=late_rank
+    ).schedule
+    ways = _ways_down(down)
+    backs = _backs(topology, late_rank, ways)
+    rows = list(_Waiting(topology, late_rank, nbytes).rows(ways))
+    first_step = 1 + max(row[0] for row in rows)
+    for chunk, (way, back) in enumerate(zip(ways, backs, strict=True)):
+        rows += way.finish(chunk, first_step, back)
+    owner = [way.owner for way in ways]
+    return Schedule.from_transfers(
+        Collective.with_owners("all_reduce", ranks, owner), np.array(rows, np.int64)
+    )
+
+
+@dataclass(frozen=True)
+class _WayDown:
+    """How one chunk goes down its tree: hops in order, and from which step of the broadcast to which."""
+
+    hops: tuple[Hop, ...]
+    steps: tuple[int, ...]
+    ends: tuple[int, ...]
+
+    @property
+    def owner(self) -> int:
+        """The rank that the late one reaches first."""
+        return self.hops[0][1]
+
+    @property
+    def others_below(self) -> list[int]:
+        """The others that the late rank itself reaches: they, too, must have what its part is to be added to."""
+        return [dst for src, dst in self.hops[1:] if src == self.hops[0][0]]
+
+    def finish(self, chunk: int, first_step: int, back: Hop) -> Iterator[Row]:
+        """Yield the transfers after the arrival: the broadcast's, whose first hops add, and between two steps of it the
+        one that hands the late rank what is complete, once nobody needs its part any more."""
+        last = 0
+        for (src, dst), step, end in zip(self.hops, self.steps, self.ends, strict=True):
+            yield first_step + 2 * step, src, dst, chunk, src == back[1]
+            if dst == back[0] or src == back[1]:
+                last = max(last, end if dst == back[0] else step)
+        yield first_step + 2 * last + 1, *back, chunk, False
+
+
+def _table(schedule: Schedule) -> Integers:
+    rows = np.asarray(schedule.transfers)
+    return np.column_stack([rows[name] for name in ("step", "src", "dst", "chunk")]).astype(np.int64)
+
+
+def _ways_down(broadcast: Schedule) -> list[_WayDown]:
+    """Take a broadcast apart, chunk by chunk.
+
+    Steps follow time there, so that a slow link's messages are steps apart: one is over when the next begins.
+    """
+    rows = _table(broadcast)
+    ends = np.empty(len(rows), np.int64)
+    by_hop = np.lexsort((rows[:, 0], rows[:, 2], rows[:, 1]))
+    for same in np.split(by_hop, np.flatnonzero(np.diff(rows[by_hop, 1:3], axis=0).any(axis=1)) + 1):
+        steps = rows[same, 0]
+        gap = int(steps[-1] - steps[-2]) if len(steps) > 1 else 1
+        ends[same] = np.append(steps[1:], steps[-1] + gap) - 1
+    return [
+        _WayDown(
+            tuple((int(src), int(dst)) for _, src, dst, *_ in chunk),
+            tuple(int(step) for step, *_ in chunk),
+            tuple(int(end) for *_, end in chunk),
+        )
+        for chunk in _by_chunk(np.column_stack([rows, np.maximum(ends, rows[:, 0])]))
+    ]
+
+
+def _by_chunk(rows: Integers) -> list[Integers]:
+    ordered = rows[np.lexsort((rows[:, 0], rows[:, 3]))]
+    return np.split(ordered, np.flatnonzero(np.diff(ordered[:, 3])) + 1)
+
+
+class _Waiting:
+    """What the others do while they wait: reduce every chunk at its owner, an owner's chunks one behind the other down
+    its trees, and bring the sum to whoever else is to get the late part."""
+
+    def __init__(self, topology: Topology, late_rank: int, nbytes: int) -> None:
+        self._rest = topology.without_ranks([late_rank])
+        self._late_rank = late_rank
+        self._nbytes = nbytes
+        self._into = {rank: _senders_to(self._rest, rank) for rank in range(self._rest.rank_count)}
+
+    def rows(self, ways: Sequence[_WayDown]) -> Iterator[Row]:
+        """Yield the transfers from step 0 on."""
+        chunks_of: dict[int, list[int]] = defaultdict(list)
+        for chunk, way in enumerate(ways):
+            chunks_of[way.owner].append(chunk)
+        for owner, chunks in chunks_of.items():
+            trees = self._trees(owner)
+            for number, chunk in enumerate(chunks):
+                first_step, tree = divmod(number, len(trees))
+                for step, src, dst in trees[tree]:
+                    yield first_step + step, src, dst, chunk, True
+                first_step += 1 + max(step for step, *_ in trees[tree])
+                yield from self._copies(first_step, chunk, ways[chunk])
+
+    def _trees(self, owner: int) -> list[list[tuple[int, int, int]]]:
+        """Return trees to an owner, each as rows of step, src, dst."""
+        up = synthesize_forest(
+            self._rest, "reduce", trees=0, pieces=1, nbytes=self._nbytes, root=self._without(owner)
+        )
+        return [
+            [(int(step), self._with(src), self._with(dst)) for step, src, dst, _ in rows]
+            for rows in _by_chunk(_table(up.schedule))
+        ]
+
+    def _copies(self, first_step: int, chunk: int, way: _WayDown) -> Iterator[Row]:
+        has = {self._without(way.owner)}
+        for rank in way.others_below:
+            for src, dst in self._way(has, self._without(rank)):
+                yield first_step, self._with(src), self._with(dst), chunk, False
+                has.add(dst)
+                first_step += 1
+
+    def _way(self, sources: set[int], rank: int) -> list[Hop]:
+        """Return the fewest hops to a rank from one of the sources; the others all reach each other."""
+        follows: dict[int, int] = {rank: rank}
+        todo = [rank]
+        for dst in todo:
+            if dst in sources:
+                hops = []
+                while dst != rank:
+                    hops.append((dst, follows[dst]))
+                    dst = follows[dst]
+                return hops
+            for src in self._into[dst]:
+                if src not in follows:
+                    follows[src] = dst
+                    todo.append(src)
+        raise AssertionError("forests reach all ranks")
+
+    def _without(self, rank: int) -> int:
+        """Return a rank's number where the late one is left out."""
+        return rank - (rank > self._late_rank)
+
+    def _with(self, rank: int) -> int:
+        return int(rank) + (rank >= self._late_rank)
+
+
+def _backs(topology: Topology, late_rank: int, ways: Sequence[_WayDown]) -> list[Hop]:
+    """Return for every chunk the hop by which the late rank gets what is complete."""
+    chosen = _Backs(topology, late_rank, ways)
+    return [chosen.of(way) for way in ways]
+
+
+class _Backs:
+    """Chooses who hands the late rank what is complete, so that the busiest link is least busy.
+
+    What is the same for many chunks is chosen once, for all of them.
+    """
+
+    def __init__(self, topology: Topology, late_rank: int, ways: Sequence[_WayDown]) -> None:
+        self._late_rank = late_rank
+        self._bandwidth = np.asarray(topology.links)["bandwidth"]
+        count = Counter(way.hops for way in ways)
+        self._into = _senders_to(topology, late_rank)
+        pairs = list({hop for hops in count for hop in hops} | {(rank, late_rank) for rank in self._into})
+        self._links = dict(
+            zip(pairs, (np.array(way, np.int64) for way in paths(topology, pairs)), strict=True)
+        )
+        self._load = np.zeros(len(self._bandwidth))
+        for hops, chunks in count.items():
+            for hop in hops:
+                self._add(hop, chunks)
+        self._back: dict[tuple[Hop, ...], Hop] = {}
+        for hops, chunks in count.items():
+            self._back[hops] = self._best(hops, chunks)
+            self._add(self._back[hops], chunks)
+
+    def of(self, way: _WayDown) -> Hop:
+        return self._back[way.hops]
+
+    def _add(self, hop: Hop, chunks: int) -> None:
+        links = self._links[hop]
+        np.add.at(self._load, links, chunks / self._bandwidth[links])
+
+    def _best(self, hops: tuple[Hop, ...], chunks: int) -> Hop:
+        """Return the hop to the late rank that makes the busiest link least busy; of equals the one from highest up."""
+        busiest = float(self._load.max())
+
+        def busy(rank: int) -> float:
+            links = self._links[rank, self._late_rank]
+            return max(busiest, float((self._load[links] + chunks / self._bandwidth[links]).max()))
+
+        return min((dst for _, dst in hops if dst in self._into), key=busy), self._late_rank
+
+
+def _senders_to(topology: Topology, rank: int) -> list[int]:
+    """Return the ranks that reach a rank over one link, or through switches alone."""
+    links = np.asarray(topology.links)
+    sources: dict[int, list[int]] = defaultdict(list)
+    for src, dst in zip(links["src"].tolist(), links["dst"].tolist(), strict=True):
+        sources[dst].append(src)
+    found: list[int] = []
+    todo, seen = [rank], {rank}
+    while todo:
+        for src in sources[todo.pop()]:
+            if src not in seen:
+                seen.add(src)
+                (found if src < topology.rank_count else todo).append(src)
+    return sorted(found)
