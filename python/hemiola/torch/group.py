@@ -18,13 +18,14 @@ from hemiola.communicator.arrivals import RankArrivals
 from hemiola.communicator.health import SlowRank
 from hemiola.errors import HemiolaError
 from hemiola.torch.collectives import Collectives
+from hemiola.torch.compiling import leave_to_python
 from hemiola.torch.messages import Messages
 from hemiola.torch.monitoring import MonitoredBarrier
 from hemiola.torch.open_groups import OPEN
 from hemiola.torch.options import Options
 from hemiola.torch.recorder import Recorder
 from hemiola.torch.records import save_after
-from hemiola.torch.work import Running
+from hemiola.torch.work import Finished, Message, Running
 
 
 class Group(Collectives):
@@ -224,6 +225,34 @@ class HemiolaBackend(Messages, Group, c10d.Backend):
     def supports_tensor_alloc(self, device: Any) -> bool:
         """Return False: memory is PyTorch's."""
         return False
+
+    def allocate_tensor(self, *given: Any, **named: Any) -> Any:
+        """Raise NotImplementedError."""
+        raise _not_there("allocate_tensor", "use torch.empty: any memory is as good")
+
+    @property
+    def mem_allocator(self) -> Any:
+        """Raise NotImplementedError."""
+        raise _not_there("mem_allocator", "use torch.empty: any memory is as good")
+
+    def memory_stats(self) -> Any:
+        """Raise NotImplementedError."""
+        raise _not_there("memory_stats", "look at /proc/self/smaps")
+
+    def shrink(self, *given: Any, **named: Any) -> Any:
+        """Raise NotImplementedError."""
+        raise _not_there("shrink", "make a group of the survivors, or use hemiola.Communicator.shrink")
+
+    def suspend(self, *given: Any) -> Any:
+        """Raise NotImplementedError."""
+        raise _not_there("suspend", "there is no device memory to give back")
+
+    def resume(self, *given: Any) -> Any:
+        """Raise NotImplementedError."""
+        raise _not_there("resume", "there is no device memory to take again")
+
+
+leave_to_python(HemiolaProcessGroup, HemiolaBackend, Finished, Message)
 
 
 def python_may_derive_from_backend() -> bool:

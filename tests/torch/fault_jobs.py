@@ -1,0 +1,199 @@
+"""Trainings in which rank 1 of three fails, one job after the other in ranks forked from a process that has imported
+PyTorch: fault_jobs.py JOB... prints a line of JSON a job: how each rank ended, what it raised, and how long after."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.fsdp import fully_shard
+
+import hemiola.torch.making  # noqa: F401  # once, for all ranks
+
+RANKS, STEPS, FATAL_STEP, JOB_LIMIT_S = 3, 8, 3, 30
+LIMIT = timedelta(seconds=20)
+SHORT = timedelta(seconds=2)
+
+
+def network() -> Any:
+    torch.manual_seed(1)
+    return nn.Sequential(nn.Linear(8, 64), nn.GELU(), nn.Linear(64, 64), nn.GELU(), nn.Linear(64, 2))
+
+
+def data_parallel(group: Any = None) -> Any:
+    return nn.parallel.DistributedDataParallel(network(), bucket_cap_mb=0.01, process_group=group)
+
+
+def sharded() -> Any:
+    model = network()
+    for layer in (model[0], model[2], model[4]):
+        fully_shard(layer)
+    return fully_shard(model)
+
+
+def trained(model: Any, fail: Callable[[], Any], steps: int = STEPS) -> None:
+    """Train; rank 1 fails between the forward and the backward pass of a step."""
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(steps):
+        loss = model(torch.ones(4, 8)).square().sum()
+        if step == FATAL_STEP and dist.get_rank() == 1:
+            fail()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def killed() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def stopped() -> None:
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def raising() -> None:
+    raise ValueError("a mistake in the program of rank 1")
+
+
+def ddp_killed() -> None:
+    trained(data_parallel(), killed)
+
+
+def fsdp2_killed() -> None:
+    trained(sharded(), killed)
+
+
+def ddp_raising() -> None:
+    trained(data_parallel(), raising)
+
+
+def fsdp2_raising() -> None:
+    trained(sharded(), raising)
+
+
+def ddp_stopped() -> None:
+    """The ranks' operations take two seconds at most."""
+    trained(data_parallel(dist.new_group(timeout=SHORT)), stopped)
+
+
+def fsdp2_stopped() -> None:
+    dist.group.WORLD.set_timeout(SHORT)
+    trained(sharded(), stopped)
+
+
+def late() -> None:
+    """Rank 1 does something else for longer than an operation may take."""
+    trained(data_parallel(dist.new_group(timeout=SHORT)), lambda: time.sleep(4))
+
+
+def loading() -> None:
+    """Data come from processes that are forked beside the live group, and end beside it."""
+
+    class Rows(torch.utils.data.Dataset[Any]):
+        def __len__(self) -> int:
+            return 64
+
+        def __getitem__(self, index: int) -> Any:
+            return torch.full((8,), float(index))
+
+    model = data_parallel()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-6)
+    for epoch in range(2):
+        seen = 0.0
+        sampler = torch.utils.data.DistributedSampler(Rows(), shuffle=False)
+        loader = torch.utils.data.DataLoader(
+            Rows(), batch_size=8, sampler=sampler, num_workers=2, multiprocessing_context="fork"
+        )
+        for rows in loader:
+            optimizer.zero_grad()
+            model(rows).sum().backward()
+            optimizer.step()
+            seen += rows[:, 0].sum().item()
+        total = torch.tensor(seen)
+        dist.all_reduce(total)
+        expected = sum(range(64)) + sum(range(-64 % RANKS))  # the sampler fills up from the beginning
+        assert total.item() == expected, (epoch, total, expected)
+
+
+def exiting() -> None:
+    """The interpreter ends, with its usual steps, while operations wait for a rank that never comes."""
+    if dist.get_rank() != 1:
+        work = dist.all_reduce(torch.ones(100_000), async_op=True)
+        work.get_future()
+        dist.isend(torch.ones(100_000), 1)
+    else:
+        time.sleep(1)
+    sys.exit(0)
+
+
+def be_rank(job: str, rank: int, at: str) -> dict[str, Any]:
+    """Run a job as one rank, and say how it ended."""
+    torch.set_num_threads(1)
+    dist.init_process_group(
+        "hemiola", init_method=f"file://{at}/store", rank=rank, world_size=RANKS, timeout=LIMIT
+    )
+    began = time.monotonic()
+    try:
+        globals()[job]()
+    except Exception as error:
+        took_s = time.monotonic() - began
+        kinds = [kind.__name__ for kind in type(error).__mro__]
+        return {"raised": kinds, "message": str(error), "took_s": took_s}
+    dist.destroy_process_group()
+    return {"raised": [], "message": "", "took_s": time.monotonic() - began}
+
+
+def run(job: str) -> list[dict[str, Any]]:
+    """Fork the ranks of a job, and return how each has ended."""
+    with tempfile.TemporaryDirectory(prefix="fault") as at:
+        children: dict[int, int] = {}
+        for rank in range(RANKS):
+            child = os.fork()
+            if child == 0:
+                try:
+                    told = be_rank(job, rank, at)
+                except SystemExit:
+                    raise  # as programs end
+                except BaseException:
+                    traceback.print_exc()
+                    os._exit(1)
+                (Path(at) / str(rank)).write_text(json.dumps(told))
+                os._exit(0)
+            children[child] = rank
+        ends: dict[int, int] = {}
+        deadline = time.monotonic() + JOB_LIMIT_S
+        while children:
+            child, status = os.waitpid(-1, os.WNOHANG)
+            if child:
+                ends[children.pop(child)] = os.waitstatus_to_exitcode(status)
+            elif set(children.values()) == {1}:  # perhaps one that was stopped
+                os.kill(next(iter(children)), signal.SIGCONT)
+                time.sleep(0.02)
+            elif time.monotonic() > deadline:
+                for one in children:
+                    os.kill(one, signal.SIGKILL)
+            else:
+                time.sleep(0.02)
+        found = []
+        for rank in range(RANKS):
+            path = Path(at) / str(rank)
+            found.append({"exit": ends[rank]} | (json.loads(path.read_text()) if path.exists() else {}))
+        return found
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        told = run(name)
+        print(json.dumps({name: told}), flush=True)
