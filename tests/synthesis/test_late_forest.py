@@ -61,6 +61,18 @@ def test_the_planner_leaves_about_a_broadcast_for_after_the_arrival(name: str) -
     assert (plan.bound_s - 1.0) * 1e3 <= exposed_ms <= most_ms < before_ms
 
 
+@pytest.mark.parametrize(("delay_s", "most_ms", "least_ms"), [(0.5e-3, 2.3, 2.0), (1e-3, 2.0, 1.57)])
+def test_a_short_delay_hides_a_share_of_the_buffer(delay_s: float, most_ms: float, least_ms: float) -> None:
+    # Given a torus on which all others need 1.82 ms to reduce 256 MiB around the late rank, a broadcast 1.35 ms and an
+    # all-reduce 2.52. Derivation: a share of delay / 1.82 saves 1.17 ms for the whole, after the arrival.
+    network = NETWORKS["torus"]()
+    plan = hm.plan(network, "all_reduce", 256 << 20, hm.Conditions(late={5: delay_s}))
+    assert plan.name == "late_forest"
+    assert "of the buffer" in plan.alternatives[0].variant
+    assert hm.verify(plan.schedule, topology=network) == []
+    assert least_ms <= (plan.bound_s - delay_s) * 1e3 <= (plan.seconds - delay_s) * 1e3 <= most_ms
+
+
 def test_who_is_reached_through_the_late_rank_alone_cannot_reduce_without_it() -> None:
     line = hm.topologies.mesh([5], **COST)
     with pytest.raises(ArgumentError, match="reach"):
@@ -76,6 +88,12 @@ def test_who_is_reached_through_the_late_rank_alone_cannot_reduce_without_it() -
 def test_what_cannot_be_is_refused(ranks: int, late_rank: int, pieces: int, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         late_forest(hm.topologies.ring(ranks, **COST), late_rank, pieces=pieces)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.001, 1.5, float("nan")])
+def test_a_share_that_cannot_be_is_refused(share: float) -> None:
+    with pytest.raises(ArgumentError, match="share"):
+        late_forest(hm.topologies.ring(4, **COST), 0, share=share)
 
 
 def test_links_one_way_take_the_complete_chunk_round() -> None:

@@ -4,12 +4,13 @@ Where one switch joins all ranks, or every two have a link, published algorithms
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
 
-from hemiola._core import Schedule, Topology, synthesize_forest
+from hemiola._core import Schedule, Topology, busiest_link_s, synthesize_forest
 from hemiola.algorithms import Candidate, Task
 from hemiola.errors import ArgumentError
 from hemiola.synthesis import late_forest, search
@@ -72,21 +73,48 @@ def synthesized(topology: Topology, task: Task, bound_s: float) -> list[Candidat
 
 
 def _around_late_rank(topology: Topology, task: Task, bound_s: float) -> Iterator[Candidate]:
-    """Where one switch joins all ranks, an algorithm of that name is at the bound."""
+    """Where one switch joins all ranks, an algorithm of that name is at the bound.
+
+    A delay too short for reducing everything in is long enough for a share of the buffer.
+    """
     has_one = task.kind == "all_reduce" and len(task.late_ranks) == 1
     vertices = topology.rank_count + topology.switch_count
     if not has_one or topology.switch_count == 1 or not 3 <= vertices <= _MOST_VERTICES_OF_ONE_ROOT:
         return
+    share = 1.0
     for pieces in _PIECES_OF_ONE_ROOT:
-        if 2 * (task.rank_count - 1) * pieces > _MOST_LATE_TRANSFERS:
+        whole = _late_forest(topology, task, pieces, 1.0)
+        if whole is None:
             return
-        try:
-            schedule = late_forest(topology, task.late_ranks[0], pieces=pieces, nbytes=task.nbytes)
-        except ArgumentError:  # the others reach each other through the late rank alone
-            return
-        count = schedule.transfer_count
-        if count <= _MOST_LATE_TRANSFERS:
-            yield Candidate("late_forest", f"{pieces} pieces", bound_s, count, partial(_given, schedule))
+        yield _of_late_forest(whole, f"{pieces} pieces", bound_s)
+        if pieces == _PIECES_OF_ONE_ROOT[0]:
+            reduced_s = _busiest_in_the_wait(whole, topology, task)
+            share = min(1.0, math.floor(64 * task.delay_s / reduced_s) / 64) if reduced_s > 0 else 1.0
+        if 0 < share < 1 and (partly := _late_forest(topology, task, pieces, share)) is not None:
+            yield _of_late_forest(partly, f"{pieces} pieces, {share:.2f} of the buffer", bound_s)
+
+
+def _of_late_forest(schedule: Schedule, variant: str, bound_s: float) -> Candidate:
+    return Candidate("late_forest", variant, bound_s, schedule.transfer_count, partial(_given, schedule))
+
+
+def _late_forest(topology: Topology, task: Task, pieces: int, share: float) -> Schedule | None:
+    """Make one; None where it is too large, or where the others reach each other through the late rank alone."""
+    if 2 * (task.rank_count - 1) * pieces > _MOST_LATE_TRANSFERS:
+        return None
+    try:
+        schedule = late_forest(topology, task.late_ranks[0], pieces=pieces, nbytes=task.nbytes, share=share)
+    except ArgumentError:
+        return None
+    return schedule if schedule.transfer_count <= _MOST_LATE_TRANSFERS else None
+
+
+def _busiest_in_the_wait(schedule: Schedule, topology: Topology, task: Task) -> float:
+    """Return what the busiest link takes for what the others do before the late rank first sends."""
+    rows = np.asarray(schedule.transfers)
+    before = rows[rows["step"] < rows["step"][rows["src"] == task.late_ranks[0]].min()]
+    waiting = Schedule.from_transfers(schedule.collective, before)
+    return busiest_link_s(waiting, topology, task.nbytes, task.conditions.slow_ranks)
 
 
 def _is_uneven(topology: Topology) -> bool:

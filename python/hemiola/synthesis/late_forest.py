@@ -22,7 +22,12 @@ Row = tuple[int, int, int, int, bool]  #: step, src, dst, chunk, reduce
 
 @typed
 def late_forest(
-    topology: Topology, late_rank: int, *, pieces: int = 64, nbytes: int = DEFAULT_NBYTES
+    topology: Topology,
+    late_rank: int,
+    *,
+    pieces: int = 64,
+    nbytes: int = DEFAULT_NBYTES,
+    share: float = 1.0,
 ) -> Schedule:
     """Make an all_reduce for a topology on which one rank is late, that leaves about a broadcast for after its arrival.
 
@@ -38,6 +43,8 @@ def late_forest(
     late_rank : int, 0 … rank_count-1.
     pieces : int in 1 … 4096, chunks down each tree, one behind the other.
     nbytes : int >= 0, one rank's buffer in bytes. The schedule is right for every size.
+    share : float in 1/64 … 1, of the buffer that is reduced in the wait, rounded to 64ths; what is left follows as the
+        all_reduce that `forest` makes. Less than 1 pays where the delay is too short to reduce everything in.
 
     Returns
     -------
@@ -56,11 +63,35 @@ def late_forest(
     `forest` takes from all others to the owners. Deterministic. Own running time: that of a forest from one root for
     each neighbour of the late rank. The construction is ours; trees as in `forest`.
     """
-    ranks = topology.rank_count
+    ranks, part = topology.rank_count, round(64 * share) if 0 < share <= 1 else 0
     if ranks < 3:
         raise ArgumentError(f"late_forest: expected at least 3 ranks, found {ranks}")
     if not 0 <= late_rank < ranks:
         raise ArgumentError(f"late_forest: expected late_rank in 0 … {ranks - 1}, found {late_rank}")
+    if not 1 <= part <= 64:
+        raise ArgumentError(f"late_forest: expected a share in 1/64 … 1, found {share}")
+    found = _around(topology, late_rank, pieces, nbytes * part // 64)
+    if part == 64:
+        return found
+    rest = synthesize_forest(
+        topology, "all_reduce", trees=0, pieces=max(1, pieces // ranks), nbytes=nbytes * (64 - part) // 64
+    ).schedule
+    return _one_after_the_other(found, part, rest, 64 - part)
+
+
+def _one_after_the_other(first: Schedule, first_part: int, second: Schedule, second_part: int) -> Schedule:
+    """Return an all-reduce of two parts of a buffer, of sizes in that proportion."""
+    behind = _table(second) + np.array([first.step_count, 0, 0, first.chunk_count])
+    reduces = np.concatenate([np.asarray(one.transfers)["reduce"] for one in (first, second)])
+    rows = np.column_stack([np.concatenate([_table(first), behind]), reduces])
+    owner = np.concatenate([first.collective.owner, second.collective.owner])
+    weights = [first_part * second.chunk_count] * first.chunk_count
+    weights += [second_part * first.chunk_count] * second.chunk_count
+    collective = Collective.with_owners("all_reduce", first.rank_count, owner.tolist())
+    return Schedule.from_transfers(collective, rows, chunk_weights=weights)
+
+
+def _around(topology: Topology, late_rank: int, pieces: int, nbytes: int) -> Schedule:
     down = synthesize_forest(
         topology, "broadcast", trees=0, pieces=pieces, nbytes=nbytes, root=late_rank
     ).schedule
@@ -72,7 +103,7 @@ def late_forest(
         rows += way.finish(chunk, first_step, back)
     owner = [way.owner for way in ways]
     return Schedule.from_transfers(
-        Collective.with_owners("all_reduce", ranks, owner), np.array(rows, np.int64)
+        Collective.with_owners("all_reduce", topology.rank_count, owner), np.array(rows, np.int64)
     )
 
 
