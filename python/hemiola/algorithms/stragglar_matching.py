@@ -5,8 +5,6 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
-import rustworkx as rx
-
 from hemiola._core import Collective, Schedule
 from hemiola.algorithms.algorithm import Algorithm, Paper
 from hemiola.algorithms.task import Task
@@ -94,6 +92,8 @@ class _Rounds:
         return moves
 
     def _match(self, ranks: list[int]) -> set[tuple[int, int]]:
+        import rustworkx as rx  # every rank imports this module, and hardly any matches
+
         self._random.shuffle(ranks)
         graph: rx.PyGraph[int, int] = rx.PyGraph(multigraph=False)
         graph.add_nodes_from(ranks)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import sys
 import time
@@ -108,6 +107,8 @@ class Doorway:
         self, rank: int, rank_count: int, meeting: Meeting, timeout_s: float, *, incarnation: int = 0
     ) -> HostsSession:
         """Wait for all other ranks."""
+        from importlib import metadata  # every rank imports this module, and those of one host do not ask
+
         return HostsSession.join(
             self.listener,
             rank=rank,
@@ -115,7 +116,7 @@ class Doorway:
             name=meeting.name,
             incarnation=incarnation,
             token=meeting.token,
-            version=importlib.metadata.version("hemiola"),
+            version=metadata.version("hemiola"),
             addresses=self.addresses,
             rank_zero=list(meeting.rank_zero),
             timeout_s=timeout_s,

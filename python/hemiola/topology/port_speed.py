@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import statistics
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -80,7 +79,8 @@ def _message_costs(topology: Topology) -> tuple[float, float]:
     # No np.unique: it imports numpy.ma, which takes ten times as long as a plan.
     samples = sorted(set(np.linspace(0, topology.rank_count - 1, _SAMPLES).astype(int).tolist()))
     costs = [_nearest_rank(out, begins, topology.rank_count, rank) for rank in samples]
-    return statistics.median(cost for cost, _ in costs), statistics.median(cost for _, cost in costs)
+    latency_s, message_s = np.median(costs, axis=0)
+    return float(latency_s), float(message_s)
 
 
 def _nearest_rank(
