@@ -36,6 +36,10 @@ class Hemiola:
             return lambda: self.comm.all_reduce(x, sparse=False)
         if collective == "all_gather":
             return lambda: self.comm.all_gather(part, out=x, sparse=False)
+        if collective == "all_to_all":
+            return lambda: self.comm.all_to_all(x, out=y)
+        if collective == "broadcast":
+            return lambda: self.comm.broadcast(x)
         return lambda: self.comm.reduce_scatter(x, out=part, sparse=False)
 
 
@@ -59,6 +63,10 @@ class Mpi:
             return lambda: self._comm.Allreduce(self._mpi.IN_PLACE, x)
         if collective == "all_gather":
             return lambda: self._comm.Allgather(part, x)
+        if collective == "all_to_all":
+            return lambda: self._comm.Alltoall(x, y)
+        if collective == "broadcast":
+            return lambda: self._comm.Bcast(x)
         return lambda: self._comm.Reduce_scatter_block(x, part)
 
 
@@ -86,14 +94,20 @@ class Gloo:
             return lambda: self._dist.all_reduce(whole)
         if collective == "all_gather":
             return lambda: self._dist.all_gather_into_tensor(whole, piece)
+        if collective == "all_to_all":
+            return lambda: self._dist.all_to_all_single(result, whole)
+        if collective == "broadcast":
+            return lambda: self._dist.broadcast(whole, 0)
         return lambda: self._dist.reduce_scatter_tensor(piece, whole)
 
 
 LIBRARIES = {
     "hemiola": Hemiola,
+    "hemiola_again": Hemiola,
     "hemiola_unkept": lambda: Hemiola(keep_inputs=False),
     "openmpi": Mpi,
     "mpich": Mpi,
+    "impi": Mpi,
     "gloo": Gloo,
 }
 
@@ -113,6 +127,11 @@ def wrong_elements(library: Hemiola | Mpi | Gloo, collective: str, nbytes: int) 
     library.operation(collective, x, y, part)()
     if collective == "all_gather":
         return int((x != np.concatenate([contribution(rank, piece) for rank in range(n)])).sum())
+    if collective == "all_to_all":
+        blocks = [each[library.rank * piece : (library.rank + 1) * piece] for each in everyone]
+        return int((y[: n * piece] != np.concatenate(blocks)).sum())
+    if collective == "broadcast":
+        return int((x != everyone[0]).sum())
     total = np.sum(everyone, axis=0)
     if collective.startswith("all_reduce"):
         return int(((y if collective == "all_reduce" else x) != total).sum())
@@ -121,8 +140,9 @@ def wrong_elements(library: Hemiola | Mpi | Gloo, collective: str, nbytes: int) 
 
 def measure(library: Hemiola | Mpi | Gloo, collective: str, nbytes: int, repeats: int) -> float:
     """Return seconds per operation, as rank 0 sees `repeats` of them between two barriers."""
-    x, y = (np.zeros(nbytes // 4, dtype=np.float32) for _ in range(2))
-    part = np.zeros(nbytes // 4 // library.rank_count, dtype=np.float32)
+    # Written before they are read: pages that never were are all one page, which is in the cache.
+    x, y = (np.ones(nbytes // 4, dtype=np.float32) for _ in range(2))
+    part = np.ones(nbytes // 4 // library.rank_count, dtype=np.float32)
     operation = library.operation(collective, x, y, part)
     for _ in range(1 + repeats // 2):  # also until ranks that woke up on one core have been spread over all
         operation()
