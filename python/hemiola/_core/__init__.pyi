@@ -991,6 +991,35 @@ def busiest_link_s(schedule: Schedule, topology: Topology, nbytes: int, slow: Ma
     O(1) per transfer, and per pair of ranks and link between them.
     """
 
+def estimate_by_steps_s(
+    schedule: Schedule, topology: Topology, nbytes: int, late: Mapping[int, float], slow: Mapping[int, float]
+) -> tuple[float, float]:
+    """
+    Return about what a schedule takes, and what it would cost to simulate it.
+
+    Parameters
+    ----------
+    schedule : Schedule for as many ranks as the topology has.
+    topology : Topology that connects every two ranks that exchange a chunk.
+    nbytes : int >= 0, one rank's buffer in bytes.
+    late : mapping of rank to seconds.
+    slow : mapping of rank to factor >= 1.
+
+    Returns
+    -------
+    (float, float): seconds, if every step waited for the one before, for what its busiest link needs and its longest
+    latency; and the cost of a fluid simulation, in transfers that have links for themselves.
+
+    Raises
+    ------
+    ArgumentError
+        as hemiola.simulate.
+
+    Notes
+    -----
+    O(links on its way) per transfer.
+    """
+
 def write_trace(
     schedule: Schedule, topology: Topology, nbytes: int, timeline: Timeline, path: str | os.PathLike
 ) -> None:

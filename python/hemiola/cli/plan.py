@@ -39,6 +39,15 @@ def plan(
             help="Write the chosen schedule to this file.",
         ),
     ] = None,
+    effort: Annotated[
+        float,
+        typer.Option(
+            "--effort",
+            metavar="FACTOR",
+            parser=options.reads(values.read_effort),
+            help="How many times as much as usual may be made and simulated.",
+        ),
+    ] = 1.0,
     chart: options.Chart = None,
     as_json: options.Json = False,
 ) -> None:
@@ -48,7 +57,7 @@ def plan(
     """
     topology = with_changed_links(load_topology(topology_file), slow_link, without_link)
     conditions = read_conditions(late, slow, topology.rank_count, density)
-    made = make_plan(topology, kind, nbytes, conditions, root=root, network=network.value)
+    made = make_plan(topology, kind, nbytes, conditions, root=root, network=network.value, effort=effort)
     if save is not None:
         made.schedule.save(str(save))
     if chart is not None:
@@ -74,6 +83,8 @@ def _table(made: Plan) -> RenderableType:
 def _simulated(other: Alternative) -> str:
     if other.busiest_link_s is not None:
         return f"> {format_seconds(other.busiest_link_s)}"
+    if other.estimated_s is not None:
+        return f"≈ {format_seconds(other.estimated_s)}"
     return "-" if other.simulated_s is None else format_seconds(other.simulated_s)
 
 
@@ -108,6 +119,7 @@ def _alternative(other: Alternative) -> dict[str, Any]:
         "formula_s": other.formula_s,
         "simulated_s": other.simulated_s,
         "busiest_link_s": other.busiest_link_s,
+        "estimated_s": other.estimated_s,
         "transfer_count": other.transfer_count,
     }
 

@@ -142,6 +142,19 @@ def read_slow_links(texts: Iterable[str]) -> dict[tuple[int, int], float]:
     return found
 
 
+def read_effort(text: str) -> float:
+    """Read a factor above 0 and at most 1,000."""
+    try:
+        factor = float(text)
+    except ValueError:
+        factor = 0.0
+    if not 0 < factor <= 1000:
+        raise FormatError(
+            f"expected a factor above 0 and at most 1000 such as '10', found {_quoted(printable(text))}"
+        )
+    return factor
+
+
 def read_density(text: str) -> float:
     """Read a share of elements above 0: 0.01 or 1%."""
     try:

@@ -2,7 +2,8 @@
 
 Schedules synthesized for the topology come first; the published candidates are ranked by their cost formulas,
 which are cheap and know one port speed only. The best few are then simulated on the topology itself, and the
-fastest of those wins."""
+fastest of those wins. Where a network is more than one switch or a link for every pair, formulas decide nothing: what
+is too large to simulate is estimated from the links that its steps use (docs/design/0021)."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from hemiola._core import Schedule, ScheduleParts, Topology, busiest_link_s
+from hemiola._core import Schedule, ScheduleParts, Topology, busiest_link_s, estimate_by_steps_s
 from hemiola.algorithms import Candidate, Task, candidates
 from hemiola.arguments import typed
 from hemiola.bounds import LowerBound, lower_bound
@@ -25,15 +26,19 @@ from hemiola.planner.brought import checked, made_now
 from hemiola.planner.coded import CodedChoice
 from hemiola.planner.crowding import crowding_s
 from hemiola.planner.sparse_rule import link_bandwidth
-from hemiola.planner.synthesized import synthesized
+from hemiola.planner.synthesized import is_uneven, synthesized
 from hemiola.progress import ProgressBar
 from hemiola.simulate import simulate
 from hemiola.topology.named_nics import settled
 from hemiola.topology.port_speed import PortSpeed, port_speed
 from hemiola.units import format_bandwidth, format_bytes, format_seconds
 
-#: Transfers simulated per plan, at most: about a second of one core.
+#: Transfers simulated per plan, at most: about a second of one core. On a network of fluids those that share links
+#: count for as many as they cost.
 TRANSFER_BUDGET = {"fifo": 2_000_000, "fluid": 1_000_000}
+#: Transfers that are made and estimated, at most, where formulas know too little of a network: about as long.
+_ESTIMATED_TRANSFERS = 4_500_000
+_MOST_EFFORT = 1_000.0
 
 #: A petabyte; larger ones are slips of the unit.
 _MOST_BYTES = 1 << 50
@@ -62,7 +67,8 @@ class Alternative:
 
     `variant` says what was chosen for the algorithm, such as "12 chunks"; it is empty where nothing was.
     `busiest_link_s` is what its busiest link alone takes, where that rules it out: the winner is done before.
-    `is_predicted` says that a simulation would find `formula_s`, too, so that none was run.
+    `is_predicted` says that a simulation would find `formula_s`, too, so that none was run. `estimated_s` is what the
+    busiest links of its steps need, one step after the other, where it was too large to simulate.
     """
 
     name: str
@@ -72,6 +78,12 @@ class Alternative:
     transfer_count: int
     busiest_link_s: float | None = None
     is_predicted: bool = False
+    estimated_s: float | None = None
+
+    @property
+    def is_comparable(self) -> bool:
+        """Whether `seconds` knows the network, not one port of it."""
+        return self.is_known or self.estimated_s is not None
 
     @property
     def is_known(self) -> bool:
@@ -81,7 +93,7 @@ class Alternative:
     @property
     def seconds(self) -> float:
         """The best-founded of these times."""
-        known = (self.simulated_s, self.busiest_link_s, self.formula_s)
+        known = (self.simulated_s, self.busiest_link_s, self.estimated_s, self.formula_s)
         return next(seconds for seconds in known if seconds is not None)
 
     @property
@@ -178,6 +190,19 @@ class Plan:
                 f"{_counted(count, 'candidate')} can run this; of {predicted} it is known from what one rank does how "
                 f"long they take, {simulated} were simulated on the {self.network} network."
             )
+        estimated = sum(other.estimated_s is not None for other in self.alternatives)
+        if estimated:
+            left_out = sum(not other.is_comparable for other in self.alternatives)
+            ruled_out = sum(other.busiest_link_s is not None for other in self.alternatives)
+            told = [f"{simulated} were simulated on the {self.network} network"]
+            if ruled_out:
+                told.append(f"of {ruled_out} the busiest links alone take longer than the chosen one")
+            told.append(
+                f"{estimated} are too large for that and were estimated, step by step, from the links they use"
+            )
+            if left_out:
+                told.append(f"{left_out} would take longer to make than a plan may (effort=)")
+            return f"{_counted(count, 'candidate')} can run this; {'; '.join(told)}."
         if simulated == 0:
             transfers = f"{self.alternatives[0].transfer_count:,} transfers"
             return (
@@ -198,8 +223,10 @@ class Plan:
         source = "by simulation" if self.is_simulated else "by its formula"
         if winner.is_predicted:
             source = "by what one rank does"
+        if winner.estimated_s is not None:
+            source = "by the links that its steps use"
         told = [f"{winner.label} is chosen: {format_seconds(winner.seconds)} {source}."]
-        comparable = [other for other in others if other.is_known == self.is_simulated]
+        comparable = [other for other in others if other.is_comparable == winner.is_comparable]
         if comparable:
             told.append(
                 f"Next comes {comparable[0].label} with {_compared(comparable[0].seconds, winner.seconds)}."
@@ -232,6 +259,7 @@ def plan(
     combine_bandwidth: float = math.inf,
     crowding: float = 0.0,
     codecs: Speeds | None = None,
+    effort: float = 1.0,
 ) -> Plan:
     """Choose the schedule for a collective on a topology.
 
@@ -250,6 +278,8 @@ def plan(
         loss; between hosts, over TCP, 0.02 was measured.
     codecs : hemiola.codecs.Speeds, optional; of the core that each rank has to encode and decode. None: as measured on
         this machine. Only where there is a density.
+    effort : float, above 0 and at most 1,000; how many times as much as usual may be made and simulated. That is
+        counted in transfers, so that the same call gives the same plan on every machine.
 
     Returns
     -------
@@ -264,17 +294,21 @@ def plan(
     Notes
     -----
     Simulations take about a second at most, whatever the number of ranks; making the schedules comes on
-    top. A candidate that is too large for the rest of that second is not simulated; where that is the
-    best one by formula, the formulas decide alone. On networks that are more than one switch or a link for
-    every pair, schedules synthesized for the topology are among the candidates: on up to some 270 ranks, of
-    a scatter or gather behind switches 48, of an all_to_all 32; their formula is the lower bound. A progress bar
-    appears on a terminal once a second has passed, elsewhere a line every 30 s.
+    top. A candidate that is too large for the rest of that second is not simulated; where one switch joins all
+    ranks, or every two have a link, and that is the best one by formula, the formulas decide alone. On all other
+    networks such a candidate is estimated: step by step, by what the busiest link of each needs. There, schedules
+    synthesized for the topology are among the candidates: where there are no switches up to some 1,000 ranks, behind
+    switches 270, of a scatter, gather or all_to_all fewer; their formula is the lower bound. `Plan.explain` says how
+    many candidates were left out. A progress bar appears on a terminal once a second has passed, elsewhere a line
+    every 30 s.
 
     With a density all candidates are simulated once more with zeros left out. Messages leave them out where a core
     encodes and decodes at 1.5 times a link's bandwidth at least, in every phase, and that saves 3 % of the time.
     """
     told = conditions or Conditions()
     _check(topology, nbytes, network, combine_bandwidth, crowding)
+    if not 0 < effort <= _MOST_EFFORT:
+        raise ArgumentError(f"expected an effort above 0 and at most {_MOST_EFFORT:g}, found {effort}")
     name = topology.name
     topology, conditions = settled(topology, replace(told, density=1.0))
     with ProgressBar("planning") as bar:
@@ -283,7 +317,7 @@ def plan(
         speed = port_speed(topology, conditions)
         task = Task(kind, topology.rank_count, nbytes, speed, conditions, root, topology)
         with bar.part(_MAKING):
-            found = _in_order(candidates(task), synthesized(topology, task, bound.seconds))
+            found = _in_order(candidates(task), synthesized(topology, task, bound.seconds, effort))
         if not found:
             raise ArgumentError(
                 f"no known algorithm runs {kind} on {topology.rank_count} ranks; bring a schedule of your own"
@@ -291,7 +325,14 @@ def plan(
         with bar.part(1 - _BOUNDING - _MAKING):
             sharing = partial(crowding_s, nbytes=nbytes, bandwidth=speed.bandwidth, crowding=crowding)
             race = _Race(
-                topology, nbytes, conditions, network, combine_bandwidth, sharing if crowding else None
+                topology,
+                nbytes,
+                conditions,
+                network,
+                combine_bandwidth,
+                sharing if crowding else None,
+                effort=effort,
+                least_s=bound.seconds if is_uneven(topology) else None,
             )
             alternatives, chosen = race.race(found)
         coded = None
@@ -327,14 +368,20 @@ class _Race:
         network: str,
         combine_bandwidth: float,
         crowding_s: Callable[[Schedule], float] | None,
+        *,
+        effort: float = 1.0,
+        least_s: float | None = None,
     ) -> None:
+        """`least_s`: the lower bound, where formulas know too little of the network to decide anything."""
         self._topology = topology
         self._nbytes = nbytes
         self._conditions = conditions
         self._network = network
         self._combine_bandwidth = combine_bandwidth
         self._crowding_s = crowding_s
-        self._budget = TRANSFER_BUDGET[network]
+        self._budget = TRANSFER_BUDGET[network] * effort
+        self._least_s = least_s
+        self._may_make = _ESTIMATED_TRANSFERS * effort
         self._codecs: Speeds | None = None  #: of conditions with a density
 
     def race(self, found: Sequence[Candidate]) -> tuple[tuple[Alternative, ...], Candidate]:
@@ -344,7 +391,9 @@ class _Race:
         # A small schedule's simulated time says nothing against a large one's formula, so either the
         # first by formula is simulated too, or none is; unless that formula is as good as a simulation.
         small = self._topology.rank_count * self._topology.link_count <= _MOST_WAYS
-        simulating = small if predicted else found[0].transfer_count <= self._budget
+        simulating = (
+            small if predicted else self._least_s is not None or found[0].transfer_count <= self._budget
+        )
         made: dict[tuple[str, str], tuple[float, Schedule]] = {}
         seen = []
         total = sum(candidate.transfer_count for candidate in found)
@@ -376,21 +425,45 @@ class _Race:
     def _judge(self, candidate: Candidate, schedule: Schedule | None, best_s: float | None) -> Alternative:
         """Simulate a candidate's schedule, unless its busiest link alone says that it is slower than the best."""
         link_s = None if schedule is None or best_s is None else self._too_long(schedule, best_s)
-        simulated_s = None if schedule is None or link_s is not None else self._simulate(schedule)
+        simulated_s = estimated_s = None
+        if schedule is not None and link_s is None:
+            estimated_s = self._estimate_if_too_large(schedule)
+            simulated_s = self._simulate(schedule) if estimated_s is None else None
         return Alternative(
             candidate.name,
             candidate.variant,
-            candidate.formula_s,
+            max(candidate.formula_s, self._least_s or 0.0),
             simulated_s,
             candidate.transfer_count,
             link_s,
+            estimated_s=estimated_s,
         )
 
-    def _generate(self, candidate: Candidate) -> Schedule | None:
-        """Make the schedule if the budget allows for simulating it."""
-        if candidate.transfer_count > self._budget:
+    def _estimate_if_too_large(self, schedule: Schedule) -> float | None:
+        """Return about what it takes, where simulating it costs more than is left for that; else take it from that.
+
+        On a network of fluids flows that share links cost many times what they cost alone.
+        """
+        if self._least_s is None:
             return None
-        self._budget -= candidate.transfer_count
+        estimated_s, work = estimate_by_steps_s(
+            schedule, self._topology, self._nbytes, self._conditions.late, self._conditions.slow_ranks
+        )
+        cost = work if self._network == "fluid" else schedule.transfer_count
+        if cost > self._budget:
+            return max(estimated_s + self._beside_s(schedule), self._least_s)
+        self._budget -= cost
+        return None
+
+    def _generate(self, candidate: Candidate) -> Schedule | None:
+        """Make the schedule if the budget allows for simulating it, or for estimating it where that says something."""
+        if self._least_s is None:
+            if candidate.transfer_count > self._budget:
+                return None
+            self._budget -= candidate.transfer_count
+        elif candidate.transfer_count > self._may_make:
+            return None
+        self._may_make -= candidate.transfer_count
         return checked(candidate.name, candidate.generate())
 
     def _too_long(self, schedule: Schedule, best_s: float) -> float | None:
@@ -413,8 +486,12 @@ class _Race:
             unchecked=True,  # ours are tested, the others checked
             codecs=self._codecs,
         )
+        return float(timeline.seconds) + self._beside_s(schedule)
+
+    def _beside_s(self, schedule: Schedule) -> float:
+        """Return what a schedule takes beside what the network explains."""
         crowding_s = 0.0 if self._crowding_s is None else self._crowding_s(schedule)
-        return float(timeline.seconds) + self._combining_s(schedule) + crowding_s
+        return self._combining_s(schedule) + crowding_s
 
     def _as_good_as(self, seconds: float) -> float:
         """Return the longest time that counts as this one; the wait for a late rank is in both."""
@@ -426,11 +503,13 @@ class _Race:
 
         A message costs ranks time of which the network knows nothing.
         """
-        ranked = sorted(seen, key=lambda a: (not a.is_known, a.seconds, a.name, a.variant))
+        ranked = sorted(seen, key=lambda a: (not a.is_comparable, a.seconds, a.name, a.variant))
         fastest = ranked[0]
         longest = self._as_good_as(fastest.seconds)
         equals = [
-            other for other in ranked if other.is_known == fastest.is_known and other.seconds <= longest
+            other
+            for other in ranked
+            if other.is_comparable == fastest.is_comparable and other.seconds <= longest
         ]
         winner = min(equals, key=lambda a: a.transfer_count)
         return [winner, *(other for other in ranked if other is not winner)]

@@ -19,6 +19,8 @@ _WITH_ONE_ROOT = ("broadcast", "reduce")
 _FOREST_KINDS = ("all_reduce", "all_gather", "reduce_scatter", *_WITH_ONE_ROOT)
 #: Of one candidate, so that making and simulating all of them takes about as long as the published ones.
 _MOST_TRANSFERS = 150_000
+#: Of all together where no switch is on the way, which makes them cheaper to find by far.
+_MOST_TRANSFERS_WITHOUT_SWITCHES = 2_200_000
 #: Of a forest, of which there are three at most and whose transfers cost less to make than matched ones.
 _MOST_FOREST_TRANSFERS = 300_000
 #: Beyond, packing trees from every rank takes longer than a plan may.
@@ -43,14 +45,16 @@ _CHUNKS = {
 #: from all of them, takes longer than a plan may. A switch of 48 ranks, or a mesh of 13 by 13, is about a second.
 _WITH_WAYS = ("scatter", "gather", "all_to_all")
 _MOST_WAYS, _MOST_WAY_LINKS = 1_000, 48**3
+#: The same where no switch is on the way: an all-to-all of 100 ranks, a scatter of 200, are about half a second.
+_MOST_WAYS_WITHOUT_SWITCHES, _MOST_WAY_LINKS_WITHOUT_SWITCHES = 10_000, 200_000
 #: Chunks down each tree; of trees from one root, which are few, more fit a plan.
 _PIECES, _PIECES_OF_ONE_ROOT = (2, 8, 32), (16, 64, 256)
 #: Of a forest around a late rank, which Python takes apart.
 _MOST_LATE_TRANSFERS = 40_000
 
 
-def synthesized(topology: Topology, task: Task, bound_s: float) -> list[Candidate]:
-    """List what is synthesized for a topology.
+def synthesized(topology: Topology, task: Task, bound_s: float, effort: float = 1.0) -> list[Candidate]:
+    """List what is synthesized for a topology, with so many times the usual effort.
 
     Their formula is the lower bound, since only a simulation knows how near they come to it: they are simulated
     first. Where ranks are slow, schedules are made for links as slow as they are now, and as if nobody were: whichever
@@ -64,10 +68,10 @@ def synthesized(topology: Topology, task: Task, bound_s: float) -> list[Candidat
         }
         networks.append((topology.degraded(slower), ", of slow links"))
     for network, note in networks:
-        if _is_uneven(network):
+        if is_uneven(network):
             found += [
-                *_matched(network, task, bound_s, note),
-                *_forests(network, task, bound_s, note),
+                *_matched(network, task, bound_s, note, effort),
+                *_forests(network, task, bound_s, note, effort),
             ]
     return [*found, *_around_late_rank(topology, task, bound_s)]
 
@@ -117,7 +121,7 @@ def _busiest_in_the_wait(schedule: Schedule, topology: Topology, task: Task) -> 
     return busiest_link_s(waiting, topology, task.nbytes, task.conditions.slow_ranks)
 
 
-def _is_uneven(topology: Topology) -> bool:
+def is_uneven(topology: Topology) -> bool:
     """Whether ranks are joined neither by one switch nor by a link for each pair, all of one speed."""
     n, links = topology.rank_count, np.asarray(topology.links)
     if n < 3 or len(links) == 0:
@@ -140,16 +144,23 @@ def _transfer_count(task: Task, chunks: int) -> int:
     return 2 * once if task.kind == "all_reduce" else once
 
 
-def _matched(topology: Topology, task: Task, bound_s: float, note: str) -> Iterator[Candidate]:
+def _matched(topology: Topology, task: Task, bound_s: float, note: str, effort: float) -> Iterator[Candidate]:
     with_ways = task.kind in _WITH_WAYS
     links = task.rank_count**2 if topology.switch_count else topology.link_count
-    if with_ways and task.rank_count * links > _MOST_WAY_LINKS:
+    most_links = _MOST_WAY_LINKS if topology.switch_count else _MOST_WAY_LINKS_WITHOUT_SWITCHES
+    if with_ways and task.rank_count * links > most_links * effort:
         return
+    if with_ways:
+        left = effort * (_MOST_WAYS if topology.switch_count else _MOST_WAYS_WITHOUT_SWITCHES)
+    else:
+        left = effort * (_MOST_TRANSFERS if topology.switch_count else _MOST_TRANSFERS_WITHOUT_SWITCHES)
     unit = "chunks" if task.kind in ("broadcast", "reduce") else "chunks a rank"
     for chunks in _CHUNKS[task.kind]:
         count = _transfer_count(task, chunks)
-        if count > (_MOST_WAYS if with_ways else _MOST_TRANSFERS):
+        if count > left:
             continue
+        if topology.switch_count == 0:
+            left -= count
         generate = partial(_search, topology, task, chunks)
         if with_ways:
             schedule = generate()
@@ -157,19 +168,20 @@ def _matched(topology: Topology, task: Task, bound_s: float, note: str) -> Itera
         yield Candidate("synthesized", f"{chunks} {unit}{note}", bound_s, count, generate)
 
 
-def _forests(topology: Topology, task: Task, bound_s: float, note: str) -> Iterator[Candidate]:
+def _forests(topology: Topology, task: Task, bound_s: float, note: str, effort: float) -> Iterator[Candidate]:
     if task.kind not in _FOREST_KINDS:
         return
     has_one_root = task.kind in _WITH_ONE_ROOT
-    most = _MOST_VERTICES_OF_ONE_ROOT if has_one_root else _MOST_VERTICES_OF_FOREST
+    more = effort ** (1 / 3)  # packing takes about the cube of what there is to pack
+    most = more * (_MOST_VERTICES_OF_ONE_ROOT if has_one_root else _MOST_VERTICES_OF_FOREST)
     is_large = topology.rank_count + topology.switch_count > most
-    if is_large and (task.kind != "all_reduce" or topology.rank_count > _MOST_RANKS_UP_AND_DOWN):
+    if is_large and (task.kind != "all_reduce" or topology.rank_count > _MOST_RANKS_UP_AND_DOWN * more):
         return
     for pieces in _PIECES_OF_ONE_ROOT if has_one_root else _PIECES:
-        if _transfer_count(task, pieces) > _MOST_FOREST_TRANSFERS:
+        if _transfer_count(task, pieces) > _MOST_FOREST_TRANSFERS * effort:
             continue
         schedule = _plant(topology, task, pieces, up_and_down_only=is_large)
-        if schedule is not None and schedule.transfer_count <= _MOST_FOREST_TRANSFERS:
+        if schedule is not None and schedule.transfer_count <= _MOST_FOREST_TRANSFERS * effort:
             count = schedule.transfer_count
             yield Candidate("forest", f"{pieces} pieces{note}", bound_s, count, partial(_given, schedule))
 

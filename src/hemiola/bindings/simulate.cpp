@@ -14,6 +14,7 @@
 #include "hemiola/bindings/long_call.hpp"
 #include "hemiola/schedule/file/schedule_file.hpp"
 #include "hemiola/simulate/busiest_link.hpp"
+#include "hemiola/simulate/step_estimate.hpp"
 #include "hemiola/simulate/streamed.hpp"
 #include "hemiola/simulate/trace.hpp"
 
@@ -128,6 +129,40 @@ Notes
 -----
 O(1) per transfer, and per pair of ranks and link between them.)";
 
+std::tuple<double, double> estimate_by_steps_s(const Schedule& schedule, const Topology& topology,
+                                               std::int64_t nbytes, const RankSeconds& late,
+                                               const RankFactors& slow) {
+  const Conditions conditions = conditions_of(late, slow);
+  const LongCall call;
+  const StepEstimate found = estimate_by_steps(schedule, topology, nbytes, conditions);
+  return {to_seconds(found.duration), found.work};
+}
+
+constexpr const char* kEstimateDoc =
+    R"(Return about what a schedule takes, and what it would cost to simulate it.
+
+Parameters
+----------
+schedule : Schedule for as many ranks as the topology has.
+topology : Topology that connects every two ranks that exchange a chunk.
+nbytes : int >= 0, one rank's buffer in bytes.
+late : mapping of rank to seconds.
+slow : mapping of rank to factor >= 1.
+
+Returns
+-------
+(float, float): seconds, if every step waited for the one before, for what its busiest link needs and its longest
+latency; and the cost of a fluid simulation, in transfers that have links for themselves.
+
+Raises
+------
+ArgumentError
+    as hemiola.simulate.
+
+Notes
+-----
+O(links on its way) per transfer.)";
+
 }  // namespace
 
 void bind_simulate(nb::module_& m) {
@@ -146,6 +181,8 @@ void bind_simulate(nb::module_& m) {
   m.def("simulate_file", &simulate_file, "file"_a, "topology"_a, "nbytes"_a, nb::kw_only(), "late"_a,
         "slow"_a, "progress"_a.none(), "See hemiola.simulate.");
   m.def("busiest_link_s", &busiest_link_s, "schedule"_a, "topology"_a, "nbytes"_a, "slow"_a, kBusiestLinkDoc);
+  m.def("estimate_by_steps_s", &estimate_by_steps_s, "schedule"_a, "topology"_a, "nbytes"_a, "late"_a,
+        "slow"_a, kEstimateDoc);
   m.def(
       "write_trace",
       [](const Schedule& schedule, const Topology& topology, std::int64_t nbytes, const Timeline& timeline,

@@ -1,0 +1,164 @@
+#include "hemiola/simulate/step_estimate.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "hemiola/schedule/routes.hpp"
+#include "hemiola/simulate/setting.hpp"
+#include "hemiola/simulate/slot_numbers.hpp"
+
+namespace hemiola {
+namespace {
+
+using simulation::TransferId;
+
+/// Of one flow among those it shares a link with, over one that has it for itself; measured on tori of 144 and 289 ranks.
+constexpr double kShareOfWork = 1.0 / 6;
+
+/// What the transfers of one step bring upon the links.
+class StepLoad {
+ public:
+  StepLoad(const simulation::Setting& setting, const Routes& routes)
+      : setting_(setting),
+        routes_(routes),
+        links_(static_cast<std::size_t>(setting.topology().link_count())),
+        latency_(routes.pair_count()),
+        last_step_(routes.pair_count(), ~std::size_t{0}) {
+    for (std::uint32_t pair = 0; pair < routes.pair_count(); ++pair)
+      for (int link : routes.path(pair)) latency_[pair] += setting.latency(link);
+  }
+
+  void add(std::size_t step, std::uint32_t pair, double bytes) {
+    const bool begins_message = last_step_[pair] != step;
+    last_step_[pair] = step;
+    longest_latency_ = std::max(longest_latency_, latency_[pair]);
+    ++flows_;
+    for (int l : routes_.path(pair)) {
+      Link& link = links_[static_cast<std::size_t>(l)];
+      if (link.flows == 0) used_.push_back(l);
+      ++link.flows;
+      link.busy += bytes * setting_.ps_per_byte(l);
+      if (begins_message) link.busy += static_cast<double>(setting_.message(l));
+    }
+  }
+
+  /// Adds the step to what was before, and forgets it.
+  void end(double* duration, double* work) {
+    double longest = 0, shared = 0;
+    for (int l : used_) {
+      Link& link = links_[static_cast<std::size_t>(l)];
+      longest = std::max(longest, link.busy);
+      if (link.flows > 1) shared += link.flows * link.flows;
+      link = {};
+    }
+    *duration += longest + static_cast<double>(longest_latency_);
+    *work += flows_ + kShareOfWork * shared;
+    used_.clear();
+    longest_latency_ = 0;
+    flows_ = 0;
+  }
+
+ private:
+  struct Link {
+    double flows = 0;
+    double busy = 0;
+  };
+
+  const simulation::Setting& setting_;
+  const Routes& routes_;
+  std::vector<Link> links_;
+  std::vector<int> used_;
+  std::vector<Picoseconds> latency_;  ///< by pair
+  std::vector<std::size_t> last_step_;
+  Picoseconds longest_latency_ = 0;
+  double flows_ = 0;
+};
+
+/// Transfers one after the other, in the schedule's order: each begins when its slot is there, what it waits for has
+/// landed, and its whole way is free.
+class InOrder {
+ public:
+  InOrder(const Schedule& schedule, const simulation::Setting& setting, const Routes& routes)
+      : schedule_(schedule),
+        setting_(setting),
+        routes_(routes),
+        slots_(schedule),
+        is_free_(static_cast<std::size_t>(setting.topology().link_count())) {}
+
+  void send(std::size_t step, TransferId t) {
+    const std::uint32_t pair = schedule_.link()[t];
+    const RankPair ends = schedule_.pair_of(t);
+    const Chunk chunk{static_cast<std::int32_t>(schedule_.chunk()[t])};
+    const double bytes = setting_.bytes(schedule_.chunk()[t]);
+    double begin = static_cast<double>(std::max(setting_.arrival(ends.src), setting_.arrival(ends.dst)));
+    begin = std::max(begin, slot(ends.src, chunk).ready_before(step));
+    double slowest = 0, latency = 0;
+    for (int link : routes_.path(pair)) {
+      begin = std::max(begin, is_free_[static_cast<std::size_t>(link)]);
+      slowest =
+          std::max(slowest, bytes * setting_.ps_per_byte(link) + static_cast<double>(setting_.message(link)));
+      latency += static_cast<double>(setting_.latency(link));
+    }
+    for (int link : routes_.path(pair)) is_free_[static_cast<std::size_t>(link)] = begin + slowest;
+    slot(ends.dst, chunk).land(step, begin + slowest + latency);
+    end_ = std::max(end_, begin + slowest + latency);
+  }
+  double end() const { return end_; }
+
+ private:
+  /// What has landed in steps before the latest one that wrote, and in that one.
+  struct Slot {
+    double before = 0, latest = 0;
+    std::size_t step = 0;
+    double ready_before(std::size_t reading) const {
+      return step < reading ? std::max(before, latest) : before;
+    }
+    void land(std::size_t writing, double time) {
+      if (step < writing) before = std::max(before, latest);
+      latest = step < writing ? time : std::max(latest, time);
+      step = writing;
+    }
+  };
+  Slot& slot(Rank rank, Chunk chunk) {
+    const std::size_t number = slots_.of(rank, chunk);
+    if (number >= landed_.size()) landed_.resize(std::max(slots_.count(), number + 1));
+    return landed_[number];
+  }
+
+  const Schedule& schedule_;
+  const simulation::Setting& setting_;
+  const Routes& routes_;
+  simulation::SlotNumbers slots_;
+  std::vector<Slot> landed_;
+  std::vector<double> is_free_;  ///< by link, when
+  double end_ = 0;
+};
+
+}  // namespace
+
+StepEstimate estimate_by_steps(const Schedule& schedule, const Topology& topology, std::int64_t bytes,
+                               const Conditions& conditions) {
+  const simulation::Setting setting(schedule.collective(), schedule.chunk_weights(), topology, bytes,
+                                    conditions);
+  const Routes routes(topology, schedule.pairs());
+  StepLoad load(setting, routes);
+  InOrder in_order(schedule, setting, routes);
+  double duration = 0, work = 0;
+  for (Rank rank : indices<Rank>(topology.rank_count()))
+    duration = std::max(duration, static_cast<double>(setting.arrival(rank)));
+  for (std::size_t s = 0; s + 1 < schedule.step_offset().size(); ++s) {
+    for (auto t = static_cast<std::size_t>(schedule.step_offset()[s]);
+         t < static_cast<std::size_t>(schedule.step_offset()[s + 1]); ++t)
+      if (const double chunk_bytes = setting.bytes(schedule.chunk()[t]); chunk_bytes > 0) {
+        load.add(s, schedule.link()[t], chunk_bytes);
+        in_order.send(s + 1, static_cast<TransferId>(t));
+      }
+    load.end(&duration, &work);
+  }
+  duration = std::min(duration, in_order.end());
+  constexpr double limit = 4e18;
+  if (duration > limit) simulation::fail_too_long();
+  return {static_cast<Picoseconds>(duration), work};
+}
+
+}  // namespace hemiola

@@ -1,0 +1,26 @@
+// About what a schedule takes, and what it would cost to simulate it: known without a simulation.
+#pragma once
+
+#include <cstdint>
+
+#include "hemiola/schedule/schedule.hpp"
+#include "hemiola/topology/conditions.hpp"
+#include "hemiola/topology/topology.hpp"
+
+namespace hemiola {
+
+struct StepEstimate {
+  /// The smaller of two: if every step waited for the one before, for what its busiest link needs and its longest latency;
+  /// and if transfers took their turns in the schedule's order, each with its whole way for itself. The one is right where
+  /// many share links in few steps, the other where each has links for itself and steps overlap.
+  Picoseconds duration = 0;
+  /// What a fluid simulation costs, in transfers that have links for themselves: a flow that begins or ends changes those
+  /// it shares links with.
+  double work = 0;
+};
+
+/// Throws ArgumentError as `simulate` does. Cost: O(links on its way) per transfer, and what slots it touches.
+StepEstimate estimate_by_steps(const Schedule& schedule, const Topology& topology, std::int64_t bytes,
+                               const Conditions& conditions);
+
+}  // namespace hemiola

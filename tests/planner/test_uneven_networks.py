@@ -1,0 +1,119 @@
+"""Plans on networks that are more than one switch or a link for every pair, where a port's formula says nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+import hemiola as hm
+from hemiola._core import estimate_by_steps_s
+from hemiola.errors import ArgumentError
+from hemiola.planner import planning
+
+MIB = 1 << 20
+LINK = {"latency_s": 1e-6, "bandwidth": 50e9}
+HOSTS = {**LINK, "nic_latency_s": 2e-6, "nic_bandwidth": 25e9}
+
+
+@pytest.mark.parametrize("nbytes", [64 << 10, 64 * MIB])
+@pytest.mark.parametrize(
+    "name", ["all_reduce_direct", "all_reduce_ring", "all_reduce_recursive_halving_doubling"]
+)
+@pytest.mark.parametrize(
+    "network",
+    [
+        hm.topologies.torus([4, 4], **LINK),
+        hm.topologies.mesh([2] * 4, **LINK),
+        hm.topologies.hosts(4, 4, **HOSTS),
+        hm.topologies.dgx1(),
+    ],
+    ids=["torus", "cube", "hosts", "dgx1"],
+)
+def test_an_estimate_by_steps_is_near_what_a_simulation_finds(
+    network: hm.Topology, name: str, nbytes: int
+) -> None:
+    schedule = hm.algorithms.get(name).generate(network.rank_count)
+    estimated_s, work = estimate_by_steps_s(schedule, network, nbytes, {}, {})
+    assert estimated_s == pytest.approx(hm.simulate(schedule, network, nbytes).seconds, rel=0.25)
+    assert work >= schedule.transfer_count
+
+
+def test_flows_that_share_links_cost_more_and_a_late_or_slow_rank_takes_longer() -> None:
+    # Given a line of 3 whose ranks 0 and 1 send 50 kB each to rank 2. They share the link 1 -> 2: 1/6 of 2 * 2 comes on
+    # top. One after the other: 1 us each, and 2 us of latency for the first, 1 us for the second, are over after 3 us.
+    line = hm.topologies.mesh([3], **LINK)
+    schedule = hm.Schedule.from_transfers(
+        hm._core.Collective.custom(3, 2, [(0, 0), (1, 1)], [(2, 0), (2, 1)]),
+        [(0, 0, 2, 0, False), (0, 1, 2, 1, False)],
+    )
+    plain_s, work = estimate_by_steps_s(schedule, line, 100_000, {}, {})
+    assert work == pytest.approx(2 + 4 / 6)
+    assert plain_s == pytest.approx(3e-6)
+    assert estimate_by_steps_s(schedule, line, 100_000, {0: 1e-3}, {})[0] == pytest.approx(plain_s + 1e-3)
+    assert estimate_by_steps_s(schedule, line, 100_000, {}, {1: 2.0})[0] == pytest.approx(5e-6)
+
+
+@pytest.mark.parametrize(
+    ("network", "kind", "most"),
+    [
+        (hm.topologies.torus([17, 17], **LINK), "all_reduce", 1.01),
+        (hm.topologies.torus([18, 18], **LINK), "all_reduce", 1.01),
+        (hm.topologies.torus([16, 8, 8], **LINK), "all_gather", 1.04),
+    ],
+    ids=["17", "18", "16x8x8"],
+)
+def test_a_large_torus_is_planned_by_what_is_made_for_it(
+    network: hm.Topology, kind: str, most: float
+) -> None:
+    plan = hm.plan(network, kind, 64 * MIB)
+    assert plan.name == "synthesized"
+    assert 1 <= plan.seconds / plan.bound_s <= most
+
+
+def test_what_is_too_large_to_simulate_is_estimated_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    network = hm.topologies.torus([4, 4], **LINK)
+    simulated = hm.plan(network, "all_reduce", MIB)
+    monkeypatch.setitem(planning.TRANSFER_BUDGET, "fluid", 0)
+    estimated = hm.plan(network, "all_reduce", MIB)
+    assert simulated.is_simulated
+    assert not estimated.is_simulated
+    assert estimated.alternatives[0].estimated_s == estimated.seconds
+    assert simulated.seconds <= estimated.seconds * 1.15
+    assert "estimated, step by step" in estimated.explain()
+    assert "by the links that its steps use" in estimated.explain()
+
+
+def test_little_effort_leaves_candidates_out_and_much_leaves_none() -> None:
+    network = hm.topologies.torus([6, 6], **LINK)
+    little, much = (hm.plan(network, "all_reduce", MIB, effort=effort) for effort in (1e-3, 10))
+    left_out = [other for other in little.alternatives if not other.is_comparable]
+    assert left_out
+    assert f"{len(left_out)} would take longer to make than a plan may" in little.explain()
+    assert all(other.is_comparable for other in much.alternatives)
+    assert much.seconds <= little.seconds
+    with pytest.raises(ArgumentError, match="effort"):
+        hm.plan(network, "all_reduce", MIB, effort=0.0)
+
+
+@pytest.mark.parametrize("kind", ["all_reduce", "all_gather", "broadcast", "all_to_all"])
+@pytest.mark.parametrize(
+    "network",
+    [
+        hm.topologies.ring(2, **LINK),
+        hm.topologies.switch(2048, **LINK),
+        hm.topologies.ring(33, **LINK),
+        hm.topologies.mesh([2, 16], **LINK),
+        hm.topologies.torus([12, 12], **LINK),
+        hm.topologies.mesh([2] * 6, **LINK),
+        hm.topologies.fully_connected(24, **LINK),
+        hm.topologies.dgx1(),
+        hm.topologies.hosts(8, 8, **HOSTS),
+        hm.topologies.rfs_3d([2, 4, 4], latency_s=1e-6, bandwidth=[200e9, 100e9, 50e9]),
+        hm.topologies.switch_2d([8, 4], latency_s=1e-6, bandwidth=[300e9, 25e9]),
+        hm.topologies.torus([8, 8, 8], **LINK),
+    ],
+    ids=lambda network: f"{network.name}{network.rank_count}" if isinstance(network, hm.Topology) else None,
+)
+def test_no_prediction_is_below_the_bound(network: hm.Topology, kind: str) -> None:
+    for nbytes in (4096, 16 * MIB):
+        plan = hm.plan(network, kind, nbytes)
+        assert plan.seconds >= plan.bound_s * (1 - 1e-6), plan.explain()
