@@ -170,6 +170,7 @@ def _right() -> dict[str, Any]:
         "ranks": [0],
         "ranks_per_host": 2,
         "ranks_per_node": 2,
+        "reason": "a reason",
         "reduced": 1,
         "relative_latency": 1e-4,
         "rows": [(0, 0, 1, 0)],

@@ -66,6 +66,37 @@ def closed_in_the_background() -> str:
     return attempt(handle.wait)[1]
 
 
+def aborted_in_the_middle(by: str) -> tuple[str, str, float]:
+    """One rank aborts, while another does not come to the operation that the rest wait in."""
+    comm, x = start()
+    absent = comm.rank == 0
+    if comm.rank == VICTIM and by == "thread":
+        threading.Timer(0.2, comm.abort, ["the loss is no number"]).start()
+    elif comm.rank == VICTIM:
+        signalled_soon(lambda: comm.abort("the loss is no number"))
+    if absent:
+        time.sleep(0.6)
+    handle = comm.all_reduce(x, wait=False) if by == "background" else None
+    if comm.rank == VICTIM and handle is not None:
+        time.sleep(0.2)
+        comm.abort("the loss is no number")
+        comm.abort("twice")
+    seen = first_error(handle.wait if handle is not None else lambda: comm.all_reduce(x))
+    time.sleep(1)  # it lives on: nobody may take it for dead
+    return seen
+
+
+def aborted_while_others_receive() -> tuple[str, str, float]:
+    """One rank aborts between two calls; the others wait for messages of each other, not of that one."""
+    comm, _ = start()
+    if comm.rank == VICTIM:
+        time.sleep(0.2)
+        comm.abort("no more of this")
+        time.sleep(1)
+        return first_error(lambda: comm.all_reduce(np.ones(1)))
+    return first_error(lambda: comm.recv(np.ones(1), src=2 - comm.rank))
+
+
 def closed_before_the_call() -> tuple[str, str, float]:
     """One rank has closed, and lives, when the others call."""
     comm, x = start()

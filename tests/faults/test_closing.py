@@ -29,6 +29,22 @@ def test_closing_ends_what_runs_in_the_background() -> None:
         assert CLOSED in message
 
 
+@pytest.mark.parametrize("by", ["thread", "handler", "background"])
+def test_abort_ends_what_waits_here_and_on_all_ranks_and_says_who_aborted_and_why(by: str) -> None:
+    for kind, message, took_s in hm.launch(ranks.aborted_in_the_middle, RANKS, by, timeout_s=LIMIT_S):
+        assert kind == "LostRankError"
+        assert f"rank {VICTIM} has aborted this communicator: the loss is no number" in message
+        assert took_s < 2
+
+
+def test_abort_ends_messages_between_other_ranks() -> None:
+    seen = hm.launch(ranks.aborted_while_others_receive, RANKS, timeout_s=LIMIT_S)
+    for rank, (kind, message, took_s) in enumerate(seen):
+        assert kind == ("ArgumentError" if rank == VICTIM else "LostRankError")
+        assert rank == VICTIM or f"rank {VICTIM} has aborted this communicator: no more of this" in message
+        assert took_s < 2
+
+
 def test_a_rank_that_has_closed_is_noticed_at_once_though_it_lives() -> None:
     seen = hm.launch(ranks.closed_before_the_call, RANKS, timeout_s=LIMIT_S)
     for rank, (kind, message, took_s) in enumerate(seen):

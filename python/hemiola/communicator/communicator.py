@@ -473,6 +473,24 @@ class Communicator(Collectives, MonitoredBarrier):
         _open.discard(self)
         self._core.close()
 
+    @typed
+    def abort(self, reason: str = "") -> None:
+        """End the communicator here and on all other ranks, from any thread and as often as one likes.
+
+        Parameters
+        ----------
+        reason : str, for the errors of those that it ends; cut short on its way to the other ranks.
+
+        Notes
+        -----
+        Calls that are under way in other threads, or in the background, raise a LostRankError that names this rank and
+        the reason; this waits until they have. So do the other ranks' calls, at once, whether they wait for this rank
+        or not, and their later ones, where `close` ends only what needs this rank: they too can go on with `shrink`.
+        Messages that have not left are dropped. Without effect once the communicator is closed.
+        """
+        _open.discard(self)
+        self._core.abort(reason)
+
     def __enter__(self) -> Self:
         return self
 

@@ -124,7 +124,8 @@ class Group(Collectives):
         OPEN.discard(self)
 
     def abort(self) -> None:
-        """End what is under way, from any thread; it raises LostRankError."""
+        """End what is under way here and on the other ranks, from any thread; it raises LostRankError."""
+        self._comm.abort()
         self.shutdown()
 
     # ---- what there is not ----

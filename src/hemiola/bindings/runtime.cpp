@@ -186,6 +186,16 @@ class PyCommunicator {
     }
   }
 
+  /// Where another thread has closed it, or this is a forked child, there is nobody to tell.
+  void abort(const std::string& reason) {
+    const std::shared_ptr<CommunicatorCore> core = core_;
+    if (core && home_.is_here()) {
+      const nb::gil_scoped_release release;
+      core->communicator.abort(reason);
+    }
+    close();
+  }
+
   /// Throws in a forked child.
   void check_process() const { home_.check(); }
 
@@ -467,7 +477,8 @@ void bind_communicator(nb::module_& m) {
       .def("carriers", &PyCommunicator::carriers)
       .def("check_open", [](const PyCommunicator& c) { c.core(); })
       .def("check_process", &PyCommunicator::check_process)
-      .def("close", &PyCommunicator::close);
+      .def("close", &PyCommunicator::close)
+      .def("abort", &PyCommunicator::abort, "reason"_a);
 }
 
 }  // namespace

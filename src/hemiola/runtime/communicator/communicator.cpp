@@ -32,9 +32,16 @@ Members members_of(std::shared_ptr<Session> session, std::vector<Rank> ranks) {
   return {std::move(session), std::move(ranks), number};
 }
 
-/// This rank has closed its communicator while an operation ran or waited.
+/// This rank has closed or aborted its communicator while an operation ran or waited.
 struct ClosedError : LostRankError {
-  using LostRankError::LostRankError;
+  ClosedError(Failure how_, std::string told_)
+      : LostRankError(told_ +
+                      " during this call, in another thread or in a signal handler; inputs are as they were"),
+        how(how_),
+        told(std::move(told_)) {}
+
+  Failure how;
+  std::string told;  ///< to the others
 };
 
 std::string closed_text(const Members& members) {
@@ -54,8 +61,8 @@ std::optional<Breakage> classify(const std::exception_ptr& error, const Members&
   std::rethrow_exception(error);
 } catch (const MismatchError&) {
   return std::nullopt;
-} catch (const ClosedError&) {
-  return Breakage{Failure::closed, members.self, closed_text(members)};
+} catch (const ClosedError& e) {
+  return Breakage{e.how, members.self, e.told};
 } catch (const LostMemberError& e) {
   return Breakage{Failure::lost_rank, e.rank, e.what()};
 } catch (const LostRankError& e) {
@@ -133,15 +140,31 @@ Communicator::~Communicator() {
 }
 
 void Communicator::close() {
+  end(Failure::closed, closed_text(members_));
+}
+
+/// Whoever runs an operation gives the communicator up as it ends; where nobody does, this thread has to. A signal
+/// handler's cannot wait for the call that it interrupts, which does it once the handler has returned.
+void Communicator::abort(const std::string& reason) {
+  end(Failure::aborted,
+      members_.name(rank()) + " has aborted this communicator" + (reason.empty() ? "" : ": " + reason));
+  if (running_.is_mine()) return;
+  const auto held = running_.take();
+  if (!broken_) give_up(ending_, rank(), ending_text_);
+}
+
+void Communicator::end(Failure how, const std::string& text) {
   const std::lock_guard lock(queue_mutex_);
+  if (!closing_) {
+    ending_ = how;
+    ending_text_ = text;
+  }
   closing_ = true;
   queue_changed_.notify_all();
 }
 
 void Communicator::check_open() const {
-  if (closing_)
-    throw ClosedError(closed_text(members_) +
-                      " during this call, in another thread or in a signal handler; inputs are as they were");
+  if (closing_) throw ClosedError(ending_, ending_text_);
 }
 
 Communicator::Check Communicator::until_closed(const Check& interrupted) {

@@ -90,6 +90,9 @@ class Communicator {
   /// Ends it, from any thread and as often as one likes, without waiting: what runs or waits throws a LostRankError that
   /// says so, and the other ranks are told once this rank needs nothing of them any more.
   void close();
+  /// As `close`, but the other ranks are told at once, with the reason, and what they wait for ends, too; so do messages
+  /// that have not left. Blocks until what this rank runs has ended; without effect once it is closed.
+  void abort(const std::string& reason);
   /// A check that throws as `interrupted` does, which outlives it, and once the communicator has been closed.
   Check until_closed(const Check& interrupted);
 
@@ -166,6 +169,7 @@ class Communicator {
   void heed_failed_messages(const std::exception_ptr& error);
   void await_background(const Check& interrupted);
   void work();
+  void end(Failure how, const std::string& text);
 
   const Members members_;
   const CommunicatorOptions options_;
@@ -186,7 +190,9 @@ class Communicator {
   std::mutex queue_mutex_;  ///< guards the rest
   std::condition_variable queue_changed_;
   std::deque<std::shared_ptr<PendingOperation>> queue_;
-  bool working_ = false;  ///< on an operation that is no longer in the queue
+  bool working_ = false;            ///< on an operation that is no longer in the queue
+  Failure ending_ = Failure::none;  ///< how it was closed; this and its text are written before `closing_`
+  std::string ending_text_;
   std::atomic<bool> closing_ = false;
   std::thread worker_;
 };

@@ -11,8 +11,8 @@
 namespace hemiola {
 
 /// Why a rank has given the communicator up; the others raise the error of the same name. A rank that has closed it may be
-/// done with all that they wait for.
-enum class Failure : std::uint32_t { none, lost_rank, timeout, interrupted, closed };
+/// done with all that they wait for; one that has aborted it wants them to end.
+enum class Failure : std::uint32_t { none, lost_rank, timeout, interrupted, closed, aborted };
 
 /// Ranks by their number in the group.
 class Pulse {

@@ -10,6 +10,7 @@ namespace hemiola {
 
 /// "rank 2 has given up: …"
 inline std::string described(const Pulse::GivenUp& given_up, const Members& members) {
+  if (given_up.failure == Failure::aborted) return given_up.text;  // which says so
   return members.name(given_up.rank) + " has given up: " + given_up.text;
 }
 
