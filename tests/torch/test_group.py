@@ -102,7 +102,7 @@ def test_an_operation_that_takes_too_long_names_who_is_missing_within_its_time()
     for (kind, message), took_s in waited:
         assert kind == "GroupTimeoutError"
         assert "rank 2" in message
-        assert 0.4 <= took_s < 1.4
+        assert 0.2 <= took_s < 1.4  # 0.4, or until the rank that came before has given up
 
 
 def test_abort_in_another_thread_ends_what_waits_everywhere() -> None:

@@ -1,0 +1,44 @@
+"""One rank of a DDP training on several hosts, whose network is cut while it trains: torch_cut_rank.py RANK RANKS.
+
+Prints "trains" and then what backward has raised, as JSON."""
+
+import itertools
+import json
+import sys
+import time
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+from torch import nn
+
+
+def main() -> None:
+    """Train until something is raised."""
+    torch.set_num_threads(1)
+    rank, rank_count = map(int, sys.argv[1:])
+    dist.init_process_group(
+        "hemiola",
+        init_method="tcp://host0:29513",
+        rank=rank,
+        world_size=rank_count,
+        timeout=timedelta(seconds=60),
+    )
+    model = nn.parallel.DistributedDataParallel(nn.Linear(64, 64))
+    end_s = time.monotonic() + 60
+    try:
+        for step in itertools.count():
+            model(torch.ones(4, 64)).sum().backward()
+            dist.barrier()
+            if step == 3:
+                sys.stdout.write("trains\n")  # at once: somebody waits for it
+                sys.stdout.flush()
+            if time.monotonic() > end_s:
+                break
+    except Exception as error:
+        kinds = [kind.__name__ for kind in type(error).__mro__]
+        sys.stdout.write(json.dumps({"raised": kinds, "message": str(error)}) + "\n")
+
+
+if __name__ == "__main__":
+    main()
