@@ -208,6 +208,22 @@ def test_the_chunk_count_follows_from_size_and_speed() -> None:
     assert hm.algorithms.all_reduce_late(8, 0).chunk_count == 7
 
 
+@pytest.mark.parametrize(("rank_count", "nbytes"), [(4, 1 << 24), (6, 1 << 20), (24, 1 << 24), (64, 1 << 27)])
+def test_the_planner_is_near_the_best_chunk_count_and_stragglar(rank_count: int, nbytes: int) -> None:
+    # Given one rank that comes after a second: a wait that long is no excuse for a count that is worse after it.
+    network = hm.topologies.switch(rank_count, latency_s=3e-6, bandwidth=25e9)
+    late = hm.Conditions(late={rank_count - 1: 1.0})
+    schedules = [
+        hm.algorithms.all_reduce_late(rank_count, rank_count - 1, turns * (rank_count - 1))
+        for turns in (1, 2, 4, 8)
+    ]
+    if rank_count & (rank_count - 1) == 0:
+        schedules.append(hm.algorithms.all_reduce_stragglar(rank_count, rank_count - 1))
+    best_s = min(hm.simulate(one, network, nbytes, conditions=late).seconds for one in schedules)
+    planned_s = hm.plan(network, "all_reduce", nbytes, late).seconds
+    assert planned_s - 1.0 <= 1.01 * (best_s - 1.0)
+
+
 @pytest.mark.parametrize("rank_count", [3, 5, 8, 13])
 def test_no_other_chunk_count_is_faster_by_the_formula(rank_count: int) -> None:
     early, extra = rank_count - 1, math.ceil(math.log2(rank_count)) - 1
