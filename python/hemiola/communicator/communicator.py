@@ -20,7 +20,7 @@ from hemiola._core import CommunicatorOptions, Complaint, HostsSession, Session,
 from hemiola.arguments import typed
 from hemiola.communicator.arguments import seconds_of
 from hemiola.communicator.arrivals import Arrivals
-from hemiola.communicator.collectives import Collectives
+from hemiola.communicator.block_collectives import BlockCollectives
 from hemiola.communicator.emulation import Emulation
 from hemiola.communicator.health import Health
 from hemiola.communicator.init_options import InitOptions
@@ -38,7 +38,7 @@ from hemiola.planner.communicator_plans import CommunicatorPlans
 from hemiola.topology.named_nics import slow_links
 
 
-class Communicator(Collectives, MonitoredBarrier):
+class Communicator(BlockCollectives, MonitoredBarrier):
     """Ranks that can run collectives together.
 
     Every rank makes the same calls in the same order. Arrays are NumPy arrays, contiguous in C order, of

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import builtins
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
-from hemiola._core import PendingMessage, PendingOperation
+from hemiola._core import PendingMessage
 from hemiola.arguments import typed
 
 R_co = TypeVar("R_co", covariant=True)
 
 
+class Pending(Protocol):
+    """What a Handle waits for: an operation of the core, or a message, or several."""
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Return True once it is over, False after `timeout_s`; raise its error."""
+
+    def done(self) -> bool:
+        """Say whether it is over."""
+
+
 class Handle(Generic[R_co]):
     """An operation that runs in the background; its arrays must not be touched until it is done."""
 
-    def __init__(self, pending: PendingOperation | PendingMessage, result: R_co) -> None:
+    def __init__(self, pending: Pending, result: R_co) -> None:
         self._pending = pending
         self._result = result
 

@@ -22,7 +22,6 @@ from hemiola.torch.errors import for_torch
 from hemiola.torch.reductions import factor_of, name_of
 from hemiola.torch.sparse import sum_of_sparse
 from hemiola.torch.tensors import content, values
-from hemiola.torch.uneven import exchange
 from hemiola.torch.work import Completion, Finished, Running, together
 
 #: A call of the communicator, all but how it is waited for.
@@ -202,8 +201,7 @@ class Collectives:
         return self._exchanged(rooms, parts, outputs, opts)
 
     def _exchanged(self, rooms: Any, parts: Any, result: Any, opts: Any) -> Any:
-        call, finish = exchange(self._comm, parts, rooms, self._limit_of(opts))
-        return self._run([call], result, opts, finish)
+        return self._run([partial(self._comm.all_to_all_blocks, parts, out=rooms)], result, opts)
 
     # ---- one gets or gives ----
 
