@@ -141,6 +141,7 @@ def _right() -> dict[str, Any]:
         "encoded": hm.codecs.encode(np.zeros(4)),
         "factors": {0: 2.0},
         "fn": print,
+        "format": None,
         "formula_s": 1.0,
         "function": hm.algorithms.all_reduce_ring,
         "generate": lambda: hm.algorithms.all_reduce_ring(4),

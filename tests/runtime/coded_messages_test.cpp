@@ -29,7 +29,10 @@ constexpr std::int64_t kBytes = kElements * static_cast<std::int64_t>(sizeof(std
 class WatchedWire final : public Wire {
  public:
   using Spoil = std::function<void(std::vector<std::byte>*)>;
-  WatchedWire(Wire* inner, Spoil spoil) : inner_(inner), spoil_(std::move(spoil)) {}
+  WatchedWire(Wire* inner, Spoil spoil, bool charges_work = false)
+      : inner_(inner), spoil_(std::move(spoil)), traits_(inner->traits()) {
+    traits_.charges_work = charges_work;
+  }
 
   Request send(Rank dst, const std::byte* data, std::size_t bytes, Source source) override {
     sizes.push_back(bytes);
@@ -47,14 +50,17 @@ class WatchedWire final : public Wire {
   void reset(std::uint64_t epoch) override { inner_->reset(epoch); }
   std::string carrier(Rank peer) const override { return inner_->carrier(peer); }
   Payload payload(Rank peer) const override { return inner_->payload(peer); }
-  const WireTraits& traits() const override { return inner_->traits(); }
+  void charge(std::int64_t core_ns) override { charges.push_back(core_ns); }
+  const WireTraits& traits() const override { return traits_; }
 
   std::vector<std::size_t> sizes;
+  std::vector<std::int64_t> charges;
   std::size_t sent() const { return std::accumulate(sizes.begin(), sizes.end(), std::size_t{0}); }
 
  private:
   Wire* inner_;
   Spoil spoil_;
+  WireTraits traits_;
   std::deque<std::vector<std::byte>> spoiled_;
 };
 
@@ -130,6 +136,29 @@ TEST(CodedMessages, AnAllGatherForwardsWhatItGot) {
     ASSERT_EQ(sizes[rank].size(), 2u);
     EXPECT_EQ(sizes[rank][0], sizes[(rank + 1) % ranks][1]);
   }
+}
+
+/// Given two messages to send, of which one is forwarded, and two to decode.
+TEST(CodedMessages, TheCoresTimeIsChargedWhereAClockStandsStillMeanwhile) {
+  for (const bool charges_work : {false, true})
+    on_ranks(3, {}, [&](Rank rank, Wire* inner) {
+      WatchedWire wire(inner, {}, charges_work);
+      execute(algorithms::all_gather_ring(3), {.slice_bytes = kBytes, .every = 50}, rank, &wire);
+      EXPECT_EQ(wire.charges.size(), charges_work ? 4u : 0u);
+      EXPECT_TRUE(std::ranges::all_of(wire.charges, [](std::int64_t ns) { return ns > 0; }));
+    });
+}
+
+TEST(CodedMessages, AChosenFormatIsWhatMessagesAreWrittenIn) {
+  const auto smallest = sizes_sent(algorithms::all_gather_ring(2), {.every = 100});
+  codec::choose_format(codec::Format::pici);
+  const auto pici = sizes_sent(algorithms::all_gather_ring(2), {.slice_bytes = kBytes, .every = 100});
+  EXPECT_EQ(codec::choose_format(std::nullopt), codec::Format::pici);
+  // Header; values; a bit per element, and a count per 4,096 of them.
+  const std::size_t values = (kElements + 99) / 100 * sizeof(std::int64_t);
+  EXPECT_EQ(pici[0], (std::vector<std::size_t>{32 + values + kElements / 8 + kElements / 4096 * 4}));
+  EXPECT_LT(2 * sum_of(smallest[0]), 3 * sum_of(pici[0]));
+  EXPECT_LT(sum_of(smallest[0]), sum_of(pici[0]));
 }
 
 TEST(CodedMessages, AReduceScatterInOneStepPerPeerHasNoFillIn) {

@@ -2,10 +2,13 @@
 #include "hemiola/runtime/wire/emulated/emulated_network.hpp"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
+#include <span>
 #include <vector>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/runtime/wire/emulated/shared_network.hpp"
 
 namespace hemiola {
 namespace {
@@ -51,6 +54,40 @@ TEST(EmulatedNetwork, RoutesKnowNoFactors) {
   const EmulatedNetwork model(topology, conditions, {Rank{0}, Rank{3}});
   const std::span<const int> path = model.path(Rank{0}, Rank{1});
   EXPECT_EQ((std::vector<int>{path.begin(), path.end()}), (std::vector<int>{0, 2}));
+}
+
+// Given 1,000 bytes at 1 byte per nanosecond and 1,000 ns on their way, of a core that is busy for 3 ms after now.
+// Expect them 3 ms and 2,000 ns later, by the emulated clock, to the nanosecond.
+TEST(SharedNetwork, AMessageStartsWhenItsRankHasDoneTheWorkThatIsCharged) {
+  const Topology topology("pair", 2, 0,
+                          {{Vertex{0}, Vertex{1}, 1'000'000, 1e9}, {Vertex{1}, Vertex{0}, 1'000'000, 1e9}});
+  const EmulatedNetwork model(topology, {}, {Rank{0}, Rank{1}});
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  std::vector<Line> memory(SharedNetwork::region_bytes(model) / sizeof(Line) + 1);
+  const std::span<std::byte> region(memory.front().bytes, memory.size() * sizeof(Line));
+  SharedNetwork sender(region, Rank{0}, &model), receiver(region, Rank{1}, &model);
+  const MessageName message{Rank{0}, Rank{1}, 0};
+  double start = 0, end = 0;
+  {
+    SharedNetwork::Session session(&sender);
+    session.advance();
+    start = session.now_ns() + 3e6;
+    ASSERT_TRUE(session.post(message, 1000, start));
+  }
+  ASSERT_TRUE(SharedNetwork::Session(&receiver).post(message, 1000));
+  for (bool is_sent = false; end == 0; sched_yield()) {
+    {
+      SharedNetwork::Session session(&sender);
+      session.acknowledge();
+      session.advance();
+      is_sent = is_sent || session.take(message);
+    }
+    SharedNetwork::Session session(&receiver);
+    if (session.take(message)) end = session.now_ns();
+  }
+  EXPECT_NEAR(end, start + 2000, 1);
 }
 
 }  // namespace

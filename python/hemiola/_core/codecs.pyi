@@ -12,5 +12,8 @@ def decode(encoded: object, out: object) -> None:
 def speeds(density: float, format: str | None) -> tuple[float, float, float]:
     """See hemiola.codecs.speeds."""
 
+def choose(format: str | None) -> str | None:
+    """See hemiola.codecs.choose."""
+
 def describe(encoded: object) -> tuple[str, str, int, int, int]:
     """See hemiola.codecs.describe."""

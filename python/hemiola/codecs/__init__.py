@@ -19,7 +19,7 @@ from hemiola.errors import ArgumentError
 
 A = TypeVar("A", bound=NDArray[Any])
 
-__all__ = ["Message", "Speeds", "decode", "describe", "encode", "names", "speeds"]
+__all__ = ["Message", "Speeds", "choose", "decode", "describe", "encode", "names", "speeds"]
 
 
 @dataclass(frozen=True)
@@ -105,6 +105,39 @@ def names() -> list[str]:
     the zeros where these are fewer; "hier", the bitmap's nonzero bytes, twice; "coo", 32-bit positions.
     """
     return core.names()
+
+
+@typed
+def choose(format: str | None) -> str | None:
+    """Choose the format that this process writes messages of sparse collectives in, to compare it with others.
+
+    Parameters
+    ----------
+    format : str, one of `names()`; None for the smallest of each message, as it is from the start.
+
+    Returns
+    -------
+    str or None, what was chosen before.
+
+    Raises
+    ------
+    ArgumentError
+        The format is unknown.
+
+    Notes
+    -----
+    Holds for operations that begin from now on. A message says its format itself, so ranks need not choose the same,
+    and results are the same bits whatever they choose. A message that would take more than 0.97 of its plain bytes goes
+    plain as ever. With "pici" and `schedule="all_reduce_ring"` messages are those of [SpCCL], without its thresholds.
+
+    Examples
+    --------
+    >>> import hemiola as hm
+    >>> before = hm.codecs.choose("pici")
+    >>> hm.codecs.choose(before)
+    'pici'
+    """
+    return core.choose(format)
 
 
 @typed

@@ -231,7 +231,7 @@ class CommunicatorPlans:
 
     def _sparse_words(self, found: Plan, asked: bool) -> SparseWords:
         """Say when messages leave zeros out. Between cores that share memory never: what a codec gains, it takes away
-        from the same core. Unasked not on emulated networks, where it would cost nothing (design/0018)."""
+        from the same core. Unasked not on emulated networks, whose ranks share the cores of one machine."""
         unasked = not asked and (self._emulated is not None or found.nbytes < _LEAST_UNASKED)
         if self._shares_memory or unasked:
             return SparseWords(0.0)

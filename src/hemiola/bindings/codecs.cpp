@@ -8,6 +8,7 @@
 
 #include "hemiola/bindings/array_argument.hpp"
 #include "hemiola/bindings/bindings.hpp"
+#include "hemiola/codec/chosen_format.hpp"
 #include "hemiola/codec/decoder.hpp"
 #include "hemiola/codec/encoder.hpp"
 #include "hemiola/codec/speed.hpp"
@@ -90,6 +91,12 @@ std::tuple<double, double, double> speeds(double density, const std::optional<st
   return {found.compress_Bps, found.decompress_Bps, found.add_Bps};
 }
 
+/// Returns what was chosen before.
+std::optional<std::string> choose(const std::optional<std::string>& format) {
+  const std::optional<codec::Format> before = codec::choose_format(format_of(format));
+  return before ? std::optional(std::string(codec::name_of(*before))) : std::nullopt;
+}
+
 std::vector<std::string> format_names() {
   return {codec::kFormatNames.begin(), codec::kFormatNames.end()};
 }
@@ -102,6 +109,7 @@ void bind_codecs(nb::module_& m) {
   codecs.def("encode", &encode_array, "x"_a, "format"_a.none(), "See hemiola.codecs.encode.");
   codecs.def("decode", &decode_array, "encoded"_a, "out"_a, "See hemiola.codecs.decode.");
   codecs.def("speeds", &speeds, "density"_a, "format"_a.none(), "See hemiola.codecs.speeds.");
+  codecs.def("choose", &choose, "format"_a.none(), "See hemiola.codecs.choose.");
   codecs.def("describe", &describe, "encoded"_a, "See hemiola.codecs.describe.");
 }
 

@@ -90,6 +90,10 @@ class Wire {
   /// What is sent from now on is of this operation. On a wire that carries signatures a message lands only while this rank
   /// is in the message's operation, with the same version and digest; it waits while its operation is a later one.
   virtual void begin_operation(const OperationTag& /*tag*/) {}
+  /// This rank's core has just worked so long on its messages, which nothing else tells a clock that stands still meanwhile
+  /// (WireTraits::charges_work): what is sent from now on starts no sooner than after that work.
+  virtual void charge(std::int64_t /*core_ns*/) {}
+
   /// A bit that the present operation's messages spread where they carry signatures: what is sent from now on bears it, and
   /// whoever takes such a message has it, too. So at the end of a collective in which everybody depends on everybody all
   /// ranks have it, or none has.

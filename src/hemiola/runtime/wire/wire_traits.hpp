@@ -46,6 +46,8 @@ struct WireTraits {
   bool land_at_once = false;
   /// Messages bear their operation's tag, and the wire compares it (Wire::begin_operation).
   bool carries_signatures = false;
+  /// Its clock stands still while a rank reacts to a message, so that work would be free (Wire::charge).
+  bool charges_work = false;
   Waiting waiting = {};
   PortMap ports = {};
   /// By peer. Empty where no port could be slow, as between cores of one machine.

@@ -35,6 +35,7 @@ void Coder::begin(const Program& program, const RegionBases& bases, const Arithm
   arithmetic_ = arithmetic;
   combine_ = combine;
   sizes_.assign(program.forms.size(), 0);
+  format_ = codec::chosen_format();
   const std::byte* const input = at({Region::input, 0});
   const auto bytes = static_cast<std::size_t>(program.bytes[static_cast<int>(Region::input)]);
   attempts_.begin(input, input == nullptr ? 0 : bytes, codec::element_bytes(arithmetic.dtype));
@@ -47,7 +48,7 @@ std::size_t Coder::encoded(const Piece& piece) {
   const std::size_t elements = plain / codec::element_bytes(arithmetic_.dtype);
   encoder_.scan(arithmetic_.dtype, at(piece.at), elements,
                 {memory(piece), codec::room_for(arithmetic_.dtype, elements)});
-  const codec::Format format = encoder_.smallest();
+  const codec::Format format = format_.value_or(encoder_.smallest());
   const bool pays = static_cast<double>(encoder_.bytes_as(format)) <=
                     CodingAttempts::kMostShare * static_cast<double>(plain);
   attempts_.note(pays);

@@ -5,10 +5,12 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "hemiola/base/index.hpp"
+#include "hemiola/codec/chosen_format.hpp"
 #include "hemiola/codec/decoder.hpp"
 #include "hemiola/codec/encoder.hpp"
 #include "hemiola/runtime/executor/executor.hpp"
@@ -70,6 +72,7 @@ class Coder {
   codec::Encoder encoder_;
   codec::Decoder decoder_;
   CodingAttempts attempts_;
+  std::optional<codec::Format> format_;  ///< nothing: the smallest
 
   // Of the program at hand:
   const Program* program_ = nullptr;

@@ -1,5 +1,7 @@
 #include "hemiola/runtime/executor/host/engine.hpp"
 
+#include <time.h>
+
 #include <algorithm>
 #include <string>
 
@@ -16,7 +18,27 @@ constexpr std::int64_t kCachedBytes = 8 << 20;
 /// Of a coded program: what runs further ahead in a direct exchange collides at its receivers.
 constexpr int kCodedGroups = 2;
 
+std::int64_t thread_ns() {
+  timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
 }  // namespace
+
+/// A core's work on messages, charged where the wire's clock stands still meanwhile.
+template <typename Work>
+auto Engine::charged(const Work& work) {
+  struct Charge {
+    Wire* wire;
+    std::int64_t begin_ns = wire->traits().charges_work ? thread_ns() : 0;
+    ~Charge() {
+      if (wire->traits().charges_work) wire->charge(thread_ns() - begin_ns);
+    }
+  };
+  const Charge charge{wire_};
+  return work();
+}
 
 void Engine::begin_operation() {
   program_ = nullptr;
@@ -212,7 +234,7 @@ void Engine::start(std::int32_t index) {
     case TaskKind::receive_coded:
       return post(index, receive_coded(o));
     case TaskKind::apply_coded:
-      coder_.apply(o, peer_of(task(index - 1)));
+      charged([&] { coder_.apply(o, peer_of(task(index - 1))); });
       return finish(index);
   }
 }
@@ -256,7 +278,7 @@ Request Engine::receive(const Task& o) {
 }
 
 Request Engine::send_coded(const Task& o) {
-  const Coder::Message message = coder_.message(o);
+  const Coder::Message message = charged([&] { return coder_.message(o); });
   const Place& first = program_->pieces[static_cast<std::size_t>(o.first_piece)].at;
   return wire_->send(peer_of(o), message.data, message.bytes,
                      message.is_plain ? source_of(first) : Source::settled);

@@ -66,6 +66,8 @@ class Engine final : public Executor {
   Request send(const Task& task);
   Source source_of(const Place& place) const;
   Request receive(const Task& task);
+  template <typename Work>
+  auto charged(const Work& work);
   Request send_coded(const Task& task);
   Request receive_coded(const Task& task);
   void apply(const Task& task);

@@ -30,6 +30,7 @@ WireTraits traits_of(const EmulatedNetwork& network, Rank self) {
   WireTraits traits{.messages = {.slice_bytes = std::int64_t{1} << 60, .join_bytes = 0, .pack_bytes = 0},
                     .groups_in_flight = 1,
                     .land_at_once = true,
+                    .charges_work = true,
                     .waiting = {.spins = 0, .yields = 4, .sleep_us = 1000},
                     .ports = {network.sending_ports(self), network.receiving_ports(self)},
                     .arrival_delay = network.arrival_delay(self)};
@@ -70,7 +71,7 @@ Request EmulatedWire::add(Rank peer, bool sending, std::size_t bytes, Request in
   if (!c.is_open()) open_.push_back(index);
   const std::uint64_t number = c.first + c.messages.size();
   const MessageName name{sending ? self_ : peer, sending ? peer : self_, number - c.first_of_epoch};
-  c.messages.push_back({name, bytes, inner});
+  c.messages.push_back({name, bytes, inner, sending ? core_free_ns_ : 0});
   return Request{index << kNumberBits | number};
 }
 
@@ -93,7 +94,7 @@ bool EmulatedWire::progress() {
 bool EmulatedWire::settle(SharedNetwork::Session* session) {
   for (std::size_t index : open_)
     for (Message& m : channels_[index].messages)
-      if (!m.is_posted && !(m.is_posted = session->post(m.name, m.bytes))) break;
+      if (!m.is_posted && !(m.is_posted = session->post(m.name, m.bytes, m.not_before_ns))) break;
   session->acknowledge();  // what has been posted since the last call was our reaction
   session->advance();
   now_ns_ = session->now_ns();
@@ -151,6 +152,13 @@ void EmulatedWire::slow_down(const NetworkSlowdown& slowdown) {
   const std::vector<double> by_link = network_->link_slowdown(slowdown);
   SharedNetwork::Session session(&state_);
   session.slow_down(by_link);
+}
+
+/// While this rank reacts, its work begins at the moment of what it reacts to; else the clock has gone on beside it.
+void EmulatedWire::charge(std::int64_t core_ns) {
+  const auto work_ns = static_cast<double>(core_ns);
+  const double begin_ns = is_reacting_ ? now_ns_ : std::max(now_ns_, state_.real_now_ns() - work_ns);
+  core_free_ns_ = std::max(core_free_ns_, begin_ns) + work_ns;
 }
 
 /// What we post in reaction to an event belongs to the event's moment.

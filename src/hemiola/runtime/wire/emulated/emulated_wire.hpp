@@ -23,6 +23,7 @@ class EmulatedWire final : public Wire {
   bool progress() override;
   bool done(Request request) const override;
   void begin_operation(const OperationTag& tag) override { inner_->begin_operation(tag); }
+  void charge(std::int64_t core_ns) override;
   void spread_hint() override { inner_->spread_hint(); }
   bool has_hint() const override { return inner_->has_hint(); }
   std::optional<ForeignMessage> mismatch() const override { return inner_->mismatch(); }
@@ -44,6 +45,7 @@ class EmulatedWire final : public Wire {
     MessageName name;
     std::size_t bytes;
     Request inner;
+    double not_before_ns;  ///< of the emulated clock
     bool is_posted = false;
     bool is_done = false;
   };
@@ -70,6 +72,7 @@ class EmulatedWire final : public Wire {
   std::vector<Channel> channels_;
   std::vector<std::size_t> open_;  ///< channels with messages that are not done
   double now_ns_ = 0;              ///< when we last looked
+  double core_free_ns_ = 0;        ///< when this rank's core has done all that has been charged
   bool is_reacting_ = false;       ///< the network waits for us to say that we have seen what happened
 };
 

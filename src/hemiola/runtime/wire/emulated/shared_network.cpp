@@ -148,7 +148,7 @@ void SharedNetwork::Session::acknowledge() {
   network_->ranks_[static_cast<std::size_t>(network_->self_)].is_reacting = false;
 }
 
-bool SharedNetwork::Session::post(const MessageName& message, std::size_t bytes) {
+bool SharedNetwork::Session::post(const MessageName& message, std::size_t bytes, double not_before_ns) {
   SharedNetwork& n = *network_;
   RankState& own = n.ranks_[static_cast<std::size_t>(n.self_)];
   const std::size_t index = n.entry_index(message);
@@ -172,8 +172,8 @@ bool SharedNetwork::Session::post(const MessageName& message, std::size_t bytes)
   }
   if (sending) e.bytes_left = static_cast<double>(bytes);
   // A reaction belongs to the moment of what it reacts to, at which the clock stands still; anything else is new.
-  e.ends[sending] = {true, false,
-                     own.is_reacting ? n.header_->now : std::max(n.header_->now, n.real_now_ns())};
+  const double now = own.is_reacting ? n.header_->now : std::max(n.header_->now, n.real_now_ns());
+  e.ends[sending] = {true, false, std::max(now, not_before_ns)};
   if (e.ends[!sending].posted) e.next = std::max(e.ends[0].since, e.ends[1].since);
   return true;
 }

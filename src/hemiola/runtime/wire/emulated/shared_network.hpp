@@ -48,8 +48,8 @@ class SharedNetwork {
     /// This rank has reacted to all that `take` has returned so far.
     void acknowledge();
     /// Posts this rank's end of a message (it is the message's src or dst); false: no room yet, try again. `bytes`
-    /// count at the sending end; the other one takes them as they come.
-    bool post(const MessageName& message, std::size_t bytes);
+    /// count at the sending end; the other one takes them as they come. It starts no sooner than `not_before_ns`.
+    bool post(const MessageName& message, std::size_t bytes, double not_before_ns = 0);
     /// Moves the clock on, as far as it may go.
     void advance();
     /// The emulated clock.
