@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import tempfile
@@ -46,6 +47,13 @@ def recorded() -> str:
         dist.all_reduce(torch.ones(3 + (rank == 1)))
     dist.new_group([rank], use_local_synchronization=True)  # from here on ranks listen to the signal
     os.kill(os.getpid(), signal.SIGUSR2)
+    child = os.fork()  # as loaders of data fork
+    if child == 0:
+        os.kill(os.getpid(), signal.SIGUSR2)
+        os._exit(0)
+    os.waitpid(child, 0)
+    written = json.loads((into / "failed" / f"hemiola-{rank}.json").read_text())
+    assert (written["pid"], written["reason"]) == (os.getpid(), "SIGUSR2")
     del os.environ["HEMIOLA_RECORD"]
     hemiola_torch.save_records(into)
     dist.barrier()

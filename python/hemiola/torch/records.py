@@ -110,10 +110,11 @@ def begin_recording() -> None:
     folder = environment.RECORD.value()
     if folder is None or _is_listening or threading.current_thread() is not threading.main_thread():
         return
-    before = signal.getsignal(signal.SIGUSR2)
+    before, own_pid = signal.getsignal(signal.SIGUSR2), os.getpid()
 
     def save(number: int, frame: FrameType | None) -> None:
-        save_records(folder, reason="SIGUSR2")
+        if os.getpid() == own_pid:  # and no process that it has forked, such as a loader's
+            save_records(folder, reason="SIGUSR2")
         if callable(before):
             before(number, frame)
 
