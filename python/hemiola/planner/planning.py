@@ -26,6 +26,7 @@ from hemiola.planner.brought import checked, made_now
 from hemiola.planner.coded import CodedChoice
 from hemiola.planner.crowding import crowding_s
 from hemiola.planner.sparse_rule import link_bandwidth
+from hemiola.planner.spccl_rule import explain_spccl
 from hemiola.planner.synthesized import is_uneven, synthesized
 from hemiola.progress import ProgressBar
 from hemiola.simulate import simulate
@@ -154,14 +155,28 @@ class Plan:
         """The time in seconds that no schedule can beat under these conditions."""
         return float(self.bound.seconds)
 
-    def explain(self) -> str:
+    def explain(self, sparse: str | None = None) -> str:
         """Say in sentences what was considered, why the winner won, and how far from the bound it is.
+
+        Parameters
+        ----------
+        sparse : "spccl", optional. Say also of each phase whether [SpCCL] would send it sparse or dense, by its
+            thresholds and its equation 7, for comparison: nothing here runs by them.
 
         Returns
         -------
         str, one paragraph.
+
+        Raises
+        ------
+        ArgumentError
+            where `sparse` is something else.
         """
+        if sparse not in (None, "spccl"):
+            raise ArgumentError(f"explain: expected sparse to be 'spccl' or None, found {sparse!r}")
         coded = [] if self.coded is None else self.coded.explain()
+        if sparse == "spccl":
+            coded += explain_spccl(self.kind, self.rank_count, self.conditions.density)
         return " ".join(
             [self._what(), *self._conditions(), self._considered(), *self._why(), *coded, self._distance()]
         )
