@@ -6,9 +6,11 @@ limits."""
 
 from __future__ import annotations
 
+import atexit
 import importlib
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -65,6 +67,7 @@ def main() -> int:
     module = importlib.import_module(name)
     importlib.import_module("hemiola.torch.making")  # once, for all ranks
     folder = Path(tempfile.mkdtemp(prefix="forked"))
+    atexit.register(shutil.rmtree, folder)  # the ranks end by os._exit
     children = []
     for rank in range(int(rank_count)):
         child = os.fork()
