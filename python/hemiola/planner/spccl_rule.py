@@ -3,7 +3,7 @@ measured here (see `coded`)."""
 
 from __future__ import annotations
 
-#: Sparsities at or below which a hop of sums goes dense, between nodes and inside one, and an all-gather: those that its
+#: Sparsities at or below which a hop of sums goes dense, between nodes and inside one, and an all-gather: what its
 #: authors have swept for float32 and Pici.
 INTER, INTRA, GATHER = 0.5, 0.6, 0.1
 
