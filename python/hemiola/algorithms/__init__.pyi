@@ -92,6 +92,9 @@ from hemiola.algorithms.slow_exchanges import (
     all_reduce_paced_exchange as all_reduce_paced_exchange,
     all_reduce_rail_open_shop_exchange as all_reduce_rail_open_shop_exchange,
 )
+from hemiola.algorithms.slow_rails import (
+    all_reduce_uneven_rails as all_reduce_uneven_rails,
+)
 from hemiola.algorithms.stragglar_matching import (
     all_reduce_stragglar_matching as all_reduce_stragglar_matching,
 )

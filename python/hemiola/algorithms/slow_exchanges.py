@@ -76,7 +76,7 @@ def all_reduce_open_shop_exchange(
     if segments is None:
         segments = best_segment_count(rank_count, dict(slow), relative_latency)
     factors = _checked("all_reduce_open_shop_exchange", rank_count, slow, segments)
-    units, slots = _open_shop(tuple(factors))
+    units, slots = open_shop(tuple(factors))
     return _Bodies(units, segments).schedule(slots)
 
 
@@ -156,7 +156,7 @@ def all_reduce_rail_open_shop_exchange(
             f"{where}: expected 1 … {_MOST_RANKS_PER_HOST} ranks per host, found {ranks_per_host}"
         )
     factors = _checked(where, host_count, slow_hosts, segments)
-    units, slots = _open_shop(tuple(factors))
+    units, slots = open_shop(tuple(factors))
     return _RailBodies(units, segments, ranks_per_host).schedule(slots)
 
 
@@ -179,7 +179,7 @@ class ExchangeBody:
 def open_shop_body(rank_count: int, slow: Mapping[int, float]) -> ExchangeBody:
     """Return what a body of all_reduce_open_shop_exchange costs; raises ArgumentError like it."""
     factors = _checked("open_shop_body", rank_count, slow, 1)
-    units, slots = _open_shop(tuple(factors))
+    units, slots = open_shop(tuple(factors))
     load = slow_shares.one_port_time(units / units.sum(), factors)
     return ExchangeBody(load, len(slots), int(_messages(units).sum()))
 
@@ -205,7 +205,7 @@ def _messages(units: Integers) -> Integers:
 
 
 @lru_cache(maxsize=16)
-def _open_shop(factor_of_rank: tuple[float, ...]) -> tuple[Integers, list[Integers]]:
+def open_shop(factor_of_rank: tuple[float, ...]) -> tuple[Integers, list[Integers]]:
     """Cut a body into slots; return the ranks' units, fine enough, and slot by slot what each sends to each."""
     factors = np.array(factor_of_rank)
     units = slow_shares.one_port_shares(factors).units
@@ -283,37 +283,38 @@ def _longest_matching(left: Integers, most: int) -> NDArray[np.intp]:
 _BodyOf = Callable[[int, Mapping[int, float]], ExchangeBody]
 
 
-class _Bodies:
-    """Writes the schedule: in body b the reduce-scatter of segment b and the all-gather of segment b - 1.
+def exchange_pattern(units: Integers, slots: list[Integers]) -> Integers:
+    """Return rows of slot, src, dst, chunk of the segment, reduce: one body's units in order.
 
     A pair's message is its receiver's units, raw, then its sender's, finished: what must wait for others goes last.
     """
+    first_unit = np.cumsum(units) - units
+    sent = np.zeros_like(slots[0])
+    rows = []
+    for number, slot in enumerate(slots):
+        for src, dst in np.argwhere(slot > 0):
+            for unit in range(sent[src, dst], sent[src, dst] + slot[src, dst]):
+                is_raw = unit < units[dst]
+                owner, index = (dst, unit) if is_raw else (src, unit - units[dst])
+                rows.append((number, src, dst, first_unit[owner] + index, is_raw))
+        sent = sent + slot
+    return np.array(rows, dtype=np.int64)
+
+
+class _Bodies:
+    """Writes the schedule: in body b the reduce-scatter of segment b and the all-gather of segment b - 1."""
 
     def __init__(self, units: Integers, segments: int) -> None:
         self._units = units
-        self._first_unit = np.cumsum(units) - units
         self._total = int(units.sum())
         self._segments = segments
 
     def schedule(self, slots: list[Integers]) -> Schedule:
-        pattern = self._pattern(slots)
+        pattern = exchange_pattern(self._units, slots)
         bodies = [self._body(pattern, body, len(slots)) for body in range(self._segments + 1)]
         owner = np.tile(np.repeat(np.arange(len(self._units)), self._units), self._segments)
         collective = Collective.with_owners("all_reduce", len(self._units), owner.tolist())
         return Schedule.from_transfers(collective, np.concatenate(bodies))
-
-    def _pattern(self, slots: list[Integers]) -> Integers:
-        """Return rows of slot, src, dst, chunk of the segment, reduce: one body's units in order."""
-        sent = np.zeros_like(slots[0])
-        rows = []
-        for number, slot in enumerate(slots):
-            for src, dst in np.argwhere(slot > 0):
-                for unit in range(sent[src, dst], sent[src, dst] + slot[src, dst]):
-                    is_raw = unit < self._units[dst]
-                    owner, index = (dst, unit) if is_raw else (src, unit - self._units[dst])
-                    rows.append((number, src, dst, self._first_unit[owner] + index, is_raw))
-            sent = sent + slot
-        return np.array(rows, dtype=np.int64)
 
     def _body(self, pattern: Integers, body: int, slot_count: int) -> Integers:
         raw = pattern[:, 4] == 1
@@ -336,7 +337,7 @@ class _RailBodies(_Bodies):
 
     def schedule(self, slots: list[Integers]) -> Schedule:
         steps = max(len(slots), self._rails - 1)
-        between, inside = self._pattern(slots), self._inside_pattern()
+        between, inside = exchange_pattern(self._units, slots), self._inside_pattern()
         bodies = []
         for body in range(self._segments + 3):
             bodies += [self._inside(inside, body, steps), self._between(between, body, steps)]
