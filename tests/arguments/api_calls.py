@@ -199,6 +199,7 @@ def _right() -> dict[str, Any]:
 _RIGHT_FOR: dict[str, dict[str, Any]] = {
     "hemiola.Communicator.all_gather_blocks": {"out": [np.zeros(4)]},
     "hemiola.Communicator.all_to_all_blocks": {"x": [np.zeros(4)], "out": [np.zeros(4)]},
+    "hemiola.Communicator.reduce_scatter_blocks": {"x": [np.zeros(4)]},
     "hemiola.Communicator.scatter": {},
     "hemiola.Topology.__init__": {
         "links": np.zeros(0, hm.topologies.ring(2, latency_s=0, bandwidth=1).links.dtype)

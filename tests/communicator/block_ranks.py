@@ -47,6 +47,10 @@ def exchanged() -> list[str]:
     comm.all_gather_blocks(np.full(3 * me, float(me)), every)
     if any(set(one) - {float(of)} for of, one in enumerate(every)):
         wrong.append("gathered")
+    parts = [np.arange(4 * to) * (me + 1) for to in range(n)]
+    total = comm.reduce_scatter_blocks(parts, out=np.zeros(4 * me, parts[0].dtype))
+    if not np.array_equal(total, np.arange(4 * me) * (n * (n + 1) // 2)):
+        wrong.append("reduced")
     return wrong
 
 
@@ -66,6 +70,8 @@ def disagreeing() -> dict[str, tuple[str, str]]:
         "read-only": error_of(
             lambda: comm.all_gather_blocks(right[0], [_fixed(r) for r in room] if me == 1 else room)
         ),
+        "reduced": error_of(lambda: comm.reduce_scatter_blocks(short if me == 1 else right, out=np.zeros(2))),
+        "a number": error_of(lambda: comm.reduce_scatter_blocks(3 if me == 1 else right, out=np.zeros(2))),  # type: ignore[call-overload]
         "afterwards": error_of(lambda: comm.all_to_all_blocks(right, room)),
     }
     assert all((one == 1).all() for one in room)

@@ -86,6 +86,12 @@ def uneven() -> None:
     into = [torch.empty(rank + each, 2) for each in range(n)]
     dist.all_to_all(into, list(given.split(sizes)))
     same(into, [own(10 * each + rank, rank + each, 2) for each in range(n)])
+    into = [torch.empty(each + 1) for each in range(n)]
+    dist.all_gather(into, own(rank, rank + 1))
+    same(into, [own(each, each + 1) for each in range(n)])
+    mine = torch.empty(rank + 1)
+    dist.reduce_scatter(mine, [own(rank, to + 1) for to in range(n)])
+    same(mine, sum(own(each, rank + 1) for each in range(n)))
 
 
 def objects() -> None:

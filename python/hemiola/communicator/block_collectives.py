@@ -1,21 +1,22 @@
 """Collectives whose blocks may be of any sizes: an array for each rank, moved from where it lies to where it belongs.
 
-They go as messages between two ranks, not by a schedule: docs/design/0022-blocks-of-any-sizes.md."""
+What is only moved goes as messages between two ranks, not by a schedule: docs/design/0022-blocks-of-any-sizes.md."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from time import monotonic_ns
 from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hemiola._core import Complaint, PendingMessage
+from hemiola._core import Complaint
 from hemiola.communicator.collectives import Collectives
-from hemiola.communicator.handle import Handle
+from hemiola.communicator.handle import Handle, Pending
 from hemiola.communicator.messages import RESERVED_TAGS, Messages
-from hemiola.errors import HemiolaError, MismatchError
+from hemiola.errors import ArgumentError, HemiolaError, MismatchError
 
 Arrays = Sequence[NDArray[Any]]
 
@@ -110,6 +111,77 @@ class BlockCollectives(Collectives, Messages):
         blocks = x if isinstance(x, Complaint) else [x] * self.rank_count
         return self._exchanged("all_gather_blocks", blocks, out, wait, timeout_s)
 
+    @overload
+    def reduce_scatter_blocks(
+        self,
+        x: Arrays,
+        op: str = ...,
+        *,
+        out: NDArray[Any],
+        wait: Literal[True] = ...,
+        timeout_s: float | None = ...,
+    ) -> NDArray[Any]: ...
+    @overload
+    def reduce_scatter_blocks(
+        self, x: Arrays, op: str = ..., *, out: NDArray[Any], wait: bool, timeout_s: float | None = ...
+    ) -> NDArray[Any] | Handle[NDArray[Any]]: ...
+    def reduce_scatter_blocks(
+        self,
+        x: Arrays,
+        op: str = "sum",
+        *,
+        out: NDArray[Any],
+        wait: bool = True,
+        timeout_s: float | None = None,
+    ) -> NDArray[Any] | Handle[NDArray[Any]]:
+        """Combine all ranks' lists array by array; each rank gets the result that has its number.
+
+        Parameters
+        ----------
+        x : list with an array for each rank, of any sizes that are the same on all ranks; contiguous in C order.
+        op : str, as of `reduce_scatter`.
+        out : array of the size and dtype of this rank's in `x`, where its result goes.
+        wait : bool. With False run in the background, and return a Handle at once.
+        timeout_s : float > 0, seconds, optional. How long each array may take; None: as `init` says.
+
+        Returns
+        -------
+        `out`; or a Handle of it.
+
+        Raises
+        ------
+        ArgumentError, MismatchError, LostRankError, TimeoutError
+            as `reduce`. Arrays that ranks agree about are reduced nevertheless.
+
+        Notes
+        -----
+        What MPI calls reduce_scatter, with counts: a `reduce` to each rank, one after the other. Where all are of one
+        size, `reduce_scatter` takes fewer steps. Also on an emulated network.
+        """
+        n = self.rank_count
+        wrong = x if isinstance(x, Complaint) else _not_a_list("x", x, n)
+        parts: list[Pending] = []
+        first: ArgumentError | None = None
+        for root in range(n):  # all of them, also where one is wrong: the others call them, too
+            own = out if root == self.rank else None
+            try:
+                call = self.reduce(wrong or x[root], op, root, out=own, wait=False, timeout_s=timeout_s)  # type: ignore[arg-type]
+                assert isinstance(call, Handle)
+                parts.append(call._pending)
+            except ArgumentError as error:
+                first = first or error
+        if not isinstance(wait, bool):
+            first = first or ArgumentError(
+                f"reduce_scatter_blocks: expected True or False as wait, found {wait!r}"
+            )
+        pending = PendingBlocks(parts)
+        if first is not None:
+            with suppress(HemiolaError):
+                pending.wait()
+            raise first
+        moving = Handle(pending, out)
+        return moving.wait() if wait else moving
+
     def _exchanged(
         self, call: str, x: Arrays | Complaint, out: Arrays | Complaint, wait: bool, timeout_s: float | None
     ) -> Arrays | Handle[Arrays]:
@@ -131,7 +203,9 @@ class BlockCollectives(Collectives, Messages):
         others = [(self.rank + k) % self.rank_count for k in range(1, self.rank_count)]
         receiving = [r for r in reversed(others) if out[r].size]
         sending = [r for r in others if x[r].size]
-        parts = [self._core.start_recv(_bytes_of(out[r]), r, tag, timeout_s) for r in receiving]
+        parts: list[Pending] = [
+            self._core.start_recv(_bytes_of(out[r]), r, tag, timeout_s) for r in receiving
+        ]
         parts += [self._core.start_send(_bytes_of(x[r]), r, tag, timeout_s) for r in sending]
         out[self.rank].reshape(-1)[:] = x[self.rank].reshape(-1)
         return PendingBlocks(parts)
@@ -161,9 +235,9 @@ class BlockCollectives(Collectives, Messages):
 
 
 class PendingBlocks:
-    """Messages that are under way together, as a Handle waits for them; made of what waits for each."""
+    """What is under way together, as a Handle waits for them; made of what waits for each."""
 
-    def __init__(self, parts: Sequence[PendingMessage]) -> None:
+    def __init__(self, parts: Sequence[Pending]) -> None:
         self._parts = parts
         self._began_ns, self._ended_ns = monotonic_ns(), 0
 
@@ -224,9 +298,9 @@ def _bytes_of(array: NDArray[Any]) -> NDArray[np.uint8]:
 
 def _wrong(name: str, arrays: object, n: int) -> Complaint | None:
     """Return what is wrong with what should be a contiguous array for each rank."""
-    if not isinstance(arrays, (list, tuple)) or len(arrays) != n:
-        found = f"{len(arrays)} of them" if isinstance(arrays, (list, tuple)) else repr(arrays)
-        return Complaint(f"expected a list with an array for each of {n} ranks as {name}, found {found}")
+    if wrong := _not_a_list(name, arrays, n):
+        return wrong
+    assert isinstance(arrays, (list, tuple))
     for rank, array in enumerate(arrays):
         if not isinstance(array, np.ndarray) or not array.flags.c_contiguous:
             found = "one that is not" if isinstance(array, np.ndarray) else repr(array)
@@ -234,3 +308,11 @@ def _wrong(name: str, arrays: object, n: int) -> Complaint | None:
                 f"expected contiguous NumPy arrays as {name}, found {found} for rank {rank}; pass a copy"
             )
     return None
+
+
+def _not_a_list(name: str, arrays: object, n: int) -> Complaint | None:
+    """Return that something is no list of n, if so."""
+    if isinstance(arrays, (list, tuple)) and len(arrays) == n:
+        return None
+    found = f"{len(arrays)} of them" if isinstance(arrays, (list, tuple)) else repr(arrays)
+    return Complaint(f"expected a list with an array for each of {n} ranks as {name}, found {found}")

@@ -101,6 +101,17 @@ class Collectives:
         if isinstance(inputs, torch.Tensor):
             outputs, inputs = [outputs], [inputs]
         opts = _options(c10d.AllgatherOptions, opts, timeout)
+        calls: list[Call]
+        if _uneven(outputs):
+            calls = [
+                partial(
+                    self._comm.all_gather_blocks,
+                    content(one.contiguous()),
+                    out=without_complaints([in_order(each, content) for each in into]),
+                )
+                for into, one in _pairs(outputs, inputs)
+            ]
+            return self._run(calls, outputs, opts)
         rooms = [Room(into, one, self._comm.rank_count) for into, one in _pairs(outputs, inputs)]
         calls = [
             partial(self._comm.all_gather, content(one.contiguous()), out=room.array)
@@ -140,6 +151,18 @@ class Collectives:
         if isinstance(outputs, torch.Tensor):
             outputs, inputs = [outputs], [inputs]
         opts = _options(c10d.ReduceScatterOptions, opts, timeout, reduceOp=op)
+        if _uneven(inputs):
+            name, factor = name_of(opts.reduceOp), factor_of(opts.reduceOp)
+            calls = [
+                partial(
+                    self._comm.reduce_scatter_blocks,
+                    without_complaints([scaled(values(one.contiguous()), factor, copy=True) for one in of]),
+                    name,
+                    out=in_order(into, values),
+                )
+                for into, of in _pairs(outputs, inputs)
+            ]
+            return self._run(calls, outputs, opts)
         whole = [joined(of, into, self._comm.rank_count) for into, of in _pairs(outputs, inputs)]
         return self._reduced(outputs, whole, opts)
 
@@ -269,6 +292,11 @@ _NO_TIME = timedelta(0)
 
 def _listed(tensors: Any) -> Sequence[Any]:
     return [tensors] if isinstance(tensors, torch.Tensor) else tensors
+
+
+def _uneven(lists: Sequence[Sequence[Any]]) -> bool:
+    """Say whether some list has tensors of different sizes, as it then has on all ranks."""
+    return any(len({tensor.numel() for tensor in each}) > 1 for each in lists)
 
 
 def _pairs(outputs: Sequence[Any], inputs: Sequence[Any]) -> list[tuple[Any, Any]]:
