@@ -61,7 +61,7 @@ Bound whole_buffer_bound(const Problem& problem, Sense sense) {
 }
 
 /// Every rank inside has something else for each rank outside.
-Bound exchange_bound(const Problem& problem, Sense sense) {
+Bound exchange_cut_bound(const Problem& problem, Sense sense) {
   CutSearch search(problem.topology, problem.bandwidth, sense);
   Bound worst{"cut", -1, ""};
   Parts parts(2);
@@ -119,7 +119,7 @@ Bound cut_bound(const Problem& problem) {
     case CollectiveKind::gather:
       return scattering_bound(problem, Sense::against_links);
     case CollectiveKind::all_to_all:
-      return worse_of_both_senses(problem, exchange_bound);
+      return worse_of_both_senses(problem, exchange_cut_bound);
     default:
       return {"cut", 0, "no cut is searched for this collective"};
   }

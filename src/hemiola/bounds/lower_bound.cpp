@@ -77,25 +77,27 @@ LowerBound lower_bound(const Topology& topology, CollectiveKind kind, std::int64
   check_arguments(topology, kind, bytes, root);
   conditions.check(topology.rank_count());
   check_connected(topology, kind, root);
-  const bounds::Problem problem{topology,
-                                conditions,
-                                kind,
-                                root,
-                                bytes,
-                                bounds::Demand(kind, topology.rank_count(), root, bytes),
-                                slowed_bandwidths(topology, conditions)};
+  bounds::Problem problem{topology,
+                          conditions,
+                          kind,
+                          root,
+                          bytes,
+                          bounds::Demand(kind, topology.rank_count(), root, bytes),
+                          slowed_bandwidths(topology, conditions)};
   LowerBound result;
   // And about what share of the time it takes on a large network.
   std::vector<std::pair<Bound (*)(const bounds::Problem&), double>> finders = {
       {bounds::port_bound, 0.01},    {bounds::traffic_bound, 0.01}, {bounds::host_traffic_bound, 0.01},
       {bounds::island_bound, 0.01},  {bounds::relay_bound, 0.1},    {bounds::cut_bound, 0.7},
-      {bounds::distance_bound, 0.1}, {bounds::arrival_bound, 0.01}};
+      {bounds::distance_bound, 0.1}, {bounds::arrival_bound, 0.01}, {bounds::late_bound, 0.1},
+      {bounds::exchange_bound, 0.1}, {bounds::tree_bound, 0.1}};
   if (port_use == PortUse::one) finders.insert(finders.begin(), {bounds::one_port_bound, 0.05});
   Parts parts(1);
   for (const auto& [find, share] : finders) {
     parts.next(share);
     Bound bound = find(problem);
     bound.witness += theorem_of(problem, bound);
+    problem.known = std::max(problem.known, bound.time);
     result.bounds.push_back(std::move(bound));
   }
   std::stable_sort(result.bounds.begin(), result.bounds.end(),

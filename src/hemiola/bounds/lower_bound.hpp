@@ -23,7 +23,8 @@ enum class PortUse : std::uint8_t {
 PortUse port_use_from_name(std::string_view name);
 
 struct Bound {
-  std::string name;  ///< ports, traffic, hosts, relays, cut, distance, arrival, one_port
+  std::string
+      name;  ///< ports, traffic, hosts, islands, relays, cut, distance, arrival, late, exchange, trees, one_port
   Picoseconds time = 0;
   std::string witness;  ///< what proves it, in words
 };

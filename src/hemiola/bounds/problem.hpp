@@ -17,6 +17,7 @@ struct Problem {
   std::int64_t bytes;
   Demand demand;
   std::vector<double> bandwidth;  ///< per link, bytes per second under the conditions
+  Picoseconds known = 0;          ///< the largest bound found so far
 
   /// What searches from ranks may cost together; where all ranks are too many, bounds make do with some.
   static constexpr std::int64_t kSearchBudget = 20'000'000, kSearchBudgetOfMany = 4'000'000;
@@ -59,5 +60,13 @@ Bound island_bound(const Problem& problem);
 Bound one_port_bound(const Problem& problem);
 /// No rank is done before it has come.
 Bound arrival_bound(const Problem& problem);
+/// And what others need of it must then still cross every cut around it; in an all-reduce ranks that are late together
+/// leave much of what all must send to be sent after they have come.
+Bound late_bound(const Problem& problem);
+/// An all-to-all by lengths of links (see length_search.hpp), within a hundredth or so of exact on small networks; up to
+/// about 1,000 ranks. Ends early where what is known already cannot be raised.
+Bound exchange_bound(const Problem& problem);
+/// An all-reduce by lengths of links, likewise: where they are as fast back as there, what no trees can beat.
+Bound tree_bound(const Problem& problem);
 
 }  // namespace hemiola::bounds
