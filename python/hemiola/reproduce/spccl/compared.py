@@ -56,8 +56,7 @@ def competitors(
         report.table(f"competitors_{pattern.split()[0]}", ("zeros", *ALL_REDUCES, "lost"), rows)
     report.text(
         "One dense layer in ten against the same nonzeros spread evenly, Hemiola's bytes; to reach: 0.9. Of each of "
-        "up to "
-        "64 segments every rank owns a piece of 128 KiB at least:"
+        "up to 64 segments every rank owns a piece of 64 KiB at least:"
     )
     pairs = [(ours["skewed by layer", s], ours["random", s]) for s in sparsities]
     rows = [(f"{100 * s:g} %", *pair, pair[0] / pair[1]) for s, pair in zip(sparsities, pairs, strict=True)]

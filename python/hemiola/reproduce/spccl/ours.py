@@ -15,7 +15,7 @@ from hemiola.reproduce.spccl.traffic import Ports, Summed, chunks
 _SPCCL_HEADER = 48
 _HEADER = 32
 #: How the engine cuts an all-reduce by direct rounds.
-_MOST_SEGMENTS, _PIECE_BYTES = 64, 128 << 10
+_MOST_SEGMENTS, _PIECE_BYTES = 64, 64 << 10
 #: [SpCCL, §4.3]: below this sparsity a reducing hop between nodes goes dense, and an all-gather.
 _INTER, _GATHER = 0.5, 0.1
 
@@ -23,7 +23,7 @@ _INTER, _GATHER = 0.5, 0.1
 def direct(xs: Sequence[Floats]) -> Summed:
     """Direct rounds to the owners, then a ring of what the owners' sums were coded as, once.
 
-    Owners take turns: of each of up to 64 segments every rank owns a piece of 128 KiB at least.
+    Owners take turns: of each of up to 64 segments every rank owns a piece of 64 KiB at least.
     """
     p, ports = len(xs), Ports(len(xs))
     segments = min(_MOST_SEGMENTS, max(1, xs[0].nbytes // (p * _PIECE_BYTES)))
