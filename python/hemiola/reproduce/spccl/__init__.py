@@ -33,13 +33,11 @@ _SECTIONS: dict[str, Section] = {
 }
 
 _INTRODUCTION = (
-    "Nothing here ran on a GPU or on the paper's machine. p ranks, density d the share of elements that are not "
-    "zero. Three "
-    "kinds of figures stand here, and each section says which: **bytes**, counted by running systems on data; "
-    "**measured** "
-    "times, between hosts made of network namespaces on this machine; and times **by a model**, one port and one "
-    "core a "
-    "rank, from codec speeds measured here. Of the paper's plots only what its text prints is quoted.",
+    "Nothing here ran on a GPU or on the paper's machine. p ranks, density d the share of elements that are "
+    "not zero. Three kinds of figures stand here, and each section says which: **bytes**, counted by running "
+    "systems on data; **measured** times, between hosts made of network namespaces on this machine; and "
+    "times **by a model**, one port and one core a rank, from codec speeds measured here. Of the paper's "
+    "plots only what its text prints is quoted.",
 )
 
 PAPER = Paper(

@@ -30,18 +30,14 @@ def competitors(
     report.section(
         "Competitors: bytes of an all-reduce",
         f"Every system's all-reduce run on the data of {rank_count} ranks, {elements:,} float32 each, in one "
-        "process, and "
-        "its messages counted; dense bytes of a port, 2(p-1)/p of the buffer, over those of the busiest port, sent or "
-        "received. Phases that wait for each other count one by one. SpCCL's ring recompresses at every hop and "
-        "goes dense by its thresholds between nodes (0.5; "
-        "all-gather "
-        "0.1; after a dense hop by its equation 7), 48 bytes of header a message. SparCML: pairs, dense from half the "
-        "elements on; doubling, or split and all-gather. OmniReduce: blocks of 256 with 8 bytes of header, aggregators "
-        "on the ranks' own hosts. ZEN: pairs up, bitmap and values down. Ok-Topk keeps the k largest sums, k one "
-        "rank's "
-        "nonzeros, and loses the rest: `lost` is the share of the sum's norm. All others are exact to rounding, "
-        "which is "
-        "checked here.",
+        "process, and its messages counted; dense bytes of a port, 2(p-1)/p of the buffer, over those of the "
+        "busiest port, sent or received. Phases that wait for each other count one by one. SpCCL's ring "
+        "recompresses at every hop and goes dense by its thresholds between nodes (0.5; all-gather 0.1; "
+        "after a dense hop by its equation 7), 48 bytes of header a message. SparCML: pairs, dense from half "
+        "the elements on; doubling, or split and all-gather. OmniReduce: blocks of 256 with 8 bytes of "
+        "header, aggregators on the ranks' own hosts. ZEN: pairs up, bitmap and values down. Ok-Topk keeps "
+        "the k largest sums, k one rank's nonzeros, and loses the rest: `lost` is the share of the sum's "
+        "norm. All others are exact to rounding, which is checked here.",
         command,
     )
     ours: dict[tuple[str, float], float] = {}

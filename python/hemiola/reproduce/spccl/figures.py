@@ -39,10 +39,10 @@ def figure_2(report: Report, command: str, *, codec_of: Measured = measured_code
     report.section(
         "Figure 2: thresholds of a reduce-scatter, 95 % zeros, 16 ranks, 512 MiB",
         _stated(
-            "Printed: swapping to dense too soon or too late loses; 0.6 (inside a node) and 0.5 (between) are "
-            "generally "
-            "strong. The paper's ring with Pici goes dense where the last known sparsity is at most the threshold; one "
-            "kind of link here, so one threshold. Times over dense; `Hemiola` has no threshold and no fill-in."
+            "Printed: swapping to dense too soon or too late loses; 0.6 (inside a node) and 0.5 (between) "
+            "are generally strong. The paper's ring with Pici goes dense where the last known sparsity is at "
+            "most the threshold; one kind of link here, so one threshold. Times over dense; `Hemiola` has no "
+            "threshold and no fill-in."
         ),
         command,
     )
@@ -78,11 +78,9 @@ def figure_3(
     report.section(
         "Figure 3: Pici and COO, 16 ranks, 512 MiB",
         _stated(
-            "Printed, all-reduce: Pici 1.19 times as fast as COO at 99 % and 1.33 times at 95 %, where COO is "
-            "slower than "
-            "dense. Times as fast as dense. SpCCL: its ring and thresholds with either codec; `Hemiola`: direct "
-            "rounds, "
-            "the smallest format."
+            "Printed, all-reduce: Pici 1.19 times as fast as COO at 99 % and 1.33 times at 95 %, where COO "
+            "is slower than dense. Times as fast as dense. SpCCL: its ring and thresholds with either codec; "
+            "`Hemiola`: direct rounds, the smallest format."
         ),
         command,
     )
@@ -126,12 +124,11 @@ def figure_4(
     """Slices and threads instead of channels."""
     report.section(
         "Figure 4: slices and codec threads, 99 % zeros",
-        "Printed: a sparse all-gather gains much from more channels (64 best in 72.5 % of cases), a dense one "
-        "little. A "
-        f"channel is a slice's codec at work; measured here through `hm.codecs` on {nbytes // MIB} MiB, float32 at "
-        "random "
-        f"places, medians of five passes, {load()}. GB/s of dense bytes; to the right the all-gather of 512 MiB on 16 "
-        "ranks of 100 Gbit/s by the model, times as fast as dense.",
+        "Printed: a sparse all-gather gains much from more channels (64 best in 72.5 % of cases), a dense "
+        "one little. A channel is a slice's codec at work; measured here through `hm.codecs` on "
+        f"{nbytes // MIB} MiB, float32 at random places, medians of five passes, {load()}. GB/s of dense "
+        "bytes; to the right the all-gather of 512 MiB on 16 ranks of 100 Gbit/s by the model, times as fast "
+        "as dense.",
         command,
     )
     rows: list[tuple[object, ...]] = []
@@ -244,10 +241,9 @@ def figure_9(
     report.section(
         "Figure 9: all-reduce beside the paper's ring and SparCML, 1 GiB",
         _stated(
-            "Printed: SparCML at least ten times slower than dense NCCL in most cases; it works in the host's memory "
-            "there, and here on the same ports and cores as everyone. Milliseconds; SparCML's with COO's measured "
-            "speeds, "
-            "the faster of doubling and split."
+            "Printed: SparCML at least ten times slower than dense NCCL in most cases; it works in the "
+            "host's memory there, and here on the same ports and cores as everyone. Milliseconds; SparCML's "
+            "with COO's measured speeds, the faster of doubling and split."
         ),
         command,
     )

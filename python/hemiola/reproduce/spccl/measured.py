@@ -88,11 +88,9 @@ def measured(
     report.section(
         f"Measured: {hosts.words()}, {nbytes // _MIB} MiB",
         "Single operations with a barrier before each, seconds of the slowest rank, medians, least and most; "
-        "float32 at "
-        f"random places, other ones on every rank; {turns} times each, in turn. Over dense bytes at their optimum, "
-        f"{_GOODPUT:.1%} of the NICs' rate. `ring`: the same codec on the paper's schedule. To reach at 99 %: 60, "
-        "50 and "
-        f"16. {began} before, {load()} after; the ranks are a part of it.",
+        f"float32 at random places, other ones on every rank; {turns} times each, in turn. Over dense bytes "
+        f"at their optimum, {_GOODPUT:.1%} of the NICs' rate. `ring`: the same codec on the paper's schedule. "
+        f"To reach at 99 %: 60, 50 and 16. {began} before, {load()} after; the ranks are a part of it.",
         command,
     )
     rows: list[tuple[object, ...]] = []
@@ -127,9 +125,9 @@ def measured_sparsities(
     many, *found = hosts.run([smallest, *cases])
     report.section(
         f"Measured by sparsity: {hosts.words()}, {nbytes // _MIB} MiB",
-        "Sparse and dense in turn, seconds of the slowest rank; the gain is the median dense time over the median "
-        "sparse "
-        f"one, and in brackets its least and most among pairs of the {turns} turns. {began} before, {load()} after.",
+        "Sparse and dense in turn, seconds of the slowest rank; the gain is the median dense time over the "
+        f"median sparse one, and in brackets its least and most among pairs of the {turns} turns. {began} "
+        f"before, {load()} after.",
         command,
     )
     gains: dict[tuple[str, str, float], str] = {}
@@ -161,13 +159,11 @@ def measured_training(
     (found,) = hosts.run([settings | {"densities": [1.0, 0.01], "steps": steps}])
     report.section(
         f"Measured: training steps, {hosts.words()}",
-        f"A perceptron of {'-'.join(map(str, widths))} on digits, {found['parameters']:,} parameters, gradients of "
-        f"float32, a batch of {batch}; dense steps and steps pruned to 1 % with error feedback in turn, {steps} of "
-        "each. "
-        "Medians of the slowest rank's time in each part. To reach: dense over pruned at least 5. All ranks compute "
-        "and "
-        f"prune on this machine's {os.cpu_count()} cores, which sets the limit: a dense step over one of computing and "
-        f"pruning alone. {began} before, {load()} after.",
+        f"A perceptron of {'-'.join(map(str, widths))} on digits, {found['parameters']:,} parameters, "
+        f"gradients of float32, a batch of {batch}; dense steps and steps pruned to 1 % with error feedback "
+        f"in turn, {steps} of each. Medians of the slowest rank's time in each part. To reach: dense over "
+        f"pruned at least 5. All ranks compute and prune on this machine's {os.cpu_count()} cores, which sets "
+        f"the limit: a dense step over one of computing and pruning alone. {began} before, {load()} after.",
         command,
     )
     dense, pruned = found["steps"]

@@ -36,13 +36,11 @@ def simulated(
     codec = codec_of(None)
     report.section(
         f"Simulated: 8 to 1,024 ranks, {mib_per_rank} MiB a rank",
-        "`hemiola.simulate` with `Conditions(density=…)` over a switch, one port and one core a rank, 10 µs a "
-        "message: times "
-        "as fast as the dense ring. All-gather by a ring, the others in direct rounds; sums hold the union of "
-        "independent "
-        "places. The core's speeds, by density, measured just before; an all-reduce decodes at "
-        "the speed "
-        f"of its full sums. {load()}. To reach with 8 ranks at 99 % and 10 Gbit/s: 20, 12 and 10.",
+        "`hemiola.simulate` with `Conditions(density=…)` over a switch, one port and one core a rank, 10 µs "
+        "a message: times as fast as the dense ring. All-gather by a ring, the others in direct rounds; sums "
+        "hold the union of independent places. The core's speeds, by density, measured just before; an "
+        f"all-reduce decodes at the speed of its full sums. {load()}. To reach with 8 ranks at 99 % and 10 "
+        "Gbit/s: 20, 12 and 10.",
         command,
     )
     rows: list[tuple[object, ...]] = []

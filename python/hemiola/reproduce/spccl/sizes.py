@@ -24,10 +24,9 @@ def sizes(
     """Two tables of sizes over the limit, and the goals."""
     report.section(
         "Bytes of messages",
-        f"{elements:,} elements of float32 encoded; bytes of the whole message, header included, over the entropy of "
-        "random places and 32 bits per nonzero value. `slices`: the smallest format of every 1 MiB slice, as the "
-        "engine "
-        "sends them. In runs of 64 the same limit is no bound.",
+        f"{elements:,} elements of float32 encoded; bytes of the whole message, header included, over the "
+        "entropy of random places and 32 bits per nonzero value. `slices`: the smallest format of every 1 "
+        "MiB slice, as the engine sends them. In runs of 64 the same limit is no bound.",
         command,
     )
     found: dict[tuple[str, float], dict[str, float]] = {}

@@ -108,10 +108,9 @@ def speeds(report: Report, command: str, *, grid: Sequence[float] = _GRID, turns
     """The codecs' speeds that the simulated sections use."""
     report.section(
         "Codec speeds of this machine",
-        "The engine's own codec, one thread, float32 at random places, 16 slices of 512 KiB with other data each, "
-        "checks of "
-        "messages included. Dense bytes a second over those of a memcpy just before, medians of "
-        f"{turns} turns; the memcpy by the upper quartile of its rates. {load()} before.",
+        "The engine's own codec, one thread, float32 at random places, 16 slices of 512 KiB with other data "
+        "each, checks of messages included. Dense bytes a second over those of a memcpy just before, medians "
+        f"of {turns} turns; the memcpy by the upper quartile of its rates. {load()} before.",
         command,
     )
     rows = []

@@ -36,11 +36,11 @@ def digits(
     """Accuracy, and how full the sums get."""
     report.section(
         "Training on digits with pruned gradients, 8 ranks",
-        f"A perceptron of 64-512-256-10 on scikit-learn's digits, {steps} steps, 8 ranks with 32 images each and "
-        f"`hemiola.Pruner`s of their own, medians over {len(seeds)} seeds; ranks are a loop in one process, so that "
-        "the sums "
-        "are what collectives give. `union`: share of elements that some rank sends; `independent`: what independent "
-        "places of the same density would give. To reach at 99 %: within one point of dense.",
+        f"A perceptron of 64-512-256-10 on scikit-learn's digits, {steps} steps, 8 ranks with 32 images each "
+        f"and `hemiola.Pruner`s of their own, medians over {len(seeds)} seeds; ranks are a loop in one "
+        "process, so that the sums are what collectives give. `union`: share of elements that some rank "
+        "sends; `independent`: what independent places of the same density would give. To reach at 99 %: "
+        "within one point of dense.",
         command,
     )
     rows: list[tuple[object, ...]] = []
@@ -92,13 +92,11 @@ def figures_10_and_11(
     """Iterations of the paper's models, by the model and assumptions."""
     report.section(
         "Figures 10 and 11: iterations of the 1.5 B and 3.3 B models, assumed",
-        "**Assumed throughout**: an iteration is 6 operations per parameter and token at 40 % of 312 TFLOP/s, two "
-        "sequences of 512 a GPU; gradients of 4 bytes all-reduced after it, with nothing hidden, on a NIC of 25 "
-        "GB/s a GPU; "
-        "codecs as fast beside an A100's memcpy (half of 1,555 GB/s) as here beside this core's; pruning takes what "
-        "the "
-        "text prints without error feedback. 99 % zeros at independent places. Milliseconds; `faster`: time saved. "
-        f"{load()}.",
+        "**Assumed throughout**: an iteration is 6 operations per parameter and token at 40 % of 312 "
+        "TFLOP/s, two sequences of 512 a GPU; gradients of 4 bytes all-reduced after it, with nothing "
+        "hidden, on a NIC of 25 GB/s a GPU; codecs as fast beside an A100's memcpy (half of 1,555 GB/s) as "
+        "here beside this core's; pruning takes what the text prints without error feedback. 99 % zeros at "
+        f"independent places. Milliseconds; `faster`: time saved. {load()}.",
         command,
     )
     pici, ours = (_on_gpu(codec_of(name)) for name in ("pici", None))
