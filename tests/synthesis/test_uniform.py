@@ -86,7 +86,7 @@ def test_small_messages_are_sent_along_short_paths() -> None:
 
 
 def test_equal_seeds_give_equal_schedules_on_any_number_of_threads() -> None:
-    topology = grid([6, 6], wrap=True)
+    topology = grid([6, 6], wrap=False)  # where ranks are alike there is nothing to decide
     one, two, other = (
         hm.synthesize(topology, "all_gather", 2, seed, trials=8, threads=threads)
         for seed, threads in ((3, 1), (3, 4), (4, 1))

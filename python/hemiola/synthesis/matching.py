@@ -47,7 +47,8 @@ def synthesize(
     chunks_per_rank : int >= 1, pieces that each rank's share is cut into: more of them spread better and
         cost more latency. A broadcast and a reduce have this many chunks in all, an all_to_all this many
         for each pair of ranks. Ignored where `kind` is a Collective, which has its own chunks.
-    seed : int in 0 … 2^64-1, decides between equally good links.
+    seed : int in 0 … 2^64-1, decides between equally good links. On tori and others that look alike from every
+        rank there is often nothing to decide.
     root : int, the root of a broadcast, reduce, gather or scatter.
     nbytes : int >= 0, one rank's buffer in bytes: what latency and bandwidth are weighed for. The
         schedule is right for every size.

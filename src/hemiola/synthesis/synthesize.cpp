@@ -11,6 +11,7 @@
 #include "hemiola/synthesis/delivery/delivery_search.hpp"
 #include "hemiola/synthesis/flood/flood_search.hpp"
 #include "hemiola/synthesis/flood/tick_columns.hpp"
+#include "hemiola/synthesis/flood/translates.hpp"
 #include "hemiola/synthesis/network/assemble.hpp"
 #include "hemiola/synthesis/network/phases.hpp"
 #include "hemiola/synthesis/network/reachability.hpp"
@@ -77,6 +78,8 @@ class Synthesizer {
     check_reachable(channels_, phase);
     const Flood flood(channels_, phase.holders);
     if (tick_lag(flood) != 0 || trials_for(flood.sends_needed()) != 1) return std::nullopt;
+    if (std::optional<Sends> sends = flood_by_translates(flood))
+      return Synthesis{assemble(collective_, channels_, std::move(*sends)), 0, port_bound(flood), 1, false};
     Schedule::Columns columns;
     run(flood.sends_needed(), port_bound(flood), [&](std::uint64_t seed, int, SearchState* state) {
       Candidate candidate;
