@@ -51,6 +51,9 @@ _MOST_WAYS_WITHOUT_SWITCHES, _MOST_WAY_LINKS_WITHOUT_SWITCHES = 10_000, 200_000
 _PIECES, _PIECES_OF_ONE_ROOT = (2, 8, 32), (16, 64, 256)
 #: Of a forest around a late rank, which Python takes apart.
 _MOST_LATE_TRANSFERS = 40_000
+#: Links of the late rank, each of which may lead to an owner of its own, times those of all: beyond, making trees to
+#: all owners takes longer than a plan may. All pairs of 14 ranks are about half a second.
+_MOST_LATE_LINKS = 2_500
 
 
 def synthesized(topology: Topology, task: Task, bound_s: float, effort: float = 1.0) -> list[Candidate]:
@@ -85,13 +88,19 @@ def _around_late_rank(topology: Topology, task: Task, bound_s: float) -> Iterato
     vertices = topology.rank_count + topology.switch_count
     if not has_one or topology.switch_count == 1 or not 3 <= vertices <= _MOST_VERTICES_OF_ONE_ROOT:
         return
-    share = 1.0
+    own_links = np.count_nonzero(np.asarray(topology.links)["src"] == task.late_ranks[0])
+    if own_links * topology.link_count > _MOST_LATE_LINKS:
+        return
+    share, per_piece = 1.0, 0.0
     for pieces in _PIECES_OF_ONE_ROOT:
+        if per_piece * pieces > _MOST_LATE_TRANSFERS:
+            return
         whole = _late_forest(topology, task, pieces, 1.0)
         if whole is None:
             return
         yield _of_late_forest(whole, f"{pieces} pieces", bound_s)
-        if pieces == _PIECES_OF_ONE_ROOT[0]:
+        if not per_piece:
+            per_piece = whole.transfer_count / pieces
             reduced_s = _busiest_in_the_wait(whole, topology, task)
             share = min(1.0, math.floor(64 * task.delay_s / reduced_s) / 64) if reduced_s > 0 else 1.0
         if 0 < share < 1 and (partly := _late_forest(topology, task, pieces, share)) is not None:
