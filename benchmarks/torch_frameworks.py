@@ -71,16 +71,16 @@ def be_host(training: str, backend: str, local: range, at: tuple[str, int], into
         child = os.fork()
         if child == 0:
             status = 1
-            with (into / f"{backend}-{rank}.log").open("w") as log:
-                os.dup2(log.fileno(), 1)
-                os.dup2(log.fileno(), 2)
-                try:
-                    be_rank(training, backend, rank, local, at, into)
-                    status = 0
-                except BaseException:
-                    traceback.print_exc()
-                sys.stdout.flush()
-                sys.stderr.flush()
+            log = os.open(into / f"{backend}-{rank}.log", os.O_WRONLY | os.O_CREAT)
+            os.dup2(log, 1)
+            os.dup2(log, 2)
+            try:
+                be_rank(training, backend, rank, local, at, into)
+                status = 0
+            except BaseException:
+                traceback.print_exc()
+            sys.stdout.flush()
+            sys.stderr.flush()
             os._exit(status)
         children.append(child)
     deadline, failed = time.monotonic() + LIMIT_S, 0

@@ -121,6 +121,7 @@ NEVER_RAISES = {
     "hemiola.algorithms.Algorithm.candidates",
     "hemiola.algorithms.Algorithm.is_valid",
     "hemiola.algorithms.Algorithm.why_not",
+    "hemiola.Communicator.abort",
     "hemiola.FailedRankError",
     "hemiola.LostRankError",
     "hemiola.communicator.Health.of",

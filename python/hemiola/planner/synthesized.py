@@ -45,8 +45,8 @@ _CHUNKS = {
 #: from all of them, takes longer than a plan may. A switch of 48 ranks, or a mesh of 13 by 13, is about a second.
 _WITH_WAYS = ("scatter", "gather", "all_to_all")
 _MOST_WAYS, _MOST_WAY_LINKS = 1_000, 48**3
-#: The same where no switch is on the way: an all-to-all of 100 ranks, a scatter of 200, are about half a second.
-_MOST_WAYS_WITHOUT_SWITCHES, _MOST_WAY_LINKS_WITHOUT_SWITCHES = 10_000, 200_000
+#: The same where no switch is on the way: an all-to-all of 200 ranks with four links each is about a second.
+_MOST_WAYS_WITHOUT_SWITCHES, _MOST_WAY_LINKS_WITHOUT_SWITCHES = 40_000, 200_000
 #: Chunks down each tree; of trees from one root, which are few, more fit a plan.
 _PIECES, _PIECES_OF_ONE_ROOT = (2, 8, 32), (16, 64, 256)
 #: Of a forest around a late rank, which Python takes apart.
@@ -73,7 +73,7 @@ def synthesized(topology: Topology, task: Task, bound_s: float, effort: float = 
     for network, note in networks:
         if is_uneven(network):
             found += [
-                *_matched(network, task, bound_s, note, effort),
+                *_matched(network, task, bound_s, note, effort / len(networks)),
                 *_forests(network, task, bound_s, note, effort),
             ]
     return [*found, *_around_late_rank(topology, task, bound_s)]
