@@ -119,6 +119,9 @@ class _Root(ModuleType):
         if not (isinstance(value, ModuleType) and name in _HOME):
             super().__setattr__(name, value)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return importlib.import_module, (self.__name__,)  # as any module travels, with a function that uses it
+
 
 sys.modules[__name__].__class__ = _Root
 

@@ -52,6 +52,7 @@ def test_functions_keep_their_names_whatever_is_imported_first() -> None:
 
 
 def test_functions_and_types_travel_between_processes() -> None:
+    assert pickle.loads(pickle.dumps(hm)) is hm  # as cloudpickle does with what a function uses
     for name in ("launch", "simulate", "verify", "plan", "synthesize", "Conditions", "Plan", "Timeline"):
         value = getattr(hm, name)
         assert pickle.loads(pickle.dumps(value)) is value
