@@ -120,7 +120,8 @@ class _Root(ModuleType):
             super().__setattr__(name, value)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return importlib.import_module, (self.__name__,)  # as any module travels, with a function that uses it
+        """Travel by name, as any module does with a function that uses it."""
+        return importlib.import_module, (self.__name__,)
 
 
 sys.modules[__name__].__class__ = _Root
