@@ -75,7 +75,9 @@ TEST_P(ControlContract, RanksSeeEachOthersSignaturesAndOneTimeOfArrival) {
       roll.publish(number, {signature_of(number), "", own_ns(self, number)});
       roll.call(number);
       for (Rank rank : all_ranks(kRanks)) {
-        while (!roll.has_arrived(rank, number)) std::this_thread::yield();
+        // Where it is known first that all have come and agree, the words that were called for follow.
+        while (!roll.has_arrived(rank, number) || roll.entry(rank, number).arrival_ns == Roll::kUnknownTime)
+          std::this_thread::yield();
         const Roll::Entry entry = roll.entry(rank, number);
         EXPECT_EQ(entry.signature, signature_of(number));
         EXPECT_EQ(entry.complaint, "");
