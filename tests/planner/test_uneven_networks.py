@@ -82,6 +82,14 @@ def test_what_is_too_large_to_simulate_is_estimated_and_said(monkeypatch: pytest
     assert "by the links that its steps use" in estimated.explain()
 
 
+def test_ways_that_are_too_many_to_follow_are_left_out() -> None:
+    # All pairs of this ring are 375 links apart on average: 844 million in all, more than a simulation holds.
+    plan = hm.plan(hm.topologies.ring(1500, **LINK), "all_gather", MIB)
+    direct = next(other for other in plan.alternatives if other.name == "all_gather_direct")
+    assert not direct.is_comparable
+    assert plan.alternatives[0].is_comparable
+
+
 def test_little_effort_leaves_candidates_out_and_much_leaves_none() -> None:
     network = hm.topologies.torus([6, 6], **LINK)
     little, much = (hm.plan(network, "all_reduce", MIB, effort=effort) for effort in (1e-3, 10))

@@ -25,6 +25,7 @@ from hemiola.errors import ArgumentError
 from hemiola.planner.brought import checked, made_now
 from hemiola.planner.coded import CodedChoice
 from hemiola.planner.crowding import crowding_s
+from hemiola.planner.distance import mean_hops
 from hemiola.planner.sparse_rule import link_bandwidth
 from hemiola.planner.spccl_rule import explain_spccl
 from hemiola.planner.synthesized import is_uneven, synthesized
@@ -40,6 +41,8 @@ TRANSFER_BUDGET = {"fifo": 2_000_000, "fluid": 1_000_000}
 #: Transfers that are made and estimated, at most, where formulas know too little of a network: about as long.
 _ESTIMATED_TRANSFERS = 4_500_000
 _MOST_EFFORT = 1_000.0
+#: Links on the ways of all transfers of a schedule, about: following more takes longer than a plan may.
+_MOST_HOPS = 60_000_000
 
 #: A petabyte; larger ones are slips of the unit.
 _MOST_BYTES = 1 << 50
@@ -479,7 +482,16 @@ class _Race:
         elif candidate.transfer_count > self._may_make:
             return None
         self._may_make -= candidate.transfer_count
-        return checked(candidate.name, candidate.generate())
+        schedule = checked(candidate.name, candidate.generate())
+        if self._least_s is not None and self._goes_far(schedule):
+            self._may_make += candidate.transfer_count
+            return None
+        return schedule
+
+    def _goes_far(self, schedule: Schedule) -> bool:
+        """Say whether it takes too long to follow its transfers; those between neighbours are a link long."""
+        is_local = len(np.asarray(schedule.pairs)) <= 2 * self._topology.link_count
+        return not is_local and schedule.transfer_count * mean_hops(self._topology) > _MOST_HOPS
 
     def _too_long(self, schedule: Schedule, best_s: float) -> float | None:
         """Return what the busiest link takes if that is longer than the best so far, unless the schedule is small.
