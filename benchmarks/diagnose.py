@@ -10,11 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -22,6 +18,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 import hemiola as hm
+from busy_processes import busy_processes
 from hemiola.cli.output import table
 from hemiola.diagnosis import Cause, Diagnosis
 from hemiola.machine import core_count, describe_machine
@@ -95,18 +92,6 @@ def case_of(cause: str, seed: int) -> Case:
             cause, seed, network, Faults(), "this machine", busy=int(rng.integers(4, 9)) * core_count()
         )
     return Case(cause, seed, network, Faults(), "")
-
-
-@contextmanager
-def busy_processes(count: int) -> Iterator[None]:
-    """Have processes that never rest take the cores meanwhile."""
-    started = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
-    try:
-        yield
-    finally:
-        for process in started:
-            process.kill()
-            process.wait()
 
 
 def run(case: Case) -> Outcome:

@@ -36,6 +36,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import Progress
 
+from busy_processes import busy_processes
 from hemiola.cli.output import table
 from hemiola.machine import core_count, describe_machine
 from hemiola.units import format_bytes
@@ -210,18 +211,6 @@ def spread(values: list[float]) -> dict[str, float]:
     }
 
 
-@contextlib.contextmanager
-def busy_neighbours(count: int) -> Iterator[None]:
-    """Have processes that never rest beside the ranks."""
-    started = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
-    try:
-        yield
-    finally:
-        for process in started:
-            process.kill()
-            process.wait()
-
-
 def run(
     ranks: int, names: list[str], collectives: list[str], sizes: list[int], rounds: int, progress: Progress
 ) -> list[dict[str, Any]]:
@@ -367,7 +356,7 @@ def main() -> int:
     load = [os.getloadavg()[0]]
     with (
         Progress(console=Console(stderr=True)) as progress,
-        busy_neighbours(core_count() if options.busy else 0),
+        busy_processes(core_count() if options.busy else 0),
     ):
         for ranks in options.ranks:
             rows += run(ranks, names, options.collectives, options.sizes, options.rounds, progress)
