@@ -16,8 +16,7 @@ import scipy.optimize
 import hemiola as hm
 from hemiola.algorithms import Task
 from hemiola.communicator.control_plane import control_plane
-from hemiola.planner import communicator_plans, planning
-from hemiola.planner.planning import Plan
+from hemiola.planner import Plan, communicator_plans, race
 
 SIZES = (64, 4096, 1 << 16, 1 << 20)
 
@@ -73,7 +72,7 @@ def another_last_bit(odd: int) -> list[bool]:
     comm = hm.init()
     if comm.rank != odd:
         return sums(SIZES)
-    simulate, linprog = planning.simulate, scipy.optimize.linprog
+    simulate, linprog = race.simulate, scipy.optimize.linprog
 
     def simulated(*args: Any, **named: Any) -> Any:
         return mock.Mock(seconds=np.nextafter(simulate(*args, **named).seconds, 1e9))
@@ -81,7 +80,7 @@ def another_last_bit(odd: int) -> list[bool]:
     def solved(c: Any, *args: Any, **named: Any) -> Any:
         return linprog(np.asarray(c) + 1e-9 * np.arange(len(c)), *args, **named)
 
-    with mock.patch.object(planning, "simulate", simulated), mock.patch("scipy.optimize.linprog", solved):
+    with mock.patch.object(race, "simulate", simulated), mock.patch("scipy.optimize.linprog", solved):
         return sums(SIZES)
 
 

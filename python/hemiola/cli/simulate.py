@@ -18,7 +18,7 @@ from hemiola.cli.inputs import load_schedule, load_topology, with_changed_links
 from hemiola.cli.output import answer, counted, fitted, printable, table
 from hemiola.cli.values import read_conditions, read_output
 from hemiola.cli.violations import violation_data, warning
-from hemiola.planner.planning import NOTHING_MOVES
+from hemiola.planner.outcome import NOTHING_MOVES
 from hemiola.simulate import Timeline
 from hemiola.simulate import simulate as run_simulation
 from hemiola.units import format_bandwidth, format_bytes, format_seconds

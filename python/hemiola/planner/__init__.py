@@ -3,6 +3,7 @@
 `plan` lists what could run a task (the algorithms' candidates, and what is `synthesized`), simulates the best of it and
 answers with a `Plan`. What a communicator asks is in `communicator_plans`."""
 
-from hemiola.planner.planning import Alternative, Plan, plan
+from hemiola.planner.outcome import Alternative, Plan
+from hemiola.planner.planning import plan
 
 __all__ = ["Alternative", "Plan", "plan"]

@@ -23,7 +23,8 @@ from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
 from hemiola.planner.crowding import BETWEEN_HOSTS
 from hemiola.planner.late_rule import late_rule
-from hemiola.planner.planning import Plan, plan
+from hemiola.planner.outcome import Plan
+from hemiola.planner.planning import plan
 from hemiola.planner.recipe import LateSearch, Recipe, SparseWords
 from hemiola.planner.sparse_rule import coded_below, link_bandwidth, pause_of
 from hemiola.planner.spread import segments_of, spread

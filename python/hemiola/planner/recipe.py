@@ -16,7 +16,7 @@ from hemiola._core import Schedule, ScheduleParts, Topology
 from hemiola.algorithms import Algorithm, Candidate, Task
 from hemiola.algorithms.registry import is_brought
 from hemiola.planner.brought import checked
-from hemiola.planner.planning import Alternative, Plan
+from hemiola.planner.outcome import Alternative, Plan
 from hemiola.topology.port_speed import PortSpeed
 
 

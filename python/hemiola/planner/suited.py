@@ -11,7 +11,7 @@ from hemiola._core import Schedule, Topology
 from hemiola.algorithms import Candidate, Task, candidates
 from hemiola.codecs import Speeds
 from hemiola.planner.brought import checked
-from hemiola.planner.planning import Alternative, Plan
+from hemiola.planner.outcome import Alternative, Plan
 from hemiola.planner.sparse_rule import DENSITIES, DIRECT_COSTS, direct_below
 from hemiola.simulate import simulate
 

@@ -13,6 +13,7 @@ import numpy as np
 from hemiola._core import Schedule, Topology, busiest_link_s, synthesize_forest
 from hemiola.algorithms import Candidate, Task
 from hemiola.errors import ArgumentError
+from hemiola.planner.brought import given
 from hemiola.synthesis import late_forest, search
 
 _WITH_ONE_ROOT = ("broadcast", "reduce")
@@ -108,7 +109,7 @@ def _around_late_rank(topology: Topology, task: Task, bound_s: float) -> Iterato
 
 
 def _of_late_forest(schedule: Schedule, variant: str, bound_s: float) -> Candidate:
-    return Candidate("late_forest", variant, bound_s, schedule.transfer_count, partial(_given, schedule))
+    return Candidate("late_forest", variant, bound_s, schedule.transfer_count, partial(given, schedule))
 
 
 def _late_forest(topology: Topology, task: Task, pieces: int, share: float) -> Schedule | None:
@@ -173,7 +174,7 @@ def _matched(topology: Topology, task: Task, bound_s: float, note: str, effort: 
         generate = partial(_search, topology, task, chunks)
         if with_ways:
             schedule = generate()
-            count, generate = schedule.transfer_count, partial(_given, schedule)
+            count, generate = schedule.transfer_count, partial(given, schedule)
         yield Candidate("synthesized", f"{chunks} {unit}{note}", bound_s, count, generate)
 
 
@@ -192,7 +193,7 @@ def _forests(topology: Topology, task: Task, bound_s: float, note: str, effort: 
         schedule = _plant(topology, task, pieces, up_and_down_only=is_large)
         if schedule is not None and schedule.transfer_count <= _MOST_FOREST_TRANSFERS * effort:
             count = schedule.transfer_count
-            yield Candidate("forest", f"{pieces} pieces{note}", bound_s, count, partial(_given, schedule))
+            yield Candidate("forest", f"{pieces} pieces{note}", bound_s, count, partial(given, schedule))
 
 
 def _search(topology: Topology, task: Task, chunks: int) -> Schedule:
@@ -224,7 +225,3 @@ def _plant(topology: Topology, task: Task, pieces: int, *, up_and_down_only: boo
         ).schedule
     except ArgumentError:
         return None
-
-
-def _given(schedule: Schedule) -> Schedule:
-    return schedule

@@ -1,0 +1,233 @@
+"""What a plan is: the candidates as the planner saw them, the one that it chose, and the sentences that say why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from hemiola._core import Schedule, ScheduleParts
+from hemiola.algorithms import Candidate
+from hemiola.bounds import LowerBound
+from hemiola.conditions import Conditions
+from hemiola.errors import ArgumentError
+from hemiola.planner.coded import CodedChoice
+from hemiola.planner.spccl_rule import explain_spccl
+from hemiola.topology.port_speed import PortSpeed
+from hemiola.units import format_bandwidth, format_bytes, format_seconds
+
+#: Why a buffer without bytes takes no time, although links have latencies.
+NOTHING_MOVES = "A buffer without bytes moves nothing: no message is sent, so that no latency counts."
+
+#: Two times closer than this are called the same (simulated times are whole picoseconds, bounds are not).
+SAME = 1.0005
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A candidate as the planner saw it, in seconds; `simulated_s` is None where it was not simulated.
+
+    `variant` says what was chosen for the algorithm, such as "12 chunks"; it is empty where nothing was.
+    `busiest_link_s` is what its busiest link alone takes, where that rules it out: the winner is done before.
+    `is_predicted` says that a simulation would find `formula_s`, too, so that none was run. `estimated_s` is what the
+    busiest links of its steps need, one step after the other, where it was too large to simulate.
+    """
+
+    name: str
+    variant: str
+    formula_s: float
+    simulated_s: float | None
+    transfer_count: int
+    busiest_link_s: float | None = None
+    is_predicted: bool = False
+    estimated_s: float | None = None
+
+    @property
+    def is_comparable(self) -> bool:
+        """Whether `seconds` knows the network, not one port of it."""
+        return self.is_known or self.estimated_s is not None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether `seconds` is what a simulation finds, be it run or not."""
+        return self.simulated_s is not None or self.is_predicted
+
+    @property
+    def seconds(self) -> float:
+        """The best-founded of these times."""
+        known = (self.simulated_s, self.busiest_link_s, self.estimated_s, self.formula_s)
+        return next(seconds for seconds in known if seconds is not None)
+
+    @property
+    def label(self) -> str:
+        """Name and variant together, for tables."""
+        return f"{self.name} ({self.variant})" if self.variant else self.name
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The chosen schedule with its predicted time, its lower bound, the alternatives, and why.
+
+    `alternatives` holds every candidate, the winner first, the others by increasing time; those that were not
+    simulated come last. `chosen` is the winner with its arguments; `seconds` is its time; see `is_simulated`.
+    `coded` says where a density was given whether messages leave zeros out, and why; times are then those with zeros
+    left out, or not, accordingly.
+    """
+
+    kind: str
+    nbytes: int
+    rank_count: int
+    topology_name: str
+    conditions: Conditions
+    network: str
+    bound: LowerBound
+    speed: PortSpeed
+    alternatives: tuple[Alternative, ...]
+    chosen: Candidate = field(repr=False, compare=False)
+    coded: CodedChoice | None = None
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        """The chosen schedule, made when it is first asked for."""
+        return self.chosen.generate()
+
+    @cached_property
+    def parts(self) -> ScheduleParts | None:
+        """The chosen schedule rank by rank, without the whole of it; None where no such generator is known."""
+        return None if self.chosen.parts is None else self.chosen.parts()
+
+    @property
+    def name(self) -> str:
+        """The chosen algorithm."""
+        return self.alternatives[0].name
+
+    @property
+    def seconds(self) -> float:
+        """The predicted time in seconds."""
+        return self.alternatives[0].seconds
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether `seconds` is what a simulation finds, not what a one-port formula says."""
+        return self.alternatives[0].is_known
+
+    @property
+    def bound_s(self) -> float:
+        """The time in seconds that no schedule can beat under these conditions."""
+        return float(self.bound.seconds)
+
+    def explain(self, sparse: str | None = None) -> str:
+        """Say in sentences what was considered, why the winner won, and how far from the bound it is.
+
+        Parameters
+        ----------
+        sparse : "spccl", optional. Say also of each phase whether [SpCCL] would send it sparse or dense, by its
+            thresholds and its equation 7, for comparison: nothing here runs by them.
+
+        Returns
+        -------
+        str, one paragraph.
+
+        Raises
+        ------
+        ArgumentError
+            where `sparse` is something else.
+        """
+        if sparse not in (None, "spccl"):
+            raise ArgumentError(f"explain: expected sparse to be 'spccl' or None, found {sparse!r}")
+        coded = [] if self.coded is None else self.coded.explain()
+        if sparse == "spccl":
+            coded += explain_spccl(self.kind, self.rank_count, self.conditions.density)
+        return " ".join(
+            [self._what(), *self._conditions(), self._considered(), *self._why(), *coded, self._distance()]
+        )
+
+    def _what(self) -> str:
+        where = f" of '{self.topology_name}'" if self.topology_name else ""
+        ranks = _counted(self.rank_count, "rank")
+        told = f"The task is {self.kind} of {format_bytes(self.nbytes)} over the {ranks}{where}."
+        return told if self.nbytes else f"{told} {NOTHING_MOVES}"
+
+    def _conditions(self) -> list[str]:
+        late = sorted(self.conditions.late.items())
+        told = [f"rank {rank} is {format_seconds(time)} late" for rank, time in late]
+        told += self.conditions.slow_in_words()
+        if self.conditions.density < 1:
+            told.append(f"{self.conditions.density:.3g} of the elements are not zero")
+        return [f"Conditions: {', '.join(told)}."] if told else []
+
+    def _considered(self) -> str:
+        count = len(self.alternatives)
+        simulated = sum(other.simulated_s is not None for other in self.alternatives)
+        port = f"{format_seconds(self.speed.latency_s)} and {format_bandwidth(self.speed.bandwidth)} a port"
+        predicted = sum(other.is_predicted for other in self.alternatives)
+        if predicted:
+            return (
+                f"{_counted(count, 'candidate')} can run this; of {predicted} it is known from what one rank does how "
+                f"long they take, {simulated} were simulated on the {self.network} network."
+            )
+        estimated = sum(other.estimated_s is not None for other in self.alternatives)
+        if estimated:
+            left_out = sum(not other.is_comparable for other in self.alternatives)
+            ruled_out = sum(other.busiest_link_s is not None for other in self.alternatives)
+            told = [f"{simulated} were simulated on the {self.network} network"]
+            if ruled_out:
+                told.append(f"of {ruled_out} the busiest links alone take longer than the chosen one")
+            told.append(
+                f"{estimated} are too large for that and were estimated, step by step, from the links they use"
+            )
+            if left_out:
+                told.append(f"{left_out} would take longer to make than a plan may (effort=)")
+            return f"{_counted(count, 'candidate')} can run this; {'; '.join(told)}."
+        if simulated == 0:
+            transfers = f"{self.alternatives[0].transfer_count:,} transfers"
+            return (
+                f"{_counted(count, 'candidate')} can run this. Their cost formulas decide, at {port}: "
+                f"the best has {transfers}, too many to simulate in about a second."
+            )
+        ruled_out = sum(other.busiest_link_s is not None for other in self.alternatives)
+        which = "all" if simulated + ruled_out == count else f"the best {simulated + ruled_out}"
+        if ruled_out:
+            which += f" but {ruled_out}, whose busiest links alone take longer than the chosen one,"
+        return (
+            f"{_counted(count, 'candidate')} can run this; cost formulas put them in order, at {port}, and "
+            f"{which} were simulated on the {self.network} network."
+        )
+
+    def _why(self) -> list[str]:
+        winner, others = self.alternatives[0], self.alternatives[1:]
+        source = "by simulation" if self.is_simulated else "by its formula"
+        if winner.is_predicted:
+            source = "by what one rank does"
+        if winner.estimated_s is not None:
+            source = "by the links that its steps use"
+        told = [f"{winner.label} is chosen: {format_seconds(winner.seconds)} {source}."]
+        comparable = [other for other in others if other.is_comparable == winner.is_comparable]
+        if comparable:
+            told.append(
+                f"Next comes {comparable[0].label} with {_compared(comparable[0].seconds, winner.seconds)}."
+            )
+        return told
+
+    def _distance(self) -> str:
+        if self.bound_s <= 0:
+            return "The lower bound is zero."
+        ratio = self.seconds / self.bound_s
+        if ratio < SAME:
+            distance = ""
+        elif ratio < 1.01:
+            distance = f"{ratio - 1:.2%} above "
+        else:
+            distance = f"{ratio:.3g} times "
+        bound = f"the lower bound of {format_seconds(self.bound_s)}"
+        return f"That is {distance}{bound}: {self.bound.witness.rstrip('.')}."
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def _compared(other_s: float, winner_s: float) -> str:
+    if other_s <= winner_s * SAME:
+        return "the same time"
+    more = f", {other_s / winner_s - 1:.1%} more" if winner_s > 0 else ""
+    return f"{format_seconds(other_s)}{more}"

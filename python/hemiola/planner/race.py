@@ -1,0 +1,253 @@
+"""The race of the candidates: simulated until the budget is spent, estimated beyond, and ranked (docs/design/0021)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from hemiola._core import Schedule, Topology, busiest_link_s, estimate_by_steps_s
+from hemiola.algorithms import Candidate
+from hemiola.codecs import Speeds
+from hemiola.conditions import Conditions
+from hemiola.planner.brought import checked, given
+from hemiola.planner.coded import CodedChoice
+from hemiola.planner.distance import mean_hops
+from hemiola.planner.outcome import SAME, Alternative
+from hemiola.planner.sparse_rule import link_bandwidth
+from hemiola.progress import ProgressBar
+from hemiola.simulate import simulate
+from hemiola.topology.port_speed import port_speed
+
+#: Transfers simulated per plan, at most: about a second of one core. On a network of fluids those that share links
+#: count for as many as they cost.
+TRANSFER_BUDGET = {"fifo": 2_000_000, "fluid": 1_000_000}
+#: Transfers that are made and estimated, at most, where formulas know too little of a network: about as long.
+_ESTIMATED_TRANSFERS = 4_500_000
+#: Links on the ways of all transfers of a schedule, about: following more takes longer than a plan may.
+_MOST_HOPS = 60_000_000
+#: Ranks times links: beyond, finding the ways of one schedule alone takes longer than a plan may, so that nothing is
+#: simulated where something is known without.
+_MOST_WAYS = 30_000_000
+#: Larger candidates are simulated only if their busiest link leaves them a chance.
+_SMALL_TRANSFERS = 10_000
+
+
+class Race:
+    """Simulates candidates until the budget is spent, and keeps the schedule of the fastest."""
+
+    def __init__(
+        self,
+        topology: Topology,
+        nbytes: int,
+        conditions: Conditions,
+        network: str,
+        combine_bandwidth: float,
+        crowding_s: Callable[[Schedule], float] | None,
+        *,
+        effort: float = 1.0,
+        least_s: float | None = None,
+    ) -> None:
+        """`least_s`: the lower bound, where formulas know too little of the network to decide anything."""
+        self._topology = topology
+        self._nbytes = nbytes
+        self._conditions = conditions
+        self._network = network
+        self._combine_bandwidth = combine_bandwidth
+        self._crowding_s = crowding_s
+        self._budget = TRANSFER_BUDGET[network] * effort
+        self._least_s = least_s
+        self._may_make = _ESTIMATED_TRANSFERS * effort
+        self._codecs: Speeds | None = None  #: of conditions with a density
+
+    def race(self, found: Sequence[Candidate]) -> tuple[tuple[Alternative, ...], Candidate]:
+        """Return every candidate with its times, the winner first, and the winner, made already if it was simulated."""
+        predicted = [candidate for candidate in found if self._is_predicted(candidate)]
+        best = min(map(_by_formula, predicted), default=None)
+        # A small schedule's simulated time says nothing against a large one's formula, so either the
+        # first by formula is simulated too, or none is; unless that formula is as good as a simulation.
+        small = self._topology.rank_count * self._topology.link_count <= _MOST_WAYS
+        simulating = (
+            small if predicted else self._least_s is not None or found[0].transfer_count <= self._budget
+        )
+        made: dict[tuple[str, str], tuple[float, Schedule]] = {}
+        seen = []
+        total = sum(candidate.transfer_count for candidate in found)
+        with ProgressBar("simulating") as bar:
+            for candidate in found:
+                with bar.part(candidate.transfer_count / max(total, 1)):
+                    is_predicted = self._is_predicted(candidate)
+                    schedule = self._generate(candidate) if simulating and not is_predicted else None
+                    judged = self._judge(candidate, schedule, None if best is None else best[0])
+                seen.append(replace(judged, is_predicted=is_predicted))
+                if schedule is None or judged.simulated_s is None:
+                    continue
+                standing = (judged.simulated_s, candidate.name, candidate.variant)
+                made[standing[1:]] = judged.simulated_s, schedule
+                best = standing if best is None else min(best, standing)
+                made = {key: one for key, one in made.items() if one[0] <= self._as_good_as(best[0])}
+        ranked = self._ranked(seen)
+        winner = ranked[0]
+        chosen = next(one for one in found if (one.name, one.variant) == (winner.name, winner.variant))
+        if (winner.name, winner.variant) in made:
+            chosen = replace(chosen, generate=partial(given, made[winner.name, winner.variant][1]))
+        return tuple(ranked), chosen
+
+    def _is_predicted(self, candidate: Candidate) -> bool:
+        """Say whether a candidate's formula is what the simulation would find."""
+        is_plain = math.isinf(self._combine_bandwidth) and self._crowding_s is None
+        return candidate.is_simulation and self._network == "fluid" and is_plain
+
+    def _judge(self, candidate: Candidate, schedule: Schedule | None, best_s: float | None) -> Alternative:
+        """Simulate a candidate's schedule, unless its busiest link alone says that it is slower than the best."""
+        link_s = None if schedule is None or best_s is None else self._too_long(schedule, best_s)
+        simulated_s = estimated_s = None
+        if schedule is not None and link_s is None:
+            estimated_s = self._estimate_if_too_large(schedule)
+            simulated_s = self._simulate(schedule) if estimated_s is None else None
+        return Alternative(
+            candidate.name,
+            candidate.variant,
+            max(candidate.formula_s, self._least_s or 0.0),
+            simulated_s,
+            candidate.transfer_count,
+            link_s,
+            estimated_s=estimated_s,
+        )
+
+    def _estimate_if_too_large(self, schedule: Schedule) -> float | None:
+        """Return about what it takes, where simulating it costs more than is left for that; else take it from that.
+
+        On a network of fluids flows that share links cost many times what they cost alone.
+        """
+        if self._least_s is None:
+            return None
+        estimated_s, work = estimate_by_steps_s(
+            schedule, self._topology, self._nbytes, self._conditions.late, self._conditions.slow_ranks
+        )
+        cost = work if self._network == "fluid" else schedule.transfer_count
+        if cost > self._budget:
+            return max(estimated_s + self._beside_s(schedule), self._least_s)
+        self._budget -= cost
+        return None
+
+    def _generate(self, candidate: Candidate) -> Schedule | None:
+        """Make the schedule if the budget allows for simulating it, or for estimating it where that says something."""
+        if self._least_s is None:
+            if candidate.transfer_count > self._budget:
+                return None
+            self._budget -= candidate.transfer_count
+        elif candidate.transfer_count > self._may_make:
+            return None
+        self._may_make -= candidate.transfer_count
+        schedule = checked(candidate.name, candidate.generate())
+        if self._least_s is not None and self._goes_far(schedule):
+            self._may_make += candidate.transfer_count
+            return None
+        return schedule
+
+    def _goes_far(self, schedule: Schedule) -> bool:
+        """Say whether it takes too long to follow its transfers; those between neighbours are a link long."""
+        is_local = len(np.asarray(schedule.pairs)) <= 2 * self._topology.link_count
+        return not is_local and schedule.transfer_count * mean_hops(self._topology) > _MOST_HOPS
+
+    def _too_long(self, schedule: Schedule, best_s: float) -> float | None:
+        """Return what the busiest link takes if that is longer than the best so far, unless the schedule is small.
+
+        Flows that crowd a few links are what takes the simulator long, and what makes a schedule slow.
+        """
+        if schedule.transfer_count <= _SMALL_TRANSFERS:
+            return None
+        link_s = busiest_link_s(schedule, self._topology, self._nbytes, self._conditions.slow_ranks)
+        return link_s if link_s > best_s else None
+
+    def _simulate(self, schedule: Schedule) -> float:
+        timeline = simulate(
+            schedule,
+            self._topology,
+            self._nbytes,
+            conditions=self._conditions,
+            network=self._network,
+            unchecked=True,  # ours are tested, the others checked
+            codecs=self._codecs,
+        )
+        return float(timeline.seconds) + self._beside_s(schedule)
+
+    def _beside_s(self, schedule: Schedule) -> float:
+        """Return what a schedule takes beside what the network explains."""
+        crowding_s = 0.0 if self._crowding_s is None else self._crowding_s(schedule)
+        return self._combining_s(schedule) + crowding_s
+
+    def _as_good_as(self, seconds: float) -> float:
+        """Return the longest time that counts as this one; the wait for a late rank is in both."""
+        delay_s = max(self._conditions.late.values(), default=0.0)
+        return seconds + (SAME - 1) * max(0.0, seconds - delay_s)
+
+    def _ranked(self, seen: Sequence[Alternative]) -> list[Alternative]:
+        """Put candidates in order of their time, but first, of those as good as the fastest, the one with least to do.
+
+        A message costs ranks time of which the network knows nothing.
+        """
+        ranked = sorted(seen, key=lambda a: (not a.is_comparable, a.seconds, a.name, a.variant))
+        fastest = ranked[0]
+        longest = self._as_good_as(fastest.seconds)
+        equals = [
+            other
+            for other in ranked
+            if other.is_comparable == fastest.is_comparable and other.seconds <= longest
+        ]
+        winner = min(equals, key=lambda a: a.transfer_count)
+        return [winner, *(other for other in ranked if other is not winner)]
+
+    def _combining_s(self, schedule: Schedule) -> float:
+        """Return how long the rank that adds the most spends on it."""
+        if math.isinf(self._combine_bandwidth):
+            return 0.0
+        transfers, weights = np.asarray(schedule.transfers), np.asarray(schedule.chunk_weights, np.float64)
+        added = weights[transfers["chunk"]] * transfers["reduce"]
+        most = np.bincount(transfers["dst"], added, minlength=1).max()
+        return float(most / weights.sum()) * self._nbytes / self._combine_bandwidth
+
+
+class SparseRace(Race):
+    """Simulates candidates whose messages leave zeros out; no formula and no count of plain bytes speaks of these."""
+
+    def __init__(
+        self, topology: Topology, nbytes: int, conditions: Conditions, network: str, codecs: Speeds
+    ) -> None:
+        super().__init__(topology, nbytes, conditions, network, math.inf, None)
+        self._codecs = self.codecs = codecs
+        self.conditions = conditions
+
+    def compare(
+        self, kind: str, found: Sequence[Candidate], dense: Alternative
+    ) -> tuple[CodedChoice, tuple[Alternative, ...], Candidate]:
+        """Compare with the best whose messages are plain; return that, all candidates and the fastest of them."""
+        alternatives, chosen = super().race(found)
+        best = alternatives[0]
+        bandwidth = min(link_bandwidth(self._topology), port_speed(self._topology, self.conditions).bandwidth)
+        choice = CodedChoice(
+            kind,
+            self._topology.rank_count,
+            self.conditions.density,
+            self.codecs,
+            bandwidth,
+            dense.label,
+            dense.seconds,
+            best.label if best.simulated_s is not None else None,
+            best.simulated_s,
+        )
+        return choice, alternatives, chosen
+
+    def _is_predicted(self, candidate: Candidate) -> bool:
+        return False
+
+    def _too_long(self, schedule: Schedule, best_s: float) -> float | None:
+        return None
+
+
+def _by_formula(candidate: Candidate) -> tuple[float, str, str]:
+    return candidate.formula_s, candidate.name, candidate.variant
