@@ -46,9 +46,7 @@ Picoseconds busiest_link(const Schedule& schedule, const Topology& topology, std
           of_pair[pair].bytes * setting.ps_per_byte(link) +
           of_pair[pair].messages * static_cast<double>(setting.message(link));
   const double longest = busy.empty() ? 0 : *std::max_element(busy.begin(), busy.end());
-  constexpr double limit = 4e18;
-  if (longest > limit) simulation::fail_too_long();
-  return static_cast<Picoseconds>(longest);
+  return static_cast<Picoseconds>(simulation::within_limit(longest));
 }
 
 }  // namespace hemiola

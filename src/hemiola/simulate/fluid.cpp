@@ -24,9 +24,7 @@ std::vector<double> capacities(const Scenario& scenario) {
 
 /// Throws ArgumentError where a flow would take too long for sums of times.
 Picoseconds rounded(double picoseconds) {
-  constexpr double limit = 4e18;
-  if (picoseconds > limit) fail_too_long();
-  return std::llround(std::max(0.0, picoseconds));
+  return std::llround(std::max(0.0, within_limit(picoseconds)));
 }
 
 class FluidNetwork {

@@ -44,6 +44,14 @@ class Setting {
 /// Throws ArgumentError: simulated time passes 50 days, before sums of times could overflow.
 [[noreturn]] void fail_too_long();
 
+/// Of a time in picoseconds that is no whole number yet.
+inline double within_limit(double picoseconds) {
+  constexpr double limit = 4e18;
+  if (picoseconds > limit) [[unlikely]]
+    fail_too_long();
+  return picoseconds;
+}
+
 inline Picoseconds within_limit(Picoseconds time) {
   constexpr Picoseconds limit = Picoseconds{1} << 62;
   if (time > limit) [[unlikely]]

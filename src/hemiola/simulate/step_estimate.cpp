@@ -156,9 +156,7 @@ StepEstimate estimate_by_steps(const Schedule& schedule, const Topology& topolog
     load.end(&duration, &work);
   }
   duration = std::min(duration, in_order.end());
-  constexpr double limit = 4e18;
-  if (duration > limit) simulation::fail_too_long();
-  return {static_cast<Picoseconds>(duration), work};
+  return {static_cast<Picoseconds>(simulation::within_limit(duration)), work};
 }
 
 }  // namespace hemiola
