@@ -3,6 +3,11 @@
 #include "hemiola/simulate/slot_numbers.hpp"
 
 namespace hemiola::simulation {
+namespace {
+
+constexpr TransferId kAhead = 16;  ///< transfers; slots are touched in no order, so their lines are asked for early
+
+}  // namespace
 
 Dataflow::Dataflow(const Scenario& scenario)
     : messages_(static_cast<std::size_t>(scenario.transfer_count())), waiting_(messages_.size()) {
@@ -12,11 +17,17 @@ Dataflow::Dataflow(const Scenario& scenario)
 
 void Dataflow::assign_slots(const Schedule& schedule) {
   SlotNumbers numbers(schedule);
-  for (std::size_t t = 0; t < messages_.size(); ++t) {
-    const RankPair pair = schedule.pair_of(static_cast<std::int64_t>(t));
-    const Chunk chunk = schedule.chunk_of(static_cast<std::int64_t>(t));
-    messages_[t].src_slot = numbers.of(pair.src, chunk);
-    messages_[t].dst_slot = numbers.of(pair.dst, chunk);
+  const std::int64_t count = schedule.transfer_count();
+  for (std::int64_t t = 0; t < count; ++t) {
+    if (t + kAhead < count) {
+      const RankPair later = schedule.pair_of(t + kAhead);
+      numbers.prefetch(later.src, schedule.chunk_of(t + kAhead));
+      numbers.prefetch(later.dst, schedule.chunk_of(t + kAhead));
+    }
+    const RankPair pair = schedule.pair_of(t);
+    const Chunk chunk = schedule.chunk_of(t);
+    messages_[static_cast<std::size_t>(t)].src_slot = numbers.of(pair.src, chunk);
+    messages_[static_cast<std::size_t>(t)].dst_slot = numbers.of(pair.dst, chunk);
   }
   slots_.resize(numbers.count());
 }
@@ -24,10 +35,9 @@ void Dataflow::assign_slots(const Schedule& schedule) {
 /// Walks the steps in order, in each first the reads, then the writes, and strings the accesses of each slot
 /// together.
 void Dataflow::string_accesses(const Scenario& scenario) {
-  constexpr TransferId kAhead =
-      16;  // transfers; slots are touched in no order, so their lines are asked for early
   struct Last {
-    TransferId read = kNoTransfer, write = kNoTransfer;
+    TransferId write = kNoTransfer;
+    TransferId read = kNoTransfer;  ///< since that write
     std::uint32_t reads = 0;
   };
   LargeVector<Last> last(slots_.size());
@@ -41,9 +51,9 @@ void Dataflow::string_accesses(const Scenario& scenario) {
       Message& m = messages_[t];
       Last& before = last[m.src_slot];
       ++before.reads;
-      m.last_write = before.write;
-      if (m.last_write == kNoTransfer) continue;
-      (before.read == kNoTransfer ? slots_[m.src_slot].next_read : messages_[before.read].next_read) = t;
+      if (before.write == kNoTransfer) continue;
+      m.reads_at_once = 0;
+      (before.read == kNoTransfer ? messages_[before.write].first_reader : messages_[before.read].next_reader) = t;
       before.read = t;
     }
     for (TransferId t = begin; t < end; ++t) {
@@ -54,6 +64,7 @@ void Dataflow::string_accesses(const Scenario& scenario) {
       m.reads_before = before.reads;
       (before.write == kNoTransfer ? slots_[m.dst_slot].next_write : messages_[before.write].next_write) = t;
       before.write = t;
+      before.read = kNoTransfer;
     }
   }
 }

@@ -28,7 +28,7 @@ class Dataflow {
   std::int64_t message_count() const { return message_count_; }
 
   /// Whether nothing has to land before t can read.
-  bool can_read_at_once(TransferId t) const { return messages_[t].last_write == kNoTransfer; }
+  bool can_read_at_once(TransferId t) const { return messages_[t].reads_at_once; }
 
   /// The last byte of t leaves its slot at `end`. Returns the transfer that has arrived and waited for just
   /// this, which may now land (at landing_time), or kNoTransfer.
@@ -40,6 +40,9 @@ class Dataflow {
       return kNoTransfer;
     return wake_next_write(&slot);
   }
+
+  /// Asks for what landing_time and land will read; slots are touched in no order.
+  void prefetch_landing(TransferId t) const { __builtin_prefetch(&slots_[messages_[t].dst_slot]); }
 
   /// When t, all of which has arrived by `now`, lands; kNotYet if that is unknown, and leave or land will
   /// return t later.
@@ -58,11 +61,9 @@ class Dataflow {
   TransferId land(TransferId t, Ready ready) {
     Slot& slot = slots_[messages_[t].dst_slot];
     slot.next_write = messages_[t].next_write;
-    while (slot.next_read != kNoTransfer && messages_[slot.next_read].last_write <= t) {
-      const TransferId reader = slot.next_read;
-      slot.next_read = messages_[reader].next_read;
+    for (TransferId reader = messages_[t].first_reader; reader != kNoTransfer;
+         reader = messages_[reader].next_reader)
       ready(reader);
-    }
     return slot.waiting == 0 ? kNoTransfer : wake_next_write(&slot);
   }
 
@@ -70,13 +71,13 @@ class Dataflow {
   struct Message {
     std::uint32_t src_slot;
     std::uint32_t dst_slot;
-    TransferId last_write = kNoTransfer;  ///< the last write to src_slot that t's read must see
-    TransferId next_read = kNoTransfer;   ///< the next transfer that reads src_slot and waits for a write
-    TransferId next_write = kNoTransfer;  ///< the next transfer that writes dst_slot
-    std::uint32_t reads_before = 0;       ///< of dst_slot, at t's step or earlier
+    TransferId first_reader = kNoTransfer;  ///< the first of the reads for which this is the last write
+    TransferId next_reader = kNoTransfer;   ///< the next read that waits for the same write
+    TransferId next_write = kNoTransfer;    ///< the next transfer that writes dst_slot
+    std::uint32_t reads_before : 31 = 0;    ///< of dst_slot, at this step or earlier
+    std::uint32_t reads_at_once : 1 = 1;    ///< no write to src_slot comes before
   };
   struct Slot {
-    TransferId next_read = kNoTransfer;   ///< the first that still waits for a write
     TransferId next_write = kNoTransfer;  ///< the first that has not landed
     std::uint32_t left = 0;               ///< reads whose end is known
     std::uint32_t waiting = 0;            ///< writes that arrived and were told kNotYet

@@ -234,6 +234,7 @@ class FluidNetwork {
   /// The last byte of t has left: what waited for its slot, or for its ports, may go on.
   void leave(TransferId t, Picoseconds now) {
     push(now + scenario_.path_latency(t), t, kLand);
+    dataflow_.prefetch_landing(t);
     note_finish(scenario_.src(t), now);
     if (const TransferId waiting = dataflow_.leave(t, now); waiting != kNoTransfer) push(now, waiting, kLand);
     count_leaving(&out_, scenario_.path(t).front(), now);

@@ -5,27 +5,34 @@
 #include <cstdint>
 #include <vector>
 
+#include "hemiola/base/huge_pages.hpp"
 #include "hemiola/schedule/schedule.hpp"
 #include "hemiola/simulate/scenario.hpp"
 
 namespace hemiola::simulation {
 
-/// By position where most are touched, else in order of first use.
+/// In the order of first use, so that slots which transfers touch one after the other lie side by side.
 class SlotNumbers {
  public:
   explicit SlotNumbers(const Schedule& schedule)
-      : chunk_count_(static_cast<std::uint64_t>(schedule.chunk_count())),
-        count_(chunk_count_ * static_cast<std::uint64_t>(schedule.rank_count())) {
+      : chunk_count_(static_cast<std::uint64_t>(schedule.chunk_count())) {
+    const std::uint64_t places = chunk_count_ * static_cast<std::uint64_t>(schedule.rank_count());
     const auto touched = 2 * static_cast<std::uint64_t>(schedule.transfer_count());
-    if (count_ <= 4 * touched && count_ < kNoTransfer) return;
-    table_.assign(std::bit_ceil(2 * touched + 1), Entry{});
-    count_ = 0;
+    if (places <= 4 * touched && places < kNoTransfer)
+      of_place_.resize(places, kNoTransfer);
+    else
+      table_.assign(std::bit_ceil(2 * touched + 1), Entry{});
   }
 
   std::uint32_t of(Rank rank, Chunk chunk) {
-    const std::uint64_t place =
-        static_cast<std::uint64_t>(rank) * chunk_count_ + static_cast<std::uint64_t>(chunk);
-    return table_.empty() ? static_cast<std::uint32_t>(place) : find_or_add(place);
+    if (of_place_.empty()) return find_or_add(place(rank, chunk));
+    std::uint32_t& number = of_place_[place(rank, chunk)];
+    if (number == kNoTransfer) number = count_++;
+    return number;
+  }
+  /// Asks for what `of` will read.
+  void prefetch(Rank rank, Chunk chunk) const {
+    if (!of_place_.empty()) __builtin_prefetch(&of_place_[place(rank, chunk)]);
   }
   std::size_t count() const { return count_; }
 
@@ -35,16 +42,21 @@ class SlotNumbers {
     std::uint32_t number = kNoTransfer;
   };
 
+  std::uint64_t place(Rank rank, Chunk chunk) const {
+    return static_cast<std::uint64_t>(rank) * chunk_count_ + static_cast<std::uint64_t>(chunk);
+  }
+
   std::uint32_t find_or_add(std::uint64_t place) {
     std::size_t at = (place * 0x9e3779b97f4a7c15ull >> 20) & (table_.size() - 1);
     while (table_[at].number != kNoTransfer && table_[at].place != place) at = (at + 1) & (table_.size() - 1);
-    if (table_[at].number == kNoTransfer) table_[at] = {place, static_cast<std::uint32_t>(count_++)};
+    if (table_[at].number == kNoTransfer) table_[at] = {place, count_++};
     return table_[at].number;
   }
 
   std::uint64_t chunk_count_;
-  std::uint64_t count_;
-  std::vector<Entry> table_;
+  std::uint32_t count_ = 0;
+  LargeVector<std::uint32_t> of_place_;  ///< by rank and chunk, where most are touched
+  std::vector<Entry> table_;             ///< elsewhere
 };
 
 }  // namespace hemiola::simulation

@@ -1,6 +1,7 @@
 #include "hemiola/topology/fair_shares.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace hemiola {
 
@@ -37,14 +38,32 @@ std::span<const FairShares::Change> FairShares::settle() {
   for (int l : changed_links_) std::erase_if(link(l).flows, [&](FlowId f) { return !flows_[f].is_alive; });
   for (int l : changed_links_) {
     link(l).has_changed = false;
-    if (link(l).seen == settle_number_) continue;
-    collect_from(l);
-    note_rates(filling_.fill(group_paths_, capacity_));
+    if (link(l).seen == settle_number_ || link(l).flows.empty()) continue;
+    if (const FlowId f = link(l).flows.front(); is_alone(f)) {
+      fill_alone(f);
+    } else {
+      collect_from(l);
+      note_rates(filling_.fill(group_paths_, capacity_));
+    }
   }
   changed_links_.clear();
   free_.insert(free_.end(), removed_.begin(), removed_.end());
   removed_.clear();
   return changes_;
+}
+
+/// Whether no other flow is on any of its links, none of which holds dead ones.
+bool FairShares::is_alone(FlowId flow) const {
+  return std::ranges::all_of(flows_[flow].path, [this](int l) { return link(l).flows.size() == 1; });
+}
+
+void FairShares::fill_alone(FlowId flow) {
+  double least = std::numeric_limits<double>::infinity();
+  for (int l : flows_[flow].path) {
+    link(l).seen = settle_number_;
+    least = std::min(least, capacity_[static_cast<std::size_t>(l)]);
+  }
+  note_rate(flow, least);
 }
 
 /// Collects the links and flows that are connected to `start`.
@@ -72,12 +91,13 @@ void FairShares::visit(int l) {
 
 /// Of the group's flows.
 void FairShares::note_rates(std::span<const double> rates) {
-  for (std::size_t i = 0; i < rates.size(); ++i) {
-    Flow& flow = flows_[group_flows_[i]];
-    if (is_same_rate(flow.rate, rates[i])) continue;
-    flow.rate = rates[i];
-    changes_.push_back({group_flows_[i], rates[i]});
-  }
+  for (std::size_t i = 0; i < rates.size(); ++i) note_rate(group_flows_[i], rates[i]);
+}
+
+void FairShares::note_rate(FlowId flow, double rate) {
+  if (is_same_rate(flows_[flow].rate, rate)) return;
+  flows_[flow].rate = rate;
+  changes_.push_back({flow, rate});
 }
 
 }  // namespace hemiola

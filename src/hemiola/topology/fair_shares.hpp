@@ -47,10 +47,14 @@ class FairShares {
   };
 
   SharedLink& link(int l) { return links_[static_cast<std::size_t>(l)]; }
+  const SharedLink& link(int l) const { return links_[static_cast<std::size_t>(l)]; }
   void mark_changed(std::span<const int> path);
+  bool is_alone(FlowId flow) const;
+  void fill_alone(FlowId flow);
   void collect_from(int start);
   void visit(int l);
   void note_rates(std::span<const double> rates);
+  void note_rate(FlowId flow, double rate);
 
   std::vector<double> capacity_;
   std::vector<Flow> flows_;
