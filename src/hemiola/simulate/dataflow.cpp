@@ -5,7 +5,8 @@
 namespace hemiola::simulation {
 namespace {
 
-constexpr TransferId kAhead = 16;  ///< transfers; slots are touched in no order, so their lines are asked for early
+/// Transfers: slots are touched in no order, so their lines are asked for so early.
+constexpr TransferId kAhead = 16;
 
 }  // namespace
 
@@ -53,7 +54,8 @@ void Dataflow::string_accesses(const Scenario& scenario) {
       ++before.reads;
       if (before.write == kNoTransfer) continue;
       m.reads_at_once = 0;
-      (before.read == kNoTransfer ? messages_[before.write].first_reader : messages_[before.read].next_reader) = t;
+      (before.read == kNoTransfer ? messages_[before.write].first_reader
+                                  : messages_[before.read].next_reader) = t;
       before.read = t;
     }
     for (TransferId t = begin; t < end; ++t) {
