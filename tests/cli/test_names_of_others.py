@@ -93,6 +93,8 @@ def test_operations_are_understood(text: str, op: str) -> None:
         ("float", "float32"),
         ("double", "float64"),
         ("torch.bfloat16", "bfloat16"),
+        ("f8e4m3", "float8_e4m3fn"),
+        ("fp8_e5m2", "float8_e5m2"),
         ("Int8", "int8"),
     ],
 )

@@ -88,7 +88,8 @@ TEST(CodecCombine, LeavingOutZerosIsTheSameWhereTheRuleAllowsIt) {
 TEST(CodecCombine, ACleanAccumulatorStaysClean) {
   Random random(23);
   for (const DType dtype :
-       {DType::float16, DType::bfloat16, DType::float32, DType::float64, DType::complex64}) {
+       {DType::float16, DType::bfloat16, DType::float32, DType::float64, DType::complex64,
+        DType::float8_e4m3fn, DType::float8_e5m2, DType::float8_e4m3fnuz, DType::float8_e5m2fnuz}) {
     Bytes accumulator(kCount * bytes_of(dtype));
     Decoder decoder;
     for (int message_count = 0; message_count < 20; ++message_count) {
@@ -111,6 +112,18 @@ TEST(CodecCombine, CleanAreExactlyThe16BitFloatsThatAddingZeroKeeps) {
       combine_for(dtype, Op::sum)(bytes(after), bytes(operand), bytes(nothing), 2);
       ASSERT_EQ(is_clean(dtype, bytes(operand), 2), after == before)
           << name_of(dtype) << " " << std::hex << bits;
+    }
+}
+
+TEST(CodecCombine, CleanAreExactlyThe8BitFloatsThatAddingZeroKeeps) {
+  for (const DType dtype :
+       {DType::float8_e4m3fn, DType::float8_e5m2, DType::float8_e4m3fnuz, DType::float8_e5m2fnuz})
+    for (unsigned bits = 0; bits < 256; ++bits) {
+      const auto before = static_cast<std::byte>(bits);
+      const std::byte zero{0};
+      std::byte after;
+      combine_for(dtype, Op::sum)(&after, &before, &zero, 1);
+      ASSERT_EQ(is_clean(dtype, &before, 1), after == before) << name_of(dtype) << " " << std::hex << bits;
     }
 }
 

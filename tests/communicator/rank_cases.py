@@ -15,7 +15,8 @@ GUARD = 0x5A
 
 PLACED_KINDS = ("all_gather", "gather", "reduce_scatter", "scatter")
 REDUCING = ("all_reduce", "reduce", "reduce_scatter")
-FLOATS = ("float16", "bfloat16", "float32", "float64")
+FLOAT8 = ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz")
+FLOATS = ("float16", "bfloat16", "float32", "float64", *FLOAT8)
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 COMPLEX = ("complex64", "complex128")
 

@@ -17,6 +17,8 @@ DTYPES = [
     "uint64",
     "complex64",
     "complex128",
+    "float8_e4m3fn",
+    "float8_e5m2fnuz",
 ]
 
 

@@ -20,41 +20,75 @@ namespace {
 constexpr int kDTypes = static_cast<int>(kDTypeNames.size());
 constexpr int kOps = static_cast<int>(kOpNames.size());
 
-// ---- float16 and bfloat16 by the definition: the value is sign · 2^(e-bias) · 1.m, rounding picks the
-// nearest ----
+// ---- short floats by the definition: the value is sign · 2^(e-bias) · 1.m, rounding picks the nearest ----
 
 struct Format {
   int exponent_bits, mantissa_bits;
-  int bias() const { return (1 << (exponent_bits - 1)) - 1; }
-  int exponent_mask() const { return (1 << exponent_bits) - 1; }
+  int bias = (1 << (exponent_bits - 1)) - 1;
+  int first_no_number = ((1 << exponent_bits) - 1) << mantissa_bits;  // the magnitude of infinity or NaN
+  bool has_infinity = true, has_negative_zero = true;
+
+  int sign() const { return 1 << (exponent_bits + mantissa_bits); }
+  std::size_t bytes() const { return exponent_bits + mantissa_bits > 8 ? 2 : 1; }
 };
 constexpr Format kHalf{5, 10};
 constexpr Format kBrain{8, 7};
+constexpr Format kE4M3FN{
+    .exponent_bits = 4, .mantissa_bits = 3, .first_no_number = 0x7f, .has_infinity = false};
+constexpr Format kE5M2{5, 2};
+constexpr Format kE4M3FNUZ{4, 3, 8, 0x80, false, false};
+constexpr Format kE5M2FNUZ{5, 2, 16, 0x80, false, false};
 
-double decode(std::uint16_t bits, Format f) {
-  const int mantissa = bits & ((1 << f.mantissa_bits) - 1);
-  const int exponent = bits >> f.mantissa_bits & f.exponent_mask();
-  const double sign = bits >> 15 ? -1.0 : 1.0;
-  if (exponent == f.exponent_mask()) return mantissa ? std::nan("") : sign * HUGE_VAL;
-  if (exponent == 0) return sign * std::ldexp(mantissa, 1 - f.bias() - f.mantissa_bits);
-  return sign * std::ldexp((1 << f.mantissa_bits) + mantissa, exponent - f.bias() - f.mantissa_bits);
+const Format* short_format(DType dtype) {
+  switch (dtype) {
+    case DType::float16:
+      return &kHalf;
+    case DType::bfloat16:
+      return &kBrain;
+    case DType::float8_e4m3fn:
+      return &kE4M3FN;
+    case DType::float8_e5m2:
+      return &kE5M2;
+    case DType::float8_e4m3fnuz:
+      return &kE4M3FNUZ;
+    case DType::float8_e5m2fnuz:
+      return &kE5M2FNUZ;
+    default:
+      return nullptr;
+  }
 }
 
-/// The nearest representable value, ties to the even mantissa, found among the two neighbours by bisection.
+double number_of(int magnitude, Format f) {
+  const int mantissa = magnitude & ((1 << f.mantissa_bits) - 1);
+  const int exponent = magnitude >> f.mantissa_bits;
+  if (exponent == 0) return std::ldexp(mantissa, 1 - f.bias - f.mantissa_bits);
+  return std::ldexp((1 << f.mantissa_bits) + mantissa, exponent - f.bias - f.mantissa_bits);
+}
+
+double decode(int bits, Format f) {
+  const int magnitude = bits & (f.sign() - 1);
+  if (!f.has_negative_zero && bits == f.sign()) return std::nan("");
+  if (magnitude >= f.first_no_number && (magnitude > f.first_no_number || !f.has_infinity))
+    return std::nan("");
+  const double value = magnitude == f.first_no_number ? HUGE_VAL : number_of(magnitude, f);
+  return bits & f.sign() ? -value : value;
+}
+
+/// The nearest representable value, ties to the even mantissa, found among the two neighbours by bisection. What lies
+/// beyond the largest number rounds as if one more followed.
 std::uint16_t encode(double value, Format f) {
-  const std::uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+  if (std::isnan(value)) return static_cast<std::uint16_t>(f.has_negative_zero ? f.sign() - 1 : f.sign());
   const double magnitude = std::fabs(value);
-  const auto infinity = static_cast<std::uint16_t>(f.exponent_mask() << f.mantissa_bits);
-  std::uint16_t low = 0, high = infinity;  // decode(low) <= magnitude < decode(high), unless it is infinite
-  if (magnitude >= HUGE_VAL) return sign | infinity;
+  int low = 0,
+      high = f.first_no_number;  // number_of(low) <= magnitude < number_of(high), unless it is larger
   while (high - low > 1) {
-    const auto middle = static_cast<std::uint16_t>((low + high) / 2);
-    (decode(middle, f) <= magnitude ? low : high) = middle;
+    const int middle = (low + high) / 2;
+    (number_of(middle, f) <= magnitude ? low : high) = middle;
   }
-  // What lies beyond the largest finite value rounds as if one more binade followed.
-  const double above = high == infinity ? 2 * decode(high - 1, f) - decode(high - 2, f) : decode(high, f);
-  const double down = magnitude - decode(low, f), up = above - magnitude;
-  return sign | (up < down || (up == down && low % 2 == 1) ? high : low);
+  const double down = magnitude - number_of(low, f), up = number_of(high, f) - magnitude;
+  const int nearest = magnitude >= HUGE_VAL || up < down || (up == down && low % 2 == 1) ? high : low;
+  const bool signless = !f.has_negative_zero && (nearest == 0 || nearest == f.first_no_number);
+  return static_cast<std::uint16_t>(nearest | (std::signbit(value) && !signless ? f.sign() : 0));
 }
 
 // ---- the reference operations, on one element given as bytes ----
@@ -103,13 +137,13 @@ void through(std::byte* out, const std::byte* a, const std::byte* b, Op op) {
 }
 
 void through_format(std::byte* out, const std::byte* a, const std::byte* b, Op op, Format f) {
-  std::uint16_t x, y;
-  std::memcpy(&x, a, 2);
-  std::memcpy(&y, b, 2);
+  std::uint16_t x = 0, y = 0;
+  std::memcpy(&x, a, f.bytes());
+  std::memcpy(&y, b, f.bytes());
   // Sums and products of two such values round to float first, as the kernels promise.
   const auto z = combine_scalar(static_cast<float>(decode(x, f)), static_cast<float>(decode(y, f)), op);
-  const std::uint16_t bits = std::isnan(z) ? 0x7fff : encode(z, f);
-  std::memcpy(out, &bits, 2);
+  const std::uint16_t bits = encode(z, f);
+  std::memcpy(out, &bits, f.bytes());
 }
 
 void through_bool(std::byte* out, const std::byte* a, const std::byte* b, Op op) {
@@ -117,11 +151,8 @@ void through_bool(std::byte* out, const std::byte* a, const std::byte* b, Op op)
 }
 
 void combine_reference(DType dtype, Op op, std::byte* out, const std::byte* a, const std::byte* b) {
+  if (const Format* format = short_format(dtype)) return through_format(out, a, b, op, *format);
   switch (dtype) {
-    case DType::float16:
-      return through_format(out, a, b, op, kHalf);
-    case DType::bfloat16:
-      return through_format(out, a, b, op, kBrain);
     case DType::float32:
       return through<float>(out, a, b, op);
     case DType::float64:
@@ -148,6 +179,8 @@ void combine_reference(DType dtype, Op op, std::byte* out, const std::byte* a, c
       return through<std::complex<float>>(out, a, b, op);
     case DType::complex128:
       return through<std::complex<double>>(out, a, b, op);
+    default:
+      FAIL() << "no reference for dtype " << static_cast<int>(dtype);
   }
 }
 
@@ -160,12 +193,12 @@ std::size_t part_bytes(DType dtype) {  // of what can be NaN on its own
 bool is_nan(DType dtype, const std::byte* part) {
   double d;
   float f;
-  std::uint16_t h;
+  std::uint16_t bits = 0;
+  if (const Format* format = short_format(dtype)) {
+    std::memcpy(&bits, part, format->bytes());
+    return std::isnan(decode(bits, *format));
+  }
   switch (dtype) {
-    case DType::float16:
-    case DType::bfloat16:
-      std::memcpy(&h, part, 2);
-      return std::isnan(decode(h, dtype == DType::float16 ? kHalf : kBrain));
     case DType::float32:
     case DType::complex64:
       std::memcpy(&f, part, 4);
@@ -202,9 +235,9 @@ std::vector<std::byte> random_elements(DType dtype, std::size_t count, Random& r
     const double near_one_d = random.uniform() * 4 - 2;
     if (dtype == DType::float32 || dtype == DType::complex64) std::memcpy(&bytes[at], &near_one, 4);
     if (dtype == DType::float64 || dtype == DType::complex128) std::memcpy(&bytes[at], &near_one_d, 8);
-    if (dtype == DType::float16 || dtype == DType::bfloat16) {
-      const std::uint16_t half = encode(near_one, dtype == DType::float16 ? kHalf : kBrain);
-      std::memcpy(&bytes[at], &half, 2);
+    if (const Format* format = short_format(dtype)) {
+      const std::uint16_t bits = encode(near_one, *format);
+      std::memcpy(&bytes[at], &bits, format->bytes());
     }
   }
   return bytes;
@@ -306,6 +339,24 @@ TEST(Combine, MultiplyingByOneKeepsEverySixteenBitFloat) {
             << name_of(dtype) << " pattern " << i << " became " << out[i];
     }
   }
+}
+
+/// All pairs there are, so every rounding, overflow, zero and NaN.
+TEST(Combine, EveryPairOfEightBitFloatsIsAddedAndMultipliedByTheDefinition) {
+  std::vector<std::byte> left(65536), right(65536), out(65536), expected(65536);
+  for (std::size_t i = 0; i < left.size(); ++i) left[i] = std::byte(i >> 8), right[i] = std::byte(i & 0xff);
+  for (const DType dtype :
+       {DType::float8_e4m3fn, DType::float8_e5m2, DType::float8_e4m3fnuz, DType::float8_e5m2fnuz})
+    for (const Op op : {Op::sum, Op::product}) {
+      for (std::size_t i = 0; i < left.size(); ++i)
+        combine_reference(dtype, op, &expected[i], &left[i], &right[i]);
+      for (InstructionSet isa : instruction_sets()) {
+        combine_for(dtype, op, isa)(out.data(), left.data(), right.data(), out.size());
+        for (std::size_t i = 0; i < out.size(); ++i)
+          ASSERT_TRUE(same_value(dtype, &out[i], &expected[i]))
+              << name_of(dtype) << " " << name_of(op) << " of patterns " << (i >> 8) << " and " << (i & 0xff);
+      }
+    }
 }
 
 /// Given 1 + 2^-8 (halfway between the bfloat16 neighbours 1 and 1 + 2^-7), Expect 1, whose mantissa is even;

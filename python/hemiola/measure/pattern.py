@@ -30,17 +30,31 @@ _CODES = 256
 _BLOCK = 1 << 20
 
 #: The whole numbers that a dtype holds exactly reach at least this far.
-_EXACT = {"bool": 1, "int8": 127, "uint8": 255, "bfloat16": 256, "float16": 2048}
+_EXACT = {
+    "bool": 1,
+    "int8": 127,
+    "uint8": 255,
+    "bfloat16": 256,
+    "float16": 2048,
+    "float8_e4m3fn": 16,
+    "float8_e4m3fnuz": 16,
+    "float8_e5m2": 8,
+    "float8_e5m2fnuz": 8,
+}
 _DEFAULT_EXACT = 1 << 15
 
 #: What NCCL, PyTorch and people call dtypes.
 _OTHER_DTYPES = {
     "bf16": "bfloat16",
     "double": "float64",
+    "f8e4m3": "float8_e4m3fn",
+    "f8e5m2": "float8_e5m2",
     "float": "float32",
     "fp16": "float16",
     "fp32": "float32",
     "fp64": "float64",
+    "fp8_e4m3": "float8_e4m3fn",
+    "fp8_e5m2": "float8_e5m2",
     "half": "float16",
     "single": "float32",
 }
@@ -49,11 +63,12 @@ _OTHER_DTYPES = {
 def dtype_named(name: str) -> np.dtype[np.generic]:
     """Return a NumPy dtype by its name, also by NCCL's or PyTorch's; raise ArgumentError for other texts."""
     name = _OTHER_DTYPES.get(plain := name.lower().removeprefix("torch."), plain)
-    names = ("float16", "bfloat16", "float32", "float64", "bool", "complex64", "complex128")
+    float8 = [f"float8_{kind}" for kind in ("e4m3fn", "e5m2", "e4m3fnuz", "e5m2fnuz")]
+    names = ("float16", "bfloat16", "float32", "float64", *float8, "bool", "complex64", "complex128")
     integers = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
     if name not in (*names, *integers):
         raise ArgumentError(f"expected a dtype ({', '.join([*names, *integers])}), found '{name[:60]}'")
-    return np.dtype(ml_dtypes.bfloat16) if name == "bfloat16" else np.dtype(name)
+    return np.dtype(getattr(ml_dtypes, name, name))
 
 
 @dataclass(frozen=True)
@@ -184,6 +199,10 @@ class Pattern:
             # At most one rank brings a two for a code, all others ones: any order of multiplying is exact.
             table[:] = 1
             table[random.integers(0, self.rank_count, _CODES), np.arange(_CODES)] = 2
+        elif self.rank_count > exact and self.dtype.name != "bool":
+            # So many ones would not add up exactly: as many ranks as may bring one, all others nothing.
+            turn = np.arange(self.rank_count)[:, None] + random.integers(0, self.rank_count, _CODES)
+            table[turn % self.rank_count >= exact] = 0
         return table
 
     def _lookup(self, row: Array, begin: int, end: int) -> Array:

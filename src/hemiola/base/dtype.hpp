@@ -25,16 +25,23 @@ enum class DType : std::uint8_t {
   boolean,
   complex64,
   complex128,
+  float8_e4m3fn,    ///< no infinity; beyond 448 is NaN
+  float8_e5m2,      ///< float16's upper byte
+  float8_e4m3fnuz,  ///< neither infinity nor -0.0, whose bits are NaN
+  float8_e5m2fnuz,
 };
 
 /// How two contributions become one. `average` sums and leaves the division to `Scale`. `band`, `bor` and
 /// `bxor` are logical on booleans and bitwise on integers.
 enum class Op : std::uint8_t { sum, product, min, max, average, band, bor, bxor };
 
-inline constexpr std::array<std::string_view, 15> kDTypeNames = {
-    "float16", "bfloat16", "float32", "float64", "int8", "int16",     "int32",     "int64",
-    "uint8",   "uint16",   "uint32",  "uint64",  "bool", "complex64", "complex128"};
-inline constexpr std::array<std::size_t, 15> kDTypeBytes = {2, 2, 4, 8, 1, 2, 4, 8, 1, 2, 4, 8, 1, 8, 16};
+/// Codes are written in coded messages (docs/formats/coded.md): new types come last.
+inline constexpr std::array<std::string_view, 19> kDTypeNames = {
+    "float16",    "bfloat16",      "float32",     "float64",         "int8",           "int16", "int32",
+    "int64",      "uint8",         "uint16",      "uint32",          "uint64",         "bool",  "complex64",
+    "complex128", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz"};
+inline constexpr std::array<std::size_t, 19> kDTypeBytes = {2, 2, 4, 8, 1,  2, 4, 8, 1, 2,
+                                                            4, 8, 1, 8, 16, 1, 1, 1, 1};
 inline constexpr std::array<std::string_view, 8> kOpNames = {"sum",     "product", "min", "max",
                                                              "average", "and",     "or",  "xor"};
 
@@ -52,7 +59,7 @@ constexpr bool is_complex(DType dtype) {
   return dtype == DType::complex64 || dtype == DType::complex128;
 }
 constexpr bool is_float(DType dtype) {
-  return dtype <= DType::float64;
+  return dtype <= DType::float64 || (dtype >= DType::float8_e4m3fn && dtype <= DType::float8_e5m2fnuz);
 }
 
 /// Whether the operation is defined for the element type: no bits of floats, no order of complex numbers, no average of

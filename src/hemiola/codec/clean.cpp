@@ -37,6 +37,11 @@ bool all_clean(const std::byte* elements, std::size_t bytes) {
   return true;
 }
 
+/// The one NaN is quiet, whatever its sign.
+bool is_unclean_float8_e4m3fn(std::uint8_t bits) {
+  return bits == 0x80;
+}
+
 bool is_unclean_boolean(std::uint8_t bits) {
   return bits > 1;
 }
@@ -55,9 +60,13 @@ bool is_clean(DType dtype, const std::byte* elements, std::size_t bytes) {
     case DType::float64:
     case DType::complex128:
       return all_clean<std::uint64_t, is_unclean<std::uint64_t, 52>>(elements, bytes);
+    case DType::float8_e4m3fn:
+      return all_clean<std::uint8_t, is_unclean_float8_e4m3fn>(elements, bytes);
+    case DType::float8_e5m2:
+      return all_clean<std::uint8_t, is_unclean<std::uint8_t, 2>>(elements, bytes);
     case DType::boolean:
       return all_clean<std::uint8_t, is_unclean_boolean>(elements, bytes);
-    default:
+    default:  // integers, and the float8 that have no -0.0
       return true;
   }
 }

@@ -127,6 +127,14 @@ auto with_storage(DType dtype, Visitor visit) {
       return visit(Complex<float>{});
     case DType::complex128:
       return visit(Complex<double>{});
+    case DType::float8_e4m3fn:
+      return visit(Float8E4M3FN{});
+    case DType::float8_e5m2:
+      return visit(Float8E5M2{});
+    case DType::float8_e4m3fnuz:
+      return visit(Float8E4M3FNUZ{});
+    case DType::float8_e5m2fnuz:
+      return visit(Float8E5M2FNUZ{});
   }
   __builtin_unreachable();
 }

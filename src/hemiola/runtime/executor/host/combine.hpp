@@ -20,8 +20,8 @@ enum class InstructionSet : std::uint8_t { baseline, avx2, avx512 };
 /// makes no sense: and/or/xor of floats, min/max of complex numbers, the average of integers and booleans.
 ///
 /// Integers wrap around. min and max return NaN when either operand is NaN, as NumPy's minimum and maximum
-/// do. bfloat16 and float16 are computed in float32 and rounded to nearest even. Booleans: sum and max are
-/// or, product and min are and.
+/// do. bfloat16, float16 and the four float8 are computed in float32 and rounded to nearest even; what is too
+/// large for a float8 without infinity is NaN. Booleans: sum and max are or, product and min are and.
 Combine combine_for(DType dtype, Op op);
 Combine combine_for(DType dtype, Op op, InstructionSet isa);
 

@@ -15,6 +15,26 @@ struct Half {
 struct BFloat16 {
   std::uint16_t bits;
 };
+/// What a float of 8 bits has beside numbers.
+enum class Special {
+  infinities,     ///< as IEEE's types: the largest exponent is infinity's and NaN's
+  one_nan,        ///< all bits but the sign: no infinity, what is too large is NaN
+  unsigned_zero,  ///< NaN is what else were -0.0; no infinity either
+};
+template <int mantissa_bits, int bias, Special special>
+struct Float8 {
+  std::uint8_t bits;
+
+  /// The least magnitude that is no number: what is too large becomes this. Without a sign where zero has none.
+  static constexpr std::uint32_t kBeyond = special == Special::infinities
+                                               ? (0x7fu >> mantissa_bits) << mantissa_bits
+                                           : special == Special::one_nan ? 0x7fu
+                                                                         : 0x80u;
+};
+using Float8E4M3FN = Float8<3, 7, Special::one_nan>;
+using Float8E5M2 = Float8<2, 15, Special::infinities>;
+using Float8E4M3FNUZ = Float8<3, 8, Special::unsigned_zero>;
+using Float8E5M2FNUZ = Float8<2, 16, Special::unsigned_zero>;
 struct Boolean {
   std::uint8_t byte;
 };
@@ -57,6 +77,47 @@ inline void narrow(float value, BFloat16& out) {
   const std::uint32_t rounded = (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
   const std::uint32_t nan = bits >> 16 | 0x40u;
   out.bits = static_cast<std::uint16_t>((bits & 0x7fffffffu) > 0x7f800000u ? nan : rounded);
+}
+
+/// float8 → float32, exact: as of float16.
+template <int mantissa_bits, int bias, Special special>
+inline float widen(Float8<mantissa_bits, bias, special> f) {
+  constexpr auto kScale = std::bit_cast<float>(static_cast<std::uint32_t>(254 - bias) << 23);
+  constexpr std::uint32_t kNoNumber = special == Special::infinities ? 0x7f800000u : 0x7fc00000u;
+  const std::uint32_t magnitude = f.bits & 0x7fu;
+  const std::uint32_t scaled =
+      std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude << (23 - mantissa_bits)) * kScale);
+  const std::uint32_t looked_at = special == Special::unsigned_zero ? f.bits : magnitude;
+  const bool is_number = special == Special::unsigned_zero ? looked_at != f.kBeyond : looked_at < f.kBeyond;
+  return std::bit_cast<float>(scaled | (is_number ? 0u : kNoNumber) | (f.bits & 0x80u) << 24);
+}
+
+/// float32 → float8, to nearest even; NaN stays NaN (quiet), too large becomes infinity or, without one, NaN.
+template <int mantissa_bits, int bias, Special special>
+inline void narrow(float value, Float8<mantissa_bits, bias, special>& out) {
+  constexpr int kDropped = 23 - mantissa_bits;
+  constexpr std::uint32_t kLeastNormal = static_cast<std::uint32_t>(128 - bias) << 23;
+  // Added to a subnormal result, its last bit is the last one of the sum: the float adder rounds there.
+  constexpr std::uint32_t kRounder = static_cast<std::uint32_t>(128 - bias + kDropped) << 23;
+  constexpr std::uint32_t kBeyond = Float8<mantissa_bits, bias, special>::kBeyond;
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t sign = bits >> 24 & 0x80u;
+  const std::uint32_t magnitude = bits & 0x7fffffffu;
+  const std::uint32_t subnormal =
+      std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + std::bit_cast<float>(kRounder)) -
+      kRounder;
+  const std::uint32_t normal = (magnitude - (kLeastNormal - (1u << 23)) + ((1u << (kDropped - 1)) - 1) +
+                                (magnitude >> kDropped & 1u)) >>
+                               kDropped;
+  const std::uint32_t rounded = magnitude < kLeastNormal ? subnormal : normal;
+  std::uint32_t result = rounded < kBeyond && magnitude < 0x7f800000u ? rounded : kBeyond;
+  if constexpr (special == Special::infinities) {
+    constexpr std::uint32_t kMantissa = (1u << mantissa_bits) - 1, kQuiet = 1u << (mantissa_bits - 1);
+    const std::uint32_t nan = kBeyond | kQuiet | (magnitude >> kDropped & kMantissa);
+    result = magnitude > 0x7f800000u ? nan : result;
+  }
+  const bool has_sign = special != Special::unsigned_zero || (result != 0 && result != kBeyond);
+  out.bits = static_cast<std::uint8_t>(result | (has_sign ? sign : 0u));
 }
 
 inline bool widen(Boolean b) {
