@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import logging
+import socket
+import time
+
 import pytest
 
+from hemiola.communicator.joining import wait_until_known
 from hemiola.communicator.launch_environment import Job, job_of
 from hemiola.communicator.rendezvous import AtAddress, first_node, rendezvous_of
 from hemiola.errors import ArgumentError
@@ -78,3 +83,35 @@ def test_without_a_token_it_is_said_how_to_make_one(monkeypatch: pytest.MonkeyPa
 def test_without_an_address_it_is_said_what_to_set() -> None:
     with pytest.raises(ArgumentError, match="HEMIOLA_RENDEZVOUS=host:port"):
         rendezvous_of(Job(0, 2, "x", "hemiola.launch", 1))
+
+
+def test_a_name_that_comes_to_be_known_is_waited_for_and_said_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked: list[str] = []
+
+    def known_at_the_third(host: str, *_: object) -> list[object]:
+        asked.append(host)
+        if len(asked) < 3:
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        return []
+
+    monkeypatch.setattr(socket, "getaddrinfo", known_at_the_third)
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    with caplog.at_level(logging.WARNING, "hemiola"):
+        wait_until_known("train-master-0:29400", 60)
+    assert asked == ["train-master-0"] * 3
+    assert [record.args[0] for record in caplog.records if record.args] == ["train-master-0:29400"]
+
+
+def test_a_name_that_stays_unknown_is_waited_for_until_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(time, "sleep", lambda seconds: clock.__setitem__(0, clock[0] + seconds))
+
+    def unknown(*_: object) -> None:
+        raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    wait_until_known("no-such-pod:29400", 5)
+    assert 4.5 < clock[0] < 5

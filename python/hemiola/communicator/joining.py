@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import socket
 import sys
 import time
 from collections.abc import Sequence
@@ -12,6 +14,11 @@ from hemiola import environment
 from hemiola._core import HostsSession, Listener, LocalSession, Session, leave_mpi
 from hemiola.communicator.launch_environment import Job
 from hemiola.communicator.rendezvous import Meeting, rendezvous_of
+
+_logger = logging.getLogger("hemiola")
+
+#: How often a host's name is asked for that is not known yet.
+_BETWEEN_QUESTIONS_S = 0.2
 
 #: What this process has joined.
 _joined: list[HostsSession] = []
@@ -107,6 +114,10 @@ class Doorway:
         self, rank: int, rank_count: int, meeting: Meeting, timeout_s: float, *, incarnation: int = 0
     ) -> HostsSession:
         """Wait for all other ranks."""
+        deadline = time.monotonic() + timeout_s
+        for place in meeting.rank_zero:
+            wait_until_known(place, timeout_s)
+        timeout_s = max(0.0, deadline - time.monotonic())
         from importlib import metadata  # every rank imports this module, and those of one host do not ask
 
         return HostsSession.join(
@@ -122,6 +133,27 @@ class Doorway:
             timeout_s=timeout_s,
             silence_s=environment.SILENCE.value(),
         )
+
+
+def wait_until_known(place: str, timeout_s: float) -> None:
+    """Ask the name service for the host of "host:port" until it is known, as a pod's name is once the pod runs.
+
+    Where it stays unknown, whoever uses it says so.
+    """
+    host = place.rpartition(":")[0].strip("[]")
+    deadline = time.monotonic() + timeout_s
+    has_told = False
+    while True:
+        try:
+            socket.getaddrinfo(host, None)
+            return
+        except (socket.gaierror, UnicodeError) as error:
+            if time.monotonic() + _BETWEEN_QUESTIONS_S >= deadline or isinstance(error, UnicodeError):
+                return
+            if not has_told:
+                _logger.warning("waiting for the host of '%s' to be known here: %s", place, error)
+            has_told = True
+            time.sleep(_BETWEEN_QUESTIONS_S)
 
 
 def _with_port(address: str, port: int) -> str:
