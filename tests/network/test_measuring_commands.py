@@ -35,9 +35,12 @@ def test_bench_prints_one_table_for_all_ranks(cluster: Cluster, capfd: pytest.Ca
 def test_run_prints_one_table_for_all_ranks(cluster: Cluster, capfd: pytest.CaptureFixture[str]) -> None:
     names = "all_reduce_ring,all_reduce_direct"
     assert main([*JOB, "run", "all_reduce", "4KiB", "-a", names, "--warmups", "1", "--repeats", "2"]) == 0
-    out = capfd.readouterr().out
+    out, told_before = capfd.readouterr()
     assert out.count("over 4 ranks, ranks of hemiola.launch") == 1
     assert out.count("ring") == out.count("direct") == 1
+    assert (
+        told_before.count("all_reduce_ring: ") == told_before.count("all_reduce_direct: ") == 1
+    )  # as they come
 
 
 def test_another_number_of_ranks_than_the_jobs_is_refused(

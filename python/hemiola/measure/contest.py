@@ -80,8 +80,9 @@ def compare(
     Parameters
     ----------
     contest : Contest.
-    on_measured : optional; called in another thread with each algorithm's label and times as soon as it is measured.
-    job : Job, optional, of which this process is a rank already, and all call this; `on_measured` is not called then.
+    on_measured : optional; called with each algorithm's label and times as soon as it is measured: in another
+        thread; in a job on rank 0.
+    job : Job, optional, of which this process is a rank already, and all call this.
 
     Returns
     -------
@@ -111,7 +112,13 @@ def compare(
 
     if job is not None:
         with init(emulate=emulated, conditions=conditions) as comm:
-            reports = everybodys(comm, _contend_in(comm, contest, lambda index, times: None))
+
+            def tell(index: int, own: tuple[str, RankTimes]) -> None:
+                seen = everybodys(comm, own)
+                if comm.rank == 0:
+                    take(index, seen)
+
+            reports = everybodys(comm, _contend_in(comm, contest, tell))
     else:
         with Reports(pattern.rank_count, take) as told:
             reports = launch(
