@@ -1,0 +1,183 @@
+"""A job of benchmarks/network_faults.py: ranks on the hosts of a cluster on this machine, and what they say."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hemiola.cluster import Cluster
+
+RANK_SCRIPT = Path(__file__).resolve().parent / "network_faults_rank.py"
+#: How long a rank may take for anything before it counts as hanging.
+HANG_S = 60.0
+PORT = 29400
+
+
+class HangError(RuntimeError):
+    """A rank has said nothing for HANG_S."""
+
+
+@dataclass
+class Outcome:
+    """What a trial has shown: how long survivors took to name who was lost, and what was wrong, if anything."""
+
+    kind: str
+    detections_s: list[float] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Job:
+    """The ranks of one job, numbered host by host."""
+
+    cluster: Cluster
+    per_host: int
+    wire: str
+    port: int = PORT
+    name: str = field(default_factory=lambda: secrets.token_hex(4))
+    token: str = field(default_factory=lambda: secrets.token_hex(32))
+    ranks: dict[int, subprocess.Popen[str]] = field(default_factory=dict)
+
+    @property
+    def rank_count(self) -> int:
+        return self.per_host * len(self.cluster.hosts)
+
+    def host_of(self, rank: int) -> int:
+        return rank // self.per_host
+
+    def ranks_of(self, host: int) -> range:
+        return range(host * self.per_host, (host + 1) * self.per_host)
+
+    def others(self, *but: int) -> list[int]:
+        return [rank for rank in range(self.rank_count) if rank not in but]
+
+    def environment(self, rank: int) -> dict[str, str]:
+        """Return what tells a process that it is this rank."""
+        return {
+            "HEMIOLA_RANK": str(rank),
+            "HEMIOLA_RANK_COUNT": str(self.rank_count),
+            "HEMIOLA_LOCAL_RANK": str(rank % self.per_host),
+            "HEMIOLA_LOCAL_RANK_COUNT": str(self.per_host),
+            "HEMIOLA_JOB": self.name,
+            "HEMIOLA_RENDEZVOUS": f"{self.cluster.hosts[0].ipv4}:{self.port}",
+            "HEMIOLA_TOKEN": self.token,
+            "HEMIOLA_TIMEOUT": f"{HANG_S:g}s",
+            "HEMIOLA_WIRE": self.wire,
+            "OMP_NUM_THREADS": "1",
+        }
+
+    def process(self, rank: int, **other: str) -> subprocess.Popen[str]:
+        """Start a process in a rank's place, with some variables of its own."""
+        return self.cluster.start(
+            self.host_of(rank),
+            [sys.executable, str(RANK_SCRIPT)],
+            env=os.environ | self.environment(rank) | other,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def start(self, ranks: Iterable[int], variables: Mapping[str, str] | None = None) -> None:
+        for rank in ranks:
+            self.ranks[rank] = self.process(rank, **(variables or {}))
+
+    def hear(self, rank: int) -> dict[str, Any]:
+        """Return what a rank says next; {} where it has ended."""
+        return hear(self.ranks[rank], f"rank {rank}")
+
+    def hear_last(self, rank: int) -> dict[str, Any]:
+        """Return the last that a rank says."""
+        last: dict[str, Any] = {}
+        while heard := self.hear(rank):
+            last = heard
+        return last
+
+    def wait_until_working(self) -> None:
+        for rank in sorted(self.ranks):
+            heard = self.hear(rank)
+            if heard.get("event") != "working":
+                raise RuntimeError(f"rank {rank} did not begin to work: {heard}")
+
+    def signal(self, number: signal.Signals, *ranks: int) -> None:
+        for rank in ranks:
+            self.ranks[rank].send_signal(number)
+
+    def expect_all_end(self, outcome: Outcome) -> None:
+        """Have rank 0 tell all that it is enough; all must end with right results."""
+        stdin = self.ranks[0].stdin
+        assert stdin is not None
+        stdin.close()
+        self.expect_end(self.others(), outcome)
+
+    def expect_end(self, left: list[int], outcome: Outcome) -> None:
+        """All of these must end as the ones that are left, with right results."""
+        for rank in left:
+            heard = self.hear_last(rank)
+            if (heard.get("event"), heard.get("wrong"), heard.get("left")) != ("ended", 0, left):
+                outcome.complaints.append(f"rank {rank} should have ended exactly, among {left}: {heard}")
+
+    def expect_named(self, victims: Iterable[int], begin_s: float, outcome: Outcome) -> None:
+        """Each of the others must first name one of these, and then end exactly without them."""
+        lost = set(victims)
+        left = self.others(*lost)
+        for rank in left:
+            heard = self.hear(rank)
+            if heard.get("event") != "lost" or heard.get("rank") not in lost:
+                outcome.complaints.append(f"rank {rank} should have lost one of {sorted(lost)}: {heard}")
+            else:
+                outcome.detections_s.append(heard["at_s"] - begin_s)
+        self.expect_end(left, outcome)
+
+    def expect_over(self, rank: int, allowed: set[int], outcome: Outcome) -> None:
+        """One that was given up, and does not know: it loses somebody, and goes on alone, if at all."""
+        heard = self.hear(rank)
+        if heard.get("event") != "lost":
+            outcome.complaints.append(f"rank {rank}, given up, should have lost somebody: {heard}")
+        heard = self.hear_last(rank)
+        alone = heard.get("event") == "ended" and heard["wrong"] == 0 and set(heard["left"]) <= allowed
+        if heard.get("event") not in ("LostRankError", "TimeoutError") and not alone:
+            outcome.complaints.append(f"rank {rank}, given up, should have raised or gone on alone: {heard}")
+
+    def close(self, outcome: Outcome) -> None:
+        """End what still runs; whoever has ended must have done so by itself."""
+        for rank, process in self.ranks.items():
+            if not outcome.complaints:
+                try:
+                    code = process.wait(HANG_S)
+                except subprocess.TimeoutExpired:
+                    outcome.complaints.append(f"rank {rank} did not end within {HANG_S:g} s")
+                else:
+                    if code not in (0, -signal.SIGKILL):
+                        outcome.complaints.append(f"rank {rank} ended with exit code {code}")
+            end(process)
+
+
+def hear(process: subprocess.Popen[str], who: str) -> dict[str, Any]:
+    """Return what a process says next; {} where it has ended."""
+    assert process.stdout is not None
+    alarm = threading.Timer(HANG_S, process.kill)
+    alarm.daemon = True
+    alarm.start()
+    line = process.stdout.readline()
+    if not line and not alarm.is_alive():
+        raise HangError(f"{who} has said nothing for {HANG_S:g} s")
+    alarm.cancel()
+    return json.loads(line) if line else {}
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    """Kill a process that still runs, and close its pipes."""
+    process.kill()
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            pipe.close()
