@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import Annotated
 
 import typer
 from rich.console import Group, RenderableType
@@ -10,16 +11,42 @@ from rich.text import Text
 
 from hemiola.cli import options
 from hemiola.cli.output import answer, fitted, table
+from hemiola.cli.truth import tell_truth
 from hemiola.doctor import Finding, examine
+from hemiola.errors import ArgumentError
 
 _STYLES = {"ok": "green", "limited": "yellow", "missing": "dim", "broken": "bold red"}
 
 
-def doctor(as_json: options.Json = False) -> None:
+def doctor(
+    truth: Annotated[
+        bool, typer.Option("--truth", help="Measure whether predictions hold here: a sample, in two minutes.")
+    ] = False,
+    everything: Annotated[
+        bool,
+        typer.Option("--all", help="With --truth: all 3,360 settings, which takes an hour or more."),
+    ] = False,
+    seed: Annotated[
+        int | None, typer.Option("--seed", help="With --truth: which sample; 0 unless said.", min=0)
+    ] = None,
+    as_json: options.Json = False,
+) -> None:
     """Say what this machine offers Hemiola, and what to do about what is not there.
 
     Nothing is installed or changed. Exit code 1 where something that every run needs is broken.
+
+    With --truth, run eight collectives of 4 KiB to 64 MiB on 2 to 8 local ranks instead, over shared memory and over
+    an emulated wire with nobody, the last rank late or the last rank slow, each setting twice, and say how far what was
+    predicted lies from what was measured. Ctrl-C prints what there is. Exit code 1 where an element was wrong.
+
+    Example: hemiola doctor --truth --seed 1
     """
+    if truth:
+        if not tell_truth(everything=everything, seed=seed or 0, as_json=as_json):
+            raise typer.Exit(1)
+        return
+    if everything or seed is not None:
+        raise ArgumentError("--all and --seed say what --truth measures; add --truth")
     findings = examine()
     answer(as_json, [asdict(finding) for finding in findings], _table(findings), _advice(findings))
     if any(finding.state == "broken" for finding in findings):
