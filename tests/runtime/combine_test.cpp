@@ -108,7 +108,7 @@ T combine_scalar(T a, T b, Op op) {
       if (op == Op::bor) return static_cast<T>(a | b);
       if (op == Op::bxor) return static_cast<T>(a ^ b);
     } else {
-      if (op == Op::sum || op == Op::average) return a + b;
+      if (op == Op::sum || op == Op::average || op == Op::premul_sum) return a + b;
       if (op == Op::product) return a * b;
       if (std::isnan(a)) return a;
       if (std::isnan(b)) return b;
@@ -247,7 +247,7 @@ bool makes_sense(DType dtype, Op op) {
   const std::string name(name_of(dtype));
   const bool complex = name.starts_with("complex");
   const bool floating = complex || name.find("float") != std::string::npos;
-  if (op == Op::average) return floating;
+  if (op == Op::average || op == Op::premul_sum) return floating;
   if (op == Op::min || op == Op::max) return !complex;
   if (op == Op::band || op == Op::bor || op == Op::bxor) return !floating;
   return true;
@@ -387,6 +387,38 @@ TEST(Scale, DividesFloatsAndComplexNumbersAndNothingElse) {
     std::vector<std::uint16_t> halves{0x4200, 0x3c00, 0x7c00};  // 3, 1, inf
     scale_for(DType::float16, isa)(reinterpret_cast<std::byte*>(halves.data()), 6, 2);
     EXPECT_EQ(halves, (std::vector<std::uint16_t>{0x3e00, 0x3800, 0x7c00}));
+  }
+}
+
+/// By 1 every value stays, by 0.5 as halves of the definition; integers and booleans have no product with a fraction.
+TEST(Multiply, MultipliesFloatsAndComplexNumbersAndNothingElse) {
+  for (int d = 0; d < kDTypes; ++d)
+    EXPECT_EQ(multiply_for(static_cast<DType>(d)) != nullptr,
+              makes_sense(static_cast<DType>(d), Op::premul_sum));
+  Random random(9);
+  for (InstructionSet isa : instruction_sets()) {
+    const std::vector<std::complex<float>> complex{{4, -8}, {1, 2}, {0, 6}};
+    std::vector<std::complex<float>> quarters(3);
+    multiply_for(DType::complex64, isa)(reinterpret_cast<std::byte*>(quarters.data()),
+                                        reinterpret_cast<const std::byte*>(complex.data()), 24, 0.25);
+    EXPECT_EQ(quarters, (std::vector<std::complex<float>>{{1, -2}, {0.25, 0.5}, {0, 1.5}}));
+    for (int d = 0; d < kDTypes; ++d) {
+      const auto dtype = static_cast<DType>(d);
+      const Format* format = short_format(dtype);
+      if (format == nullptr) continue;
+      const auto values = random_elements(dtype, 333, random);
+      std::vector<std::byte> halves(values.size()), same = values;
+      multiply_for(dtype, isa)(halves.data(), values.data(), values.size(), 0.5);
+      multiply_for(dtype, isa)(same.data(), same.data(), same.size(), 1);
+      for (std::size_t at = 0; at < values.size(); at += format->bytes()) {
+        std::uint16_t bits = 0;
+        std::memcpy(&bits, &values[at], format->bytes());
+        const std::uint16_t half = encode(decode(bits, *format) * 0.5, *format);
+        EXPECT_TRUE(same_value(dtype, &same[at], &values[at])) << name_of(dtype) << " pattern " << bits;
+        EXPECT_TRUE(same_value(dtype, &halves[at], reinterpret_cast<const std::byte*>(&half)))
+            << name_of(dtype) << " pattern " << bits;
+      }
+    }
   }
 }
 

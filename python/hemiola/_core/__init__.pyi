@@ -1111,6 +1111,37 @@ def lower_bounds(
 ) -> list[Bound]:
     """Every lower bound, largest first; see hemiola.lower_bound."""
 
+class PremulSum:
+    """
+    A sum in which each rank multiplies its own elements first; passed as `op`.
+
+    Parameters
+    ----------
+    factor : float. What this rank multiplies by; each rank's own, so that sums can be weighted.
+
+    Notes
+    -----
+    For floating and complex dtypes; NCCL and PyTorch call it PREMUL_SUM. A product is rounded to the dtype before it is
+    added; those of 16 and 8 bits are multiplied as float32. Inputs stay as they were: the products lie in memory of the
+    communicator's, as large as the input. Nobody looks for late ranks or for zeros.
+
+    Examples
+    --------
+    >>> import hemiola as hm
+    >>> hm.PremulSum(0.25)
+    PremulSum(0.25)
+    >>> comm.all_reduce(x, hm.PremulSum(own_samples / all_samples))  # doctest: +SKIP
+    """
+
+    def __init__(self, factor: float) -> None: ...
+    @property
+    def factor(self) -> float:
+        """What this rank multiplies by."""
+
+    def __repr__(self) -> str: ...
+    def __eq__(self, arg: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
 def watch_long_calls(watcher: object | None) -> object:
     """
     From now on call `watcher` in this thread with the share of a long call that is behind, where that is known; None: nobody. Return who was before.

@@ -12,7 +12,7 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from hemiola._core import Complaint
+from hemiola._core import Complaint, PremulSum
 from hemiola.communicator.collectives import Collectives
 from hemiola.communicator.handle import Handle, Pending
 from hemiola.communicator.messages import RESERVED_TAGS, Messages
@@ -115,7 +115,7 @@ class BlockCollectives(Collectives, Messages):
     def reduce_scatter_blocks(
         self,
         x: Arrays,
-        op: str = ...,
+        op: str | PremulSum = ...,
         *,
         out: NDArray[Any],
         wait: Literal[True] = ...,
@@ -123,12 +123,18 @@ class BlockCollectives(Collectives, Messages):
     ) -> NDArray[Any]: ...
     @overload
     def reduce_scatter_blocks(
-        self, x: Arrays, op: str = ..., *, out: NDArray[Any], wait: bool, timeout_s: float | None = ...
+        self,
+        x: Arrays,
+        op: str | PremulSum = ...,
+        *,
+        out: NDArray[Any],
+        wait: bool,
+        timeout_s: float | None = ...,
     ) -> NDArray[Any] | Handle[NDArray[Any]]: ...
     def reduce_scatter_blocks(
         self,
         x: Arrays,
-        op: str = "sum",
+        op: str | PremulSum = "sum",
         *,
         out: NDArray[Any],
         wait: bool = True,
@@ -139,7 +145,7 @@ class BlockCollectives(Collectives, Messages):
         Parameters
         ----------
         x : list with an array for each rank, of any sizes that are the same on all ranks; contiguous in C order.
-        op : str, as of `reduce_scatter`.
+        op : str or PremulSum, as of `reduce_scatter`.
         out : array of the size and dtype of this rank's in `x`, where its result goes.
         wait : bool. With False run in the background, and return a Handle at once.
         timeout_s : float > 0, seconds, optional. How long each array may take; None: as `init` says.

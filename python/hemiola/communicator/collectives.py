@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias, Unpack, overload
 
 from numpy.typing import NDArray
 
-from hemiola._core import Schedule
+from hemiola._core import PremulSum, Schedule
 from hemiola.communicator.calls import Caller, CallOptions, CustomOptions, D
 from hemiola.communicator.handle import Handle
 from hemiola.communicator.kinds import (
@@ -34,20 +34,20 @@ class Collectives(Caller):
 
     @overload
     def all_reduce(
-        self, x: NDArray[D], op: str = ..., *, wait: Yes = ..., **options: Unpack[CallOptions[D]]
+        self, x: NDArray[D], op: str | PremulSum = ..., *, wait: Yes = ..., **options: Unpack[CallOptions[D]]
     ) -> NDArray[D]: ...
     @overload
     def all_reduce(
-        self, x: NDArray[D], op: str = ..., *, wait: No, **options: Unpack[CallOptions[D]]
+        self, x: NDArray[D], op: str | PremulSum = ..., *, wait: No, **options: Unpack[CallOptions[D]]
     ) -> Handle[NDArray[D]]: ...
     @overload
     def all_reduce(
-        self, x: NDArray[D], op: str = ..., *, wait: bool, **options: Unpack[CallOptions[D]]
+        self, x: NDArray[D], op: str | PremulSum = ..., *, wait: bool, **options: Unpack[CallOptions[D]]
     ) -> NDArray[D] | Handle[NDArray[D]]: ...
     def all_reduce(
         self,
         x: NDArray[D],
-        op: str = "sum",
+        op: str | PremulSum = "sum",
         *,
         schedule: Schedule | str | None = None,
         sparse: bool | None = None,
@@ -61,7 +61,8 @@ class Collectives(Caller):
         Parameters
         ----------
         x : array, of the same size and dtype on every rank.
-        op : str. How elements combine: sum, product, min, max, average, and, or, xor, as the dtype allows.
+        op : str or PremulSum. How elements combine: sum, product, min, max, average, and, or, xor, as the dtype allows;
+            PremulSum(factor) multiplies this rank's before they are added.
         schedule : Schedule or str, optional. What to run, or the name of an algorithm (`hemiola.algorithms.names()`);
             None lets the planner choose, also for what it has noticed since: slow ports (see `health`), late ranks
             (see `expects_late_rank`). "all_reduce_late" finds the late rank itself, anew in every call: the others
@@ -99,7 +100,7 @@ class Collectives(Caller):
     def reduce(
         self,
         x: NDArray[D],
-        op: str = ...,
+        op: str | PremulSum = ...,
         root: int = ...,
         *,
         wait: Yes = ...,
@@ -107,16 +108,28 @@ class Collectives(Caller):
     ) -> NDArray[D] | None: ...
     @overload
     def reduce(
-        self, x: NDArray[D], op: str = ..., root: int = ..., *, wait: No, **options: Unpack[CallOptions[D]]
+        self,
+        x: NDArray[D],
+        op: str | PremulSum = ...,
+        root: int = ...,
+        *,
+        wait: No,
+        **options: Unpack[CallOptions[D]],
     ) -> Handle[NDArray[D] | None]: ...
     @overload
     def reduce(
-        self, x: NDArray[D], op: str = ..., root: int = ..., *, wait: bool, **options: Unpack[CallOptions[D]]
+        self,
+        x: NDArray[D],
+        op: str | PremulSum = ...,
+        root: int = ...,
+        *,
+        wait: bool,
+        **options: Unpack[CallOptions[D]],
     ) -> NDArray[D] | Handle[NDArray[D] | None] | None: ...
     def reduce(
         self,
         x: NDArray[D],
-        op: str = "sum",
+        op: str | PremulSum = "sum",
         root: int = 0,
         *,
         schedule: Schedule | str | None = None,
@@ -131,7 +144,8 @@ class Collectives(Caller):
         Parameters
         ----------
         x : array, of the same size and dtype on every rank.
-        op : str. How elements combine: sum, product, min, max, average, and, or, xor, as the dtype allows.
+        op : str or PremulSum. How elements combine: sum, product, min, max, average, and, or, xor, as the dtype allows;
+            PremulSum(factor) multiplies this rank's before they are added.
         root : int, 0 … rank_count-1, the rank that gets the result.
         schedule : Schedule or str, optional. What to run, or the name of an algorithm (`hemiola.algorithms.names()`);
             None lets the planner choose.
@@ -161,20 +175,20 @@ class Collectives(Caller):
 
     @overload
     def reduce_scatter(
-        self, x: NDArray[D], op: str = ..., *, wait: Yes = ..., **options: Unpack[CallOptions[D]]
+        self, x: NDArray[D], op: str | PremulSum = ..., *, wait: Yes = ..., **options: Unpack[CallOptions[D]]
     ) -> NDArray[D]: ...
     @overload
     def reduce_scatter(
-        self, x: NDArray[D], op: str = ..., *, wait: No, **options: Unpack[CallOptions[D]]
+        self, x: NDArray[D], op: str | PremulSum = ..., *, wait: No, **options: Unpack[CallOptions[D]]
     ) -> Handle[NDArray[D]]: ...
     @overload
     def reduce_scatter(
-        self, x: NDArray[D], op: str = ..., *, wait: bool, **options: Unpack[CallOptions[D]]
+        self, x: NDArray[D], op: str | PremulSum = ..., *, wait: bool, **options: Unpack[CallOptions[D]]
     ) -> NDArray[D] | Handle[NDArray[D]]: ...
     def reduce_scatter(
         self,
         x: NDArray[D],
-        op: str = "sum",
+        op: str | PremulSum = "sum",
         *,
         schedule: Schedule | str | None = None,
         sparse: bool | None = None,
@@ -188,7 +202,8 @@ class Collectives(Caller):
         Parameters
         ----------
         x : array, of the same size and dtype on every rank, its first axis a multiple of rank_count.
-        op : str. How elements combine: sum, product, min, max, average, and, or, xor, as the dtype allows.
+        op : str or PremulSum. How elements combine: sum, product, min, max, average, and, or, xor, as the dtype allows;
+            PremulSum(factor) multiplies this rank's before they are added.
         schedule : Schedule or str, optional. What to run, or the name of an algorithm (`hemiola.algorithms.names()`);
             None lets the planner choose.
         sparse : bool, optional, the same on every rank. True lets messages leave zeros out where ranks see that it
@@ -509,20 +524,25 @@ class Collectives(Caller):
 
     @overload
     def custom(
-        self, x: NDArray[D], op: str = ..., *, wait: Yes = ..., **options: Unpack[CustomOptions[D]]
+        self,
+        x: NDArray[D],
+        op: str | PremulSum = ...,
+        *,
+        wait: Yes = ...,
+        **options: Unpack[CustomOptions[D]],
     ) -> NDArray[D]: ...
     @overload
     def custom(
-        self, x: NDArray[D], op: str = ..., *, wait: No, **options: Unpack[CustomOptions[D]]
+        self, x: NDArray[D], op: str | PremulSum = ..., *, wait: No, **options: Unpack[CustomOptions[D]]
     ) -> Handle[NDArray[D]]: ...
     @overload
     def custom(
-        self, x: NDArray[D], op: str = ..., *, wait: bool, **options: Unpack[CustomOptions[D]]
+        self, x: NDArray[D], op: str | PremulSum = ..., *, wait: bool, **options: Unpack[CustomOptions[D]]
     ) -> NDArray[D] | Handle[NDArray[D]]: ...
     def custom(
         self,
         x: NDArray[D],
-        op: str = "sum",
+        op: str | PremulSum = "sum",
         *,
         schedule: Schedule,
         sparse: bool | None = None,
@@ -536,7 +556,8 @@ class Collectives(Caller):
         Parameters
         ----------
         x : array, the buffer that the schedule's chunks divide; of the same size and dtype on every rank.
-        op : str. How elements combine: sum, product, min, max, average, and, or, xor, as the dtype allows.
+        op : str or PremulSum. How elements combine: sum, product, min, max, average, and, or, xor, as the dtype allows;
+            PremulSum(factor) multiplies this rank's before they are added.
         schedule : Schedule, of a custom collective of rank_count ranks; the same on every rank.
         sparse : bool, optional, the same on every rank. True lets messages leave zeros out where ranks see that it
             pays, in a schedule that suits that; of an algorithm or Schedule asked for, they do. None: where it pays,

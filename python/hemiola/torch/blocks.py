@@ -86,19 +86,6 @@ def split(array: Array | Complaint, tensor: Any, sizes: Sequence[int], rank_coun
     return [array[end - size * row : end] for size, end in zip(sizes, ends.tolist(), strict=True)]
 
 
-def scaled(array: Array | Complaint, factor: Any, *, copy: bool = False) -> Array | Complaint:
-    """Multiply an array in place, or a copy; with None as the factor leave it as it is."""
-    if factor is None or isinstance(array, Complaint):
-        return array
-    if array.dtype.kind in "biu":
-        return Complaint(f"PREMUL_SUM: expected elements that {factor!r} can multiply, found {array.dtype}")
-    if isinstance(factor, torch.Tensor):
-        factor = factor.item()
-    scale = array.dtype.type(factor)
-    product: Array = np.multiply(array, scale, out=np.empty_like(array) if copy else array)
-    return product
-
-
 def without_complaints(arrays: Sequence[Array | Complaint]) -> Sequence[Array] | Complaint:
     """Return the arrays, or what is wrong with the first of those with which something is."""
     found = [array for array in arrays if not isinstance(array, Complaint)]

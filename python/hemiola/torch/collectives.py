@@ -17,9 +17,9 @@ from hemiola._core import Complaint
 from hemiola.communicator import Communicator
 from hemiola.communicator.kinds import Array
 from hemiola.errors import TimeoutError
-from hemiola.torch.blocks import Room, in_order, joined, scaled, split, spread, without_complaints
+from hemiola.torch.blocks import Room, in_order, joined, split, spread, without_complaints
 from hemiola.torch.errors import for_torch
-from hemiola.torch.reductions import factor_of, name_of
+from hemiola.torch.reductions import meant
 from hemiola.torch.sparse import sum_of_sparse
 from hemiola.torch.tensors import content, values
 from hemiola.torch.work import Completion, Finished, Running, together
@@ -81,9 +81,8 @@ class Collectives:
         reduction = opts.reduceOp
         if given[0].is_sparse:
             return self._run([], [sum_of_sparse(self._comm, one, reduction) for one in given], opts)
-        name, factor = name_of(reduction), factor_of(reduction)
-        arrays = [scaled(values(tensor), factor) for tensor in given]
-        return self._run([partial(self._comm.all_reduce, array, name) for array in arrays], given, opts)
+        call, op = self._comm.all_reduce, meant(reduction)
+        return self._run([partial(call, values(tensor), op) for tensor in given], given, opts)
 
     def allreduce_coalesced(self, tensors: Any, opts: Any = None) -> Any:
         """Reduce several tensors in place, on all ranks."""
@@ -152,12 +151,12 @@ class Collectives:
             outputs, inputs = [outputs], [inputs]
         opts = _options(c10d.ReduceScatterOptions, opts, timeout, reduceOp=op)
         if _uneven(inputs):
-            name, factor = name_of(opts.reduceOp), factor_of(opts.reduceOp)
+            op = meant(opts.reduceOp)
             calls = [
                 partial(
                     self._comm.reduce_scatter_blocks,
-                    without_complaints([scaled(values(one.contiguous()), factor, copy=True) for one in of]),
-                    name,
+                    without_complaints([values(one.contiguous()) for one in of]),
+                    op,
                     out=in_order(into, values),
                 )
                 for into, of in _pairs(outputs, inputs)
@@ -184,14 +183,9 @@ class Collectives:
     reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
 
     def _reduced(self, outputs: Any, arrays: Sequence[Array | Complaint], opts: Any) -> Any:
-        name, factor = name_of(opts.reduceOp), factor_of(opts.reduceOp)
+        op = meant(opts.reduceOp)
         calls = [
-            partial(
-                self._comm.reduce_scatter,
-                scaled(array, factor, copy=True),
-                name,
-                out=in_order(into, values),
-            )
+            partial(self._comm.reduce_scatter, array, op, out=in_order(into, values))
             for into, array in _pairs(outputs, arrays)
         ]
         return self._run(calls, outputs, opts)
@@ -234,9 +228,8 @@ class Collectives:
         """Reduce a tensor to the root's; the others' are as they were."""
         given = _listed(tensors)
         opts = _options(c10d.ReduceOptions, opts, timeout, rootRank=root, reduceOp=op)
-        name, factor, root = name_of(opts.reduceOp), factor_of(opts.reduceOp), opts.rootRank
-        arrays = [scaled(values(one), factor, copy=self._comm.rank != root) for one in given]
-        return self._run([partial(self._comm.reduce, one, name, root) for one in arrays], given, opts)
+        call, op, root = self._comm.reduce, meant(opts.reduceOp), opts.rootRank
+        return self._run([partial(call, values(one), op, root) for one in given], given, opts)
 
     def gather(
         self, outputs: Any, inputs: Any, opts: Any = None, timeout: Any = None, *, root: Any = None

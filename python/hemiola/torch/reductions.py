@@ -6,7 +6,7 @@ from typing import Any
 
 from torch.distributed import ReduceOp
 
-from hemiola._core import Complaint
+from hemiola._core import Complaint, PremulSum
 
 #: By the hash of a reduction, which is its number: comparing them takes as long as reducing a kilobyte.
 _NAMES: dict[int, str] = {
@@ -20,17 +20,21 @@ _NAMES: dict[int, str] = {
         (ReduceOp.BAND, "and"),
         (ReduceOp.BOR, "or"),
         (ReduceOp.BXOR, "xor"),
-        (ReduceOp.PREMUL_SUM, "sum"),
     )
 }
 _PREMUL_SUM = hash(ReduceOp.PREMUL_SUM)
 
 
-def name_of(op: Any) -> Any:
-    """Return our name of a torch.distributed.ReduceOp, or that it has none."""
+def meant(op: Any) -> Any:
+    """Return what the core takes for a torch.distributed.ReduceOp; or that there is nothing."""
+    if hash(op) == _PREMUL_SUM:
+        return _premul_sum(op.__getstate__()[1])
     return _NAMES.get(hash(op)) or Complaint(f"expected one of PyTorch's reductions, found {op!r}")
 
 
-def factor_of(op: Any) -> Any:
-    """Return by what PREMUL_SUM multiplies this rank's elements, a number or a tensor; None for all others."""
-    return op.__getstate__()[1] if hash(op) == _PREMUL_SUM else None
+def _premul_sum(factor: Any) -> PremulSum | Complaint:
+    """Return the sum that multiplies by a number, or by a tensor that is one."""
+    try:
+        return PremulSum(float(factor))
+    except (TypeError, ValueError, RuntimeError):
+        return Complaint(f"expected a number as PREMUL_SUM's factor, found {factor!r}")

@@ -31,9 +31,9 @@ enum class DType : std::uint8_t {
   float8_e5m2fnuz,
 };
 
-/// How two contributions become one. `average` sums and leaves the division to `Scale`. `band`, `bor` and
-/// `bxor` are logical on booleans and bitwise on integers.
-enum class Op : std::uint8_t { sum, product, min, max, average, band, bor, bxor };
+/// How two contributions become one. `average` sums and leaves the division to `Scale`; `premul_sum` sums what each rank has
+/// multiplied by a factor of its own before. `band`, `bor` and `bxor` are logical on booleans and bitwise on integers.
+enum class Op : std::uint8_t { sum, product, min, max, average, band, bor, bxor, premul_sum };
 
 /// Codes are written in coded messages (docs/formats/coded.md): new types come last.
 inline constexpr std::array<std::string_view, 19> kDTypeNames = {
@@ -42,8 +42,8 @@ inline constexpr std::array<std::string_view, 19> kDTypeNames = {
     "complex128", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz"};
 inline constexpr std::array<std::size_t, 19> kDTypeBytes = {2, 2, 4, 8, 1,  2, 4, 8, 1, 2,
                                                             4, 8, 1, 8, 16, 1, 1, 1, 1};
-inline constexpr std::array<std::string_view, 8> kOpNames = {"sum",     "product", "min", "max",
-                                                             "average", "and",     "or",  "xor"};
+inline constexpr std::array<std::string_view, 9> kOpNames = {"sum", "product", "min", "max",       "average",
+                                                             "and", "or",      "xor", "premul_sum"};
 
 constexpr std::string_view name_of(DType dtype) {
   return kDTypeNames[static_cast<std::size_t>(dtype)];
@@ -73,6 +73,7 @@ constexpr bool is_defined(Op op, DType dtype) {
     case Op::max:
       return !is_complex(dtype);
     case Op::average:
+    case Op::premul_sum:
       return is_float(dtype) || is_complex(dtype);
     case Op::band:
     case Op::bor:

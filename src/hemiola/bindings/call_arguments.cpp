@@ -40,8 +40,9 @@ std::optional<std::string_view> text_of(nb::handle object) {
 
 std::string expected_op() {
   std::string known;
-  for (std::string_view name : kOpNames) known += (known.empty() ? "" : ", ") + std::string(name);
-  return "an op of " + known;
+  for (std::string_view name : kOpNames)
+    if (name != name_of(Op::premul_sum)) known += std::string(name) + ", ";
+  return "an op of " + known + "or a hemiola.PremulSum";
 }
 
 }  // namespace
@@ -77,10 +78,14 @@ void CallArguments::read_array(nb::handle object, ArrayArgument* argument, std::
 void CallArguments::read_op(nb::handle object) {
   const auto name = text_of(object);
   const auto known = name ? op_meant(*name) : std::nullopt;
-  if (known) [[likely]]
+  if (known && *known != Op::premul_sum) [[likely]] {
     call_.op = *known;
-  else
+  } else if (nb::isinstance<PremulSum>(object)) {
+    call_.op = Op::premul_sum;
+    call_.factor = nb::cast<const PremulSum&>(object).factor;
+  } else {
     complain(object, expected_op());
+  }
 }
 
 void CallArguments::read_root(nb::handle object) {

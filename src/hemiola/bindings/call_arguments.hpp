@@ -18,6 +18,11 @@ struct Complaint {
   std::string text;
 };
 
+/// The operation that multiplies by a factor of this rank before it adds; passed in place of an operation's name.
+struct PremulSum {
+  double factor;
+};
+
 /// The arguments as they came. Each may be a Complaint or something quite different from what it should be.
 struct PyCall {
   std::string_view kind;

@@ -546,4 +546,38 @@ void bind_runtime(nb::module_& m) {
   bind_communicator(m);
 }
 
+void bind_premul_sum(nb::module_& m) {
+  nb::class_<PremulSum>(m, "PremulSum",
+                        R"(A sum in which each rank multiplies its own elements first; passed as `op`.
+
+Parameters
+----------
+factor : float. What this rank multiplies by; each rank's own, so that sums can be weighted.
+
+Notes
+-----
+For floating and complex dtypes; NCCL and PyTorch call it PREMUL_SUM. A product is rounded to the dtype before it is
+added; those of 16 and 8 bits are multiplied as float32. Inputs stay as they were: the products lie in memory of the
+communicator's, as large as the input. Nobody looks for late ranks or for zeros.
+
+Examples
+--------
+>>> import hemiola as hm
+>>> hm.PremulSum(0.25)
+PremulSum(0.25)
+>>> comm.all_reduce(x, hm.PremulSum(own_samples / all_samples))  # doctest: +SKIP
+)")
+      .def(nb::init<double>(), "factor"_a)
+      .def_ro("factor", &PremulSum::factor, "What this rank multiplies by.")
+      .def("__repr__",
+           [](const PremulSum& op) {
+             return "PremulSum(" + nb::cast<std::string>(nb::repr(nb::float_(op.factor))) + ")";
+           })
+      .def("__eq__",
+           [](const PremulSum& a, nb::handle b) {
+             return nb::isinstance<PremulSum>(b) && nb::cast<const PremulSum&>(b).factor == a.factor;
+           })
+      .def("__hash__", [](const PremulSum& op) { return nb::hash(nb::float_(op.factor)); });
+}
+
 }  // namespace hemiola::bindings

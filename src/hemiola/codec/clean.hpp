@@ -11,9 +11,9 @@ namespace hemiola::codec {
 /// Whether combining any of these elements with zero, by an operation that `ignores_zero`, leaves every bit as it is.
 bool is_clean(DType dtype, const std::byte* elements, std::size_t bytes);
 
-/// Whether zero is what the operation ignores: sums, averages (their sums), or, exclusive or.
+/// Whether zero is what the operation ignores: sums (of averages and of multiplied values, too), or, exclusive or.
 constexpr bool ignores_zero(Op op) {
-  return op == Op::sum || op == Op::average || op == Op::bor || op == Op::bxor;
+  return op == Op::sum || op == Op::average || op == Op::premul_sum || op == Op::bor || op == Op::bxor;
 }
 
 /// Whether this thread's floating-point unit takes subnormals for zeros, or makes zeros of them: a dense sum then changes

@@ -101,7 +101,7 @@ void Decoder::decode(std::byte* out, Destination destination) const {
 
 /// The kernel that adds as `op` does, or null.
 Expand Decoder::sum_of(Op op) const {
-  if (op != Op::sum && op != Op::average) return nullptr;
+  if (op != Op::sum && op != Op::average && op != Op::premul_sum) return nullptr;
   if (info_.dtype == DType::float32 || info_.dtype == DType::float64) return kernels_.sum_floats[log_bytes_];
   const bool integer = !is_float(info_.dtype) && !is_complex(info_.dtype) && info_.dtype != DType::boolean;
   return integer ? kernels_.sum_integers[log_bytes_] : nullptr;

@@ -72,12 +72,13 @@ void CallDesk::fill(const Call& call, const Check& check, PreparedCall* to) {
   to->key = {call.kind,
              call.op,
              to->signature.dtype,
-             shape.in_place,
+             shape.in_place && call.op != Op::premul_sum,
              call.sparse,
              to->signature.root,
              shape.block_elements,
              call.schedule.get(),
              interned(call.algorithm)};
+  to->factor = call.factor;
   to->is_ours_to_choose = to->key.asked_for == nullptr && to->key.algorithm == nullptr;
   follow_conditions();
   make_operation(call.schedule, check, to);
@@ -89,6 +90,7 @@ PreparedCall CallDesk::renew(const PreparedCall& call, const Check& check) {
   renewed.signature = call.signature;
   renewed.key = call.key;
   renewed.buffers = call.buffers;
+  renewed.factor = call.factor;
   renewed.timeout_s = call.timeout_s;
   try {
     std::lock_guard lock(mutex_);
@@ -107,11 +109,15 @@ void CallDesk::make_operation(const std::shared_ptr<const Schedule>& schedule, c
   of->planned_for = in_force_.version;
   Signature signature = of->signature;
   signature.schedule_digest = prepared.digest;
-  PlainOperation plain(signature, prepared.program, of->buffers, prepared.arithmetic);
+  Arithmetic arithmetic = prepared.arithmetic;
+  arithmetic.factor = of->factor;
+  PlainOperation plain(signature, prepared.program, of->buffers, arithmetic);
+  // What multiplies its input does so once, in one program.
+  const bool may_branch = of->key.block_elements > 0 && of->key.op != Op::premul_sum;
   // Fewer than three ranks have nobody to reduce with while they wait, and an empty buffer has nothing to reduce.
-  if (prepared.late && communicator_->rank_count() >= 3 && of->key.block_elements > 0)
+  if (prepared.late && communicator_->rank_count() >= 3 && may_branch)
     of->operation = late_operation(prepared, of->key, std::move(plain));
-  else if (prepared.sparse && of->key.block_elements > 0)
+  else if (prepared.sparse && may_branch)
     of->operation = sparse_operation(prepared, *of, signature);
   else
     of->operation = std::make_unique<PlainOperation>(std::move(plain));
@@ -162,7 +168,8 @@ CallDesk::Prepared CallDesk::make(const Key& key, const std::shared_ptr<const Sc
   const bool average = key.op == Op::average && made.source.collective().is_reducing();
   made.program = communicator_->programs().get(made.source, {made.source.identity(), key.block_elements,
                                                              element_bytes, key.in_place, average, is_coded});
-  made.arithmetic = {key.dtype, key.op, ranks};
+  const bool reduces = made.source.collective().is_reducing();
+  made.arithmetic = {key.dtype, key.op == Op::premul_sum && !reduces ? Op::sum : key.op, ranks};
   return made;
 }
 

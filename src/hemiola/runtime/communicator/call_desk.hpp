@@ -40,6 +40,7 @@ struct ArrayView {
 struct Call {
   OperationKind kind = OperationKind::barrier;
   Op op = Op::sum;
+  double factor = 1;  ///< of a premul_sum: this rank's own
   std::int64_t root = 0;
   SparseMode sparse = SparseMode::no;
   std::optional<ArrayView> input;

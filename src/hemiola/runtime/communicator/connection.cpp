@@ -23,7 +23,9 @@ void follow_traits(const Members& members, Connection* c) {
   c->compile.rules = traits.messages;
   c->compile.ports = traits.ports;
   c->compile.land_at_once = traits.land_at_once;
-  EngineOptions engine{.groups_in_flight = traits.groups_in_flight, .waiting = traits.waiting};
+  EngineOptions engine{.groups_in_flight = traits.groups_in_flight,
+                       .waiting = traits.waiting,
+                       .keep_inputs = c->compile.keep_inputs};
   if (!traits.healthy.empty()) {
     auto meter = std::make_unique<PortMeter>(members.self, traits.healthy);
     engine.meter = meter.get();

@@ -17,6 +17,7 @@ struct PreparedCall {
   Signature signature;
   CallKey key;
   Buffers buffers;
+  double factor = 1;               ///< of a premul_sum
   bool is_ours_to_choose = false;  ///< then it is chosen again where conditions have changed by its turn
   std::uint64_t planned_for = 0;   ///< the version of the ports' health for which it was chosen
   double timeout_s = 0;            ///< 0: the communicator's

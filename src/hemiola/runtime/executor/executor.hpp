@@ -18,11 +18,13 @@ struct Buffers {
   std::optional<int> device = {};  ///< in whose memory they are; nothing: the host's
 };
 
-/// What combining and scaling mean for the elements of a buffer.
+/// What combining and scaling mean for the elements of a buffer. A `premul_sum`'s programs are not compiled in place: what
+/// they read is multiplied memory of the executor's, also where the user's input and output are the same.
 struct Arithmetic {
   DType dtype = DType::uint8;
   Op op = Op::sum;
-  int divisor = 1;  ///< of an average
+  int divisor = 1;    ///< of an average
+  double factor = 1;  ///< of a premul_sum: what this rank multiplies its input by
 };
 
 /// Runs programs one after the other; used by one thread at a time.

@@ -42,20 +42,35 @@ template <typename T>
   for (std::size_t i = 0; i < count; ++i) narrow(divided(widen(values[i]), by), values[i]);
 }
 
+template <typename T>
+[[gnu::always_inline]] inline void multiply_array(std::byte* dst, const std::byte* src, std::size_t bytes,
+                                                  double factor) {
+  auto* out = reinterpret_cast<T*>(dst);
+  const auto* values = reinterpret_cast<const T*>(src);
+  const auto by = static_cast<typename RealOf<T>::type>(factor);
+  const std::size_t count = bytes / sizeof(T);
+#pragma GCC ivdep
+  for (std::size_t i = 0; i < count; ++i) narrow(multiplied(widen(values[i]), by), out[i]);
+}
+
 // One set of kernels per instruction set: the same loops, compiled for each. The attribute cannot depend on a
 // template parameter, hence the macro. Everything inlined into the loops is baseline code and so may be
 // inlined anywhere.
-#define HEMIOLA_KERNELS(Name, ATTRIBUTE)                                                  \
-  struct Name {                                                                           \
-    template <typename T, typename F>                                                     \
-    ATTRIBUTE static void combine(std::byte* dst, const std::byte* a, const std::byte* b, \
-                                  std::size_t bytes) {                                    \
-      combine_array<T, F>(dst, a, b, bytes);                                              \
-    }                                                                                     \
-    template <typename T>                                                                 \
-    ATTRIBUTE static void scale(std::byte* data, std::size_t bytes, int divisor) {        \
-      scale_array<T>(data, bytes, divisor);                                               \
-    }                                                                                     \
+#define HEMIOLA_KERNELS(Name, ATTRIBUTE)                                                                     \
+  struct Name {                                                                                              \
+    template <typename T, typename F>                                                                        \
+    ATTRIBUTE static void combine(std::byte* dst, const std::byte* a, const std::byte* b,                    \
+                                  std::size_t bytes) {                                                       \
+      combine_array<T, F>(dst, a, b, bytes);                                                                 \
+    }                                                                                                        \
+    template <typename T>                                                                                    \
+    ATTRIBUTE static void scale(std::byte* data, std::size_t bytes, int divisor) {                           \
+      scale_array<T>(data, bytes, divisor);                                                                  \
+    }                                                                                                        \
+    template <typename T>                                                                                    \
+    ATTRIBUTE static void multiply(std::byte* dst, const std::byte* src, std::size_t bytes, double factor) { \
+      multiply_array<T>(dst, src, bytes, factor);                                                            \
+    }                                                                                                        \
   };
 
 HEMIOLA_KERNELS(Baseline, )
@@ -79,7 +94,8 @@ template <typename Kernels, typename T>
 Combine kernel_of(Op op) {
   constexpr bool complex = !std::is_same_v<T, ComputeOf<T>> ? false : std::is_class_v<T>;
   constexpr bool real = !complex && std::is_floating_point_v<ComputeOf<T>>;
-  if (op == Op::sum || (op == Op::average && (real || complex))) return &Kernels::template combine<T, Sum>;
+  if (op == Op::sum || ((op == Op::average || op == Op::premul_sum) && (real || complex)))
+    return &Kernels::template combine<T, Sum>;
   if (op == Op::product) return &ProductKernels<Kernels, T>::template combine<T, Product>;
   if constexpr (!complex) {
     if (op == Op::min) return &Kernels::template combine<T, Min>;
@@ -189,6 +205,22 @@ Scale scale_for(DType dtype, InstructionSet isa) {
       using T = decltype(storage);
       if constexpr (std::is_floating_point_v<typename RealOf<T>::type>)
         return &decltype(kernels)::template scale<T>;
+      else
+        return nullptr;
+    });
+  });
+}
+
+Multiply multiply_for(DType dtype) {
+  return multiply_for(dtype, best_instruction_set());
+}
+
+Multiply multiply_for(DType dtype, InstructionSet isa) {
+  return with_kernels(isa, [&](auto kernels) {
+    return with_storage(dtype, [&](auto storage) -> Multiply {
+      using T = decltype(storage);
+      if constexpr (std::is_floating_point_v<typename RealOf<T>::type>)
+        return &decltype(kernels)::template multiply<T>;
       else
         return nullptr;
     });

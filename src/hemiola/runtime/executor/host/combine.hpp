@@ -13,6 +13,9 @@ namespace hemiola {
 /// data[i] /= divisor over `bytes` bytes of whole elements.
 using Scale = void (*)(std::byte* data, std::size_t bytes, int divisor);
 
+/// dst[i] = src[i] · factor over `bytes` bytes of whole elements; dst may be src. Short floats are multiplied as float32.
+using Multiply = void (*)(std::byte* dst, const std::byte* src, std::size_t bytes, double factor);
+
 /// Instruction sets with kernels of their own, slowest first.
 enum class InstructionSet : std::uint8_t { baseline, avx2, avx512 };
 
@@ -28,6 +31,10 @@ Combine combine_for(DType dtype, Op op, InstructionSet isa);
 /// The division that ends an average; null for integers and booleans.
 Scale scale_for(DType dtype);
 Scale scale_for(DType dtype, InstructionSet isa);
+
+/// The multiplication that begins a premul_sum; null for integers and booleans.
+Multiply multiply_for(DType dtype);
+Multiply multiply_for(DType dtype, InstructionSet isa);
 
 /// Those that this machine can run; the last one is what `combine_for` takes.
 std::vector<InstructionSet> instruction_sets();

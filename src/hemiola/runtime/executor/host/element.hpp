@@ -213,6 +213,15 @@ struct Xor {
 };
 
 template <typename T>
+inline T multiplied(T value, T factor) {
+  return value * factor;
+}
+template <typename T>
+inline Complex<T> multiplied(Complex<T> value, T factor) {
+  return {value.re * factor, value.im * factor};
+}
+
+template <typename T>
 inline T divided(T value, T divisor) {
   return value / divisor;
 }

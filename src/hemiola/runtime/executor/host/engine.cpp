@@ -43,6 +43,7 @@ auto Engine::charged(const Work& work) {
 void Engine::begin_operation() {
   program_ = nullptr;
   program_count_ = 0;
+  has_replaced_ = false;
   kept_.clear();
 }
 
@@ -71,7 +72,7 @@ void Engine::begin(const Program& program, const Buffers& buffers, const Arithme
   divisor_ = arithmetic.divisor;
   groups_in_flight_ =
       program.forms.empty() ? options_.groups_in_flight : std::min(options_.groups_in_flight, kCodedGroups);
-  place_regions(buffers);
+  place_regions(buffers, arithmetic);
   needs_.resize(program.tasks.size());
   for (std::size_t i = 0; i < program.tasks.size(); ++i) needs_[i] = program.tasks[i].needs;
   requests_.resize(program.tasks.size());
@@ -117,22 +118,44 @@ bool Engine::is_kept(const Save& save) const {
   return at != kept_.end() && at->range.offset == save.offset;
 }
 
-void Engine::place_regions(const Buffers& buffers) {
+void Engine::place_regions(const Buffers& buffers, const Arithmetic& arithmetic) {
   const auto bytes = [&](Region region) {
     return static_cast<std::size_t>(program_->bytes[static_cast<int>(region)]);
   };
   const auto whole_lines = [](std::size_t size) { return rounded_up<std::size_t>(size, 64); };
-  std::byte* work = working_memory(whole_lines(bytes(Region::scratch)) + whole_lines(bytes(Region::pool)) +
+  const bool multiplies = arithmetic.op == Op::premul_sum;
+  std::byte* work = working_memory(whole_lines(multiplies ? bytes(Region::input) : 0) +
+                                   whole_lines(bytes(Region::scratch)) + whole_lines(bytes(Region::pool)) +
                                    whole_lines(bytes(Region::staging)) + bytes(Region::coded));
   // The engine writes to the input's region only where it is the output, too.
   base_[static_cast<int>(Region::input)] = const_cast<std::byte*>(buffers.input);
   base_[static_cast<int>(Region::output)] = buffers.output;
+  if (multiplies) {
+    multiply_input(arithmetic, work);
+    work += whole_lines(bytes(Region::input));
+  }
   base_[static_cast<int>(Region::scratch)] = work;
   base_[static_cast<int>(Region::pool)] = work += whole_lines(bytes(Region::scratch));
   base_[static_cast<int>(Region::staging)] = work += whole_lines(bytes(Region::pool));
   base_[static_cast<int>(Region::coded)] = work + whole_lines(bytes(Region::staging));
   while (saved_.size() < program_count_) saved_.emplace_back();
   base_[static_cast<int>(Region::saved)] = saved_[program_count_ - 1].get(bytes(Region::saved));
+}
+
+/// The program reads the product; the input stays as it is, unless the result goes there.
+void Engine::multiply_input(const Arithmetic& arithmetic, std::byte* to) {
+  const auto bytes = [&](Region region) {
+    return static_cast<std::size_t>(program_->bytes[static_cast<int>(region)]);
+  };
+  std::byte*& input = base_[static_cast<int>(Region::input)];
+  std::byte* const output = base_[static_cast<int>(Region::output)];
+  const bool in_place = input < output + bytes(Region::output) && output < input + bytes(Region::input);
+  if (in_place && options_.keep_inputs) {
+    bulk_copy(replaced_.get(bytes(Region::output)), output, bytes(Region::output));
+    has_replaced_ = true;
+  }
+  multiply_for(arithmetic.dtype)(to, input, bytes(Region::input), arithmetic.factor);
+  input = to;
 }
 
 std::byte* Engine::working_memory(std::size_t bytes) {
@@ -376,6 +399,9 @@ void Engine::restore() {
   for (const KeptSave& kept : kept_)
     bulk_copy(at({Region::output, kept.range.offset}), kept.copy, static_cast<std::size_t>(kept.range.bytes));
   is_saved_.clear();
+  if (has_replaced_)
+    bulk_copy(base_[static_cast<int>(Region::output)], replaced_.get(0),
+              static_cast<std::size_t>(program_->bytes[static_cast<int>(Region::output)]));
   if (program_->moves_input)
     bulk_copy(base_[static_cast<int>(Region::output)], base_[static_cast<int>(Region::saved)],
               static_cast<std::size_t>(program_->bytes[static_cast<int>(Region::output)]));

@@ -22,6 +22,7 @@ struct EngineOptions {
   int groups_in_flight = 8;  ///< as in WireTraits
   Waiting waiting = {};
   MessageMeter* meter = nullptr;  ///< null: nobody wants to know
+  bool keep_inputs = true;        ///< as in CompileOptions, for inputs that are multiplied
 };
 
 class Engine final : public Executor {
@@ -52,7 +53,8 @@ class Engine final : public Executor {
   };
 
   void begin(const Program& program, const Buffers& buffers, const Arithmetic& arithmetic);
-  void place_regions(const Buffers& buffers);
+  void place_regions(const Buffers& buffers, const Arithmetic& arithmetic);
+  void multiply_input(const Arithmetic& arithmetic, std::byte* to);
   std::byte* working_memory(std::size_t bytes);
   void keep_saves();
   bool is_kept(const Save& save) const;
@@ -94,10 +96,12 @@ class Engine final : public Executor {
   Arena work_;                                ///< scratch, pool and staging
   std::shared_ptr<const void> work_at_wire_;  ///< its registration
   std::deque<Arena> saved_;                   ///< one for each program of an operation
+  Arena replaced_;                            ///< what the output held where it is the input of a premul_sum
 
   // Of the operation at hand:
   std::vector<KeptSave> kept_;  ///< what programs before the present one have saved, by offset
   std::size_t program_count_ = 0;
+  bool has_replaced_ = false;
   const Program* program_ = nullptr;
   Combine combine_ = nullptr;
   Scale scale_ = nullptr;
