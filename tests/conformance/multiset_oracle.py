@@ -7,7 +7,8 @@ from small_patterns import Row
 
 import hemiola as hm
 
-Slot = tuple[int, int]
+#: Rank and chunk; of scratch slot k also k.
+Slot = tuple[int, ...]
 
 
 def defined_before(c: hm.Collective) -> set[Slot]:
@@ -40,12 +41,27 @@ def wanted_after(c: hm.Collective) -> set[Slot]:
     return {slot for slot in every if holds(*slot)}
 
 
+def _slot(rank: int, chunk: int, scratch: int) -> Slot:
+    return (rank, chunk, scratch) if scratch else (rank, chunk)
+
+
+def read_by(row: Row) -> Slot:
+    """Return the slot that a transfer reads."""
+    return _slot(row[1], row[3], row[5] if len(row) > 5 else 0)
+
+
+def written_by(row: Row) -> Slot:
+    """Return the slot that a transfer writes."""
+    return _slot(row[2], row[3], row[6] if len(row) > 6 else 0)
+
+
 class Oracle:
     """Runs a schedule on multisets and collects the names of the rules it breaks."""
 
     def __init__(self, collective: hm.Collective, rows: list[Row]) -> None:
         self.collective = collective
-        self.rows = sorted(rows)
+        # In the order in which reduces are applied: (step, src, the slot that is read).
+        self.rows = sorted(rows, key=lambda row: (*row[:3], row[5:], *row[3:5]))
         self.rules: set[str] = set()
         self.slots: dict[Slot, Counter[int]] = {}
         for rank, chunk in defined_before(collective):
@@ -62,15 +78,15 @@ class Oracle:
         return self.rules
 
     def _run(self, rows: list[Row]) -> None:
-        for _, src, _, chunk, _ in rows:
-            self.unused.pop((src, chunk), None)
-            if (src, chunk) not in self.slots:
+        for row in rows:
+            self.unused.pop(read_by(row), None)
+            if read_by(row) not in self.slots:
                 self.rules.add("read_before_defined")
-        values = [Counter(self.slots.get((src, chunk), ())) for _, src, _, chunk, _ in rows]
+        values = [Counter(self.slots.get(read_by(row), ())) for row in rows]
         writers: dict[Slot, list[bool]] = defaultdict(list)
-        for (_, _, dst, chunk, reduce), value in zip(rows, values, strict=True):
-            writers[dst, chunk].append(reduce)
-            self._write((dst, chunk), value, reduce)
+        for row, value in zip(rows, values, strict=True):
+            writers[written_by(row)].append(row[4])
+            self._write(written_by(row), value, row[4])
         for kinds in writers.values():
             if kinds.count(False) > 1:
                 self.rules.add("copy_conflict")

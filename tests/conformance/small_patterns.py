@@ -3,7 +3,8 @@ judge depends on a generator that the judge judges."""
 
 import hemiola as hm
 
-Row = tuple[int, int, int, int, bool]
+#: Step, src, dst, chunk, reduce; with scratch also src_slot, dst_slot.
+Row = tuple[int, ...]
 Pattern = tuple[hm.Collective, list[Row]]
 
 

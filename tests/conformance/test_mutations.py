@@ -67,7 +67,16 @@ def random_schedules(draw: st.DrawFn) -> Pattern:
     rows = [
         (t, src, (src + by) % n, chunk, red) for t, (src, by), chunk, red in draw(st.lists(row, max_size=8))
     ]
-    return collective, rows
+    return collective, draw(st.sampled_from([rows, with_slots(draw, rows)]))
+
+
+def with_slots(draw: st.DrawFn, rows: list[Row]) -> list[Row]:
+    """Let transfers read and write scratch, and some stay within a rank."""
+    found: list[Row] = []
+    for t, src, dst, chunk, red in rows:
+        slots, stays = draw(st.tuples(st.integers(0, 2), st.integers(0, 2))), draw(st.booleans())
+        found.append((t, src, src if stays and slots[0] != slots[1] else dst, chunk, red, *slots))
+    return found
 
 
 @settings(max_examples=600, deadline=None, print_blob=True)

@@ -351,3 +351,57 @@ def test_slices_keep_owners_weights_places_and_sums() -> None:
 def test_senseless_slices_are_refused(slices: int, stagger: int) -> None:
     with pytest.raises(ArgumentError, match="repeat_per_slice: expected"):
         build(ring_all_gather(3)).repeat_per_slice(slices, stagger=stagger)
+
+
+# One shot.
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 8])
+@pytest.mark.parametrize("gather", ["ring", "ring_two_way", "direct", "bruck"])
+def test_an_all_gather_makes_an_all_reduce_in_one_shot(gather: str, n: int) -> None:
+    """Derivation: of k chunks a rank, n copies aside, (n-1)n copies, (n-1)n additions and n copies back for each."""
+    all_gather = getattr(hm.algorithms, f"all_gather_{gather}")(n)
+    k = all_gather.chunk_count // n
+    schedule = all_gather.one_shot_all_reduce()
+    assert (schedule.collective.kind, schedule.chunk_count) == ("all_reduce", k)
+    assert hm.verify(schedule) == []
+    if n > 1:
+        assert schedule.scratch_count == n
+        assert schedule.step_count == all_gather.step_count + 3
+        assert schedule.transfer_count == k * (n + (n - 1) * n + (n - 1) * n + n)
+
+
+def test_what_is_no_plain_all_gather_makes_nothing_in_one_shot() -> None:
+    uneven = hm.Collective.with_owners("all_gather", 2, [0, 0, 1])
+    rows = [(0, 0, 1, 0), (0, 0, 1, 1), (0, 1, 0, 2)]
+    for schedule, found in (
+        (build(ring_all_reduce(3)), "expected an all_gather, found a all_reduce"),
+        (build(ring_all_gather(3), [1, 2, 3]), "expected chunks of equal weights"),
+        (hm.Schedule.from_transfers(uneven, rows), "equally many chunks of each rank"),
+        (build(ring_all_gather(3)).one_shot_all_reduce(), "without scratch slots, found one with 3"),
+    ):
+        with pytest.raises(ArgumentError, match=f"one_shot_all_reduce: .*{found}"):
+            schedule.one_shot_all_reduce()
+
+
+def test_scratch_slots_go_with_ranks_chunks_and_slices_but_not_backwards() -> None:
+    schedule = build(ring_all_gather(3)).one_shot_all_reduce()
+    renamed = schedule.relabel(ranks=[2, 0, 1])
+    assert renamed != schedule
+    assert hm.verify(renamed) == []
+    sliced = schedule.repeat_per_slice(3, stagger=1)
+    assert (sliced.scratch_count, sliced.transfer_count) == (3, 3 * schedule.transfer_count)
+    assert hm.verify(sliced) == []
+    with pytest.raises(ArgumentError, match="reverse: expected a schedule without scratch slots"):
+        hm.Schedule.from_transfers(
+            hm.Collective.make("broadcast", 2, 1), [(0, 0, 0, 0, False, 0, 1), (1, 0, 1, 0, False, 1, 0)]
+        ).reverse()
+
+
+def test_a_broken_one_shot_names_the_slot() -> None:
+    """Rank 1 never gets rank 0's part, into which it would add its own."""
+    schedule = build(ring_all_gather(2)).one_shot_all_reduce()
+    rows = [row for row in schedule.transfers.tolist() if row[:2] != (1, 0)]
+    first, *_ = hm.verify(hm.Schedule.from_transfers(schedule.collective, rows))
+    assert (first.rule, first.step, first.rank, first.chunk) == ("reduce_into_undefined", 2, 1, 0)
+    assert "scratch slot 2 of rank 1 reduces chunk 0 into scratch slot 1 of rank 1" in first.message

@@ -49,6 +49,7 @@ class Forgery:
     step_count: int = 1
     transfer_count: int = 1
     pairs: tuple[tuple[int, int], ...] = ((0, 1),)
+    slots: tuple[tuple[int, int], ...] = ()
     index: tuple[tuple[int, int], ...] = ((0, 1),)
     block_offsets: tuple[int, ...] | None = None
     footer_offset: int | None = None
@@ -69,6 +70,11 @@ class Forgery:
             struct.pack("<QQQ", self.step_count, self.transfer_count, len(self.pairs))
             + column(src, 2)
             + column(dst, 2)
+            + (
+                column([a for a, _ in self.slots], 2) + column([b for _, b in self.slots], 2)
+                if self.slots
+                else b""
+            )
             + struct.pack("<Q", len(self.index))
             + column(offsets, 3)
             + column([first for first, _ in self.index], 2)

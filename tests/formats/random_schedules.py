@@ -48,4 +48,11 @@ def schedules(draw: st.DrawFn) -> hm.Schedule:
     rows = [
         (t, src, (src + by) % n, chunk, red) for t, (src, by), chunk, red in draw(st.lists(row, max_size=40))
     ]
-    return hm.Schedule.from_transfers(collective, rows, weights)
+    if draw(st.booleans()):
+        return hm.Schedule.from_transfers(collective, rows, weights)
+    slot = st.integers(0, 2) | st.integers(0, 65_535)
+    slotted = [
+        (t, src, src if between[0] != between[1] and draw(st.booleans()) else dst, chunk, red, *between)
+        for (t, src, dst, chunk, red), between in ((row, draw(st.tuples(slot, slot))) for row in rows)
+    ]
+    return hm.Schedule.from_transfers(collective, slotted, weights)

@@ -99,9 +99,14 @@ def test_any_flipped_bit_is_found() -> None:
 
 
 HUGE = 2**62
+#: The version that has two columns of slots in its footer.
+SCRATCH = MAGIC + struct.pack("<II", 2, 0)
 TWO = Forgery(step_sizes=(1, 1), links=(0, 0), chunks=(0, 0), step_count=2, transfer_count=2, index=((0, 2),))
 REFUSED = {
-    "a later version": (Forgery(header=MAGIC + struct.pack("<II", 2, 0)), "offset 0: expected version 1"),
+    "a later version": (
+        Forgery(header=MAGIC + struct.pack("<II", 3, 0)),
+        "offset 0: expected version 1 or 2",
+    ),
     "flags that this release does not know": (
         Forgery(header=MAGIC + struct.pack("<II", 1, 1)),
         "4 bytes of zero",
@@ -168,9 +173,18 @@ REFUSED = {
     "another sum of transfers": (Forgery(transfer_count=2), "as many transfers as the blocks hold"),
     "a pair with a rank that does not exist": (
         Forgery(pairs=((0, 2),)),
-        "pairs of different ranks that exist",
+        "pairs of different ranks, or of different slots of one, that exist",
     ),
-    "a pair of one rank": (Forgery(pairs=((1, 1),)), "pairs of different ranks that exist"),
+    "a pair of one rank": (Forgery(pairs=((1, 1),)), "pairs of different ranks, or of different slots"),
+    "a pair of one slot": (
+        Forgery(header=SCRATCH, pairs=((1, 1),), slots=((1, 1),)),
+        "pairs of different ranks, or of different slots",
+    ),
+    "a slot beyond the last": (
+        Forgery(header=SCRATCH, slots=((0, 1 << 16),)),
+        "slots of at most 2^16 - 1",
+    ),
+    "slots that are not there": (Forgery(header=SCRATCH), "more values in a column"),
     "no pairs": (Forgery(pairs=()), "links and chunks that exist"),
     "a block before the collective": (Forgery(block_offsets=(0,)), "an index of blocks in order"),
     "a block beyond the footer": (Forgery(block_offsets=(HUGE,)), "an index of blocks in order"),

@@ -35,6 +35,22 @@ def test_a_schedule_reads_as_documented() -> None:
     )
 
 
+def test_scratch_slots_read_as_documented_and_only_they_need_the_later_version() -> None:
+    collective = hm.Collective.make("broadcast", 2, 1)
+    rows = [(0, 0, 0, 0, False, 0, 2), (1, 0, 1, 0, False, 2, 1), (2, 1, 1, 0, False, 1, 0)]
+    schedule = hm.Schedule.from_transfers(collective, rows)
+    assert schedule.to_text() == (
+        "hemiola schedule 3\ncollective broadcast\nranks 2\nchunks 1\nroot 0\n\n"
+        "step 0\n0->0.2: 0\n\nstep 1\n0.2->1.1: 0\n\nstep 2\n1.1->1: 0\n\nend 3\n"
+    )
+    assert schedule.scratch_count == 2
+    assert schedule.transfers.tolist() == rows
+    assert hm.verify(schedule) == []
+    plain = hm.algorithms.all_reduce_ring(3)
+    assert (plain.scratch_count, plain.to_text().splitlines()[0]) == (0, "hemiola schedule 2")
+    assert (plain.to_bytes()[8], schedule.to_bytes()[8]) == (1, 2)
+
+
 def test_a_custom_collective_reads_as_documented() -> None:
     collective = hm.Collective.custom(3, 2, [(1, 0), (0, 0)], [(2, 0)], reducing=True)
     assert hm.Schedule.from_transfers(collective, []).to_text() == (
@@ -81,7 +97,16 @@ def test_every_schedule_survives_both_forms_and_pickling(schedule: hm.Schedule) 
 REFUSED = {
     "nothing": ("", "line 1: expected 'hemiola schedule 2'"),
     "another file": ("#!/bin/sh\n", "line 1: expected 'hemiola schedule 2'"),
-    "a later version": ("hemiola schedule 3\n", "line 1: expected version 1 or 2"),
+    "a later version": ("hemiola schedule 4\n", "line 1: expected version 1, 2 or 3"),
+    "scratch in a version without": (HEAD + "step 0\n0->1.1: 0\n", "line 6: expected ':', found '.1: 0'"),
+    "a slot that is none": (
+        HEAD.replace("1", "3", 1) + "step 0\n0->1.: 0\nend 1\n",
+        "line 6: expected a slot in 0 … 65535, found ': 0'",
+    ),
+    "a slot sent to itself": (
+        HEAD.replace("1", "3", 1) + "step 0\n1.2->1.2: 0\nend 1\n",
+        "line 6: transfer (step 0, 1 -> 1, chunk 0): a transfer must join two different ranks, or two slots of one",
+    ),
     "no end": (HEAD.replace("1", "2", 1), "line 4: expected 'end 0' after the last transfer"),
     "an end that counts nothing": (HEAD + "end\n", "line 5: expected a count of transfers"),
     "an end with a remark": (HEAD + "end 0 of it\n", "line 5: expected the end of the line, found 'of it'"),

@@ -23,12 +23,14 @@ class Transfer:
     src: int
     dst: int
     chunk: int
+    src_slot: int = 0
+    dst_slot: int = 0
 
 
 @dataclass
 class Case:
-    """Transfers by (step, src, dst, chunk); links are (src, dst, latency, time per byte), no two parallel;
-    `messages` is what a message costs each link, nothing where it is empty."""
+    """Transfers by (step, src, dst, src_slot, dst_slot, chunk); links are (src, dst, latency, time per byte), no two
+    parallel; `messages` is what a message costs each link, nothing where it is empty."""
 
     transfers: list[Transfer]
     sizes: list[int]
@@ -43,6 +45,9 @@ class Case:
         number = {(src, dst): i for i, (src, dst, _, _) in enumerate(self.links)}
         graph.add_edges_from(number)
         for t in self.transfers:
+            if t.src == t.dst:
+                self.paths.append([])
+                continue
             ways = [
                 [number[edge] for edge in pairwise(way)] for way in nx.all_shortest_paths(graph, t.src, t.dst)
             ]
@@ -73,13 +78,13 @@ class Rules:
         return all(
             self.landed[u] <= now
             for u in self.all
-            if (w := self.case.transfers[u]).step < me.step and (w.dst, w.chunk) == (me.src, me.chunk)
+            if self.case.transfers[u].step < me.step and self.slot_written(u) == self.slot_read(t)
         )
 
     def may_land(self, t: int, now: Fraction) -> bool:
         """Writes before t have landed, reads of no later step have left, and the rank is there."""
         me = self.case.transfers[t]
-        slot = (me.dst, me.chunk)
+        slot = self.slot_written(t)
         writes = [u for u in self.all if u < t and self.slot_written(u) == slot]
         reads = [u for u in self.all if self.case.transfers[u].step <= me.step and self.slot_read(u) == slot]
         return (
@@ -95,14 +100,30 @@ class Rules:
         return all(
             self.left[u] <= now
             for u in self.all
-            if self.case.paths[u][end] == port and self.case.transfers[u].step < self.case.transfers[t].step
+            if self.case.paths[u]
+            and self.case.paths[u][end] == port
+            and self.case.transfers[u].step < self.case.transfers[t].step
         )
 
-    def slot_written(self, u: int) -> tuple[int, int]:
-        return (self.case.transfers[u].dst, self.case.transfers[u].chunk)
+    def slot_written(self, u: int) -> tuple[int, int, int]:
+        return (self.case.transfers[u].dst, self.case.transfers[u].dst_slot, self.case.transfers[u].chunk)
 
-    def slot_read(self, u: int) -> tuple[int, int]:
-        return (self.case.transfers[u].src, self.case.transfers[u].chunk)
+    def slot_read(self, u: int) -> tuple[int, int, int]:
+        return (self.case.transfers[u].src, self.case.transfers[u].src_slot, self.case.transfers[u].chunk)
+
+    def move_within_ranks(self, now: Fraction) -> bool:
+        """From slot to slot of one rank, once it is there: no port and no time; says whether anything moved."""
+        moving = [
+            t
+            for t in self.all
+            if not self.case.paths[t]
+            and self.left[t] == NEVER
+            and self.case.arrival[self.case.transfers[t].src] <= now
+            and self.may_read(t, now)
+        ]
+        for t in moving:
+            self.left[t] = self.arrived[t] = now
+        return bool(moving)
 
     def land_all(self, now: Fraction) -> bool:
         """Lands what may land now; says whether anything did."""
@@ -144,6 +165,7 @@ def fifo(case: Case) -> list[Fraction]:
             t
             for t in rules.all
             if t not in asked
+            and case.paths[t]
             and case.arrival[case.transfers[t].src] <= now
             and rules.may_read(t, now)
             and rules.has_turn(t, now, 0)
@@ -172,7 +194,7 @@ def fifo(case: Case) -> list[Fraction]:
 
     now = Fraction(0)
     while now < NEVER:
-        while deliver(now) or rules.land_all(now) or ask(now) or serve(now):
+        while deliver(now) or rules.move_within_ranks(now) or rules.land_all(now) or ask(now) or serve(now):
             pass
         times = [f[0] for f in flying] + free + rules.left + [Fraction(a) for a in case.arrival]
         now = min((t for t in times if t > now), default=NEVER)
@@ -253,6 +275,7 @@ def fluid(case: Case) -> list[Fraction]:
             t
             for t in rules.all
             if t not in started
+            and case.paths[t]
             and max(case.arrival[case.transfers[t].src], case.arrival[case.transfers[t].dst]) <= now
             and rules.may_read(t, now)
             and rules.has_turn(t, now, 0)
@@ -290,7 +313,7 @@ def fluid(case: Case) -> list[Fraction]:
 
     now = Fraction(0)
     while now < NEVER:
-        while end(now) or arrive(now) or rules.land_all(now) or start(now):
+        while end(now) or arrive(now) or rules.move_within_ranks(now) or rules.land_all(now) or start(now):
             pass
         paths = {(t, only): case.paths[t] if only is None else [only] for t, only in flowing}
         rates = fair_rates(paths, capacity)

@@ -25,6 +25,16 @@ def random_network(rng: random.Random, ranks: int) -> list[tuple[int, int, int, 
     return [(u, v, rng.randrange(1, 3_000_000), rng.choice([400, 700, 1000, 1700])) for u, v in sorted(ends)]
 
 
+def with_slots(rng: random.Random, rows: set[tuple[int, ...]]) -> set[tuple[int, ...]]:
+    """Let some transfers read or write scratch, and some stay within a rank."""
+    found = set()
+    for step, src, dst, chunk in sorted(rows):
+        slots = rng.randrange(3), rng.randrange(3)
+        to = src if slots[0] != slots[1] and rng.random() < 0.4 else dst
+        found.add((step, src, to, chunk, *slots))
+    return found
+
+
 def random_case(seed: int) -> oracle.Case:
     rng = random.Random(seed)
     ranks, chunks, steps = rng.randint(2, 6), rng.randint(1, 4), rng.randint(1, 6)
@@ -32,10 +42,15 @@ def random_case(seed: int) -> oracle.Case:
         (rng.randrange(steps), *rng.sample(range(ranks), 2), rng.randrange(chunks))
         for _ in range(rng.randint(1, 30))
     }
+    if seed % 4 == 0:
+        rows = with_slots(rng, rows)
     late = [rng.randrange(8_000_000) if rng.random() < 0.3 else 0 for _ in range(ranks)]
     links = random_network(rng, ranks)
     return oracle.Case(
-        transfers=[oracle.Transfer(*row) for row in sorted(rows)],
+        transfers=sorted(
+            (oracle.Transfer(*row) for row in rows),
+            key=lambda t: (t.step, t.src, t.dst, t.src_slot, t.dst_slot, t.chunk),
+        ),
         sizes=[rng.randint(1, 4000) for _ in range(chunks)],
         links=links,
         arrival=late,
@@ -48,7 +63,7 @@ def simulated(case: oracle.Case, network: str) -> list[float]:
     ranks, chunks = len(case.arrival), len(case.sizes)
     schedule = hm.Schedule.from_transfers(
         hm.Collective.make("broadcast", ranks, chunks),
-        [(t.step, t.src, t.dst, t.chunk) for t in case.transfers],
+        [(t.step, t.src, t.dst, t.chunk, False, t.src_slot, t.dst_slot) for t in case.transfers],
         case.sizes,
     )
     links = zip(case.links, case.messages, strict=True)

@@ -23,13 +23,14 @@ std::int64_t value_of(Rank rank, std::int64_t element) {
   return is_zero ? 0 : testing::value_of(rank, element);
 }
 
-/// What every rank's slots hold, by rank and chunk; empty: nothing.
+/// What every slot holds, by holder and chunk; empty: nothing. Holder r + k * rank_count is slot k of rank r; slot 0 is the
+/// buffer's.
 class Slots {
  public:
-  Slots(int rank_count, int chunk_count, std::size_t elements)
+  Slots(int holder_count, int chunk_count, std::size_t elements)
       : chunk_count_(chunk_count),
         elements_(elements),
-        values_(static_cast<std::size_t>(rank_count * chunk_count)) {}
+        values_(static_cast<std::size_t>(holder_count * chunk_count)) {}
 
   bool is_defined(Rank rank, Chunk chunk) const { return !at(rank, chunk).empty(); }
   const Buffer& at(Rank rank, Chunk chunk) const { return values_[index(rank, chunk)]; }
@@ -56,7 +57,7 @@ class Slots {
 
 /// A schedule, and what its slots hold in the end.
 struct Sample {
-  int rank_count, chunk_count;
+  int rank_count, chunk_count, scratch_count;
   std::size_t elements;  ///< of a chunk
   std::vector<Collective::Place> before{}, after{};
   std::vector<Transfer> transfers{};
@@ -72,19 +73,21 @@ struct Sample {
 /// Transfers of one step: all read what was there before it; a slot takes one copy or any number of reduces.
 void add_step(Step step, Random* random, Sample* sample) {
   const Slots before = sample->slots;
+  const int ranks = sample->rank_count, holders = ranks * (1 + sample->scratch_count);
   const auto below = [&](int bound) {
     return static_cast<int>(random->below(static_cast<std::uint32_t>(bound)));
   };
   std::set<std::tuple<Rank, Chunk>> copied, reduced;
   std::set<std::tuple<Rank, Rank, Chunk>> used;
-  for (int tries = 2 * sample->rank_count * sample->chunk_count; tries > 0; --tries) {
-    const Rank src{below(sample->rank_count)}, dst{below(sample->rank_count)};
+  for (int tries = 2 * holders * sample->chunk_count; tries > 0; --tries) {
+    const Rank src{below(holders)}, dst{below(holders)};
     const Chunk chunk{below(sample->chunk_count)};
     if (src == dst || !before.is_defined(src, chunk) || !used.insert({src, dst, chunk}).second) continue;
     const bool reduces = before.is_defined(dst, chunk) && below(3) != 0;
     if (copied.contains({dst, chunk}) || (!reduces && reduced.contains({dst, chunk}))) continue;
     (reduces ? reduced : copied).insert({dst, chunk});
-    sample->transfers.push_back({step, src, dst, chunk, reduces});
+    sample->transfers.push_back(
+        {step, Rank{src % ranks}, Rank{dst % ranks}, chunk, reduces, src / ranks, dst / ranks});
     if (reduces)
       sample->slots.add(dst, chunk, before.at(src, chunk));
     else
@@ -94,11 +97,13 @@ void add_step(Step step, Random* random, Sample* sample) {
 
 Sample random_sample(Random* random) {
   const int ranks = 2 + static_cast<int>(random->below(4)), chunks = 1 + static_cast<int>(random->below(4));
+  const int scratch = random->below(2) == 0 ? 0 : 1 + static_cast<int>(random->below(2));
   const std::size_t elements = 1 + random->below(90);
   Sample sample{.rank_count = ranks,
                 .chunk_count = chunks,
+                .scratch_count = scratch,
                 .elements = elements,
-                .slots = Slots(ranks, chunks, elements)};
+                .slots = Slots(ranks * (1 + scratch), chunks, elements)};
   for (Rank rank : indices<Rank>(ranks))
     for (Chunk chunk : indices<Chunk>(chunks)) {
       if (rank != chunk % ranks && random->below(2) == 0) continue;
@@ -182,7 +187,9 @@ TEST(RandomSchedules, LeaveWhatTheMeaningOfAStepSays) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Random random(seed);
     const Sample sample = random_sample(&random);
-    ASSERT_NO_FATAL_FAILURE(expect_right_values(sample, random_circumstances(&random)));
+    Circumstances circumstances = random_circumstances(&random);
+    circumstances.coded &= sample.scratch_count == 0;  // coded programs take no scratch
+    ASSERT_NO_FATAL_FAILURE(expect_right_values(sample, circumstances));
   }
 }
 

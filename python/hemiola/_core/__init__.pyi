@@ -509,6 +509,10 @@ class Schedule:
     Within one step every read happens before every write. ``copy`` overwrites the destination's slot, ``reduce`` adds the
     source's slot into it; in one step a slot may be the target of one copy or of any number of reduces, which are applied in
     order of (step, src). Steps are not barriers. Transfers are kept in the order (step, src, dst, chunk, reduce).
+
+    Beside the buffer's slot a rank may have scratch slots for each chunk, numbered from 1, that hold nothing before and are
+    forgotten after. A transfer then also says which slot of the chunk it reads and which it writes; it may join two slots
+    of one rank, which takes no message.
     """
 
     @staticmethod
@@ -523,7 +527,8 @@ class Schedule:
         collective : Collective
         rows : transfers in any order: a structured array with the fields of `transfers`, an integer array of shape (n, 4) or
             (n, 5), or an iterable of tuples ``(step, src, dst, chunk[, reduce])``. Steps are 0 … 2^24-1; reduce defaults to
-            False.
+            False. With scratch slots: shape (n, 7), or tuples ``(step, src, dst, chunk, reduce, src_slot, dst_slot)``, where 0
+            is the buffer's slot; at most 65,535, and 2^22 of a chunk on all ranks together.
         chunk_weights : sequence of int >= 0, one per chunk, relative chunk sizes; None when all are equal.
 
         Returns
@@ -533,7 +538,7 @@ class Schedule:
         Raises
         ------
         ArgumentError
-            If a row has another shape, or names a rank, chunk or step that does not exist, or src equals dst.
+            If a row has another shape, names a rank, chunk, step or slot that does not exist, or leads from a slot to itself.
 
         Notes
         -----
@@ -546,6 +551,12 @@ class Schedule:
     def rank_count(self) -> int: ...
     @property
     def chunk_count(self) -> int: ...
+    @property
+    def scratch_count(self) -> int:
+        """
+        How many scratch slots a rank has for each chunk: the highest that a transfer names.
+        """
+
     @property
     def step_count(self) -> int:
         """The last used step plus one."""
@@ -565,7 +576,7 @@ class Schedule:
     @property
     def transfers(self) -> object:
         """
-        All transfers as a new structured array: step, src, dst, chunk (int32), reduce (bool).
+        All transfers as a new structured array: step, src, dst, chunk (int32), reduce (bool); where scratch_count is above 0 also src_slot and dst_slot (int32).
         """
 
     @property
@@ -591,7 +602,13 @@ class Schedule:
     @property
     def pairs(self) -> object:
         """
-        int32, shape (k, 2): the (src, dst) pairs that occur, sorted. A view, not a copy.
+        int32, shape (k, 2): the (src, dst) pairs that occur, sorted, once for each two slots that they join. A view, not a copy.
+        """
+
+    @property
+    def pair_slots(self) -> object:
+        """
+        int32, shape (k, 2): which slots of a chunk the pair reads and writes; 0 is the buffer's. A view, not a copy.
         """
 
     def __eq__(self, arg: object, /) -> bool: ...
@@ -718,8 +735,8 @@ class Schedule:
         Raises
         ------
         ArgumentError
-            For an all_reduce, for a custom collective in which a chunk starts (when reducing: ends) on several ranks, where a
-            transfer reads a slot that holds nothing, and where a rank that contributes nothing to a sum would receive two parts
+            For an all_reduce, for a schedule with scratch slots, for a custom collective in which a chunk starts (when
+            reducing: ends) on several ranks, where a transfer reads a slot that holds nothing, and where a rank that contributes nothing to a sum would receive two parts
             of it in one step.
 
         Notes
@@ -745,6 +762,26 @@ class Schedule:
         ------
         ArgumentError
             If the two do not match; says what does not.
+        """
+
+    def one_shot_all_reduce(self) -> Schedule:
+        """
+        Return an all-reduce of what this all-gather brings: every rank's buffer goes to every rank, and each adds up all.
+
+        Returns
+        -------
+        Schedule: an all_reduce of as many chunks as each rank has here, with a scratch slot for every rank. All ranks add up in
+            the order of the ranks, and so get the same bits.
+
+        Raises
+        ------
+        ArgumentError
+            If this is no all_gather of chunks of one weight, equally many of each rank, without scratch, of at most 2047 ranks.
+
+        Notes
+        -----
+        One all-gather's latency instead of a reduce-scatter's and an all-gather's. Every rank receives n-1 whole buffers and
+        keeps n in scratch, so it is for small ones. Costs O(n log n) time.
         """
 
     def relabel(self, *, ranks: Sequence[int] | None = None, chunks: Sequence[int] | None = None) -> Schedule:

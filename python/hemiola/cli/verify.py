@@ -17,7 +17,7 @@ from hemiola.cli.output import answer, counted, printable
 from hemiola.cli.violations import violation_data
 from hemiola.progress import ProgressBar
 from hemiola.verify import verify as find_violations
-from hemiola.view.schedule_text import describe
+from hemiola.view.schedule_text import describe, slot_name
 
 #: Violations looked for per schedule; there may be more.
 _VIOLATIONS_FOUND = 100
@@ -90,10 +90,11 @@ def _around(schedule: Schedule, violation: Violation) -> list[str]:
         (rows["chunk"] == violation.chunk)
         & ((rows["src"] == violation.rank) | (rows["dst"] == violation.rank))
     ]
-    lines = [
-        f"step {step}: rank {src} {'adds its chunk into' if reduce else 'copies its chunk over'} rank {dst}'s"
-        for step, src, dst, _, reduce in touching[:_TRANSFERS_SHOWN].tolist()
-    ]
+    lines = []
+    for step, src, dst, _, reduce, *slots in touching[:_TRANSFERS_SHOWN].tolist():
+        of_src, of_dst = slots or (0, 0)
+        does = "adds its chunk into" if reduce else "copies its chunk over"
+        lines.append(f"step {step}: rank {slot_name(src, of_src)} {does} rank {slot_name(dst, of_dst)}'s")
     if len(touching) > _TRANSFERS_SHOWN:
         lines.append(f"and {len(touching) - _TRANSFERS_SHOWN:,} more transfers of this chunk at this rank")
     return lines

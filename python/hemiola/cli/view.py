@@ -41,8 +41,8 @@ def view(
 ) -> None:
     """Look at a schedule as chunks by steps, or at measured and predicted times as bars.
 
-    In a cell, 0>1 copies rank 0's chunk to rank 1, and 0+1 adds it to rank 1's. A schedule's JSON lists its
-    transfers. A wrong schedule is shown, too, with what is wrong first; exit code 1.
+    In a cell, 0>1 copies rank 0's chunk to rank 1, and 0+1 adds it to rank 1's; 0.2 is rank 0's second scratch
+    slot. A schedule's JSON lists its transfers. A wrong schedule is shown, too, with what is wrong first; exit code 1.
 
     Examples: hemiola view all_reduce_ring --ranks 4; hemiola view times.json --chart times.png
     """
@@ -97,16 +97,14 @@ def _steps_that_fit(rows: list[list[str]]) -> int:
 
 
 def _schedule_data(schedule: Schedule, violation: Violation | None) -> dict[str, Any]:
+    transfers = np.asarray(schedule.transfers)
     return {
         "collective": schedule.collective.kind,
         "rank_count": schedule.rank_count,
         "chunk_count": schedule.chunk_count,
         "step_count": schedule.step_count,
         "violation": None if violation is None else violation_data(violation),
-        "transfers": [
-            {"step": step, "src": src, "dst": dst, "chunk": chunk, "reduce": reduce}
-            for step, src, dst, chunk, reduce in np.asarray(schedule.transfers).tolist()
-        ],
+        "transfers": [dict(zip(transfers.dtype.names or (), row, strict=True)) for row in transfers.tolist()],
     }
 
 

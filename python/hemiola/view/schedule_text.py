@@ -11,7 +11,8 @@ LETTERED_TRANSFERS = 6
 
 
 def step_cells(schedule: Schedule, chunks: int, steps: int) -> list[list[str]]:
-    """Write chunks and steps of a schedule as cells: '0+1' adds rank 0's slot into rank 1's, '0>1' copies it.
+    """Write chunks and steps of a schedule as cells: '0+1' adds rank 0's slot into rank 1's, '0>1' copies it;
+    '0.2' is rank 0's second scratch slot of the chunk.
 
     Parameters
     ----------
@@ -28,9 +29,16 @@ def step_cells(schedule: Schedule, chunks: int, steps: int) -> list[list[str]]:
     ]
     transfers = np.asarray(schedule.transfers)
     shown = transfers[(transfers["chunk"] < len(rows)) & (transfers["step"] < steps)]
-    for step, src, dst, chunk, reduce in shown.tolist():
-        rows[chunk][step].append(f"{src}{'+' if reduce else '>'}{dst}")
+    for step, src, dst, chunk, reduce, *slots in shown.tolist():
+        of_src, of_dst = slots or (0, 0)
+        sign = "+" if reduce else ">"
+        rows[chunk][step].append(f"{slot_name(src, of_src)}{sign}{slot_name(dst, of_dst)}")
     return [[_cell(texts) for texts in row] for row in rows]
+
+
+def slot_name(rank: int, slot: int) -> str:
+    """Name a slot as the text form does: by its rank, and after a point the number of a scratch slot."""
+    return f"{rank}.{slot}" if slot else str(rank)
 
 
 def _cell(texts: list[str]) -> str:
@@ -45,4 +53,6 @@ def describe(schedule: Schedule) -> str:
         "step": schedule.step_count,
         "transfer": schedule.transfer_count,
     }
+    if schedule.scratch_count:
+        sizes["scratch slot"] = schedule.scratch_count
     return ", ".join(f"{count:,} {noun}{'' if count == 1 else 's'}" for noun, count in sizes.items())

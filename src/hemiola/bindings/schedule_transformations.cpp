@@ -7,6 +7,7 @@
 #include "hemiola/bindings/bindings.hpp"
 #include "hemiola/bindings/long_call.hpp"
 #include "hemiola/schedule/transform/concatenate.hpp"
+#include "hemiola/schedule/transform/one_shot.hpp"
 #include "hemiola/schedule/transform/relabel.hpp"
 #include "hemiola/schedule/transform/repeat_per_slice.hpp"
 #include "hemiola/schedule/transform/reverse.hpp"
@@ -51,8 +52,8 @@ Schedule: a reduce_scatter of an all_gather, a reduce of a broadcast, a scatter 
 Raises
 ------
 ArgumentError
-    For an all_reduce, for a custom collective in which a chunk starts (when reducing: ends) on several ranks, where a
-    transfer reads a slot that holds nothing, and where a rank that contributes nothing to a sum would receive two parts
+    For an all_reduce, for a schedule with scratch slots, for a custom collective in which a chunk starts (when
+    reducing: ends) on several ranks, where a transfer reads a slot that holds nothing, and where a rank that contributes nothing to a sum would receive two parts
     of it in one step.
 
 Notes
@@ -75,6 +76,24 @@ Raises
 ------
 ArgumentError
     If the two do not match; says what does not.)")
+      .def(
+          "one_shot_all_reduce", &one_shot_all_reduce, unlocked,
+          R"(Return an all-reduce of what this all-gather brings: every rank's buffer goes to every rank, and each adds up all.
+
+Returns
+-------
+Schedule: an all_reduce of as many chunks as each rank has here, with a scratch slot for every rank. All ranks add up in
+    the order of the ranks, and so get the same bits.
+
+Raises
+------
+ArgumentError
+    If this is no all_gather of chunks of one weight, equally many of each rank, without scratch, of at most 2047 ranks.
+
+Notes
+-----
+One all-gather's latency instead of a reduce-scatter's and an all-gather's. Every rank receives n-1 whole buffers and
+keeps n in scratch, so it is for small ones. Costs O(n log n) time.)")
       .def("relabel", &relabel, nb::kw_only(), "ranks"_a = nb::none(), "chunks"_a = nb::none(),
            R"(Return the schedule with ranks or chunks called by other numbers.
 

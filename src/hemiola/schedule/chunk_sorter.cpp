@@ -52,14 +52,16 @@ void ChunkSorter::load(int range_index, ChunkRange* range, const std::function<v
   range->transfers_.resize(static_cast<std::size_t>(range->offset_.back()));
   std::vector<std::int64_t> next(range->offset_.begin(), range->offset_.end() - 1);
   const std::span<const RankPair> pairs = source_.pairs();
+  const int ranks = source_.collective().rank_count();
   source_.visit_blocks([&](const TransferBlock& block) {
     at_block();
     for (std::size_t i = 0; i < block.chunk.size(); ++i) {
       const std::uint32_t c = block.chunk[i] - first;
       if (c >= chunk_count) continue;  // also those before `first`: the difference wraps around
       const RankPair pair = pairs[block.link[i]];
-      range->transfers_[static_cast<std::size_t>(next[c]++)] = {block.step, pair.src, pair.dst,
-                                                                block.reduces(i)};
+      range->transfers_[static_cast<std::size_t>(next[c]++)] = {
+          block.step, Rank{pair.src + pair.src_slot * ranks}, Rank{pair.dst + pair.dst_slot * ranks},
+          block.reduces(i)};
     }
   });
 }

@@ -12,7 +12,8 @@
 
 namespace hemiola {
 
-/// A transfer of a chunk that is known from the context, in 12 bytes.
+/// A transfer of a chunk that is known from the context, in 12 bytes. Its ends are the chunk's slots, numbered so that those
+/// of the buffer have their ranks' numbers: slot k of rank r is number r + k * rank_count.
 struct ChunkTransfer {
   ChunkTransfer() = default;
   ChunkTransfer(Step step, Rank src, Rank dst, bool reduce)

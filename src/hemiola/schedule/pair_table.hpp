@@ -1,20 +1,33 @@
-// Numbers the distinct (src, dst) pairs in the order in which they are first seen.
+// Numbers the distinct pairs of slots between which chunks move, in the order in which they are first seen.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "hemiola/base/index.hpp"
 
 namespace hemiola {
 
-/// A pair of ranks that some transfer uses; a schedule's link column indexes a table of these.
+/// A pair of ranks that some transfer uses, and which of a chunk's slots it reads and writes there: 0 is the buffer's, those
+/// above are scratch. A schedule's link column indexes a table of these.
 struct RankPair {
   Rank src;
   Rank dst;
+  std::int32_t src_slot = 0;
+  std::int32_t dst_slot = 0;
+
+  /// From one slot of a rank to another: no message.
+  bool is_within_rank() const { return src == dst; }
   friend bool operator==(const RankPair&, const RankPair&) = default;
   friend auto operator<=>(const RankPair&, const RankPair&) = default;
 };
+
+/// The highest slot of any pair; 0 where no scratch is used.
+int scratch_count_of(std::span<const RankPair> pairs);
+
+/// For each pair the first that joins the same ranks, whatever their slots.
+std::vector<std::uint32_t> first_of_same_ranks(std::span<const RankPair> pairs);
 
 /// An open-addressing hash table, because a generator asks once per transfer.
 class PairTable {

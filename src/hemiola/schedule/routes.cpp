@@ -135,7 +135,9 @@ Routes::Routes(const Topology& topology, std::span<const RankPair> pairs) {
                             std::to_string(pairs.size()) + " pairs of ranks have more than " +
                             std::to_string(kMaxLinks) +
                             " links in all; use a schedule made for this topology");
-      routes_.push_back({path, static_cast<std::uint32_t>(links_.size() - path), links_[path]});
+      const bool is_empty = links_.size() == path;
+      routes_.push_back(
+          {path, static_cast<std::uint32_t>(links_.size() - path), is_empty ? -1 : links_[path]});
     }
   }
 }

@@ -10,7 +10,7 @@
 
 namespace hemiola {
 
-/// One path per rank pair. Fewest links first, then least latency, then least time per byte summed over the links.
+/// One path per rank pair, of no links within a rank. Fewest links first, then least latency, then least time per byte summed over the links.
 /// Among equals, parallel links and parallel switches take turns by src + dst (as equal-cost routing in switches
 /// does); where ranks relay, the path goes along the lower-numbered of a rank's links first, which is dimension
 /// order on grids. Conditions do not enter: a rank that is slow at the moment relays as ever.
@@ -28,6 +28,7 @@ class Routes {
     return {links_.data() + route.begin, route.hop_count};
   }
   std::uint32_t hop_count(std::uint32_t pair) const { return routes_[pair].hop_count; }
+  /// Of paths that have links.
   int first_link(std::uint32_t pair) const { return routes_[pair].first_link; }
   int last_link(std::uint32_t pair) const { return path(pair).back(); }
   std::size_t pair_count() const { return routes_.size(); }
@@ -36,7 +37,7 @@ class Routes {
   struct Route {
     std::size_t begin;  ///< of the path, in links_
     std::uint32_t hop_count;
-    int first_link;
+    int first_link;  ///< -1: none
   };
   std::vector<Route> routes_;
   std::vector<int> links_;

@@ -18,6 +18,12 @@ std::int64_t exchange_size(const Collective& collective, std::int64_t size) {
   return all;
 }
 
+void refuse_scratch(const Schedule& schedule, const char* what) {
+  if (schedule.scratch_count() > 0)
+    throw ArgumentError(std::string(what) + ": expected a schedule without scratch slots, found one with " +
+                        std::to_string(schedule.scratch_count()) + " for each chunk");
+}
+
 std::vector<std::int64_t> chunk_begins(const Schedule& schedule, std::int64_t size) {
   return chunk_begins(schedule.chunk_count(), schedule.chunk_weights(), size);
 }
@@ -45,9 +51,9 @@ namespace {
 void check_pairs(const std::vector<RankPair>& pairs, int rank_count) {
   for (std::size_t p = 0; p < pairs.size(); ++p)
     HEMIOLA_CHECK(pairs[p].src >= 0 && pairs[p].src < rank_count && pairs[p].dst >= 0 &&
-                      pairs[p].dst < rank_count && pairs[p].src != pairs[p].dst &&
-                      (p == 0 || pairs[p - 1] < pairs[p]),
-                  "pairs of a schedule must be sorted pairs of different ranks");
+                      pairs[p].dst < rank_count && pairs[p].src != pairs[p].dst && pairs[p].src_slot == 0 &&
+                      pairs[p].dst_slot == 0 && (p == 0 || pairs[p - 1] < pairs[p]),
+                  "pairs of a schedule's columns must be sorted pairs of different ranks, without scratch");
 }
 
 void check_canonical(const Schedule::Columns& columns, const Collective& collective) {
@@ -100,7 +106,13 @@ Hash128 Schedule::compute_digest() const {
   }
   hasher.add_array(std::span(chunk_weights_));
   hasher.add_array(step_offset());
-  hasher.add_array(pairs());
+  std::vector<std::int32_t> ranks, slots;
+  for (const RankPair& pair : pairs_) {
+    ranks.insert(ranks.end(), {pair.src, pair.dst});
+    if (scratch_count_ > 0) slots.insert(slots.end(), {pair.src_slot, pair.dst_slot});
+  }
+  hasher.add_array(std::span<const std::int32_t>(ranks));
+  if (scratch_count_ > 0) hasher.add_array(std::span<const std::int32_t>(slots));
   hasher.add_array(link());
   hasher.add_array(chunk());
   hasher.add_array(reduce_words());

@@ -14,18 +14,21 @@
 
 namespace hemiola {
 
-/// Copy a chunk to `dst`, or add it into dst's.
+/// Copy a chunk to `dst`, or add it into dst's. Slot 0 of a chunk is the buffer's; those above are scratch, which holds
+/// nothing before the schedule and is forgotten after it. Within a rank (src == dst) the two slots differ.
 struct Transfer {
   Step step;
   Rank src;
   Rank dst;
   Chunk chunk;
   bool reduce = false;
+  std::int32_t src_slot = 0;
+  std::int32_t dst_slot = 0;
 
   friend bool operator==(const Transfer&, const Transfer&) = default;
 };
 
-/// Immutable. Within a step, transfers are sorted by (src, dst, chunk, reduce); pairs are sorted too, so
+/// Immutable. Within a step, transfers are sorted by (src, dst, src_slot, dst_slot, chunk, reduce); pairs are sorted too, so
 /// equal schedules have equal columns. Built by ScheduleBuilder.
 class Schedule {
  public:
@@ -37,6 +40,9 @@ class Schedule {
 
   /// Relative chunk sizes, non-negative integers with a positive sum; empty means all equal.
   const std::vector<std::int64_t>& chunk_weights() const { return chunk_weights_; }
+
+  /// How many scratch slots a rank has for each chunk, beside the buffer's: the highest that a transfer names.
+  int scratch_count() const { return scratch_count_; }
 
   /// The columns. Transfers of step t are [step_offset[t], step_offset[t+1]).
   std::span<const std::int64_t> step_offset() const { return step_offset_; }
@@ -53,7 +59,7 @@ class Schedule {
   }
   Transfer transfer(Step step, std::int64_t index) const {
     const RankPair pair = pair_of(index);
-    return {step, pair.src, pair.dst, chunk_of(index), reduces(index)};
+    return {step, pair.src, pair.dst, chunk_of(index), reduces(index), pair.src_slot, pair.dst_slot};
   }
 
   /// Calls visit(Transfer) for each transfer in order.
@@ -93,12 +99,16 @@ class Schedule {
   Hash128 digest_;  ///< first, so that schedules that differ are told apart at once
   Collective collective_;
   std::vector<std::int64_t> chunk_weights_;
+  int scratch_count_ = 0;
   std::vector<std::int64_t> step_offset_;
   std::vector<std::uint32_t> link_;
   std::vector<std::uint32_t> chunk_;
   std::vector<std::uint64_t> reduce_;
   std::vector<RankPair> pairs_;
 };
+
+/// Throws ArgumentError for a schedule with scratch: says that `what` ("reverse") takes none.
+void refuse_scratch(const Schedule& schedule, const char* what);
 
 /// Where each chunk lies in a buffer of `size` units (elements or bytes): chunk c is [begin[c], begin[c+1]).
 /// Chunk sizes follow the weights and differ by at most one unit from exact proportion; begin[c] = floor(size
@@ -117,13 +127,17 @@ std::int64_t exchange_size(const Collective& collective, std::int64_t size);
 class ScheduleBuilder {
  public:
   static constexpr int kMaxSteps = 1 << 24;
+  static constexpr int kMaxScratch = (1 << 16) - 1;
+  /// Of all ranks for one chunk.
+  static constexpr std::int64_t kMaxSlots = std::int64_t{1} << 22;
 
   explicit ScheduleBuilder(Collective collective);
 
   const Collective& collective() const { return collective_; }
   int rank_count() const { return collective_.rank_count(); }
 
-  /// Throws ArgumentError for a step < 0 or >= kMaxSteps, ranks or chunks that do not exist, or src == dst.
+  /// Throws ArgumentError for a step < 0 or >= kMaxSteps, ranks or chunks that do not exist, slots beyond kMaxScratch or
+  /// kMaxSlots, or a slot that would be sent to itself.
   void add(const Transfer& transfer);
   void copy(Step step, Rank src, Rank dst, Chunk chunk) { add({step, src, dst, chunk, false}); }
   void reduce(Step step, Rank src, Rank dst, Chunk chunk) { add({step, src, dst, chunk, true}); }

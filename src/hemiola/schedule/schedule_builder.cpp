@@ -20,7 +20,14 @@ void ScheduleBuilder::check(const Transfer& t) const {
   if (t.step < 0 || t.step >= kMaxSteps) throw ArgumentError(text() + "expected a step in 0 … 2^24-1");
   if (t.src < 0 || t.src >= ranks || t.dst < 0 || t.dst >= ranks)
     throw ArgumentError(text() + "expected ranks in 0 … " + std::to_string(ranks - 1));
-  if (t.src == t.dst) throw ArgumentError(text() + "a transfer must join two different ranks");
+  if (t.src == t.dst && t.src_slot == t.dst_slot)
+    throw ArgumentError(text() + "a transfer must join two different ranks, or two slots of one");
+  for (const std::int32_t slot : {t.src_slot, t.dst_slot}) {
+    const std::int64_t most = std::min<std::int64_t>(kMaxScratch, kMaxSlots / ranks - 1);
+    if (slot < 0 || slot > most)
+      throw ArgumentError(text() + "expected slots in 0 … " + std::to_string(most) + ", found " +
+                          std::to_string(slot));
+  }
   if (t.chunk < 0 || t.chunk >= collective_.chunk_count())
     throw ArgumentError(text() + "expected a chunk in 0 … " + std::to_string(collective_.chunk_count() - 1));
 }
@@ -31,7 +38,7 @@ void ScheduleBuilder::add(const Transfer& t) {
   if (link_.size() % kBetween == 0) heed_interrupt(kBetween);
   if (runs_.empty() || runs_.back().step != t.step)
     runs_.push_back({t.step, static_cast<std::int64_t>(link_.size())});
-  link_.push_back(pairs_.number_of({t.src, t.dst}));
+  link_.push_back(pairs_.number_of({t.src, t.dst, t.src_slot, t.dst_slot}));
   chunk_reduce_.push_back(static_cast<std::uint32_t>(t.chunk) << 1 | (t.reduce ? 1u : 0u));
 }
 
@@ -107,7 +114,7 @@ void ScheduleBuilder::renumber_pairs(std::vector<RankPair>* sorted) {
   for (std::uint32_t& link : link_) link = number[link];
 }
 
-/// Sorts by (pair, chunk, reduce), which is (src, dst, chunk, reduce) once pairs are numbered in order.
+/// Sorts by (pair, chunk, reduce), which is (src, dst, slots, chunk, reduce) once pairs are numbered in order.
 void ScheduleBuilder::sort_step(std::size_t begin, std::size_t end) {
   const auto key = [&](std::size_t i) {
     return static_cast<std::uint64_t>(link_[i]) << 32 | chunk_reduce_[i];
@@ -131,6 +138,7 @@ Schedule ScheduleBuilder::finish() {
   if (!steps_ascend()) gather_steps(s.step_offset_);
   runs_ = {};
   renumber_pairs(&s.pairs_);
+  s.scratch_count_ = scratch_count_of(s.pairs_);
   pairs_ = {};
   for (std::size_t t = 0; t + 1 < s.step_offset_.size(); ++t)
     sort_step(static_cast<std::size_t>(s.step_offset_[t]), static_cast<std::size_t>(s.step_offset_[t + 1]));

@@ -1,6 +1,7 @@
 #include "hemiola/simulate/busiest_link.hpp"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "hemiola/schedule/routes.hpp"
@@ -17,6 +18,7 @@ struct Load {
 
 std::vector<Load> loads_of_pairs(const Schedule& schedule, const simulation::Setting& setting) {
   std::vector<Load> loads(schedule.pairs().size());
+  const std::vector<std::uint32_t> message_of = first_of_same_ranks(schedule.pairs());
   std::vector<std::size_t> last_step(loads.size(), schedule.step_offset().size());
   for (std::size_t s = 0; s + 1 < schedule.step_offset().size(); ++s)
     for (auto t = static_cast<std::size_t>(schedule.step_offset()[s]);
@@ -25,8 +27,7 @@ std::vector<Load> loads_of_pairs(const Schedule& schedule, const simulation::Set
       const double bytes = setting.bytes(schedule.chunk()[t]);
       if (bytes == 0) continue;
       loads[pair].bytes += bytes;
-      if (last_step[pair] != s) ++loads[pair].messages;
-      last_step[pair] = s;
+      if (std::exchange(last_step[message_of[pair]], s) != s) ++loads[pair].messages;
     }
   return loads;
 }

@@ -61,8 +61,9 @@ void Coding::follow_values() {
   SlotNumbers numbers(schedule);
   std::vector<std::uint32_t> src_slot(count), dst_slot(count), carried(count);
   for (TransferId t = 0; t < count; ++t) {
-    src_slot[t] = numbers.of(scenario_.src(t), schedule.chunk_of(t));
-    dst_slot[t] = numbers.of(scenario_.dst(t), schedule.chunk_of(t));
+    const RankPair pair = schedule.pair_of(t);
+    src_slot[t] = numbers.of(pair.src, pair.src_slot, schedule.chunk_of(t));
+    dst_slot[t] = numbers.of(pair.dst, pair.dst_slot, schedule.chunk_of(t));
   }
   std::vector<Value> slots(numbers.count());
   share_.resize(count);
@@ -73,7 +74,7 @@ void Coding::follow_values() {
     for (TransferId t = begin; t < end; ++t) {
       Value& value = slots[src_slot[t]];
       carried[t] = value.contributions;
-      share_[t] = static_cast<float>(share_of_[value.contributions]);
+      share_[t] = scenario_.is_within_rank(t) ? 1 : static_cast<float>(share_of_[value.contributions]);
       if (!value.is_coded && share_[t] < 1) {
         value.is_coded = true;
         value.encoder = t;
@@ -84,7 +85,8 @@ void Coding::follow_values() {
       Value& value = slots[dst_slot[t]];
       const std::uint32_t before = schedule.reduces(t) ? value.contributions : 0;
       const auto most = static_cast<std::uint32_t>(share_of_.size() - 1);
-      value = {std::min(before + carried[t], most), kNoTransfer, !schedule.reduces(t)};
+      const bool comes_coded = !schedule.reduces(t) && !scenario_.is_within_rank(t);
+      value = {std::min(before + carried[t], most), kNoTransfer, comes_coded};
     }
   }
 }

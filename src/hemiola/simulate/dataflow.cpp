@@ -22,13 +22,13 @@ void Dataflow::assign_slots(const Schedule& schedule) {
   for (std::int64_t t = 0; t < count; ++t) {
     if (t + kAhead < count) {
       const RankPair later = schedule.pair_of(t + kAhead);
-      numbers.prefetch(later.src, schedule.chunk_of(t + kAhead));
-      numbers.prefetch(later.dst, schedule.chunk_of(t + kAhead));
+      numbers.prefetch(later.src, later.src_slot, schedule.chunk_of(t + kAhead));
+      numbers.prefetch(later.dst, later.dst_slot, schedule.chunk_of(t + kAhead));
     }
     const RankPair pair = schedule.pair_of(t);
     const Chunk chunk = schedule.chunk_of(t);
-    messages_[static_cast<std::size_t>(t)].src_slot = numbers.of(pair.src, chunk);
-    messages_[static_cast<std::size_t>(t)].dst_slot = numbers.of(pair.dst, chunk);
+    messages_[static_cast<std::size_t>(t)].src_slot = numbers.of(pair.src, pair.src_slot, chunk);
+    messages_[static_cast<std::size_t>(t)].dst_slot = numbers.of(pair.dst, pair.dst_slot, chunk);
   }
   slots_.resize(numbers.count());
 }

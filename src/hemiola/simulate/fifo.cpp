@@ -30,6 +30,8 @@ class FifoNetwork {
     for (int l : scenario.transit_links()) link(l).is_transit = true;
     for (TransferId t = 0; t < scenario.transfer_count(); ++t) {
       if (dataflow_.can_read_at_once(t)) --waits_for_[t];
+      if (scenario.is_within_rank(t) && scenario.is_sent(t))
+        push(scenario.arrival(scenario.src(t)), t, kRelease);
       if (!coding_.waits_for_encoding(t)) continue;
       ++waits_for_[t];
       if (dataflow_.can_read_at_once(t) && scenario.is_sent(t))
@@ -49,8 +51,8 @@ class FifoNetwork {
       else if (event.hop == kOpenPort)
         open_port(static_cast<int>(event.subject));
       else if (event.hop == kEncode)
-        push(coding_.encode(event.subject, now), event.subject, kEncoded);
-      else if (event.hop == kEncoded)
+        push(coding_.encode(event.subject, now), event.subject, kRelease);
+      else if (event.hop == kRelease)
         release(event.subject);
       else
         contending_.push_back({event.subject, event.hop});
@@ -64,7 +66,7 @@ class FifoNetwork {
   static constexpr std::uint32_t kOpenPort = ~std::uint32_t{0};
   static constexpr std::uint32_t kLand = kOpenPort - 1;
   static constexpr std::uint32_t kEncode = kOpenPort - 2;
-  static constexpr std::uint32_t kEncoded = kOpenPort - 3;
+  static constexpr std::uint32_t kRelease = kOpenPort - 3;
   struct Event {
     std::uint32_t subject;  ///< a transfer, or the link that is the port to open
     std::uint32_t hop;  ///< how many links of its path the transfer has passed, kLand after all, or another
@@ -104,15 +106,15 @@ class FifoNetwork {
   /// The slot that t reads is final.
   void make_ready(TransferId t, Picoseconds now) {
     if (coding_.waits_for_encoding(t)) [[unlikely]]
-      push(coding_.encode(t, now), t, kEncoded);
+      push(coding_.encode(t, now), t, kRelease);
     release(t);
   }
 
-  /// One of the things that t waits for is there: the slot it reads, its port's turn, or what it carries, encoded. Where nothing else can
+  /// One of the things that t waits for is there: the slot it reads, its port's turn (within a rank: its arrival), or what it carries, encoded. Where nothing else can
   /// take the link, order does not matter.
   void release(TransferId t) {
     if (--waits_for_[t] > 0) return;
-    if (link(scenario_.first_link(t)).is_contended)
+    if (!scenario_.is_within_rank(t) && link(scenario_.first_link(t)).is_contended)
       contending_.push_back({t, 0});
     else
       alone_.push_back(t);
@@ -142,7 +144,15 @@ class FifoNetwork {
     send_alone(now);
   }
 
+  /// From one slot of a rank to another, at once.
+  void move_within_rank(TransferId t, Picoseconds now) {
+    if (const TransferId waiting = dataflow_.leave(t, now); waiting != kNoTransfer) push(now, waiting, kLand);
+    push(now, t, kLand);
+  }
+
   void send_first_hop(TransferId t, Picoseconds now) {
+    if (scenario_.is_within_rank(t)) [[unlikely]]
+      return move_within_rank(t, now);
     const int port = scenario_.first_link(t);
     const Picoseconds end = occupy(port, t, 0, now);
     if (const TransferId waiting = dataflow_.leave(t, end); waiting != kNoTransfer) [[unlikely]]

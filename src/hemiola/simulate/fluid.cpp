@@ -46,6 +46,10 @@ class FluidNetwork {
     timeline_.link_busy.resize(static_cast<std::size_t>(scenario.topology().link_count()));
     for (TransferId t = 0; t < scenario.transfer_count(); ++t) {
       if (dataflow_.can_read_at_once(t)) --waits_for_[t];
+      if (scenario.is_within_rank(t) && scenario.is_sent(t)) {
+        --waits_for_[t];
+        push(scenario.arrival(scenario.src(t)), t, kRelease);
+      }
       if (!coding_.waits_for_encoding(t)) continue;
       ++waits_for_[t];
       if (dataflow_.can_read_at_once(t) && scenario.is_sent(t))
@@ -67,8 +71,8 @@ class FluidNetwork {
       else if (event.what == kInflow)
         link_queues_.change_kept(event.subject, now);
       else if (event.what == kEncode)
-        push(coding_.encode(event.subject, now), event.subject, kEncoded);
-      else if (event.what == kEncoded)
+        push(coding_.encode(event.subject, now), event.subject, kRelease);
+      else if (event.what == kRelease)
         release(event.subject, now);
       else if (flows_[event.subject].version == event.what)
         end_flow(event.subject, now);
@@ -85,7 +89,7 @@ class FluidNetwork {
   static constexpr std::uint32_t kLand = kRankArrives - 1;
   static constexpr std::uint32_t kInflow = kRankArrives - 2;
   static constexpr std::uint32_t kEncode = kRankArrives - 3;
-  static constexpr std::uint32_t kEncoded = kRankArrives - 4;
+  static constexpr std::uint32_t kRelease = kRankArrives - 4;
   static constexpr std::uint32_t kVersions = kRankArrives - 5;
   struct Event {
     std::uint32_t subject;  ///< a rank, a transfer, a change that link queues keep, or a flow
@@ -134,15 +138,24 @@ class FluidNetwork {
 
   /// The slot that t reads is final.
   void make_ready(TransferId t, Picoseconds now) {
-    if (coding_.waits_for_encoding(t)) push(coding_.encode(t, now), t, kEncoded);
+    if (coding_.waits_for_encoding(t)) push(coding_.encode(t, now), t, kRelease);
     release(t, now);
   }
 
-  /// One of the things that t waits for is there: the slot it reads, the turn of one of its two ports, or what it carries,
-  /// encoded.
+  /// One of the things that t waits for is there: the slot it reads, the turn of one of its two ports (within a rank: its
+  /// arrival), or what it carries, encoded.
   void release(TransferId t, Picoseconds now) {
     if (--waits_for_[t] > 0) return;
-    if (messages_.are_free() || is_paid(t, now)) add_flow(t, kWholePath, load(t), now);
+    if (scenario_.is_within_rank(t))
+      move_within_rank(t, now);
+    else if (messages_.are_free() || is_paid(t, now))
+      add_flow(t, kWholePath, load(t), now);
+  }
+
+  /// From one slot of a rank to another, at once.
+  void move_within_rank(TransferId t, Picoseconds now) {
+    if (const TransferId waiting = dataflow_.leave(t, now); waiting != kNoTransfer) push(now, waiting, kLand);
+    push(now, t, kLand);
   }
 
   double load(TransferId t) const { return scenario_.load(t) * coding_.share(t); }

@@ -14,7 +14,7 @@ PortOrder::PortOrder(const Scenario& scenario, Direction direction)
   for (std::size_t s = 0; s + 1 < steps.size(); ++s) {
     const auto begin = static_cast<TransferId>(steps[s]), end = static_cast<TransferId>(steps[s + 1]);
     for (TransferId t = begin; t < end; ++t) {
-      if (!scenario.is_sent(t)) continue;
+      if (!scenario.is_sent(t) || scenario.is_within_rank(t)) continue;
       const std::size_t port =
           index(direction == Direction::out ? scenario.first_link(t) : scenario.last_link(t));
       Last& before = last[port];

@@ -30,7 +30,7 @@ Scenario::Scenario(const Schedule& schedule, const Topology& topology, std::int6
 std::vector<int> Scenario::transit_links() const {
   std::vector<int> transit;
   for (std::uint32_t p = 0; p < routes_.pair_count(); ++p)
-    for (int link : routes_.path(p).subspan(1)) transit.push_back(link);
+    for (std::uint32_t hop = 1; hop < routes_.hop_count(p); ++hop) transit.push_back(routes_.path(p)[hop]);
   return transit;
 }
 

@@ -33,6 +33,8 @@ class Scenario {
   int last_link(TransferId t) const { return routes_.last_link(schedule_.link()[t]); }
   Rank src(TransferId t) const { return schedule_.pair_of(t).src; }
   Rank dst(TransferId t) const { return schedule_.pair_of(t).dst; }
+  /// Whether t moves a chunk between two slots of one rank, which takes no time.
+  bool is_within_rank(TransferId t) const { return schedule_.pair_of(t).is_within_rank(); }
   /// Whether t is a message at all: like the engine, the simulator leaves out those without bytes.
   bool is_sent(TransferId t) const { return bytes(t) > 0; }
   /// A whole number, below 2^53.

@@ -15,8 +15,10 @@ namespace hemiola::simulation {
 class SlotNumbers {
  public:
   explicit SlotNumbers(const Schedule& schedule)
-      : chunk_count_(static_cast<std::uint64_t>(schedule.chunk_count())) {
-    const std::uint64_t places = chunk_count_ * static_cast<std::uint64_t>(schedule.rank_count());
+      : chunk_count_(static_cast<std::uint64_t>(schedule.chunk_count())),
+        rank_count_(static_cast<std::uint64_t>(schedule.rank_count())) {
+    const std::uint64_t places =
+        chunk_count_ * rank_count_ * (static_cast<std::uint64_t>(schedule.scratch_count()) + 1);
     const auto touched = 2 * static_cast<std::uint64_t>(schedule.transfer_count());
     if (places <= 4 * touched && places < kNoTransfer)
       of_place_.resize(places, kNoTransfer);
@@ -24,15 +26,16 @@ class SlotNumbers {
       table_.assign(std::bit_ceil(2 * touched + 1), Entry{});
   }
 
-  std::uint32_t of(Rank rank, Chunk chunk) {
-    if (of_place_.empty()) return find_or_add(place(rank, chunk));
-    std::uint32_t& number = of_place_[place(rank, chunk)];
+  /// Of a chunk's slot on a rank; 0 is the buffer's.
+  std::uint32_t of(Rank rank, std::int32_t slot, Chunk chunk) {
+    if (of_place_.empty()) return find_or_add(place(rank, slot, chunk));
+    std::uint32_t& number = of_place_[place(rank, slot, chunk)];
     if (number == kNoTransfer) number = count_++;
     return number;
   }
   /// Asks for what `of` will read.
-  void prefetch(Rank rank, Chunk chunk) const {
-    if (!of_place_.empty()) __builtin_prefetch(&of_place_[place(rank, chunk)]);
+  void prefetch(Rank rank, std::int32_t slot, Chunk chunk) const {
+    if (!of_place_.empty()) __builtin_prefetch(&of_place_[place(rank, slot, chunk)]);
   }
   std::size_t count() const { return count_; }
 
@@ -42,8 +45,10 @@ class SlotNumbers {
     std::uint32_t number = kNoTransfer;
   };
 
-  std::uint64_t place(Rank rank, Chunk chunk) const {
-    return static_cast<std::uint64_t>(rank) * chunk_count_ + static_cast<std::uint64_t>(chunk);
+  std::uint64_t place(Rank rank, std::int32_t slot, Chunk chunk) const {
+    return (static_cast<std::uint64_t>(slot) * rank_count_ + static_cast<std::uint64_t>(rank)) *
+               chunk_count_ +
+           static_cast<std::uint64_t>(chunk);
   }
 
   std::uint32_t find_or_add(std::uint64_t place) {
@@ -54,8 +59,9 @@ class SlotNumbers {
   }
 
   std::uint64_t chunk_count_;
+  std::uint64_t rank_count_;
   std::uint32_t count_ = 0;
-  LargeVector<std::uint32_t> of_place_;  ///< by rank and chunk, where most are touched
+  LargeVector<std::uint32_t> of_place_;  ///< by slot, rank and chunk, where most are touched
   std::vector<Entry> table_;             ///< elsewhere
 };
 

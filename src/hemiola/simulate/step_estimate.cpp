@@ -1,6 +1,8 @@
 #include "hemiola/simulate/step_estimate.hpp"
 
 #include <algorithm>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "hemiola/schedule/routes.hpp"
@@ -18,9 +20,10 @@ constexpr double kShareOfWork = 1.0 / 6;
 /// What the transfers of one step bring upon the links.
 class StepLoad {
  public:
-  StepLoad(const simulation::Setting& setting, const Routes& routes)
+  StepLoad(const simulation::Setting& setting, const Routes& routes, std::span<const RankPair> pairs)
       : setting_(setting),
         routes_(routes),
+        message_of_(first_of_same_ranks(pairs)),
         links_(static_cast<std::size_t>(setting.topology().link_count())),
         latency_(routes.pair_count()),
         last_step_(routes.pair_count(), ~std::size_t{0}) {
@@ -29,10 +32,9 @@ class StepLoad {
   }
 
   void add(std::size_t step, std::uint32_t pair, double bytes) {
-    const bool begins_message = last_step_[pair] != step;
-    last_step_[pair] = step;
+    const bool begins_message = std::exchange(last_step_[message_of_[pair]], step) != step;
     longest_latency_ = std::max(longest_latency_, latency_[pair]);
-    ++flows_;
+    if (!routes_.path(pair).empty()) ++flows_;
     for (int l : routes_.path(pair)) {
       Link& link = links_[static_cast<std::size_t>(l)];
       if (link.flows == 0) used_.push_back(l);
@@ -66,6 +68,7 @@ class StepLoad {
 
   const simulation::Setting& setting_;
   const Routes& routes_;
+  std::vector<std::uint32_t> message_of_;  ///< by pair: all between the same ranks are one message of a step
   std::vector<Link> links_;
   std::vector<int> used_;
   std::vector<Picoseconds> latency_;  ///< by pair
@@ -91,7 +94,7 @@ class InOrder {
     const Chunk chunk{static_cast<std::int32_t>(schedule_.chunk()[t])};
     const double bytes = setting_.bytes(schedule_.chunk()[t]);
     double begin = static_cast<double>(std::max(setting_.arrival(ends.src), setting_.arrival(ends.dst)));
-    begin = std::max(begin, slot(ends.src, chunk).ready_before(step));
+    begin = std::max(begin, slot(ends.src, ends.src_slot, chunk).ready_before(step));
     double slowest = 0, latency = 0;
     for (int link : routes_.path(pair)) {
       begin = std::max(begin, is_free_[static_cast<std::size_t>(link)]);
@@ -100,7 +103,7 @@ class InOrder {
       latency += static_cast<double>(setting_.latency(link));
     }
     for (int link : routes_.path(pair)) is_free_[static_cast<std::size_t>(link)] = begin + slowest;
-    slot(ends.dst, chunk).land(step, begin + slowest + latency);
+    slot(ends.dst, ends.dst_slot, chunk).land(step, begin + slowest + latency);
     end_ = std::max(end_, begin + slowest + latency);
   }
   double end() const { return end_; }
@@ -119,8 +122,8 @@ class InOrder {
       step = writing;
     }
   };
-  Slot& slot(Rank rank, Chunk chunk) {
-    const std::size_t number = slots_.of(rank, chunk);
+  Slot& slot(Rank rank, std::int32_t which, Chunk chunk) {
+    const std::size_t number = slots_.of(rank, which, chunk);
     if (number >= landed_.size()) landed_.resize(std::max(slots_.count(), number + 1));
     return landed_[number];
   }
@@ -141,7 +144,7 @@ StepEstimate estimate_by_steps(const Schedule& schedule, const Topology& topolog
   const simulation::Setting setting(schedule.collective(), schedule.chunk_weights(), topology, bytes,
                                     conditions);
   const Routes routes(topology, schedule.pairs());
-  StepLoad load(setting, routes);
+  StepLoad load(setting, routes, schedule.pairs());
   InOrder in_order(schedule, setting, routes);
   double duration = 0, work = 0;
   for (Rank rank : indices<Rank>(topology.rank_count()))

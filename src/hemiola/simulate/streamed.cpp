@@ -46,6 +46,7 @@ class StreamedNetwork {
  public:
   StreamedNetwork(const TransferSource& source, const Setting& setting)
       : source_(source), setting_(setting), slots_(source.collective()) {
+    if (scratch_count_of(source.pairs()) > 0) fail("transfers without scratch slots, found some");
     const Topology& topology = setting.topology();
     const Routes routes(topology, source.pairs());
     setting.check_durations(routes);

@@ -42,17 +42,25 @@ std::string first_arrival(std::span<const ChunkTransfer> transfers, Rank rank, S
 
 }  // namespace
 
-ChunkJudge::ChunkJudge(const Collective& collective, int step_count, bool report_redundant, Report* report)
+ChunkJudge::ChunkJudge(const Collective& collective, int scratch_count, int step_count, bool report_redundant,
+                       Report* report)
     : collective_(collective),
       places_(collective),
       step_count_(step_count),
       report_redundant_(report_redundant),
       report_(*report),
-      slots_(static_cast<std::size_t>(collective.rank_count())),
+      slots_(static_cast<std::size_t>(collective.rank_count()) *
+             (static_cast<std::size_t>(scratch_count) + 1)),
       sums_(collective.rank_count()) {}
 
 void ChunkJudge::say(Rule rule, Step step, Rank rank, const auto& compose) {
   if (report_.admits(rule, step, rank, chunk_)) report_.add({rule, step, rank, chunk_, compose()});
+}
+
+/// "rank 3", "scratch slot 2 of rank 3"
+std::string ChunkJudge::name_of_slot(Rank number) const {
+  const int scratch = number / collective_.rank_count();
+  return (scratch == 0 ? "" : "scratch slot " + text(scratch) + " of ") + "rank " + text(rank_of(number));
 }
 
 void ChunkJudge::judge(Chunk chunk, std::span<const ChunkTransfer> transfers) {
@@ -91,9 +99,9 @@ Sums::Id ChunkJudge::read(std::size_t index) {
   Slot& from = slot(t.src());
   from.unread = kNone;
   if (from.holds == Sums::kNothing)
-    say(Rule::read_before_defined, t.step(), t.src(), [&] {
-      return "step " + text(t.step()) + ": rank " + text(t.src()) + " sends chunk " + text(chunk_) +
-             " to rank " + text(t.dst()) + ", " + first_arrival(transfers_, t.src(), t.step());
+    say(Rule::read_before_defined, t.step(), rank_of(t.src()), [&] {
+      return "step " + text(t.step()) + ": " + name_of_slot(t.src()) + " sends chunk " + text(chunk_) +
+             " to " + name_of_slot(t.dst()) + ", " + first_arrival(transfers_, t.src(), t.step());
     });
   return from.holds;
 }
@@ -101,9 +109,9 @@ Sums::Id ChunkJudge::read(std::size_t index) {
 void ChunkJudge::note_conflict(const ChunkTransfer& t) {
   Slot& to = slot(t.dst());
   const auto conflict = [&](Rule rule, const char* what) {
-    say(rule, t.step(), t.dst(), [&] {
-      return "step " + text(t.step()) + ": " + what + " write chunk " + text(chunk_) + " of rank " +
-             text(t.dst()) + ", one of them from rank " + text(t.src()) +
+    say(rule, t.step(), rank_of(t.dst()), [&] {
+      return "step " + text(t.step()) + ": " + what + " write chunk " + text(chunk_) + " of " +
+             name_of_slot(t.dst()) + ", one of them from " + name_of_slot(t.src()) +
              "; a slot takes one copy or any number of reduces in a step";
     });
   };
@@ -117,9 +125,9 @@ void ChunkJudge::deliver(std::size_t index, Sums::Id value) {
   const ChunkTransfer& t = transfers_[index];
   if (t.reduce() && collective_.is_reducing()) return deliver_reduce(index, value);
   if (t.reduce())
-    say(Rule::reduce_not_allowed, t.step(), t.dst(), [&] {
-      return "step " + text(t.step()) + ": rank " + text(t.src()) + " reduces chunk " + text(chunk_) +
-             " into rank " + text(t.dst()) + ", but a " + std::string(name_of(collective_.kind())) +
+    say(Rule::reduce_not_allowed, t.step(), rank_of(t.dst()), [&] {
+      return "step " + text(t.step()) + ": " + name_of_slot(t.src()) + " reduces chunk " + text(chunk_) +
+             " into " + name_of_slot(t.dst()) + ", but a " + std::string(name_of(collective_.kind())) +
              " only copies";
     });
   deliver_copy(index, value);
@@ -129,9 +137,9 @@ void ChunkJudge::deliver_copy(std::size_t index, Sums::Id value) {
   const ChunkTransfer& t = transfers_[index];
   Slot& to = slot(t.dst());
   if (report_redundant_ && value != Sums::kNothing && to.holds == value)
-    say(Rule::redundant, t.step(), t.dst(), [&] {
-      return "step " + text(t.step()) + ": rank " + text(t.dst()) + " receives chunk " + text(chunk_) +
-             " from rank " + text(t.src()) + ", but it holds the same already";
+    say(Rule::redundant, t.step(), rank_of(t.dst()), [&] {
+      return "step " + text(t.step()) + ": " + name_of_slot(t.dst()) + " receives chunk " + text(chunk_) +
+             " from " + name_of_slot(t.src()) + ", but it holds the same already";
     });
   if (to.unread != kNone) report_leftover(to.unread);
   to.holds = value;
@@ -142,9 +150,9 @@ void ChunkJudge::deliver_reduce(std::size_t index, Sums::Id value) {
   const ChunkTransfer& t = transfers_[index];
   Slot& to = slot(t.dst());
   if (to.holds == Sums::kNothing) {
-    say(Rule::reduce_into_undefined, t.step(), t.dst(), [&] {
-      return "step " + text(t.step()) + ": rank " + text(t.src()) + " reduces chunk " + text(chunk_) +
-             " into rank " + text(t.dst()) +
+    say(Rule::reduce_into_undefined, t.step(), rank_of(t.dst()), [&] {
+      return "step " + text(t.step()) + ": " + name_of_slot(t.src()) + " reduces chunk " + text(chunk_) +
+             " into " + name_of_slot(t.dst()) +
              ", whose slot holds nothing to add to; copy it, or deliver a value first";
     });
     to.holds = value;
@@ -156,10 +164,10 @@ void ChunkJudge::deliver_reduce(std::size_t index, Sums::Id value) {
 
 void ChunkJudge::report_leftover(std::int32_t delivery) {
   const ChunkTransfer& t = transfers_[static_cast<std::size_t>(delivery)];
-  if (collective_.wanted_after(t.dst(), chunk_)) return;
-  say(Rule::leftover, t.step(), t.dst(), [&] {
-    return "step " + text(t.step()) + ": rank " + text(t.dst()) + " receives chunk " + text(chunk_) +
-           " from rank " + text(t.src()) + ", but does not want it in the end and never passes it on";
+  if (is_wanted(t.dst())) return;
+  say(Rule::leftover, t.step(), rank_of(t.dst()), [&] {
+    return "step " + text(t.step()) + ": " + name_of_slot(t.dst()) + " receives chunk " + text(chunk_) +
+           " from " + name_of_slot(t.src()) + ", but does not want it in the end and never passes it on";
   });
 }
 
@@ -230,9 +238,9 @@ void ChunkJudge::report_missing(const Sums::Flaw& flaw, Sums::Id result) {
 
 void ChunkJudge::report_twice(const Sums::Flaw& flaw) {
   const ChunkTransfer& t = transfers_[static_cast<std::size_t>(flaw.tag)];
-  say(Rule::counted_twice, t.step(), t.dst(), [&] {
-    return "step " + text(t.step()) + ": rank " + text(t.src()) + " reduces chunk " + text(chunk_) +
-           " into rank " + text(t.dst()) + ", which already holds the contribution of " +
+  say(Rule::counted_twice, t.step(), rank_of(t.dst()), [&] {
+    return "step " + text(t.step()) + ": " + name_of_slot(t.src()) + " reduces chunk " + text(chunk_) +
+           " into " + name_of_slot(t.dst()) + ", which already holds the contribution of " +
            list_ranks(flaw.twice, places_.defined(chunk_).size());
   });
 }

@@ -1,9 +1,10 @@
 // Judges the transfers of one chunk. Chunks do not affect each other, so a whole schedule is judged chunk by
-// chunk with the state of a single one: for each rank, what its slot holds.
+// chunk with the state of a single one: what each of its slots holds, of the buffer and of scratch.
 #pragma once
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -19,7 +20,9 @@ class ChunkJudge {
  public:
   /// `collective` and `report` must outlive the judge. `step_count` is where violations of the end are
   /// placed.
-  ChunkJudge(const Collective& collective, int step_count, bool report_redundant, Report* report);
+  /// Ranks have `scratch_count` slots beside the buffer's.
+  ChunkJudge(const Collective& collective, int scratch_count, int step_count, bool report_redundant,
+             Report* report);
 
   /// Transfers in step order. Costs O(transfers + places) plus Sums::faulty.
   void judge(Chunk chunk, std::span<const ChunkTransfer> transfers);
@@ -34,7 +37,13 @@ class ChunkJudge {
     std::int32_t reduced_at = kNone;
   };
 
-  Slot& slot(Rank rank) { return slots_[static_cast<std::size_t>(rank)]; }
+  /// By the number that a ChunkTransfer gives a slot; the buffer's have their ranks' numbers.
+  Slot& slot(Rank number) { return slots_[static_cast<std::size_t>(number)]; }
+  Rank rank_of(Rank number) const { return Rank{number % collective_.rank_count()}; }
+  bool is_wanted(Rank number) const {
+    return number < collective_.rank_count() && collective_.wanted_after(number, chunk_);
+  }
+  std::string name_of_slot(Rank number) const;
   void open();
   void run_step(std::size_t begin, std::size_t end);
   Sums::Id read(std::size_t index);
@@ -57,7 +66,7 @@ class ChunkJudge {
   const bool report_redundant_;
   Report& report_;
 
-  std::vector<Slot> slots_;  ///< all untouched between chunks
+  std::vector<Slot> slots_;  ///< by number; all untouched between chunks
   Sums sums_;
   Chunk chunk_{0};
   std::span<const ChunkTransfer> transfers_;

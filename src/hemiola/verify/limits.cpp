@@ -63,13 +63,16 @@ class LimitCheck {
   LimitCheck(const TransferSource& source, const Limits& limits, Report* report)
       : limits_(limits),
         report_(*report),
+        link_of_pair_(first_of_same_ranks(source.pairs())),
         on_link_(limits.link_capacity ? source.pairs().size() : 0),
         out_(limits.port_capacity ? static_cast<std::size_t>(source.collective().rank_count()) : 0),
         in_(out_) {
     if (limits.topology) joined_ = joined_pairs(*limits.topology, source.pairs());
   }
 
-  void check(std::uint32_t link, const Transfer& t) {
+  void check(std::uint32_t pair, const Transfer& t) {
+    if (t.src == t.dst) return;  // moves within a rank pass no link
+    const std::uint32_t link = link_of_pair_[pair];
     if (limits_.topology && !joined_[link])
       say(Rule::no_link, t, t.src,
           "no link joins them in the topology; relay the chunk through ranks that are joined");
@@ -98,6 +101,7 @@ class LimitCheck {
 
   const Limits& limits_;
   Report& report_;
+  std::vector<std::uint32_t> link_of_pair_;
   std::vector<bool> joined_;
   StepCounter on_link_, out_, in_;
 };

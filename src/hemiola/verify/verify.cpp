@@ -75,7 +75,8 @@ class Judging {
 
   void judge_ranges(bool tells_progress) {
     Report report(static_cast<std::size_t>(options_.max_violations));
-    ChunkJudge judge(source_.collective(), source_.step_count(), options_.report_redundant, &report);
+    ChunkJudge judge(source_.collective(), scratch_count_of(source_.pairs()), source_.step_count(),
+                     options_.report_redundant, &report);
     ChunkRange range;
     for (int r = next_range_++; r < sorter_.range_count() && !stopped_; r = next_range_++) {
       sorter_.load(r, &range, [&] { tick(tells_progress, 0); });

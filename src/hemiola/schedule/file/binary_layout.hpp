@@ -10,6 +10,8 @@ namespace hemiola::binary_layout {
 /// Begins and ends a file. The first byte is no text, and the line ends break when a transfer rewrites them.
 inline constexpr std::array<char, 8> kMagic{'\x89', 'H', 'M', 'S', '\r', '\n', '\x1a', '\n'};
 inline constexpr std::uint32_t kVersion = 1;
+/// Of a schedule with scratch slots: its footer has two columns more.
+inline constexpr std::uint32_t kVersionWithScratch = 2;
 inline constexpr std::int64_t kHeaderBytes = 16;         ///< magic, version, 4 bytes of zero
 inline constexpr std::int64_t kSectionHeaderBytes = 16;  ///< length, checksum
 inline constexpr std::int64_t kTrailerBytes = 16;        ///< offset of the footer, magic

@@ -28,15 +28,17 @@ std::string ScheduleFile::place(std::int64_t offset) const {
 }
 
 /// Looks at both ends of the file; returns the footer's offset.
-std::int64_t ScheduleFile::check_frame() const {
+std::int64_t ScheduleFile::check_frame() {
   std::array<std::byte, kHeaderBytes> header{};
   source_->read(0, header);
   SectionReader start(header, place(0));
   start.check(std::ranges::equal(start.bytes(kMagic.size()), std::as_bytes(std::span(kMagic))),
               "expected the first bytes of a binary schedule");
   const std::uint32_t version = start.u32();
-  if (version != kVersion)
-    start.fail("expected version 1, which is all that this release reads, found " + std::to_string(version));
+  if (version != kVersion && version != kVersionWithScratch)
+    start.fail("expected version 1 or 2, which is all that this release reads, found " +
+               std::to_string(version));
+  has_scratch_ = version == kVersionWithScratch;
   start.check(start.u32() == 0, "expected 4 bytes of zero");
   const std::int64_t at = std::max(kHeaderBytes, source_->size() - kTrailerBytes);
   std::array<std::byte, kTrailerBytes> trailer{};
@@ -141,12 +143,22 @@ void ScheduleFile::decode_pairs(SectionReader* reader) {
   const std::uint64_t count = reader->u64();
   reader->column(count, &src);
   reader->column(count, &dst);
+  std::vector<std::uint32_t> src_slot(src.size()), dst_slot(src.size());
+  if (has_scratch_) {
+    reader->column(count, &src_slot);
+    reader->column(count, &dst_slot);
+  }
   pairs_.reserve(src.size());
   const auto ranks = static_cast<std::uint32_t>(collective_->rank_count());
   for (std::size_t i = 0; i < src.size(); ++i) {
-    reader->check(src[i] < ranks && dst[i] < ranks && src[i] != dst[i],
-                  "expected pairs of different ranks that exist");
-    pairs_.push_back({Rank{src[i]}, Rank{dst[i]}});
+    reader->check(src[i] < ranks && dst[i] < ranks && (src[i] != dst[i] || src_slot[i] != dst_slot[i]),
+                  "expected pairs of different ranks, or of different slots of one, that exist");
+    constexpr std::int64_t kMostSlots = ScheduleBuilder::kMaxSlots;
+    const std::int64_t slot = std::max(src_slot[i], dst_slot[i]);
+    reader->check(slot <= ScheduleBuilder::kMaxScratch && (slot + 1) * std::int64_t{ranks} <= kMostSlots,
+                  "expected slots of at most 2^16 - 1, and 2^22 of a chunk on all ranks");
+    pairs_.push_back({Rank{src[i]}, Rank{dst[i]}, static_cast<std::int32_t>(src_slot[i]),
+                      static_cast<std::int32_t>(dst_slot[i])});
   }
 }
 
@@ -238,7 +250,8 @@ Schedule ScheduleFile::load() const {
   visit_blocks([&](const TransferBlock& block) {
     for (std::size_t i = 0; i < block.link.size(); ++i) {
       const RankPair pair = pairs_[block.link[i]];
-      builder.add({block.step, pair.src, pair.dst, Chunk{block.chunk[i]}, block.reduces(i)});
+      builder.add({block.step, pair.src, pair.dst, Chunk{block.chunk[i]}, block.reduces(i), pair.src_slot,
+                   pair.dst_slot});
     }
   });
   return builder.finish();

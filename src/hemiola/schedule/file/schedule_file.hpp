@@ -22,6 +22,7 @@ class ScheduleWriter {
  public:
   /// `weights` as Schedule::chunk_weights gives them. `pairs` that are known beforehand, in the order in
   /// which a step will use them, make links ascend and the file smaller. The sink must outlive the writer.
+  /// Transfers may name scratch slots only where these pairs do.
   ScheduleWriter(const Collective& collective, std::span<const std::int64_t> weights,
                  std::span<const RankPair> pairs, ByteSink* sink);
 
@@ -47,6 +48,7 @@ class ScheduleWriter {
   void write_footer();
 
   const int rank_count_;
+  const bool has_scratch_;
   const std::int64_t chunk_count_;
   ByteSink& sink_;
   std::int64_t written_ = 0;
@@ -93,7 +95,7 @@ class ScheduleFile final : public TransferSource {
   };
   std::vector<std::byte> read_section(std::int64_t offset, std::int64_t end) const;
   std::string place(std::int64_t offset) const;
-  std::int64_t check_frame() const;
+  std::int64_t check_frame();
   std::int64_t read_collective();
   Collective decode_collective(SectionReader* reader) const;
   void decode_weights(SectionReader* reader);
@@ -106,6 +108,7 @@ class ScheduleFile final : public TransferSource {
   std::unique_ptr<const ByteSource> source_;
   std::optional<Collective> collective_;
   std::vector<std::int64_t> weights_;
+  bool has_scratch_ = false;
   int step_count_ = 0;
   std::int64_t transfer_count_ = 0;
   std::vector<RankPair> pairs_;

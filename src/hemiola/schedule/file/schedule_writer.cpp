@@ -14,10 +14,13 @@ using namespace binary_layout;
 
 ScheduleWriter::ScheduleWriter(const Collective& collective, std::span<const std::int64_t> weights,
                                std::span<const RankPair> pairs, ByteSink* sink)
-    : rank_count_(collective.rank_count()), chunk_count_(collective.chunk_count()), sink_(*sink) {
+    : rank_count_(collective.rank_count()),
+      has_scratch_(scratch_count_of(pairs) > 0),
+      chunk_count_(collective.chunk_count()),
+      sink_(*sink) {
   for (const RankPair& pair : pairs) pairs_.number_of(pair);
   section_.add_bytes(std::as_bytes(std::span(kMagic)));
-  section_.add_u32(kVersion);
+  section_.add_u32(has_scratch_ ? kVersionWithScratch : kVersion);
   section_.add_u32(0);
   write(section_.bytes());
   section_.clear();
@@ -78,8 +81,12 @@ bool ScheduleWriter::ascends(Step step) const {
 
 void ScheduleWriter::check(const Transfer& t) const {
   const auto is_rank = [&](Rank rank) { return rank >= 0 && rank < rank_count_; };
-  if (!ascends(t.step) || !is_rank(t.src) || !is_rank(t.dst) || t.src == t.dst || t.chunk < 0 ||
-      t.chunk >= chunk_count_)
+  const auto is_slot = [&](std::int32_t slot) {
+    return slot >= 0 && slot <= (has_scratch_ ? ScheduleBuilder::kMaxScratch : 0);
+  };
+  const bool moves = t.src != t.dst || t.src_slot != t.dst_slot;
+  if (!ascends(t.step) || !is_rank(t.src) || !is_rank(t.dst) || !is_slot(t.src_slot) ||
+      !is_slot(t.dst_slot) || !moves || t.chunk < 0 || t.chunk >= chunk_count_)
     throw ArgumentError(
         "schedule writer: expected two ranks, a chunk and a step that exist, in ascending steps; found "
         "step " +
@@ -102,7 +109,7 @@ void ScheduleWriter::add(const Transfer& t) {
   check(t);
   enter(t.step);
   ++segment_size_.back();
-  link_.push_back(pairs_.number_of({t.src, t.dst}));
+  link_.push_back(pairs_.number_of({t.src, t.dst, t.src_slot, t.dst_slot}));
   chunk_.push_back(static_cast<std::uint32_t>(t.chunk));
   reduce_.push_back(t.reduce ? 1 : 0);
   ++transfer_count_;
@@ -183,16 +190,22 @@ void ScheduleWriter::flush_block() {
 }
 
 void ScheduleWriter::write_footer() {
-  std::vector<std::uint32_t> src, dst;
+  std::vector<std::uint32_t> src, dst, src_slot, dst_slot;
   for (const RankPair& pair : pairs_.pairs()) {
     src.push_back(static_cast<std::uint32_t>(pair.src));
     dst.push_back(static_cast<std::uint32_t>(pair.dst));
+    src_slot.push_back(static_cast<std::uint32_t>(pair.src_slot));
+    dst_slot.push_back(static_cast<std::uint32_t>(pair.dst_slot));
   }
   section_.add_u64(step_count_);
   section_.add_u64(transfer_count_);
   section_.add_u64(src.size());
   section_.add_column(src);
   section_.add_column(dst);
+  if (has_scratch_) {
+    section_.add_column(src_slot);
+    section_.add_column(dst_slot);
+  }
   section_.add_u64(block_offset_.size());
   section_.add_column(block_offset_);
   section_.add_column(block_step_);

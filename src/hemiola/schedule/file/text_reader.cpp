@@ -10,6 +10,7 @@ namespace hemiola {
 namespace {
 
 constexpr std::string_view kFirstLine = "hemiola schedule 2";
+constexpr std::string_view kWithScratch = "hemiola schedule 3";
 constexpr std::string_view kWithoutEnd = "hemiola schedule 1";
 constexpr std::string_view kAnyVersion = "hemiola schedule ";
 constexpr std::string_view kStep = "step ";
@@ -56,9 +57,10 @@ class TextReader {
     std::string_view line;
     if (!lines_.next(&line) || !line.starts_with(kAnyVersion))
       lines_.fail(std::string("expected '").append(kFirstLine).append("'"));
-    if (line != kFirstLine && line != kWithoutEnd)
-      lines_.fail("expected version 1 or 2 of the format, which is all that this release reads");
-    must_end_ = line == kFirstLine;
+    if (line != kFirstLine && line != kWithScratch && line != kWithoutEnd)
+      lines_.fail("expected version 1, 2 or 3 of the format, which is all that this release reads");
+    must_end_ = line != kWithoutEnd;
+    may_have_scratch_ = line == kWithScratch;
   }
 
   void read_header(Cursor cursor) {
@@ -138,18 +140,28 @@ class TextReader {
 
   void read_transfers(Cursor cursor, ScheduleBuilder* builder) {
     if (cursor.accept(kStep)) return read_step(cursor);
-    const Rank src{cursor.number(Collective::kMaxRanks - 1, "a rank")};
+    Transfer t;
+    t.step = step_;
+    t.src = Rank{cursor.number(Collective::kMaxRanks - 1, "a rank")};
+    t.src_slot = read_slot(&cursor);
     cursor.expect("->");
-    const Rank dst{cursor.number(Collective::kMaxRanks - 1, "a rank")};
+    t.dst = Rank{cursor.number(Collective::kMaxRanks - 1, "a rank")};
+    t.dst_slot = read_slot(&cursor);
     cursor.expect(":");
     cursor.skip_blanks();
     while (!cursor.at_end()) {
-      const Chunk chunk{cursor.number(Collective::kMaxChunks - 1, "a chunk")};
-      const bool reduce = cursor.accept("+");
+      t.chunk = Chunk{cursor.number(Collective::kMaxChunks - 1, "a chunk")};
+      t.reduce = cursor.accept("+");
       cursor.end_item();
-      guard([&] { builder->add({step_, src, dst, chunk, reduce}); });
+      guard([&] { builder->add(t); });
       ++transfer_count_;
     }
+  }
+
+  /// ".1" after a rank, its first scratch slot; nothing: the buffer's.
+  std::int32_t read_slot(Cursor* cursor) {
+    if (!may_have_scratch_ || !cursor->accept(".")) return 0;
+    return static_cast<std::int32_t>(cursor->number(ScheduleBuilder::kMaxScratch, "a slot"));
   }
 
   /// The last line counts the transfers, so that a text that was cut or lost lines is noticed.
@@ -181,6 +193,7 @@ class TextReader {
   LineReader lines_;
   std::int64_t bytes_;
   bool must_end_ = true;
+  bool may_have_scratch_ = false;
   std::optional<CollectiveKind> kind_;
   std::int64_t ranks_ = 0, chunks_ = 0;
   std::optional<Rank> root_;

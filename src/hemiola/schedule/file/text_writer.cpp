@@ -71,6 +71,11 @@ void write_collective(std::string* out, const Collective& c) {
   }
 }
 
+/// "3", or "3.1" for the first scratch slot of rank 3.
+std::string end_of_pair(Rank rank, std::int32_t slot) {
+  return std::to_string(rank) + (slot == 0 ? "" : "." + std::to_string(slot));
+}
+
 void write_step(std::string* out, const Schedule& schedule, Step step) {
   std::int64_t i = schedule.step_offset()[static_cast<std::size_t>(step)];
   const std::int64_t end = schedule.step_offset()[static_cast<std::size_t>(step) + 1];
@@ -79,7 +84,8 @@ void write_step(std::string* out, const Schedule& schedule, Step step) {
   *out += "\nstep " + std::to_string(step) + "\n";
   while (i < end) {
     const RankPair pair = schedule.pair_of(i);
-    ItemLines lines(out, std::to_string(pair.src) + "->" + std::to_string(pair.dst) + ":");
+    ItemLines lines(out,
+                    end_of_pair(pair.src, pair.src_slot) + "->" + end_of_pair(pair.dst, pair.dst_slot) + ":");
     for (; i < end && schedule.pair_of(i) == pair; ++i)
       lines.add(std::to_string(schedule.chunk_of(i)) + (schedule.reduces(i) ? "+" : ""));
   }
@@ -88,7 +94,8 @@ void write_step(std::string* out, const Schedule& schedule, Step step) {
 }  // namespace
 
 std::string write_text(const Schedule& schedule) {
-  std::string out = "hemiola schedule 2\n";
+  // What has no scratch is of a version that older releases read, too.
+  std::string out = schedule.scratch_count() == 0 ? "hemiola schedule 2\n" : "hemiola schedule 3\n";
   write_collective(&out, schedule.collective());
   write_values(&out, "weights", std::span(schedule.chunk_weights()), schedule.chunk_count() <= kFreeChunks);
   for (Step step : indices<Step>(schedule.step_count())) write_step(&out, schedule, step);

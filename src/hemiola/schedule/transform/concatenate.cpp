@@ -78,8 +78,10 @@ Schedule concatenate(const Schedule& first, const Schedule& second) {
   builder.reserve(first.transfer_count() + second.transfer_count());
   first.for_each([&](const Transfer& t) { builder.add(t); });
   const int offset = first.step_count();
-  second.for_each(
-      [&](const Transfer& t) { builder.add({Step{offset + t.step}, t.src, t.dst, t.chunk, t.reduce}); });
+  second.for_each([&](Transfer t) {
+    t.step = Step{offset + t.step};
+    builder.add(t);
+  });
   return builder.finish();
 }
 

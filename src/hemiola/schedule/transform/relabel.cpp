@@ -65,7 +65,8 @@ struct Renaming {
     }
     builder.reserve(schedule.transfer_count());
     schedule.for_each([&](const Transfer& t) {
-      builder.add({t.step, at(ranks, t.src), at(ranks, t.dst), at(chunks, t.chunk), t.reduce});
+      builder.add({t.step, at(ranks, t.src), at(ranks, t.dst), at(chunks, t.chunk), t.reduce, t.src_slot,
+                   t.dst_slot});
     });
     return builder.finish();
   }

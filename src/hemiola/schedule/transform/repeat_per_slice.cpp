@@ -58,7 +58,8 @@ Schedule repeat_per_slice(const Schedule& schedule, std::int64_t slice_count, st
   builder.reserve(schedule.transfer_count() * slices);
   schedule.for_each([&](const Transfer& t) {
     for (int i = 0; i < slices; ++i)
-      builder.add({Step{t.step + delay * i}, t.src, t.dst, slice_of(t.chunk, i, slices), t.reduce});
+      builder.add({Step{t.step + delay * i}, t.src, t.dst, slice_of(t.chunk, i, slices), t.reduce, t.src_slot,
+                   t.dst_slot});
   });
   return builder.finish();
 }

@@ -177,6 +177,7 @@ std::vector<Transfer> turn_round(const Schedule& schedule, const Collective& bac
 }  // namespace
 
 Schedule reverse(const Schedule& schedule) {
+  refuse_scratch(schedule, "reverse");
   const Collective backward = reverse_collective(schedule.collective());
   const std::vector<Transfer> turned = turn_round(schedule, backward);
   int last = 0;

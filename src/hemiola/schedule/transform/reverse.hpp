@@ -20,7 +20,7 @@ namespace hemiola {
 /// and are left out; the reverse of a right schedule is right. The k-th step from the end becomes the k-th
 /// from the start. Throws ArgumentError for an all_reduce, for a custom collective in which some chunk is
 /// defined on several ranks (not reducing) or wanted on several (reducing), where a transfer reads a slot
-/// that holds nothing, and where a rank that contributes nothing to a sum would receive two parts of it in
+/// that holds nothing, for a schedule with scratch slots, and where a rank that contributes nothing to a sum would receive two parts of it in
 /// one step. Costs O(transfers log transfers).
 Schedule reverse(const Schedule& schedule);
 

@@ -94,7 +94,13 @@ class Compiler {
         memory_(trace_, layout_, rules_of(options).slice_bytes, in_place_),
         channel_of_(2 * static_cast<std::size_t>(collective.rank_count()), -1),
         save_of_(trace_.slots.size(), -1) {
-    if (options.coded) forms_.emplace(part, trace_, memory_);
+    if (!options.coded) return;
+    const bool has_scratch = std::any_of(trace_.slots.begin(), trace_.slots.end(),
+                                         [](const Slot& slot) { return slot.scratch > 0; });
+    if (has_scratch)
+      throw ArgumentError(
+          "schedule: a sparse collective runs no schedule with scratch slots; pass another, or sparse=False");
+    forms_.emplace(part, trace_, memory_);
   }
 
   Program compile() {
@@ -103,8 +109,10 @@ class Compiler {
     make_lanes();
     const std::vector<Turn> turns = order_turns(messages_);
     reserve(turns.size());
-    for (const Turn& turn : turns)
-      messages_[static_cast<std::size_t>(turn.message)].sending ? add_send(turn) : add_receive(turn);
+    for (const Turn& turn : turns) {
+      const Message& m = message(turn);
+      m.peer == part_.rank ? add_inner(turn) : m.sending ? add_send(turn) : add_receive(turn);
+    }
     if (options_.average) add_scaling();
     link_successors();
     close_lanes();
@@ -121,6 +129,7 @@ class Compiler {
   void begin_message();
   void add_send(const Turn& turn);
   void add_receive(const Turn& turn);
+  void add_inner(const Turn& turn);
   void add_scaling();
   void link_successors();
   void close_lanes();
@@ -369,6 +378,34 @@ void Compiler::add_receive(const Turn& turn) {
   });
 }
 
+/// A transfer within the rank is the end of a message that has come already: it lies in the slot that is read.
+void Compiler::add_inner(const Turn& turn) {
+  begin_message();
+  const auto transfer = static_cast<std::size_t>(message(turn).first_transfer);
+  const SlotAccess& to = trace_.accesses[transfer];
+  const SlotAccess& from = trace_.inner_reads[static_cast<std::size_t>(trace_.inner_read_of[transfer])];
+  const std::int32_t to_unit = memory_.unit_of(to.slot, turn.slice);
+  const std::int32_t from_unit = memory_.unit_of(from.slot, turn.slice);
+  memory_.enter(to, turn.slice, turn.key, &waits_);
+  memory_.wait_to_read(from_unit, &waits_);
+  memory_.wait_to_write(to_unit, to.at, &waits_);
+  add_piece(to, turn);
+  if (from.saves) save(from, turn.slice);
+  if (to.saves) save(to, turn.slice);
+  const TaskIndex index = add_task(TaskKind::apply, memory_.bytes_of(to.slot, turn.slice));
+  const Place source = memory_.place(from.at, from.slot, turn.slice);
+  task(index).staged = true;
+  task(index).staging_region = source.region;
+  task(index).staging = source.offset;
+  wait_for(index, waits_);
+  take_pieces(index);
+  take_saves(index);
+  memory_.note_read(from_unit, from.at, index);
+  memory_.leave(from, turn.slice, turn.key);
+  memory_.note_write(to_unit, index);
+  memory_.leave(to, turn.slice, turn.key);
+}
+
 /// One task per result, once it is written and sent for the last time.
 void Compiler::add_scaling() {
   for (std::size_t s = 0; s < trace_.slots.size(); ++s) {
@@ -410,6 +447,7 @@ void Compiler::plan_copies() {
   std::vector<bool> copied(static_cast<std::size_t>(collective_.chunk_count()));
   for (std::size_t i = 0; i < trace_.accesses.size(); ++i) {
     const Slot& slot = trace_.slots[static_cast<std::size_t>(trace_.accesses[i].slot)];
+    if (slot.scratch > 0) continue;
     arrives[static_cast<std::size_t>(slot.chunk)] = slot.written;
     if (!slot.written && trace_.accesses[i].at == Spot::output)
       copied[static_cast<std::size_t>(slot.chunk)] = true;

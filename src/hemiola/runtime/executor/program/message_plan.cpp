@@ -35,7 +35,7 @@ class MessageJoiner {
 
   Message start(std::size_t i) const {
     const Transfer& t = part_.transfers[i];
-    const bool sending = t.src == part_.rank;
+    const bool sending = t.src == part_.rank && t.dst != part_.rank;
     return {t.step,
             sending ? t.dst : t.src,
             sending,
@@ -46,8 +46,11 @@ class MessageJoiner {
   }
 
   bool extends(const Message& message, std::size_t i, std::int64_t bytes) const {
+    if (message.peer == part_.rank) return false;  // nothing travels that could be joined
     const std::int64_t total = bytes + bytes_of(i);
-    const bool neighbours = part_.transfers[i].chunk == part_.transfers[i - 1].chunk + 1;
+    const Transfer &t = part_.transfers[i], &before = part_.transfers[i - 1];
+    const bool neighbours =
+        t.chunk == before.chunk + 1 && t.src_slot == before.src_slot && t.dst_slot == before.dst_slot;
     const std::int64_t limit = std::max(neighbours ? rules_.join_bytes : 0, rules_.pack_bytes);
     return part_.transfers[i].reduce == message.reduce && total <= std::min(limit, rules_.slice_bytes);
   }
@@ -72,6 +75,8 @@ void plan_step(const RankPart& part, std::size_t begin, std::size_t end, Message
   while (send_end < end && part.transfers[send_end].src == part.rank) ++send_end;
   std::size_t higher = send_begin;
   while (higher < send_end && part.transfers[higher].dst < part.rank) ++higher;
+  std::size_t beyond = higher;
+  while (beyond < send_end && part.transfers[beyond].dst == part.rank) ++beyond;
   const auto join_range = [&](std::size_t from, std::size_t to) {
     for (std::size_t i = from; i < to;) {
       const std::size_t next = end_of_pair(part.transfers, i, to);
@@ -79,9 +84,10 @@ void plan_step(const RankPart& part, std::size_t begin, std::size_t end, Message
       i = next;
     }
   };
-  join_range(higher, send_end);
+  join_range(beyond, send_end);
   join_range(send_begin, higher);
   join_range(begin, send_begin);
+  join_range(higher, beyond);
   join_range(send_end, end);
 }
 

@@ -23,7 +23,8 @@ struct Slicing {
 };
 Slicing slicing_of(std::int64_t chunk_bytes, std::int64_t slice_bytes);
 
-/// One message, or as many as the chunk has slices.
+/// One message, or as many as the chunk has slices; or, where the peer is the rank itself, a transfer within it, which is
+/// none.
 struct Message {
   Step step;
   Rank peer;
@@ -35,7 +36,7 @@ struct Message {
 };
 
 /// By step; in a step first what is sent, beginning with the next higher rank (so that ranks with the same pattern
-/// do not all turn to rank 0 first), then what is received, by rank. Messages without bytes are left out.
+/// do not all turn to rank 0 first), then what is received, by rank, the rank's own transfers within it among them. Messages without bytes are left out.
 std::vector<Message> plan_messages(const RankPart& part, const BufferLayout& layout,
                                    const MessageRules& rules);
 

@@ -67,7 +67,7 @@ struct Save {
 enum class TaskKind : std::uint8_t {
   send,
   receive,
-  apply,  ///< takes a staged message apart into its places
+  apply,  ///< takes a staged message apart into its places; or a value of another slot, which lies there like one
   scale,  ///< ends an average
   send_coded,
   receive_coded,

@@ -10,7 +10,8 @@ namespace hemiola {
 
 struct RankPart {
   Rank rank;
-  /// Those that leave or reach the rank, in the schedule's order: by (step, src, dst, chunk, reduce).
+  /// Those that leave or reach the rank, or move within it, in the schedule's order: by (step, src, dst, slots, chunk,
+  /// reduce).
   std::vector<Transfer> transfers;
 };
 

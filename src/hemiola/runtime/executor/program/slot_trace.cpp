@@ -39,18 +39,36 @@ class SlotTracer {
   void read_run(const StepRun& run, std::span<const std::int32_t> events, bool from_saved, Spot current);
   Spot write_run(const StepRun& run, std::span<const std::int32_t> events, Spot current);
 
-  const Transfer& transfer(std::int32_t event) const {
-    return part_.transfers[static_cast<std::size_t>(event)];
+  /// An event is a transfer's access to a slot: number t of transfer t, and of one within the rank, whose other access is
+  /// the write, ~t for the read.
+  static std::int32_t read_by(std::size_t inner_transfer) {
+    return ~static_cast<std::int32_t>(inner_transfer);
   }
-  SlotAccess& access(std::int32_t event) { return trace_.accesses[static_cast<std::size_t>(event)]; }
-  bool reads(std::int32_t event) const { return transfer(event).src == part_.rank; }
+  bool is_inner_read(std::int32_t event) const { return event < 0; }
+  const Transfer& transfer(std::int32_t event) const {
+    return part_.transfers[static_cast<std::size_t>(is_inner_read(event) ? ~event : event)];
+  }
+  SlotAccess& access(std::int32_t event) {
+    if (!is_inner_read(event)) return trace_.accesses[static_cast<std::size_t>(event)];
+    return trace_
+        .inner_reads[static_cast<std::size_t>(trace_.inner_read_of[static_cast<std::size_t>(~event)])];
+  }
+  bool reads(std::int32_t event) const {
+    return is_inner_read(event) || (transfer(event).src == part_.rank && transfer(event).dst != part_.rank);
+  }
+  bool is_inner(const Transfer& t) const { return t.src == part_.rank && t.dst == part_.rank; }
+  void note_inner_transfers();
+  std::size_t place_of(std::int32_t scratch, Chunk chunk) const {
+    return static_cast<std::size_t>(scratch) * static_cast<std::size_t>(collective_.chunk_count()) +
+           static_cast<std::size_t>(chunk);
+  }
   [[noreturn]] void reject(const Transfer& t, const std::string& why) const;
 
   const Collective& collective_;
   const RankPart& part_;
   const SlotOptions options_;
   SlotTrace trace_;
-  std::vector<std::int32_t> events_;  ///< transfers, grouped by slot, in order
+  std::vector<std::int32_t> events_;  ///< grouped by slot, in order of the transfers
   std::vector<std::size_t> first_event_;
   std::vector<StepRun> runs_;  ///< of the slot at hand
 };
@@ -61,27 +79,50 @@ void SlotTracer::reject(const Transfer& t, const std::string& why) const {
                       why + ". hemiola.verify() tells what else is wrong with this schedule.");
 }
 
-void SlotTracer::number_slots() {
-  const std::size_t count = part_.transfers.size();
-  std::vector<std::int32_t> slot_of(static_cast<std::size_t>(collective_.chunk_count()), -1);
-  for (const Transfer& t : part_.transfers) slot_of[static_cast<std::size_t>(t.chunk)] = 0;
-  for (Chunk chunk : indices<Chunk>(collective_.chunk_count())) {
-    std::int32_t& slot = slot_of[static_cast<std::size_t>(chunk)];
-    if (slot < 0) continue;
-    slot = static_cast<std::int32_t>(trace_.slots.size());
-    trace_.slots.push_back({chunk, collective_.wanted_after(part_.rank, chunk)});
+void SlotTracer::note_inner_transfers() {
+  for (std::size_t i = 0; i < part_.transfers.size(); ++i) {
+    if (!is_inner(part_.transfers[i])) continue;
+    trace_.inner_read_of.resize(part_.transfers.size(), -1);
+    trace_.inner_read_of[i] = static_cast<std::int32_t>(trace_.inner_reads.size());
+    trace_.inner_reads.emplace_back();
   }
+}
+
+void SlotTracer::number_slots() {
+  note_inner_transfers();
+  const std::size_t count = part_.transfers.size();
+  std::int32_t scratch_count = 0;
+  for (const Transfer& t : part_.transfers) scratch_count = std::max({scratch_count, t.src_slot, t.dst_slot});
+  std::vector<std::int32_t> slot_at(place_of(scratch_count + 1, Chunk{0}), -1);
+  // Calls visit(event, place of its slot).
+  const auto for_each_event = [&](auto visit) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const Transfer& t = part_.transfers[i];
+      const bool sends = t.src == part_.rank && !is_inner(t);
+      if (is_inner(t)) visit(read_by(i), place_of(t.src_slot, t.chunk));
+      visit(static_cast<std::int32_t>(i), place_of(sends ? t.src_slot : t.dst_slot, t.chunk));
+    }
+  };
+  for_each_event([&](std::int32_t, std::size_t place) { slot_at[place] = 0; });
+  for (std::int32_t scratch = 0; scratch <= scratch_count; ++scratch)
+    for (Chunk chunk : indices<Chunk>(collective_.chunk_count())) {
+      std::int32_t& slot = slot_at[place_of(scratch, chunk)];
+      if (slot < 0) continue;
+      slot = static_cast<std::int32_t>(trace_.slots.size());
+      trace_.slots.push_back({chunk, scratch, scratch == 0 && collective_.wanted_after(part_.rank, chunk)});
+    }
   trace_.accesses.resize(count);
   first_event_.assign(trace_.slots.size() + 1, 0);
-  for (std::size_t i = 0; i < count; ++i) {
-    trace_.accesses[i].slot = slot_of[static_cast<std::size_t>(part_.transfers[i].chunk)];
-    ++first_event_[static_cast<std::size_t>(trace_.accesses[i].slot) + 1];
-  }
+  for_each_event([&](std::int32_t event, std::size_t place) {
+    access(event).slot = slot_at[place];
+    ++first_event_[static_cast<std::size_t>(slot_at[place]) + 1];
+  });
   for (std::size_t s = 1; s < first_event_.size(); ++s) first_event_[s] += first_event_[s - 1];
-  events_.resize(count);
+  events_.resize(first_event_.back());
   std::vector<std::size_t> next(first_event_.begin(), first_event_.end() - 1);
-  for (std::size_t i = 0; i < count; ++i)
-    events_[next[static_cast<std::size_t>(trace_.accesses[i].slot)]++] = static_cast<std::int32_t>(i);
+  for_each_event([&](std::int32_t event, std::size_t place) {
+    events_[next[static_cast<std::size_t>(slot_at[place])]++] = event;
+  });
 }
 
 void SlotTracer::split_runs(std::span<const std::int32_t> events) {
@@ -137,7 +178,7 @@ Spot SlotTracer::write_run(const StepRun& run, std::span<const std::int32_t> eve
 void SlotTracer::trace_slot(Slot* slot, std::span<const std::int32_t> events) {
   split_runs(events);
   choose_spots(*slot);
-  const bool defined = collective_.defined_before(part_.rank, slot->chunk);
+  const bool defined = slot->scratch == 0 && collective_.defined_before(part_.rank, slot->chunk);
   const bool is_input_in_place = options_.in_place && defined && slot->wanted;
   Spot current = defined ? Spot::input : Spot::none;
   bool saved = !is_input_in_place;

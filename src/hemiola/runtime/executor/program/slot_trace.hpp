@@ -15,8 +15,8 @@ namespace hemiola {
 /// two values that must exist at the same time.
 enum class Spot : std::uint8_t { none, input, output, scratch_a, scratch_b, saved };
 
-/// What one transfer does to its slot on this rank: a send reads `at`; a receive writes `at`, and when it reduces, what
-/// arrives is added to what lies at `operand`.
+/// What one transfer does to a slot of this rank: a send reads `at`; a receive writes `at`, and when it reduces, what
+/// arrives is added to what lies at `operand`. A transfer within the rank does both.
 struct SlotAccess {
   std::int32_t slot = -1;
   Spot at = Spot::none;
@@ -29,6 +29,7 @@ struct SlotAccess {
 
 struct Slot {
   Chunk chunk;
+  std::int32_t scratch = 0;  ///< which of the chunk's scratch slots; 0: the buffer's
   bool wanted = false;
   bool written = false;
   std::int32_t uses_a = 0;  ///< how many accesses touch the slot's scratch_a (scratch_b)
@@ -36,8 +37,11 @@ struct Slot {
 };
 
 struct SlotTrace {
-  std::vector<Slot> slots;           ///< by chunk
-  std::vector<SlotAccess> accesses;  ///< one for each transfer of the part
+  std::vector<Slot> slots;           ///< the buffer's by chunk, then the first of scratch by chunk, and so on
+  std::vector<SlotAccess> accesses;  ///< one for each transfer of the part; what one within the rank writes
+  std::vector<SlotAccess> inner_reads;  ///< what transfers within the rank read, in their order
+  std::vector<std::int32_t>
+      inner_read_of;  ///< by transfer: its entry there, or -1; empty where there are none
 };
 
 struct SlotOptions {
