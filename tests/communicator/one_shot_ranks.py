@@ -51,3 +51,11 @@ def sum_sparsely() -> tuple[str, str]:
     except hm.HemiolaError as error:
         return type(error).__name__, str(error)
     return "nothing", ""
+
+
+def sum_small() -> tuple[list[float], list[float], str]:
+    """Return sums of what the planner chose, asked for plain and sparse, and what it chose."""
+    comm = hm.init(timeout_s=60)
+    plain = comm.all_reduce(np.full(4, comm.rank + 1.0))
+    sparse = comm.all_reduce(np.full(4, comm.rank + 1.0), sparse=True)
+    return plain.tolist(), sparse.tolist(), comm.plan("all_reduce", 32).name

@@ -29,6 +29,7 @@ from hemiola.planner.recipe import LateSearch, Recipe, SparseWords
 from hemiola.planner.sparse_rule import coded_below, link_bandwidth, pause_of
 from hemiola.planner.spread import segments_of, spread
 from hemiola.planner.suited import suited
+from hemiola.planner.synthesized import ONE_SHOT
 from hemiola.progress import ProgressBar
 from hemiola.topology.port_speed import PortSpeed, port_speed
 
@@ -234,7 +235,9 @@ class CommunicatorPlans:
         """Say when messages leave zeros out. Between cores that share memory never: what a codec gains, it takes away
         from the same core. Unasked not on emulated networks, whose ranks share the cores of one machine."""
         unasked = not asked and (self._emulated is not None or found.nbytes < _LEAST_UNASKED)
-        if self._shares_memory or unasked:
+        if (
+            self._shares_memory or unasked or found.name == ONE_SHOT
+        ):  # whose scratch slots no coded program has
             return SparseWords(0.0)
         bandwidth = min(link_bandwidth(self.network()), found.speed.bandwidth)
         below = coded_below(found.kind, self._rank_count, found.nbytes, bandwidth, codecs.speeds())

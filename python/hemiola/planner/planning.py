@@ -24,7 +24,7 @@ from hemiola.planner.brought import made_now
 from hemiola.planner.crowding import crowding_s
 from hemiola.planner.outcome import Plan
 from hemiola.planner.race import TRANSFER_BUDGET, Race, SparseRace
-from hemiola.planner.synthesized import is_uneven, synthesized
+from hemiola.planner.synthesized import ONE_SHOT, is_uneven, synthesized
 from hemiola.progress import ProgressBar
 from hemiola.topology.named_nics import settled
 from hemiola.topology.port_speed import port_speed
@@ -131,7 +131,10 @@ def plan(
             sparse = SparseRace(
                 topology, nbytes, replace(conditions, density=told.density), network, codecs or speeds()
             )
-            coded, coded_alternatives, coded_chosen = sparse.compare(kind, found, alternatives[0])
+            can_be_coded = [
+                one for one in found if one.name != ONE_SHOT
+            ]  # programs with scratch slots are plain
+            coded, coded_alternatives, coded_chosen = sparse.compare(kind, can_be_coded, alternatives[0])
             bound = lower_bound(topology, kind, nbytes, conditions=sparse.conditions, root=root)
             if coded.is_coded:
                 alternatives, chosen = coded_alternatives, coded_chosen

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -55,6 +56,12 @@ _MOST_LATE_TRANSFERS = 40_000
 #: Links of the late rank, each of which may lead to an owner of its own, times those of all: beyond, making trees to
 #: all owners takes longer than a plan may. All pairs of 14 ranks are about half a second.
 _MOST_LATE_LINKS = 2_500
+#: What an all-reduce in one shot is called: an all-gather of whole buffers, with scratch slots for them.
+ONE_SHOT = "one_shot"
+#: Of it; 270 ranks, about a tenth of a second to make and simulate.
+_MOST_ONE_SHOT_TRANSFERS = 150_000
+#: Times the lower bound that bringing all buffers to a rank may take: beyond, adding up on the way is faster.
+_MOST_ONE_SHOT_PORT = 2.0
 
 
 def synthesized(topology: Topology, task: Task, bound_s: float, effort: float = 1.0) -> list[Candidate]:
@@ -77,7 +84,26 @@ def synthesized(topology: Topology, task: Task, bound_s: float, effort: float = 
                 *_matched(network, task, bound_s, note, effort / len(networks)),
                 *_forests(network, task, bound_s, note, effort),
             ]
-    return [*found, *_around_late_rank(topology, task, bound_s)]
+    return [*found, *_around_late_rank(topology, task, bound_s), *_one_shots(topology, task, bound_s, effort)]
+
+
+def _one_shots(topology: Topology, task: Task, bound_s: float, effort: float) -> Iterator[Candidate]:
+    """For buffers so small that latency decides: one all-gather's instead of a reduce-scatter's and an all-gather's."""
+    n = task.rank_count
+    count = 2 * n * n  # aside and back, n - 1 parts to each rank, and n - 1 additions there
+    is_small = task.nbytes > 0 and count <= _MOST_ONE_SHOT_TRANSFERS * effort
+    if task.kind != "all_reduce" or not is_small or not is_uneven(topology):
+        return
+    links = np.asarray(topology.links)
+    into = np.bincount(links["dst"], links["bandwidth"], minlength=n)[:n]
+    if task.nbytes * (n - 1) > _MOST_ONE_SHOT_PORT * bound_s * into.min():
+        return
+    yield Candidate(ONE_SHOT, "", bound_s, count, partial(_one_shot, topology, task))
+
+
+def _one_shot(topology: Topology, task: Task) -> Schedule:
+    gather = replace(task, kind="all_gather", nbytes=task.nbytes * task.rank_count)
+    return _search(topology, gather, 1).one_shot_all_reduce()
 
 
 def _around_late_rank(topology: Topology, task: Task, bound_s: float) -> Iterator[Candidate]:
