@@ -8,6 +8,7 @@
 #include "hemiola/base/units.hpp"
 #include "hemiola/runtime/session/hosts/packing.hpp"
 #include "hemiola/runtime/session/hosts/topics.hpp"
+#include "hemiola/runtime/session/lost_member.hpp"
 
 namespace hemiola {
 namespace {
@@ -151,16 +152,20 @@ void ExchangeDesk::hear_presence(std::span<const std::byte> message) {
   ++found->second.told;
 }
 
-/// The first member knows who came before it was lost; without it, nobody will.
+/// The first member knows who came before it was lost; without it, nobody will. Who was lost first is named: others may have
+/// left because of it.
 void ExchangeDesk::check_lost(const std::vector<Rank>& members, const Outcome& outcome) const {
   std::vector<LostRank> lost = outcome.lost;
-  for (LostRank& one : lost_())
-    if (one.rank == members.front()) lost.push_back(std::move(one));
+  const std::vector<LostRank> known = lost_();
+  if (std::ranges::find(known, members.front(), &LostRank::rank) != known.end())
+    lost.insert(lost.end(), known.begin(), known.end());
   for (const LostRank& one : lost) {
-    const bool is_member = std::ranges::binary_search(members, one.rank);
+    const auto member = std::ranges::lower_bound(members, one.rank);
+    const bool is_member = member != members.end() && *member == one.rank;
     const bool has_come = std::ranges::find(outcome.present, one.rank) != outcome.present.end();
     if (is_member && (!has_come || one.rank == members.front()))
-      throw LostRankError(name_of(one.rank) + " is lost, and others wait for it: " + one.reason);
+      throw LostMemberError(name_of(one.rank) + " is lost, and others wait for it: " + one.reason,
+                            Rank{member - members.begin()}, one.rank);
   }
 }
 

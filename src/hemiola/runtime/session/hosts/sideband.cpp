@@ -112,7 +112,7 @@ void Sideband::post(Letter letter) {
 std::vector<LostRank> Sideband::lost() const {
   const std::lock_guard lock(mutex_);
   std::vector<LostRank> lost;
-  for (const auto& [rank, reason] : lost_) lost.push_back({rank, reason});
+  for (const Rank rank : in_order_of_loss_) lost.push_back({rank, lost_.at(rank)});
   return lost;
 }
 
@@ -352,6 +352,7 @@ void Sideband::lose(Rank rank, const std::string& reason, FrameKind kind, Rank e
   {
     const std::lock_guard lock(mutex_);
     if (rank < 0 || rank >= rank_count_ || !lost_.emplace(rank, reason).second) return;
+    in_order_of_loss_.push_back(rank);
   }
   Peer& gone = peer(rank);
   gone.waiting.clear();

@@ -60,7 +60,7 @@ class Sideband final : public Courier {
   /// Says farewell, and waits until it has been heard, for a second at most. Nothing comes or goes afterwards.
   void leave();
 
-  /// This rank among them, where others have given it up.
+  /// In the order in which they were lost, as far as is known here; this rank among them, where others have given it up.
   std::vector<LostRank> lost() const;
   ClockReading clock() const { return clock_.read(); }
   /// Why somebody could not connect, or we not to them; the latest few, for an error's message.
@@ -144,6 +144,7 @@ class Sideband final : public Courier {
   std::deque<Letter> letters_;
   std::map<Rank, std::vector<Endpoint>> learnt_;
   std::map<Rank, std::string> lost_;
+  std::vector<Rank> in_order_of_loss_;
   std::deque<std::string> complaints_;
   bool watch_ = false, closing_ = false;
 
