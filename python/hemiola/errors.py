@@ -19,8 +19,11 @@ class FormatError(HemiolaError, ValueError):
     """A file or text is malformed; the message names line or offset."""
 
 
-class MismatchError(HemiolaError, ValueError):
-    """Ranks disagree about an operation: size, dtype, op, order or schedule."""
+class MismatchError(HemiolaError, ValueError, RuntimeError):
+    """Ranks disagree about an operation: size, dtype, op, order or schedule.
+
+    A RuntimeError, too: that is what PyTorch's scripts expect of a collective.
+    """
 
 
 class LostRankError(HemiolaError, RuntimeError):

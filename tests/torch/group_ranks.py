@@ -94,6 +94,22 @@ def uneven() -> None:
     same(mine, sum(own(each, rank + 1) for each in range(n)))
 
 
+def pieces() -> None:
+    """Lists that are the chunks of one tensor are used where they lie, also where the input is one of them."""
+    rank, n = place()
+    whole = torch.zeros(n + 2, 3)
+    dist.all_gather(list(whole[1:-1].reshape(-1).chunk(n)), own(rank, 3))
+    same(whole[1:-1], torch.stack([own(each, 3) for each in range(n)]))
+    same(whole[[0, -1]], torch.zeros(2, 3))
+    part, lists = torch.zeros(3), list(own(rank, n * 3).chunk(n))
+    dist.reduce_scatter(part, lists)
+    same(part, sum(own(each, n * 3) for each in range(n))[3 * rank : 3 * rank + 3])
+    same(torch.cat(lists), own(rank, n * 3))
+    chunks = list(own(rank, n * 3).chunk(n))
+    dist.all_gather(chunks, chunks[0])
+    same(torch.cat(chunks), torch.cat([own(each, n * 3)[:3] for each in range(n)]))
+
+
 def objects() -> None:
     rank, n = place()
     gathered: list[Any] = [None] * n
@@ -135,6 +151,14 @@ def told(call: Callable[[], Any]) -> tuple[str, str]:
     return "", ""
 
 
+def all_together(tensors: list[Any]) -> None:
+    """Reduce each by a call of its own, and wait for all."""
+    with dist._coalescing_manager(device=torch.device("cpu"), async_ops=True) as manager:
+        for tensor in tensors:
+            dist.group.WORLD.allreduce(tensor)
+    manager.wait()
+
+
 def mistakes() -> dict[str, tuple[str, str]]:
     """What does not fit together is an error on every rank; afterwards the group works."""
     rank, n = place()
@@ -155,6 +179,8 @@ def mistakes() -> dict[str, tuple[str, str]]:
             lambda: dist.all_to_all_single(torch.zeros(sum(splits)), torch.zeros(n), splits, [1] * n)
         ),
         "lists": told(lambda: dist.all_gather([torch.zeros(2)] * (n - (rank == 1)), torch.zeros(2))),
+        "one of several": told(lambda: dist.all_reduce_coalesced([torch.zeros(2), gaps, torch.zeros(3)])),
+        "several of several": told(lambda: all_together([torch.zeros(2), gaps, torch.zeros(3), gaps])),
     }
     x = torch.ones(3)
     dist.all_reduce(x)

@@ -13,6 +13,7 @@ FUNCTIONS = [
     "names",
     "collectives",
     "uneven",
+    "pieces",
     "objects",
     "layouts",
     "mistakes",
@@ -63,7 +64,12 @@ def test_ranks_that_disagree_are_all_told_what_both_said(
 
 @pytest.mark.parametrize(
     ("mistake", "words"),
-    [("not side by side", "elements lie side by side"), ("lists", "each of 3 ranks, found 2")],
+    [
+        ("not side by side", "elements lie side by side"),
+        ("lists", "each of 3 ranks, found 2"),
+        ("one of several", "elements lie side by side"),
+        ("several of several", "elements lie side by side"),
+    ],
 )
 def test_what_is_wrong_on_one_rank_is_told_to_all(
     found: dict[str, list[Any]], mistake: str, words: str

@@ -1,4 +1,4 @@
-"""Lists of tensors and blocks of one, as arrays of one axis: copied where a list has to be one array."""
+"""Lists of tensors and blocks of one, as arrays of one axis: copied where a list has to be one array and is not."""
 
 from __future__ import annotations
 
@@ -26,13 +26,15 @@ class Room:
     """
 
     def __init__(self, into: Sequence[Any], like: Any, rank_count: int) -> None:
-        self._into = into
-        self._flat = torch.empty((rank_count, like.numel()), dtype=like.dtype)
-        self.array = _wrong_list(into, like, rank_count) or content(self._flat)
+        wrong = _wrong_list(into, like, rank_count)
+        piece = None if wrong else _piece(into, like)
+        self._flat = torch.empty((rank_count, like.numel()), dtype=like.dtype) if piece is None else piece
+        self._into: Sequence[Any] = into if piece is None else ()
+        self.array = wrong or content(self._flat)
 
     def spread(self) -> None:
         """Copy what has come to the tensors of the list."""
-        for tensor, row in zip(self._into, self._flat, strict=True):
+        for tensor, row in zip(self._into, self._flat, strict=False):  # nothing where the list is that memory
             tensor.detach().copy_(row.view(tensor.shape))
 
 
@@ -45,7 +47,26 @@ def spread(rooms: Sequence[Room]) -> None:
 def joined(tensors: Sequence[Any], like: Any, rank_count: int, show: Show = values) -> Array | Complaint:
     """Return a list, with a tensor for each rank, in one piece."""
     wrong = _wrong_list(tensors, like, rank_count)
-    return wrong or show(torch.cat([tensor.detach().reshape(-1) for tensor in tensors]))
+    if wrong is not None:
+        return wrong
+    piece = _piece(tensors, like)
+    return show(torch.cat([tensor.detach().reshape(-1) for tensor in tensors]) if piece is None else piece)
+
+
+def _piece(tensors: Sequence[Any], like: Any) -> Any:
+    """Return the memory of tensors that lie one behind the other, as the chunks of one do.
+
+    None of any others, and where `like`, the other side of the operation, may lie among them.
+    """
+    first, storage = tensors[0], tensors[0].untyped_storage().data_ptr()
+    size = first.numel() * first.element_size()
+    if not first.is_cpu or size == 0 or like.untyped_storage().data_ptr() == storage:
+        return None
+    for place, tensor in enumerate(tensors):
+        follows = tensor.data_ptr() == first.data_ptr() + place * size and tensor.is_contiguous()
+        if not follows or tensor.untyped_storage().data_ptr() != storage:
+            return None
+    return first.detach().as_strided((len(tensors), first.numel()), (first.numel(), 1))
 
 
 def _wrong_list(tensors: Sequence[Any], like: Any, rank_count: int) -> Complaint | None:

@@ -16,13 +16,13 @@ from torch._C import _distributed_c10d as c10d
 from hemiola._core import Complaint
 from hemiola.communicator import Communicator
 from hemiola.communicator.kinds import Array
-from hemiola.errors import TimeoutError
+from hemiola.errors import HemiolaError, TimeoutError
 from hemiola.torch.blocks import Room, in_order, joined, split, spread, without_complaints
 from hemiola.torch.errors import for_torch
 from hemiola.torch.reductions import meant
 from hemiola.torch.sparse import sum_of_sparse
 from hemiola.torch.tensors import content, values
-from hemiola.torch.work import Completion, Finished, Running, together
+from hemiola.torch.work import Completion, Finished, Refused, Running, together
 
 #: A call of the communicator, all but how it is waited for.
 Call = Callable[..., Any]
@@ -46,13 +46,15 @@ class Collectives:
     def _run(
         self, calls: Sequence[Call], result: Any, opts: Any, finish: Callable[[], None] | None = None
     ) -> Any:
-        """Run or start calls of the communicator one after the other; return the Work of all."""
+        """Run or start calls of the communicator, several at once; return the Work of all.
+
+        What is wrong with one of several does not keep the rest from being made, since the other ranks make them, too.
+        It is raised when all are over, and among coalesced ones by whoever waits for all of these.
+        """
         self._sequence_number += 1
         limit_s = self._limit_of(opts)
-        if getattr(opts, "asyncOp", True):
-            handles = [call(wait=False, timeout_s=limit_s) for call in calls]
-            work: Any = Running(handles, result, self._completion, finish)
-        else:
+        blocks = not getattr(opts, "asyncOp", True)
+        if blocks and len(calls) <= 1 and self._coalesced is None:
             try:
                 for call in calls:
                     call(timeout_s=limit_s)
@@ -60,9 +62,14 @@ class Collectives:
                 raise for_torch(error) from error.__cause__
             if finish is not None:
                 finish()
-            work = Finished(result)
+            return Finished(result)
+        handles = [_begun(call, limit_s) for call in calls]
+        work = Running(handles, result, self._completion, finish)
         if self._coalesced is not None:
             self._coalesced.append(work)
+        elif blocks or any(isinstance(handle, Refused) for handle in handles):
+            work.wait()
+            return Finished(result)
         return work
 
     def _limit_of(self, opts: Any) -> float | None:
@@ -281,6 +288,14 @@ class Collectives:
 
 
 _NO_TIME = timedelta(0)
+
+
+def _begun(call: Call, limit_s: float | None) -> Any:
+    """Start a call of the communicator; return its Handle, or what stands for one where the call is wrong."""
+    try:
+        return call(wait=False, timeout_s=limit_s)
+    except HemiolaError as error:
+        return Refused(error)
 
 
 def _listed(tensors: Any) -> Sequence[Any]:

@@ -62,6 +62,21 @@ class Finished(Work):
         return future
 
 
+class Refused:
+    """In place of a Handle: a call that has not been made."""
+
+    def __init__(self, error: HemiolaError) -> None:
+        self._error = error
+
+    def wait(self, timeout_s: float | None = None) -> None:
+        """Raise what was wrong with it."""
+        raise self._error
+
+    def done(self) -> bool:
+        """Return True."""
+        return True
+
+
 class Running(Work):
     """An operation that runs in the background, made of one or several that come to their end one after the other.
 
@@ -75,7 +90,7 @@ class Running(Work):
 
     def __init__(
         self,
-        handles: Sequence[Handle[Any] | _Part],
+        handles: Sequence[Handle[Any] | Refused | _Part],
         result: Any,
         completion: Completion | None,
         finish: Callable[[], None] | None = None,
@@ -94,19 +109,19 @@ class Running(Work):
         Raises
         ------
         HemiolaError
-            what the operation raised, to everybody who waits.
+            what the operation raised, to everybody who waits; of several the first, when all are over.
         builtins.TimeoutError
             when it is still running after the timeout; it goes on.
         """
         if not self._is_over:
             limit_s = timeout.total_seconds() if timeout > _UNBOUNDED else None
-            try:
-                for handle in self._handles:
+            first: HemiolaError | None = None
+            for handle in self._handles:
+                try:
                     handle.wait(limit_s)
-            except HemiolaError as error:
-                self._end(for_torch(error))
-            else:
-                self._end(None)
+                except HemiolaError as error:
+                    first = first or error
+            self._end(None if first is None else for_torch(first))
         if self._error is not None:
             raise self._error
         return True
