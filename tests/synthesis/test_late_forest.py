@@ -61,6 +61,42 @@ def test_the_planner_leaves_about_a_broadcast_for_after_the_arrival(name: str) -
     assert (plan.bound_s - 1.0) * 1e3 <= exposed_ms <= most_ms < before_ms
 
 
+@pytest.mark.parametrize("ranks", [3, 4, 8, 16, 64])
+def test_a_full_mesh_of_any_size_is_near_the_bound(ranks: int) -> None:
+    # Derivation: 1/(n-1) of the buffer leaves the late rank through each link, and one of P pieces goes on after it.
+    network, late = hm.topologies.fully_connected(ranks, **COST), {1: 1.0}
+    pieces = {3: 256, 4: 256, 8: 256, 16: 256, 64: 16}[ranks]
+    schedule = late_forest(network, 1, pieces=pieces)
+    assert schedule.transfer_count == 2 * pieces * (ranks - 1) ** 2
+    assert hm.verify(schedule, topology=network) == []
+    seconds = hm.simulate(schedule, network, 1 << 28, hm.Conditions(late=late)).seconds - 1.0
+    link_s = (1 << 28) / (ranks - 1) / 50e9
+    assert link_s < seconds <= link_s * (1 + 1 / pieces) + 3e-6
+    if ranks in (16, 64):
+        plan = hm.plan(network, "all_reduce", 1 << 28, hm.Conditions(late=late))
+        assert (plan.name, plan.seconds - 1.0) == ("late_forest", pytest.approx(seconds, rel=0.3))
+        assert plan.schedule.transfer_count <= 150_000
+
+
+#: The network, who is slow and by how much, times the bound after the arrival.
+LATE_AND_SLOW = [("switch", {2: 1.5}, 1.01), ("switch", {5: 2.0}, 1.01), ("hosts", {2: 1.5}, 1.03)]
+
+
+@pytest.mark.parametrize(("name", "slow", "most"), LATE_AND_SLOW)
+def test_a_late_rank_and_a_slow_one_at_once_are_planned_near_the_bound(
+    name: str, slow: dict[int, float], most: float
+) -> None:
+    # Given rank 5 late by a second, 256 MiB. Simulated and bound, ms after it has come: on a switch of 8 at 25 GB/s
+    # 16.17 and 16.11 with rank 2 slow, 21.58 and 21.48 with rank 5 itself slow; on hosts 21.84 and 21.48.
+    network = (
+        LEVELS["hosts"]() if name == "hosts" else hm.topologies.switch(8, latency_s=1e-6, bandwidth=25e9)
+    )
+    plan = hm.plan(network, "all_reduce", 256 << 20, hm.Conditions(late={5: 1.0}, slow=slow))
+    assert plan.name == ("late_forest" if name == "hosts" else "all_reduce_late")
+    assert 1 <= (plan.seconds - 1.0) / (plan.bound_s - 1.0) <= most
+    assert hm.verify(plan.schedule) == []
+
+
 @pytest.mark.parametrize(("delay_s", "most_ms", "least_ms"), [(0.5e-3, 2.3, 2.0), (1e-3, 2.0, 1.57)])
 def test_a_short_delay_hides_a_share_of_the_buffer(delay_s: float, most_ms: float, least_ms: float) -> None:
     # Given a torus on which all others need 1.82 ms to reduce 256 MiB around the late rank, a broadcast 1.35 ms and an

@@ -16,6 +16,7 @@ from hemiola.algorithms import Candidate, Task
 from hemiola.errors import ArgumentError
 from hemiola.planner.brought import given
 from hemiola.synthesis import late_forest, search
+from hemiola.synthesis.late_forest import is_full_mesh
 
 _WITH_ONE_ROOT = ("broadcast", "reduce")
 _FOREST_KINDS = ("all_reduce", "all_gather", "reduce_scatter", *_WITH_ONE_ROOT)
@@ -53,8 +54,10 @@ _MOST_WAYS_WITHOUT_SWITCHES, _MOST_WAY_LINKS_WITHOUT_SWITCHES = 40_000, 200_000
 _PIECES, _PIECES_OF_ONE_ROOT = (2, 8, 32), (16, 64, 256)
 #: Of a forest around a late rank, which Python takes apart.
 _MOST_LATE_TRANSFERS = 40_000
+#: The same, and chunks down each tree, where every two ranks have a link, so that nothing is to be searched for.
+_MOST_LATE_TRANSFERS_OF_FULL_MESH, _PIECES_OF_FULL_MESH = 150_000, (4, 16, 64, 256)
 #: Links of the late rank, each of which may lead to an owner of its own, times those of all: beyond, making trees to
-#: all owners takes longer than a plan may. All pairs of 14 ranks are about half a second.
+#: all owners takes longer than a plan may. All pairs of 14 ranks of unequal links are about half a second.
 _MOST_LATE_LINKS = 2_500
 #: What an all-reduce in one shot is called: an all-gather of whole buffers, with scratch slots for them.
 ONE_SHOT = "one_shot"
@@ -107,22 +110,26 @@ def _one_shot(topology: Topology, task: Task) -> Schedule:
 
 
 def _around_late_rank(topology: Topology, task: Task, bound_s: float) -> Iterator[Candidate]:
-    """Where one switch joins all ranks, an algorithm of that name is at the bound.
+    """Where one switch joins all ranks, an algorithm of that name is at the bound, whoever is slow.
 
     A delay too short for reducing everything in is long enough for a share of the buffer.
     """
-    has_one = task.kind == "all_reduce" and len(task.late_ranks) == 1
-    vertices = topology.rank_count + topology.switch_count
-    if not has_one or topology.switch_count == 1 or not 3 <= vertices <= _MOST_VERTICES_OF_ONE_ROOT:
+    if task.kind != "all_reduce" or len(task.late_ranks) != 1 or topology.rank_count < 3:
         return
     own_links = np.count_nonzero(np.asarray(topology.links)["src"] == task.late_ranks[0])
-    if own_links * topology.link_count > _MOST_LATE_LINKS:
+    can_search = (
+        topology.rank_count + topology.switch_count <= _MOST_VERTICES_OF_ONE_ROOT
+        and own_links * topology.link_count <= _MOST_LATE_LINKS
+    )
+    is_made = is_full_mesh(topology)
+    if not (is_made or can_search) or topology.switch_count == 1:
         return
+    most = _MOST_LATE_TRANSFERS_OF_FULL_MESH if is_made else _MOST_LATE_TRANSFERS
     share, per_piece = 1.0, 0.0
-    for pieces in _PIECES_OF_ONE_ROOT:
-        if per_piece * pieces > _MOST_LATE_TRANSFERS:
+    for pieces in _PIECES_OF_FULL_MESH if is_made else _PIECES_OF_ONE_ROOT:
+        if per_piece * pieces > most:
             return
-        whole = _late_forest(topology, task, pieces, 1.0)
+        whole = _late_forest(topology, task, pieces, 1.0, most)
         if whole is None:
             return
         yield _of_late_forest(whole, f"{pieces} pieces", bound_s)
@@ -130,7 +137,9 @@ def _around_late_rank(topology: Topology, task: Task, bound_s: float) -> Iterato
             per_piece = whole.transfer_count / pieces
             reduced_s = _busiest_in_the_wait(whole, topology, task)
             share = min(1.0, math.floor(64 * task.delay_s / reduced_s) / 64) if reduced_s > 0 else 1.0
-        if 0 < share < 1 and (partly := _late_forest(topology, task, pieces, share)) is not None:
+        if not 0 < share < 1 or not can_search:
+            continue
+        if (partly := _late_forest(topology, task, pieces, share, most)) is not None:
             yield _of_late_forest(partly, f"{pieces} pieces, {share:.2f} of the buffer", bound_s)
 
 
@@ -138,15 +147,16 @@ def _of_late_forest(schedule: Schedule, variant: str, bound_s: float) -> Candida
     return Candidate("late_forest", variant, bound_s, schedule.transfer_count, partial(given, schedule))
 
 
-def _late_forest(topology: Topology, task: Task, pieces: int, share: float) -> Schedule | None:
-    """Make one; None where it is too large, or where the others reach each other through the late rank alone."""
-    if 2 * (task.rank_count - 1) * pieces > _MOST_LATE_TRANSFERS:
+def _late_forest(topology: Topology, task: Task, pieces: int, share: float, most: int) -> Schedule | None:
+    """Make one; None where it has more than `most` transfers, or where the others reach each other through the late
+    rank alone."""
+    if 2 * (task.rank_count - 1) * pieces > most:
         return None
     try:
         schedule = late_forest(topology, task.late_ranks[0], pieces=pieces, nbytes=task.nbytes, share=share)
     except ArgumentError:
         return None
-    return schedule if schedule.transfer_count <= _MOST_LATE_TRANSFERS else None
+    return schedule if schedule.transfer_count <= most else None
 
 
 def _busiest_in_the_wait(schedule: Schedule, topology: Topology, task: Task) -> float:

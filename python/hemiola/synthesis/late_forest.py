@@ -38,8 +38,8 @@ def late_forest(
 
     Parameters
     ----------
-    topology : Topology of at least three ranks, at most 256 ranks and switches. Without the late rank the others must
-        still reach each other.
+    topology : Topology of at least three ranks, at most 256 ranks and switches unless every two ranks have a link of
+        one speed. Without the late rank the others must still reach each other.
     late_rank : int, 0 … rank_count-1.
     pieces : int in 1 … 4096, chunks down each tree, one behind the other.
     nbytes : int >= 0, one rank's buffer in bytes. The schedule is right for every size.
@@ -61,7 +61,8 @@ def late_forest(
     After a delay long enough to reduce in: the buffer over the weakest cut around the late rank, which is the bound,
     as far as the link back is free, and a latency a piece and hop for filling the trees. The reduction takes what
     `forest` takes from all others to the owners. Deterministic. Own running time: that of a forest from one root for
-    each neighbour of the late rank. The construction is ours; trees as in `forest`.
+    each neighbour of the late rank; none where every two ranks have a link of one speed, since the trees are stars
+    there: the late rank, an owner, all others. The construction is ours; trees as in `forest`.
     """
     ranks, part = topology.rank_count, round(64 * share) if 0 < share <= 1 else 0
     if ranks < 3:
@@ -91,7 +92,40 @@ def _one_after_the_other(first: Schedule, first_part: int, second: Schedule, sec
     return Schedule.from_transfers(collective, rows, chunk_weights=weights)
 
 
+def is_full_mesh(topology: Topology) -> bool:
+    """Say whether every two ranks have one link each way, all of one speed."""
+    n, links = topology.rank_count, np.asarray(topology.links)
+    if topology.switch_count or len(links) != n * (n - 1):
+        return False
+    pairs = links["src"].astype(np.int64) * n + links["dst"]
+    is_even = (links["bandwidth"] == links["bandwidth"][0]).all() and (
+        links["latency_s"] == links["latency_s"][0]
+    ).all()
+    return bool(is_even) and len(np.unique(pairs)) == len(pairs)
+
+
+def _around_on_full_mesh(rank_count: int, late_rank: int, pieces: int) -> Schedule:
+    """Every other rank owns a share: it gets the parts of all others, then the late one's, and gives the sum to all.
+
+    Steps: `pieces` for the parts of all others; then in one step the late part of a piece, in the next its sum, while
+    the late part of the next piece comes. No link carries two things at once but a piece's sum after another's part.
+    """
+    others = np.delete(np.arange(rank_count), late_rank)
+    if not 1 <= pieces <= 4096:
+        raise ArgumentError(f"late_forest: expected pieces in 1 … 4096, found {pieces}")
+    owner, src, piece = np.meshgrid(others, np.arange(rank_count), np.arange(pieces), indexing="ij")
+    chunk = np.searchsorted(others, owner) * pieces + piece
+    is_other = owner != src
+    step = np.where(src == late_rank, pieces + piece, piece)
+    parts = np.stack([step, src, owner, chunk, np.ones_like(step)], axis=-1)[is_other]
+    sums = np.stack([pieces + piece + 1, owner, src, chunk, np.zeros_like(step)], axis=-1)[is_other]
+    collective = Collective.with_owners("all_reduce", rank_count, np.repeat(others, pieces).tolist())
+    return Schedule.from_transfers(collective, np.concatenate([parts, sums]))
+
+
 def _around(topology: Topology, late_rank: int, pieces: int, nbytes: int) -> Schedule:
+    if is_full_mesh(topology):
+        return _around_on_full_mesh(topology.rank_count, late_rank, pieces)
     down = synthesize_forest(
         topology, "broadcast", trees=0, pieces=pieces, nbytes=nbytes, root=late_rank
     ).schedule
