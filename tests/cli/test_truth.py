@@ -12,7 +12,7 @@ _THERE = Setting(Job(2, True, "late"), "broadcast", 4096)
 
 def row(predicted_s: float, *measured_s: float, bound_s: float = 0.0, setting: Setting = _HERE) -> Row:
     first_s, second_s = measured_s
-    return Row(setting, "all_reduce_ring", predicted_s, bound_s, (first_s, second_s))
+    return Row(setting, "all_reduce_ring", predicted_s, bound_s, (first_s, second_s), predicted_s / 2)
 
 
 def test_a_prediction_between_two_runs_of_a_setting_has_no_error() -> None:
@@ -23,6 +23,12 @@ def test_a_prediction_between_two_runs_of_a_setting_has_no_error() -> None:
 def test_an_error_counts_from_the_nearer_of_the_two_runs() -> None:
     assert row(3.0, 2.0, 1.0).error == pytest.approx(0.5)
     assert row(0.5, 2.0, 1.0).error == pytest.approx(-0.5)
+
+
+def test_the_network_alone_has_an_error_of_its_own() -> None:
+    """Given half the prediction for the network alone, Expect 1.5 to lie between the runs, and 0.5 half below both."""
+    assert row(3.0, 2.0, 1.0).network_error == 0
+    assert row(1.0, 2.0, 1.0).network_error == pytest.approx(-0.5)
 
 
 def test_a_bound_is_broken_where_both_runs_are_faster() -> None:
@@ -120,7 +126,7 @@ def test_rows_are_said_as_they_come_and_printed_even_after_ctrl_c(
 
 def test_a_wrong_element_is_printed_and_exits_with_1(hemiola, monkeypatch: pytest.MonkeyPatch) -> None:
     def measure_wrong(jobs, on_row, budget_s=None) -> None:
-        on_row(Row(_HERE, "all_reduce_ring", 1.0, 1.0, (1.0, 1.0), wrong=7))
+        on_row(Row(_HERE, "all_reduce_ring", 1.0, 1.0, (1.0, 1.0), 1.0, wrong=7))
 
     monkeypatch.setattr(printed, "hold_to_truth", measure_wrong)
     ran = hemiola("doctor", "--truth", "--all")

@@ -70,7 +70,8 @@ def _print(
 
 _NOTES = (
     "error: how far the prediction lies outside two runs of the setting, as a share of the nearer (below 0: predicted "
-    "too low); again: by how much the slower of the two took longer; broken bounds: both runs faster than the bound."
+    "too low); network alone: the median if the engine cost nothing; again: by how much the slower of the two took "
+    "longer; broken bounds: both runs faster than the bound."
 )
 
 
@@ -85,8 +86,10 @@ def _row_data(row: Row) -> dict[str, Any]:
         "algorithm": row.algorithm,
         "predicted_s": row.predicted_s,
         "bound_s": row.bound_s,
+        "network_s": row.network_s,
         "measured_s": list(row.measured_s),
         "error": row.error,
+        "network_error": row.network_error,
         "repeatability": row.repeatability,
         "bound_is_broken": row.is_bound_broken,
         "wrong": row.wrong,
@@ -126,14 +129,29 @@ def _row_table(rows: Sequence[Row], where: str) -> RenderableType:
 
 
 def _summary_table(summed: Sequence[Summary]) -> RenderableType:
-    columns = ("wire", "settings", "median error", "p95", "median again", "p95 again", "broken bounds")
+    columns = (
+        "wire",
+        "settings",
+        "median error",
+        "p95",
+        "network alone",
+        "median again",
+        "p95 again",
+        "broken bounds",
+    )
     shown = table(*columns, title="Errors beyond repeatability", left=("wire",))
     for each in summed:
-        shares = (each.median, each.p95, each.median_repeatability, each.p95_repeatability)
+        shares = (
+            each.median,
+            each.p95,
+            each.network_median,
+            each.median_repeatability,
+            each.p95_repeatability,
+        )
         shown.add_row(
             each.wire,
             f"{each.count:,}",
             *(f"{share:.1%}" for share in shares),
             str(each.broken_bounds),
         )
-    return fitted(shown, dropped=("p95 again", "median again"))
+    return fitted(shown, dropped=("p95 again", "network alone", "median again"))

@@ -161,6 +161,13 @@ class Communicator(BlockCollectives, MonitoredBarrier):
         a rank."""
         return self._plans.network()
 
+    @property
+    def fastest_topology(self) -> Topology:
+        """What lower bounds are those of: the `topology`, but where ranks share memory. There any number of them may
+        copy from one at once, and one alone is faster than when all do: a switch out of which nobody copies faster than
+        a core in its own cache."""
+        return self._plans.fastest_network()
+
     @typed
     def plan(self, kind: str, nbytes: int, root: int = 0) -> Plan:
         """Return the plan that a collective without a `schedule` of its own would run now.

@@ -15,6 +15,7 @@ import numpy as np
 
 from hemiola.bounds import lower_bound
 from hemiola.communicator import Communicator, init
+from hemiola.doctor.engine import Engine
 from hemiola.doctor.settings import Job, Setting
 from hemiola.launch import launch
 from hemiola.measure.reports import Reports, report
@@ -29,13 +30,15 @@ _RUN_S, _FEWEST, _MOST = 0.1, 3, 20
 
 @dataclass(frozen=True)
 class Row:
-    """A setting's outcome; times in seconds. `measured_s` holds the medians of its two runs."""
+    """A setting's outcome; times in seconds. `measured_s` holds the medians of its two runs, `network_s` is what the
+    network alone would take that was planned for, the engine for nothing."""
 
     setting: Setting
     algorithm: str
     predicted_s: float
     bound_s: float
     measured_s: tuple[float, float]
+    network_s: float
     wrong: int = 0
 
     @property
@@ -46,24 +49,33 @@ class Row:
     @property
     def error(self) -> float:
         """How far the prediction lies outside the two runs, as a share of the nearer; below 0 where it is too low."""
-        low_s, high_s = min(self.measured_s), max(self.measured_s)
-        nearest_s = min(max(self.predicted_s, low_s), high_s)
-        return self.predicted_s / nearest_s - 1
+        return self._beyond(self.predicted_s)
+
+    @property
+    def network_error(self) -> float:
+        """The same of the network alone."""
+        return self._beyond(self.network_s)
 
     @property
     def is_bound_broken(self) -> bool:
         """Whether both runs were faster than what is called a lower bound."""
         return self.bound_s > max(self.measured_s)
 
+    def _beyond(self, seconds: float) -> float:
+        nearest_s = min(max(seconds, min(self.measured_s)), max(self.measured_s))
+        return seconds / nearest_s - 1
+
 
 @dataclass(frozen=True)
 class Summary:
-    """What the rows of one wire say together; shares of what was measured."""
+    """What the rows of one wire say together; shares of what was measured. `network_median` is the error's median if
+    the network alone were what is predicted."""
 
     wire: str
     count: int
     median: float
     p95: float
+    network_median: float
     median_repeatability: float
     p95_repeatability: float
     broken_bounds: int
@@ -83,6 +95,7 @@ def _summary(wire: str, rows: Sequence[Row]) -> Summary:
         len(rows),
         float(np.median(errors)),
         float(np.percentile(errors, 95)),
+        float(np.median([abs(row.network_error) for row in rows])),
         float(np.median(again)),
         float(np.percentile(again, 95)),
         sum(row.is_bound_broken for row in rows),
@@ -100,8 +113,8 @@ def hold_to_truth(
     ----------
     jobs : with the settings of each.
     on_row : called in another thread with each row as soon as it is there.
-    budget_s : float, optional. Each job has an equal part of what is left of it, and no setting begins after that; the
-        first of a job always does while anything is left.
+    budget_s : float, optional. Each job has an equal part of what is left of it, and no setting begins after that, but
+        for its first. None begins for which less is left than the longest has taken.
 
     Raises
     ------
@@ -110,18 +123,21 @@ def hold_to_truth(
 
     Notes
     -----
-    One process per rank. What runs is the planner's schedule for the network that the ranks measured or emulate.
+    One process per rank. What runs is the planner's schedule for the network that the ranks measured or emulate; what
+    is predicted of it knows what the engine costs here, too (`Engine`), which each job measures before its settings.
     Repetitions are spaced by barriers: one takes from the first rank's leaving the barrier to the last rank's end.
     """
     until_s = None if budget_s is None else time.monotonic() + budget_s
+    longest_s = 0.0
     with ProgressBar("measuring") as bar:
         for done, (job, settings) in enumerate(jobs):
             bar(done, len(jobs))
             now_s = time.monotonic()
-            if until_s is not None and now_s >= until_s:
+            if until_s is not None and now_s + longest_s >= until_s:
                 return
             job_until_s = None if until_s is None else now_s + (until_s - now_s) / (len(jobs) - done)
             _run_job(job, settings, on_row, job_until_s)
+            longest_s = max(longest_s, time.monotonic() - now_s)
 
 
 def _run_job(
@@ -137,6 +153,7 @@ def _run_job(
                 first.predicted_s,
                 first.bound_s,
                 (runs[0].p50_s, runs[1].p50_s),
+                first.network_s,
                 sum(run.wrong for run in runs),
             )
         )
@@ -162,6 +179,7 @@ class _Begun:
     index: int
     algorithm: str
     predicted_s: float
+    network_s: float
     bound_s: float
     trial: Trial
     first: RankTimes
@@ -173,6 +191,7 @@ class _Seen:
 
     algorithm: str
     predicted_s: float
+    network_s: float
     bound_s: float
     runs: tuple[RankTimes, RankTimes]
 
@@ -184,30 +203,34 @@ def _hold_as_rank(settings: Sequence[Setting], told: Path, until_s: float | None
     both.
     """
     comm = init()
+    engine = Engine.measured(comm, settings[0].job)
     begun: _Begun | None = None
     for index, setting in enumerate(settings):
         if index > 0 and not _goes_on(comm, until_s):
             break
-        before, begun = begun, _first_run(comm, index, setting)
+        before, begun = begun, _first_run(comm, engine, index, setting)
         if before is not None:
             _second_run(comm, before, told)
     if begun is not None:
         _second_run(comm, begun, told)
 
 
-def _first_run(comm: Communicator, index: int, setting: Setting) -> _Begun:
+def _first_run(comm: Communicator, engine: Engine, index: int, setting: Setting) -> _Begun:
     pattern, conditions = setting.pattern, setting.job.conditions
-    chosen = plan(comm.topology, pattern.kind, pattern.nbytes, conditions)
-    predicted_s = simulate(chosen.schedule, comm.topology, pattern.nbytes, conditions).seconds
+    kind, nbytes = pattern.kind, pattern.nbytes
+    schedule = (chosen := plan(comm.topology, kind, nbytes, conditions)).schedule
+    predicted_s = engine.seconds(schedule, nbytes, conditions)
     repeats = int(np.clip(_RUN_S / predicted_s, _FEWEST, _MOST))
-    trial = Trial(pattern=pattern, schedule=chosen.schedule, spaced=True, warmups=1, repeats=repeats)
-    bound = lower_bound(comm.topology, pattern.kind, pattern.nbytes, conditions=conditions)
-    return _Begun(index, chosen.name, predicted_s, bound.seconds, trial, measure(comm, trial))
+    trial = Trial(pattern=pattern, schedule=schedule, spaced=True, warmups=1, repeats=repeats)
+    bound_s = lower_bound(comm.fastest_topology, kind, nbytes, conditions=conditions).seconds
+    network_s = simulate(schedule, comm.topology, nbytes, conditions).seconds
+    return _Begun(index, chosen.name, predicted_s, network_s, bound_s, trial, measure(comm, trial))
 
 
 def _second_run(comm: Communicator, begun: _Begun, told: Path) -> None:
     runs = begun.first, measure(comm, begun.trial)
-    report(told, begun.index, comm.rank, _Seen(begun.algorithm, begun.predicted_s, begun.bound_s, runs))
+    seen = _Seen(begun.algorithm, begun.predicted_s, begun.network_s, begun.bound_s, runs)
+    report(told, begun.index, comm.rank, seen)
 
 
 def _goes_on(comm: Communicator, until_s: float | None) -> bool:

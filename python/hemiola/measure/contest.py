@@ -10,7 +10,7 @@ from pathlib import Path
 from hemiola import algorithms
 from hemiola._core import Schedule, Topology
 from hemiola.algorithms import Candidate, Task, candidates
-from hemiola.bounds import LowerBound
+from hemiola.bounds import LowerBound, lower_bound
 from hemiola.communicator import Communicator, init
 from hemiola.communicator.arrivals import Arrivals
 from hemiola.communicator.health import Health
@@ -124,16 +124,21 @@ def compare(
             reports = launch(
                 _contend, pattern.rank_count, contest, told.path, emulate=emulated, conditions=conditions
             )
-    topology, _, arrivals, health = reports[0]
+    topology, fastest, _, arrivals, health = reports[0]
+    bound = lower_bound(
+        fastest, pattern.kind, pattern.nbytes, conditions=contest.conditions, root=pattern.root
+    )
     chosen = plan(topology, pattern.kind, pattern.nbytes, contest.conditions, root=pattern.root)
     rows = []
     for index, (label, schedule) in enumerate(schedules_of(contest, topology).items()):
         timeline = simulate(schedule, topology, pattern.nbytes, contest.conditions)
-        measured = combine(pattern, [times[index] for _, times, *_ in reports], spaced=emulated is not None)
+        measured = combine(
+            pattern, [times[index] for _, _, times, *_ in reports], spaced=emulated is not None
+        )
         rows.append(Row(label, schedule.step_count, timeline.seconds, measured))
     rows.sort(key=lambda row: row.measured.p50_s)
     winner = chosen.alternatives[0].label
-    return Comparison(asked, topology, chosen.bound, winner, tuple(rows), arrivals, health)
+    return Comparison(asked, topology, bound, winner, tuple(rows), arrivals, health)
 
 
 def _settled(contest: Contest) -> Contest:
@@ -164,8 +169,8 @@ def _able(contest: Contest, speed: PortSpeed) -> list[Candidate]:
     return sorted(candidates(task), key=lambda one: (one.name, one.variant))
 
 
-#: What a rank has seen: the network, times, who came late, and whose ports are slow.
-_Seen = tuple[Topology, list[RankTimes], Arrivals, Health]
+#: What a rank has seen: the network, and the fastest that it could be, times, who came late, and whose ports are slow.
+_Seen = tuple[Topology, Topology, list[RankTimes], Arrivals, Health]
 
 
 def _contend(contest: Contest, told: Path) -> _Seen:
@@ -193,7 +198,7 @@ def _contend_in(
             tell(index, (label, times[-1]))
             if comm.rank == 0:
                 bar(index + 1, len(taking_part))
-    return comm.topology, times, comm.arrivals(), comm.health()
+    return comm.topology, comm.fastest_topology, times, comm.arrivals(), comm.health()
 
 
 def _check(contest: Contest, ranks_here: int | None) -> None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hemiola import algorithms, codecs, topologies
 from hemiola._core import Communicator as CoreCommunicator
@@ -23,6 +24,7 @@ from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
 from hemiola.planner.crowding import BETWEEN_HOSTS
 from hemiola.planner.late_rule import late_rule
+from hemiola.planner.machine_model import memory_network
 from hemiola.planner.outcome import Plan
 from hemiola.planner.planning import plan
 from hemiola.planner.recipe import LateSearch, Recipe, SparseWords
@@ -80,7 +82,7 @@ class CommunicatorPlans:
         self._conditions = conditions
         self._followed: dict[bytes, tuple[Recipe, Schedule | ScheduleParts]] = {}
         self.speed = PortSpeed(1e-6, 5e9)
-        self._combine_bandwidth = math.inf
+        self._combine_bandwidth = self._copy_bandwidth = math.inf
         self._network = _switch(self._rank_count, self.speed)
 
     def measure(self, core: CoreCommunicator, grouping: Grouping) -> None:
@@ -100,7 +102,8 @@ class CommunicatorPlans:
         else:
             self._network = _switch(self._rank_count, PortSpeed(*_agreed(core, _measured(core))))
         self.speed = port_speed(self._network)
-        (self._combine_bandwidth,) = _agreed(core, [_measured_combining()])
+        rates = [_measured_rate(_add), _measured_rate(np.copyto)]
+        self._combine_bandwidth, self._copy_bandwidth = _agreed(core, rates)
 
     def watch(self, core: CoreCommunicator) -> None:
         """Have slow ports noticed where all bytes between hosts come by TCP and no two ranks share a host; collective.
@@ -122,6 +125,13 @@ class CommunicatorPlans:
         """Return what to plan for: the network that is emulated or was given; else what was measured, on one host a
         switch with one port a rank."""
         return self._network
+
+    def fastest_network(self) -> Topology:
+        """Return what no schedule can beat. Ranks that share memory are planned for as if each had one port, which is
+        about how they come off together; but several may copy from one rank at once, and one alone is faster."""
+        if self._given is None and self._shares_memory and math.isfinite(self._copy_bandwidth):
+            return memory_network(self._rank_count, self._copy_bandwidth)
+        return self.network()
 
     def decide(
         self,
@@ -193,7 +203,7 @@ class CommunicatorPlans:
             network.name,
             conditions,
             "fluid",
-            lower_bound(network, kind, size, conditions=conditions, root=root),
+            lower_bound(self.fastest_network(), kind, size, conditions=conditions, root=root),
             port_speed(network, conditions),
             recipe.alternatives,
             recipe.candidate_on(network),
@@ -347,13 +357,17 @@ def _measured(core: CoreCommunicator) -> tuple[float, float]:
     return latency_s, _LARGE_BYTES / max(step_s(_LARGE_BYTES) - latency_s, 1e-9)
 
 
-def _measured_combining() -> float:
-    """Time the addition of one array to another in cache; return bytes per second."""
+def _add(total: NDArray[np.float32], addend: NDArray[np.float32]) -> None:
+    np.add(total, addend, out=total)
+
+
+def _measured_rate(work: Callable[[NDArray[np.float32], NDArray[np.float32]], None]) -> float:
+    """Time what is done to one array with another in a core's cache; return bytes per second."""
     total, addend = (np.zeros(_COMBINED_BYTES // 4, np.float32) for _ in range(2))
     times = []
     for _ in range(_REPETITIONS):
         begin = time.perf_counter()
-        np.add(total, addend, out=total)
+        work(total, addend)
         times.append(time.perf_counter() - begin)
     return _COMBINED_BYTES / max(min(times), 1e-9)
 

@@ -1,0 +1,92 @@
+"""What a collective takes on a machine that runs the engine itself, by hand."""
+
+import numpy as np
+import pytest
+
+import hemiola as hm
+from hemiola.planner.machine_model import EngineCosts, Footprint, memory_network, small_costs
+
+MIB = 1 << 20
+KINDS = (
+    "all_reduce",
+    "reduce_scatter",
+    "all_gather",
+    "all_to_all",
+    "broadcast",
+    "reduce",
+    "gather",
+    "scatter",
+)
+
+
+def footprint(received: list[float], combined: list[float], steps: int = 1, messages: int = 1) -> Footprint:
+    return Footprint(steps, messages, np.array(received), np.array(combined))
+
+
+def test_several_ranks_copy_from_one_at_once_in_memory() -> None:
+    """Given 1 GB/s a reader, Derivation: three readers of 1 MB take 1 ms together; through one port they take 3, and as
+    a pipeline through each other more than 1. Expect the bound to be that of one reader."""
+    memory = memory_network(4, 1e9)
+    direct = hm.algorithms.broadcast_direct(4, root=0)
+    assert hm.lower_bound(memory, "broadcast", 10**6).seconds == pytest.approx(1e-3)
+    assert hm.simulate(direct, memory, 10**6).seconds == pytest.approx(1e-3)
+    through_ports = hm.topologies.switch(4, latency_s=0.0, bandwidth=1e9)
+    assert hm.simulate(direct, through_ports, 10**6).seconds == pytest.approx(3e-3)
+
+
+def test_a_root_that_gathers_copies_everything_itself() -> None:
+    assert hm.lower_bound(memory_network(4, 1e9), "gather", 4 * 10**6).seconds == pytest.approx(3e-3)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("rank_count", [2, 3, 8])
+def test_what_is_predicted_in_memory_is_never_below_its_bound(kind: str, rank_count: int) -> None:
+    memory = memory_network(rank_count, 1e9)
+    costs = EngineCosts(2, 0.0, 0.0, 0.0, 1e9, 1e9)
+    schedule = hm.plan(hm.topologies.switch(rank_count, latency_s=1e-6, bandwidth=1e9), kind, MIB).schedule
+    network_s = hm.simulate(schedule, memory, MIB).seconds
+    predicted_s = costs.seconds(Footprint.of(schedule), MIB, network_s)
+    assert predicted_s >= hm.lower_bound(memory, kind, MIB).seconds * (1 - 1e-9)
+
+
+def test_a_footprint_counts_messages_at_both_ends_and_shares_of_the_buffer() -> None:
+    """Given a ring of 4, 2 * 3 steps. Derivation: every rank sends and receives one of 4 chunks in each, and combines
+    in the first three."""
+    found = Footprint.of(hm.algorithms.all_reduce_ring(4))
+    assert (found.steps, found.messages) == (6, 12)
+    assert found.received.tolist() == [1.5] * 4
+    assert found.combined.tolist() == [0.75] * 4
+
+
+def test_the_longest_of_network_rank_and_cores_counts_and_small_costs_come_on_top() -> None:
+    """Given 1 MB/s of copying, 2 MB/s of adding, and ranks that receive 1, 1 and 2 MB, the last combining one.
+
+    Derivation: the last works 2 + 0.5 = 2.5 s, all 4.5 s, which is 2.25 s on two cores and 4.5 on one.
+    """
+    asked = footprint([1.0, 1.0, 2.0], [0.0, 0.0, 1.0], steps=3, messages=4)
+    two, one = (EngineCosts(cores, 0.1, 0.01, 0.001, 1e6, 2e6) for cores in (2, 1))
+    small_s = 0.1 + 3 * 0.01 + 4 * 0.001
+    assert two.seconds(asked, 10**6, network_s=1.0) == pytest.approx(2.5 + small_s)
+    assert two.seconds(asked, 10**6, network_s=3.0) == pytest.approx(3.0 + small_s)
+    assert one.seconds(asked, 10**6, network_s=1.0) == pytest.approx(4.5 + small_s)
+
+
+def test_small_costs_are_found_from_schedules_that_differ_in_steps_and_messages() -> None:
+    shapes = [footprint([0.0], [0.0], steps, messages) for steps, messages in ((7, 14), (1, 14), (3, 6))]
+    taken_s = [5e-6 + 2e-6 * each.steps + 1e-7 * each.messages for each in shapes]
+    assert small_costs(shapes, taken_s) == pytest.approx((5e-6, 2e-6, 1e-7))
+
+
+def test_no_small_cost_is_below_zero() -> None:
+    """Given more messages that take less time. Expect a cost for none of them, and what is left as well as it can."""
+    shapes = [footprint([0.0], [0.0], 1, messages) for messages in (2, 4, 8)]
+    found = small_costs(shapes, [3e-6, 2e-6, 1e-6])
+    assert min(found) >= 0
+    assert found[2] == 0
+    assert found[0] + found[1] > 0
+
+
+def test_schedules_that_are_all_alike_share_what_they_take() -> None:
+    """Given two ranks, whose schedules are one step of two messages. Expect their sum to be what was measured."""
+    found = small_costs([footprint([0.0], [0.0], 1, 2)] * 3, [6e-6] * 3)
+    assert found[0] + found[1] + 2 * found[2] == pytest.approx(6e-6)
