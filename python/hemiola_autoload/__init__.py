@@ -11,10 +11,13 @@ from typing import Any
 
 def register() -> None:
     """Make the backend known, as often as one likes."""
-    from torch import distributed
+    from torch import cuda, distributed
 
     if distributed.is_available():
-        distributed.Backend.register_backend("hemiola", _make, extended_api=True, devices=["cpu"])
+        devices = (
+            ["cpu", "cuda"] if cuda.device_count() > 0 else ["cpu"]
+        )  # asks NVML: a process may still fork
+        distributed.Backend.register_backend("hemiola", _make, extended_api=True, devices=devices)
 
 
 def _make(given: Any, options: Any) -> Any:

@@ -868,6 +868,44 @@ class ScheduleParts:
             if an argument is out of range.
         """
 
+def instructions_of(
+    schedule: Schedule,
+    rank: int,
+    *,
+    element_count: int,
+    element_bytes: int,
+    in_place: bool = False,
+    average: bool = False,
+) -> tuple:
+    """
+    Return what a rank does in a schedule, one instruction after the other, for executors that launch work ahead.
+
+    Parameters
+    ----------
+    schedule : Schedule
+    rank : int, 0 … rank_count-1.
+    element_count : int, 0 … 2^48, of a block: what a rank brings to an all-gather or gather, gets from a reduce-scatter or
+        scatter, has for each rank in an all-to-all; the whole buffer of all others.
+    element_bytes : int, 1 … 16.
+    in_place : bool. The output is the input's memory.
+    average : bool. Instructions to divide the results come last.
+
+    Returns
+    -------
+    int64 array, shape (n, 10): kind (0 copy, 1 send, 2 receive, 3 combine, 4 scale); step and peer of a message, else -1; region
+    and offset in bytes of what is read, of the left operand, and of what is written; bytes. And what each region must hold:
+    input, output, scratch, pool, staging, saved, coded.
+
+    Raises
+    ------
+    ArgumentError
+        if an argument is out of range, or the rank's part cannot be run: see `verify`.
+
+    Notes
+    -----
+    Messages that follow one another and have the same step are a group, which both ends of each of its messages have.
+    """
+
 class ScheduleFile:
     """
     A binary schedule on disk that is read in blocks, for schedules that do not fit in memory.

@@ -82,9 +82,9 @@ class Collectives:
 
     def allreduce(self, tensors: Any, opts: Any = None, timeout: Any = None, *, op: Any = None) -> Any:
         """Reduce each tensor in place, on all ranks."""
-        given = _listed(tensors)
+        given = listed(tensors)
         if not isinstance(opts, c10d.AllreduceCoalescedOptions):  # which is no AllreduceOptions to Python
-            opts = _options(c10d.AllreduceOptions, opts, timeout, reduceOp=op)
+            opts = options_of(c10d.AllreduceOptions, opts, timeout, reduceOp=op)
         reduction = opts.reduceOp
         if given[0].is_sparse:
             return self._run([], [sum_of_sparse(self._comm, one, reduction) for one in given], opts)
@@ -93,12 +93,12 @@ class Collectives:
 
     def allreduce_coalesced(self, tensors: Any, opts: Any = None) -> Any:
         """Reduce several tensors in place, on all ranks."""
-        return self.allreduce(tensors, _options(c10d.AllreduceCoalescedOptions, opts, None))
+        return self.allreduce(tensors, options_of(c10d.AllreduceCoalescedOptions, opts, None))
 
     def broadcast(self, tensors: Any, opts: Any = None, timeout: Any = None, *, root: Any = None) -> Any:
         """Overwrite all ranks' tensors with the root's."""
-        given = _listed(tensors)
-        opts = _options(c10d.BroadcastOptions, opts, timeout, rootRank=root)
+        given = listed(tensors)
+        opts = options_of(c10d.BroadcastOptions, opts, timeout, rootRank=root)
         broadcast, root = self._comm.broadcast, opts.rootRank
         return self._run([partial(broadcast, content(one), root) for one in given], given, opts)
 
@@ -106,7 +106,7 @@ class Collectives:
         """Gather each input of all ranks into a list with a tensor for each of them."""
         if isinstance(inputs, torch.Tensor):
             outputs, inputs = [outputs], [inputs]
-        opts = _options(c10d.AllgatherOptions, opts, timeout)
+        opts = options_of(c10d.AllgatherOptions, opts, timeout)
         calls: list[Call]
         if _uneven(outputs):
             calls = [
@@ -139,7 +139,7 @@ class Collectives:
         self, outputs: Any, inputs: Any, opts: Any = None, timeout: Any = None
     ) -> Any:
         """Gather several inputs of all ranks, each one behind the other."""
-        opts = _options(c10d.AllgatherOptions, opts, timeout)
+        opts = options_of(c10d.AllgatherOptions, opts, timeout)
         calls = [
             partial(self._comm.all_gather, content(one.contiguous()), out=in_order(into, content))
             for into, one in _pairs(outputs, inputs)
@@ -156,7 +156,7 @@ class Collectives:
         """Reduce lists that have a tensor for each rank, and give each rank its own."""
         if isinstance(outputs, torch.Tensor):
             outputs, inputs = [outputs], [inputs]
-        opts = _options(c10d.ReduceScatterOptions, opts, timeout, reduceOp=op)
+        opts = options_of(c10d.ReduceScatterOptions, opts, timeout, reduceOp=op)
         if _uneven(inputs):
             op = meant(opts.reduceOp)
             calls = [
@@ -184,7 +184,7 @@ class Collectives:
         self, outputs: Any, inputs: Any, opts: Any = None, timeout: Any = None, *, op: Any = None
     ) -> Any:
         """Reduce several tensors that have a block for each rank, and give each rank its own."""
-        opts = _options(c10d.ReduceScatterOptions, opts, timeout, reduceOp=op)
+        opts = options_of(c10d.ReduceScatterOptions, opts, timeout, reduceOp=op)
         return self._reduced(outputs, [values(one.contiguous()) for one in inputs], opts)
 
     reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
@@ -207,7 +207,7 @@ class Collectives:
         timeout: Any = None,
     ) -> Any:
         """Give each rank a block of the first axis and get one of each; of equal ones where no sizes are given."""
-        opts = _options(c10d.AllToAllOptions, opts, timeout)
+        opts = options_of(c10d.AllToAllOptions, opts, timeout)
         into, of = in_order(output, content), content(input.contiguous())
         if not output_split_sizes and not input_split_sizes:
             return self._run([partial(self._comm.all_to_all, of, out=into)], [output], opts)
@@ -219,7 +219,7 @@ class Collectives:
 
     def alltoall(self, outputs: Any, inputs: Any, opts: Any = None, timeout: Any = None) -> Any:
         """Give each rank a tensor and get one of each, of any sizes that fit together."""
-        opts = _options(c10d.AllToAllOptions, opts, timeout)
+        opts = options_of(c10d.AllToAllOptions, opts, timeout)
         parts = without_complaints([content(one.contiguous()) for one in inputs])
         rooms = without_complaints([in_order(one, content) for one in outputs])
         return self._exchanged(rooms, parts, outputs, opts)
@@ -233,8 +233,8 @@ class Collectives:
         self, tensors: Any, opts: Any = None, op: Any = None, timeout: Any = None, *, root: Any = None
     ) -> Any:
         """Reduce a tensor to the root's; the others' are as they were."""
-        given = _listed(tensors)
-        opts = _options(c10d.ReduceOptions, opts, timeout, rootRank=root, reduceOp=op)
+        given = listed(tensors)
+        opts = options_of(c10d.ReduceOptions, opts, timeout, rootRank=root, reduceOp=op)
         call, op, root = self._comm.reduce, meant(opts.reduceOp), opts.rootRank
         return self._run([partial(call, values(one), op, root) for one in given], given, opts)
 
@@ -244,7 +244,7 @@ class Collectives:
         """Gather all ranks' inputs into the root's list, which has a tensor for each of them."""
         if isinstance(inputs, torch.Tensor):
             inputs, outputs = [inputs], [outputs] if outputs else []
-        opts = _options(c10d.GatherOptions, opts, timeout, rootRank=root)
+        opts = options_of(c10d.GatherOptions, opts, timeout, rootRank=root)
         root, one = opts.rootRank, inputs[0]
         rooms = []
         if self._comm.rank == root:
@@ -260,7 +260,7 @@ class Collectives:
         """Give each rank a tensor of the root's list."""
         if isinstance(outputs, torch.Tensor):
             outputs, inputs = [outputs], [inputs] if inputs else []
-        opts = _options(c10d.ScatterOptions, opts, timeout, rootRank=root)
+        opts = options_of(c10d.ScatterOptions, opts, timeout, rootRank=root)
         root, into = opts.rootRank, outputs[0]
         whole: Any = None
         if self._comm.rank == root:
@@ -271,7 +271,7 @@ class Collectives:
 
     def barrier(self, opts: Any = None, timeout: Any = None) -> Any:
         """Wait for all ranks."""
-        return self._run([self._comm.barrier], [], _options(c10d.BarrierOptions, opts, timeout))
+        return self._run([self._comm.barrier], [], options_of(c10d.BarrierOptions, opts, timeout))
 
     # ---- several at once ----
 
@@ -298,7 +298,7 @@ def _begun(call: Call, limit_s: float | None) -> Any:
         return Refused(error)
 
 
-def _listed(tensors: Any) -> Sequence[Any]:
+def listed(tensors: Any) -> Sequence[Any]:
     return [tensors] if isinstance(tensors, torch.Tensor) else tensors
 
 
@@ -311,7 +311,7 @@ def _pairs(outputs: Sequence[Any], inputs: Sequence[Any]) -> list[tuple[Any, Any
     return list(zip(outputs, inputs, strict=True))
 
 
-def _options(kind: Any, opts: Any, timeout: Any, **fields: Any) -> Any:
+def options_of(kind: Any, opts: Any, timeout: Any, **fields: Any) -> Any:
     """Return the options of a call: those that were passed, or made of plain arguments.
 
     PyTorch's bindings take the reduction, the root or the timeout in the place of the options.

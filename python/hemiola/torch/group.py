@@ -17,8 +17,8 @@ from hemiola.communicator import Communicator
 from hemiola.communicator.arrivals import RankArrivals
 from hemiola.communicator.health import SlowRank
 from hemiola.errors import HemiolaError
-from hemiola.torch.collectives import Collectives
 from hemiola.torch.compiling import leave_to_python
+from hemiola.torch.device_collectives import DeviceCollectives, Queued
 from hemiola.torch.messages import Messages
 from hemiola.torch.monitoring import MonitoredBarrier
 from hemiola.torch.open_groups import OPEN
@@ -28,7 +28,7 @@ from hemiola.torch.records import save_after
 from hemiola.torch.work import Finished, Message, Running
 
 
-class Group(Collectives):
+class Group(DeviceCollectives):
     """What every group has, whichever of PyTorch's classes it is."""
 
     def join(self, store: Any, rank: int, rank_count: int, timeout: timedelta, options: Options) -> None:
@@ -253,7 +253,7 @@ class HemiolaBackend(Messages, Group, c10d.Backend):
         raise _not_there("resume", "there is no device memory to take again")
 
 
-leave_to_python(HemiolaProcessGroup, HemiolaBackend, Finished, Message)
+leave_to_python(HemiolaProcessGroup, HemiolaBackend, Finished, Message, Queued)
 
 
 def python_may_derive_from_backend() -> bool:

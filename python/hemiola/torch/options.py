@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hemiola._core import Topology
+
 
 @dataclass
 class Options:
@@ -13,6 +15,9 @@ class Options:
     ----------
     keep_inputs : bool. Whether a failure in the middle of an operation in place leaves its input as it was. It costs
         a private copy of what is overwritten; without it a failed operation's tensor is undefined, as elsewhere.
+    device_topology : Topology, for which collectives of tensors on CUDA are planned, a rank each; None: all are joined
+        to all by 25 GB/s, and to queue a group of messages takes 10 µs.
     """
 
     keep_inputs: bool = False
+    device_topology: Topology | None = None

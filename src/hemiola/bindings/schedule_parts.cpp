@@ -1,13 +1,15 @@
-// Schedules that are known rank by rank.
+// Schedules rank by rank: those that are known so, and what one rank does in any.
 #include "hemiola/schedule/schedule_parts.hpp"
 
 #include <algorithm>
 #include <memory>
+#include <string>
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/bindings/bindings.hpp"
 #include "hemiola/bindings/transfer_array.hpp"
 #include "hemiola/runtime/executor/program/compile.hpp"
+#include "hemiola/runtime/executor/program/instructions.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -33,6 +35,37 @@ std::size_t task_count(const ScheduleParts& parts, int rank, std::int64_t elemen
       .tasks.size();
 }
 
+/// One row of ten integers for each instruction, and what each region must hold.
+nb::tuple instruction_rows(const Schedule& schedule, int rank, std::int64_t element_count, int element_bytes,
+                           bool in_place, bool average) {
+  if (rank < 0 || rank >= schedule.rank_count())
+    throw ArgumentError("instructions_of: expected a rank below " + std::to_string(schedule.rank_count()) +
+                        ", found " + std::to_string(rank));
+  if (element_count < 0 || element_count > (std::int64_t{1} << 48) || element_bytes < 1 || element_bytes > 16)
+    throw ArgumentError("instructions_of: expected 0 … 2^48 elements of 1 … 16 bytes, found " +
+                        std::to_string(element_count) + " of " + std::to_string(element_bytes));
+  const InstructionList list = instructions_of(schedule, Rank{rank},
+                                               {.block_elements = element_count,
+                                                .element_bytes = element_bytes,
+                                                .in_place = in_place,
+                                                .average = average});
+  constexpr std::size_t kColumns = 10;
+  const std::size_t count = list.instructions.size();
+  auto rows = std::make_unique_for_overwrite<std::int64_t[]>(count * kColumns);
+  std::int64_t* row = rows.get();
+  for (const Instruction& i : list.instructions)
+    for (const std::int64_t value :
+         {std::int64_t(i.kind), std::int64_t(i.step), std::int64_t(i.peer), std::int64_t(i.from.region),
+          i.from.offset, std::int64_t(i.operand.region), i.operand.offset, std::int64_t(i.to.region),
+          i.to.offset, i.bytes})
+      *row++ = value;
+  std::int64_t* data = rows.release();
+  const nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<std::int64_t*>(p); });
+  nb::list regions;
+  for (const std::int64_t bytes : list.bytes) regions.append(bytes);
+  return nb::make_tuple(nb::ndarray<nb::numpy, std::int64_t>(data, {count, kColumns}, owner), regions);
+}
+
 constexpr const char* kPartDoc = R"(Return the schedule's rows in which a rank is src or dst, in its order.
 
 Parameters
@@ -47,6 +80,34 @@ Raises
 ------
 ArgumentError
     if the rank does not exist.)";
+
+constexpr const char* kInstructionsDoc =
+    R"(Return what a rank does in a schedule, one instruction after the other, for executors that launch work ahead.
+
+Parameters
+----------
+schedule : Schedule
+rank : int, 0 … rank_count-1.
+element_count : int, 0 … 2^48, of a block: what a rank brings to an all-gather or gather, gets from a reduce-scatter or
+    scatter, has for each rank in an all-to-all; the whole buffer of all others.
+element_bytes : int, 1 … 16.
+in_place : bool. The output is the input's memory.
+average : bool. Instructions to divide the results come last.
+
+Returns
+-------
+int64 array, shape (n, 10): kind (0 copy, 1 send, 2 receive, 3 combine, 4 scale); step and peer of a message, else -1; region
+and offset in bytes of what is read, of the left operand, and of what is written; bytes. And what each region must hold:
+input, output, scratch, pool, staging, saved, coded.
+
+Raises
+------
+ArgumentError
+    if an argument is out of range, or the rank's part cannot be run: see `verify`.
+
+Notes
+-----
+Messages that follow one another and have the same step are a group, which both ends of each of its messages have.)";
 
 constexpr const char* kTaskCountDoc = R"(Compile a rank's program and return how many tasks it has.
 
@@ -74,6 +135,8 @@ void bind_schedule_parts(nb::module_& m) {
       .def_prop_ro("rank_count", [](const ScheduleParts& parts) { return parts.collective.rank_count(); })
       .def("part", &part_rows, "rank"_a, kPartDoc)
       .def("task_count", &task_count, "rank"_a, "element_count"_a, kTaskCountDoc);
+  m.def("instructions_of", &instruction_rows, "schedule"_a, "rank"_a, nb::kw_only(), "element_count"_a,
+        "element_bytes"_a, "in_place"_a = false, "average"_a = false, kInstructionsDoc);
 }
 
 }  // namespace hemiola::bindings

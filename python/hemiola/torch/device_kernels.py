@@ -1,0 +1,71 @@
+"""Kernels of the device executor, in Triton: what the host's core does to elements, bit for bit but for what a NaN
+carries. Imported when a program is first made ready, since Triton is there only where somebody has installed it."""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+TILE = 4096
+
+
+@triton.jit
+def _wide(x, kind: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Return elements as what they are computed in: numbers of 16 bits as float32."""
+    if kind == "bfloat16":
+        wide = (x.to(tl.int32) << 16).to(tl.float32, bitcast=True)
+    elif kind == "float16":
+        wide = x.to(tl.float32)
+    else:
+        wide = x
+    return wide
+
+
+@triton.jit
+def _narrow(x, kind: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Return them as they are stored, rounded to nearest even: bfloat16 by integers, since Triton's interpreter cuts it
+    off."""
+    if kind == "bfloat16":
+        bits = x.to(tl.uint32, bitcast=True)
+        rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+        is_nan = (bits & 0x7FFFFFFF) > 0x7F800000
+        stored = tl.where(is_nan, (bits >> 16) | 0x40, rounded).to(tl.uint16).to(tl.int16, bitcast=True)
+    elif kind == "float16":
+        stored = x.to(tl.float16)
+    else:
+        stored = x
+    return stored
+
+
+@triton.jit
+def combine(to, left, right, size, op: tl.constexpr, kind: tl.constexpr, TILE: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Combine what is there with what has come: a tile a program."""
+    place = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
+    is_inside = place < size
+    a = _wide(tl.load(left + place, mask=is_inside, other=0), kind)
+    b = _wide(tl.load(right + place, mask=is_inside, other=0), kind)
+    if op == "sum":
+        c = a + b
+    elif op == "product":
+        c = a * b
+    elif op == "min":
+        c = tl.where((a < b) | (a != a), a, b)
+    elif op == "max":
+        c = tl.where((a > b) | (a != a), a, b)
+    elif op == "and":
+        c = a & b
+    elif op == "or":
+        c = a | b
+    else:
+        c = a ^ b
+    tl.store(to + place, _narrow(c, kind), mask=is_inside)
+
+
+@triton.jit
+def scale(to, divisor, size, kind: tl.constexpr, TILE: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Divide, rounded to nearest even."""
+    place = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
+    is_inside = place < size
+    a = _wide(tl.load(to + place, mask=is_inside, other=0), kind)
+    c = a / divisor if kind == "float64" else tl.div_rn(a, tl.full([TILE], 1.0, tl.float32) * divisor)
+    tl.store(to + place, _narrow(c, kind), mask=is_inside)

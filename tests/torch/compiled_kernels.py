@@ -1,0 +1,42 @@
+"""Compiles the device executor's kernels for GPUs that need not be there, and prints how many it has compiled."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+from hemiola.torch import device_kernels
+
+TARGETS = (GPUTarget("cuda", 90, 32), GPUTarget("hip", "gfx942", 64))
+#: By kind, what its tensors are to Triton.
+POINTERS = {"float32": "*fp32", "bfloat16": "*i16", "float16": "*fp16", "float64": "*fp64", "int64": "*i64"}
+FLOATS = ("float32", "bfloat16", "float16", "float64")
+
+
+def compiled(kernel: object, signature: dict[str, str], fixed: dict[str, object], target: GPUTarget) -> None:
+    names = kernel.arg_names  # type: ignore[attr-defined]
+    kinds = signature | {name: "constexpr" for name in fixed}
+    places = {(names.index(name),): value for name, value in fixed.items()}
+    triton.compile(ASTSource(kernel, {name: kinds[name] for name in names}, places), target=target)
+
+
+def main() -> None:
+    count = 0
+    for target, kind in product(TARGETS, POINTERS):
+        pointer, fixed = POINTERS[kind], {"kind": kind, "TILE": device_kernels.TILE}
+        arrays = {"to": pointer, "left": pointer, "right": pointer, "size": "i64"}
+        for op in ("sum", "min") if kind in FLOATS else ("product", "xor"):
+            compiled(device_kernels.combine, arrays, fixed | {"op": op}, target)
+            count += 1
+        if kind in FLOATS:
+            scaled = {"to": pointer, "divisor": "fp32", "size": "i64"}
+            compiled(device_kernels.scale, scaled, fixed, target)
+            count += 1
+    print(count)
+
+
+if __name__ == "__main__":
+    main()
