@@ -75,7 +75,7 @@ def same(dense: Any, sparse: Any) -> bool:
     return bool(equal.all())
 
 
-def result(comm: hm.Communicator, case: SparseCase, sparse: bool) -> Any:
+def result(comm: hm.Communicator, case: SparseCase, sparse: bool | str) -> Any:
     x = data(case, comm.rank, comm.rank_count)
     out = (
         None if case.in_place or case.kind not in ("all_reduce", "reduce", "broadcast") else np.empty_like(x)
@@ -87,28 +87,59 @@ def result(comm: hm.Communicator, case: SparseCase, sparse: bool) -> Any:
         block[:] = x
         x = block
     before = x.copy()
-    schedule = case.schedule or RUN[case.kind]
+    schedule = None if sparse == "spccl" else case.schedule or RUN[case.kind]
     got = getattr(comm, case.kind)(x, *op, out=out, schedule=schedule, sparse=sparse)
     assert case.in_place or out is None or x.tobytes() == before.tobytes(), "the input has changed"
     return got
 
 
-def differing(cases: list[SparseCase]) -> list[str]:
+def differing(cases: list[SparseCase], sparse: bool | str = True) -> list[str]:
     """Return the cases in which a sparse call gives another result than the dense one."""
     comm = hm.init(timeout_s=60)
     return [
         f"rank {comm.rank}: {case}"
         for case in cases
-        if not same(result(comm, case, False), result(comm, case, True))
+        if not same(result(comm, case, False), result(comm, case, sparse))
     ]
 
 
-def disagreeing(odd: int) -> tuple[str, str, float]:
+def as_spccl(kind: str, size: int) -> tuple[int, int, int, str]:
+    """Return the bytes that a rank sends of a hundredth of values dense, sparse as [SpCCL] does, and of dense data so;
+    and what a plan says of it."""
+    comm = hm.init(timeout_s=60)
+    sent = []
+    for every, sparse in ((100, False), (100, "spccl"), (1, "spccl")):
+        x = np.zeros(size, np.float32)
+        x[comm.rank :: every] = 1
+        before = sum(comm.traffic().sent_bytes)
+        getattr(comm, kind)(x, sparse=sparse)
+        sent.append(sum(comm.traffic().sent_bytes) - before)
+    return sent[0], sent[1], sent[2], comm.plan(kind, 4 * size).explain(sparse="spccl")
+
+
+def refused_by_spccl() -> list[str]:
+    """Return what is said to calls that the paper has no form of."""
+    comm = hm.init(timeout_s=60)
+    x, told = np.ones(comm.rank_count), []
+    calls: list[tuple[Any, dict[str, Any]]] = [
+        (comm.broadcast, {}),
+        (comm.all_to_all, {}),
+        (comm.all_reduce, {"schedule": "all_reduce_ring"}),
+    ]
+    for call, options in calls:
+        try:
+            call(x, sparse="spccl", **options)
+        except hm.ArgumentError as error:
+            told.append(str(error))
+    return told
+
+
+def disagreeing(odd: int, others: Any = True) -> tuple[str, str, float]:
     """One rank leaves to the planner what the others ask for; then all go on."""
     comm = hm.init(timeout_s=60)
     raised = ("", "")
     try:
-        comm.all_reduce(np.zeros(5000), sparse=None if comm.rank == odd else True)
+        comm.all_reduce(np.zeros(5000), sparse=None if comm.rank == odd else others)
     except hm.MismatchError as error:
         raised = (type(error).__name__, str(error))
     return *raised, float(comm.all_reduce(np.ones(5000), sparse=True)[0])

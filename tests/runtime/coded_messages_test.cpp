@@ -75,6 +75,8 @@ Buffer brought(Rank rank, std::size_t count, int every) {
 struct Run {
   std::int64_t slice_bytes = 1 << 16;
   int every = 100;
+  Coding coding = Coding::smallest;
+  bool is_near = false;
 };
 
 CompileOptions options_of(const Run& run) {
@@ -82,7 +84,8 @@ CompileOptions options_of(const Run& run) {
   options.block_elements = kElements;
   options.element_bytes = sizeof(std::int64_t);
   options.rules = {run.slice_bytes, run.slice_bytes, 0};
-  options.coded = true;
+  options.coding = run.coding;
+  if (run.is_near) options.is_near.assign(64, true);
   return options;
 }
 
@@ -159,6 +162,32 @@ TEST(CodedMessages, AChosenFormatIsWhatMessagesAreWrittenIn) {
   EXPECT_EQ(pici[0], (std::vector<std::size_t>{32 + values + kElements / 8 + kElements / 4096 * 4}));
   EXPECT_LT(2 * sum_of(smallest[0]), 3 * sum_of(pici[0]));
   EXPECT_LT(sum_of(smallest[0]), sum_of(pici[0]));
+}
+
+/// Given 7 ranks, a seventh of the elements from each, no two the same. Sums of 1, 2, 3, 4 ranks have 6/7, 5/7, 4/7, 3/7 zeros,
+/// so of 6 hops those after the first 4 go dense, for 3/7 is less than a half; on one node those after 3, for 4/7 is less
+/// than 0.6.
+TEST(CodedMessages, TheRingOfSpcclGoesDenseAfterItsThresholds) {
+  const int ranks = 7;
+  const auto plain = static_cast<std::size_t>(kBytes);
+  for (const bool is_near : {false, true}) {
+    const auto sent =
+        sizes_sent(algorithms::reduce_scatter_ring(ranks),
+                   {.slice_bytes = kBytes, .every = ranks, .coding = Coding::spccl, .is_near = is_near});
+    for (const auto& sizes : sent) {
+      const auto sparse = std::ranges::count_if(sizes, [&](std::size_t bytes) { return bytes < plain; });
+      EXPECT_EQ(sparse, is_near ? 3 : 4);
+      EXPECT_TRUE(std::ranges::is_sorted(sizes));
+    }
+  }
+}
+
+/// Expect of a first hop that is dense: tried all the same, and plain, for no message is longer.
+TEST(CodedMessages, TheRingOfSpcclCostsNoByteOfDenseData) {
+  for (const Schedule& schedule : {algorithms::all_gather_ring(4), algorithms::all_reduce_ring(4)})
+    for (const auto& sizes :
+         sizes_sent(schedule, {.slice_bytes = kBytes, .every = 1, .coding = Coding::spccl}))
+      EXPECT_EQ(sum_of(sizes), sizes.size() * sizes.front());
 }
 
 TEST(CodedMessages, AReduceScatterInOneStepPerPeerHasNoFillIn) {

@@ -1419,7 +1419,7 @@ class Communicator:
         session: Session,
         members: Sequence[int],
         options: CommunicatorOptions,
-        decide: Callable[[str, int, int, Mapping[int, float], str, bool | None], bytes],
+        decide: Callable[[str, int, int, Mapping[int, float], str, bool | str | None], bytes],
         follow: Callable[[bytes, int], object],
         parent: Communicator | None,
     ) -> None: ...

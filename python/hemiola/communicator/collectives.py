@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias, Unpack, overload
 from numpy.typing import NDArray
 
 from hemiola._core import PremulSum, Schedule
-from hemiola.communicator.calls import Caller, CallOptions, CustomOptions, D
+from hemiola.communicator.calls import Caller, CallOptions, CustomOptions, D, SparseOptions
 from hemiola.communicator.handle import Handle
 from hemiola.communicator.kinds import (
     ALL_GATHER,
@@ -34,15 +34,20 @@ class Collectives(Caller):
 
     @overload
     def all_reduce(
-        self, x: NDArray[D], op: str | PremulSum = ..., *, wait: Yes = ..., **options: Unpack[CallOptions[D]]
+        self,
+        x: NDArray[D],
+        op: str | PremulSum = ...,
+        *,
+        wait: Yes = ...,
+        **options: Unpack[SparseOptions[D]],
     ) -> NDArray[D]: ...
     @overload
     def all_reduce(
-        self, x: NDArray[D], op: str | PremulSum = ..., *, wait: No, **options: Unpack[CallOptions[D]]
+        self, x: NDArray[D], op: str | PremulSum = ..., *, wait: No, **options: Unpack[SparseOptions[D]]
     ) -> Handle[NDArray[D]]: ...
     @overload
     def all_reduce(
-        self, x: NDArray[D], op: str | PremulSum = ..., *, wait: bool, **options: Unpack[CallOptions[D]]
+        self, x: NDArray[D], op: str | PremulSum = ..., *, wait: bool, **options: Unpack[SparseOptions[D]]
     ) -> NDArray[D] | Handle[NDArray[D]]: ...
     def all_reduce(
         self,
@@ -50,7 +55,7 @@ class Collectives(Caller):
         op: str | PremulSum = "sum",
         *,
         schedule: Schedule | str | None = None,
-        sparse: bool | None = None,
+        sparse: bool | Literal["spccl"] | None = None,
         unchecked: bool = False,
         out: NDArray[D] | None = None,
         wait: bool = True,
@@ -67,9 +72,10 @@ class Collectives(Caller):
             None lets the planner choose, also for what it has noticed since: slow ports (see `health`), late ranks
             (see `expects_late_rank`). "all_reduce_late" finds the late rank itself, anew in every call: the others
             reduce among themselves until it comes.
-        sparse : bool, optional, the same on every rank. True lets messages leave zeros out where ranks see that it
-            pays, in a schedule that suits that; of an algorithm or Schedule asked for, they do. None: where it pays,
-            between hosts, from 1 MiB on, with the bits of False. False: never.
+        sparse : bool or "spccl", optional, the same on every rank. True lets messages leave zeros out where ranks see
+            that it pays, in a schedule that suits that; of an algorithm or Schedule asked for, they do. None: where it
+            pays, between hosts, from 1 MiB on, with the bits of False. False: never. "spccl", to compare with: as
+            [SpCCL, §4.3], by a ring, in Pici, and dense where its thresholds and its equation 7 say so.
         unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
             What a name stands for is verified in any case where its algorithm was registered from outside.
         out : array of the size and dtype of `x`, optional. Where the result goes.
@@ -175,15 +181,20 @@ class Collectives(Caller):
 
     @overload
     def reduce_scatter(
-        self, x: NDArray[D], op: str | PremulSum = ..., *, wait: Yes = ..., **options: Unpack[CallOptions[D]]
+        self,
+        x: NDArray[D],
+        op: str | PremulSum = ...,
+        *,
+        wait: Yes = ...,
+        **options: Unpack[SparseOptions[D]],
     ) -> NDArray[D]: ...
     @overload
     def reduce_scatter(
-        self, x: NDArray[D], op: str | PremulSum = ..., *, wait: No, **options: Unpack[CallOptions[D]]
+        self, x: NDArray[D], op: str | PremulSum = ..., *, wait: No, **options: Unpack[SparseOptions[D]]
     ) -> Handle[NDArray[D]]: ...
     @overload
     def reduce_scatter(
-        self, x: NDArray[D], op: str | PremulSum = ..., *, wait: bool, **options: Unpack[CallOptions[D]]
+        self, x: NDArray[D], op: str | PremulSum = ..., *, wait: bool, **options: Unpack[SparseOptions[D]]
     ) -> NDArray[D] | Handle[NDArray[D]]: ...
     def reduce_scatter(
         self,
@@ -191,7 +202,7 @@ class Collectives(Caller):
         op: str | PremulSum = "sum",
         *,
         schedule: Schedule | str | None = None,
-        sparse: bool | None = None,
+        sparse: bool | Literal["spccl"] | None = None,
         unchecked: bool = False,
         out: NDArray[D] | None = None,
         wait: bool = True,
@@ -206,9 +217,10 @@ class Collectives(Caller):
             PremulSum(factor) multiplies this rank's before they are added.
         schedule : Schedule or str, optional. What to run, or the name of an algorithm (`hemiola.algorithms.names()`);
             None lets the planner choose.
-        sparse : bool, optional, the same on every rank. True lets messages leave zeros out where ranks see that it
-            pays, in a schedule that suits that; of an algorithm or Schedule asked for, they do. None: where it pays,
-            between hosts, from 1 MiB on, with the bits of False. False: never.
+        sparse : bool or "spccl", optional, the same on every rank. True lets messages leave zeros out where ranks see
+            that it pays, in a schedule that suits that; of an algorithm or Schedule asked for, they do. None: where it
+            pays, between hosts, from 1 MiB on, with the bits of False. False: never. "spccl", to compare with: as
+            [SpCCL, §4.3], by a ring, in Pici, and dense where its thresholds and its equation 7 say so.
         unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
             What a name stands for is verified in any case where its algorithm was registered from outside.
         out : array of a part's size and dtype, optional. Where the result goes; in place where it is the rank's own
@@ -233,22 +245,22 @@ class Collectives(Caller):
 
     @overload
     def all_gather(
-        self, x: NDArray[D], *, wait: Yes = ..., **options: Unpack[CallOptions[D]]
+        self, x: NDArray[D], *, wait: Yes = ..., **options: Unpack[SparseOptions[D]]
     ) -> NDArray[D]: ...
     @overload
     def all_gather(
-        self, x: NDArray[D], *, wait: No, **options: Unpack[CallOptions[D]]
+        self, x: NDArray[D], *, wait: No, **options: Unpack[SparseOptions[D]]
     ) -> Handle[NDArray[D]]: ...
     @overload
     def all_gather(
-        self, x: NDArray[D], *, wait: bool, **options: Unpack[CallOptions[D]]
+        self, x: NDArray[D], *, wait: bool, **options: Unpack[SparseOptions[D]]
     ) -> NDArray[D] | Handle[NDArray[D]]: ...
     def all_gather(
         self,
         x: NDArray[D],
         *,
         schedule: Schedule | str | None = None,
-        sparse: bool | None = None,
+        sparse: bool | Literal["spccl"] | None = None,
         unchecked: bool = False,
         out: NDArray[D] | None = None,
         wait: bool = True,
@@ -261,9 +273,10 @@ class Collectives(Caller):
         x : array, of the same size and dtype on every rank. A scalar counts as one element.
         schedule : Schedule or str, optional. What to run, or the name of an algorithm (`hemiola.algorithms.names()`);
             None lets the planner choose.
-        sparse : bool, optional, the same on every rank. True lets messages leave zeros out where ranks see that it
-            pays, in a schedule that suits that; of an algorithm or Schedule asked for, they do. None: where it pays,
-            between hosts, from 1 MiB on, with the bits of False. False: never.
+        sparse : bool or "spccl", optional, the same on every rank. True lets messages leave zeros out where ranks see
+            that it pays, in a schedule that suits that; of an algorithm or Schedule asked for, they do. None: where it
+            pays, between hosts, from 1 MiB on, with the bits of False. False: never. "spccl", to compare with: as
+            [SpCCL, §4.3], by a ring, in Pici, and dense where its thresholds and its equation 7 say so.
         unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
             What a name stands for is verified in any case where its algorithm was registered from outside.
         out : array of rank_count times the size of `x`, optional. Where the result goes; in place where `x` is the

@@ -140,7 +140,7 @@ class CommunicatorPlans:
         root: int,
         slow: Mapping[int, float],
         algorithm: str,
-        sparse: bool | None,
+        sparse: bool | str | None,
     ) -> bytes:
         """Choose for all ranks what a collective runs while those ranks' ports are slow.
 
@@ -151,8 +151,9 @@ class CommunicatorPlans:
         root : int.
         slow : mapping of rank to factor.
         algorithm : str, the name of the one that was asked for; empty where the planner is to choose.
-        sparse : bool or None, as of a call: with True messages may leave zeros out where that pays, in a schedule
-            that suits them; with None in the one that runs without, too. Those of an algorithm that was asked for do.
+        sparse : bool, "spccl" or None, as of a call: with True messages may leave zeros out where that pays, in a
+            schedule that suits them; with None in the one that runs without, too. Those of an algorithm that was asked
+            for do. With "spccl" a ring, as in the paper.
 
         Returns
         -------
@@ -163,6 +164,8 @@ class CommunicatorPlans:
         ArgumentError
             where nothing is known that runs this.
         """
+        if sparse == "spccl":
+            algorithm = f"{kind}_ring"
         if algorithm:
             return self._named(algorithm, kind, nbytes, root).to_bytes()
         found = self._planned(kind, nbytes, self._conditions_with(slow), root)

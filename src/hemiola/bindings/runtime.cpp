@@ -45,7 +45,7 @@ RankFactors factors_of(const std::map<Rank, double>& slow) {
 
 /// (kind, bytes, root, slow, algorithm, sparse) -> a recipe, in Python.
 using PyDecide = nb::typed<nb::callable, nb::bytes(std::string, std::int64_t, int, RankFactors, std::string,
-                                                   std::optional<bool>)>;
+                                                   std::optional<std::variant<bool, std::string>>)>;
 /// (recipe, bytes) -> Schedule, ScheduleParts, LateRule or SparsePlan.
 using PyFollow = nb::typed<nb::callable, nb::object(nb::bytes, std::int64_t)>;
 
@@ -68,8 +68,9 @@ ProgramSource source_of(const Made& made) {
 }
 
 /// As a call's `sparse` is written in Python.
-std::optional<bool> written(SparseMode mode) {
+std::optional<std::variant<bool, std::string>> written(SparseMode mode) {
   if (mode == SparseMode::where_seen) return std::nullopt;
+  if (mode == SparseMode::spccl) return "spccl";
   return mode == SparseMode::yes;
 }
 

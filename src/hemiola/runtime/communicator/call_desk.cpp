@@ -22,6 +22,12 @@ void describe(const Call& call, const CallShape& shape, Signature* signature) {
     signature->set_shape(array->shape);
 }
 
+/// Where nobody looks for zeros first.
+Coding coding_of(SparseMode mode) {
+  if (mode == SparseMode::spccl) return Coding::spccl;
+  return mode == SparseMode::yes ? Coding::smallest : Coding::none;
+}
+
 /// Of the whole buffer, or of the larger of input and output.
 std::int64_t bytes_of_whole(const CallKey& key, int rank_count) {
   const auto kind = static_cast<CollectiveKind>(key.kind);
@@ -140,7 +146,7 @@ const CallDesk::Prepared& CallDesk::look_up(const Key& key, const std::shared_pt
 CallDesk::Prepared CallDesk::make(const Key& key, const std::shared_ptr<const Schedule>& schedule,
                                   const Patient& patient) {
   const int ranks = communicator_->rank_count();
-  bool is_coded = key.sparse == SparseMode::yes;
+  Coding coding = coding_of(key.sparse);
   Prepared made;
   made.source = schedule;
   if (!made.source) {
@@ -157,7 +163,7 @@ CallDesk::Prepared CallDesk::make(const Key& key, const std::shared_ptr<const Sc
     if (made.late) made.late->check();
     if (selection.sparse) {
       selection.sparse->check();
-      is_coded = false;
+      coding = Coding::none;
       if (selection.sparse->coded_below > 0 && ranks > 1)
         made.sparse = std::make_shared<const SparseRule>(*std::move(selection.sparse));
     }
@@ -167,7 +173,7 @@ CallDesk::Prepared CallDesk::make(const Key& key, const std::shared_ptr<const Sc
   const auto element_bytes = static_cast<int>(bytes_of(key.dtype));
   const bool average = key.op == Op::average && made.source.collective().is_reducing();
   made.program = communicator_->programs().get(made.source, {made.source.identity(), key.block_elements,
-                                                             element_bytes, key.in_place, average, is_coded});
+                                                             element_bytes, key.in_place, average, coding});
   const bool reduces = made.source.collective().is_reducing();
   made.arithmetic = {key.dtype, key.op == Op::premul_sum && !reduces ? Op::sum : key.op, ranks};
   return made;
@@ -206,7 +212,7 @@ std::unique_ptr<Operation> CallDesk::late_operation(const Prepared& prepared, co
     options.element_bytes = static_cast<int>(bytes_of(key.dtype));
     options.average = key.op == Op::average;
     options.keep_inputs = options.keep_inputs && key.in_place;
-    options.coded = key.sparse == SparseMode::yes;
+    options.coding = coding_of(key.sparse);
     if (late_.size() >= kMaxLate) late_.clear();
     auto programs =
         std::make_shared<LatePrograms>(communicator_->rank(), communicator_->rank_count(), rule, options);
@@ -227,7 +233,7 @@ std::unique_ptr<Operation> CallDesk::sparse_operation(const Prepared& prepared, 
                           static_cast<int>(bytes_of(call.key.dtype)),
                           call.key.in_place,
                           is_summed && call.key.op == Op::average,
-                          true};
+                          Coding::smallest};
   const auto programs = [this, coded, rule = prepared.sparse, chosen = prepared.source,
                          dense = prepared.program](Way way) {
     if (way == Way::dense) return dense;

@@ -35,6 +35,15 @@ void follow_traits(const Members& members, Connection* c) {
   c->executor = std::make_unique<Engine>(c->wire.get(), engine);
 }
 
+/// Which ranks share this one's node; on a network that is emulated none does.
+std::vector<bool> near_ranks(const Members& members, const WireTraits& traits) {
+  std::vector<bool> is_near;
+  for (Rank rank : members.ranks)
+    is_near.push_back(traits.healthy.empty() &&
+                      members.session->host_of(rank) == members.session->host_of(members.session->rank()));
+  return is_near;
+}
+
 bool are_on_one_host(const Members& members) {
   const int host = members.session->host_of(members.ranks.front());
   return std::ranges::all_of(members.ranks,
@@ -70,6 +79,7 @@ Connection connect(const Members& members, const CommunicatorOptions& options, c
                                   members, deadline);
   }
   c.compile.keep_inputs = options.keep_inputs;
+  c.compile.is_near = near_ranks(members, c.wire->traits());
   follow_traits(members, &c);
   return c;
 }

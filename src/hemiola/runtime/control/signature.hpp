@@ -38,6 +38,7 @@ enum class SparseMode : std::uint8_t {
   no,
   yes,
   where_seen,  ///< where ranks have seen that it pays, and by no other schedule than without
+  spccl,       ///< as [SpCCL] does, by a ring
 };
 
 /// Exactly one cache line, without gaps, so that comparing is comparing bytes.

@@ -15,7 +15,7 @@ std::shared_ptr<const Program> ProgramCache::get(const ProgramSource& source, co
   options.element_bytes = key.element_bytes;
   options.in_place = key.in_place;
   options.average = key.average;
-  options.coded = key.coded;
+  options.coding = key.coding;
   auto program = std::make_shared<const Program>(source.compile(rank_, options));
   tasks_ += program->tasks.size();
   programs_[key] = {source, program, ++uses_};

@@ -18,7 +18,7 @@ class ProgramCache {
     int element_bytes = 1;
     bool in_place = false;
     bool average = false;
-    bool coded = false;
+    Coding coding = Coding::none;
     friend auto operator<=>(const Key&, const Key&) = default;
   };
 

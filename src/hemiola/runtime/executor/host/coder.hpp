@@ -15,6 +15,7 @@
 #include "hemiola/codec/encoder.hpp"
 #include "hemiola/runtime/executor/executor.hpp"
 #include "hemiola/runtime/executor/host/coding_attempts.hpp"
+#include "hemiola/runtime/executor/host/spccl_hops.hpp"
 #include "hemiola/runtime/executor/program/program.hpp"
 #include "hemiola/runtime/wire/wire.hpp"
 
@@ -63,6 +64,8 @@ class Coder {
   }
 
   std::size_t encoded(const Piece& piece);
+  std::size_t encoded_by_spccl(const Piece& piece);
+  std::size_t scan(const Piece& piece);
   std::size_t append(const Piece& piece, std::byte* to);
   void open(const Piece& piece, std::span<const std::byte> message);
   void land(const Piece& piece);
@@ -72,6 +75,7 @@ class Coder {
   codec::Encoder encoder_;
   codec::Decoder decoder_;
   CodingAttempts attempts_;
+  SpcclHops hops_;
   std::optional<codec::Format> format_;  ///< nothing: the smallest
 
   // Of the program at hand:

@@ -6,6 +6,7 @@
 #include "hemiola/base/rounding.hpp"
 #include "hemiola/codec/encoder.hpp"
 #include "hemiola/codec/format.hpp"
+#include "hemiola/runtime/executor/program/spccl_thresholds.hpp"
 
 namespace hemiola {
 namespace {
@@ -27,24 +28,42 @@ struct SlotForms {
   }
 };
 
+/// Counts the steps in which the rank sends.
+struct SendingHop {
+  std::int32_t hop = kNone;
+  Step step{0};
+
+  void come_to(Step next) {
+    if (hop == kNone || next != step) ++hop;
+    step = next;
+  }
+  CodedForm sends(const Transfer& t, const std::vector<bool>& is_near) const {
+    const double between =
+        !is_near.empty() && is_near[static_cast<std::size_t>(t.dst)] ? spccl::kIntra : spccl::kInter;
+    return {.hop = hop, .is_added = t.reduce, .dense_up_to = t.reduce ? between : spccl::kGather};
+  }
+};
+
 }  // namespace
 
 std::size_t joined_capacity(std::int64_t bytes) {
   return rounded_up(codec::capacity(DType::uint8, static_cast<std::size_t>(bytes)), codec::kIndexAlign);
 }
 
-CodedForms::CodedForms(const RankPart& part, const SlotTrace& trace, const SlotMemory& memory) {
-  number(part, trace);
+CodedForms::CodedForms(const RankPart& part, const SlotTrace& trace, const SlotMemory& memory,
+                       const std::vector<bool>& is_near) {
+  number(part, trace, is_near);
   lay_out(memory);
 }
 
 /// All sends of a step carry what was there before it. What is received to be added is nobody else's form.
-void CodedForms::number(const RankPart& part, const SlotTrace& trace) {
+void CodedForms::number(const RankPart& part, const SlotTrace& trace, const std::vector<bool>& is_near) {
   std::vector<SlotForms> slots(trace.slots.size());
-  const auto born = [&](std::int32_t slot) {
-    of_slots_.push_back({slot});
+  const auto born = [&](std::int32_t slot, const CodedForm& first_sent = {}) {
+    of_slots_.push_back({slot, first_sent});
     return static_cast<std::int32_t>(of_slots_.size()) - 1;
   };
+  SendingHop hop;
   form_of_.reserve(part.transfers.size());
   for (std::size_t i = 0; i < part.transfers.size(); ++i) {
     const Transfer& t = part.transfers[i];
@@ -53,7 +72,8 @@ void CodedForms::number(const RankPart& part, const SlotTrace& trace) {
     s.come_to(t.step);
     std::int32_t form = kNone;
     if (t.src == part.rank) {
-      if (s.present == kNone) s.present = born(slot);
+      hop.come_to(t.step);
+      if (s.present == kNone) s.present = born(slot, hop.sends(t, is_near));
       form = s.present;
     } else {
       form = born(slot);
@@ -76,7 +96,8 @@ void CodedForms::lay_out(const SlotMemory& memory) {
           static_cast<std::int64_t>(codec::room_for(DType::uint8, static_cast<std::size_t>(bytes)));
       block_bytes_ = std::max(block_bytes_, rounded_up(room, kCacheLine));
       units_.push_back({.uses_left = form.uses});
-      forms_.push_back({.bytes = bytes});
+      forms_.push_back(form.first_sent);
+      forms_.back().bytes = bytes;
     }
   }
 }

@@ -19,8 +19,9 @@ std::size_t joined_capacity(std::int64_t bytes);
 
 class CodedForms {
  public:
-  /// `memory` says how the slots are cut, and outlives this.
-  CodedForms(const RankPart& part, const SlotTrace& trace, const SlotMemory& memory);
+  /// `memory` says how the slots are cut, and outlives this; `is_near`: see CompileOptions.
+  CodedForms(const RankPart& part, const SlotTrace& trace, const SlotMemory& memory,
+             const std::vector<bool>& is_near);
 
   /// The form that a transfer's slice carries, as an index into `take`.
   std::int32_t form_of(std::size_t transfer, std::int32_t slice) const {
@@ -43,11 +44,12 @@ class CodedForms {
     std::vector<TaskIndex> former_users = {};
     std::vector<TaskIndex> users = {};
   };
-  void number(const RankPart& part, const SlotTrace& trace);
+  void number(const RankPart& part, const SlotTrace& trace, const std::vector<bool>& is_near);
   void lay_out(const SlotMemory& memory);
 
   struct Form {
     std::int32_t slot;
+    CodedForm first_sent = {};  ///< how
     std::int32_t uses = 0;
   };
   std::vector<std::int32_t> form_of_;  ///< by transfer

@@ -74,7 +74,7 @@ void for_each_wanted(const Collective& collective, Rank rank, Visit visit) {
 
 MessageRules rules_of(const CompileOptions& options) {
   MessageRules rules = options.rules;
-  if (!options.coded) return rules;
+  if (options.coding == Coding::none) return rules;
   rules.slice_bytes = std::min(rules.slice_bytes, kMostCodedBytes);
   rules.join_bytes = std::min(rules.join_bytes, kMostJoinedBytes);
   return rules;
@@ -94,13 +94,14 @@ class Compiler {
         memory_(trace_, layout_, rules_of(options).slice_bytes, in_place_),
         channel_of_(2 * static_cast<std::size_t>(collective.rank_count()), -1),
         save_of_(trace_.slots.size(), -1) {
-    if (!options.coded) return;
+    program_.coding = options.coding;
+    if (options.coding == Coding::none) return;
     const bool has_scratch = std::any_of(trace_.slots.begin(), trace_.slots.end(),
                                          [](const Slot& slot) { return slot.scratch > 0; });
     if (has_scratch)
       throw ArgumentError(
           "schedule: a sparse collective runs no schedule with scratch slots; pass another, or sparse=False");
-    forms_.emplace(part, trace_, memory_);
+    forms_.emplace(part, trace_, memory_, options.is_near);
   }
 
   Program compile() {

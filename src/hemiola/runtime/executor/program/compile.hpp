@@ -23,7 +23,8 @@ struct CompileOptions {
   bool average = false;     ///< scale each result once nobody needs the plain sum any more
   bool land_at_once =
       false;  ///< receive what is added in the same step side by side, and add it in order afterwards
-  bool coded = false;  ///< messages bring their size and may leave zeros out; the same on all ranks
+  Coding coding = Coding::none;  ///< messages bring their size and may leave zeros out; the same on all ranks
+  std::vector<bool> is_near;     ///< by rank, on this one's node (Coding::spccl); empty: none is
 };
 
 /// Deterministic: both ends of each pair derive matching messages from the same schedule and options (`in_place`,

@@ -39,10 +39,21 @@ struct Piece {
   friend bool operator==(const Piece&, const Piece&) = default;
 };
 
+/// How a program's messages leave zeros out.
+enum class Coding : std::uint8_t {
+  none,      ///< not at all
+  smallest,  ///< in the smallest format, wherever that takes less
+  spccl,     ///< as [SpCCL] does, to compare with: Pici, where its thresholds say so
+};
+
 /// What messages carry of one value, or one slice of it: its memory, and how long the value is.
 struct CodedForm {
   std::int64_t offset = 0;  ///< in Region::coded
   std::int64_t bytes = 0;
+  // Of Coding::spccl, where it is sent before it is received:
+  std::int32_t hop = 0;    ///< steps in which the rank has sent before
+  bool is_added = false;   ///< to what the receiver has
+  double dense_up_to = 0;  ///< share of zeros
 
   friend bool operator==(const CodedForm&, const CodedForm&) = default;
 };
@@ -118,6 +129,7 @@ struct Lane {
 struct Program {
   std::vector<Task> tasks;
   std::vector<Piece> pieces;
+  Coding coding = Coding::none;
   std::vector<CodedForm> forms;  ///< of a coded program; see CodedForms
   std::vector<std::int32_t> successors;
   std::vector<Channel> channels;
