@@ -32,7 +32,7 @@ class Report:
         self._name = name
         self._folder = Path(folder)
         self._part = part
-        self._lines = [f"# {title}", "", f"Machine: {describe_machine()}.", ""]
+        self._lines = [f"# {title}", ""]
         self.data: dict[str, Any] = {}
         self.path = self._folder / f"{name}.md"
 
@@ -42,9 +42,11 @@ class Report:
             self._lines += [paragraph, ""]
 
     def section(self, heading: str, text: str, command: str) -> None:
-        """Start a section; `command` is what reproduces its figures. It says when and by which version it was made."""
+        """Start a section; `command` is what reproduces its figures. It says when, where and by which version it was
+        made: its neighbours may be of other days and machines."""
         made = f"made {datetime.date.today().isoformat()} with hemiola {version('hemiola')}"
-        self._lines += [f"## {heading}", "", text, "", f"Reproduce: `{command}`; {made}.", ""]
+        where = f"Machine: {describe_machine()}."
+        self._lines += [f"## {heading}", "", text, "", f"Reproduce: `{command}`; {made}. {where}", ""]
 
     def table(self, key: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
         """Add a table and keep its rows under `key` in `data`; floats print with four significant digits."""
