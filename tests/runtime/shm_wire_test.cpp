@@ -174,6 +174,7 @@ class ChannelEnds {
   }
   std::uint32_t lines_freed() const { return ChannelPosition::load(control_.freed).line; }
   Fetching verdict() const { return control_.fetching.load(); }
+  void say_fetching_costs(float cost) { control_.fetch_cost.store(cost); }
 
  private:
   AnonymousRegion region_;
@@ -300,6 +301,28 @@ TEST(ShmWireFetching, BytesThatTheirRankIsWorkingOnAreNotTakenFromUnderIt) {
   while (ends.writer.progress()) {
   }
   EXPECT_TRUE(ends.writer.done(sent)) << "all of it is in the ring";
+}
+
+/// Given a reader that says what fetching costs. Expect that big messages take the cheaper way, all but the trials.
+TEST(ShmWireFetching, ABigMessageTakesTheWayThatCostsLess) {
+  for (const auto& [cost, expected] : {std::pair{1e-9f, 57}, {1e9f, 7}}) {
+    ChannelEnds ends;
+    ends.teach();
+    const auto out = message(Rank{0}, Rank{1}, 1, kBigBytes);
+    std::vector<std::byte> in(out.size());
+    int fetched = 0;
+    for (int i = 0; i < 64; ++i) {
+      ends.say_fetching_costs(cost);
+      const auto sent = ends.writer.post({out.data(), out.size()});
+      while (ends.writer.progress()) {
+      }
+      fetched += !ends.writer.done(sent);
+      ends.reader.post({{in.data(), nullptr, nullptr}, in.size()});
+      ends.settle();
+      ASSERT_EQ(in, out);
+    }
+    EXPECT_EQ(fetched, expected);
+  }
 }
 
 /// The sender gives up and goes on using its memory while the receiver is about to fetch.

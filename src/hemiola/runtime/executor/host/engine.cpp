@@ -89,6 +89,7 @@ void Engine::begin(const Program& program, const Buffers& buffers, const Arithme
   not_admitted_.clear();
   for (std::size_t c = 0; c < program.channels.size(); ++c)
     if (!program.channels[c].sending) not_admitted_.push_back(static_cast<std::int32_t>(c));
+  receives_ = !not_admitted_.empty();
   reset_lanes();
   if (program.moves_input) {
     bulk_copy(base_[static_cast<int>(Region::saved)], buffers.input,
@@ -276,10 +277,11 @@ Request Engine::send(const Task& o) {
   return wire_->send(peer, staging, static_cast<std::size_t>(o.bytes));
 }
 
+/// A rank that only sends rewrites nothing.
 Source Engine::source_of(const Place& place) const {
   const bool in_place = base_[static_cast<int>(Region::input)] == base_[static_cast<int>(Region::output)];
   const bool users = place.region == Region::input || place.region == Region::output;
-  return in_place && users && program_->bytes[static_cast<int>(Region::output)] <= kCachedBytes
+  return in_place && users && receives_ && program_->bytes[static_cast<int>(Region::output)] <= kCachedBytes
              ? Source::working
              : Source::settled;
 }

@@ -106,6 +106,7 @@ class Engine final : public Executor {
   Combine combine_ = nullptr;
   Scale scale_ = nullptr;
   int divisor_ = 1;
+  bool receives_ = false;  ///< anything at all
   int groups_in_flight_ = 1;
   RegionBases base_{};
   Coder coder_;  ///< of coded programs

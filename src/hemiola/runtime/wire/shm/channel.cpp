@@ -66,9 +66,21 @@ void ChannelWriter::say_tag(const OperationTag& tag) {
   said_ = tag;
 }
 
+/// Where the reader may, and where that costs less than two copies through the ring as far as is known.
+bool ChannelWriter::is_to_fetch(const OutgoingMessage& message) {
+  if (message.source != Source::settled ||
+      control_.fetching.load(std::memory_order_relaxed) != Fetching::works)
+    return false;
+  const float fetching = control_.fetch_cost.load(std::memory_order_relaxed);
+  const float taking = control_.take_cost.load(std::memory_order_relaxed);
+  if (fetching == 0) return true;
+  if (taking == 0 || copier_.cost() == 0) return false;
+  const bool is_better = fetching < copier_.cost() + taking;
+  return trials_.next() != is_better;
+}
+
 void ChannelWriter::begin_big(OutgoingMessage* message) {
-  const bool fetched = message->source == Source::settled &&
-                       control_.fetching.load(std::memory_order_relaxed) == Fetching::works;
+  const bool fetched = is_to_fetch(*message);
   const BigHeader header{message->bytes, fetched ? reinterpret_cast<std::uintptr_t>(message->data) : 0};
   std::memcpy(place(), &header, sizeof header);
   advance(kLineBytes);
@@ -89,7 +101,7 @@ bool ChannelWriter::stream(OutgoingMessage* message) {
   if (movable(message->bytes) < std::min(message->bytes, kPieceBytes)) look_for_space();
   const std::size_t bytes = movable(message->bytes);
   if (bytes == 0) return false;
-  std::memcpy(place(), message->data, bytes);
+  copier_.copy(place(), message->data, bytes);
   advance(bytes);
   // Only now, beside the word on the same line: the reader, who looks at it all the time, would take the line away.
   if (!message->begun)
@@ -201,7 +213,8 @@ bool ChannelReader::stream(IncomingMessage* message) {
   if (movable(message->bytes) < std::min(message->bytes, kPieceBytes)) look_for_data();
   const std::size_t bytes = movable(message->bytes);
   if (bytes == 0) return false;
-  land(message, place(), bytes);
+  taking_cost_.measure(bytes, [&] { land(message, place(), bytes); });
+  control_.take_cost.store(taking_cost_.per_byte(), std::memory_order_relaxed);
   advance(bytes);
   position_.store(control_.freed);
   if (message->bytes == 0) complete_front();
@@ -211,16 +224,25 @@ bool ChannelReader::stream(IncomingMessage* message) {
 /// What has been fetched counts only if the writer was still in this epoch afterwards: when an operation fails
 /// there, its wire is reset before the memory is used for anything else.
 bool ChannelReader::fetch(IncomingMessage* message) {
+  const std::size_t bytes = std::min(message->bytes, kFetchBytes);
+  bool is_there = false;
+  fetching_cost_.measure(bytes, [&] { is_there = fetch_piece(message, bytes); });
+  if (!is_there) return false;
+  control_.fetch_cost.store(fetching_cost_.per_byte(), std::memory_order_relaxed);
+  if (message->bytes > 0) return true;
+  free_line();
+  complete_front();
+  return true;
+}
+
+bool ChannelReader::fetch_piece(IncomingMessage* message, std::size_t wanted) {
   const bool combines = message->landing.combine != nullptr;
   std::byte* const to = combines ? bounce_ : message->landing.dst;
-  const std::size_t bytes = memory_.read(to, message->source, std::min(message->bytes, kFetchBytes));
+  const std::size_t bytes = memory_.read(to, message->source, wanted);
   if (bytes == 0) has_lost_writer_ = true;
   if (bytes == 0 || !is_current()) return false;
   message->source += bytes;
   land(message, to, bytes);
-  if (message->bytes > 0) return true;
-  free_line();
-  complete_front();
   return true;
 }
 

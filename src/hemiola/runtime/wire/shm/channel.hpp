@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "hemiola/base/fifo.hpp"
+#include "hemiola/runtime/wire/shm/move_cost.hpp"
 #include "hemiola/runtime/wire/shm/peer_memory.hpp"
 #include "hemiola/runtime/wire/wire.hpp"
 
@@ -48,6 +49,8 @@ struct ChannelControl {
       [kSizesKept];  ///< by the writer, in turn; kBigMark: see the message's first line; kTagMark: no message
   alignas(128) std::atomic<std::uint64_t> freed;  ///< by the reader
   std::atomic<Fetching> fetching;                 ///< by the reader
+  /// By the reader, in ticks per byte, 0 while it does not know: of what it fetches, and of what it takes from the ring.
+  std::atomic<float> fetch_cost, take_cost;
 };
 
 /// Messages start at a line, so no element lies across the ring's end.
@@ -150,6 +153,7 @@ class ChannelWriter : public ChannelEnd<OutgoingMessage> {
   void look_for_space();
   bool may_begin();
   bool begin(OutgoingMessage* message);
+  bool is_to_fetch(const OutgoingMessage& message);
   void say_tag(const OperationTag& tag);
   void begin_big(OutgoingMessage* message);
   void announce(std::uint16_t size, std::uint32_t end);
@@ -166,6 +170,8 @@ class ChannelWriter : public ChannelEnd<OutgoingMessage> {
   /// Of each message that is written, but not completed: the line whose release by the reader completes it. Only
   /// messages that are being fetched wait for the reader, and those behind them.
   Fifo<std::uint32_t> unread_;
+  RingCopier copier_;
+  Trials trials_;  ///< of fetching and of the ring
   bool says_tags_;
   std::optional<OperationTag> said_;  ///< in this epoch
 };
@@ -204,6 +210,7 @@ class ChannelReader : public ChannelEnd<IncomingMessage> {
   bool begin_big(IncomingMessage* message, std::uint64_t source);
   bool stream(IncomingMessage* message);
   bool fetch(IncomingMessage* message);
+  bool fetch_piece(IncomingMessage* message, std::size_t bytes);
   void land(IncomingMessage* message, const std::byte* from, std::size_t bytes);
   void free_line();
 
@@ -212,6 +219,7 @@ class ChannelReader : public ChannelEnd<IncomingMessage> {
   std::uint64_t payload_bytes_ = 0;
   PeerMemory memory_;
   std::byte* bounce_;
+  MoveCost fetching_cost_, taking_cost_;
   OperationTag* own_;
   OperationTag tag_;  ///< of the messages that come now
 };

@@ -1,0 +1,70 @@
+#include "hemiola/runtime/wire/shm/move_cost.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "hemiola/base/bulk_copy.hpp"
+
+namespace hemiola {
+namespace {
+
+TEST(MoveCost, ShortMovesAreDoneAndTellNothing) {
+  MoveCost cost;
+  int moves = 0;
+  cost.measure(MoveCost::kLeastBytes - 1, [&] { ++moves; });
+  EXPECT_EQ(cost.per_byte(), 0);
+  cost.measure(MoveCost::kLeastBytes, [&] {
+    for (const std::uint64_t begin = ticks(); ticks() < begin + 100;) {
+    }
+    ++moves;
+  });
+  EXPECT_GE(cost.per_byte(), 100 / static_cast<float>(MoveCost::kLeastBytes));
+  EXPECT_EQ(moves, 2);
+}
+
+TEST(MoveCost, TrialsAreOftenAtFirstAndNeverStop) {
+  Trials trials;
+  std::vector<int> at;
+  for (int choice = 1; choice <= 1024; ++choice)
+    if (trials.next()) at.push_back(choice);
+  EXPECT_EQ(at, (std::vector<int>{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 768, 1024}));
+}
+
+/// Given bytes from any place, in any number. Expect them where they were sent, and nothing beside them touched.
+TEST(MoveCost, ACopyPastTheCachesIsACopy) {
+  alignas(kStoreLine) std::array<std::byte, 512> to{};
+  std::array<std::byte, 512> from{};
+  for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::byte>(i * 7 + 1);
+  for (const std::size_t offset : {0u, 1u, 63u})
+    for (const std::size_t bytes : {0u, 1u, 63u, 64u, 65u, 200u, 256u}) {
+      to.fill(std::byte{0});
+      bypassing_copy(to.data(), from.data() + offset, bytes);
+      EXPECT_TRUE(std::equal(to.begin(), to.begin() + static_cast<std::ptrdiff_t>(bytes),
+                             from.begin() + static_cast<std::ptrdiff_t>(offset)));
+      EXPECT_TRUE(std::all_of(to.begin() + static_cast<std::ptrdiff_t>(bytes), to.end(),
+                              [](std::byte b) { return b == std::byte{0}; }));
+    }
+}
+
+TEST(MoveCost, ARingCopierCopiesWhicheverWayItGoes) {
+  RingCopier copier;
+  std::vector<std::byte> from(4 * MoveCost::kLeastBytes + 5);
+  for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::byte>(i * 31 + 3);
+  std::vector<std::byte> memory(from.size() + kStoreLine);
+  const auto address = reinterpret_cast<std::uintptr_t>(memory.data());
+  std::byte* const to = memory.data() + (kStoreLine - address % kStoreLine) % kStoreLine;
+  for (int i = 0; i < 20; ++i) {
+    std::fill(memory.begin(), memory.end(), std::byte{0});
+    copier.copy(to, from.data(), from.size());
+    ASSERT_TRUE(std::equal(from.begin(), from.end(), to));
+  }
+  EXPECT_GT(copier.cost(), 0);
+}
+
+}  // namespace
+}  // namespace hemiola
