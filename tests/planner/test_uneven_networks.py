@@ -8,6 +8,9 @@ import hemiola as hm
 from hemiola._core import estimate_by_steps_s
 from hemiola.errors import ArgumentError
 from hemiola.planner import planning
+from hemiola.planner.synthesized import links_between_ranks
+from hemiola.synthesis import topology_algorithms
+from hemiola.verify import first_violation
 
 MIB = 1 << 20
 LINK = {"latency_s": 1e-6, "bandwidth": 50e9}
@@ -69,6 +72,63 @@ def test_a_large_torus_is_planned_by_what_is_made_for_it(
     assert 1 <= plan.seconds / plan.bound_s <= most
 
 
+def test_a_grid_behind_switches_is_planned_with_as_many_parts_as_may_be_made() -> None:
+    # [TACOS]'s 3D-RFS of 32 nodes. One chunk a rank, synthesized, takes 1.33 times the bound, four are too many.
+    network = hm.topologies.rfs_3d([2, 4, 32], latency_s=0.5e-6, bandwidth=[200e9, 100e9, 50e9])
+    plan = hm.plan(network, "all_reduce", 48_600_000)
+    assert plan.alternatives[0].label == "all_reduce_themis (16 parts)"
+    assert plan.seconds <= 0.283e-3
+    assert plan.alternatives[0].transfer_count == 16 * 2 * 2 * 256 * 255
+    assert "all_reduce_themis (64 parts)" in {one.label for one in plan.left_out}
+
+
+def test_a_gather_over_rings_and_switches_is_synthesized() -> None:
+    # 56 ranks, each with ten others next to it, or behind one switch. Direct takes eight times the bound.
+    network = hm.topologies.rfs_3d([2, 4, 7], latency_s=0.5e-6, bandwidth=[200e9, 100e9, 50e9])
+    plan = hm.plan(network, "gather", 600_344_708, hm.Conditions(), root=3)
+    assert plan.alternatives[0].label == "synthesized (16 chunks a rank)"
+    assert plan.seconds <= 1.05 * plan.bound_s
+
+
+@pytest.mark.parametrize(
+    ("network", "links"),
+    [
+        (hm.topologies.torus([4, 4], **LINK), 16 * 4),
+        (hm.topologies.switch(5, **LINK), 25),
+        (hm.topologies.rfs_3d([2, 4, 7], **LINK), 56 * (1 + 3 + 7)),
+        (hm.topologies.hosts(3, 4, 1, **HOSTS), 3 * 4 * 4 + 12 * 12),
+    ],
+    ids=["torus", "switch", "rfs", "hosts"],
+)
+def test_links_through_switches_are_counted_one_by_one(network: hm.Topology, links: int) -> None:
+    assert links_between_ranks(network) == links
+
+
+@pytest.mark.parametrize(
+    "network", [hm.topologies.torus([3, 2, 2], **LINK), hm.topologies.switch_2d([3, 4], **LINK)]
+)
+def test_parts_on_a_grid_are_what_they_are_said_to_be(network: hm.Topology) -> None:
+    plan = hm.plan(network, "all_reduce", MIB)
+    parts = [other for other in plan.alternatives if other.name == "all_reduce_themis"]
+    assert {other.variant for other in parts} == {"1 parts", "4 parts", "16 parts", "64 parts"}
+    for other in parts:
+        schedule = topology_algorithms.generate(
+            other.name, network, nbytes=MIB, chunk_count=int(other.variant.split()[0])
+        )
+        assert schedule.transfer_count == other.transfer_count
+        assert first_violation(schedule) is None
+
+
+def test_what_an_estimate_puts_first_is_simulated_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    # What is left when everything else has been simulated is not enough for the last; what is set aside is.
+    network = hm.topologies.torus([4, 4], **LINK)
+    budget = sum(other.transfer_count for other in hm.plan(network, "broadcast", MIB).alternatives) // 2
+    monkeypatch.setitem(planning.TRANSFER_BUDGET, "fluid", budget)
+    plan = hm.plan(network, "broadcast", MIB)
+    assert plan.is_simulated
+    assert any(other.estimated_s is not None for other in plan.alternatives)
+
+
 def test_what_is_too_large_to_simulate_is_estimated_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
     network = hm.topologies.torus([4, 4], **LINK)
     simulated = hm.plan(network, "all_reduce", MIB)
@@ -93,10 +153,15 @@ def test_ways_that_are_too_many_to_follow_are_left_out() -> None:
 def test_little_effort_leaves_candidates_out_and_much_leaves_none() -> None:
     network = hm.topologies.torus([6, 6], **LINK)
     little, much = (hm.plan(network, "all_reduce", MIB, effort=effort) for effort in (1e-3, 10))
-    left_out = [other for other in little.alternatives if not other.is_comparable]
-    assert left_out
-    assert f"{len(left_out)} would take longer to make than a plan may" in little.explain()
+    unknown = [other.label for other in little.alternatives if not other.is_comparable]
+    assert unknown
+    left_out = {one.label: one.reason for one in little.left_out}
+    assert set(unknown) <= set(left_out)
+    assert left_out["forest"] == "36 ranks and switches, at most 5"
+    assert "transfers, at most" in left_out["all_reduce_themis (64 parts)"]
+    assert all(f"{label} ({reason})" in little.explain() for label, reason in left_out.items())
     assert all(other.is_comparable for other in much.alternatives)
+    assert not much.left_out
     assert much.seconds <= little.seconds
     with pytest.raises(ArgumentError, match="effort"):
         hm.plan(network, "all_reduce", MIB, effort=0.0)

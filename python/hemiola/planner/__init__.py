@@ -3,7 +3,7 @@
 `plan` lists what could run a task (the algorithms' candidates, and what is `synthesized`), simulates the best of it and
 answers with a `Plan`. What a communicator asks is in `communicator_plans`."""
 
-from hemiola.planner.outcome import Alternative, Plan
+from hemiola.planner.outcome import Alternative, LeftOut, Plan
 from hemiola.planner.planning import plan
 
-__all__ = ["Alternative", "Plan", "plan"]
+__all__ = ["Alternative", "LeftOut", "Plan", "plan"]

@@ -64,13 +64,27 @@ class Alternative:
 
 
 @dataclass(frozen=True)
+class LeftOut:
+    """What a plan did not look at, and why: nothing is known of how long it takes.
+
+    `label` names it as `Alternative.label` does; `reason` says what it needs and what a plan may take.
+    """
+
+    label: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.label}: {self.reason}"
+
+
+@dataclass(frozen=True)
 class Plan:
     """The chosen schedule with its predicted time, its lower bound, the alternatives, and why.
 
     `alternatives` holds every candidate, the winner first, the others by increasing time; those that were not
     simulated come last. `chosen` is the winner with its arguments; `seconds` is its time; see `is_simulated`.
     `coded` says where a density was given whether messages leave zeros out, and why; times are then those with zeros
-    left out, or not, accordingly.
+    left out, or not, accordingly. `left_out` names what more effort would look at, with the reason for each.
     """
 
     kind: str
@@ -84,6 +98,7 @@ class Plan:
     alternatives: tuple[Alternative, ...]
     chosen: Candidate = field(repr=False, compare=False)
     coded: CodedChoice | None = None
+    left_out: tuple[LeftOut, ...] = ()
 
     @cached_property
     def schedule(self) -> Schedule:
@@ -138,7 +153,15 @@ class Plan:
         if sparse == "spccl":
             coded += explain_spccl(self.kind, self.rank_count, self.conditions.density)
         return " ".join(
-            [self._what(), *self._conditions(), self._considered(), *self._why(), *coded, self._distance()]
+            [
+                self._what(),
+                *self._conditions(),
+                self._considered(),
+                *self._why(),
+                *coded,
+                self._distance(),
+                *self._left_out(),
+            ]
         )
 
     def _what(self) -> str:
@@ -167,7 +190,6 @@ class Plan:
             )
         estimated = sum(other.estimated_s is not None for other in self.alternatives)
         if estimated:
-            left_out = sum(not other.is_comparable for other in self.alternatives)
             ruled_out = sum(other.busiest_link_s is not None for other in self.alternatives)
             told = [f"{simulated} were simulated on the {self.network} network"]
             if ruled_out:
@@ -175,8 +197,6 @@ class Plan:
             told.append(
                 f"{estimated} are too large for that and were estimated, step by step, from the links they use"
             )
-            if left_out:
-                told.append(f"{left_out} would take longer to make than a plan may (effort=)")
             return f"{_counted(count, 'candidate')} can run this; {'; '.join(told)}."
         if simulated == 0:
             transfers = f"{self.alternatives[0].transfer_count:,} transfers"
@@ -207,6 +227,12 @@ class Plan:
                 f"Next comes {comparable[0].label} with {_compared(comparable[0].seconds, winner.seconds)}."
             )
         return told
+
+    def _left_out(self) -> list[str]:
+        if not self.left_out:
+            return []
+        named = "; ".join(f"{one.label} ({one.reason})" for one in self.left_out)
+        return [f"Left out, with effort= to look at more: {named}."]
 
     def _distance(self) -> str:
         if self.bound_s <= 0:

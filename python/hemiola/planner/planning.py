@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -22,7 +21,8 @@ from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
 from hemiola.planner.brought import made_now
 from hemiola.planner.crowding import crowding_s
-from hemiola.planner.outcome import Plan
+from hemiola.planner.on_grid import on_grid
+from hemiola.planner.outcome import LeftOut, Plan
 from hemiola.planner.race import TRANSFER_BUDGET, Race, SparseRace
 from hemiola.planner.synthesized import ONE_SHOT, is_uneven, synthesized
 from hemiola.progress import ProgressBar
@@ -89,9 +89,9 @@ def plan(
     ranks, or every two have a link, and that is the best one by formula, the formulas decide alone. On all other
     networks such a candidate is estimated: step by step, by what the busiest link of each needs. There, schedules
     synthesized for the topology are among the candidates: where there are no switches up to some 1,000 ranks, behind
-    switches 270, of a scatter, gather or all_to_all fewer; their formula is the lower bound. `Plan.explain` says how
-    many candidates were left out. A progress bar appears on a terminal once a second has passed, elsewhere a line
-    every 30 s.
+    switches 270, of a scatter, gather or all_to_all fewer; their formula is the lower bound. `Plan.left_out`
+    and `Plan.explain` name what was left out, and why. A progress bar appears on a terminal once a second has passed,
+    elsewhere a line every 30 s.
 
     With a density all candidates are simulated once more with zeros left out. Messages leave them out where a core
     encodes and decodes at 1.5 times a link's bandwidth at least, in every phase, and that saves 3 % of the time.
@@ -108,7 +108,7 @@ def plan(
         speed = port_speed(topology, conditions)
         task = Task(kind, topology.rank_count, nbytes, speed, conditions, root, topology)
         with bar.part(_MAKING):
-            found = _in_order(candidates(task), synthesized(topology, task, bound.seconds, effort))
+            found, left_out = _found(topology, task, bound.seconds, effort)
         if not found:
             raise ArgumentError(
                 f"no known algorithm runs {kind} on {topology.rank_count} ranks; bring a schedule of your own"
@@ -126,6 +126,7 @@ def plan(
                 least_s=bound.seconds if is_uneven(topology) else None,
             )
             alternatives, chosen = race.race(found)
+            left_out += race.left_out
         coded = None
         if told.density < 1:
             sparse = SparseRace(
@@ -139,16 +140,40 @@ def plan(
             if coded.is_coded:
                 alternatives, chosen = coded_alternatives, coded_chosen
     ranks = topology.rank_count
-    return Plan(kind, nbytes, ranks, name, told, network, bound, speed, alternatives, made_now(chosen), coded)
+    return Plan(
+        kind,
+        nbytes,
+        ranks,
+        name,
+        told,
+        network,
+        bound,
+        speed,
+        alternatives,
+        made_now(chosen),
+        coded,
+        tuple(left_out),
+    )
 
 
-def _in_order(known: Sequence[Candidate], made: Sequence[Candidate]) -> list[Candidate]:
-    """Put what was made for the topology first: its formula says less than a simulation, or knows more than a port."""
-    return [
+def _found(
+    topology: Topology, task: Task, bound_s: float, effort: float
+) -> tuple[list[Candidate], list[LeftOut]]:
+    """List what may race, and what is too large to be made for it.
+
+    What was made for the topology comes first: its formula says less than a simulation, or knows more than a port.
+    Those for grids come last, since the largest would leave the others nothing to be simulated with.
+    """
+    known = candidates(task)
+    made = synthesized(topology, task, bound_s, effort)
+    on_grids = [*on_grid(task, bound_s, effort)] if is_uneven(topology) else []
+    found = [
         *(one for one in known if one.knows_topology),
-        *made,
+        *(one for one in made if isinstance(one, Candidate)),
         *(one for one in known if not one.knows_topology),
+        *(one for one in on_grids if isinstance(one, Candidate)),
     ]
+    return found, [one for one in (*made, *on_grids) if isinstance(one, LeftOut)]
 
 
 def _check(topology: Topology, nbytes: int, network: str, combine_bandwidth: float, crowding: float) -> None:

@@ -16,7 +16,7 @@ from hemiola.conditions import Conditions
 from hemiola.planner.brought import checked, given
 from hemiola.planner.coded import CodedChoice
 from hemiola.planner.distance import mean_hops
-from hemiola.planner.outcome import SAME, Alternative
+from hemiola.planner.outcome import SAME, Alternative, LeftOut
 from hemiola.planner.sparse_rule import link_bandwidth
 from hemiola.progress import ProgressBar
 from hemiola.simulate import simulate
@@ -26,7 +26,7 @@ from hemiola.topology.port_speed import port_speed
 #: count for as many as they cost.
 TRANSFER_BUDGET = {"fifo": 2_000_000, "fluid": 1_000_000}
 #: Transfers that are made and estimated, at most, where formulas know too little of a network: about as long.
-_ESTIMATED_TRANSFERS = 4_500_000
+_ESTIMATED_TRANSFERS = 9_000_000
 #: Links on the ways of all transfers of a schedule, about: following more takes longer than a plan may.
 _MOST_HOPS = 60_000_000
 #: Ranks times links: beyond, finding the ways of one schedule alone takes longer than a plan may, so that nothing is
@@ -61,6 +61,9 @@ class Race:
         self._budget = TRANSFER_BUDGET[network] * effort
         self._least_s = least_s
         self._may_make = _ESTIMATED_TRANSFERS * effort
+        self._for_the_first = self._budget  #: after the race, where an estimate has won it
+        self._cost: dict[tuple[str, str], float] = {}  #: of simulating what was estimated
+        self.left_out: list[LeftOut] = []  #: of which nothing is known but a formula that knows too little
         self._codecs: Speeds | None = None  #: of conditions with a density
 
     def race(self, found: Sequence[Candidate]) -> tuple[tuple[Alternative, ...], Candidate]:
@@ -89,12 +92,28 @@ class Race:
                 made[standing[1:]] = judged.simulated_s, schedule
                 best = standing if best is None else min(best, standing)
                 made = {key: one for key, one in made.items() if one[0] <= self._as_good_as(best[0])}
-        ranked = self._ranked(seen)
+            ranked = self._ranked(seen)
+            while (schedule := self._made_to_be_sure(ranked[0], found)) is not None:
+                seconds = self._simulate(schedule)
+                made[ranked[0].name, ranked[0].variant] = seconds, schedule
+                ranked = self._ranked(
+                    [replace(ranked[0], simulated_s=seconds, estimated_s=None), *ranked[1:]]
+                )
         winner = ranked[0]
         chosen = next(one for one in found if (one.name, one.variant) == (winner.name, winner.variant))
         if (winner.name, winner.variant) in made:
             chosen = replace(chosen, generate=partial(given, made[winner.name, winner.variant][1]))
         return tuple(ranked), chosen
+
+    def _made_to_be_sure(self, first: Alternative, found: Sequence[Candidate]) -> Schedule | None:
+        """Make what an estimate puts first again, if what is set aside for that allows for simulating it.
+
+        Estimates can be low, so that what is first may come to be another."""
+        key = (first.name, first.variant)
+        if first.estimated_s is None or self._cost[key] > self._for_the_first:
+            return None
+        self._for_the_first -= self._cost[key]
+        return next(one for one in found if (one.name, one.variant) == key).generate()
 
     def _is_predicted(self, candidate: Candidate) -> bool:
         """Say whether a candidate's formula is what the simulation would find."""
@@ -106,7 +125,7 @@ class Race:
         link_s = None if schedule is None or best_s is None else self._too_long(schedule, best_s)
         simulated_s = estimated_s = None
         if schedule is not None and link_s is None:
-            estimated_s = self._estimate_if_too_large(schedule)
+            estimated_s = self._estimate_if_too_large(candidate, schedule)
             simulated_s = self._simulate(schedule) if estimated_s is None else None
         return Alternative(
             candidate.name,
@@ -118,7 +137,7 @@ class Race:
             estimated_s=estimated_s,
         )
 
-    def _estimate_if_too_large(self, schedule: Schedule) -> float | None:
+    def _estimate_if_too_large(self, candidate: Candidate, schedule: Schedule) -> float | None:
         """Return about what it takes, where simulating it costs more than is left for that; else take it from that.
 
         On a network of fluids flows that share links cost many times what they cost alone.
@@ -130,6 +149,7 @@ class Race:
         )
         cost = work if self._network == "fluid" else schedule.transfer_count
         if cost > self._budget:
+            self._cost[candidate.name, candidate.variant] = cost
             return max(estimated_s + self._beside_s(schedule), self._least_s)
         self._budget -= cost
         return None
@@ -141,11 +161,15 @@ class Race:
                 return None
             self._budget -= candidate.transfer_count
         elif candidate.transfer_count > self._may_make:
+            reason = f"{candidate.transfer_count:,} transfers, at most {self._may_make:,.0f}"
+            self.left_out.append(LeftOut(candidate.label, reason))
             return None
         self._may_make -= candidate.transfer_count
         schedule = checked(candidate.name, candidate.generate())
         if self._least_s is not None and self._goes_far(schedule):
             self._may_make += candidate.transfer_count
+            reason = f"{candidate.transfer_count:,} transfers whose ways are too long, at most {_MOST_HOPS:,} links"
+            self.left_out.append(LeftOut(candidate.label, reason))
             return None
         return schedule
 

@@ -15,6 +15,7 @@ from hemiola._core import Schedule, Topology, busiest_link_s, synthesize_forest
 from hemiola.algorithms import Candidate, Task
 from hemiola.errors import ArgumentError
 from hemiola.planner.brought import given
+from hemiola.planner.outcome import LeftOut
 from hemiola.synthesis import late_forest, search
 from hemiola.synthesis.late_forest import is_full_mesh
 
@@ -44,14 +45,17 @@ _CHUNKS = {
     "gather": (1, 4, 16),
     "all_to_all": (1, 4),
 }
-#: Of the collectives in which every chunk has its own destination: finding more ways, or over more links between ranks
-#: from all of them, takes longer than a plan may. A switch of 48 ranks, or a mesh of 13 by 13, is about a second.
+#: The collectives in which every chunk has its own destination.
 _WITH_WAYS = ("scatter", "gather", "all_to_all")
-_MOST_WAYS, _MOST_WAY_LINKS = 1_000, 48**3
+#: Of these, chunks that go their ways, times links between ranks, those through switches counted one by one: about a
+#: second. In an all-to-all many ways are found at once.
+_MOST_WAY_WORK = {"scatter": 2_400_000, "gather": 2_400_000, "all_to_all": 8_000_000}
 #: The same where no switch is on the way: an all-to-all of 200 ranks with four links each is about a second.
 _MOST_WAYS_WITHOUT_SWITCHES, _MOST_WAY_LINKS_WITHOUT_SWITCHES = 40_000, 200_000
 #: Chunks down each tree; of trees from one root, which are few, more fit a plan.
 _PIECES, _PIECES_OF_ONE_ROOT = (2, 8, 32), (16, 64, 256)
+#: Below, few pieces are tried where only one number can be.
+_SMALL_BUFFER = 4 << 20
 #: Of a forest around a late rank, which Python takes apart.
 _MOST_LATE_TRANSFERS = 40_000
 #: The same, and chunks down each tree, where every two ranks have a link, so that nothing is to be searched for.
@@ -67,14 +71,16 @@ _MOST_ONE_SHOT_TRANSFERS = 150_000
 _MOST_ONE_SHOT_PORT = 2.0
 
 
-def synthesized(topology: Topology, task: Task, bound_s: float, effort: float = 1.0) -> list[Candidate]:
-    """List what is synthesized for a topology, with so many times the usual effort.
+def synthesized(
+    topology: Topology, task: Task, bound_s: float, effort: float = 1.0
+) -> list[Candidate | LeftOut]:
+    """List what is synthesized for a topology, with so many times the usual effort, and what is left out.
 
     Their formula is the lower bound, since only a simulation knows how near they come to it: they are simulated
     first. Where ranks are slow, schedules are made for links as slow as they are now, and as if nobody were: whichever
     goes more ways round the slow links is not the better one everywhere.
     """
-    found: list[Candidate] = []
+    found: list[Candidate | LeftOut] = []
     networks = [(topology, "")]
     if any(factor > _ALIKE for factor in task.conditions.slow_ranks.values()):
         slower: dict[int | tuple[int, int] | str, float] = {
@@ -109,20 +115,24 @@ def _one_shot(topology: Topology, task: Task) -> Schedule:
     return _search(topology, gather, 1).one_shot_all_reduce()
 
 
-def _around_late_rank(topology: Topology, task: Task, bound_s: float) -> Iterator[Candidate]:
+def _around_late_rank(topology: Topology, task: Task, bound_s: float) -> Iterator[Candidate | LeftOut]:
     """Where one switch joins all ranks, an algorithm of that name is at the bound, whoever is slow.
 
     A delay too short for reducing everything in is long enough for a share of the buffer.
     """
-    if task.kind != "all_reduce" or len(task.late_ranks) != 1 or topology.rank_count < 3:
+    has_one = task.kind == "all_reduce" and len(task.late_ranks) == 1
+    if not has_one or topology.rank_count < 3 or topology.switch_count == 1:
         return
-    own_links = np.count_nonzero(np.asarray(topology.links)["src"] == task.late_ranks[0])
-    can_search = (
-        topology.rank_count + topology.switch_count <= _MOST_VERTICES_OF_ONE_ROOT
-        and own_links * topology.link_count <= _MOST_LATE_LINKS
-    )
+    own_links = int(np.count_nonzero(np.asarray(topology.links)["src"] == task.late_ranks[0]))
+    vertices, pairs = topology.rank_count + topology.switch_count, own_links * topology.link_count
     is_made = is_full_mesh(topology)
-    if not (is_made or can_search) or topology.switch_count == 1:
+    can_search = vertices <= _MOST_VERTICES_OF_ONE_ROOT and pairs <= _MOST_LATE_LINKS
+    if not is_made and vertices > _MOST_VERTICES_OF_ONE_ROOT:
+        yield LeftOut("late_forest", _too_many(vertices, "ranks and switches", _MOST_VERTICES_OF_ONE_ROOT))
+        return
+    if not is_made and pairs > _MOST_LATE_LINKS:
+        reason = _too_many(pairs, "pairs of a link of the late rank and any", _MOST_LATE_LINKS)
+        yield LeftOut("late_forest", reason)
         return
     most = _MOST_LATE_TRANSFERS_OF_FULL_MESH if is_made else _MOST_LATE_TRANSFERS
     share, per_piece = 1.0, 0.0
@@ -190,23 +200,39 @@ def _transfer_count(task: Task, chunks: int) -> int:
     return 2 * once if task.kind == "all_reduce" else once
 
 
-def _matched(topology: Topology, task: Task, bound_s: float, note: str, effort: float) -> Iterator[Candidate]:
+def _too_many(count: float, what: str, most: float) -> str:
+    return f"{count:,.0f} {what}, at most {most:,.0f}"
+
+
+def _matched(
+    topology: Topology, task: Task, bound_s: float, note: str, effort: float
+) -> Iterator[Candidate | LeftOut]:
     with_ways = task.kind in _WITH_WAYS
-    links = task.rank_count**2 if topology.switch_count else topology.link_count
-    most_links = _MOST_WAY_LINKS if topology.switch_count else _MOST_WAY_LINKS_WITHOUT_SWITCHES
-    if with_ways and task.rank_count * links > most_links * effort:
+    links = topology.link_count
+    if (
+        with_ways
+        and topology.switch_count == 0
+        and task.rank_count * links > _MOST_WAY_LINKS_WITHOUT_SWITCHES * effort
+    ):
+        most = _MOST_WAY_LINKS_WITHOUT_SWITCHES * effort
+        yield LeftOut(
+            f"synthesized{note}", _too_many(task.rank_count * links, "links to look at from all ranks", most)
+        )
         return
-    if with_ways:
-        left = effort * (_MOST_WAYS if topology.switch_count else _MOST_WAYS_WITHOUT_SWITCHES)
-    else:
-        left = effort * (_MOST_TRANSFERS if topology.switch_count else _MOST_TRANSFERS_WITHOUT_SWITCHES)
+    what, left, per_transfer = "transfers", effort * _MOST_TRANSFERS, 1
+    if topology.switch_count == 0:
+        left = effort * (_MOST_WAYS_WITHOUT_SWITCHES if with_ways else _MOST_TRANSFERS_WITHOUT_SWITCHES)
+    elif with_ways:
+        what, left = "transfers times links between ranks", effort * _MOST_WAY_WORK[task.kind]
+        per_transfer = links_between_ranks(topology)
     unit = "chunks" if task.kind in ("broadcast", "reduce") else "chunks a rank"
     for chunks in _CHUNKS[task.kind]:
         count = _transfer_count(task, chunks)
-        if count > left:
+        if count * per_transfer > left:
+            yield LeftOut(f"synthesized ({chunks} {unit}{note})", _too_many(count * per_transfer, what, left))
             continue
-        if topology.switch_count == 0:
-            left -= count
+        if topology.switch_count == 0 or with_ways:
+            left -= count * per_transfer
         generate = partial(_search, topology, task, chunks)
         if with_ways:
             schedule = generate()
@@ -214,20 +240,47 @@ def _matched(topology: Topology, task: Task, bound_s: float, note: str, effort: 
         yield Candidate("synthesized", f"{chunks} {unit}{note}", bound_s, count, generate)
 
 
-def _forests(topology: Topology, task: Task, bound_s: float, note: str, effort: float) -> Iterator[Candidate]:
+def links_between_ranks(topology: Topology) -> int:
+    """Count links between ranks, and pairs of ranks that only switches lie between."""
+    n, links = topology.rank_count, np.asarray(topology.links)
+    src, dst = links["src"].astype(np.int64), links["dst"].astype(np.int64)
+    island = np.arange(n + topology.switch_count)  # of switches that are joined: the lowest of them
+    inner = (src >= n) & (dst >= n)
+    while (island[src[inner]] != island[dst[inner]]).any():
+        lowest = np.minimum(island[src[inner]], island[dst[inner]])
+        np.minimum.at(island, src[inner], lowest)
+        np.minimum.at(island, dst[inner], lowest)
+    up, down = (src < n) & (dst >= n), (src >= n) & (dst < n)
+    size = len(island)
+    through = np.bincount(island[dst[up]], minlength=size) * np.bincount(island[src[down]], minlength=size)
+    return int(np.count_nonzero((src < n) & (dst < n)) + through.sum())
+
+
+def _forests(
+    topology: Topology, task: Task, bound_s: float, note: str, effort: float
+) -> Iterator[Candidate | LeftOut]:
     if task.kind not in _FOREST_KINDS:
         return
     has_one_root = task.kind in _WITH_ONE_ROOT
     more = effort ** (1 / 3)  # packing takes about the cube of what there is to pack
     most = more * (_MOST_VERTICES_OF_ONE_ROOT if has_one_root else _MOST_VERTICES_OF_FOREST)
-    is_large = topology.rank_count + topology.switch_count > most
+    vertices = topology.rank_count + topology.switch_count
+    is_large = vertices > most
     if is_large and (task.kind != "all_reduce" or topology.rank_count > _MOST_RANKS_UP_AND_DOWN * more):
+        yield LeftOut(f"forest{note}", _too_many(vertices, "ranks and switches", most))
         return
+    most_transfers = _MOST_FOREST_TRANSFERS * effort
+    fitting = []
     for pieces in _PIECES_OF_ONE_ROOT if has_one_root else _PIECES:
-        if _transfer_count(task, pieces) > _MOST_FOREST_TRANSFERS * effort:
-            continue
+        if (count := _transfer_count(task, pieces)) <= most_transfers:
+            fitting.append(pieces)
+        else:
+            yield LeftOut(f"forest ({pieces} pieces{note})", _too_many(count, "transfers", most_transfers))
+    if is_large:  # packing takes longer than all else, and each number packs anew
+        fitting = fitting[:1] if task.nbytes < _SMALL_BUFFER else fitting[-1:]
+    for pieces in fitting:
         schedule = _plant(topology, task, pieces, up_and_down_only=is_large)
-        if schedule is not None and schedule.transfer_count <= _MOST_FOREST_TRANSFERS * effort:
+        if schedule is not None and schedule.transfer_count <= most_transfers:
             count = schedule.transfer_count
             yield Candidate("forest", f"{pieces} pieces{note}", bound_s, count, partial(given, schedule))
 

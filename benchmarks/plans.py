@@ -1,0 +1,220 @@
+"""Two hundred random plans, each against the best that is found with twenty times the effort.
+
+    python benchmarks/plans.py [--count 200] [--seed 0] [--seconds S] [--json]
+
+Goals: a plan takes at most 1.05 times the best found in 95 % of the settings, 1.25 times at the worst, and none is
+predicted below its lower bound. The best found is the fastest of a plan with twenty times the effort, of schedules
+synthesized with other numbers of chunks, and of the algorithms made for the topology with more chunks.
+Prints each setting above 1.05 with what its plan left out, as soon as it is known; exit code 1 where a prediction is
+below the bound. Ctrl-C ends the run with what there is, and so does the end of so many seconds."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+
+import hemiola as hm
+from hemiola._core import estimate_by_steps_s
+from hemiola.errors import ArgumentError
+from hemiola.machine import describe_machine
+from hemiola.progress import ProgressBar
+from hemiola.synthesis import forest, search, topology_algorithms
+from random_settings import MOST_RANKS, Setting, random_setting
+
+EFFORT = 20.0
+GOAL, GOAL_SHARE, WORST_GOAL = 1.05, 0.95, 1.25
+#: Simulated at most, as a plan counts; beyond, the estimate stands for a simulation.
+_MOST_WORK = 20_000_000
+#: Of each schedule beside those of the planner with more effort.
+_MOST_TRANSFERS = 400_000
+#: Each chunk has a way of its own there, which takes the cube of the ranks behind switches.
+_MOST_RANKS_WITH_WAYS = 24
+_CHUNKS, _PIECES, _PARTS = (2, 8, 32), (4, 16, 128), (4, 16, 64)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A plan beside the best found; all times in seconds, of schedules that were simulated or estimated alike."""
+
+    seed: int
+    setting: str
+    plan: str
+    plan_s: float
+    predicted_s: float
+    bound_s: float
+    best: str
+    best_s: float
+    planning_s: float
+    left_out: list[str]
+
+    @property
+    def ratio(self) -> float:
+        """The plan's time over the best found."""
+        return self.plan_s / self.best_s if self.best_s > 0 else 1.0
+
+    @property
+    def is_below_bound(self) -> bool:
+        """Whether the prediction is of a time that cannot be."""
+        return self.predicted_s < self.bound_s * (1 - 1e-6)
+
+    def __str__(self) -> str:
+        left_out = "; ".join(self.left_out) or "nothing"
+        return (
+            f"{self.ratio:.3f} {self.setting}: {self.plan} {self.plan_s * 1e3:.4g} ms, {self.best} "
+            f"{self.best_s * 1e3:.4g} ms, bound {self.bound_s * 1e3:.4g} ms; left out: {left_out}\n"
+            f"  python benchmarks/plans.py --seed {self.seed} --count 1"
+        )
+
+
+def judge(seed: int) -> Judged:
+    """Plan the setting of a seed, and look for something better."""
+    setting = random_setting(seed)
+    begin_s = time.process_time()
+    plan = setting.plan(1.0)
+    planning_s = time.process_time() - begin_s
+    plan_s = _seconds(setting, plan.schedule)
+    found = [(plan_s, plan.alternatives[0].label)]
+    for label, schedule in _others(setting):
+        found.append((_seconds(setting, schedule), label))
+    best_s, best = min(found)
+    return Judged(
+        seed,
+        in_words(setting),
+        plan.alternatives[0].label,
+        plan_s,
+        plan.seconds,
+        plan.bound_s,
+        best,
+        best_s,
+        planning_s,
+        [str(one) for one in plan.left_out],
+    )
+
+
+def in_words(setting: Setting) -> str:
+    """Say what a setting is."""
+    told = [f"{setting.label}, {setting.topology.rank_count} ranks", setting.kind, f"{setting.nbytes:,} B"]
+    told += [f"rank {rank} late by {late_s * 1e3:.3g} ms" for rank, late_s in setting.conditions.late.items()]
+    told += [f"rank {rank} slow by {factor:g}" for rank, factor in setting.conditions.slow.items()]
+    return ", ".join(told)
+
+
+def _seconds(setting: Setting, schedule: hm.Schedule) -> float:
+    """Return what a schedule takes; where simulating it takes minutes, about."""
+    conditions = setting.conditions
+    topology, nbytes = setting.topology, setting.nbytes
+    estimated_s, work = estimate_by_steps_s(
+        schedule, topology, nbytes, conditions.late, conditions.slow_ranks
+    )
+    if work > _MOST_WORK:
+        return estimated_s
+    return hm.simulate(schedule, topology, nbytes, conditions).seconds
+
+
+def _others(setting: Setting) -> Iterator[tuple[str, hm.Schedule]]:
+    """Make what may be better; what cannot be made for this setting is not among it."""
+    more = setting.plan(EFFORT)
+    yield f"{more.alternatives[0].label}, effort {EFFORT:g}", more.schedule
+    topology, kind, root, nbytes = setting.topology, setting.kind, setting.root, setting.nbytes
+    n = topology.rank_count
+    most_ranks = _MOST_RANKS_WITH_WAYS if kind in ("scatter", "gather", "all_to_all") else MOST_RANKS
+    for chunks in _CHUNKS:
+        if n <= most_ranks and n * n * chunks * (2 if kind == "all_reduce" else 1) <= _MOST_TRANSFERS:
+            found = search(
+                topology, kind, chunks, root=root, nbytes=nbytes, trials=2, threads=1, progress=False
+            )
+            yield f"synthesized ({chunks} chunks)", found.schedule
+    for name in topology_algorithms.names():
+        named, pattern = topology_algorithms.split(name)
+        if named != kind or pattern in ("sccl", "taccl", "forest"):
+            continue
+        for parts in _PARTS:
+            try:
+                schedule = topology_algorithms.generate(
+                    name, topology, nbytes=nbytes, root=root, chunk_count=parts
+                )
+            except ArgumentError:  # not made for this topology
+                break
+            yield f"{name} ({parts} chunks)", schedule
+    if kind in ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce"):
+        yield from _forests(setting)
+
+
+def _forests(setting: Setting) -> Iterator[tuple[str, hm.Schedule]]:
+    if setting.topology.rank_count + setting.topology.switch_count > 128:
+        return
+    for pieces in _PIECES:
+        try:
+            found = forest(
+                setting.topology, setting.kind, pieces=pieces, nbytes=setting.nbytes, root=setting.root
+            )
+        except ArgumentError:
+            return
+        yield f"forest ({pieces} pieces)", found.schedule
+
+
+def judge_all(seed: int, count: int, seconds: float) -> list[Judged]:
+    """Judge `count` settings from `seed` on, or as many as fit into so many seconds."""
+    begin_s, judged = time.monotonic(), []
+    with ProgressBar("plans") as progress:
+        try:
+            for at in range(seed, seed + count):
+                if time.monotonic() - begin_s > seconds:
+                    break
+                one = judge(at)
+                judged.append(one)
+                progress(len(judged), count)
+                if one.ratio > GOAL or one.is_below_bound:
+                    print(one, file=sys.stderr, flush=True)
+        except KeyboardInterrupt:
+            pass
+    if len(judged) < count:
+        print(f"ended after {len(judged)} of {count} settings", file=sys.stderr)
+    return judged
+
+
+def summary(judged: Sequence[Judged]) -> dict[str, object]:
+    """Return the figures that the goals are about."""
+    ratios = sorted(one.ratio for one in judged)
+    return {
+        "settings": len(ratios),
+        "share_within": sum(ratio <= GOAL for ratio in ratios) / max(1, len(ratios)),
+        "worst": ratios[-1] if ratios else None,
+        "below_bound": sum(one.is_below_bound for one in judged),
+        "longest_planning_cpu_s": max((one.planning_s for one in judged), default=0.0),
+    }
+
+
+def main() -> int:
+    """Parse the command line, judge, and report."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--count", type=int, default=200, help="settings")
+    parser.add_argument("--seed", type=int, default=0, help="of the first; the others follow")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="begin no setting after so many")
+    parser.add_argument("--json", action="store_true", help="print one JSON line, with every setting")
+    asked = parser.parse_args()
+    judged = judge_all(asked.seed, asked.count, asked.seconds)
+    found = summary(judged)
+    if asked.json:
+        settings = [{**asdict(one), "ratio": one.ratio} for one in judged]
+        line = {"benchmark": "plans", "seed": asked.seed, **found, "found": settings}
+        print(json.dumps({**line, "machine": describe_machine()}))
+    elif judged:
+        print(
+            f"{found['settings']} plans from seed {asked.seed}: {found['share_within']:.1%} within {GOAL} of the best "
+            f"found (goal {GOAL_SHARE:.0%}), the worst {found['worst']:.3f} (goal {WORST_GOAL}), "
+            f"{found['below_bound']} predicted below the bound; planning took {found['longest_planning_cpu_s']:.1f} "
+            "CPU s at the most"
+        )
+    return 1 if found["below_bound"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
