@@ -26,6 +26,7 @@ import pytest
 import hemiola as hm
 from hemiola.cluster import Cluster
 from hemiola.environment import JOB, LOCAL_RANK, LOCAL_RANK_COUNT, RANK, RANK_COUNT, RENDEZVOUS, TOKEN
+from hemiola.whole_file import write_whole
 
 #: benchmarks/wires.py says here what to do: {"hosts": how many, "mpirun": [words of the command], "carriers": [by which
 #: ranks must reach each other], "told": the path of a file for what came}.
@@ -39,6 +40,8 @@ _REFUSALS = (
 )
 #: So many ranks show by what they reach each other.
 _CHECK = 3
+#: How the tests have ended so far, a line each.
+_TOLD: list[str] = []
 _popen = subprocess.Popen.__init__
 
 
@@ -209,7 +212,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[Any]:
         report.longrepr = (str(item.path), item.location[1] or 0, f"Skipped: {refusal}")
     told = json.loads(os.environ[PLAN]).get("told")
     if told and (report.when == "call" or not report.passed):
-        with open(told, "a") as file:
-            words = {"test": item.nodeid, "outcome": report.outcome, "words": report.longreprtext}
-            print(json.dumps(words), file=file)
+        words = {"test": item.nodeid, "outcome": report.outcome, "words": report.longreprtext}
+        _TOLD.append(json.dumps(words) + "\n")
+        write_whole(told, "".join(_TOLD))
     return report

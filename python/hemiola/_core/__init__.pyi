@@ -1194,6 +1194,10 @@ class PremulSum:
     ----------
     factor : float. What this rank multiplies by; each rank's own, so that sums can be weighted.
 
+    Raises
+    ------
+    ArgumentTypeError : a factor that is no number.
+
     Notes
     -----
     For floating and complex dtypes; NCCL and PyTorch call it PREMUL_SUM. A product is rounded to the dtype before it is

@@ -555,6 +555,10 @@ Parameters
 ----------
 factor : float. What this rank multiplies by; each rank's own, so that sums can be weighted.
 
+Raises
+------
+ArgumentTypeError : a factor that is no number.
+
 Notes
 -----
 For floating and complex dtypes; NCCL and PyTorch call it PREMUL_SUM. A product is rounded to the dtype before it is
