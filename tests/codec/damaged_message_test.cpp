@@ -53,7 +53,7 @@ TEST(DamagedMessage, HeadersThatContradictThemselvesAreRefused) {
   expect_refused(Bytes(31), "a header of 32 bytes");
   expect_refused(with(good, 0, std::uint32_t{0}), "'HMC1'");
   expect_refused(with(good, 4, std::uint8_t{5}), "a format from 0 to 4");
-  expect_refused(with(good, 5, std::uint8_t{200}), "a dtype from 0 to 14");
+  expect_refused(with(good, 5, std::uint8_t{200}), "a dtype from 0 to 18");
   expect_refused(with(good, 6, std::uint8_t{63}), "low bits");
   expect_refused(with(good, 7, std::uint8_t{1}), "low bits");
   expect_refused(with(good, 7, std::uint8_t{2}), "flags");

@@ -19,7 +19,7 @@ def test_errors_in_a_group_name_ranks_of_the_job_and_of_the_group() -> None:
         assert "(2 in this group)" in disagreement
         assert (lost, world_rank) == (1, 3)
         assert "rank 3 (1 in this group) has died" in message
-        assert "comm.group(survivors)" in message
+        assert "comm.shrink()" in message
 
 
 @pytest.mark.parametrize(
