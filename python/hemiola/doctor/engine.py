@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -19,6 +18,7 @@ from hemiola.machine import core_count
 from hemiola.measure.joined import everybodys
 from hemiola.measure.pattern import Pattern
 from hemiola.measure.trial import Trial, combine, measure
+from hemiola.planner.core_rates import Work, add, best_rate
 from hemiola.planner.machine_model import EngineCosts, Footprint, memory_network, small_costs
 from hemiola.simulate import simulate
 
@@ -55,7 +55,7 @@ class Engine:
     def measured(cls, comm: Communicator, job: Job) -> Engine:
         """Measure, as one of the ranks; all call this, and all go by what rank 0 finds."""
         copying = np.array([_rate(size, np.copyto) for size in _SIZES])
-        adding = np.array([_rate(size, _add) for size in _SIZES])
+        adding = np.array([_rate(size, add) for size in _SIZES])
         comm.barrier()
         together = sum(everybodys(comm, _crowded_rate()))
         cores = min(job.rank_count, core_count())
@@ -91,10 +91,6 @@ class Engine:
         return small_costs(footprints, taken_s)
 
 
-def _add(total: NDArray[np.float32], addend: NDArray[np.float32]) -> None:
-    np.add(total, addend, out=total)
-
-
 def _at(rates: NDArray[np.float64], nbytes: int) -> float:
     """Return the rate for a buffer of a size between those that were measured."""
     return float(np.interp(np.log2(max(nbytes, 1)), np.log2(_SIZES), rates))
@@ -105,15 +101,10 @@ def _arrays() -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     return np.ones(_SIZES[-1] // 4, np.float32), np.ones(_SIZES[-1] // 4, np.float32)
 
 
-def _rate(nbytes: int, work: Callable[[NDArray[np.float32], NDArray[np.float32]], None]) -> float:
+def _rate(nbytes: int, work: Work) -> float:
     """Return the bytes per second that this rank's core gets done of them at best, while all ranks are at it."""
     total, addend = (array[: nbytes // 4] for array in _arrays())
-    times = []
-    for _ in range(_REPEATS):
-        begin = time.perf_counter()
-        work(total, addend)
-        times.append(time.perf_counter() - begin)
-    return nbytes / max(min(times), _LEAST_S)
+    return best_rate(work, total, addend, _REPEATS)
 
 
 def _crowded_rate() -> float:

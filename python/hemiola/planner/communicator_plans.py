@@ -9,10 +9,9 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hemiola import algorithms, codecs, topologies
 from hemiola._core import Communicator as CoreCommunicator
@@ -22,6 +21,7 @@ from hemiola.bounds import lower_bound
 from hemiola.calibration import BRIEF, Grouping, measured_network
 from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
+from hemiola.planner.core_rates import Work, add, best_rate
 from hemiola.planner.crowding import BETWEEN_HOSTS
 from hemiola.planner.late_rule import late_rule
 from hemiola.planner.machine_model import memory_network
@@ -102,7 +102,7 @@ class CommunicatorPlans:
         else:
             self._network = _switch(self._rank_count, PortSpeed(*_agreed(core, _measured(core))))
         self.speed = port_speed(self._network)
-        rates = [_measured_rate(_add), _measured_rate(np.copyto)]
+        rates = [_measured_rate(add), _measured_rate(np.copyto)]
         self._combine_bandwidth, self._copy_bandwidth = _agreed(core, rates)
 
     def watch(self, core: CoreCommunicator) -> None:
@@ -248,9 +248,8 @@ class CommunicatorPlans:
         """Say when messages leave zeros out. Between cores that share memory never: what a codec gains, it takes away
         from the same core. Unasked not on emulated networks, whose ranks share the cores of one machine."""
         unasked = not asked and (self._emulated is not None or found.nbytes < _LEAST_UNASKED)
-        if (
-            self._shares_memory or unasked or found.name == ONE_SHOT
-        ):  # whose scratch slots no coded program has
+        has_scratch = found.name == ONE_SHOT  # which no coded program has
+        if self._shares_memory or unasked or has_scratch:
             return SparseWords(0.0)
         bandwidth = min(link_bandwidth(self.network()), found.speed.bandwidth)
         below = coded_below(found.kind, self._rank_count, found.nbytes, bandwidth, codecs.speeds())
@@ -360,19 +359,10 @@ def _measured(core: CoreCommunicator) -> tuple[float, float]:
     return latency_s, _LARGE_BYTES / max(step_s(_LARGE_BYTES) - latency_s, 1e-9)
 
 
-def _add(total: NDArray[np.float32], addend: NDArray[np.float32]) -> None:
-    np.add(total, addend, out=total)
-
-
-def _measured_rate(work: Callable[[NDArray[np.float32], NDArray[np.float32]], None]) -> float:
+def _measured_rate(work: Work) -> float:
     """Time what is done to one array with another in a core's cache; return bytes per second."""
     total, addend = (np.zeros(_COMBINED_BYTES // 4, np.float32) for _ in range(2))
-    times = []
-    for _ in range(_REPETITIONS):
-        begin = time.perf_counter()
-        work(total, addend)
-        times.append(time.perf_counter() - begin)
-    return _COMBINED_BYTES / max(min(times), 1e-9)
+    return best_rate(work, total, addend, _REPETITIONS)
 
 
 def _agreed(core: CoreCommunicator, found: Sequence[float]) -> list[float]:

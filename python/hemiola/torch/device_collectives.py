@@ -19,7 +19,7 @@ from hemiola.torch.device_executor import DeviceProgram
 from hemiola.torch.device_queue import DeviceQueue, ProcessGroupQueue
 from hemiola.torch.options import Options
 from hemiola.torch.reductions import meant
-from hemiola.torch.tensors import described, is_dense
+from hemiola.torch.tensors import described, side_by_side
 from hemiola.torch.work import Finished
 
 #: What is assumed of a network of devices that nobody has described: to queue a group takes 10 µs, and a device sends
@@ -273,15 +273,10 @@ def _reduction(op: Any) -> str:
 
 def _flat(tensor: Any) -> Any:
     """Return a tensor of one axis over the same memory, in its order."""
-    tensor = tensor.detach()
-    if tensor.layout is torch.strided:
-        if tensor.is_contiguous():
-            return tensor.view(-1)
-        if is_dense(tensor.shape, tensor.stride()):
-            return tensor.as_strided((tensor.numel(),), (1,))
-    raise ArgumentError(
-        f"expected a tensor whose elements lie side by side, found {described(tensor)}; pass .contiguous() of it"
-    )
+    found = side_by_side(tensor.detach())
+    if isinstance(found, Complaint):
+        raise ArgumentError(found.text)
+    return found.view(-1)
 
 
 def _result(tensor: Any) -> Any:

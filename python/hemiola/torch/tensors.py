@@ -63,12 +63,16 @@ def _flat(tensor: Any) -> Any:
     """Return a tensor over the same memory, in its order, that NumPy takes."""
     if not tensor.is_cpu:
         return Complaint(f"expected a tensor on the CPU, found one on {tensor.device}: {described(tensor)}")
-    if tensor.requires_grad:
-        tensor = tensor.detach()
-    if tensor.is_contiguous():
-        return tensor
-    if tensor.layout is torch.strided and is_dense(tensor.shape, tensor.stride()):
-        return tensor.as_strided((tensor.numel(),), (1,))
+    return side_by_side(tensor.detach() if tensor.requires_grad else tensor)
+
+
+def side_by_side(tensor: Any) -> Any:
+    """Return a tensor over the same memory, whose elements lie there in its order; or that they do not."""
+    if tensor.layout is torch.strided:
+        if tensor.is_contiguous():
+            return tensor
+        if is_dense(tensor.shape, tensor.stride()):
+            return tensor.as_strided((tensor.numel(),), (1,))
     return Complaint(
         f"expected a tensor whose elements lie side by side, found {described(tensor)}; pass .contiguous() of it"
     )

@@ -213,8 +213,8 @@ bool ChannelReader::stream(IncomingMessage* message) {
   if (movable(message->bytes) < std::min(message->bytes, kPieceBytes)) look_for_data();
   const std::size_t bytes = movable(message->bytes);
   if (bytes == 0) return false;
-  taking_cost_.measure(bytes, [&] { land(message, place(), bytes); });
-  control_.take_cost.store(taking_cost_.per_byte(), std::memory_order_relaxed);
+  if (taking_cost_.measure(bytes, [&] { land(message, place(), bytes); }))
+    control_.take_cost.store(taking_cost_.per_byte(), std::memory_order_relaxed);
   advance(bytes);
   position_.store(control_.freed);
   if (message->bytes == 0) complete_front();

@@ -23,13 +23,14 @@ class MoveCost {
   /// Shorter moves tell nothing: stores end in the core's queue before they cost anything.
   static constexpr std::size_t kLeastBytes = 4 << 10;
 
-  /// Does the move and takes its time.
+  /// Does the move; says whether it took its time.
   template <typename Move>
-  void measure(std::size_t bytes, Move move) {
-    if (bytes < kLeastBytes) return move();
+  bool measure(std::size_t bytes, Move move) {
+    if (bytes < kLeastBytes) return move(), false;
     const std::uint64_t begin = ticks();
     move();
     note(static_cast<float>(ticks() - begin) / static_cast<float>(bytes));
+    return true;
   }
 
  private:

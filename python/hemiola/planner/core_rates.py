@@ -1,0 +1,26 @@
+"""What a core gets done on buffers, measured."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+Work = Callable[[NDArray[np.float32], NDArray[np.float32]], None]
+
+
+def add(total: NDArray[np.float32], addend: NDArray[np.float32]) -> None:
+    """Add to an array in place, as combining does; `numpy.copyto` is what copying does."""
+    np.add(total, addend, out=total)
+
+
+def best_rate(work: Work, total: NDArray[np.float32], addend: NDArray[np.float32], repetitions: int) -> float:
+    """Time what is done to one array with another; return the bytes of one per second, at best."""
+    times = []
+    for _ in range(repetitions):
+        begin = time.perf_counter()
+        work(total, addend)
+        times.append(time.perf_counter() - begin)
+    return total.nbytes / max(min(times), 1e-9)
