@@ -20,6 +20,10 @@ SIZES = (1, 3, 1000, 300_000)
 #: Of the all-reduce whose traffic is counted.
 PAYLOAD_BYTES = 6 << 20
 
+#: Of an all-reduce to which a rank comes late, by how much, how often more once it is looked for, and how many
+#: operations are too many to notice either.
+LATE_BYTES, LATE_S, LATE_MORE, MOST_LATE = 4 << 20, 0.1, 4, 60
+
 
 def own(rank: int, size: int, dtype: type = np.float32) -> np.ndarray:
     """Return what a rank brings: small whole numbers, whose sums are exact in any order."""
@@ -179,6 +183,32 @@ def endless(comm: hm.Communicator) -> str:
         return f"lost {error.rank}"
 
 
+def late_rank(comm: hm.Communicator) -> str:
+    """The last rank comes late until all look for it, and some more, then in time until nobody does; say after how many
+    operations they began, how many they were in all that time, and who was last in each of them."""
+    x = np.empty(LATE_BYTES // 4, np.float32)
+    last, began = comm.rank_count - 1, 0
+
+    def work(late_s: float) -> None:
+        time.sleep(late_s if comm.rank == last else 0)
+        x[:] = comm.rank + 1
+        comm.all_reduce(x)
+        assert (x == comm.rank_count * (comm.rank_count + 1) / 2).all()
+
+    while not comm.expects_late_rank(LATE_BYTES):
+        work(LATE_S)
+        began += 1
+        assert began < MOST_LATE, comm.arrivals()
+    for _ in range(LATE_MORE):
+        work(LATE_S)
+    known = comm.arrivals().last_rank[-(began + LATE_MORE) :]
+    for _ in range(MOST_LATE):
+        if not comm.expects_late_rank(LATE_BYTES):
+            return f"began {began} last {sorted(set(known.tolist()))} of {len(known)}"
+        work(0)
+    return f"still looks for a late rank: {comm.arrivals()}"
+
+
 def one_kills_itself(comm: hm.Communicator) -> str:
     """Rank 1 dies in the middle of work, the others learn of it."""
     if comm.rank == 1:
@@ -217,6 +247,7 @@ WAYS: dict[str, Callable[[hm.Communicator], str]] = {
         carriers,
         endless,
         endless_with_helper,
+        late_rank,
         one_kills_itself,
         shrinking,
     )

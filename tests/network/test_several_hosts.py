@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
 from collective_rank import PAYLOAD_BYTES
+from jobs import LIMIT_S, said, start_job
 from permission import where_permitted
 
 import hemiola as hm
 from hemiola.cluster import Cluster
-
-PROGRAM = str(Path(__file__).with_name("collective_rank.py"))
-LIMIT_S = 120.0
 
 Start = Callable[..., list[subprocess.Popen[str]]]
 Job = Callable[[int, int, str], list[dict[str, str]]]
@@ -31,35 +25,6 @@ Job = Callable[[int, int, str], list[dict[str, str]]]
 def cluster() -> Iterator[Cluster]:
     with where_permitted(), Cluster(3) as made:
         yield made
-
-
-def start_job(
-    cluster: Cluster, way: str, per_host: int, family: int, more: dict[str, str]
-) -> Iterator[subprocess.Popen[str]]:
-    """Start a program as the ranks of a job, so many on each host."""
-    hosts = range(len(cluster.hosts))
-    zero = cluster.hosts[0]
-    at = f"{zero.ipv4}:29400" if family == 4 else f"[{zero.ipv6}]:29400"
-    environment = os.environ | {
-        "HEMIOLA_RANK_COUNT": str(per_host * len(hosts)),
-        "HEMIOLA_LOCAL_RANK_COUNT": str(per_host),
-        "HEMIOLA_JOB": secrets.token_hex(4),
-        "HEMIOLA_RENDEZVOUS": at,
-        "HEMIOLA_IP_FAMILY": str(family),
-        "HEMIOLA_TOKEN": secrets.token_hex(32),
-        **more,
-    }
-    for host in hosts:
-        for local in range(per_host):
-            own = {"HEMIOLA_RANK": str(host * per_host + local), "HEMIOLA_LOCAL_RANK": str(local)}
-            yield cluster.start(
-                host,
-                [sys.executable, PROGRAM, way],
-                env=environment | own,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
 
 
 @pytest.fixture
@@ -75,16 +40,6 @@ def start(cluster: Cluster) -> Iterator[Start]:
     for process in started:
         process.kill()
         process.wait()
-
-
-def said(processes: list[subprocess.Popen[str]]) -> list[str]:
-    """Return what each rank says in the end; all must end well."""
-    lines = []
-    for process in processes:
-        out, err = process.communicate(timeout=LIMIT_S)
-        assert process.returncode == 0, err
-        lines.append(out.splitlines()[-1])
-    return lines
 
 
 @pytest.fixture(scope="module")

@@ -22,6 +22,9 @@ const LateRegister::Check kNoCheck = [] {};
 struct Words final : LateRegister {
   explicit Words(int count) : values(static_cast<std::size_t>(count)) {}
 
+  std::uint64_t arrive(std::uint64_t operation, Rank self, int rank_count, const Check&) override {
+    return word(operation) = LateWord(word(operation), operation).with_arrival(self, rank_count).bits();
+  }
   std::uint64_t load(std::uint64_t operation, const Check&) override { return word(operation); }
   bool compare_exchange(std::uint64_t operation, std::uint64_t& expected, std::uint64_t desired,
                         const Check&) override {

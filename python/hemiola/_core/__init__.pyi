@@ -1329,7 +1329,7 @@ class LateRule:
 
 class SparsePlan:
     """
-    A schedule, and when its messages leave zeros out; passed in place of a schedule.
+    A schedule, when its messages leave zeros out, and where a late rank may pay how it is found; passed in place of a schedule.
     """
 
     def __init__(
@@ -1341,6 +1341,7 @@ class SparsePlan:
         without_fill_in_below: float = 0,
         exchange: Schedule | ScheduleParts,
         pause: int,
+        late: LateRule | None = None,
     ) -> None: ...
 
 class Complaint:

@@ -48,6 +48,10 @@ _UNASKED_PAUSE = 64
 _MOST_SPREAD = 1_000_000
 #: What finding a late rank must save at best, as a share of the time without.
 _LEAST_GAIN = 0.1
+#: All-reduces between hosts that take less are not told of, nobody is looked for in them.
+_LEAST_TOLD_S = 0.02
+#: What takes longer than its NICs, by so much, waits for something else, which the forecast does not know.
+_MOST_OVER_NICS = 1.25
 #: Followed recipes that are kept.
 _MOST_FOLLOWED = 256
 
@@ -171,7 +175,7 @@ class CommunicatorPlans:
         found = self._planned(kind, nbytes, self._conditions_with(slow), root)
         late = None if sparse else self._late_search(found)
         recipe = Recipe.of(found, late)
-        if late is None and sparse is not False:
+        if sparse is not False:
             recipe = dataclasses.replace(recipe, sparse=self._sparse_words(found, sparse is True))
         return recipe.to_bytes()
 
@@ -182,17 +186,10 @@ class CommunicatorPlans:
         and when messages leave zeros out where they may.
         """
         recipe, made = self._read(words)
+        late = None if recipe.late is None else self._late_rule(recipe.late, made, nbytes)
         if recipe.sparse is not None:
-            return self._sparse_plan(recipe.sparse, made)
-        search = recipe.late
-        if search is None or not isinstance(made, Schedule):
-            return made
-        plain_s = None if search.plain_s is None else search.plain_s * nbytes / search.nbytes
-        rule = late_rule(self._rank_count, nbytes, search.speed, made, plain_s)
-        if plain_s is None:
-            return rule
-        saves_s = plain_s - rule.forecast.finish_s[-1]
-        return rule if saves_s > _LEAST_GAIN * plain_s else made
+            return self._sparse_plan(recipe.sparse, made, late)
+        return made if late is None else late
 
     def plan(self, words: bytes, kind: str, nbytes: int, root: int, slow: Mapping[int, float]) -> Plan:
         """Return the plan that a recipe came from, with this rank's own bound."""
@@ -240,9 +237,29 @@ class CommunicatorPlans:
         That is on a network, where ports are what takes time, with nobody slow and nobody known to be late.
         """
         may_pay = found.kind == "all_reduce" and self._rank_count >= _LEAST_LATE_RANKS and found.nbytes > 0
-        if self._emulated is None or not may_pay or found.conditions.slow or found.conditions.late:
+        if not may_pay or found.conditions.slow or found.conditions.late:
+            return None
+        if self._emulated is None and not self._nics_take_time(found):
             return None
         return LateSearch(self.speed, found.seconds, found.nbytes)
+
+    def _nics_take_time(self, found: Plan) -> bool:
+        """Say whether an all-reduce between hosts takes what a NIC a rank needs for it, and so long that words about
+        who has come, which go by the same NICs, cost nothing beside it."""
+        if len(set(self._hosts)) < self._rank_count or found.seconds < _LEAST_TOLD_S:
+            return False
+        nic_s = 2 * (self._rank_count - 1) / self._rank_count * found.nbytes / self.speed.bandwidth
+        return found.seconds <= _MOST_OVER_NICS * nic_s
+
+    def _late_rule(self, search: LateSearch, made: Schedule | ScheduleParts, nbytes: int) -> LateRule | None:
+        """Say how a late rank is found in an all-reduce of so many bytes; nothing where that saves little."""
+        if not isinstance(made, Schedule):
+            return None
+        plain_s = None if search.plain_s is None else search.plain_s * nbytes / search.nbytes
+        rule = late_rule(self._rank_count, nbytes, search.speed, made, plain_s)
+        if plain_s is None or plain_s - rule.forecast.finish_s[-1] > _LEAST_GAIN * plain_s:
+            return rule
+        return None
 
     def _sparse_words(self, found: Plan, asked: bool) -> SparseWords:
         """Say when messages leave zeros out. Between cores that share memory never: what a codec gains, it takes away
@@ -262,7 +279,9 @@ class CommunicatorPlans:
         segments = segments_of(found.nbytes, self._rank_count) if is_spread else 1
         return SparseWords(below, other.name, other.arguments, other.below, segments, pause)
 
-    def _sparse_plan(self, words: SparseWords, made: Schedule | ScheduleParts) -> SparsePlan:
+    def _sparse_plan(
+        self, words: SparseWords, made: Schedule | ScheduleParts, late: LateRule | None
+    ) -> SparsePlan:
         other = None
         if words.algorithm_below > 0:
             other = self._sparse_relative(Recipe(words.algorithm, words.arguments), words.segments)
@@ -273,6 +292,7 @@ class CommunicatorPlans:
             without_fill_in_below=words.algorithm_below,
             pause=words.pause,
             exchange=algorithms.get("all_reduce_recursive_doubling").generate(self._rank_count),
+            late=late,
         )
 
     def _sparse_relative(self, recipe: Recipe, segments: int) -> Schedule | ScheduleParts:

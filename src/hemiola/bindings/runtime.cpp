@@ -49,10 +49,11 @@ using PyDecide = nb::typed<nb::callable, nb::bytes(std::string, std::int64_t, in
 /// (recipe, bytes) -> Schedule, ScheduleParts, LateRule or SparsePlan.
 using PyFollow = nb::typed<nb::callable, nb::object(nb::bytes, std::int64_t)>;
 
-/// A schedule, and when its messages leave zeros out.
+/// A schedule, when its messages leave zeros out, and how a late rank is found.
 struct SparsePlan {
   ProgramSource chosen;
   SparseRule rule;
+  std::optional<LateRule> late;
 };
 
 /// A Schedule or ScheduleParts.
@@ -77,7 +78,7 @@ std::optional<std::variant<bool, std::string>> written(SparseMode mode) {
 Selection selection_of(nb::handle object) {
   if (nb::isinstance<SparsePlan>(object)) {
     const auto& plan = nb::cast<const SparsePlan&>(object);
-    return {plan.chosen, std::nullopt, plan.rule};
+    return {plan.chosen, plan.late, plan.rule};
   }
   if (!nb::isinstance<LateRule>(object)) return {source_of(object), std::nullopt};
   LateRule rule = nb::cast<LateRule>(object);
@@ -519,21 +520,24 @@ void bind_runtime(nb::module_& m) {
           "forecast", [](const LateRule& rule) { return rule.forecast.get(); },
           nb::rv_policy::reference_internal);
 
-  nb::class_<SparsePlan>(m, "SparsePlan",
-                         "A schedule, and when its messages leave zeros out; passed in place of a schedule.")
+  nb::class_<SparsePlan>(
+      m, "SparsePlan",
+      "A schedule, when its messages leave zeros out, and where a late rank may pay how it is "
+      "found; passed in place of a schedule.")
       .def(
           "__init__",
           [](SparsePlan* plan, const Made& chosen, double coded_below,
              const std::optional<Made>& without_fill_in, double without_fill_in_below, const Made& exchange,
-             int pause) {
+             int pause, const std::optional<LateRule>& late) {
             new (plan)
                 SparsePlan{source_of(chosen),
                            {coded_below, without_fill_in ? source_of(*without_fill_in) : ProgramSource(),
-                            without_fill_in_below, source_of(exchange), pause}};
+                            without_fill_in_below, source_of(exchange), pause},
+                           late};
             plan->rule.check();
           },
           "chosen"_a, nb::kw_only(), "coded_below"_a, "without_fill_in"_a = nb::none(),
-          "without_fill_in_below"_a = 0, "exchange"_a, "pause"_a);
+          "without_fill_in_below"_a = 0, "exchange"_a, "pause"_a, "late"_a = nb::none());
 
   nb::class_<Complaint>(
       m, "Complaint",

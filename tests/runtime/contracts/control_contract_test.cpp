@@ -1,6 +1,7 @@
 #include "control_contract.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -91,6 +92,32 @@ TEST_P(ControlContract, RanksSeeEachOthersSignaturesAndOneTimeOfArrival) {
   EXPECT_EQ(times[0], times[1]);
   EXPECT_EQ(times[0], times[2]);
   for (std::size_t i = kRanks; i < times[0].size(); ++i) EXPECT_GE(times[0][i], times[0][i - kRanks]);
+}
+
+// Given that all want to know when each has come. Expect that whoever knows that a rank has come knows when, the same on
+// all ranks, though nobody calls for words.
+TEST_P(ControlContract, WhoWantsToKnowIsToldWhenEachHasComeAsSoonAsItIsKnownThatAllHave) {
+  constexpr int kRanks = 3;
+  constexpr std::uint64_t kOperations = 100;
+  auto places = connect(kRanks);
+  std::vector<std::vector<std::int64_t>> times(kRanks);
+  on_threads(kRanks, [&](Rank self) {
+    Roll& roll = *places[static_cast<std::size_t>(self)].control.roll;
+    for (std::uint64_t number = 0; number < kOperations; ++number) {
+      roll.publish(number, {signature_of(number), "", 7, true});
+      for (Rank rank : all_ranks(kRanks)) {
+        while (!roll.has_arrived(rank, number)) std::this_thread::yield();
+        if (rank != self) EXPECT_EQ(roll.entry(rank, number).own_ns, 7);
+        times[static_cast<std::size_t>(self)].push_back(roll.entry(rank, number).arrival_ns);
+      }
+      roll.complete(number);
+      for (Rank rank : all_ranks(kRanks))
+        while (number > 0 && !roll.has_completed(rank, number - 1)) std::this_thread::yield();
+    }
+  });
+  EXPECT_EQ(times[0], times[1]);
+  EXPECT_EQ(times[0], times[2]);
+  EXPECT_EQ(std::ranges::count(times[0], Roll::kUnknownTime), 0);
 }
 
 TEST_P(ControlContract, NothingHasHappenedAtFirst) {
@@ -197,6 +224,22 @@ TEST_P(ControlContract, AWordIsExchangedOnlyForWhatWasExpectedAndSeenByAll) {
   EXPECT_EQ(expected, 77u);
   EXPECT_EQ(one.load(4, kNoCheck), 77u);
   EXPECT_EQ(one.load(5, kNoCheck), 0u);
+}
+
+/// Everybody comes by one access; what it is told shows that nobody got lost, and who came when.
+TEST_P(ControlContract, RanksThatComeAtOnceAreCountedOneAfterTheOther) {
+  constexpr int kRanks = 4;
+  auto places = connect(kRanks);
+  std::array<std::atomic<int>, 50> sums{};
+  on_threads(kRanks, [&](Rank self) {
+    LateRegister& words = *places[static_cast<std::size_t>(self)].control.late;
+    for (std::uint64_t operation = 0; operation < sums.size(); ++operation) {
+      sums[operation] += LateWord(words.arrive(operation, self, kRanks, kNoCheck), operation).arrivals();
+      words.await_arrivals(operation, kRanks, kNoCheck);
+      EXPECT_EQ(LateWord(words.load(operation, kNoCheck), operation).arrivals(), kRanks);
+    }
+  });
+  for (const std::atomic<int>& sum : sums) EXPECT_EQ(sum, 1 + 2 + 3 + 4);
 }
 
 /// Everybody adds its arrival; the sum shows that no exchange got lost.

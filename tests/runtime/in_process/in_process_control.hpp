@@ -114,6 +114,11 @@ class InProcessLateRegister final : public LateRegister, InProcessPart {
     const auto lock = locked();
     return said_->late_words[operation % 2];
   }
+  std::uint64_t arrive(std::uint64_t operation, Rank self, int rank_count, const Check&) override {
+    const auto lock = locked();
+    std::uint64_t& word = said_->late_words[operation % 2];
+    return word = LateWord(word, operation).with_arrival(self, rank_count).bits();
+  }
   bool compare_exchange(std::uint64_t operation, std::uint64_t& expected, std::uint64_t desired,
                         const Check&) override {
     const auto lock = locked();

@@ -121,10 +121,13 @@ void CallDesk::make_operation(const std::shared_ptr<const Schedule>& schedule, c
   // What multiplies its input does so once, in one program.
   const bool may_branch = of->key.block_elements > 0 && of->key.op != Op::premul_sum;
   // Fewer than three ranks have nobody to reduce with while they wait, and an empty buffer has nothing to reduce.
-  if (prepared.late && communicator_->rank_count() >= 3 && may_branch)
-    of->operation = late_operation(prepared, of->key, std::move(plain));
-  else if (prepared.sparse && may_branch)
-    of->operation = sparse_operation(prepared, *of, signature);
+  const bool may_be_late = prepared.late && communicator_->rank_count() >= 3 && may_branch;
+  std::unique_ptr<SparseOperation> sparse;
+  if (prepared.sparse && may_branch) sparse = sparse_operation(prepared, *of, signature);
+  if (may_be_late)
+    of->operation = late_operation(prepared, of->key, std::move(plain), std::move(sparse));
+  else if (sparse)
+    of->operation = std::move(sparse);
   else
     of->operation = std::make_unique<PlainOperation>(std::move(plain));
 }
@@ -198,7 +201,8 @@ Bytes CallDesk::agreed_recipe(Question* question, const Patient& patient) {
 }
 
 std::unique_ptr<Operation> CallDesk::late_operation(const Prepared& prepared, const Key& key,
-                                                    PlainOperation plain) {
+                                                    PlainOperation plain,
+                                                    std::unique_ptr<SparseOperation> sparse) {
   const LateRule& rule = *prepared.late;
   Hasher hasher;
   for (std::uint64_t word : {prepared.digest, static_cast<std::uint64_t>(rule.segments),
@@ -220,12 +224,13 @@ std::unique_ptr<Operation> CallDesk::late_operation(const Prepared& prepared, co
   }
   const std::int64_t bytes = bytes_of_whole(key, communicator_->rank_count());
   return std::make_unique<LateAllReduce>(std::move(plain), found->second.programs, hasher.finish().low | 1,
-                                         LateQuestion{rule.forecast, &lateness_, bytes});
+                                         LateQuestion{rule.forecast, &lateness_, bytes}, std::move(sparse));
 }
 
 /// Its programs but the dense one are looked up in its turn, where they are run for the first time.
-std::unique_ptr<Operation> CallDesk::sparse_operation(const Prepared& prepared, const PreparedCall& call,
-                                                      const Signature& signature) {
+std::unique_ptr<SparseOperation> CallDesk::sparse_operation(const Prepared& prepared,
+                                                            const PreparedCall& call,
+                                                            const Signature& signature) {
   using Way = SparseOperation::Way;
   const bool is_summed = prepared.source.collective().is_reducing();
   ProgramCache::Key coded{nullptr,

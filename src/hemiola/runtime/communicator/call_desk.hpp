@@ -105,9 +105,10 @@ class CallDesk {
                           const Patient& patient);
   Prepared make(const Key& key, const std::shared_ptr<const Schedule>& schedule, const Patient& patient);
   Bytes agreed_recipe(Question* question, const Patient& patient);
-  std::unique_ptr<Operation> late_operation(const Prepared& prepared, const Key& key, PlainOperation plain);
-  std::unique_ptr<Operation> sparse_operation(const Prepared& prepared, const PreparedCall& call,
-                                              const Signature& signature);
+  std::unique_ptr<Operation> late_operation(const Prepared& prepared, const Key& key, PlainOperation plain,
+                                            std::unique_ptr<SparseOperation> sparse);
+  std::unique_ptr<SparseOperation> sparse_operation(const Prepared& prepared, const PreparedCall& call,
+                                                    const Signature& signature);
   const std::string* interned(const std::string& algorithm);
   double timeout_of(double asked_for_s) const;
   void follow_conditions();

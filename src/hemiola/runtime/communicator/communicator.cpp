@@ -259,7 +259,8 @@ void Communicator::execute_now(const PreparedCall& call, const Check& interrupte
   has_begun_ = true;
   watch_.begin(number, signature, call.timeout_s > 0 ? call.timeout_s : options_.timeout_s, interrupted);
   connection_.wire->begin_operation(tag_of(number, signature));
-  roll().publish(number, {signature, call.complaint, own_time_.enter(members_.now_ns())});
+  roll().publish(number, {signature, call.complaint, own_time_.enter(members_.now_ns()),
+                          call.operation->wants_arrivals()});
   try {
     if (!call.complaint.empty()) {
       recover(number);
@@ -284,7 +285,7 @@ void Communicator::execute_now(const PreparedCall& call, const Check& interrupte
 std::optional<std::string> Communicator::attempt(Operation& operation, std::uint64_t number,
                                                  const Signature& signature) try {
   operation.execute({number, rank(), rank_count(), &executor(), connection_.control.late.get(), &watch_});
-  watch_.conclude();
+  watch_.conclude(operation.wants_arrivals());
   await([this] { return watch_.all_have_arrived(); });
   operation.succeeded();
   if (watch_.note_arrivals(&arrivals_)) operation.note_arrivals(arrivals_);

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <functional>
 
+#include "hemiola/base/index.hpp"
+
 namespace hemiola {
 
 /// One word for each of two operations in turn, at first 0; what it means is LateWord's. Only all-reduces that look for
@@ -15,6 +17,8 @@ class LateRegister {
   /// Called every few milliseconds while an answer takes time; throws to abort. The register can be used after that.
   using Check = std::function<void()>;
 
+  /// Counts this rank in, among so many, in one access, however many come at once; returns the word that this leaves.
+  virtual std::uint64_t arrive(std::uint64_t operation, Rank self, int rank_count, const Check& check) = 0;
   virtual std::uint64_t load(std::uint64_t operation, const Check& check) = 0;
   /// True when the word was `expected` and is now `desired`; otherwise `expected` is what it was.
   virtual bool compare_exchange(std::uint64_t operation, std::uint64_t& expected, std::uint64_t desired,

@@ -20,6 +20,9 @@ class Roll {
     const Signature& signature;
     std::string_view complaint;  ///< the caller's arguments were wrong, and how; empty: they were not
     std::int64_t own_ns = -1;    ///< what it did for itself since the operation before; -1: there was none
+    /// All ranks want to know when all have come, and wait until they do: words that go to nobody unasked go to one that
+    /// tells all, as a vote does.
+    bool is_timed = false;
   };
   virtual void publish(std::uint64_t number, const Word& word) = 0;
   virtual bool has_arrived(Rank rank, std::uint64_t number) const = 0;

@@ -33,7 +33,8 @@ bool LateEntry::exchange(LateRegister* words, LateWord after, const LateRegister
 }
 
 void LateEntry::arrive(LateRegister* words, const LateRegister::Check& check) {
-  if (!exchange(words, LateWord(raw_, operation_).with_arrival(self_, rank_count_), check)) return;
+  raw_ = words->arrive(operation_, self_, rank_count_, check);
+  seen_ = LateWord(raw_, operation_);
   if (seen_.arrivals() == rank_count_)
     phase_ = Phase::settled;
   else

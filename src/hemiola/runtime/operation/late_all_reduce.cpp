@@ -8,11 +8,13 @@
 namespace hemiola {
 
 LateAllReduce::LateAllReduce(PlainOperation plain, std::shared_ptr<LatePrograms> programs,
-                             std::uint64_t digest, LateQuestion question)
+                             std::uint64_t digest, LateQuestion question,
+                             std::unique_ptr<SparseOperation> sparse)
     : plain_(std::move(plain)),
       programs_(std::move(programs)),
       digest_(digest),
-      question_(std::move(question)) {}
+      question_(std::move(question)),
+      sparse_(std::move(sparse)) {}
 
 Signature LateAllReduce::signature() const {
   Signature signature = plain_.signature();
@@ -23,14 +25,23 @@ Signature LateAllReduce::signature() const {
 void LateAllReduce::execute(const Stage& stage) {
   if (looks_for_late_rank())
     reduce_while_waiting(stage);
+  else if (sparse_)
+    sparse_->execute(stage);
   else
     plain_.execute(stage);
+}
+
+/// Comes before anything is noted, so that what ran is what is asked.
+void LateAllReduce::succeeded() {
+  if (sparse_ && !looks_for_late_rank()) sparse_->succeeded();
 }
 
 void LateAllReduce::note_arrivals(const ArrivalLog& log) {
   if (!question_.forecast) return;
   const double lag_s = static_cast<double>(log.latest_lag_ns()) * 1e-9;
-  question_.watch->note(question_.bytes, question_.forecast->gain(lag_s));
+  // The forecast is of messages that carry all.
+  const bool sends_all = !sparse_ || sparse_->sends_all();
+  question_.watch->note(question_.bytes, sends_all ? question_.forecast->gain(lag_s) : 0);
 }
 
 void LateAllReduce::reduce_while_waiting(const Stage& stage) {

@@ -9,6 +9,7 @@
 #include "hemiola/runtime/late/late_watch.hpp"
 #include "hemiola/runtime/operation/late_programs.hpp"
 #include "hemiola/runtime/operation/plain_operation.hpp"
+#include "hemiola/runtime/operation/sparse_operation.hpp"
 
 namespace hemiola {
 
@@ -23,11 +24,14 @@ class LateAllReduce final : public Operation {
  public:
   /// `plain` is what runs where nobody is looked for, or nothing was reduced when the last rank came; `digest` is what
   /// is signed in place of its schedule's where one is looked for.
+  /// `sparse`, or null, is run in place of `plain` where nobody is looked for; while it leaves zeros out nobody is.
   LateAllReduce(PlainOperation plain, std::shared_ptr<LatePrograms> programs, std::uint64_t digest,
-                LateQuestion question);
+                LateQuestion question, std::unique_ptr<SparseOperation> sparse);
 
   Signature signature() const override;
   void execute(const Stage& stage) override;
+  void succeeded() override;
+  bool wants_arrivals() const override { return question_.forecast != nullptr; }
   void note_arrivals(const ArrivalLog& log) override;
 
  private:
@@ -40,6 +44,7 @@ class LateAllReduce final : public Operation {
   std::shared_ptr<LatePrograms> programs_;
   std::uint64_t digest_;
   LateQuestion question_;
+  std::unique_ptr<SparseOperation> sparse_;
   std::vector<std::shared_ptr<const Program>> ran_;  ///< an operation's programs must outlive it
 };
 

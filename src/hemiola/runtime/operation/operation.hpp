@@ -33,6 +33,8 @@ class Operation {
   virtual void execute(const Stage& stage) = 0;
   /// All have come and agree, and this rank's part is done. Not called where an operation fails, on any rank.
   virtual void succeeded();
+  /// Whether all ranks have to hear when each of them has come, the same on all of them; asked in the operation's turn.
+  virtual bool wants_arrivals() const { return false; }
   /// All have come, when `log` says in its latest row; the same on all ranks.
   virtual void note_arrivals(const ArrivalLog& log);
 };

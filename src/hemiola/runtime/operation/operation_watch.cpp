@@ -54,8 +54,8 @@ bool OperationWatch::all_have_arrived() {
   return unseen_.empty();
 }
 
-void OperationWatch::conclude() {
-  if (unseen_.empty() || !wire_->traits().carries_signatures) return;
+void OperationWatch::conclude(bool awaits_words) {
+  if (unseen_.empty() || !wire_->traits().carries_signatures || awaits_words) return;
   if (signature_.everybody_depends_on_everybody(members_->count()))
     unseen_.clear();
   else

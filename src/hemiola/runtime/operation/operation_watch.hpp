@@ -32,8 +32,9 @@ class OperationWatch final : public Supervisor {
   /// Throws LostRankError or TimeoutError that names the rank; MismatchError, if comparing.
   void check() override;
   /// This rank's part is done. Where messages carry what ranks do, and everybody depends on everybody, that proves that all
-  /// have come and agree; where not everybody does, ranks vote.
-  void conclude();
+  /// have come and agree; where not everybody does, ranks vote. `awaits_words`: all have said that they want to know when
+  /// each has come, so words will tell.
+  void conclude(bool awaits_words);
   /// Looks at those not seen yet. Throws MismatchError.
   bool all_have_arrived();
   /// When each rank arrived; to be called once all have. False: nobody has been told.

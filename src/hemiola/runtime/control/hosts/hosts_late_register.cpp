@@ -7,7 +7,7 @@
 namespace hemiola::hosts {
 namespace {
 
-enum class Kind : std::uint32_t { load, exchange, await_arrivals, word };
+enum class Kind : std::uint32_t { arrive, load, exchange, await_arrivals, word };
 
 struct Told {
   std::uint64_t number = 0;
@@ -25,6 +25,10 @@ void LateKeeper::hear(Rank from, std::span<const std::byte> message) {
   const auto asked = body_of<LateAsked>(message);
   std::uint64_t& word = words_[asked.operation % 2];
   switch (kind_of<Kind>(message)) {
+    case Kind::arrive:
+      word = LateWord(word, asked.operation).with_arrival(from, static_cast<int>(asked.expected)).bits();
+      answer(from, asked);
+      return answer_waiting();
     case Kind::load:
       return answer(from, asked);
     case Kind::await_arrivals:
@@ -32,15 +36,18 @@ void LateKeeper::hear(Rank from, std::span<const std::byte> message) {
     case Kind::exchange:
       answer(from, asked);
       if (word == asked.expected) word = asked.desired;
-      std::erase_if(waiting_, [&](const Waiting& one) {
-        if (!is_due(one.asked)) return false;
-        answer(one.rank, one.asked);
-        return true;
-      });
-      return;
+      return answer_waiting();
     case Kind::word:
       break;
   }
+}
+
+void LateKeeper::answer_waiting() {
+  std::erase_if(waiting_, [&](const Waiting& one) {
+    if (!is_due(one.asked)) return false;
+    answer(one.rank, one.asked);
+    return true;
+  });
 }
 
 void LateKeeper::answer(Rank to, const LateAsked& asked) const {
@@ -59,6 +66,14 @@ HostsLateRegister::HostsLateRegister(std::shared_ptr<const Talk> talk)
     const Told told = body_of<Told>(message);
     replies_.arrive(told.number, told.word);
   });
+}
+
+/// The keeper knows who asks.
+std::uint64_t HostsLateRegister::arrive(std::uint64_t operation, Rank, int rank_count, const Check& check) {
+  const std::uint64_t number = replies_.number();
+  const LateAsked asked{number, operation, static_cast<std::uint64_t>(rank_count)};
+  talk_->tell_keeper(packed(Kind::arrive, asked));
+  return replies_.await(number, check);
 }
 
 std::uint64_t HostsLateRegister::load(std::uint64_t operation, const Check& check) {

@@ -18,7 +18,7 @@ namespace hemiola::hosts {
 struct LateAsked {
   std::uint64_t number = 0;
   std::uint64_t operation = 0;
-  std::uint64_t expected = 0;  ///< while arrivals are awaited: how many
+  std::uint64_t expected = 0;  ///< while arrivals are awaited: how many; as one arrives: among how many
   std::uint64_t desired = 0;
 };
 
@@ -34,6 +34,7 @@ class LateKeeper {
 
   void hear(Rank from, std::span<const std::byte> message);
   void answer(Rank to, const LateAsked& asked) const;
+  void answer_waiting();
   bool is_due(const LateAsked& asked) const;
 
   std::shared_ptr<const Talk> talk_;
@@ -46,6 +47,7 @@ class HostsLateRegister final : public LateRegister {
  public:
   explicit HostsLateRegister(std::shared_ptr<const Talk> talk);
 
+  std::uint64_t arrive(std::uint64_t operation, Rank self, int rank_count, const Check& check) override;
   std::uint64_t load(std::uint64_t operation, const Check& check) override;
   bool compare_exchange(std::uint64_t operation, std::uint64_t& expected, std::uint64_t desired,
                         const Check& check) override;

@@ -1,6 +1,9 @@
 #include "hemiola/runtime/control/hosts/hosts_roll.hpp"
 
 #include <cstddef>
+#include <cstring>
+#include <span>
+#include <utility>
 
 namespace hemiola::hosts {
 namespace {
@@ -9,7 +12,7 @@ enum class Kind : std::uint32_t {
   word,       ///< to the keeper and, once words are called for, from it to all
   call,       ///< to the keeper: words are wanted
   called,     ///< the keeper: tell me yours
-  agreed,     ///< the keeper: all have come and say the same
+  agreed,     ///< the keeper: all have come and say the same; with a SaidTime of each where these are wanted
   completed,  ///< to the keeper and on to all: of an operation whose words were called for
 };
 
@@ -17,6 +20,13 @@ struct About {
   std::uint64_t number = 0;
   Rank rank{0};
 };
+
+std::vector<SaidTime> times_in(std::span<const std::byte> message) {
+  const auto bytes = after_body<About>(message);
+  std::vector<SaidTime> times(bytes.size() / sizeof(SaidTime));
+  if (!times.empty()) std::memcpy(times.data(), bytes.data(), times.size() * sizeof(SaidTime));
+  return times;
+}
 
 Bytes packed_word(const SaidWord& word) {
   return packed(Kind::word, word, {}, word.complains != 0 ? sizeof word : offsetof(SaidWord, complaint));
@@ -60,6 +70,14 @@ bool RollKeeper::agree(const Tally& tally) {
   return true;
 }
 
+/// Words are taken in before anybody looks here; empty where nobody wants to know.
+std::vector<SaidTime> RollKeeper::times(const Tally& tally) {
+  std::vector<SaidTime> times;
+  if (tally.words.front()->is_timed == 0) return times;
+  for (const auto& word : tally.words) times.push_back({word->arrival_ns, word->own_ns});
+  return times;
+}
+
 void RollKeeper::take(const SaidWord& word) {
   Tally* const all = tally(word.number);
   if (!all) return;
@@ -68,10 +86,9 @@ void RollKeeper::take(const SaidWord& word) {
   place = word;
   if (all->called) talk_->tell_members(packed_word(word));
   if (++all->count < talk_->members().count()) return;
-  if (agree(*all))
-    talk_->tell_members(packed(Kind::agreed, About{word.number, word.rank}));
-  else
-    call(word.number);
+  if (!agree(*all)) return call(word.number);
+  const std::vector<SaidTime> told = times(*all);
+  talk_->tell_members(packed(Kind::agreed, About{word.number, word.rank}, std::as_bytes(std::span(told))));
 }
 
 void RollKeeper::call(std::uint64_t number) {
@@ -101,10 +118,12 @@ void HostsRoll::publish(std::uint64_t number, const Word& word) {
   own.arrival_ns = talk_->members().now_ns();
   own.rank = talk_->members().self;
   own.complains = word.complaint.empty() ? 0 : 1;
+  own.is_timed = word.is_timed ? 1 : 0;
   own.signature = word.signature;
   if (own.complains != 0) own.complaint.write(word.complaint);
   published_ = number + 1;
-  if (called_ == number + 1) send_own(number);
+  times_[number % 2].clear();
+  if (called_ == number + 1 || word.is_timed) send_own(number);
 }
 
 /// Its word goes first, so that the keeper has it when it hears the call.
@@ -139,6 +158,7 @@ void HostsRoll::hear(std::span<const std::byte> message) {
     case Kind::agreed: {
       const std::uint64_t number = body_of<About>(message).number;
       agreed_ = std::max(agreed_, number + 1);
+      if (published_ == number + 1) times_[number % 2] = times_in(message);
       for (Rank rank : indices<Rank>(talk_->members().count())) progress_->note(rank, number);
       return;
     }
@@ -176,7 +196,9 @@ Roll::Entry HostsRoll::entry(Rank rank, std::uint64_t number) const {
     return {word->signature, word->complains != 0 ? word->complaint.view() : std::string_view(), word->own_ns,
             word->arrival_ns};
   const SaidWord& own = words_[static_cast<std::size_t>(talk_->members().self)][number % 2];
-  return {own.signature, {}, -1, kUnknownTime};
+  const std::vector<SaidTime>& times = times_[number % 2];
+  const SaidTime came = times.empty() ? SaidTime{} : times[static_cast<std::size_t>(rank)];
+  return {own.signature, {}, came.own_ns, came.arrival_ns};
 }
 
 void HostsRoll::complete(std::uint64_t number) {

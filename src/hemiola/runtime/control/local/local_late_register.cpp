@@ -27,6 +27,14 @@ LocalLateRegister::LocalLateRegister(std::span<std::byte> region)
   HEMIOLA_CHECK(region.size() >= region_bytes(), "the late register's region is too small");
 }
 
+std::uint64_t LocalLateRegister::arrive(std::uint64_t operation, Rank self, int rank_count, const Check&) {
+  std::atomic<std::uint64_t>& word = cells_[operation % 2].word;
+  std::uint64_t before = word.load(), after = 0;
+  do after = LateWord(before, operation).with_arrival(self, rank_count).bits();
+  while (!word.compare_exchange_weak(before, after));
+  return after;
+}
+
 std::uint64_t LocalLateRegister::load(std::uint64_t operation, const Check&) {
   return cells_[operation % 2].word.load();
 }

@@ -14,6 +14,7 @@ class LocalLateRegister final : public LateRegister {
   /// `region` is zero-filled at first, shared by all ranks, aligned to a cache line, and outlives this.
   explicit LocalLateRegister(std::span<std::byte> region);
 
+  std::uint64_t arrive(std::uint64_t operation, Rank self, int rank_count, const Check& check) override;
   std::uint64_t load(std::uint64_t operation, const Check& check) override;
   bool compare_exchange(std::uint64_t operation, std::uint64_t& expected, std::uint64_t desired,
                         const Check& check) override;

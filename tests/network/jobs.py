@@ -1,0 +1,54 @@
+"""Jobs of `collective_rank.py` on the hosts of a cluster."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from hemiola.cluster import Cluster
+
+PROGRAM = str(Path(__file__).with_name("collective_rank.py"))
+LIMIT_S = 120.0
+
+
+def start_job(
+    cluster: Cluster, way: str, per_host: int, family: int, more: dict[str, str]
+) -> Iterator[subprocess.Popen[str]]:
+    """Start a program as the ranks of a job, so many on each host."""
+    hosts = range(len(cluster.hosts))
+    zero = cluster.hosts[0]
+    at = f"{zero.ipv4}:29400" if family == 4 else f"[{zero.ipv6}]:29400"
+    environment = os.environ | {
+        "HEMIOLA_RANK_COUNT": str(per_host * len(hosts)),
+        "HEMIOLA_LOCAL_RANK_COUNT": str(per_host),
+        "HEMIOLA_JOB": secrets.token_hex(4),
+        "HEMIOLA_RENDEZVOUS": at,
+        "HEMIOLA_IP_FAMILY": str(family),
+        "HEMIOLA_TOKEN": secrets.token_hex(32),
+        **more,
+    }
+    for host in hosts:
+        for local in range(per_host):
+            own = {"HEMIOLA_RANK": str(host * per_host + local), "HEMIOLA_LOCAL_RANK": str(local)}
+            yield cluster.start(
+                host,
+                [sys.executable, PROGRAM, way],
+                env=environment | own,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+
+
+def said(processes: list[subprocess.Popen[str]]) -> list[str]:
+    """Return what each rank says in the end; all must end well."""
+    lines = []
+    for process in processes:
+        out, err = process.communicate(timeout=LIMIT_S)
+        assert process.returncode == 0, err
+        lines.append(out.splitlines()[-1])
+    return lines
