@@ -497,6 +497,7 @@ TEST_P(WireContract, TraitsAreUsableAndStayAsTheyAre) {
     EXPECT_GE(traits.messages.pack_bytes, 0);
     EXPECT_GE(traits.groups_in_flight, 1);
     EXPECT_GE(traits.waiting.spins, 0);
+    EXPECT_GE(traits.waiting.polls, 0);
     EXPECT_GE(traits.waiting.yields, 0);
     EXPECT_GT(traits.waiting.sleep_us, 0);
     EXPECT_GE(traits.arrival_delay.count(), 0);

@@ -156,7 +156,8 @@ class Communicator {
   bool breaks(const std::exception_ptr& error);
   template <typename Condition>
   void await(Condition condition) {
-    Patience patience(waiting_for_words());
+    PollRecord record;
+    Patience patience(waiting_for_words(), &record);
     while (!condition()) patience.wait(connection_.wire.get(), &watch_);
   }
   Waiting waiting_for_words() const;

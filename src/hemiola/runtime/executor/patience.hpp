@@ -1,10 +1,11 @@
-// How to wait when nothing moves: spin briefly, then let others run, then sleep, and ask the supervisor now and
-// then. On a machine with more ranks than cores the rank that is waited for needs the core, so there is next to no
+// How to wait when nothing moves: poll while that pays, spin briefly, then let others run, then sleep, and ask the
+// supervisor now and then. On a machine with more ranks than cores the rank that is waited for needs the core, so there is next to no
 // spinning then.
 #pragma once
 
 #include <sched.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "hemiola/runtime/executor/supervisor.hpp"
@@ -12,15 +13,42 @@
 
 namespace hemiola {
 
+/// Whether polling has met news of late. What comes within microseconds is met sooner by whoever polls than by whoever is
+/// woken; whoever waits longer, or shares a core with the one that it waits for, had better sleep at once.
+class PollRecord {
+ public:
+  /// Asked once per wait; when it has not paid, one wait in many tries again.
+  bool pays() { return misses_ < kMostMisses || ++skipped_ % kTriesAgainEvery == 0; }
+  void met() { misses_ = 0; }
+  void missed() { misses_ = std::min(misses_ + 1, kMostMisses); }
+
+ private:
+  static constexpr int kMostMisses = 4;
+  static constexpr unsigned kTriesAgainEvery = 64;
+  int misses_ = 0;
+  unsigned skipped_ = 0;
+};
+
 class Patience {
  public:
-  explicit Patience(const Waiting& waiting) : waiting_(waiting) {}
+  /// The record outlives it.
+  Patience(const Waiting& waiting, PollRecord* record) : waiting_(waiting), record_(record) {}
 
   /// Something has moved.
-  void renew() { idle_rounds_ = 0; }
+  void renew() {
+    if (polls_ > 0 && idle_rounds_ > 0) record_->met();
+    idle_rounds_ = polls_ = 0;
+  }
 
   /// Throws what the supervisor throws.
   void wait(Wire* wire, Supervisor* supervisor) {
+    if (idle_rounds_ == 0 && polls_ == 0 && waiting_.polls > 0 && record_->pays()) polls_ = waiting_.polls;
+    if (polls_ > 0) {
+      if (++idle_rounds_ <= polls_) return;
+      record_->missed();
+      polls_ = 0;
+      idle_rounds_ = 0;
+    }
     ++idle_rounds_;
     if (idle_rounds_ <= waiting_.spins) {
       relax_core();
@@ -56,6 +84,8 @@ class Patience {
   }
 
   Waiting waiting_;
+  PollRecord* record_;
+  int polls_ = 0;  ///< that the wait which goes on may take; 0 once they are over
   int idle_rounds_ = 0;
   std::chrono::steady_clock::time_point next_consultation_{};
 };

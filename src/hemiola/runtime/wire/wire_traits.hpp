@@ -18,8 +18,9 @@ struct MessageRules {
   std::int64_t pack_bytes = 8 << 10;  ///< so are others up to this: a copy costs less than a message
 };
 
-/// How to wait for it: pause, then let others run, then sleep.
+/// How to wait for it: poll, then pause, then let others run, then sleep.
 struct Waiting {
+  int polls = 0;       ///< without a pause, while that has met news of late (PollRecord)
   int spins = 2000;    ///< pauses of a few ten nanoseconds
   int yields = 200;    ///< calls of sched_yield
   int sleep_us = 500;  ///< longest sleep; the wire wakes us earlier when it can

@@ -12,6 +12,9 @@
 namespace hemiola {
 namespace {
 
+/// On buffers so small in all, what is waited for is a message's latency, and polling for it is worth the core.
+constexpr std::size_t kPolledBytes = 64 << 10;
+
 constexpr std::int32_t kNone = -1;
 /// A buffer up to this size is still in a cache when it comes to be written again.
 constexpr std::int64_t kCachedBytes = 8 << 20;
@@ -120,9 +123,6 @@ bool Engine::is_kept(const Save& save) const {
 }
 
 void Engine::place_regions(const Buffers& buffers, const Arithmetic& arithmetic) {
-  const auto bytes = [&](Region region) {
-    return static_cast<std::size_t>(program_->bytes[static_cast<int>(region)]);
-  };
   const auto whole_lines = [](std::size_t size) { return rounded_up<std::size_t>(size, 64); };
   const bool multiplies = arithmetic.op == Op::premul_sum;
   std::byte* work = working_memory(whole_lines(multiplies ? bytes(Region::input) : 0) +
@@ -145,9 +145,6 @@ void Engine::place_regions(const Buffers& buffers, const Arithmetic& arithmetic)
 
 /// The program reads the product; the input stays as it is, unless the result goes there.
 void Engine::multiply_input(const Arithmetic& arithmetic, std::byte* to) {
-  const auto bytes = [&](Region region) {
-    return static_cast<std::size_t>(program_->bytes[static_cast<int>(region)]);
-  };
   std::byte*& input = base_[static_cast<int>(Region::input)];
   std::byte* const output = base_[static_cast<int>(Region::output)];
   const bool in_place = input < output + bytes(Region::output) && output < input + bytes(Region::input);
@@ -178,7 +175,9 @@ void Engine::reset_lanes() {
 }
 
 void Engine::drive(Supervisor* supervisor) {
-  Patience patience(options_.waiting);
+  Waiting waiting = options_.waiting;
+  if (bytes(Region::input) + bytes(Region::output) > kPolledBytes) waiting.polls = 0;
+  Patience patience(waiting, &poll_record_);
   while (true) {
     bool moved = admit(supervisor);
     start_ready();

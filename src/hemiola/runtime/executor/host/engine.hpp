@@ -88,11 +88,15 @@ class Engine final : public Executor {
     const Channel& channel = program_->channels[static_cast<std::size_t>(o.channel)];
     return {o.lane, channel.peer, channel.sending, program_->forms.empty() ? o.bytes : coder_.bytes_of(o)};
   }
+  std::size_t bytes(Region region) const {
+    return static_cast<std::size_t>(program_->bytes[static_cast<int>(region)]);
+  }
   Rank peer_of(const Task& o) const { return program_->channels[static_cast<std::size_t>(o.channel)].peer; }
   const Task& task(std::int32_t index) const { return program_->tasks[static_cast<std::size_t>(index)]; }
 
   Wire* wire_;
   const EngineOptions options_;
+  PollRecord poll_record_;
   Arena work_;                                ///< scratch, pool and staging
   std::shared_ptr<const void> work_at_wire_;  ///< its registration
   std::deque<Arena> saved_;                   ///< one for each program of an operation

@@ -36,6 +36,7 @@ WireTraits traits_of(const std::vector<RoutedWire::Inner>& inner, const std::vec
     traits.groups_in_flight = std::min(traits.groups_in_flight, own.groups_in_flight);
     traits.land_at_once |= own.land_at_once;
     traits.carries_signatures &= own.carries_signatures;
+    traits.waiting.polls = std::max(traits.waiting.polls, own.waiting.polls);
     traits.waiting.spins = std::min(traits.waiting.spins, own.waiting.spins);
     traits.arrival_delay = std::max(traits.arrival_delay, own.arrival_delay);
   }
