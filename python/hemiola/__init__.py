@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hemiola import algorithms, codecs, errors, synthesis, topologies, units
-    from hemiola._core import Collective, PremulSum, Schedule, ScheduleFile, Topology, Violation
+    from hemiola._core import Collective, PremulSum, RawMemory, Schedule, ScheduleFile, Topology, Violation
     from hemiola.bounds import LowerBound, lower_bound
     from hemiola.communicator import Communicator, Handle
     from hemiola.communicator.calibrate import calibrate
@@ -57,6 +57,7 @@ __all__ = [
     "Plan",
     "PremulSum",
     "Pruner",
+    "RawMemory",
     "Schedule",
     "ScheduleFile",
     "Synthesis",
@@ -86,7 +87,15 @@ __all__ = [
 _HOME = {
     name: room
     for room, names in {
-        "hemiola._core": ("Collective", "PremulSum", "Schedule", "ScheduleFile", "Topology", "Violation"),
+        "hemiola._core": (
+            "Collective",
+            "PremulSum",
+            "RawMemory",
+            "Schedule",
+            "ScheduleFile",
+            "Topology",
+            "Violation",
+        ),
         "hemiola.bounds": ("LowerBound", "lower_bound"),
         "hemiola.communicator": ("Communicator", "Handle", "calibrate", "init"),
         "hemiola.conditions": ("Conditions",),

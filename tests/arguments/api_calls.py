@@ -117,6 +117,7 @@ def _right() -> dict[str, Any]:
     topology = hm.topologies.ring(4, latency_s=1e-6, bandwidth=1e9)
     task = hm.algorithms.Task("all_reduce", 4, 1024, _speed(topology), hm.Conditions())
     return {
+        "address": 64,
         "after": [(0, 0), (1, 0)],
         "algorithm": ring,
         "args": (),
@@ -202,6 +203,7 @@ _RIGHT_FOR: dict[str, dict[str, Any]] = {
     "hemiola.Communicator.all_to_all_blocks": {"x": [np.zeros(4)], "out": [np.zeros(4)]},
     "hemiola.Communicator.reduce_scatter_blocks": {"x": [np.zeros(4)]},
     "hemiola.Communicator.scatter": {},
+    "hemiola.RawMemory.__init__": {"dtype": "float32", "shape": [1]},
     "hemiola.Topology.__init__": {
         "links": np.zeros(0, hm.topologies.ring(2, latency_s=0, bandwidth=1).links.dtype)
     },

@@ -1186,6 +1186,47 @@ def lower_bounds(
 ) -> list[Bound]:
     """Every lower bound, largest first; see hemiola.lower_bound."""
 
+class RawMemory:
+    """
+    Memory of this process by its address; passed as an array.
+
+    Parameters
+    ----------
+    address : int. Where the first element lies, in the host's memory.
+    dtype : str. By NumPy's or ml_dtypes' name, such as "float32" or "bfloat16".
+    shape : sequence of int, at least 0 each. The elements lie side by side in C order.
+
+    Raises
+    ------
+    ArgumentError
+        for a dtype that is not reduced, a negative extent, and elements at address 0.
+
+    Notes
+    -----
+    For callers whose memory is no Python object's. Nobody checks the address: whoever makes this keeps the memory there,
+    and writable, until the operations on it are over.
+
+    Examples
+    --------
+    >>> import hemiola as hm, numpy as np
+    >>> x = np.arange(6.0)
+    >>> hm.RawMemory(x.ctypes.data, "float64", [2, 3]).shape
+    [2, 3]
+    """
+
+    def __init__(self, address: int, dtype: str, shape: Sequence[int]) -> None: ...
+    @property
+    def address(self) -> int:
+        """Where the first element lies."""
+
+    @property
+    def dtype(self) -> str:
+        """The name of its type."""
+
+    @property
+    def shape(self) -> list[int]:
+        """The extents of its axes."""
+
 class PremulSum:
     """
     A sum in which each rank multiplies its own elements first; passed as `op`.

@@ -41,7 +41,8 @@ from hemiola.topology.named_nics import slow_links
 class Communicator(BlockCollectives, MonitoredBarrier):
     """Ranks that can run collectives together.
 
-    Every rank makes the same calls in the same order. Arrays are NumPy arrays, contiguous in C order, of
+    Every rank makes the same calls in the same order. Arrays are NumPy arrays, or other memory of the host by
+    DLPack, the buffer protocol or a RawMemory (lists of blocks: NumPy arrays alone), contiguous in C order, of
     float16, bfloat16 (ml_dtypes), float32, float64, any integer, bool, complex64, complex128, or ml_dtypes'
     float8_e4m3fn, float8_e5m2, float8_e4m3fnuz or float8_e5m2fnuz. Two floats of 16 or 8 bits are combined as float32
     and rounded to nearest even; what is too large for a float8 without infinity becomes NaN.

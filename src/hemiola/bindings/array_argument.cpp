@@ -1,12 +1,16 @@
 #include "hemiola/bindings/array_argument.hpp"
 
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <optional>
 #include <string_view>
 
+#include "hemiola/base/error.hpp"
+
 namespace nb = nanobind;
+using namespace nb::literals;
 
 namespace hemiola::bindings {
 namespace {
@@ -55,8 +59,76 @@ std::string unknown_dtype(std::string_view found) {
   return "expected a dtype of " + known + ", found " + std::string(found);
 }
 
+std::string class_of(nb::handle object) {
+  return nb::cast<std::string>(object.type().attr("__name__"));
+}
+
 std::string no_array(nb::handle object) {
-  return "expected a NumPy array, found " + nb::cast<std::string>(object.type().attr("__name__"));
+  return "expected an array (NumPy's, or of DLPack or the buffer protocol), found " + class_of(object);
+}
+
+/// As DLPack numbers them; nanobind has no names for floats of 8 bits.
+std::optional<DType> dtype_of(const nb::dlpack::dtype& type) {
+  constexpr std::uint8_t kFloat8E4M3FN = 10, kFloat8E4M3FNUZ = 11, kFloat8E5M2 = 12, kFloat8E5M2FNUZ = 13;
+  const int bytes = type.bits / 8;
+  if (type.lanes != 1 || type.bits % 8 != 0) return std::nullopt;
+  switch (type.code) {
+    case static_cast<std::uint8_t>(nb::dlpack::dtype_code::Int):
+    case static_cast<std::uint8_t>(nb::dlpack::dtype_code::UInt):
+      return integer(type.code == static_cast<std::uint8_t>(nb::dlpack::dtype_code::Int), bytes);
+    case static_cast<std::uint8_t>(nb::dlpack::dtype_code::Float):
+      return bytes == 2   ? std::optional(DType::float16)
+             : bytes == 4 ? std::optional(DType::float32)
+             : bytes == 8 ? std::optional(DType::float64)
+                          : std::nullopt;
+    case static_cast<std::uint8_t>(nb::dlpack::dtype_code::Bfloat):
+      return bytes == 2 ? std::optional(DType::bfloat16) : std::nullopt;
+    case static_cast<std::uint8_t>(nb::dlpack::dtype_code::Complex):
+      return bytes == 8    ? std::optional(DType::complex64)
+             : bytes == 16 ? std::optional(DType::complex128)
+                           : std::nullopt;
+    case static_cast<std::uint8_t>(nb::dlpack::dtype_code::Bool):
+      return bytes == 1 ? std::optional(DType::boolean) : std::nullopt;
+    case kFloat8E4M3FN:
+      return DType::float8_e4m3fn;
+    case kFloat8E4M3FNUZ:
+      return DType::float8_e4m3fnuz;
+    case kFloat8E5M2:
+      return DType::float8_e5m2;
+    case kFloat8E5M2FNUZ:
+      return DType::float8_e5m2fnuz;
+    default:
+      return std::nullopt;
+  }
+}
+
+/// In C order, with nothing in between.
+bool is_contiguous(const nb::ndarray<nb::ro>& array) {
+  std::int64_t expected = 1;
+  for (std::size_t i = array.ndim(); i-- > 0;) {
+    if (array.shape(i) == 0) return true;
+    if (array.shape(i) != 1 && array.stride(i) != expected) expected = -1;
+    if (expected < 0) break;
+    expected *= static_cast<std::int64_t>(array.shape(i));
+  }
+  return expected >= 0;
+}
+
+/// Of the host, pinned or not, as DLPack numbers them.
+bool is_host(int device_type) {
+  constexpr int kCudaHost = 3, kRocmHost = 11;
+  return device_type == nb::device::cpu::value || device_type == kCudaHost || device_type == kRocmHost;
+}
+
+/// Exporters from before 2023 know no versions.
+nb::object dlpack_capsule(nb::handle object) {
+  const nb::object exporter = object.attr("__dlpack__");
+  try {
+    return exporter("max_version"_a = nb::make_tuple(1, 0));
+  } catch (const nb::python_error& e) {
+    if (!e.matches(PyExc_TypeError)) throw;
+  }
+  return exporter();
 }
 
 }  // namespace
@@ -71,8 +143,15 @@ std::string ArrayArgument::take(nb::handle object) {
     return take_buffer();
   }
   PyErr_Clear();
+  if (nb::isinstance<RawMemory>(object)) {
+    owner_ = nb::borrow(object);
+    take_raw(nb::cast<const RawMemory&>(object));
+    return {};
+  }
   try {
-    return take_interface(object);
+    return nb::hasattr(object, "__array_interface__") || !nb::hasattr(object, "__dlpack__")
+               ? take_interface(object)
+               : take_dlpack(object);
   } catch (const nb::python_error& e) {
     if (!e.matches(PyExc_Exception)) throw;  // an interrupt
   } catch (const nb::cast_error&) {
@@ -107,6 +186,98 @@ std::string ArrayArgument::take_interface(nb::handle object) {
            .contiguous = nb::cast<bool>(object.attr("flags").attr("c_contiguous")),
            .writable = !nb::cast<bool>(interface["data"][1])};
   return {};
+}
+
+/// Asked for its device first: some exporters copy to the host, or wait for the device, when asked for the memory.
+std::string ArrayArgument::take_dlpack(nb::handle object) {
+  const auto [device_type, device] = nb::cast<std::pair<int, int>>(object.attr("__dlpack_device__")());
+  if (!is_host(device_type))
+    return "expected memory of the host, found " + class_of(object) + " in the memory of a device (" +
+           std::to_string(device) + " of DLPack's type " + std::to_string(device_type) +
+           "); copy it to the host first";
+  bool writable = false;
+  try {
+    const nb::object capsule = dlpack_capsule(object);
+    nb::ndarray<> written_to;
+    writable = nb::try_cast(capsule, written_to, false);
+    if (writable)
+      exported_ = nb::ndarray<nb::ro>(written_to);
+    else if (!nb::try_cast(capsule, exported_, false))
+      return "expected memory that DLPack can show, found " + class_of(object) +
+             ", whose capsule cannot be read";
+  } catch (const nb::python_error& e) {
+    if (!e.matches(PyExc_Exception)) throw;  // an interrupt
+    return "expected memory that DLPack can show, found " + class_of(object) +
+           ", which says: " + nb::cast<std::string>(nb::str(e.value()));
+  }
+  const auto dtype = dtype_of(exported_.dtype());
+  if (!dtype)
+    return unknown_dtype("DLPack's code " + std::to_string(exported_.dtype().code) + " of " +
+                         std::to_string(exported_.dtype().bits) + " bits");
+  shape_.clear();
+  for (std::size_t i = 0; i < exported_.ndim(); ++i)
+    shape_.push_back(static_cast<std::int64_t>(exported_.shape(i)));
+  view_ = {.data = const_cast<std::byte*>(static_cast<const std::byte*>(exported_.data())),
+           .dtype = *dtype,
+           .shape = shape_,
+           .contiguous = is_contiguous(exported_),
+           .writable = writable};
+  return {};
+}
+
+void ArrayArgument::take_raw(const RawMemory& memory) {
+  view_ = {
+      .data = reinterpret_cast<std::byte*>(memory.address), .dtype = memory.dtype, .shape = memory.shape};
+}
+
+RawMemory::RawMemory(std::int64_t address_, const std::string& dtype_, std::vector<std::int64_t> shape_)
+    : address(address_), shape(std::move(shape_)) {
+  const auto known = dtype_named(dtype_);
+  if (!known) throw ArgumentError("RawMemory: " + unknown_dtype("'" + dtype_.substr(0, 60) + "'"));
+  dtype = *known;
+  bool is_empty = false;
+  for (const std::int64_t extent : shape) {
+    if (extent < 0)
+      throw ArgumentError("RawMemory: expected extents of at least 0, found " + std::to_string(extent));
+    is_empty |= extent == 0;
+  }
+  if (address < 0 || (address == 0 && !is_empty))
+    throw ArgumentError("RawMemory: expected an address, found " + std::to_string(address));
+}
+
+void bind_raw_memory(nb::module_& m) {
+  nb::class_<RawMemory>(m, "RawMemory",
+                        R"(Memory of this process by its address; passed as an array.
+
+Parameters
+----------
+address : int. Where the first element lies, in the host's memory.
+dtype : str. By NumPy's or ml_dtypes' name, such as "float32" or "bfloat16".
+shape : sequence of int, at least 0 each. The elements lie side by side in C order.
+
+Raises
+------
+ArgumentError
+    for a dtype that is not reduced, a negative extent, and elements at address 0.
+
+Notes
+-----
+For callers whose memory is no Python object's. Nobody checks the address: whoever makes this keeps the memory there,
+and writable, until the operations on it are over.
+
+Examples
+--------
+>>> import hemiola as hm, numpy as np
+>>> x = np.arange(6.0)
+>>> hm.RawMemory(x.ctypes.data, "float64", [2, 3]).shape
+[2, 3]
+)")
+      .def(nb::init<std::int64_t, const std::string&, std::vector<std::int64_t>>(), "address"_a, "dtype"_a,
+           "shape"_a)
+      .def_ro("address", &RawMemory::address, "Where the first element lies.")
+      .def_prop_ro(
+          "dtype", [](const RawMemory& r) { return std::string(name_of(r.dtype)); }, "The name of its type.")
+      .def_ro("shape", &RawMemory::shape, "The extents of its axes.");
 }
 
 }  // namespace hemiola::bindings

@@ -1,14 +1,28 @@
-// A NumPy array (or anything with the buffer protocol) as an ArrayView of the core.
+// What Python passes as an array, as an ArrayView of the core: NumPy's, anything with the buffer protocol or DLPack's, or an
+// address.
 #pragma once
 
 #include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "hemiola/runtime/communicator/call_desk.hpp"
 
 namespace hemiola::bindings {
+
+/// Memory that whoever passes it keeps there: contiguous, and writable.
+struct RawMemory {
+  /// Throws ArgumentError for a dtype or shape that there is not, and for elements at address 0.
+  RawMemory(std::int64_t address, const std::string& dtype, std::vector<std::int64_t> shape);
+
+  std::int64_t address;
+  DType dtype;
+  std::vector<std::int64_t> shape;
+};
+void bind_raw_memory(nanobind::module_& m);
 
 /// Holds the buffer while it lives. Needs the GIL when it is made and when it ends.
 class ArrayArgument {
@@ -26,10 +40,14 @@ class ArrayArgument {
   std::string take_buffer();
   /// NumPy gives no buffer of dtypes it did not define, such as ml_dtypes.bfloat16, but tells where the data is.
   std::string take_interface(nanobind::handle object);
+  /// PyTorch, JAX, CuPy and others.
+  std::string take_dlpack(nanobind::handle object);
+  void take_raw(const RawMemory& memory);
 
   Py_buffer buffer_{};
   bool holds_ = false;
   nanobind::object owner_;
+  nanobind::ndarray<nanobind::ro> exported_;
   std::vector<std::int64_t> shape_;
   ArrayView view_;
 };

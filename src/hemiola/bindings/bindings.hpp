@@ -26,6 +26,7 @@ void bind_bounds(nanobind::module_& m);
 void bind_codecs(nanobind::module_& m);
 void bind_session(nanobind::module_& m);
 void bind_mpi(nanobind::module_& m);
+void bind_raw_memory(nanobind::module_& m);
 void bind_premul_sum(nanobind::module_& m);
 void bind_runtime(nanobind::module_& m);
 void bind_ucx(nanobind::module_& m);

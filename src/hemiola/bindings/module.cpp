@@ -22,6 +22,7 @@ NB_MODULE(_core, m) {
   bind_simulate(m);
   bind_synthesis(m);
   bind_bounds(m);
+  bind_raw_memory(m);
   bind_premul_sum(m);
   answer_in_words(m);
   bind_long_calls(m);
