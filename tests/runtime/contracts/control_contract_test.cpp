@@ -107,7 +107,9 @@ TEST_P(ControlContract, WhoWantsToKnowIsToldWhenEachHasComeAsSoonAsItIsKnownThat
       roll.publish(number, {signature_of(number), "", 7, true});
       for (Rank rank : all_ranks(kRanks)) {
         while (!roll.has_arrived(rank, number)) std::this_thread::yield();
-        if (rank != self) EXPECT_EQ(roll.entry(rank, number).own_ns, 7);
+        if (rank != self) {
+          EXPECT_EQ(roll.entry(rank, number).own_ns, 7);
+        }
         times[static_cast<std::size_t>(self)].push_back(roll.entry(rank, number).arrival_ns);
       }
       roll.complete(number);
