@@ -35,12 +35,10 @@ def test_an_emulated_network_is_found_as_it_is(nics: int, expected: list[list[in
         assert total == 6.0
         assert topology.nodes.tolist() == [0, 0, 1, 1]
         # Ranks are never faster than the network that they behave like; how much slower, the machine's load decides.
-        # Where it hits the shorter of two messages and not the longer, their difference looks fast.
-        fastest = max(topology.links["bandwidth"][links[0]] for _, _, links in topology.nics)
-        if users(topology) == expected and fastest < 1.05 * 5e6:
+        assert max(topology.links["bandwidth"][links[0]] for _, _, links in topology.nics) < 1.05 * 5e6
+        if users(topology) == expected:
             break
     assert users(topology) == expected
-    assert fastest < 1.05 * 5e6
     # A message takes a millisecond, and more where cores are busy, which may look like messages that cost much.
     assert hm.simulate(hm.algorithms.all_gather_ring(4), topology, 4).seconds > 3 * 0.4e-3
 
