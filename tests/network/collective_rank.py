@@ -22,7 +22,7 @@ PAYLOAD_BYTES = 6 << 20
 
 #: Of an all-reduce to which a rank comes late, by how much, how often more once it is looked for, and how many
 #: operations are too many to notice either.
-LATE_BYTES, LATE_S, LATE_MORE, MOST_LATE = 4 << 20, 0.1, 4, 60
+LATE_BYTES, LATE_S, LATE_MORE, MOST_LATE = 4 << 20, 0.2, 4, 60
 
 
 def own(rank: int, size: int, dtype: type = np.float32) -> np.ndarray:
@@ -189,9 +189,16 @@ def late_rank(comm: hm.Communicator) -> str:
     x = np.empty(LATE_BYTES // 4, np.float32)
     last, began = comm.rank_count - 1, 0
 
+    ready = np.zeros(1, np.uint8)
+
     def work(late_s: float) -> None:
-        time.sleep(late_s if comm.rank == last else 0)
         x[:] = comm.rank + 1
+        if comm.rank != last:
+            comm.send(ready, last)
+        else:  # who has no core for a while must not be later still
+            for rank in range(last):
+                comm.recv(ready, rank)
+            time.sleep(late_s)
         comm.all_reduce(x)
         assert (x == comm.rank_count * (comm.rank_count + 1) / 2).all()
 
