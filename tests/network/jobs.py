@@ -7,6 +7,7 @@ import secrets
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from hemiola.cluster import Cluster
@@ -15,10 +16,24 @@ PROGRAM = str(Path(__file__).with_name("collective_rank.py"))
 LIMIT_S = 120.0
 
 
-def start_job(
+@contextmanager
+def running(
+    cluster: Cluster, way: str, per_host: int = 1, family: int = 4, **more: str
+) -> Iterator[list[subprocess.Popen[str]]]:
+    """Start a program as the ranks of a job, so many on each host; they end with this."""
+    ranks: list[subprocess.Popen[str]] = []
+    try:
+        ranks += _started(cluster, way, per_host, family, more)
+        yield ranks
+    finally:
+        for rank in ranks:
+            rank.kill()
+            rank.wait()
+
+
+def _started(
     cluster: Cluster, way: str, per_host: int, family: int, more: dict[str, str]
 ) -> Iterator[subprocess.Popen[str]]:
-    """Start a program as the ranks of a job, so many on each host."""
     hosts = range(len(cluster.hosts))
     zero = cluster.hosts[0]
     at = f"{zero.ipv4}:29400" if family == 4 else f"[{zero.ipv6}]:29400"

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable
 
 from collective_rank import LATE_MORE
-from jobs import said, start_job
+from jobs import running, said
 
 from hemiola.cluster import Cluster
 
-#: At 400 Mbit/s the others' reduce-scatter takes 60 ms; the rank is late by 100.
+#: At 400 Mbit/s the others' reduce-scatter takes 60 ms; the rank is late by 200.
 HOSTS, RATE = 4, 400e6 / 8
 #: As many operations are looked at before ranks look for a late one (LateWatch::kOperations).
 LOOKED_AT = 8
@@ -19,14 +18,7 @@ LOOKED_AT = 8
 def test_all_ranks_look_for_a_late_rank_from_the_same_operation_on_and_cease_to_when_it_comes_in_time(
     clusters: Callable[..., Cluster],
 ) -> None:
-    cluster = clusters(HOSTS, rate=RATE)
-    ranks: list[subprocess.Popen[str]] = []
-    try:
-        ranks += start_job(cluster, "late_rank", 1, 4, {})
+    with running(clusters(HOSTS, rate=RATE), "late_rank") as ranks:
         told = said(ranks)
-    finally:
-        for rank in ranks:
-            rank.kill()
-            rank.wait()
     expected = f"began {LOOKED_AT} last [{HOSTS - 1}] of {LOOKED_AT + LATE_MORE}"
     assert told == [f"{rank}: {expected}" for rank in range(HOSTS)]

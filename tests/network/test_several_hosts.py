@@ -6,12 +6,13 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from functools import cache
 
 import numpy as np
 import pytest
 from collective_rank import PAYLOAD_BYTES
-from jobs import LIMIT_S, said, start_job
+from jobs import LIMIT_S, running, said
 from permission import where_permitted
 
 import hemiola as hm
@@ -30,16 +31,12 @@ def cluster() -> Iterator[Cluster]:
 @pytest.fixture
 def start(cluster: Cluster) -> Iterator[Start]:
     """What starts a job on the cluster; its ranks end with the test."""
-    started: list[subprocess.Popen[str]] = []
+    with ExitStack() as jobs:
 
-    def ranks(way: str, per_host: int = 1, family: int = 4, **more: str) -> list[subprocess.Popen[str]]:
-        started.extend(start_job(cluster, way, per_host, family, more))
-        return started
+        def ranks(way: str, per_host: int = 1, family: int = 4, **more: str) -> list[subprocess.Popen[str]]:
+            return jobs.enter_context(running(cluster, way, per_host, family, **more))
 
-    yield ranks
-    for process in started:
-        process.kill()
-        process.wait()
+        yield ranks
 
 
 @pytest.fixture(scope="module")
@@ -49,20 +46,14 @@ def job(cluster: Cluster) -> Job:
     @cache
     def done(per_host: int, family: int, wire: str) -> list[dict[str, str]]:
         ways = ("carriers", "right_results", "messages", "payload", "groups", "mistakes")
-        ranks: list[subprocess.Popen[str]] = []
-        try:
-            ranks += start_job(cluster, ",".join(ways), per_host, family, {"HEMIOLA_WIRE": wire})
-            told = []
+        told = []
+        with running(cluster, ",".join(ways), per_host, family, HEMIOLA_WIRE=wire) as ranks:
             for number, rank in enumerate(ranks):
                 out, err = rank.communicate(timeout=LIMIT_S)
                 assert rank.returncode == 0, out + err
                 lines = [line.removeprefix(f"{number}: ") for line in out.splitlines()]
                 told.append(dict(zip(ways, lines, strict=True)))
-            return told
-        finally:
-            for rank in ranks:
-                rank.kill()
-                rank.wait()
+        return told
 
     return done
 
@@ -199,7 +190,9 @@ def test_ranks_of_a_host_use_all_nics_that_were_named(clusters: Callable[..., Cl
     # least one goes by each NIC: a megabyte.
     cluster = clusters(2)
     add_second_nics(cluster)
-    for end in said(list(start_job(cluster, "traffic", 2, 4, {"HEMIOLA_INTERFACE": "=eth0,eth1"}))):
+    with running(cluster, "traffic", 2, HEMIOLA_INTERFACE="=eth0,eth1") as ranks:
+        ends = said(ranks)
+    for end in ends:
         received = dict(word.split("=") for word in end.split(": ")[1].split())
         assert set(received) == {"eth0", "eth1"}
         assert all(int(count) > 1 << 20 for count in received.values()), received

@@ -12,6 +12,7 @@
 
 #include "hemiola/algorithms/registry.hpp"
 #include "hemiola/bindings/bindings.hpp"
+#include "hemiola/bindings/class_name.hpp"
 #include "hemiola/bindings/long_call.hpp"
 
 namespace nb = nanobind;
@@ -156,8 +157,8 @@ std::vector<Value> values_of(const Function& f, const nb::args& args, const nb::
     if (object.is_valid()) {
       value = {};
       if (!read(object, parameter, &value))
-        refuse(f, parameter.name + ": expected " + type_name(parameter) + ", found " +
-                      nb::repr(object.type().attr("__name__")).c_str());
+        refuse(f,
+               parameter.name + ": expected " + type_name(parameter) + ", found '" + class_of(object) + "'");
     }
     values.push_back(std::move(value));
   }

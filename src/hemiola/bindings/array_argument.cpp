@@ -8,6 +8,8 @@
 #include <string_view>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/bindings/bindings.hpp"
+#include "hemiola/bindings/class_name.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -59,10 +61,6 @@ std::string unknown_dtype(std::string_view found) {
   return "expected a dtype of " + known + ", found " + std::string(found);
 }
 
-std::string class_of(nb::handle object) {
-  return nb::cast<std::string>(object.type().attr("__name__"));
-}
-
 std::string no_array(nb::handle object) {
   return "expected an array (NumPy's, or of DLPack or the buffer protocol), found " + class_of(object);
 }
@@ -107,11 +105,10 @@ bool is_contiguous(const nb::ndarray<nb::ro>& array) {
   std::int64_t expected = 1;
   for (std::size_t i = array.ndim(); i-- > 0;) {
     if (array.shape(i) == 0) return true;
-    if (array.shape(i) != 1 && array.stride(i) != expected) expected = -1;
-    if (expected < 0) break;
+    if (array.shape(i) != 1 && array.stride(i) != expected) return false;
     expected *= static_cast<std::int64_t>(array.shape(i));
   }
-  return expected >= 0;
+  return true;
 }
 
 /// Of the host, pinned or not, as DLPack numbers them.
@@ -149,9 +146,8 @@ std::string ArrayArgument::take(nb::handle object) {
     return {};
   }
   try {
-    return nb::hasattr(object, "__array_interface__") || !nb::hasattr(object, "__dlpack__")
-               ? take_interface(object)
-               : take_dlpack(object);
+    if (nb::hasattr(object, "__array_interface__")) return take_interface(object);
+    if (nb::hasattr(object, "__dlpack__")) return take_dlpack(object);
   } catch (const nb::python_error& e) {
     if (!e.matches(PyExc_Exception)) throw;  // an interrupt
   } catch (const nb::cast_error&) {
@@ -173,7 +169,6 @@ std::string ArrayArgument::take_buffer() {
 }
 
 std::string ArrayArgument::take_interface(nb::handle object) {
-  if (!nb::hasattr(object, "__array_interface__")) return no_array(object);
   const auto name = nb::cast<std::string>(object.attr("dtype").attr("name"));
   const auto dtype = dtype_named(name);
   if (!dtype) return unknown_dtype(name);

@@ -22,7 +22,6 @@ struct RawMemory {
   DType dtype;
   std::vector<std::int64_t> shape;
 };
-void bind_raw_memory(nanobind::module_& m);
 
 /// Holds the buffer while it lives. Needs the GIL when it is made and when it ends.
 class ArrayArgument {

@@ -4,6 +4,7 @@
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/other_names.hpp"
+#include "hemiola/bindings/class_name.hpp"
 
 namespace nb = nanobind;
 
@@ -23,7 +24,7 @@ std::string shown(nb::handle object) {
   const char* written = text.is_valid() ? PyUnicode_AsUTF8(text.ptr()) : nullptr;
   if (written != nullptr && std::string_view(written).size() <= kMaxShown) return written;
   PyErr_Clear();
-  return nb::cast<std::string>(object.type().attr("__name__"));
+  return class_of(object);
 }
 
 /// What a str says; nothing of anything else, or of a text that is no Unicode.

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "hemiola/bindings/bindings.hpp"
+#include "hemiola/bindings/class_name.hpp"
 
 namespace nb = nanobind;
 
@@ -58,8 +59,8 @@ PyObject* call(PyObject* function, PyObject* const* args, std::size_t flags, PyO
 }
 
 bool is_compiled_function(nb::handle object) {
-  const nb::object name = object.type().attr("__name__");
-  return nb::cast<std::string>(name) == "nb_func" || nb::cast<std::string>(name) == "nb_method";
+  const std::string name = class_of(object);
+  return name == "nb_func" || name == "nb_method";
 }
 
 void answer_calls_of(nb::handle function) {

@@ -337,7 +337,6 @@ void Communicator::expect(const std::vector<Rank>& ranks) {
 /// Words come by other ways than the wire's, which does not wake for them.
 Waiting Communicator::waiting_for_words() const {
   Waiting waiting = connection_.wire->traits().waiting;
-  waiting.polls = 0;
   waiting.sleep_us = std::min(waiting.sleep_us, kLongestNap_us);
   return waiting;
 }

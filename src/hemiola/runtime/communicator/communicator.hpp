@@ -156,8 +156,7 @@ class Communicator {
   bool breaks(const std::exception_ptr& error);
   template <typename Condition>
   void await(Condition condition) {
-    PollRecord record;
-    Patience patience(waiting_for_words(), &record);
+    Patience patience(waiting_for_words());
     while (!condition()) patience.wait(connection_.wire.get(), &watch_);
   }
   Waiting waiting_for_words() const;

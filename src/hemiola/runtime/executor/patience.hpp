@@ -1,6 +1,6 @@
 // How to wait when nothing moves: poll while that pays, spin briefly, then let others run, then sleep, and ask the
-// supervisor now and then. On a machine with more ranks than cores the rank that is waited for needs the core, so there is next to no
-// spinning then.
+// supervisor now and then. On a machine with more ranks than cores the rank that is waited for needs the core, so there
+// is next to no spinning then.
 #pragma once
 
 #include <sched.h>
@@ -31,31 +31,28 @@ class PollRecord {
 
 class Patience {
  public:
-  /// The record outlives it.
-  Patience(const Waiting& waiting, PollRecord* record) : waiting_(waiting), record_(record) {}
+  /// The record outlives it; null: nothing is polled for.
+  explicit Patience(const Waiting& waiting, PollRecord* record = nullptr)
+      : waiting_(waiting), record_(record) {}
 
   /// Something has moved.
   void renew() {
-    if (polls_ > 0 && idle_rounds_ > 0) record_->met();
-    idle_rounds_ = polls_ = 0;
+    if (idle_rounds_ > 0 && idle_rounds_ <= polls_) record_->met();
+    idle_rounds_ = 0;
   }
 
   /// Throws what the supervisor throws.
   void wait(Wire* wire, Supervisor* supervisor) {
-    if (idle_rounds_ == 0 && polls_ == 0 && waiting_.polls > 0 && record_->pays()) polls_ = waiting_.polls;
-    if (polls_ > 0) {
-      if (++idle_rounds_ <= polls_) return;
-      record_->missed();
-      polls_ = 0;
-      idle_rounds_ = 0;
-    }
+    if (idle_rounds_ == 0) polls_ = record_ != nullptr && record_->pays() ? waiting_.polls : 0;
     ++idle_rounds_;
-    if (idle_rounds_ <= waiting_.spins) {
+    if (idle_rounds_ <= polls_) return;
+    if (polls_ > 0 && idle_rounds_ == polls_ + 1) record_->missed();
+    if (idle_rounds_ <= polls_ + waiting_.spins) {
       relax_core();
       return;
     }
     consult(supervisor);
-    if (idle_rounds_ <= waiting_.spins + waiting_.yields)
+    if (idle_rounds_ <= polls_ + waiting_.spins + waiting_.yields)
       sched_yield();
     else
       wire->wait(waiting_.sleep_us);
@@ -85,7 +82,7 @@ class Patience {
 
   Waiting waiting_;
   PollRecord* record_;
-  int polls_ = 0;  ///< that the wait which goes on may take; 0 once they are over
+  int polls_ = 0;  ///< the rounds with which this wait begins
   int idle_rounds_ = 0;
   std::chrono::steady_clock::time_point next_consultation_{};
 };

@@ -175,9 +175,8 @@ void Engine::reset_lanes() {
 }
 
 void Engine::drive(Supervisor* supervisor) {
-  Waiting waiting = options_.waiting;
-  if (bytes(Region::input) + bytes(Region::output) > kPolledBytes) waiting.polls = 0;
-  Patience patience(waiting, &poll_record_);
+  const bool is_small = bytes(Region::input) + bytes(Region::output) <= kPolledBytes;
+  Patience patience(options_.waiting, is_small ? &poll_record_ : nullptr);
   while (true) {
     bool moved = admit(supervisor);
     start_ready();
