@@ -12,7 +12,7 @@ help:     ## list the targets
 demo: $(VENV)/.demo  ## train on 4 local ranks, then time the gradient's all-reduce on an emulated cluster
 	$(BIN)/python -m hemiola.demo
 
-test: $(VENV)/.test  ## C++ and Python tests, but for the long ones: a few minutes
+test: $(VENV)/.test  ## C++ and Python tests, but for the long ones: ten minutes and more on two cores
 	scripts/test.sh
 
 test-all: $(VENV)/.test  ## what make test leaves out: C++ under two sanitizers and for ARM64, long Python tests

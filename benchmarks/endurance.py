@@ -231,7 +231,7 @@ def judge(trial: Trial) -> tuple[list[str], list[float]]:
             faults += [f"rank {rank}: {line}" for line in lines if {"raised", "wrong", "hangs"} & line.keys()]
             continue
         fault = _fault_of(trial, lines, struck_at_s)
-        if fault:
+        if fault and not _waited_for_one_who_knew(trial, rank, told):
             faults.append(f"rank {rank}: {fault}")
         elif struck_at_s is not None:
             took_s.append(lines[-1]["at_s"] - struck_at_s)
@@ -250,6 +250,20 @@ def _fault_of(trial: Trial, lines: list[Report], struck_at_s: float | None) -> s
     right = seen["error"] == kind and any(f"rank {name}" in seen["message"] for name in names)
     right = right and (not trial.event.startswith("close") or "closed" in seen["message"])
     return "" if right and seen["at_s"] - struck_at_s < limit_s else f"struck at {struck_at_s}, saw {seen}"
+
+
+def _waited_for_one_who_knew(trial: Trial, rank: int, told: list[list[Report]]) -> bool:
+    """Say whether a survivor names another that was kept, by the stopped rank, in a group of which it is not: it cannot
+    know more than that."""
+    message = told[rank][-1].get("message", "") if told[rank] else ""
+    return trial.event == "stop" and any(
+        f"rank {other} did not come" in message
+        and rank not in lines[-1].get("ranks", [rank])
+        and trial.victim in lines[-1]["ranks"]
+        and not _fault_of(trial, lines, lines[-1]["at_s"])
+        for other, lines in enumerate(told)
+        if lines and other not in (rank, trial.victim)
+    )
 
 
 def mixed(count: int, seed: int, tell: Callable[[Report], None]) -> None:

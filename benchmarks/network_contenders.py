@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import secrets
 import signal
 import socket
 import struct
@@ -24,13 +23,13 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from hemiola.cluster import Cluster
+from meeting import PORT, meeting
 from remote_shell import RemoteShell
 from shared_memory import peer_python
 
 RANK_SCRIPT = Path(__file__).resolve().parent / "network_rank.py"
 PEERS = ("gloo", "openmpi", "openmpi_ring", "mpich")
 _ENVIRONMENTS = {"openmpi_ring": "openmpi"}
-_PORT = 29400
 _START_LIMIT_S = 300
 _ANSWER_LIMIT_S = 300
 _NIC = "eth0"
@@ -171,17 +170,12 @@ def _mpirun(python: Path, names: Sequence[str], shell: Path, with_ring: bool) ->
 
 def _meeting(cluster: Cluster) -> dict[str, str]:
     """Return what Hemiola's and Gloo's ranks need to know to meet on host 0."""
-    count, zero = str(len(cluster.hosts)), cluster.hosts[0].ipv4
-    return {
-        "HEMIOLA_RANK_COUNT": count,
-        "HEMIOLA_LOCAL_RANK_COUNT": "1",
-        "HEMIOLA_JOB": secrets.token_hex(4),
-        "HEMIOLA_RENDEZVOUS": f"{zero}:{_PORT}",
-        "HEMIOLA_TOKEN": secrets.token_hex(32),
+    count = len(cluster.hosts)
+    return meeting(cluster, count, 1) | {
         "HEMIOLA_SILENCE": "30s",  # stopped ranks go on one after the other
-        "WORLD_SIZE": count,
-        "MASTER_ADDR": zero,
-        "MASTER_PORT": str(_PORT + 1),
+        "WORLD_SIZE": str(count),
+        "MASTER_ADDR": cluster.hosts[0].ipv4,
+        "MASTER_PORT": str(PORT + 1),
         "GLOO_SOCKET_IFNAME": _NIC,
     }
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import signal
 import subprocess
 import sys
@@ -15,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from hemiola.cluster import Cluster
+from meeting import PORT, meeting
 
 RANK_SCRIPT = Path(__file__).resolve().parent / "network_faults_rank.py"
 #: How long a rank may take for anything before it counts as hanging.
 HANG_S = 60.0
-PORT = 29400
 
 
 class HangError(RuntimeError):
@@ -43,9 +42,12 @@ class Job:
     per_host: int
     wire: str
     port: int = PORT
-    name: str = field(default_factory=lambda: secrets.token_hex(4))
-    token: str = field(default_factory=lambda: secrets.token_hex(32))
+    restarts: int | None = None  #: of a job that torchrun has started; hemiola.launch counts none
+    meeting: dict[str, str] = field(init=False)
     ranks: dict[int, subprocess.Popen[str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.meeting = meeting(self.cluster, self.rank_count, self.per_host, port=self.port)
 
     @property
     def rank_count(self) -> int:
@@ -63,16 +65,27 @@ class Job:
     def environment(self, rank: int) -> dict[str, str]:
         """Return what tells a process that it is this rank."""
         return {
-            "HEMIOLA_RANK": str(rank),
-            "HEMIOLA_RANK_COUNT": str(self.rank_count),
-            "HEMIOLA_LOCAL_RANK": str(rank % self.per_host),
-            "HEMIOLA_LOCAL_RANK_COUNT": str(self.per_host),
-            "HEMIOLA_JOB": self.name,
-            "HEMIOLA_RENDEZVOUS": f"{self.cluster.hosts[0].ipv4}:{self.port}",
-            "HEMIOLA_TOKEN": self.token,
+            **self.meeting,
+            **(self._of_launch(rank) if self.restarts is None else self._of_torchrun(rank, self.restarts)),
             "HEMIOLA_TIMEOUT": f"{HANG_S:g}s",
             "HEMIOLA_WIRE": self.wire,
             "OMP_NUM_THREADS": "1",
+        }
+
+    def _of_launch(self, rank: int) -> dict[str, str]:
+        return {"HEMIOLA_RANK": str(rank), "HEMIOLA_LOCAL_RANK": str(rank % self.per_host)}
+
+    def _of_torchrun(self, rank: int, restarts: int) -> dict[str, str]:
+        """Without HEMIOLA_RANK nothing says that hemiola.launch has started it."""
+        return {
+            "RANK": str(rank),
+            "WORLD_SIZE": str(self.rank_count),
+            "LOCAL_RANK": str(rank % self.per_host),
+            "LOCAL_WORLD_SIZE": str(self.per_host),
+            "MASTER_ADDR": self.cluster.hosts[0].ipv4,
+            "MASTER_PORT": str(self.port + 1),
+            "TORCHELASTIC_RUN_ID": self.meeting["HEMIOLA_JOB"],
+            "TORCHELASTIC_RESTART_COUNT": str(restarts),
         }
 
     def process(self, rank: int, **other: str) -> subprocess.Popen[str]:

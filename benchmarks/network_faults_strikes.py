@@ -15,7 +15,8 @@ import sys
 import time
 from collections.abc import Callable
 
-from network_faults_job import HANG_S, PORT, Job, Outcome, end, hear
+from meeting import PORT
+from network_faults_job import HANG_S, Job, Outcome, end, hear
 
 RATE = "400mbit"
 LATEST_STRIKE_S = 0.6
@@ -194,6 +195,10 @@ STRIKES: dict[str, Strike] = {
 IMPOSTORS: dict[str, tuple[Callable[[], dict[str, str]], str]] = {
     "wrong_token": (lambda: {"HEMIOLA_TOKEN": secrets.token_hex(32)}, "token"),
     "other_job": (lambda: {"HEMIOLA_JOB": secrets.token_hex(4)}, "another job"),
+    "earlier_incarnation": (
+        lambda: {"TORCHELASTIC_RESTART_COUNT": "0"},
+        "after 1 restart, this rank after 0",
+    ),
     "other_version": (lambda: {"FAULTS_VERSION": "0.0.1"}, "0.0.1"),
     "no_descriptors": (lambda: {}, ""),
 }
@@ -202,6 +207,7 @@ IMPOSTORS: dict[str, tuple[Callable[[], dict[str, str]], str]] = {
 def impostor(job: Job, kind: str, chance: random.Random, outcome: Outcome) -> None:
     """Have somebody come in a rank's place before the rank itself: it is told why not, and the job begins."""
     different, word = IMPOSTORS[kind]
+    job.restarts = 1 if kind == "earlier_incarnation" else None
     rank = chance.randrange(1, job.rank_count)
     early = [other for other in job.others(rank) if chance.random() < 0.5 or other == 0]
     job.start(early)

@@ -15,7 +15,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -32,18 +32,31 @@ from hemiola.whole_file import write_whole
 
 SMALL = 1 << 10
 SIZES = (64 << 10, 1 << 20, 16 << 20, 64 << 20)
-COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast")
+COLLECTIVES = (
+    "all_reduce",
+    "all_gather",
+    "reduce_scatter",
+    "all_to_all",
+    "broadcast",
+    "all_gather to a list",
+    "reduce_scatter of a list",
+)
 ROUND_S = 0.15
 LIMIT = timedelta(seconds=120)
 
 Times = dict[str, dict[str, list[float]]]
 
 
+def written(count: int) -> torch.Tensor:
+    """Return zeros with pages of their own: those that nobody has written are all one."""
+    return torch.empty(count).fill_(0)
+
+
 def operation(collective: str, nbytes: int, group: Any) -> Callable[[], Any]:
     """Return a call of a collective, whose larger tensor has so many bytes."""
     count = dist.get_world_size()
-    whole = torch.zeros(nbytes // 4 // count * count)
-    part = torch.zeros(whole.numel() // count)
+    whole = written(nbytes // 4 // count * count)
+    part = written(whole.numel() // count)
     if collective == "all_reduce":
         return lambda: dist.all_reduce(whole, group=group)
     if collective == "broadcast":
@@ -52,7 +65,12 @@ def operation(collective: str, nbytes: int, group: Any) -> Callable[[], Any]:
         return lambda: dist.all_gather_into_tensor(whole, part, group=group)
     if collective == "reduce_scatter":
         return lambda: dist.reduce_scatter_tensor(part, whole, group=group)
-    other = torch.zeros_like(whole)
+    parts = [written(part.numel()) for _ in range(count)]
+    if collective == "all_gather to a list":
+        return lambda: dist.all_gather(parts, part, group=group)
+    if collective == "reduce_scatter of a list":
+        return lambda: dist.reduce_scatter(part, parts, group=group)
+    other = written(whole.numel())
     return lambda: dist.all_to_all_single(other, whole, group=group)
 
 
@@ -70,14 +88,14 @@ def seconds_of(call: Callable[[], Any], most_s: float) -> float:
     return statistics.median(times)
 
 
-def measure(rounds: int, sizes: list[int]) -> Times:
+def measure(rounds: int, sizes: list[int], only: Sequence[str]) -> Times:
     """Return by row and contender the time of each round."""
     groups = {"gloo": dist.group.WORLD, "hemiola": dist.new_group(backend="hemiola", timeout=LIMIT)}
     comm = hm.Communicator.join(
         dist.get_rank(), dist.get_world_size(), dist.distributed_c10d._get_default_store()
     )
     found: Times = {}
-    for collective, nbytes in rows(sizes):
+    for collective, nbytes in rows(sizes, only):
         calls = {name: operation(collective, nbytes, group) for name, group in groups.items()}
         if nbytes == SMALL:
             array = torch.zeros(SMALL // 4).numpy()
@@ -91,15 +109,16 @@ def measure(rounds: int, sizes: list[int]) -> Times:
     return found
 
 
-def rows(sizes: list[int]) -> Iterator[tuple[str, int]]:
+def rows(sizes: list[int], only: Sequence[str]) -> Iterator[tuple[str, int]]:
     """Yield what is measured."""
-    yield "all_reduce", SMALL
+    if "all_reduce" in only:
+        yield "all_reduce", SMALL
     for nbytes in sizes:
-        for collective in COLLECTIVES:
+        for collective in only:
             yield collective, nbytes
 
 
-def run(rank_count: int, rounds: int, sizes: list[int]) -> Times:
+def run(rank_count: int, rounds: int, sizes: list[int], only: Sequence[str]) -> Times:
     """Fork the ranks and return what rank 0 has measured."""
     folder = Path(tempfile.mkdtemp())
     children = []
@@ -109,7 +128,7 @@ def run(rank_count: int, rounds: int, sizes: list[int]) -> Times:
             torch.set_num_threads(1)
             at = f"file://{folder}/store"
             dist.init_process_group("gloo", init_method=at, rank=rank, world_size=rank_count, timeout=LIMIT)
-            found = measure(rounds, sizes)
+            found = measure(rounds, sizes, only)
             if rank == 0:
                 write_whole(folder / "found", json.dumps(found).encode())
             dist.destroy_process_group()
@@ -137,6 +156,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--ranks", type=int, nargs="+", default=[2, 4])
     parser.add_argument("--sizes", nargs="+", default=[format_bytes(size) for size in SIZES])
+    parser.add_argument("--only", nargs="+", choices=COLLECTIVES, default=COLLECTIVES, metavar="COLLECTIVE")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument(
         "--json", type=Path, help="write the times there, a line of JSON for each number of ranks"
@@ -145,7 +165,7 @@ def main() -> None:
     console, records = Console(), []
     for rank_count in given.ranks:
         load = os.getloadavg()[0]
-        found = run(rank_count, given.rounds, [parse_bytes(size) for size in given.sizes])
+        found = run(rank_count, given.rounds, [parse_bytes(size) for size in given.sizes], given.only)
         title = f"{rank_count} ranks, torch {torch.__version__}, load {load:.1f}; {describe_machine()}"
         shown = table(
             "collective",

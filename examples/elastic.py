@@ -5,7 +5,8 @@ checkpoint.
 
 With STEP, rank 1 kills itself there in its first life, as the system does when memory runs out. The others hear of it
 within moments, out of `loss.backward()`, with its number (LostRankError); they end, and the agent need not wait for a
-time limit. Data depend on the step alone, so that the losses are those of a run that nobody has interrupted."""
+time limit. (The agent itself looks every 0.1 s and ends them, too, perhaps before they have printed why: a longer
+`--monitor-interval 2` leaves them the time.) Data depend on the step alone, so that the losses are those of a run that nobody has interrupted."""
 
 import os
 import signal

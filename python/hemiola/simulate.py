@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 from collections.abc import Callable
@@ -185,7 +186,7 @@ def simulate(
                 late=dict(now.late),
                 slow=now.slow_ranks,
                 density=now.density,
-                codecs=(core.compress, core.decompress, core.add),
+                codecs=dataclasses.astuple(core),
                 network=network,
                 noise=noise,
                 seed=seed,

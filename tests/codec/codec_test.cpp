@@ -170,5 +170,36 @@ TEST(Codec, MoreElementsThanAMessageCanCountAreRefused) {
   EXPECT_THROW(encoder.scan(DType::uint8, nullptr, kMostElements + 1, {}), ArgumentError);
 }
 
+// The nonzero bytes of a bitmap of 4,096 elements are about 80 beside 41 positions of a byte and a half.
+TEST(Codec, TheFastestFormatIsThatWhoseLongerTimeOfLinkAndCoresIsTheShortest) {
+  Random random(3);
+  const Bytes elements = sparse_array(random, 4096, 4, 0.01);
+  Bytes message(room_for(DType::float32, 4096));
+  Encoder encoder;
+  encoder.scan(DType::float32, elements.data(), 4096, message);
+  const auto hier = static_cast<double>(encoder.bytes_as(Format::hier)),
+             ef = static_cast<double>(encoder.bytes_as(Format::ef)),
+             positions = static_cast<double>(encoder.nonzeros());
+  ASSERT_LT(ef, hier);
+  ASSERT_LT(encoder.bytes_as(Format::hier), encoder.bytes_as(Format::pici));
+  EXPECT_EQ(encoder.fastest({}), encoder.smallest());
+  // While the link takes longer than the cores, fewer bytes are faster, ...
+  EXPECT_EQ(encoder.fastest({.byte_s = 1, .position_s = 0.9 * ef / positions}), Format::ef);
+  // ... also where cores take longer, but less than the link for the longer message; ...
+  EXPECT_EQ(encoder.fastest({.byte_s = 1, .position_s = 0.9 * hier / positions}), Format::ef);
+  // ... beyond that the shortest that has none.
+  EXPECT_EQ(encoder.fastest({.byte_s = 1, .position_s = 1.1 * hier / positions}), Format::hier);
+  // Where a bitmap takes cores longer than its bytes a link, positions cost time for nothing.
+  EXPECT_EQ(encoder.fastest({.byte_s = 1, .plain_byte_s = 1, .position_s = 0.1}), Format::hier);
+}
+
+TEST(Codec, WhatIsDenseIsSentDenseWhateverItTakes) {
+  const Bytes elements(4096 * 4, std::byte{1});
+  Bytes message(room_for(DType::float32, 4096));
+  Encoder encoder;
+  encoder.scan(DType::float32, elements.data(), 4096, message);
+  EXPECT_EQ(encoder.fastest({.byte_s = 0, .plain_byte_s = 1, .position_s = 1}), Format::dense);
+}
+
 }  // namespace
 }  // namespace hemiola::codec_tests

@@ -106,6 +106,55 @@ TEST(DamagedMessage, APiciIndexThatContradictsItselfIsRefused) {
   expect_refused(with(good, prefixes + 5 * 4, std::uint32_t{9}), "zeros where the index");
 }
 
+/// What a set says of a message; empty where it accepts it.
+std::string refusal_by(const Kernels& kernels, const Bytes& message, std::size_t count) {
+  Decoder decoder(kernels);
+  try {
+    decoder.open(message, DType::float32, count);
+  } catch (const FormatError& error) {
+    return error.what();
+  }
+  return {};
+}
+
+/// Given buckets of 4 to 128 elements (0.2 to 0.008 nonzero), and of two neighbours in one bucket the low bits of the second
+/// instead of the first's, or exchanged: a position twice, or one below the one before. Expect every set to say what the first,
+/// plain one says, wherever in the message it is.
+TEST(DamagedMessage, EverySetFindsAnEfPositionThatIsNotAboveTheOneBeforeIt) {
+  constexpr std::size_t kMany = 70'000, kRankBytes = 8;
+  for (const double density : {0.2, 0.1, 0.05, 0.025, 0.012, 0.008}) {
+    Random random(7);
+    const Bytes elements = sparse_array(random, kMany, 4, density);
+    const Bytes good = encoded(DType::float32, elements, Format::ef);
+    const unsigned bits = at<std::uint8_t>(good, 6);
+    std::vector<std::uint32_t> positions;
+    for (std::uint32_t i = 0; i < kMany; ++i)
+      if (at<std::uint32_t>(elements, i * 4) != 0) positions.push_back(i);
+    const auto with_low = [&](Bytes message, std::size_t rank, std::uint64_t low) {
+      const std::size_t bit = rank * bits, byte = index_of_message(message) + kRankBytes + bit / 8;
+      const std::uint64_t mask = ((1ull << bits) - 1) << bit % 8;
+      const auto before = at<std::uint64_t>(message, byte);
+      return with(std::move(message), byte, (before & ~mask) | (low << bit % 8 & mask));
+    };
+    int damaged = 0;
+    for (const std::size_t from : {std::size_t{0}, positions.size() / 2, positions.size() - 40}) {
+      std::size_t rank = from;
+      while (rank + 1 < positions.size() && positions[rank] >> bits != positions[rank + 1] >> bits) ++rank;
+      if (rank + 1 == positions.size()) continue;
+      ++damaged;
+      const Bytes twice = with_low(good, rank, positions[rank + 1]);
+      for (const Bytes& message : {twice, with_low(twice, rank + 1, positions[rank])}) {
+        const std::string expected = refusal_by(all_kernels().front(), message, kMany);
+        EXPECT_NE(expected.find("position " + std::to_string(rank + 1) + " (ef)"), std::string::npos)
+            << expected;
+        for (const Kernels& kernels : all_kernels())
+          EXPECT_EQ(refusal_by(kernels, message, kMany), expected) << kernels.name << ", " << density;
+      }
+    }
+    EXPECT_GE(damaged, 2);
+  }
+}
+
 TEST(DamagedMessage, ACooIndexOutOfOrderIsRefused) {
   const Bytes good = encoded(DType::float32, some_elements(), Format::coo);
   const std::size_t index = index_of_message(good);

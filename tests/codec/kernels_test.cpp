@@ -11,6 +11,7 @@ namespace {
 using namespace codec_tests;
 
 constexpr std::byte kGuard{0xa5};
+constexpr std::size_t kLine = 64;
 constexpr double kDensities[] = {0, 0.0005, 0.01, 0.1, 0.5, 0.9, 0.999, 1};
 
 void expect_compressed(const Kernels& kernels, std::size_t log, const Bytes& elements, std::size_t words) {
@@ -28,12 +29,14 @@ void expect_compressed(const Kernels& kernels, std::size_t log, const Bytes& ele
     ASSERT_EQ(values[i], kGuard);
 }
 
-void expect_expanded(Expand expand, std::size_t log, const Bytes& elements, std::size_t words) {
+/// `into_line`: where in a line of the cache the elements begin.
+void expect_expanded(Expand expand, std::size_t log, const Bytes& elements, std::size_t words,
+                     std::size_t into_line = 0) {
   const std::size_t width = std::size_t{1} << log;
   Reference packed(elements, width);
   packed.values.resize(packed.values.size() + kSlackBytes, kGuard);  // exactly what may be read
-  Bytes memory(elements.size() + 2 * kStreamAlign, kGuard);
-  const std::size_t start = kStreamAlign - reinterpret_cast<std::uintptr_t>(memory.data()) % kStreamAlign;
+  Bytes memory(elements.size() + 3 * kLine, kGuard);
+  const std::size_t start = kLine - reinterpret_cast<std::uintptr_t>(memory.data()) % kLine + into_line;
   EXPECT_EQ(expand(packed.values.data(), packed.bitmap.data(), words, memory.data() + start), packed.count);
   EXPECT_EQ(0, std::memcmp(memory.data() + start, elements.data(), elements.size()));
   EXPECT_EQ(memory[start - 1], kGuard);
@@ -51,7 +54,8 @@ TEST(CodecKernels, AllSetsGiveWhatTheReferenceGives) {
           const Bytes elements = sparse_array(random, words * 64, std::size_t{1} << log, density);
           expect_compressed(kernels, log, elements, words);
           expect_expanded(kernels.expand[log], log, elements, words);
-          expect_expanded(kernels.stream[log], log, elements, words);
+          for (const std::size_t into_line : {0, 1, 4, 16, 60})
+            expect_expanded(kernels.stream[log], log, elements, words, into_line);
           if (HasFailure()) return;
         }
 }

@@ -82,3 +82,107 @@ def _fixed(array: Any) -> Any:
     shown = array.view()
     shown.flags.writeable = False
     return shown
+
+
+#: Collectives whose input, or whose result, may be a list; and the algorithms that join blocks in their own ways.
+OF_LISTS: dict[str, tuple[bool, bool, tuple[str | None, ...]]] = {
+    "all_gather": (
+        False,
+        True,
+        (None, "all_gather_ring", "all_gather_bruck", "all_gather_recursive_doubling"),
+    ),
+    "gather": (False, True, (None, "gather_binomial")),
+    "reduce_scatter": (
+        True,
+        False,
+        (None, "reduce_scatter_ring", "reduce_scatter_bruck", "reduce_scatter_recursive_halving"),
+    ),
+    "scatter": (True, False, (None, "scatter_binomial")),
+    "all_to_all": (True, True, (None, "all_to_all_bruck", "all_to_all_pairwise")),
+}
+
+
+def in_list(array: Any, n: int) -> list[Any]:
+    """Return an array's n blocks, each with memory of its own and a guard around it, the last first in memory."""
+    size = array.size // n
+    room = np.full((n, size + 2), 99).astype(array.dtype)[::-1]
+    for block, values in zip(room, array.reshape(n, size), strict=True):
+        block[1:-1] = values
+    return [block[1:-1] for block in room]
+
+
+def as_list(comm: Any, name: str, x: Any, **options: Any) -> Any:
+    """Call a collective with lists; return the result as one array, and whether nothing around it was touched."""
+    brings, gets, _ = OF_LISTS[name]
+    n = comm.rank_count
+    given = in_list(x, n) if brings else x
+    size = x.size // n if brings and not gets else x.size if brings else n * x.size
+    out: Any = np.zeros(size, x.dtype)
+    if gets:
+        out = in_list(out, n)
+    result = getattr(comm, name)(given, out=out, **options)
+    if isinstance(result, hm.Handle):
+        result = result.wait()
+    if result is None:
+        return None
+    assert result is out
+    guards = [edge for one in (out if gets else []) for edge in (one.base[:, 0], one.base[:, -1])]
+    assert all((edge == 99).all() for edge in guards)
+    return np.concatenate(out) if gets else out
+
+
+def lists() -> list[str]:
+    """Compare lists with arrays, some ranks passing the one and some the other; return what differs."""
+    comm = hm.init(timeout_s=60)
+    me, n = comm.rank, comm.rank_count
+    wrong = []
+
+    def compare(name: str, x: Any, **options: Any) -> None:
+        blocking = {key: value for key, value in options.items() if key != "wait"}
+        right = getattr(comm, name)(x, **blocking)
+        found = right if me == 1 else as_list(comm, name, x, **options)
+        if me == 1:
+            getattr(comm, name)(x, **blocking)
+        if not np.array_equal(found, right):
+            wrong.append(f"{name} {x.dtype}[{x.size}] {options}")
+
+    for name, (_, _, algorithms) in OF_LISTS.items():
+        for size in (0, 3, LONG):
+            for schedule in algorithms:
+                compare(name, block(me, 0, n * size, np.float32), schedule=schedule)
+        compare(name, block(me, 1, n * 5, ml_dtypes.bfloat16), wait=False)
+    zeros = np.where(np.arange(n * LONG) % 50 == 0, me + 1.0, 0)
+    for name in ("all_gather", "reduce_scatter"):
+        for sparse in (True, "spccl"):
+            compare(name, zeros, sparse=sparse)
+    for op in ("average", hm.PremulSum(me + 2.0)):
+        compare("reduce_scatter", block(me, 2, n * 7, np.float64), op=op)
+    return wrong
+
+
+def wrong_lists() -> dict[str, tuple[str, str]]:
+    """Pass lists that are none, or where there are none, and go on after each."""
+    comm = hm.init(timeout_s=60)
+    me, n = comm.rank, comm.rank_count
+    x = np.ones(2)
+    room = [np.zeros(2) for _ in range(n)]
+    bad = {
+        "count": room[1:],
+        "sizes": [*room[1:], np.zeros(3)],
+        "dtypes": [*room[1:], np.zeros(2, np.int64)],
+        "empty": [],
+        "what": [*room[1:], "x"],
+        "read-only": [*room[1:], _fixed(x)],
+        "over the input": [*room[1:], x],
+    }
+    found = {
+        name: error_of(lambda out=out: comm.all_gather(x, out=out if me == 1 else room))  # type: ignore[call-overload]
+        for name, out in bad.items()
+    }
+    found["no blocks"] = error_of(lambda: comm.all_reduce([x] * n if me == 1 else x))  # type: ignore[call-overload]
+    found["other sizes"] = error_of(
+        lambda: comm.reduce_scatter([np.ones(3 if me == 1 else 2)] * n, out=np.zeros(3 if me == 1 else 2))  # type: ignore[call-overload]
+    )
+    found["afterwards"] = error_of(lambda: comm.all_gather(x, out=room))  # type: ignore[call-overload]
+    assert all((one == 1).all() for one in room)
+    return found

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
+import platform
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -194,3 +196,118 @@ def unnamed() -> list[str]:
             if bits != bits[:1] * 3:
                 wrong.append(f"rank {comm.rank}: {kind}, turn {turn}")
     return wrong
+
+
+def by_form(form: str, size: int) -> Any:
+    """Data of which this form is the smallest, and stays so when all ranks bring them and add them."""
+    x = np.zeros(size, np.float32)
+    random = np.random.default_rng(1)
+    if form == "hier":
+        x[np.repeat(random.random(size // 64) < 0.02, 64)] = 1
+    elif form == "pici":
+        x[random.random(size) < 0.4] = 1
+    else:
+        x[:: {"dense": 1, "ef": 97, "coo": 8192}[form]] = 1
+    return x
+
+
+def grown(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
+    """Return what has been added where something has."""
+    return {key: count - before[key] for key, count in after.items() if count > before[key]}
+
+
+def forms_sent(
+    kind: str, size: int, schedule: str | None = None
+) -> dict[str, tuple[dict[str, int], dict[str, int]]]:
+    """Return by data's form which forms this rank's values went in, those that are added and those that are copied."""
+    comm = hm.init(timeout_s=60)
+    told = {}
+    for form in ("dense", "pici", "ef", "hier", "coo"):
+        x = by_form(form, size)
+        before = comm.traffic()
+        got = getattr(comm, kind)(x, schedule=schedule, sparse=True)
+        after = comm.traffic()
+        if kind != "all_gather":
+            assert set(got.tolist()) <= {0, comm.rank_count}
+        told[form] = (
+            grown(before.added_forms, after.added_forms),
+            grown(before.copied_forms, after.copied_forms),
+        )
+    return told
+
+
+def planned_reduce_scatter(size: int) -> tuple[bool, list[int], dict[str, int], dict[str, int]]:
+    """Return whether the sum is right, which ranks this one has sent to, and in which forms."""
+    comm = hm.init(timeout_s=60)
+    x = np.zeros(size, np.float32)
+    x[comm.rank :: 100] = comm.rank + 1
+    total = np.zeros(size, np.float32)
+    for rank in range(comm.rank_count):
+        total[rank::100] += rank + 1
+    part = size // comm.rank_count
+    got = comm.reduce_scatter(x, sparse=True)
+    right = bool((got == total[comm.rank * part : (comm.rank + 1) * part]).all())
+    sent = comm.traffic()
+    # The look for zeros before the first call, an exchange of 24 bytes, is none of the collective's.
+    peers = [rank for rank, nbytes in enumerate(sent.sent_bytes) if nbytes > 100]
+    return right, peers, sent.added_forms, sent.copied_forms
+
+
+def flush_subnormals() -> None:
+    """Make this thread's arithmetic take subnormals for zeros and make none: MXCSR's FTZ and DAZ, or FPCR's FZ."""
+    at, bits = {"x86_64": (28, 1 << 15 | 1 << 6), "aarch64": (0, 1 << 24)}[platform.machine()]
+    libm = ctypes.CDLL("libm.so.6")
+    environment = (ctypes.c_uint8 * 64)()
+    libm.fegetenv(environment)
+    ctypes.c_uint32.from_buffer(environment, at).value |= bits
+    libm.fesetenv(environment)
+
+
+def flushing(size: int) -> list[str]:
+    """Return where sums of subnormals have other bits than dense ones, or none is flushed, in a thread that flushes."""
+    comm = hm.init(timeout_s=60)
+    random = np.random.default_rng(comm.rank)
+    wrong = []
+    calls = [(comm.all_reduce, "all_reduce_ring"), (comm.reduce_scatter, "reduce_scatter_direct_rounds")]
+    inputs = []
+    for bits in (np.uint32, np.uint64):  # made before anything is flushed
+        x = np.where(random.random(size) < 0.05, random.integers(1, 1000, size), 0).astype(bits)
+        x[comm.rank :: 64] |= bits(1) << bits(np.dtype(bits).itemsize * 8 - 1)  # negative ones, and -0.0
+        inputs.append(x.view(f"f{x.itemsize}"))
+    kept = [call(x, schedule=name).tobytes() for x in inputs for call, name in calls]
+    flush_subnormals()
+    for i, (x, (call, name)) in enumerate([(x, one) for x in inputs for one in calls]):
+        dense = call(x, schedule=name).tobytes()
+        sparse = call(x, schedule=name, sparse=True).tobytes()
+        if dense != sparse:
+            wrong.append(f"rank {comm.rank}: {name}, {x.dtype}: other bits")
+        if dense == kept[i]:
+            wrong.append(f"rank {comm.rank}: {name}, {x.dtype}: nothing flushed")
+    return wrong
+
+
+def changing(size: int) -> list[tuple[int, bool]]:
+    """Return of each call the bytes this rank has sent, and whether messages could leave zeros out: dense data, sparse
+    ones from the third call on, dense ones again from the sixth."""
+    comm = hm.init(timeout_s=60)
+    told = []
+    for every in (1, 1, 100, 100, 100, 1, 1):
+        x = np.zeros(size, np.float32)
+        x[::every] = 1
+        before = comm.traffic()
+        assert float(comm.all_reduce(x, sparse=True).sum()) == len(range(0, size, every)) * comm.rank_count
+        after = comm.traffic()
+        sent = sum(after.sent_bytes) - sum(before.sent_bytes)
+        told.append((sent, bool(grown(before.added_forms, after.added_forms))))
+    return told
+
+
+def spccl_forms(size: int, dtype: str) -> tuple[dict[str, int], dict[str, int]]:
+    """Return in which forms SpCCL's reduce-scatter and all-gather send data of which 55 in a hundred are zero, as on
+    all ranks."""
+    comm = hm.init(timeout_s=60)
+    x = (np.arange(size) % 20 >= 11).astype(dtype)
+    comm.reduce_scatter(x, sparse="spccl")
+    comm.all_gather(x, sparse="spccl")
+    none = dict.fromkeys(comm.traffic().added_forms, 0)
+    return grown(none, comm.traffic().added_forms), grown(none, comm.traffic().copied_forms)

@@ -23,3 +23,29 @@ def test_ranks_that_disagree_about_blocks_all_hear_who_and_what_before_anything_
         assert "rank 0 gives rank 1 2 elements, rank 1 expects 1 of rank 0" in found["size"][1]
         assert "float64" in found["dtype"][1]
         assert "int64" in found["dtype"][1]
+
+
+def test_lists_of_equal_arrays_are_used_where_they_lie_beside_ranks_that_pass_one_array() -> None:
+    assert hm.launch(work.lists, 4, timeout_s=LIMIT_S) == [[], [], [], []]
+
+
+def test_what_is_wrong_with_a_list_is_told_to_all_and_they_go_on() -> None:
+    zero, one = hm.launch(work.wrong_lists, 2, timeout_s=LIMIT_S)
+    assert zero.pop("afterwards") == one.pop("afterwards") == ("", "")
+    for name, words in (
+        ("count", "out is a list of 1 arrays, expected one for each of 2 ranks"),
+        ("sizes", "array 1 of the list: expected 2 elements of float64, as in the first, found 3"),
+        ("dtypes", "found 2 of int64"),
+        ("empty", "found an empty list"),
+        ("what", "array 1 of the list: expected an array"),
+        ("read-only", "read-only"),
+        ("over the input", "must be apart"),
+        ("no blocks", "the array is a list of 2 arrays, expected one array"),
+    ):
+        assert one[name][0] == "ArgumentError", (name, one[name])
+        assert zero[name][0] == "MismatchError", (name, zero[name])
+        assert words in one[name][1]
+        assert words in zero[name][1]
+    for seen in (zero, one):
+        assert seen["other sizes"][0] == "MismatchError"
+        assert "float64[2, 2]" in seen["other sizes"][1] or "float64[2,2]" in seen["other sizes"][1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,54 @@ def error_of(call: Any) -> str:
     except hm.HemiolaError as error:
         return f"{type(error).__name__}: {error}"
     return ""
+
+
+#: What lies at the addresses, by the RawMemory that says so.
+raw_of: dict[int, Any] = {}
+
+
+def forms_of_blocks(torch: Any, rank: int) -> dict[str, tuple[list[Any], list[Any]]]:
+    """Return blocks of several forms: what this rank gives, `taker` + 2 `rank` bytes or words each; and room."""
+
+    def at(values: Any) -> hm.RawMemory:
+        memory = hm.RawMemory(values.ctypes.data, str(values.dtype), [values.size])
+        raw_of[id(memory)] = values
+        return memory
+
+    forms: dict[str, Callable[[Any], Any]] = {
+        "bytearray": bytearray,
+        "memoryview": lambda x: memoryview(bytearray(x)),
+        "array": lambda x: array.array("B", bytes(x)),
+        "DLPack": lambda x: torch.tensor(x.astype(np.int32)).to(torch.bfloat16),
+        "address": at,
+    }
+    return {
+        name: (
+            [form(np.full(to + 2 * rank, 10 * rank + to, np.uint8)) for to in range(RANKS)],
+            [form(np.zeros(rank + 2 * of, np.uint8)) for of in range(RANKS)],
+        )
+        for name, form in forms.items()
+    }
+
+
+def blocks(comm: Any, torch: Any, check: Callable[[str, Any, Any], None]) -> None:
+    """Exchange, gather and reduce blocks of all forms."""
+    for form, (given, room) in forms_of_blocks(torch, comm.rank).items():
+        result = comm.all_to_all_blocks(given, room)
+        check(f"blocks of {form}", result is room, True)
+        for of, block in enumerate(room):
+            values = raw_of[id(block)] if isinstance(block, hm.RawMemory) else block
+            check(
+                f"block of {form}", [int(one) for one in values], [10 * of + comm.rank] * (comm.rank + 2 * of)
+            )
+    own: Any = array.array("d", [0, 0])
+    rows = list(torch.full((2, 2), -1))
+    moving = comm.all_gather_blocks(torch.full((2,), comm.rank), rows, wait=False)  # type: ignore[arg-type]
+    assert isinstance(moving, hm.Handle)
+    moving.wait()
+    check("gathered blocks", torch.cat(rows), [0, 0, 1, 1])
+    comm.reduce_scatter_blocks([torch.ones(2).double(), torch.ones(2).double()], out=own)
+    check("reduced blocks", list(own), [2, 2])
 
 
 def foreign_arrays() -> dict[str, Any]:
@@ -81,7 +130,9 @@ def foreign_arrays() -> dict[str, Any]:
         comm.recv(got, 0)  # type: ignore[arg-type]
         check("message", got, [0, 1, 2])
 
-    fixed = np.ones(4)
+    blocks(comm, torch, check)
+
+    fixed = np.ones(4, np.float32)
     fixed.flags.writeable = False
     good = torch.ones(4)
     bad = {
@@ -94,6 +145,9 @@ def foreign_arrays() -> dict[str, Any]:
     }
     for name, wrong in bad.items():
         found[name] = error_of(lambda wrong=wrong: comm.all_reduce(wrong if rank == 1 else good))
+        found[f"block: {name}"] = error_of(
+            lambda wrong=wrong: comm.all_gather_blocks(good, [wrong if rank == 1 else good, torch.ones(4)])
+        )
     found["afterwards"] = float(comm.all_reduce(np.ones(1))[0])
     return found
 
@@ -103,6 +157,11 @@ def test_any_memory_is_taken_and_what_is_wrong_is_told_to_all() -> None:
     assert zero["wrong"] == one["wrong"] == []
     for name, words in (
         ("gaps", "not contiguous in C order"),
+        ("block: gaps", "out for rank 0: expected a contiguous array"),
+        ("block: graph", "out for rank 0: expected memory that DLPack can show"),
+        ("block: device", "memory of the host"),
+        ("block: read-only", "can be written to as out"),
+        ("block: none", "out for rank 0: expected an array"),
         ("graph", "require gradient"),
         ("device", "memory of the host"),
         ("read-only", "read-only"),

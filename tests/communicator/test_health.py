@@ -32,8 +32,8 @@ def run(
     return stories
 
 
-def test_a_nic_that_degrades_in_a_run_of_200_is_planned_for_within_10_operations_and_back_within_10() -> None:
-    story = run(8, 200, {60: {3: 2.0}, 140: {}})[0]
+def test_a_nic_that_degrades_in_a_run_is_planned_for_within_10_operations_and_back_within_10() -> None:
+    story = run(8, 100, {40: {3: 2.0}, 80: {}})[0]
     degraded, recovered = story.marks
     in_force = [(number, slow) for number, slow in story.changes if degraded <= number < recovered]
     back = [(number, slow) for number, slow in story.changes if number >= recovered]
@@ -42,8 +42,8 @@ def test_a_nic_that_degrades_in_a_run_of_200_is_planned_for_within_10_operations
     assert back[0][0] - recovered <= WITHIN
     assert back[0][1] == {}
     # The schedule follows: another one while the port is slow, the first one again afterwards.
-    assert story.names[60 + WITHIN] != story.names[59]
-    assert story.names[140 + WITHIN] == story.names[59]
+    assert story.names[40 + WITHIN] != story.names[39]
+    assert story.names[80 + WITHIN] == story.names[39]
 
 
 def test_two_ranks_may_be_slow_by_different_factors() -> None:

@@ -131,3 +131,52 @@ def test_a_late_rank_is_found_where_zeros_are_left_out() -> None:
 def test_unnamed_calls_give_the_same_bits_whatever_ranks_see_of_zeros(network: hm.Topology) -> None:
     for found in hm.launch(work.unnamed, network.rank_count, emulate=network, timeout_s=120):
         assert found == []
+
+
+# Given three ranks and a ring: two values added on their way, two copied. On a slow link each takes its smallest form.
+def test_each_phase_goes_in_the_smallest_form_of_its_data() -> None:
+    size = 4 * 4096  # of a message
+    for told in hm.launch(work.forms_sent, 3, "all_reduce", 3 * size, "all_reduce_ring", emulate=NETWORK):
+        assert told == {form: ({form: 2}, {form: 2}) for form in told}
+    for told in hm.launch(work.forms_sent, 3, "all_gather", size, "all_gather_ring", emulate=NETWORK):
+        assert told == {form: ({}, {form: 2}) for form in told}
+
+
+# Given a link that a message takes as long as 100 KB: the planner runs two rounds of halving, not three messages.
+def test_the_planners_halving_reduce_scatter_leaves_zeros_out() -> None:
+    network = hm.topologies.switch(4, latency_s=5e-5, bandwidth=100e6, message_s=1e-3)
+    found = hm.launch(work.planned_reduce_scatter, 4, 1 << 16, emulate=network, timeout_s=60)
+    for rank, (right, peers, added, copied) in enumerate(found):
+        assert right
+        assert len(peers) == 2
+        assert (rank + 2) % 4 in peers
+        forms = {form for form, count in added.items() if count}  # which, the measured speeds say
+        assert forms
+        assert forms <= {"coo", "ef", "hier", "pici"}
+        assert not any(copied.values())
+
+
+def test_a_thread_that_flushes_subnormals_gets_the_bits_of_the_dense_call() -> None:
+    assert hm.launch(work.flushing, 2, 4096, timeout_s=60) == [[], []]
+
+
+# Given a pause of some 60 calls between looks. Expect what a rank sends to follow the data one call late: a bit on
+# messages says it, over shared memory, too.
+def test_over_shared_memory_data_that_change_are_noticed_in_the_call_after() -> None:
+    size = 6000
+    for told in hm.launch(work.changing, 3, size, emulate=NETWORK, timeout_s=60):
+        assert [is_coded for _, is_coded in told] == [False, False, False, True, True, True, False]
+        dense = told[1][0]
+        assert all(told[call][0] == dense for call in (2, 5))  # of the sixth every message goes plain
+        assert all(told[call][0] < dense / 10 for call in (3, 4))
+
+
+# Given 0.55 of zeros in float32, more than 0.5 and less than 0.6: after the first hop those between hosts are sparse,
+# and those inside one dense. Ranks 0 and 1 share a host, as 2 and 3 do: 0 and 2 send inside it, 1 and 3 out. In int8
+# 0.5 is 0.594 and 0.6 0.694.
+def test_near_and_far_are_as_the_emulated_topology_says() -> None:
+    for dtype, far in (("float32", {"pici": 3}), ("int8", {"dense": 2, "pici": 1})):
+        found = hm.launch(work.spccl_forms, 4, 1 << 14, dtype, emulate=HOSTS, timeout_s=60)
+        near = {"dense": 2, "pici": 1}
+        assert [added for added, _ in found] == [near, far, near, far]
+        assert all(copied == {"pici": 3} for _, copied in found)

@@ -90,9 +90,11 @@ def aborted_while_others_receive() -> tuple[str, str, float]:
     """One rank aborts between two calls; the others wait for messages of each other, not of that one."""
     comm, _ = start()
     if comm.rank == VICTIM:
+        under_way = comm.recv(np.ones(1), src=0, wait=False)
         time.sleep(0.2)
         comm.abort("no more of this")
         time.sleep(1)
+        assert "no more of this" in first_error(under_way.wait)[1]
         return first_error(lambda: comm.all_reduce(np.ones(1)))
     return first_error(lambda: comm.recv(np.ones(1), src=2 - comm.rank))
 

@@ -7,13 +7,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from hemiola.cli import main
+from waiting import wait_until
 
 PROGRAM = str(Path(__file__).with_name("launched_program.py"))
 LIMIT_S = 60.0
@@ -42,13 +42,6 @@ def processes_with(marker: str) -> list[int]:
         if marker.encode() in words[:2]:
             found.append(int(path.parent.name))
     return found
-
-
-def wait_until(what: Callable[[], object]) -> None:
-    until = time.monotonic() + LIMIT_S
-    while not what():
-        assert time.monotonic() < until
-        time.sleep(0.01)
 
 
 def test_ranks_know_their_place_and_their_lines_begin_with_it(

@@ -45,8 +45,14 @@ def test_every_launcher_is_recognized(launcher: str) -> None:
 
 def test_jobs_of_one_user_have_different_names() -> None:
     other_port = TORCHRUN | {"MASTER_PORT": "29501"}
-    restarted = TORCHRUN | {"TORCHELASTIC_RESTART_COUNT": "1"}
-    assert len({job_of(each).name for each in (TORCHRUN, other_port, restarted, OPEN_MPI, MPICH)}) == 5
+    assert len({job_of(each).name for each in (TORCHRUN, other_port, OPEN_MPI, MPICH)}) == 4
+
+
+def test_a_restarted_job_is_the_same_one_and_meets_apart() -> None:
+    first, second = (job_of(TORCHRUN | {"TORCHELASTIC_RESTART_COUNT": count}) for count in "01")
+    assert first.name == second.name
+    assert (first.incarnation, second.incarnation) == (0, 1)
+    assert first.meeting_name != second.meeting_name
 
 
 def test_a_rank_that_hemiola_launched_inside_another_job_belongs_to_hemiolas() -> None:

@@ -91,8 +91,8 @@ def test_what_saves_less_than_three_percent_goes_plain_and_costs_no_core(
 
 def test_a_chunk_of_many_slices_is_encoded_while_it_is_sent() -> None:
     codecs = Speeds(1e11, 1e11, 1e11)
-    whole = seconds(hm.algorithms.all_gather_ring(2), 128, 0.5, codecs)
-    wire = US + OVER * least_share(0.5) * 64 * BYTES / B
+    whole = seconds(hm.algorithms.all_gather_ring(2), 128, 0.1, codecs)
+    wire = US + OVER * least_share(0.1) * 64 * BYTES / B
     assert wire < whole < wire + 3 * BYTES / 1e11
 
 
@@ -122,6 +122,31 @@ def test_no_simulation_beats_the_bound(kind: str, density: float) -> None:
     assert plan.seconds < hm.plan(switch, kind, 8 * BYTES).seconds
 
 
+def test_messages_are_bitmaps_where_telling_places_by_numbers_takes_cores_longer_than_it_saves_links() -> (
+    None
+):
+    # Given 8 ranks, 1 MiB each, of which one element in ten is nonzero, and so 0.57 of a bitmap's bytes, and 0.9988 of
+    # those that say which: 0.710 bits an element. The shortest messages take 1.016 times what values and places are
+    # worth. A position in 40 bytes.
+    switch, schedule = hm.topologies.switch(8, latency_s=US, bandwidth=B), hm.algorithms.all_gather_ring(8)
+
+    def seconds(position_s: float) -> float:
+        cores = Speeds(math.inf, math.inf, math.inf, 0.0, position_s)
+        now = Conditions(density=0.1)
+        return hm.simulate(schedule, switch, 8 * BYTES, conditions=now, codecs=cores).seconds
+
+    by_numbers, by_bitmap = 1.016 * least_share(0.1), 0.1 + (1 - 0.9**8 + (1 - 0.9**64) / 8 + 1 / 64) / 32
+    assert by_numbers < by_bitmap
+    hops = 7
+    assert seconds(0) == pytest.approx(hops * (US + by_numbers * BYTES / B), rel=1e-3)
+    # A core that takes longer for positions than a link for the bitmap writes bitmaps, and takes no time for them.
+    limit_s = 40 * by_bitmap / B
+    assert seconds(1.01 * limit_s) == pytest.approx(hops * (US + by_bitmap * BYTES / B), rel=1e-3)
+    assert seconds(0.99 * limit_s) > seconds(
+        1.01 * limit_s
+    )  # where the choice looks at the longer of the two
+
+
 def test_a_plan_says_of_each_phase_why_it_goes_sparse() -> None:
     switch = hm.topologies.switch(8, latency_s=US, bandwidth=B)
     plan = hm.plan(switch, "all_reduce", 64 << 20, Conditions(density=0.01), codecs=QUICK)
@@ -147,3 +172,10 @@ def test_a_plan_says_why_it_stays_dense_and_is_then_the_dense_one() -> None:
 def test_a_core_that_does_nothing_is_refused(name: str, value: float) -> None:
     with pytest.raises(hm.ArgumentError, match=name):
         Speeds(**({"compress": 1.0, "decompress": 1.0, "add": 1.0} | {name: value}))
+
+
+@pytest.mark.parametrize("name", ["position_compress_s", "position_decompress_s"])
+@pytest.mark.parametrize("value", [-1e-9, math.inf, math.nan])
+def test_positions_that_take_less_than_no_time_are_refused(name: str, value: float) -> None:
+    with pytest.raises(hm.ArgumentError, match=name):
+        Speeds(1.0, 1.0, 1.0, **{name: value})

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from permission import where_permitted
 from hemiola.cli import main
 from hemiola.cluster import Cluster
 from hemiola.cluster.cluster import end
+from waiting import sleepers, wait_until
 
 LIMIT_S = 60.0
 NAME = f"command-{os.getpid()}"
@@ -41,26 +41,6 @@ def up() -> Iterator[None]:
         Cluster(2, rate="200mbit", slow={1: 4.0}, name=NAME).detach()
     yield
     end(NAME)
-
-
-def processes_with(marker: str) -> list[int]:
-    """Return the processes that run `sleep MARKER`, not those that are about to."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = path.read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if marker.encode() in words and words[0] == b"sleep":
-            found.append(int(path.parent.name))
-    return found
-
-
-def wait_until(what: Callable[[], object]) -> None:
-    until = time.monotonic() + LIMIT_S
-    while not what():
-        assert time.monotonic() < until
-        time.sleep(0.01)
 
 
 def test_up_says_what_there_is_status_finds_it_and_down_ends_it(up: None, run: Run) -> None:
@@ -155,10 +135,10 @@ def test_a_command_ends_with_the_tool_that_started_it_and_the_cluster_goes_on(
         marker,
     ]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as tool:
-        wait_until(lambda: len(set(processes_with(marker)) - {tool.pid}) == (2 if host == "all" else 1))
+        wait_until(lambda: len(set(sleepers(marker)) - {tool.pid}) == (2 if host == "all" else 1))
         tool.send_signal(number)
         tool.wait(LIMIT_S)
-    wait_until(lambda: not processes_with(marker))
+    wait_until(lambda: not sleepers(marker))
     assert run("exec", "0", "--", "true")[0] == 0
 
 

@@ -7,7 +7,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from permission import where_permitted
 
 from hemiola.cli import main
 from hemiola.cluster import Cluster
+from waiting import sleepers, wait_until
 
 RANK = str(Path(__file__).with_name("launched_rank.py"))
 NAME = f"launch-{os.getpid()}"
@@ -41,25 +41,6 @@ def run(cluster: Cluster, capfd: pytest.CaptureFixture[str]) -> Run:
         return code, sorted(out.splitlines()), err.splitlines()
 
     return command
-
-
-def running(marker: str) -> int:
-    """Count processes whose last argument this is."""
-    count = 0
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = path.read_bytes().rstrip(b"\0").split(b"\0")
-        except OSError:
-            continue
-        count += words[-1] == marker.encode() and words[0] == b"sleep"
-    return count
-
-
-def wait_until(what: Callable[[], object]) -> None:
-    until = time.monotonic() + LIMIT_S
-    while not what():
-        assert time.monotonic() < until
-        time.sleep(0.01)
 
 
 MET = ["[0] all have come", "[1] came from host0 1", "[2] came from host1 0", "[3] came from host1 1"]
@@ -96,7 +77,7 @@ def test_a_failure_on_one_host_ends_the_ranks_of_the_others(run: Run) -> None:
     script = f"[ $HEMIOLA_RANK = 3 ] && exit 9; sleep {marker}"
     code, out, err = run("cluster", "run", "--name", NAME, "-n", "2", "sh", "-c", script)
     assert (code, out, err) == (9, [], ["hemiola: rank 3 on host1: exit code 9"])
-    assert running(marker) == 0
+    assert not sleepers(marker)
 
 
 def test_nothing_is_left_on_any_host_when_the_launcher_is_killed(cluster: Cluster) -> None:
@@ -105,9 +86,9 @@ def test_nothing_is_left_on_any_host_when_the_launcher_is_killed(cluster: Cluste
     with subprocess.Popen(
         [*HEMIOLA, *words, "sh", "-c", f"setsid sleep {marker} & sleep {marker}"]
     ) as launcher:
-        wait_until(lambda: running(marker) == 4)
+        wait_until(lambda: len(sleepers(marker)) == 4)
         launcher.send_signal(signal.SIGKILL)
-    wait_until(lambda: running(marker) == 0)
+    wait_until(lambda: not sleepers(marker))
 
 
 def test_the_token_stands_in_no_ones_arguments_or_environment(cluster: Cluster) -> None:

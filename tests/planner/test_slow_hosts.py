@@ -78,11 +78,11 @@ def test_nothing_is_exchanged_on_rails_where_no_host_is_slow() -> None:
     }
 
 
-def test_a_plan_that_is_not_simulated_makes_no_schedule_until_asked() -> None:
+def test_a_plan_that_is_predicted_makes_no_schedule_until_asked() -> None:
     cluster = hm.topologies.switch(1024, latency_s=5e-6, bandwidth=25e9)
     plan = hm.plan(cluster, "all_reduce", 8 << 30, hm.Conditions(slow={0: 2.0}))
     assert plan.name == "all_reduce_weighted_exchange"
-    assert not plan.is_simulated
+    assert plan.alternatives[0].is_predicted
     assert plan.parts is not None
     assert plan.parts.rank_count == plan.rank_count == 1024
     assert "schedule" not in vars(plan)

@@ -55,6 +55,16 @@ def test_flows_that_share_links_cost_more_and_a_late_or_slow_rank_takes_longer()
     assert estimate_by_steps_s(schedule, line, 100_000, {}, {1: 2.0})[0] == pytest.approx(5e-6)
 
 
+def test_flows_that_shared_links_join_to_others_cost_for_all_of_these() -> None:
+    # Given a line of 40 and 38 flows of two hops, i -> i + 2. Derivation: the 37 links in the middle carry two each, a
+    # sixth of 37 * 4; but each end may change the rates of all: 0.06 * 37 * 38, which is more.
+    line = hm.topologies.mesh([40], **LINK)
+    places = range(38)
+    collective = hm._core.Collective.custom(40, 38, [(i, i) for i in places], [(i + 2, i) for i in places])
+    schedule = hm.Schedule.from_transfers(collective, [(0, i, i + 2, i, False) for i in places])
+    assert estimate_by_steps_s(schedule, line, 38_000, {}, {})[1] == pytest.approx(38 + 0.06 * 37 * 38)
+
+
 @pytest.mark.parametrize(
     ("network", "kind", "most"),
     [
@@ -72,21 +82,30 @@ def test_a_large_torus_is_planned_by_what_is_made_for_it(
     assert 1 <= plan.seconds / plan.bound_s <= most
 
 
-def test_a_grid_behind_switches_is_planned_with_as_many_parts_as_may_be_made() -> None:
-    # [TACOS]'s 3D-RFS of 32 nodes. One chunk a rank, synthesized, takes 1.33 times the bound, four are too many.
+def test_a_grid_behind_switches_is_planned_in_as_many_chunks_as_may_be_made() -> None:
+    # [TACOS]'s 3D-RFS of 32 nodes. One chunk a rank takes 1.29 times the bound, Themis' 16 parts 1.16.
     network = hm.topologies.rfs_3d([2, 4, 32], latency_s=0.5e-6, bandwidth=[200e9, 100e9, 50e9])
     plan = hm.plan(network, "all_reduce", 48_600_000)
-    assert plan.alternatives[0].label == "all_reduce_themis (16 parts)"
-    assert plan.seconds <= 0.283e-3
-    assert plan.alternatives[0].transfer_count == 16 * 2 * 2 * 256 * 255
+    assert plan.alternatives[0].label == "synthesized (4 chunks a rank)"
+    assert plan.is_simulated
+    assert plan.seconds <= 1.06 * plan.bound_s
     assert "all_reduce_themis (64 parts)" in {one.label for one in plan.left_out}
+
+
+def test_nodes_that_cables_join_are_not_told_by_one_of_them() -> None:
+    # Given groups of 6 behind a switch each, joined by links between ranks: over these, some ways are two hops.
+    network = hm.topologies.rfs_3d([2, 2, 6], latency_s=0.5e-6, bandwidth=[200e9, 100e9, 50e9])
+    plan = hm.plan(network, "all_gather", MIB)
+    levels = [other for other in plan.alternatives if other.name == "all_gather_hierarchical"]
+    assert levels
+    assert not any(other.is_predicted for other in levels)
 
 
 def test_a_gather_over_rings_and_switches_is_synthesized() -> None:
     # 56 ranks, each with ten others next to it, or behind one switch. Direct takes eight times the bound.
     network = hm.topologies.rfs_3d([2, 4, 7], latency_s=0.5e-6, bandwidth=[200e9, 100e9, 50e9])
     plan = hm.plan(network, "gather", 600_344_708, hm.Conditions(), root=3)
-    assert plan.alternatives[0].label == "synthesized (16 chunks a rank)"
+    assert plan.alternatives[0].label == "synthesized (4 chunks a rank)"
     assert plan.seconds <= 1.05 * plan.bound_s
 
 
@@ -190,3 +209,31 @@ def test_no_prediction_is_below_the_bound(network: hm.Topology, kind: str) -> No
     for nbytes in (4096, 16 * MIB):
         plan = hm.plan(network, kind, nbytes)
         assert plan.seconds >= plan.bound_s * (1 - 1e-6), plan.explain()
+
+
+@pytest.mark.parametrize("kind", ["scatter", "gather"])
+@pytest.mark.parametrize(
+    ("network", "most"),
+    [(hm.topologies.torus([16, 24], **LINK), 1.05), (hm.topologies.dgx_a100(32), 1.07)],
+    ids=["torus", "hosts"],
+)
+def test_ways_from_one_root_are_found_on_large_networks(network: hm.Topology, kind: str, most: float) -> None:
+    plan = hm.plan(network, kind, 20 << 20, root=1)
+    assert plan.seconds <= most * plan.bound_s
+    assert first_violation(plan.schedule) is None
+
+
+def test_small_networks_are_searched_more_than_once() -> None:
+    # The first search takes 1.16 times the bound with 16 chunks a rank; those that choose by lot find better.
+    network = hm.topologies.boxes(3, ranks_per_box=2, cable_latency_s=2e-6, cable_bandwidth=12.5e9)
+    plan = hm.plan(network, "all_gather", 73_283_367)
+    assert plan.seconds <= 1.04 * plan.bound_s
+
+
+@pytest.mark.parametrize(
+    ("sides", "most"), [([10, 12], 1.11), ([8, 15], 1.13), ([16, 16], 1.08), ([8, 8, 8], 1.08)]
+)
+def test_many_chunks_or_trees_fill_the_ways_from_one_root_of_a_torus(sides: list[int], most: float) -> None:
+    plan = hm.plan(hm.topologies.torus(sides, **LINK), "reduce", 920_020_016, root=7)
+    assert {"forest (256 pieces)", "synthesized (1024 chunks)"} & {one.label for one in plan.alternatives}
+    assert plan.seconds <= most * plan.bound_s

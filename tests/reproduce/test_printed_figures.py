@@ -207,12 +207,82 @@ def test_optccs_figure_8_its_ring_and_r2ccl() -> None:
     assert seen > 40
 
 
+def test_optccs_figure_9_its_ring() -> None:
+    for row in rows_of("optcc", "Figures 9 and 21", "ranks", "ring ms", "paced"):
+        check(row["ring ms"], 1e3 * ring_s(int(row["ranks"]), 8 * GIB, 5e-6, 25e9), row)
+
+
 def test_optccs_figure_10_the_ring_on_each_nic_and_the_papers_own_form() -> None:
-    for row in rows_of("optcc", "Figures 10 and 22", "hosts", "k", "ring, ms"):
+    columns = ("hosts", "k", "ring, ms")
+    rows = [
+        *rows_of("optcc", "Figures 10 and 22", *columns),
+        *rows_of("optcc", "Eight ranks a host", *columns),
+    ]
+    for row in rows:
         g = int(row["g"]) if "g" in row else 4
         p, k = g * int(row["hosts"]), int(row["k"])
         check(row["ring, ms"], 1e3 * 2 * (p - 1) * 8 * GIB / (g * p) / 25e9, row)
         check(row["paper, l = 2"], 2 * (k + 5.5) / k * p / (2 * (p - 1)), row)
+
+
+# [TACOS, §V-A]: 2(n-1)/n of the buffer through the slowest rank's links, and the diameter.
+
+
+def tacos_ideal_s(n: int, nbytes: float, port: float, diameter: float) -> float:
+    return nbytes * 2 * (n - 1) / n / port + diameter
+
+
+#: Section, network: ranks, the least of a rank's links together, the diameter in seconds.
+IDEALS = {
+    "Figure 2(a)": {
+        "FullyConnected": (64, 63 * 50e9, 0.5e-6),
+        "Ring": (64, 2 * 50e9, 32 * 0.5e-6),
+        "2D mesh": (64, 2 * 50e9, 14 * 0.5e-6),
+        "3D hypercube": (64, 3 * 50e9, 9 * 0.5e-6),
+    },
+    "Figure 15": {
+        "DragonFly 4x5": (20, 3 * 400e9 + 200e9, 3 * 0.5e-6),
+        "2D switch 8x4": (32, 325e9, 2 * 0.5e-6),
+        "3D-RFS 2x4x8": (64, 200e9 + 3 * 100e9 + 50e9, 3 * 0.5e-6),
+    },
+    "Figure 16": {"torus": (64, 6 * 25e9, 6 * 0.7e-6), "hypercube": (64, 3 * 25e9, 9 * 0.7e-6)},
+    "Figure 17(a)": {"torus": (64, 4 * 16e9, 8 * 0.15e-6), "mesh": (64, 2 * 16e9, 14 * 0.15e-6)},
+    "Figure 17(b)": {"DGX-1": (8, 6 * 25e9, 2 * 0.7e-6)},
+}
+
+
+@pytest.mark.parametrize("heading", IDEALS)
+def test_tacoss_ideal(heading: str) -> None:
+    rows = list(rows_of("tacos", heading, "ideal"))
+    networks = IDEALS[heading]
+    each = len(rows) // len(networks)
+    settings = [setting for setting in networks.values() for _ in range(each)]
+    for row, (n, port, diameter) in zip(rows, settings, strict=True):
+        assert row.get("network", next(iter(networks))) in networks
+        nbytes = float(row.get("MB", 1000)) * 1e6
+        check(row["ideal"], nbytes / tacos_ideal_s(n, nbytes, port, diameter) / 1e9, row)
+
+
+def test_tacoss_bound_in_slots() -> None:
+    """⌈(n-1)·k / smallest in-degree⌉; a mesh's corner has a link per dimension, a torus two."""
+    for row in rows_of("tacos", "Slots", "grid", "k", "bound"):
+        kind, sides = row["grid"].split()
+        dims = [int(side) for side in sides.split("x")]
+        ports = len(dims) * (2 if kind == "torus" else 1)
+        check(row["bound"], math.ceil((math.prod(dims) - 1) * int(row["k"]) / ports), row)
+        check(row["Hemiola / bound"], int(row["Hemiola"]) / int(row["bound"]), row)
+
+
+def test_tacoss_direct_through_switches_and_through_what_they_are_unwound_to() -> None:
+    """By the load of a rank's port to other nodes, 50 GB/s: 1 - 8/n of the buffer in each half of an all-reduce, or
+    half of nodes - 1 buffers."""
+    for row in rows_of("tacos", "Two baselines", "ranks", "switch", "unwound"):
+        n = int(row["ranks"])
+        ideal = tacos_ideal_s(n, 1e9, 550e9, 0)
+        check(row["switch"], 2 * (1 - 8 / n) * 1e9 / 50e9 / ideal, row, 2e-3)
+        check(row["unwound"], (n / 8 - 1) * 1e9 / 50e9 / ideal, row, 2e-3)
+        over, share = {16: (4.04, 1), 32: (7.86, 0.72), 64: (16.84, 0.68), 128: (36.02, 0.68)}[n]
+        check(row["printed"], over / share, row)
 
 
 # [PCCL, §4.2], equations (1) and (2): p ranks, m bytes.

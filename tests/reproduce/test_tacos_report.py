@@ -12,6 +12,7 @@ from hemiola.reproduce import tacos
 from hemiola.reproduce.report import Report
 from hemiola.reproduce.tacos import (
     asymmetric,
+    baselines,
     executed,
     measure,
     motivation,
@@ -20,6 +21,7 @@ from hemiola.reproduce.tacos import (
     symmetric,
     targets,
 )
+from hemiola.reproduce.tacos.random_matching import all_reduce_by_random_matching
 
 COST = {"latency_s": 1e-6, "bandwidth": 1e9}
 SMALL = {
@@ -40,6 +42,8 @@ SMALL = {
     ),
     "figure_17b": partial(asymmetric.figure_17b, sizes=[measure.MB]),
     "figure_18": partial(asymmetric.figure_18, side=2, nbytes=measure.MB),
+    "baselines": partial(baselines.baselines, on={"a square": hm.topologies.mesh([2, 2], **COST)}),
+    "stronger": partial(baselines.stronger, node_counts=[2], sides=[2]),
     "figure_19": partial(scale.figure_19, meshes=[3, 10, 12], grids=[2]),
     "executed": partial(
         executed.executed, networks={"a square": hm.topologies.mesh([2, 2], **COST)}, nbytes=800
@@ -48,7 +52,8 @@ SMALL = {
 
 
 @pytest.mark.parametrize(
-    "section", [name if name == "slots" else pytest.param(name, marks=pytest.mark.long) for name in SMALL]
+    "section",
+    [name if name in ("slots", "stronger") else pytest.param(name, marks=pytest.mark.long) for name in SMALL],
 )
 def test_a_section_writes_tables_and_the_pictures_it_names(section: str, tmp_path: Path) -> None:
     written(SMALL[section], tmp_path)
@@ -123,6 +128,27 @@ def test_a_forest_is_taken_where_it_is_faster() -> None:
     best = measure.synthesized(box, measure.GB, [1, 2])
     assert best.how.endswith("pieces")
     assert measure.bound_s(box, measure.GB) > 0.99 * best.seconds
+
+
+@pytest.mark.parametrize(
+    ("name", "steps"), [("fully_connected", 1), ("ring", 3)], ids=["fully connected", "one-way ring"]
+)
+def test_random_matching_of_networks_that_leave_no_choice(name: str, steps: int) -> None:
+    """Given 4 ranks: one step where all are linked, three around a one-way ring; twice for a sum."""
+    ways = {} if name == "fully_connected" else {"bidirectional": False}
+    network = getattr(hm.topologies, name)(4, **COST, **ways)
+    matched = all_reduce_by_random_matching(network, measure.MB)
+    assert (matched.step_count, matched.transfer_count) == (2 * steps, 24)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_matching_sends_what_is_there_on_unequal_links_too(seed: int) -> None:
+    mesh = hm.topologies.mesh([3, 4], latency_s=1e-6, bandwidth=[1e9, 3e9])
+    matched = all_reduce_by_random_matching(mesh, measure.MB, chunks_per_rank=2, seed=seed)
+    assert hm.verify(matched, topology=mesh) == []
+    assert matched.transfer_count == 2 * 12 * 11 * 2
+    again = all_reduce_by_random_matching(mesh, measure.MB, chunks_per_rank=2, seed=seed)
+    assert matched.digest == again.digest
 
 
 def test_link_matrix_tells_idle_links_from_absent_ones() -> None:

@@ -56,11 +56,9 @@ TEST(EmulatedNetwork, RoutesKnowNoFactors) {
   EXPECT_EQ((std::vector<int>{path.begin(), path.end()}), (std::vector<int>{0, 2}));
 }
 
-// Given 1,000 bytes at 1 byte per nanosecond and 1,000 ns on their way, of a core that is busy for 3 ms after now.
-// Expect them 3 ms and 2,000 ns later, by the emulated clock, to the nanosecond.
-TEST(SharedNetwork, AMessageStartsWhenItsRankHasDoneTheWorkThatIsCharged) {
-  const Topology topology("pair", 2, 0,
-                          {{Vertex{0}, Vertex{1}, 1'000'000, 1e9}, {Vertex{1}, Vertex{0}, 1'000'000, 1e9}});
+/// Messages of 1,000 bytes from rank 0 to rank 1, both of which this thread plays; when each has come, counted from the
+/// start, which is 3 ms after now.
+std::vector<double> arrivals(const Topology& topology, int messages) {
   const EmulatedNetwork model(topology, {}, {Rank{0}, Rank{1}});
   struct alignas(64) Line {
     std::byte bytes[64];
@@ -68,26 +66,53 @@ TEST(SharedNetwork, AMessageStartsWhenItsRankHasDoneTheWorkThatIsCharged) {
   std::vector<Line> memory(SharedNetwork::region_bytes(model) / sizeof(Line) + 1);
   const std::span<std::byte> region(memory.front().bytes, memory.size() * sizeof(Line));
   SharedNetwork sender(region, Rank{0}, &model), receiver(region, Rank{1}, &model);
-  const MessageName message{Rank{0}, Rank{1}, 0};
-  double start = 0, end = 0;
+  std::vector<MessageName> names;
+  for (int m = 0; m < messages; ++m) names.push_back({Rank{0}, Rank{1}, static_cast<std::uint64_t>(m)});
+  double start = 0;
   {
     SharedNetwork::Session session(&sender);
     session.advance();
     start = session.now_ns() + 3e6;
-    ASSERT_TRUE(session.post(message, 1000, start));
+    for (const MessageName& name : names) EXPECT_TRUE(session.post(name, 1000, start));
   }
-  ASSERT_TRUE(SharedNetwork::Session(&receiver).post(message, 1000));
-  for (bool is_sent = false; end == 0; sched_yield()) {
+  for (const MessageName& name : names) EXPECT_TRUE(SharedNetwork::Session(&receiver).post(name, 1000));
+  std::vector<bool> is_sent(names.size());
+  std::vector<double> ends(names.size());
+  for (std::size_t come = 0; come < names.size(); sched_yield()) {
     {
       SharedNetwork::Session session(&sender);
       session.acknowledge();
       session.advance();
-      is_sent = is_sent || session.take(message);
+      for (std::size_t m = 0; m < names.size(); ++m) is_sent[m] = is_sent[m] || session.take(names[m]);
     }
     SharedNetwork::Session session(&receiver);
-    if (session.take(message)) end = session.now_ns();
+    session.acknowledge();
+    for (std::size_t m = 0; m < names.size(); ++m) {
+      if (ends[m] != 0 || !session.take(names[m])) continue;
+      ends[m] = session.now_ns() - start;
+      ++come;
+    }
   }
-  EXPECT_NEAR(end, start + 2000, 1);
+  return ends;
+}
+
+Topology pair_of_ranks(Picoseconds message) {
+  return Topology(
+      "pair", 2, 0,
+      {{Vertex{0}, Vertex{1}, 1'000'000, 1e9, message}, {Vertex{1}, Vertex{0}, 1'000'000, 1e9, message}});
+}
+
+// Given 1,000 bytes at 1 byte per nanosecond and 1,000 ns on their way, of a core that is busy for 3 ms after now.
+// Expect them 3 ms and 2,000 ns later, by the emulated clock, to the nanosecond.
+TEST(SharedNetwork, AMessageStartsWhenItsRankHasDoneTheWorkThatIsCharged) {
+  EXPECT_NEAR(arrivals(pair_of_ranks(0), 1).front(), 2000, 1);
+}
+
+// Given the same, and 500 ns of the link for each message. Expect one of them 500 ns later; and three at once, which share
+// the link, to take it 1,500 ns and 3,000 ns for their bytes, as in simulations: messages are not free.
+TEST(SharedNetwork, AMessageOccupiesItsLinksForItself) {
+  EXPECT_NEAR(arrivals(pair_of_ranks(500'000), 1).front(), 2500, 1);
+  for (double end : arrivals(pair_of_ranks(500'000), 3)) EXPECT_NEAR(end, 1500 + 3000 + 1000, 1);
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ CompileOptions compile_options(const Setting& setting) {
   options.in_place = setting.in_place;
   options.keep_inputs = setting.keep_inputs;
   options.land_at_once = setting.land_at_once;
-  options.coding = setting.coded ? Coding::smallest : Coding::none;
+  options.coding = setting.coded ? Coding::fastest : Coding::none;
   return options;
 }
 

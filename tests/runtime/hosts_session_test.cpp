@@ -12,7 +12,9 @@
 #include "hemiola/base/error.hpp"
 #include "hemiola/runtime/control/hosts/hosts_control.hpp"
 #include "hemiola/runtime/net/tcp_socket.hpp"
+#include "hemiola/runtime/session/hosts/sideband.hpp"
 #include "hemiola/runtime/wire/shm/shm_kind.hpp"
+#include "net/full_table.hpp"
 
 namespace hemiola::testing {
 namespace {
@@ -92,6 +94,30 @@ TEST(HostsSession, RanksOfOneHostThatCannotOpenMemoryInCommonAreOnHostsOfTheirOw
   for (const auto& session : sessions)
     for (Rank rank : all_ranks(3))
       EXPECT_EQ(ShmKind().reaches(*session, rank), rank == session->rank()) << session->rank();
+}
+
+TEST(Sideband, WhoHasNoRoomForAConnectionIsLostItselfAndBlamesNobody) {
+  const Job job;
+  std::vector<std::shared_ptr<Reception>> receptions;
+  std::vector<std::unique_ptr<Sideband>> sidebands;
+  for (Rank rank : all_ranks(2)) {
+    receptions.push_back(options_of(job, rank, 2).reception);
+    sidebands.push_back(std::make_unique<Sideband>(
+        receptions.back(), 2, SidebandLimits{.silence = std::chrono::milliseconds(300)}));
+  }
+  const FullTable full;
+  for (Rank rank : all_ranks(2)) {
+    Sideband& sideband = *sidebands[static_cast<std::size_t>(rank)];
+    const Rank other{1 - rank};
+    sideband.learn(other, {receptions[static_cast<std::size_t>(other)]->endpoint()});
+    sideband.watch();
+    sideband.start();
+  }
+  eventually([&] { return !sidebands[0]->lost().empty() && !sidebands[1]->lost().empty(); });
+  for (const auto& sideband : sidebands)
+    for (const LostRank& lost : sideband->lost()) EXPECT_EQ(lost.rank, 0) << lost.reason;
+  EXPECT_NE(sidebands[0]->lost()[0].reason.find("ulimit -n"), std::string::npos);
+  EXPECT_FALSE(sidebands[0]->complaints().empty());
 }
 
 TEST(HostsSession, WhoHasAnotherTokenIsRefusedAndItIsSaid) {

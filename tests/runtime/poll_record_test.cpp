@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "hemiola/runtime/executor/patience.hpp"
 
 namespace hemiola {
@@ -16,12 +18,20 @@ TEST(PollRecord, PollsAtFirst) {
   EXPECT_EQ(times_it_pays(&record, 100), 100);
 }
 
-TEST(PollRecord, FourMissesInARowEndIt) {
+/// Waits, of which all that poll miss.
+std::vector<int> waits_that_poll(PollRecord* record, int waits) {
+  std::vector<int> polled;
+  for (int i = 0; i < waits; ++i)
+    if (record->pays()) {
+      polled.push_back(i);
+      record->missed();
+    }
+  return polled;
+}
+
+TEST(PollRecord, AfterFourMissesInARowItTriesAgainTwiceAsRarelyEachTime) {
   PollRecord record;
-  for (int i = 0; i < 3; ++i) record.missed();
-  EXPECT_TRUE(record.pays());
-  record.missed();
-  EXPECT_EQ(times_it_pays(&record, 640), 10) << "of which each is a try whether it pays again";
+  EXPECT_EQ(waits_that_poll(&record, 256), (std::vector<int>{0, 1, 2, 3, 5, 9, 17, 33, 65, 129, 193}));
 }
 
 TEST(PollRecord, OneThatMeetsNewsBringsItBack) {

@@ -38,6 +38,20 @@ TEST(PortMeter, LatencyIsTakenOffWhatIsReceived) {
   EXPECT_FLOAT_EQ(m.shares()[1], 1);
 }
 
+TEST(PortMeter, WhatAMessageTakesBesideItsBytesIsTakenOff) {
+  PortMeter m(Rank{0}, std::vector<PairSpeed>(3, {10, 1, 40}));
+  const MeteredMessage sent{0, Rank{1}, kSending, 500}, received{1, Rank{2}, kReceiving, 500},
+      small{2, Rank{0}, kSending, 45};
+  m.posted(small, 0);
+  m.finished(small, 85);
+  EXPECT_FALSE(m.has_measured());
+  for (const MeteredMessage& message : {sent, received}) m.posted(message, 0);
+  m.finished(sent, 540);
+  m.finished(received, 550);
+  EXPECT_FLOAT_EQ(m.shares()[1], 1);
+  EXPECT_FLOAT_EQ(m.shares()[2], 1);
+}
+
 TEST(PortMeter, MessagesOfLessThanALatencySayNothing) {
   PortMeter m = meter();
   const MeteredMessage message{0, Rank{1}, kReceiving, 2};
@@ -100,7 +114,8 @@ TEST(RoundUpFactor, GoesToTheNextStepAndForgivesAFewPercent) {
   EXPECT_EQ(round_up_factor(1.0), 1);
   EXPECT_EQ(round_up_factor(1.119), 1);
   EXPECT_EQ(round_up_factor(8.0 / 7), 1.25);
-  EXPECT_EQ(round_up_factor(1.29), 1.25);
+  EXPECT_EQ(round_up_factor(1.26), 1.25);
+  EXPECT_EQ(round_up_factor(1.27), 1.5);
   EXPECT_EQ(round_up_factor(4.0 / 3), 1.5);
   EXPECT_EQ(round_up_factor(1.7), 2);
   EXPECT_EQ(round_up_factor(2.05), 2);

@@ -150,7 +150,7 @@ Buffer run_rank(const Sample& sample, const Schedule& schedule, const Circumstan
   options.rules = {slice_bytes, slice_bytes, 64};
   options.in_place = c.in_place;
   options.land_at_once = c.land_at_once;
-  options.coding = c.coded ? Coding::smallest : Coding::none;
+  options.coding = c.coded ? Coding::fastest : Coding::none;
   const Program program = compile(schedule, rank, options);
   Buffer input;
   for (std::int64_t i = 0; i < options.block_elements; ++i) input.push_back(value_of(rank, i));

@@ -121,6 +121,7 @@ TEST(ShmWire, ALineCounterThatPasses32BitsDoesNotMatter) {
   std::byte* ring = region.span().data() + 4096;
   MemoryCard card{};
   std::vector<std::byte> bounce(kFetchBytes);
+  OperationTag own;
   const std::uint32_t near_end = 0u - 4096u;  // a multiple of the ring's lines: offset 0
   control.written.store(near_end);
   control.freed.store(near_end);
@@ -134,7 +135,7 @@ TEST(ShmWire, ALineCounterThatPasses32BitsDoesNotMatter) {
   struct Reader : ChannelReader {
     using ChannelReader::ChannelReader;
     void start_at(std::uint32_t line) { position_.line = line; }
-  } reader(control, ring, Rank{0}, PeerMemory(card), bounce.data());
+  } reader(control, ring, Rank{0}, PeerMemory(card), bounce.data(), &own);
   writer.start_at(near_end);
   reader.start_at(near_end);
   const auto out = message(Rank{0}, Rank{0}, 1, 3 * kRingBytes);
@@ -148,14 +149,13 @@ TEST(ShmWire, ALineCounterThatPasses32BitsDoesNotMatter) {
 /// Two ends of one channel in one process, which may read its own memory.
 class ChannelEnds {
  public:
-  explicit ChannelEnds(std::uint64_t token_error = 0, bool with_tags = false)
+  explicit ChannelEnds(std::uint64_t token_error = 0)
       : region_(1),
         control_(*new (region_.span().data()) ChannelControl{}),
         owner_(card_),
         bounce_(kFetchBytes),
-        writer(control_, region_.span().data() + 4096, with_tags),
-        reader(control_, region_.span().data() + 4096, Rank{0}, PeerMemory(card_), bounce_.data(),
-               with_tags ? &own : nullptr) {
+        writer(control_, region_.span().data() + 4096),
+        reader(control_, region_.span().data() + 4096, Rank{0}, PeerMemory(card_), bounce_.data(), &own) {
     card_.token.fetch_xor(token_error);
   }
   /// Moves all there is to move.
@@ -184,7 +184,7 @@ class ChannelEnds {
   std::vector<std::byte> bounce_;
 
  public:
-  OperationTag own{1, 0, 5};
+  OperationTag own;
   ChannelWriter writer;
   ChannelReader reader;
 };
@@ -202,22 +202,26 @@ TEST(ShmWire, ASmallMessageTakesNoMoreLinesThanItsBytes) {
   }
 }
 
-/// Given messages of two operations that bear tags. Expect one line more for each operation, and none where they bear none.
-TEST(ShmWire, ATagTakesALineForAllMessagesOfAnOperation) {
-  for (const bool with_tags : {false, true}) {
-    ChannelEnds ends(0, with_tags);
-    for (const std::uint32_t operation : {1u, 2u}) {
-      ends.own.operation = operation;
+/// Given ten messages of each of four operations, the second and third with a hint. Expect a line more for each operation whose
+/// signature they bear, and where they bear none for the hint's coming and its going.
+TEST(ShmWire, ATagTakesALineWhereItIsAnotherThanTheLastOnes) {
+  for (const bool with_signatures : {false, true}) {
+    ChannelEnds ends;
+    for (const std::uint32_t operation : {1u, 2u, 3u, 4u}) {
+      ends.own = with_signatures ? OperationTag{operation, 0, 5} : OperationTag{};
+      OperationTag tag = ends.own;
+      tag.has_hint = operation == 2 || operation == 3;
       const std::byte out{7};
       for (int i = 0; i < 10; ++i) {
         std::byte in{};
-        ends.writer.post({.data = &out, .bytes = 1, .tag = ends.own});
+        ends.writer.post({.data = &out, .bytes = 1, .tag = tag});
         ends.reader.post({{&in, nullptr, nullptr}, 1});
         ends.settle();
         EXPECT_EQ(in, out);
       }
+      EXPECT_EQ(ends.own.has_hint, tag.has_hint);
     }
-    EXPECT_EQ(ends.lines_freed(), with_tags ? 22u : 20u);
+    EXPECT_EQ(ends.lines_freed(), with_signatures ? 44u : 42u);
   }
 }
 

@@ -5,13 +5,17 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <cstring>
+#include <deque>
 #include <thread>
 
 #include "hemiola/algorithms/published/direct.hpp"
 #include "hemiola/algorithms/published/recursive.hpp"
 #include "hemiola/algorithms/published/ring.hpp"
 #include "hemiola/base/error.hpp"
+#include "hemiola/codec/format.hpp"
 #include "hemiola/runtime/communicator/call_desk.hpp"
 #include "hemiola/runtime/communicator/communicator.hpp"
 #include "in_process/in_process_control.hpp"
@@ -71,6 +75,33 @@ class CountingKind final : public hemiola::testing::InProcessKind {
   bool carries_hints_;
 };
 
+/// Whatever rank 1 sends encoded says of itself that it has one value more than it has.
+class SpoilingWire final : public hemiola::testing::InProcessWire {
+ public:
+  SpoilingWire(hemiola::testing::Mailboxes mailboxes, Rank self)
+      : InProcessWire(std::move(mailboxes), self, {.slice_bytes = 1 << 20}), self_(self) {}
+  Request send(Rank dst, const std::byte* data, std::size_t bytes, Source source) override {
+    codec::Header header;
+    if (self_ != Rank{1} || bytes < sizeof header) return InProcessWire::send(dst, data, bytes, source);
+    std::memcpy(&header, data, sizeof header);
+    if (header.magic != codec::kMagic) return InProcessWire::send(dst, data, bytes, source);
+    ++header.nonzeros;
+    std::vector<std::byte>& spoiled = spoiled_.emplace_back(data, data + bytes);
+    std::memcpy(spoiled.data(), &header, sizeof header);
+    return InProcessWire::send(dst, spoiled.data(), bytes, source);
+  }
+
+ private:
+  Rank self_;
+  std::deque<std::vector<std::byte>> spoiled_;
+};
+
+class SpoilingKind final : public hemiola::testing::InProcessKind {
+  std::unique_ptr<Wire> wire(hemiola::testing::Mailboxes mailboxes, Rank self) const override {
+    return std::make_unique<SpoilingWire>(std::move(mailboxes), self);
+  }
+};
+
 SparseRule rule_of(double coded_below, double direct_below = 0) {
   const auto shared = [](Schedule schedule) { return std::make_shared<const Schedule>(std::move(schedule)); };
   return {coded_below, shared(algorithms::all_reduce_direct_rounds(kRanks)), direct_below,
@@ -104,12 +135,11 @@ class User {
   CallDesk desk_;
 };
 
-/// Runs `body` on a thread per rank; returns what they have sent.
-Traffic traffic_of(const SparseRule& rule, const std::function<void(User&)>& body,
-                   bool carries_hints = false) {
-  const auto counter = std::make_shared<Counter>();
+/// Runs `body` on a thread per rank.
+void on_users(std::shared_ptr<WireKind> wire, const SparseRule& rule,
+              const std::function<void(User&)>& body) {
   CommunicatorOptions options;
-  options.wire = std::make_shared<CountingKind>(counter, carries_hints);
+  options.wire = std::move(wire);
   options.control = std::make_shared<hemiola::testing::InProcessControl>();
   const auto sessions = hemiola::testing::InProcessSession::make(kRanks);
   std::vector<std::thread> threads;
@@ -119,6 +149,13 @@ Traffic traffic_of(const SparseRule& rule, const std::function<void(User&)>& bod
       body(user);
     });
   for (std::thread& thread : threads) thread.join();
+}
+
+/// The same; returns what they have sent.
+Traffic traffic_of(const SparseRule& rule, const std::function<void(User&)>& body,
+                   bool carries_hints = false) {
+  const auto counter = std::make_shared<Counter>();
+  on_users(std::make_shared<CountingKind>(counter, carries_hints), rule, body);
   return {counter->messages, counter->bytes};
 }
 
@@ -266,6 +303,29 @@ TEST(SparseOperation, RanksLookTogetherAfterADisagreement) {
     all_reduce_and_check(user, 50, kPause);
     all_reduce_and_check(user, 1, 2);
   });
+}
+
+/// Expect the receiver to name the sender, and everybody else to hear from it why it has given up.
+TEST(SparseOperation, EveryRankLearnsOfASpoiledMessage) {
+  std::array<std::string, kRanks> told;
+  std::array<bool, kRanks> is_format_error{};
+  on_users(std::make_shared<SpoilingKind>(), rule_of(0.97), [&](User& user) {
+    const auto self = static_cast<std::size_t>(user.rank());
+    Array array = input_of(user.rank(), 100);
+    const Array before = array;
+    try {
+      user.all_reduce(&array);
+    } catch (const Error& e) {
+      told[self] = e.what();
+      is_format_error[self] = dynamic_cast<const FormatError*>(&e) != nullptr;
+    }
+    EXPECT_EQ(array, before);
+  });
+  for (std::size_t rank = 0; rank < kRanks; ++rank) {
+    EXPECT_EQ(is_format_error[rank], rank == 2) << told[rank];  // the next in the ring
+    EXPECT_NE(told[rank].find("rank 1 has sent a message that is not what it should be"), std::string::npos)
+        << "rank " << rank << ": " << told[rank];
+  }
 }
 
 TEST(SparseRule, ChecksWhatItIsTold) {

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <climits>
 #include <cstring>
 #include <functional>
 
@@ -137,6 +138,50 @@ TEST(TcpWire, WhoHasResetIsNotLost) {
     EXPECT_TRUE(behind.lost().empty());
     EXPECT_TRUE(ahead.lost().empty());
   }
+}
+
+/// Of the connections that this process has: {least, most}.
+std::pair<int, int> send_buffers() {
+  std::pair<int, int> range{INT_MAX, 0};
+  for (int descriptor = 0; descriptor < 1024; ++descriptor) {
+    sockaddr_storage peer{};
+    socklen_t length = sizeof peer;
+    if (::getpeername(descriptor, reinterpret_cast<sockaddr*>(&peer), &length) != 0) continue;
+    if (peer.ss_family != AF_INET) continue;
+    int bytes = 0;
+    length = sizeof bytes;
+    if (::getsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &bytes, &length) != 0) continue;
+    range = {std::min(range.first, bytes), std::max(range.second, bytes)};
+  }
+  return range;
+}
+
+TEST(TcpWire, TheKernelHoldsWhatKeepsThePortBusyAlsoAfterAReset) {
+  constexpr double kPort = 0.03;  // bytes per ns: 21 kB in 0.7 ms
+  Job job(2);
+  greet(&job);
+  ASSERT_GT(send_buffers().first, 128 << 10);
+  for (std::size_t rank : {0u, 1u}) job[rank].bound_queues(kPort);
+  for (const std::uint64_t epoch : {0u, 5u}) {
+    if (epoch > 0)
+      for (std::size_t rank : {0u, 1u}) job[rank].reset(epoch);
+    const Bytes out = pattern(1 << 20, 4);
+    Bytes in(out.size());
+    job[0].send(Rank{1}, out.data(), out.size(), Source::settled);
+    const Request received = job[1].receive(Rank{0}, {.dst = in.data()}, in.size());
+    ASSERT_TRUE(go_on({&job[0], &job[1]}, [&] { return job[1].done(received); }));
+    EXPECT_EQ(in, out);
+    EXPECT_GE(send_buffers().first, 2 * 21'000);
+    EXPECT_LE(send_buffers().second, 2 * 2 * 21'000);  // round trips here take some 0.1 ms
+  }
+}
+
+TEST(TcpWire, AFastPortKeepsTheKernelsOwnBuffers) {
+  Job job(2);
+  greet(&job);
+  const auto before = send_buffers();
+  for (std::size_t rank : {0u, 1u}) job[rank].bound_queues(1.25);
+  EXPECT_EQ(send_buffers(), before);
 }
 
 /// Both send at once, so both connect; again after every reset.

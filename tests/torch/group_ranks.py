@@ -10,6 +10,9 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch._C import _distributed_c10d as c10d
+
+import hemiola.torch as hemiola_torch
 
 
 def place() -> tuple[int, int]:
@@ -179,6 +182,22 @@ def mistakes() -> dict[str, tuple[str, str]]:
             lambda: dist.all_to_all_single(torch.zeros(sum(splits)), torch.zeros(n), splits, [1] * n)
         ),
         "lists": told(lambda: dist.all_gather([torch.zeros(2)] * (n - (rank == 1)), torch.zeros(2))),
+        "a list to gather into": told(
+            lambda: dist.gather(
+                torch.zeros(2), [torch.zeros(2 + k) for k in range(n)] if rank == 1 else None, dst=1
+            )
+        ),
+        "a list to scatter": told(
+            lambda: dist.scatter(
+                torch.zeros(2), [torch.zeros(2 + k) for k in range(n)] if rank == 1 else None, src=1
+            )
+        ),
+        "gathered": told(
+            lambda: dist.gather(counts, [torch.zeros(5) for _ in range(n)] if rank == 0 else None, dst=0)
+        ),
+        "scattered": told(
+            lambda: dist.scatter(counts, [torch.zeros(5) for _ in range(n)] if rank == 0 else None, src=0)
+        ),
         "one of several": told(lambda: dist.all_reduce_coalesced([torch.zeros(2), gaps, torch.zeros(3)])),
         "several of several": told(lambda: all_together([torch.zeros(2), gaps, torch.zeros(3), gaps])),
     }
@@ -285,6 +304,81 @@ def groups() -> None:
     part.shutdown()
 
 
+def merged() -> list[int]:
+    """Two groups become one, whose ranks are numbered as they come; one too many is refused."""
+    rank, n = place()
+    dist.barrier()
+    alone = dist.new_group([rank], use_local_synchronization=True)
+    store: Any = dist.PrefixStore("merged", dist.group.WORLD.get_group_store())
+    whole: Any = alone.merge_remote_group(store, n, timeout=timedelta(seconds=30), group_name="whole")
+    x = torch.tensor([float(rank)])
+    whole.allreduce([x]).wait()
+    same(x, torch.tensor([float(sum(range(n)))]))
+    assert whole.size() == n
+    assert whole.group_name == "whole"
+    number: int = whole.rank()
+    whole.shutdown()
+    kind, message = told(lambda: alone.merge_remote_group(store, n))
+    assert (kind, "use a new store" in message) == ("ArgumentError", True)
+    return number
+
+
+def estimated() -> dict[str, Any]:
+    """What PyTorch's estimator says of collectives that do not run, and what it refuses."""
+    rank, n = place()
+    sizes = {"small": 1 << 10, "large": 1 << 22}
+    seen: dict[str, Any] = {}
+    for name, size in sizes.items():
+        x = torch.ones(size)
+        with dist._time_estimator(device=torch.device("cpu")) as cm:
+            dist.all_reduce(x)
+            work = dist.all_reduce(x, async_op=True)
+            work.wait()
+        same(x, torch.ones(size))
+        seen[name] = cm.estimated_time
+    group = hemiola_torch.lookup.group_of()
+    asked = len(group.recorder.entries)
+    for name, call in {
+        "all_gather": lambda: dist.all_gather_into_tensor(torch.empty(n * 4096), torch.ones(4096)),
+        "scatter": lambda: dist.scatter(
+            torch.empty(4096), [torch.ones(4096)] * n if rank == 1 else None, src=1
+        ),
+        "nothing": lambda: dist.all_reduce(torch.empty(0)),
+        "barrier": lambda: group.barrier(),
+    }.items():
+        with dist._time_estimator(device=torch.device("cpu")) as cm:
+            call()
+        seen[name] = cm.estimated_time
+    assert len(group.recorder.entries) == asked
+    group._start_time_estimate()
+    seen["refused"] = [
+        told(lambda: dist.send(torch.ones(1), (rank + 1) % n)),
+        told(lambda: dist.all_gather([torch.empty(k + 1) for k in range(n)], torch.ones(rank + 1))),
+        told(lambda: dist.all_reduce(torch.ones(3).to_sparse())),
+        told(lambda: dist.all_reduce(torch.ones(4, 4)[:, ::2])),
+    ]
+    group._end_time_estimate()
+    seen["twice"] = told(group._end_time_estimate)
+    x = torch.ones(2)
+    dist.all_reduce(x)
+    same(x, torch.full((2,), float(n)))
+    return seen
+
+
+def timed() -> list[float]:
+    """How long operations have run, blocking and not, in milliseconds."""
+    group: Any = hemiola_torch.lookup.group_of()
+    group._enable_collectives_timing()
+    running = dist.all_reduce(torch.ones(1 << 16), async_op=True)
+    running.wait()
+    waited_for = dist.barrier(async_op=True)
+    waited_for.wait()
+    blocking = c10d.AllreduceOptions()
+    blocking.asyncOp = False
+    works = (running, waited_for, group.allreduce([torch.ones(1 << 16)], blocking))
+    return [work._get_duration() for work in works]
+
+
 def watched_barrier() -> list[tuple[str, str]]:
     """A barrier that says who is missing, after which the group and the next barrier work."""
     rank, n = place()
@@ -314,6 +408,22 @@ def sequence() -> list[int]:
     return [world._get_sequence_number_for_group() - before, inner._get_sequence_number_for_group()]
 
 
+def inside() -> list[Any]:
+    """What goes around the group, to the gloo inside, is refused at once; a timeout that PyTorch sets there is the
+    group's."""
+    world: Any = dist.group.WORLD
+    inner = world._get_backend(torch.device("cpu"))
+    refused = [
+        told(call)
+        for call in (lambda: inner.allreduce([torch.ones(2)]).wait(), lambda: inner.barrier().wait())
+    ]
+    limit_s = world._limit_s
+    dist.distributed_c10d._set_pg_timeout(timedelta(seconds=77))
+    found_s, world._limit_s = world._limit_s, limit_s
+    dist.barrier()
+    return [refused, found_s]
+
+
 def late() -> tuple[tuple[str, str], float]:
     """An operation that takes too long raises within its time; last, for the group is dead then."""
     rank, n = place()
@@ -327,13 +437,19 @@ def late() -> tuple[tuple[str, str], float]:
     return seen, time.monotonic() - began
 
 
-def aborted() -> tuple[str, str]:
-    """`abort` in another thread ends what waits; last, for the group is dead then."""
+def aborted() -> list[tuple[str, str]]:
+    """`abort` in another thread ends what waits, and all that comes later; last, for the group is dead then."""
     rank, _ = place()
+    waiting = dist.irecv(torch.ones(3), 1 - rank, tag=5) if rank < 2 else None
     if rank == 0:
         threading.Timer(0.3, dist.group.WORLD.abort).start()
-        return told(lambda: dist.all_reduce(torch.ones(3)))
-    if rank == 1:
-        return told(lambda: dist.all_reduce(torch.ones(3)))
-    time.sleep(0.6)
-    return told(lambda: dist.all_reduce(torch.ones(3)))
+    if rank == 2:
+        time.sleep(0.6)
+    seen = [told(lambda: dist.all_reduce(torch.ones(3)))]
+    seen += [] if waiting is None else [told(waiting.wait)]
+    barrier = dist.group.WORLD.monitored_barrier
+    return [
+        *seen,
+        told(lambda: barrier(timedelta(seconds=1))),
+        told(lambda: dist.send(torch.ones(1), 1 - rank % 2)),
+    ]

@@ -21,8 +21,12 @@ FUNCTIONS = [
     "failed_futures",
     "together",
     "sequence",
+    "inside",
     "messages",
     "groups",
+    "merged",
+    "estimated",
+    "timed",
     "watched_barrier",
 ]
 
@@ -51,6 +55,8 @@ def test_a_group_says_what_it_is(found: dict[str, list[Any]]) -> None:
         ("roots", ("root=0", "root=1")),
         ("order", ("barrier", "all_reduce")),
         ("split sizes", ("1 elements", "expects 2")),
+        ("gathered", ("float32[4]", "float32[5]")),
+        ("scattered", ("float32[4]", "float32[5]")),
     ],
 )
 def test_ranks_that_disagree_are_all_told_what_both_said(
@@ -67,6 +73,8 @@ def test_ranks_that_disagree_are_all_told_what_both_said(
     [
         ("not side by side", "elements lie side by side"),
         ("lists", "each of 3 ranks, found 2"),
+        ("a list to gather into", "size and type of float32[2]"),
+        ("a list to scatter", "size and type of float32[2]"),
         ("one of several", "elements lie side by side"),
         ("several of several", "elements lie side by side"),
     ],
@@ -89,6 +97,29 @@ def test_a_failed_future_raises_and_so_does_what_follows_from_it(found: dict[str
             assert "passed float32[" in message
 
 
+def test_merged_groups_number_their_ranks(found: dict[str, list[Any]]) -> None:
+    assert sorted(found["merged"]) == list(range(RANKS))
+
+
+def test_the_simulator_says_what_collectives_would_take_and_none_runs(found: dict[str, list[Any]]) -> None:
+    first = found["estimated"][0]
+    for seen in found["estimated"]:
+        assert seen == first  # every rank says the same, alone
+        assert 0 < seen["small"] < seen["large"]
+        assert min(seen["all_gather"], seen["scatter"], seen["barrier"]) > 0
+        assert seen["nothing"] == 0
+        words = ("messages", "blocks of different sizes", "sparse tensors", "side by side")
+        for (kind, message), word in zip(seen["refused"], words, strict=True):
+            assert kind == "ArgumentError"
+            assert word in message
+        assert seen["twice"][0] == "ArgumentError"
+
+
+def test_a_work_says_how_long_it_has_run(found: dict[str, list[Any]]) -> None:
+    for durations in found["timed"]:
+        assert all(ms > 0 for ms in durations)
+
+
 def test_a_watched_barrier_says_who_is_missing(found: dict[str, list[Any]]) -> None:
     zero, one, two = found["watched_barrier"]
     assert zero[0] == ("GroupTimeoutError", "Rank 1 failed to pass monitoredBarrier in 300 ms")
@@ -103,6 +134,12 @@ def test_collectives_are_counted_and_none_reaches_the_gloo_inside(found: dict[st
         assert inner == 0
 
 
+def test_the_gloo_inside_meets_nobody_and_refuses_what_would_move(found: dict[str, list[Any]]) -> None:
+    for refused, limit_s in found["inside"]:
+        assert all("the gloo inside" in message for _, message in refused), refused
+        assert limit_s == 77
+
+
 def test_an_operation_that_takes_too_long_names_who_is_missing_within_its_time() -> None:
     *waited, _ = run("group_ranks", ["late"], RANKS)["late"]
     for (kind, message), took_s in waited:
@@ -112,6 +149,7 @@ def test_an_operation_that_takes_too_long_names_who_is_missing_within_its_time()
 
 
 def test_abort_in_another_thread_ends_what_waits_everywhere() -> None:
-    for kind, message in run("group_ranks", ["aborted"], RANKS)["aborted"]:
-        assert kind == "LostRankError"
-        assert "rank 0 has aborted this communicator" in message
+    for seen in run("group_ranks", ["aborted"], RANKS)["aborted"]:
+        for kind, message in seen:
+            assert kind == "LostRankError"
+            assert "rank 0 has aborted this communicator" in message

@@ -46,7 +46,9 @@ def test_a_killed_rank_is_named_and_the_run_ends_where_one_that_nobody_interrupt
     tmp_path: Path,
 ) -> None:
     elastic = str(EXAMPLES / "elastic.py")
-    done = output_of("--max-restarts=3", elastic, str(tmp_path / "interrupted"), "12")
+    # The agent would look every 0.1 s, and end on a busy machine whoever has not yet said what it heard.
+    restarts = ["--max-restarts=3", "--monitor-interval=2"]
+    done = output_of(*restarts, elastic, str(tmp_path / "interrupted"), "12")
     assert re.findall(r"life (\d): from step (\d+)", done.stdout) == [("0", "0"), ("1", "10")]
     assert re.search(r"LostRankError: .*rank 1", done.stderr)
     [(life, loss)] = re.findall(r"life (\d): loss ([\d.]+) after step 30", done.stdout)

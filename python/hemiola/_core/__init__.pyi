@@ -1021,7 +1021,7 @@ def simulate(
     late: Mapping[int, float],
     slow: Mapping[int, float],
     density: float,
-    codecs: tuple[float, float, float],
+    codecs: tuple[float, float, float, float, float],
     network: str,
     noise: float,
     seed: int,
@@ -1185,6 +1185,11 @@ def lower_bounds(
     ports: str,
 ) -> list[Bound]:
     """Every lower bound, largest first; see hemiola.lower_bound."""
+
+def bytes_of_array(array: object) -> tuple[NDArray[numpy.uint8], int, str]:
+    """
+    The bytes of whatever a collective takes as an array, where they lie; how many elements, and their dtype's name.
+    """
 
 class RawMemory:
     """
@@ -1382,6 +1387,7 @@ class SparsePlan:
         without_fill_in_below: float = 0,
         exchange: Schedule | ScheduleParts,
         pause: int,
+        costs: tuple[tuple[float, float, float], tuple[float, float, float]],
         late: LateRule | None = None,
     ) -> None: ...
 
@@ -1517,6 +1523,7 @@ class Communicator:
     def operations(self) -> list[tuple[str, int]]: ...
     def pair_shares(self) -> list[tuple[float, float]]: ...
     def payloads(self) -> list[tuple[int, int]]: ...
+    def sent_forms(self) -> tuple[dict[str, int], dict[str, int]]: ...
     def carriers(self) -> list[str]: ...
     def check_open(self) -> None: ...
     def check_process(self) -> None: ...

@@ -27,7 +27,7 @@ class Effort:
 
 
 THOROUGH = Effort(
-    chain_s=25e-3, chain_repeats=3, at_once=3, stream_s=60e-3, longer=3, meetings=3, is_thorough=True
+    chain_s=25e-3, chain_repeats=3, at_once=3, stream_s=60e-3, longer=4, meetings=3, is_thorough=True
 )
 BRIEF = Effort(
     chain_s=2e-3, chain_repeats=2, at_once=2, stream_s=30e-3, longer=1, meetings=2, is_thorough=False

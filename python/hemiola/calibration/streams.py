@@ -14,6 +14,8 @@ from hemiola.calibration.stopwatch import Party, Stopwatch
 from hemiola.calibration.traffic import stream
 
 _FIRST_VOLUME, _MOST_VOLUME = 16 << 10, 1 << 32
+#: What is short is told badly by its beginning, and by what token buckets let through.
+_MOST_GROWTH = 8
 #: Into how many messages a stream is cut at least, and how large these are.
 _LEAST_STEPS = 16
 _LEAST_CHUNK, _MOST_CHUNK = 1 << 10, 1 << 20
@@ -56,8 +58,8 @@ class Streams:
             taken_s = self._seconds(pairs, volume)[[dst for _, dst in pairs]]
             if taken_s.min() >= self._effort.stream_s or taken_s.max() >= _LONG_S:
                 break
-            wanted = 1.25 * self._effort.stream_s / taken_s.min()
-            volume *= 2 if wanted <= 2 else 4 if wanted <= 16 else 8
+            wanted = min(_MOST_GROWTH, 1.25 * self._effort.stream_s / taken_s.min())
+            volume = int(np.ceil(wanted * volume / _FIRST_VOLUME)) * _FIRST_VOLUME
         return volume
 
     def measured(self, pairs: Sequence[Pair], volume: int) -> Streamed:

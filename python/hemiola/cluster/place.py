@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any, NoReturn
 
+from hemiola.environment.kernel import end_with_parent
 from hemiola.errors import ClusterError
 
 #: Namespaces and their flags, in the order in which they are entered: the user's first, because it permits the rest.
 _ENTERED = {"user": 0x10000000, "net": 0x40000000, "uts": 0x4000000, "ipc": 0x8000000, "mnt": 0x20000}
 _CLONE_NEWPID = 0x20000000
-_PR_SET_PDEATHSIG = 1
 _HANDED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -67,7 +67,7 @@ class Place:
                     _enter(pids, _CLONE_NEWPID)
                     _fork_behind()
                 if ends_with_caller:
-                    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+                    end_with_parent()
                     if (
                         pids is not None and os.getppid() == 1
                     ):  # the caller, who is not in there, has just ended
@@ -114,11 +114,11 @@ def _born_in(pids: int, start: Callable[[], subprocess.Popen[Any]]) -> subproces
 
 def _fork_behind() -> None:
     """Go on as a child, which is in the pid namespace; the process itself waits for it and ends as it does."""
-    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    end_with_parent()
     child = os.fork()
     if child != 0:
         _end_as(child)
-    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    end_with_parent()
 
 
 def _end_as(child: int) -> NoReturn:

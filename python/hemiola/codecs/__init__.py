@@ -7,7 +7,8 @@ subnormal numbers are kept."""
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -20,6 +21,8 @@ from hemiola.errors import ArgumentError
 A = TypeVar("A", bound=NDArray[Any])
 
 __all__ = ["Message", "Speeds", "choose", "decode", "describe", "encode", "names", "speeds"]
+
+_OF_POSITIONS = ("position_compress_s", "position_decompress_s")
 
 
 @dataclass(frozen=True)
@@ -50,16 +53,24 @@ class Speeds:
     ----------
     compress, decompress, add : float > 0, plain bytes per second: from array to message, from message to array, and
         from message into an array by adding. Infinite: it takes no time.
+    position_compress_s, position_decompress_s : float >= 0, seconds beside that for each place that a message tells by
+        a number, as "ef" and "coo" do. By these it is known where a shorter message costs cores more than it saves a
+        link.
     """
 
     compress: float
     decompress: float
     add: float
+    position_compress_s: float = 0.0
+    position_decompress_s: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("compress", "decompress", "add"):
             if not getattr(self, name) > 0:
                 raise ArgumentError(f"expected {name} above 0 bytes per second, found {getattr(self, name)}")
+        for name in _OF_POSITIONS:
+            if not 0 <= getattr(self, name) < math.inf:
+                raise ArgumentError(f"expected {name} of 0 seconds or more, found {getattr(self, name)}")
 
 
 @typed
@@ -69,9 +80,9 @@ def speeds(density: float = 0.1, format: str | None = None) -> Speeds:
     Parameters
     ----------
     density : float in (0, 1], the share of float32 that are not zero, at random places. One in ten is the slowest of
-    what
-        is worth it: fewer are faster, and more make messages little shorter.
-    format : str, one of `names()`; None for the smallest.
+        what is worth it: fewer are faster, and more make messages little shorter.
+    format : str, one of `names()`; None for what operations choose from: "pici", and what each position of "ef" takes
+        beside it.
 
     Returns
     -------
@@ -84,7 +95,7 @@ def speeds(density: float = 0.1, format: str | None = None) -> Speeds:
 
     Notes
     -----
-    The median of 16 slices of 512 KiB in memory; some 20 ms, the first time.
+    Medians of 48 slices of 512 KiB, more than caches hold; some 50 ms for a format, the first time.
     """
     if not 0 < density <= 1:
         raise ArgumentError(f"density: expected a share in (0, 1], found {density}")
@@ -93,7 +104,22 @@ def speeds(density: float = 0.1, format: str | None = None) -> Speeds:
 
 @functools.cache
 def _measured(density: float, format: str | None) -> Speeds:
-    return Speeds(*core.speeds(density, format))
+    if format is not None:
+        return Speeds(*core.speeds(density, format))
+    bitmaps = _measured(density, "pici")
+    return replace(bitmaps, **dict(zip(_OF_POSITIONS, _position_costs(), strict=True)))
+
+
+@functools.cache
+def _position_costs() -> tuple[float, float]:
+    """Return the seconds for which a position of "ef" is compressed and decompressed."""
+    density = 0.1
+    plain_bytes = np.dtype(np.float32).itemsize / density  # for each position
+    bitmaps, numbers = _measured(density, "pici"), _measured(density, "ef")
+    return (
+        max(0.0, plain_bytes * (1 / numbers.compress - 1 / bitmaps.compress)),
+        max(0.0, plain_bytes * (1 / numbers.decompress - 1 / bitmaps.decompress)),
+    )
 
 
 def names() -> list[str]:
@@ -113,7 +139,8 @@ def choose(format: str | None) -> str | None:
 
     Parameters
     ----------
-    format : str, one of `names()`; None for the smallest of each message, as it is from the start.
+    format : str, one of `names()`; None for the fastest of each message, as it is from the start: by the longer of
+        what it takes a link and the cores at its ends, which on slow links is the smallest.
 
     Returns
     -------

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from time import monotonic_ns
-from typing import Any, Literal, overload
+from typing import Any, Literal, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hemiola._core import Complaint, PremulSum
+from hemiola._core import Complaint, PremulSum, bytes_of_array
 from hemiola.communicator.collectives import Collectives
 from hemiola.communicator.handle import Handle, Pending
 from hemiola.communicator.messages import RESERVED_TAGS, Messages
@@ -47,7 +48,7 @@ class BlockCollectives(Collectives, Messages):
         Parameters
         ----------
         x : list with an array for each rank, what it is given; contiguous in C order, of one dtype, of 0 elements or
-            more.
+            more. NumPy's of any type but Python objects; or any memory that other collectives take.
         out : list with an array for each rank, where what it gives goes; contiguous, of the same dtype, apart from `x`.
         wait : bool. With False move the blocks in the background, once the ranks have agreed on sizes, and return a
             Handle; the arrays must not be touched until it is done.
@@ -201,36 +202,36 @@ class BlockCollectives(Collectives, Messages):
         self, call: str, x: Arrays | Complaint, out: Arrays | Complaint, wait: object, timeout_s: float | None
     ) -> PendingBlocks:
         """Agree on sizes, and begin to move; each rank with the next one, so that no two ask the same one first."""
-        self._check_blocks(call, x, out, wait, timeout_s)
-        assert not isinstance(x, Complaint)
-        assert not isinstance(out, Complaint)
+        given, taken = self._agreed_blocks(call, x, out, wait, timeout_s)
         tag = _FIRST_TAG + self._block_calls
         self._block_calls += 1
         others = [(self.rank + k) % self.rank_count for k in range(1, self.rank_count)]
-        receiving = [r for r in reversed(others) if out[r].size]
-        sending = [r for r in others if x[r].size]
-        parts: list[Pending] = [
-            self._core.start_recv(_bytes_of(out[r]), r, tag, timeout_s) for r in receiving
-        ]
-        parts += [self._core.start_send(_bytes_of(x[r]), r, tag, timeout_s) for r in sending]
-        out[self.rank].reshape(-1)[:] = x[self.rank].reshape(-1)
+        receiving = [r for r in reversed(others) if taken[r].size]
+        sending = [r for r in others if given[r].size]
+        parts: list[Pending] = [self._core.start_recv(taken[r].memory, r, tag, timeout_s) for r in receiving]
+        parts += [self._core.start_send(given[r].memory, r, tag, timeout_s) for r in sending]
+        taken[self.rank].memory[:] = given[self.rank].memory
         return PendingBlocks(parts)
 
-    def _check_blocks(
+    def _agreed_blocks(
         self, call: str, x: Arrays | Complaint, out: Arrays | Complaint, wait: object, timeout_s: float | None
-    ) -> None:
-        """Tell all ranks what this one gives and expects, and raise on all of them where that does not fit."""
+    ) -> tuple[list[_Block], list[_Block]]:
+        """Tell all ranks what this one gives and expects, and raise on all of them where that does not fit; return what
+        it gives and where what it gets goes."""
         n = self.rank_count
+        given, taken = _blocks("x", x, n), _blocks("out", out, n)
         every = np.empty((n, 2 * n + _NAME_BYTES // 8), np.int64)
-        table = _table(call, x, out, n)
+        table = _table(call, given, taken)
         if not isinstance(wait, bool):
             table = Complaint(f"{call}: expected True or False as wait, found {wait!r}")
         self.all_gather(table, out=every, timeout_s=timeout_s)
-        given, expected = every[:, :n], every[:, n : 2 * n]
-        for giver, taker in np.argwhere(given != expected.T):
+        assert not isinstance(given, Complaint)
+        assert not isinstance(taken, Complaint)
+        gives, expects = every[:, :n], every[:, n : 2 * n]
+        for giver, taker in np.argwhere(gives != expects.T):
             raise MismatchError(
-                f"{call}: rank {giver} gives rank {taker} {given[giver, taker]} elements, rank {taker} expects "
-                f"{expected[taker, giver]} of rank {giver}; sizes must fit together"
+                f"{call}: rank {giver} gives rank {taker} {gives[giver, taker]} elements, rank {taker} expects "
+                f"{expects[taker, giver]} of rank {giver}; sizes must fit together"
             )
         names = [row.tobytes().rstrip(b"\0").decode() for row in every[:, 2 * n :]]
         for rank, name in enumerate(names):
@@ -238,6 +239,7 @@ class BlockCollectives(Collectives, Messages):
                 raise MismatchError(
                     f"{call}: rank 0 has blocks of {names[0]}, rank {rank} of {name}; dtypes must be equal"
                 )
+        return given, taken
 
 
 class PendingBlocks:
@@ -276,44 +278,58 @@ class PendingBlocks:
         return self._began_ns, self._ended_ns
 
 
-def _table(call: str, x: Arrays | Complaint, out: Arrays | Complaint, n: int) -> Any:
-    """Return what this rank gives and expects, and the dtype; or what is wrong with that."""
-    for name, arrays in (("x", x), ("out", out)):
-        wrong = arrays if isinstance(arrays, Complaint) else _wrong(name, arrays, n)
-        if wrong is not None:
-            return wrong
-    assert not isinstance(x, Complaint)
-    assert not isinstance(out, Complaint)
-    dtypes = {array.dtype for array in (*x, *out)}
-    if len(dtypes) > 1:
-        return Complaint(f"{call}: expected blocks of one dtype, found {', '.join(sorted(map(str, dtypes)))}")
-    (dtype,) = dtypes
-    if dtype.hasobject:
-        return Complaint(f"{call}: expected elements that are not Python objects, found {dtype}")
-    if any(not array.flags.writeable for array in out):
-        return Complaint(f"{call}: expected arrays that can be written to as out, found one that cannot")
-    told = str(dtype).encode()[:_NAME_BYTES].ljust(_NAME_BYTES, b"\0")
-    sizes = [array.size for array in (*x, *out)]
-    return np.concatenate([np.array(sizes, np.int64), np.frombuffer(told, np.int64)])
+@dataclass(frozen=True)
+class _Block:
+    """An array's bytes, where they lie, whatever type lies there: what is only moved need not be known; how many
+    elements it has, and the name of their type."""
+
+    memory: NDArray[np.uint8]
+    size: int
+    dtype: str
+
+    @classmethod
+    def of(cls, array: object) -> _Block:
+        """Show the memory of whatever other collectives take as an array, and of NumPy's arrays of any type.
+
+        Raises ArgumentError for what is none, has gaps, or is of Python objects.
+        """
+        if not isinstance(array, np.ndarray):
+            return cls(*bytes_of_array(array))
+        if not array.flags.c_contiguous:
+            raise ArgumentError("expected a contiguous array, found one that is not; pass a copy")
+        if array.dtype.hasobject:
+            raise ArgumentError(f"expected elements that are not Python objects, found {array.dtype}")
+        return cls(array.reshape(-1).view(np.uint8), array.size, str(array.dtype))
 
 
-def _bytes_of(array: NDArray[Any]) -> NDArray[np.uint8]:
-    """Return its memory, whatever type lies there: what is only moved need not be known."""
-    return array.reshape(-1).view(np.uint8)
-
-
-def _wrong(name: str, arrays: object, n: int) -> Complaint | None:
-    """Return what is wrong with what should be a contiguous array for each rank."""
-    if wrong := _not_a_list(name, arrays, n):
+def _blocks(name: str, arrays: Arrays | Complaint, n: int) -> list[_Block] | Complaint:
+    """Return the memory of what should be a contiguous array for each rank, or what is wrong with it."""
+    wrong = arrays if isinstance(arrays, Complaint) else _not_a_list(name, arrays, n)
+    if wrong is not None:
         return wrong
-    assert isinstance(arrays, (list, tuple))
-    for rank, array in enumerate(arrays):
-        if not isinstance(array, np.ndarray) or not array.flags.c_contiguous:
-            found = "one that is not" if isinstance(array, np.ndarray) else repr(array)
-            return Complaint(
-                f"expected contiguous NumPy arrays as {name}, found {found} for rank {rank}; pass a copy"
-            )
-    return None
+    found = []
+    for rank, array in enumerate(cast("Arrays", arrays)):
+        try:
+            found.append(_Block.of(array))
+        except ArgumentError as error:
+            return Complaint(f"{name} for rank {rank}: {error}")
+    return found
+
+
+def _table(call: str, given: list[_Block] | Complaint, taken: list[_Block] | Complaint) -> Any:
+    """Return what this rank gives and expects, and the dtype; or what is wrong with that."""
+    if isinstance(given, Complaint):
+        return given
+    if isinstance(taken, Complaint):
+        return taken
+    dtypes = {block.dtype for block in (*given, *taken)}
+    if len(dtypes) > 1:
+        return Complaint(f"{call}: expected blocks of one dtype, found {', '.join(sorted(dtypes))}")
+    if any(not block.memory.flags.writeable for block in taken):
+        return Complaint(f"{call}: expected arrays that can be written to as out, found one that cannot")
+    told = next(iter(dtypes)).encode()[:_NAME_BYTES].ljust(_NAME_BYTES, b"\0")
+    sizes = [block.size for block in (*given, *taken)]
+    return np.concatenate([np.array(sizes, np.int64), np.frombuffer(told, np.int64)])
 
 
 def _not_a_list(name: str, arrays: object, n: int) -> Complaint | None:

@@ -42,10 +42,14 @@ class Communicator(BlockCollectives, MonitoredBarrier):
     """Ranks that can run collectives together.
 
     Every rank makes the same calls in the same order. Arrays are NumPy arrays, or other memory of the host by
-    DLPack, the buffer protocol or a RawMemory (lists of blocks: NumPy arrays alone), contiguous in C order, of
+    DLPack, the buffer protocol or a RawMemory, contiguous in C order, of
     float16, bfloat16 (ml_dtypes), float32, float64, any integer, bool, complex64, complex128, or ml_dtypes'
     float8_e4m3fn, float8_e5m2, float8_e4m3fnuz or float8_e5m2fnuz. Two floats of 16 or 8 bits are combined as float32
     and rounded to nearest even; what is too large for a float8 without infinity becomes NaN.
+
+    Where a collective has a block for each rank, a list with an array for each, all of one size and dtype, may stand
+    for the array: as `x` of reduce_scatter, scatter and all_to_all, as `out` of all_gather, gather and all_to_all. Each
+    is used where it lies, apart from all others; ranks that pass lists and ranks that pass an array go together.
 
     What is wrong with a call's arguments on one rank raises ArgumentError there and MismatchError on all others,
     in that very operation; so does a disagreement about the number of elements, dtype, op, root, order or schedule,
@@ -394,7 +398,8 @@ class Communicator(BlockCollectives, MonitoredBarrier):
         return Health.of(self._core)
 
     def traffic(self) -> Traffic:
-        """Say how many bytes this communicator's operations have sent to each rank and received from it.
+        """Say how many bytes this communicator's operations have sent to each rank and received from it, and in which
+        form where they leave zeros out.
 
         Returns
         -------
@@ -403,7 +408,7 @@ class Communicator(BlockCollectives, MonitoredBarrier):
         not operations and do not count.
         """
         sent, received = zip(*self._core.payloads(), strict=True)
-        return Traffic(sent, received, tuple(self._core.carriers()))
+        return Traffic(sent, received, tuple(self._core.carriers()), *self._core.sent_forms())
 
     def diagnose(self) -> Diagnosis:
         """Say what slows this communicator's latest operations, what it costs, and what helps.

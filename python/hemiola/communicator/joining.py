@@ -62,7 +62,7 @@ def join(job: Job, timeout_s: float) -> Session:
         naming the ranks that did not come.
     """
     if not meets_at_address(job):
-        return LocalSession.join(job.rank, job.rank_count, job.name, timeout_s)
+        return LocalSession.join(job.rank, job.rank_count, job.meeting_name, timeout_s)
     if _joined:
         return _joined[0]  # which outlives its communicators, so that a second `init` needs no second meeting
     begin = time.monotonic()

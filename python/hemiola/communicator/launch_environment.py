@@ -15,9 +15,10 @@ from hemiola.errors import ArgumentError
 class Job:
     """A process's place in its job.
 
-    `name` is the same on all ranks of the job and different from other jobs of this user, and empty where the launcher
-    tells ranks on several hosts nothing of the kind; `host_rank_count` says how many of its ranks are on this host, and
-    `local_rank` which of them this is, None where the launcher does not; `incarnation` counts its restarts.
+    `name` is the same on all ranks of the job, before and after a restart, and different from other jobs of this user;
+    it is empty where the launcher tells ranks on several hosts nothing of the kind. `host_rank_count` says how many of
+    its ranks are on this host, and `local_rank` which of them this is, None where the launcher does not; `incarnation`
+    counts its restarts.
     """
 
     rank: int
@@ -27,6 +28,11 @@ class Job:
     host_rank_count: int | None = None
     incarnation: int = 0
     local_rank: int | None = None
+
+    @property
+    def meeting_name(self) -> str:
+        """What ranks meet by that must not meet those of before a restart."""
+        return f"{self.name}-{self.incarnation}" if self.name else ""
 
     @property
     def spans_hosts(self) -> bool:
@@ -137,7 +143,7 @@ def _hemiola(variables: _Variables) -> Job | None:
 
 
 def _torchrun(variables: _Variables) -> Job | None:
-    parts = ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT")
+    parts = ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID")
     name = "-".join(variables.text(part) or "" for part in parts)
     restarts = variables.number("TORCHELASTIC_RESTART_COUNT") or 0
     return variables.job(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,12 +18,86 @@ from hemiola.errors import ArgumentError, LostRankError, TimeoutError
 CAME, MISSING, LOST = range(3)
 
 
+class RollCall:
+    """How ranks find out who is there: each tells rank 0 that it has come, which tells all what it has found.
+
+    They are short messages, with tags of their own, so nothing of the communicator is touched.
+    """
+
+    def __init__(self, core: CoreCommunicator) -> None:
+        self._core = core
+        self._count = 0
+
+    def found(self, limit_s: float, patience_s: float) -> NDArray[np.uint8]:
+        """Return CAME, MISSING or LOST of each rank, the same on all that have come.
+
+        Rank 0 waits `limit_s` for the others, they `patience_s` for it. Where rank 0 does not come, they know of it
+        alone.
+
+        Raises
+        ------
+        LostRankError
+            where rank 0, or the communicator, is lost.
+        """
+        tag = RESERVED_TAGS + self._count
+        self._count += 1
+        return (
+            self._look_out(tag, limit_s) if self._core.rank == 0 else self._report(tag, limit_s, patience_s)
+        )
+
+    def found_together(self, limit_s: float, patience_s: float) -> NDArray[np.uint8]:
+        """Return the same; a rank that has missed roll calls takes part in the next one instead."""
+        deadline_s = time.monotonic() + patience_s
+        while True:
+            found = self.found(limit_s, max(deadline_s - time.monotonic(), _LEAST_S))
+            if found[self._core.rank] == CAME:
+                return found
+
+    def _look_out(self, tag: int, limit_s: float) -> NDArray[np.uint8]:
+        """Wait for the others, and tell all what came of it."""
+        found = np.zeros(self._core.rank_count, np.uint8)
+        others = range(1, self._core.rank_count)
+        word = np.zeros(0, np.uint8)
+        waiting = [self._core.start_recv(word, other, tag, limit_s) for other in others]
+        for other, pending in zip(others, waiting, strict=True):
+            try:
+                pending.wait()
+            except TimeoutError:
+                found[other] = MISSING
+            except LostRankError as error:
+                if error.rank != other:
+                    raise
+                found[other] = LOST
+        for other in others:
+            try:
+                self._core.send(found, other, tag, limit_s)  # short, so that it waits for nobody
+            except LostRankError as error:
+                if error.rank != other:
+                    raise
+                found[other] = LOST
+        return found
+
+    def _report(self, tag: int, limit_s: float, patience_s: float) -> NDArray[np.uint8]:
+        """Tell rank 0 that this rank has come, and hear what came of it."""
+        found = np.zeros(self._core.rank_count, np.uint8)
+        try:
+            self._core.send(np.zeros(0, np.uint8), 0, tag, limit_s)
+            self._core.recv(found, 0, tag, patience_s)
+        except TimeoutError:
+            found[0] = MISSING
+        return found
+
+
+#: Of a wait whose time is over.
+_LEAST_S = 1e-6
+
+
 class MonitoredBarrier(Messages):
     """The barrier of a communicator's ranks that goes by messages, not by an operation of all."""
 
     def __init__(self, core: CoreCommunicator) -> None:
         super().__init__(core)
-        self._barrier_count = 0
+        self._roll_call = RollCall(core)
         self._limit_s = 300.0  #: of a barrier that states none
 
     @typed
@@ -51,9 +127,7 @@ class MonitoredBarrier(Messages):
         limit_s = seconds_of(self._limit_s if timeout_s is None else timeout_s)
         if isinstance(limit_s, Complaint):
             raise ArgumentError(f"monitored_barrier: {limit_s.text}")
-        tag = RESERVED_TAGS + self._barrier_count
-        self._barrier_count += 1
-        found = self._look_out(tag, limit_s) if self.rank == 0 else self._report(tag, limit_s)
+        found = self._roll_call.found(limit_s, 2 * limit_s)
         for state, error, what in (
             (LOST, LostRankError, "has died or closed its communicator"),
             (MISSING, TimeoutError, f"did not come within {limit_s:g} s"),
@@ -66,35 +140,3 @@ class MonitoredBarrier(Messages):
             )
             text = f"monitored_barrier: {names} {what}; the others have gone on, and the communicator can be used"
             raise LostRankError(text, absent[0]) if error is LostRankError else TimeoutError(text)
-
-    def _look_out(self, tag: int, limit_s: float) -> NDArray[np.uint8]:
-        """Wait for the others, and tell all what came of it."""
-        found = np.zeros(self.rank_count, np.uint8)
-        others = range(1, self.rank_count)
-        word = np.zeros(0, np.uint8)
-        waiting = [self._core.start_recv(word, other, tag, limit_s) for other in others]
-        for other, pending in zip(others, waiting, strict=True):
-            try:
-                pending.wait()
-            except TimeoutError:
-                found[other] = MISSING
-            except LostRankError:
-                found[other] = LOST
-        for other in others:
-            try:
-                self._core.send(found, other, tag, limit_s)  # short, so that it waits for nobody
-            except LostRankError:
-                found[other] = LOST
-        return found
-
-    def _report(self, tag: int, limit_s: float) -> NDArray[np.uint8]:
-        """Tell rank 0 that this rank has come, and hear what came of it."""
-        found = np.zeros(self.rank_count, np.uint8)
-        try:
-            self._core.send(np.zeros(0, np.uint8), 0, tag, limit_s)
-            self._core.recv(found, 0, tag, 2 * limit_s)
-        except TimeoutError:
-            found[0] = MISSING
-        except LostRankError:
-            found[0] = LOST
-        return found

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
-from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -17,11 +17,17 @@ class ProcessorTime:
     def now(cls) -> ProcessorTime:
         """Read what this process has used so far (schedstat, proc(5))."""
         ran_ns = waited_ns = 0
-        for thread in Path("/proc/self/task").glob("*/schedstat"):
+        for thread in os.listdir("/proc/self/task"):  # by hand: pathlib takes ten times as long
             try:
-                words = thread.read_text().split()
-            except OSError:  # the thread has ended meanwhile
+                file = os.open(f"/proc/self/task/{thread}/schedstat", os.O_RDONLY)
+            except OSError:  # the thread has ended meanwhile, or the kernel does not count
                 continue
+            try:
+                words = os.read(file, 256).split()
+            except OSError:
+                continue
+            finally:
+                os.close(file)
             ran_ns += int(words[0])
             waited_ns += int(words[1])
         return cls(ran_ns * 1e-9, waited_ns * 1e-9)

@@ -89,7 +89,7 @@ class ThroughTorch:
 
     def meet(self, own: Sequence[str], timeout_s: float) -> Meeting:
         """Have rank 0 put it there, and the others read it."""
-        store, key = _torch_store(self._job, timeout_s), f"hemiola/{self._job.name}"
+        store, key = _torch_store(self._job, timeout_s), f"hemiola/{self._job.meeting_name}"
         if self._job.rank == 0:
             meeting = Meeting(tuple(own), secrets.token_bytes(environment.TOKEN_BYTES), self._job.name)
             store.set(key, _packed(meeting))

@@ -16,17 +16,23 @@ class Traffic:
         collective what was sent, not what it stands for.
     received_bytes : tuple of int, by rank: what has come from there.
     carriers : tuple of str, by rank: what carries it, such as "shm" or "tcp"; empty for this rank itself.
+    added_forms : dict of str to int, by format of `hm.codecs`: in which one this rank's values went, or slices of them,
+        that receivers add to what they have, as in a reduce-scatter. Only of collectives whose messages leave zeros
+        out: one that ran dense as a whole counts nothing, a value that went plain in a sparse one counts as "dense".
+    copied_forms : the same of values that receivers keep as they come, as in an all-gather.
     """
 
     sent_bytes: tuple[int, ...]
     received_bytes: tuple[int, ...]
     carriers: tuple[str, ...]
+    added_forms: dict[str, int]
+    copied_forms: dict[str, int]
 
     def as_dict(self) -> dict[str, Any]:
         """Return the attributes by name, for JSON.
 
         Returns
         -------
-        dict of str to tuple of int or str.
+        dict of str to tuple of int or str, or to dict of str to int.
         """
         return asdict(self)

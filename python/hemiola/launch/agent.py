@@ -7,7 +7,6 @@ it ends them. The job's token comes that way and goes on in an anonymous file, n
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import signal
@@ -21,12 +20,10 @@ from pathlib import Path
 
 import hemiola
 from hemiola.environment import INTERFACE, IP_FAMILY, PORTS, reachable_addresses
+from hemiola.environment.kernel import adopt_orphans, end_with_parent
 from hemiola.errors import ArgumentError
 from hemiola.launch.place import Place, thread_limit
 from hemiola.launch.side_by_side import Running, attend, ended_in_the_end
-
-_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
-_libc = ctypes.CDLL(None)
 
 
 @dataclass(frozen=True)
@@ -59,7 +56,7 @@ class Readiness:
 
 def main() -> int:
     """Be an agent; see the module's docstring."""
-    _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)  # what ranks leave behind becomes ours, and ends with us
+    adopt_orphans()  # what ranks leave behind becomes ours, and ends with us
     order = Order(**json.loads(sys.stdin.readline()))
     try:
         os.chdir(order.folder)
@@ -112,12 +109,6 @@ def _started(order: Order, rendezvous: str) -> Iterator[Running]:
     secret = os.memfd_create("hemiola-token")
     os.write(secret, bytes.fromhex(order.token))
     agent = os.getpid()
-
-    def end_with_agent() -> None:
-        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != agent:
-            os._exit(1)
-
     for local_rank in range(order.local_rank_count):
         rank = order.first_rank + local_rank
         token = f"fd:{secret}" if order.token else ""
@@ -133,7 +124,7 @@ def _started(order: Order, rendezvous: str) -> Iterator[Running]:
             stderr=subprocess.PIPE,
             process_group=0,
             pass_fds=(secret,) if order.token else (),
-            preexec_fn=end_with_agent,
+            preexec_fn=lambda: end_with_parent(agent),
         )
         yield Running(str(rank) if order.labels else "", process)
 

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import ctypes
 import multiprocessing.spawn
 import os
 import pickle
-import signal
 import sys
 import traceback
 from typing import Any
 
 from hemiola.communicator.emulation import set_launched_emulation
+from hemiola.environment.kernel import end_with_parent
 from hemiola.launch.local_ranks import importing_script
 from hemiola.launch.report import REPORT_LENGTH
 from hemiola.launch.travel import packed
-
-_PR_SET_PDEATHSIG = 1
-
-
-def _end_with(parent: int) -> None:
-    """Have the kernel end this process when the one that launched it ends."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
 
 
 def _keep_from_children(report: int) -> None:
@@ -65,7 +55,7 @@ def _report_of(payload: int) -> bytes:
 def main() -> None:
     """Run one rank."""
     payload, report, parent = (int(number) for number in sys.argv[1:4])
-    _end_with(parent)
+    end_with_parent(parent)
     process = os.getpid()
     _keep_from_children(report)
     text = _report_of(payload)

@@ -28,7 +28,7 @@ from hemiola.planner.machine_model import memory_network
 from hemiola.planner.outcome import Plan
 from hemiola.planner.planning import plan
 from hemiola.planner.recipe import LateSearch, Recipe, SparseWords
-from hemiola.planner.sparse_rule import coded_below, link_bandwidth, pause_of
+from hemiola.planner.sparse_rule import coded_below, link_bandwidth, message_costs, pause_of
 from hemiola.planner.spread import segments_of, spread
 from hemiola.planner.suited import suited
 from hemiola.planner.synthesized import ONE_SHOT
@@ -99,15 +99,19 @@ class CommunicatorPlans:
             return
         if self._rank_count == 1:
             return
+        is_alike = self._given is None and self._shares_memory
+        rates = [_measured_rate(add), _measured_rate(np.copyto)]
+        # What all take from rank 0 goes in one message: jobs make many groups.
+        *speed, self._combine_bandwidth, self._copy_bandwidth = _agreed(
+            core, [*(_measured(core) if is_alike else ()), *rates]
+        )
         if self._given is not None:
             self._network = _among(self._given, self._ranks)
-        elif len(set(self._hosts)) > 1:
-            self._network = measured_network(core, self._hosts, grouping, BRIEF)
+        elif is_alike:
+            self._network = _switch(self._rank_count, PortSpeed(*speed))
         else:
-            self._network = _switch(self._rank_count, PortSpeed(*_agreed(core, _measured(core))))
+            self._network = measured_network(core, self._hosts, grouping, BRIEF)
         self.speed = port_speed(self._network)
-        rates = [_measured_rate(add), _measured_rate(np.copyto)]
-        self._combine_bandwidth, self._copy_bandwidth = _agreed(core, rates)
 
     def watch(self, core: CoreCommunicator) -> None:
         """Have slow ports noticed where all bytes between hosts come by TCP and no two ranks share a host; collective.
@@ -270,14 +274,17 @@ class CommunicatorPlans:
             return SparseWords(0.0)
         bandwidth = min(link_bandwidth(self.network()), found.speed.bandwidth)
         below = coded_below(found.kind, self._rank_count, found.nbytes, bandwidth, codecs.speeds())
+        if below == 0:
+            return SparseWords(0.0)
         pause = pause_of(self._rank_count, found.seconds, found.speed.latency_s) if asked else _UNASKED_PAUSE
-        other = suited(self.network(), found, codecs.speeds()) if asked and below > 0 else None
+        other = suited(self.network(), found, codecs.speeds()) if asked else None
+        costs = message_costs(found.kind, self._rank_count, bandwidth, codecs.speeds())
         if other is None:
-            return SparseWords(below, pause=pause)
+            return SparseWords(below, pause=pause, costs=costs)
         # What a reduce-scatter gives to whom is not ours to say; what is sent in fewer messages is not cut into more.
         is_spread = found.kind == "all_reduce" and other.has_rounds
         segments = segments_of(found.nbytes, self._rank_count) if is_spread else 1
-        return SparseWords(below, other.name, other.arguments, other.below, segments, pause)
+        return SparseWords(below, other.name, other.arguments, other.below, segments, pause, costs)
 
     def _sparse_plan(
         self, words: SparseWords, made: Schedule | ScheduleParts, late: LateRule | None
@@ -291,6 +298,7 @@ class CommunicatorPlans:
             without_fill_in=other,
             without_fill_in_below=words.algorithm_below,
             pause=words.pause,
+            costs=words.costs,
             exchange=algorithms.get("all_reduce_recursive_doubling").generate(self._rank_count),
             late=late,
         )
@@ -366,8 +374,8 @@ def _measured(core: CoreCommunicator) -> tuple[float, float]:
     steps = core.rank_count - 1
 
     def step_s(block_bytes: int) -> float:
-        block = np.zeros(block_bytes, np.uint8)
-        whole = np.zeros(block_bytes * core.rank_count, np.uint8)
+        block = np.ones(block_bytes, np.uint8)  # pages that were never written are all one
+        whole = np.ones(block_bytes * core.rank_count, np.uint8)
         times = []
         for _ in range(_REPETITIONS):
             begin = time.perf_counter()
@@ -381,7 +389,7 @@ def _measured(core: CoreCommunicator) -> tuple[float, float]:
 
 def _measured_rate(work: Work) -> float:
     """Time what is done to one array with another in a core's cache; return bytes per second."""
-    total, addend = (np.zeros(_COMBINED_BYTES // 4, np.float32) for _ in range(2))
+    total, addend = (np.ones(_COMBINED_BYTES // 4, np.float32) for _ in range(2))
     return best_rate(work, total, addend, _REPETITIONS)
 
 

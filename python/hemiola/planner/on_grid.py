@@ -9,7 +9,7 @@ from functools import partial
 from hemiola import algorithms
 from hemiola.algorithms import Candidate, Task
 from hemiola.algorithms.from_task import arguments_from
-from hemiola.planner.outcome import LeftOut
+from hemiola.planner.outcome import LeftOut, too_many
 
 _NAME = "all_reduce_themis"
 #: Parts that are tried: few for small buffers, many to keep all dimensions busy.
@@ -33,9 +33,8 @@ def on_grid(task: Task, bound_s: float, effort: float = 1.0) -> Iterator[Candida
         arguments = {**stated, "chunk_count": parts}
         count, label = _transfer_count(task, parts), f"{parts} parts"
         if count > _MOST_TRANSFERS * effort:
-            yield LeftOut(
-                f"{_NAME} ({label})", f"{count:,} transfers, at most {math.floor(_MOST_TRANSFERS * effort):,}"
-            )
+            most = math.floor(_MOST_TRANSFERS * effort)
+            yield LeftOut(f"{_NAME} ({label})", too_many(count, "transfers", most))
             continue
         yield Candidate(
             _NAME, label, bound_s, count, partial(themis.function, **arguments), arguments=arguments

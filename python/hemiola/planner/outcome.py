@@ -77,6 +77,11 @@ class LeftOut:
         return f"{self.label}: {self.reason}"
 
 
+def too_many(count: float, what: str, most: float) -> str:
+    """Return the reason of something left out that needs so many of what a plan may take `most`."""
+    return f"{count:,.0f} {what}, at most {most:,.0f}"
+
+
 @dataclass(frozen=True)
 class Plan:
     """The chosen schedule with its predicted time, its lower bound, the alternatives, and why.

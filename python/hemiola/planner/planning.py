@@ -22,9 +22,11 @@ from hemiola.errors import ArgumentError
 from hemiola.planner.brought import made_now
 from hemiola.planner.crowding import crowding_s
 from hemiola.planner.on_grid import on_grid
+from hemiola.planner.one_hop import one_hop
 from hemiola.planner.outcome import LeftOut, Plan
 from hemiola.planner.race import TRANSFER_BUDGET, Race, SparseRace
 from hemiola.planner.synthesized import ONE_SHOT, is_uneven, synthesized
+from hemiola.planner.through_hosts import through_hosts
 from hemiola.progress import ProgressBar
 from hemiola.topology.named_nics import settled
 from hemiola.topology.port_speed import port_speed
@@ -108,7 +110,9 @@ def plan(
         speed = port_speed(topology, conditions)
         task = Task(kind, topology.rank_count, nbytes, speed, conditions, root, topology)
         with bar.part(_MAKING):
-            found, left_out = _found(topology, task, bound.seconds, effort)
+            # Cores that add have costs a message, too; unless the links say which, none are made on purpose.
+            told_costs = math.isinf(combine_bandwidth) or speed.message_s > 0
+            found, left_out = _found(topology, task, bound.seconds, effort, messages_are_told=told_costs)
         if not found:
             raise ArgumentError(
                 f"no known algorithm runs {kind} on {topology.rank_count} ranks; bring a schedule of your own"
@@ -157,23 +161,28 @@ def plan(
 
 
 def _found(
-    topology: Topology, task: Task, bound_s: float, effort: float
+    topology: Topology, task: Task, bound_s: float, effort: float, *, messages_are_told: bool
 ) -> tuple[list[Candidate], list[LeftOut]]:
     """List what may race, and what is too large to be made for it.
 
     What was made for the topology comes first: its formula says less than a simulation, or knows more than a port.
-    Those for grids come last, since the largest would leave the others nothing to be simulated with.
+    Those for grids come last, since the largest would leave the others nothing to be simulated with. What takes
+    latency out by sending more messages is there where it is told what these cost.
     """
     known = candidates(task)
     made = synthesized(topology, task, bound_s, effort)
     on_grids = [*on_grid(task, bound_s, effort)] if is_uneven(topology) else []
+    hop_apart = [*one_hop(task, bound_s, effort)] if messages_are_told else []
+    if messages_are_told and is_uneven(topology):
+        made += through_hosts(task, bound_s, effort)
+    plain = [one for one in (*known, *hop_apart) if isinstance(one, Candidate) and not one.knows_topology]
     found = [
-        *(one for one in known if one.knows_topology),
+        *(one for one in (*known, *hop_apart) if isinstance(one, Candidate) and one.knows_topology),
         *(one for one in made if isinstance(one, Candidate)),
-        *(one for one in known if not one.knows_topology),
+        *sorted(plain, key=lambda one: (one.formula_s, one.name, one.variant)),
         *(one for one in on_grids if isinstance(one, Candidate)),
     ]
-    return found, [one for one in (*made, *on_grids) if isinstance(one, LeftOut)]
+    return found, [one for one in (*made, *hop_apart, *on_grids) if isinstance(one, LeftOut)]
 
 
 def _check(topology: Topology, nbytes: int, network: str, combine_bandwidth: float, crowding: float) -> None:

@@ -16,7 +16,7 @@ from hemiola.conditions import Conditions
 from hemiola.planner.brought import checked, given
 from hemiola.planner.coded import CodedChoice
 from hemiola.planner.distance import mean_hops
-from hemiola.planner.outcome import SAME, Alternative, LeftOut
+from hemiola.planner.outcome import SAME, Alternative, LeftOut, too_many
 from hemiola.planner.sparse_rule import link_bandwidth
 from hemiola.progress import ProgressBar
 from hemiola.simulate import simulate
@@ -161,7 +161,7 @@ class Race:
                 return None
             self._budget -= candidate.transfer_count
         elif candidate.transfer_count > self._may_make:
-            reason = f"{candidate.transfer_count:,} transfers, at most {self._may_make:,.0f}"
+            reason = too_many(candidate.transfer_count, "transfers", self._may_make)
             self.left_out.append(LeftOut(candidate.label, reason))
             return None
         self._may_make -= candidate.transfer_count

@@ -17,6 +17,7 @@ from hemiola.algorithms import Algorithm, Candidate, Task
 from hemiola.algorithms.registry import is_brought
 from hemiola.planner.brought import checked
 from hemiola.planner.outcome import Alternative, Plan
+from hemiola.planner.sparse_rule import SMALLEST, MessageCosts
 from hemiola.topology.port_speed import PortSpeed
 
 
@@ -34,7 +35,7 @@ class LateSearch:
 class SparseWords:
     """When messages leave zeros out: below which density those of the chosen schedule do, and below which another
     algorithm runs, whose sums do not fill up on their way, its chunks cut into segments (see `spread`). Ranks look for
-    zeros before one operation in `pause`."""
+    zeros before one operation in `pause`, and choose their messages' formats by what these cost."""
 
     coded_below: float
     algorithm: str = ""
@@ -42,6 +43,8 @@ class SparseWords:
     algorithm_below: float = 0.0
     segments: int = 1
     pause: int = 64
+    #: Of messages that are copied, and of those that are added.
+    costs: tuple[MessageCosts, MessageCosts] = (SMALLEST, SMALLEST)
 
 
 @dataclass(frozen=True)
@@ -176,13 +179,15 @@ def _sparse_in_words(sparse: SparseWords) -> list[object]:
         sparse.algorithm_below,
         sparse.segments,
         sparse.pause,
+        sparse.costs,
     ]
 
 
 def _sparse_from_words(words: list[Any]) -> SparseWords:
-    coded_below, algorithm, arguments, *figures = words
+    coded_below, algorithm, arguments, algorithm_below, segments, pause, (copied, added) = words
     arguments = {name: _from_words(value) for name, value in arguments.items()}
-    return SparseWords(coded_below, algorithm, arguments, *figures)
+    costs = MessageCosts(*copied), MessageCosts(*added)
+    return SparseWords(coded_below, algorithm, arguments, algorithm_below, segments, pause, costs)
 
 
 def _is_reproducible(name: str) -> bool:

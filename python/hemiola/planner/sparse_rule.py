@@ -4,6 +4,7 @@ the plain bytes. Speeds are measured; nothing is swept."""
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from hemiola._core import Topology
 from hemiola.codecs import Speeds
@@ -14,8 +15,12 @@ from hemiola.topology.port_speed import PortSpeed, port_speed
 MARGIN = 1.5
 #: Of denser data no message gets shorter by the 3 % that decoding it is worth.
 MOST_DENSITY = 0.97
-#: The bytes of a collective must take so long that what ranks do to look for zeros does not show.
-_LEAST_S = 500e-6
+#: What is worth leaving zeros out saves a thirtieth; what ranks do to look for zeros must take less than that.
+_WORTH = 1 - MOST_DENSITY
+#: Of shorter operations messages' fixed costs decide, which no speed of a codec tells.
+_LEAST_S = 150e-6
+#: Bytes of a chunk that are encoded before the first of them goes, and decoded after the last has come.
+_SLICE_BYTES = 1 << 20
 #: What direct rounds cost on dense data beyond prediction, between hosts over TCP (docs/results/sparse.md).
 DIRECT_COSTS = 1.12
 #: Those at which a schedule is compared with another, from dense to sparse.
@@ -61,27 +66,79 @@ def coded_below(kind: str, rank_count: int, nbytes: int, bandwidth: float, speed
     A plain byte takes 1/B on a link. What it takes the core is 1/C + 1/A where messages are added (C compress, A add),
     and 1/C + 1/D where they are put in place (D decompress); in an all-gather, whose ranks encode one block and decode
     all others, 1/D + 1/((n-1)·C). Wire and core work at the same time, so the larger counts. Tried iff the core takes
-    at most 2/3 of what the link does: then a wrong estimate loses nothing.
+    at most 2/3 of what the link does: then a wrong estimate loses nothing. One slice of 1 MiB at most is encoded before
+    anything goes, and decoded when all has come: so much more must be saved.
     """
-    if rank_count == 1 or nbytes < _LEAST_S * bandwidth:
+    if rank_count == 1 or nbytes < least_s(rank_count) * bandwidth:
         return 0.0
     taken_s = core_s_per_byte(kind, rank_count, speeds)
-    return MOST_DENSITY if MARGIN * taken_s <= 1 / bandwidth else 0.0
+    if MARGIN * taken_s > 1 / bandwidth:
+        return 0.0
+    return MOST_DENSITY - taken_s * bandwidth * exposed_share(rank_count, nbytes)
+
+
+def least_s(rank_count: int) -> float:
+    """Return what a collective's bytes must take, so that a look before one in 64 does not show."""
+    return max(_LEAST_S, _exchange_s(rank_count, 0.0) / (_MOST_PAUSE * _WORTH))
+
+
+def exposed_share(rank_count: int, nbytes: int) -> float:
+    """Return which share of a collective's bytes cores encode and decode while no link is busy: one slice of it."""
+    return min(_SLICE_BYTES, nbytes / rank_count) / nbytes
 
 
 def core_s_per_byte(kind: str, rank_count: int, speeds: Speeds) -> float:
     """Return the seconds that a plain byte of a rank's messages takes its core, to encode and to decode; see
     `coded_below`."""
-    encoders = max(1, rank_count - 1) if kind in ("all_gather", "broadcast") else 1
     decoding = speeds.add if kind in _ADDING else speeds.decompress
-    return 1 / (encoders * speeds.compress) + 1 / decoding
+    return 1 / (_receivers(kind, rank_count) * speeds.compress) + 1 / decoding
+
+
+def _receivers(kind: str, rank_count: int) -> int:
+    """Return how many ranks decode what one has encoded."""
+    return max(1, rank_count - 1) if kind in ("all_gather", "broadcast") else 1
+
+
+class MessageCosts(NamedTuple):
+    """What messages take, in seconds; by these a rank chooses their formats.
+
+    Attributes
+    ----------
+    byte_s : float, a link, for a byte of a message.
+    plain_byte_s : float, cores, for a plain byte where places are told by a bitmap.
+    position_s : float, cores, for a place that is told by a number beside it.
+    """
+
+    byte_s: float
+    plain_byte_s: float
+    position_s: float
+
+
+#: Only a link takes time: the smallest format is the fastest.
+SMALLEST = MessageCosts(1, 0, 0)
+
+
+def message_costs(
+    kind: str, rank_count: int, bandwidth: float, speeds: Speeds
+) -> tuple[MessageCosts, MessageCosts]:
+    """Return what a collective's messages take that are copied, and those that are added; see `coded_below`."""
+
+    def of(phase: str) -> MessageCosts:
+        position_s = speeds.position_compress_s / _receivers(phase, rank_count) + speeds.position_decompress_s
+        return MessageCosts(1 / bandwidth, core_s_per_byte(phase, rank_count, speeds), position_s)
+
+    return of("all_gather" if kind == "all_reduce" else kind), of("reduce_scatter")
 
 
 def pause_of(rank_count: int, dense_s: float, latency_s: float) -> int:
     """Return before one operation in how many ranks should look for zeros, of which each takes `dense_s` dense: 1 where
     their exchange of what they see is next to nothing beside it, else up to 64."""
-    exchange_s = 2 * math.ceil(math.log2(max(rank_count, 2))) * max(latency_s, _LEAST_LATENCY_S)
+    exchange_s = _exchange_s(rank_count, latency_s)
     return min(_MOST_PAUSE, max(1, math.ceil(exchange_s / (_LOOK_SHARE * max(dense_s, 1e-9)))))
+
+
+def _exchange_s(rank_count: int, latency_s: float) -> float:
+    return 2 * math.ceil(math.log2(max(rank_count, 2))) * max(latency_s, _LEAST_LATENCY_S)
 
 
 def direct_below(kind: str, rank_count: int, relayed_s: float, direct_s: float, speed: PortSpeed) -> float:

@@ -1,6 +1,7 @@
 """Schedules synthesized for exactly one topology, as the planner's candidates: matched, and packed into spanning trees.
 
-Where one switch joins all ranks, or every two have a link, published algorithms are optimal and nothing is made."""
+Where one switch joins all ranks, or every two have a link, published algorithms are optimal and nothing
+is made, but for one root where few ranks have a link to each other: trees."""
 
 from __future__ import annotations
 
@@ -15,14 +16,21 @@ from hemiola._core import Schedule, Topology, busiest_link_s, synthesize_forest
 from hemiola.algorithms import Candidate, Task
 from hemiola.errors import ArgumentError
 from hemiola.planner.brought import given
-from hemiola.planner.outcome import LeftOut
+from hemiola.planner.outcome import LeftOut, too_many
 from hemiola.synthesis import late_forest, search
-from hemiola.synthesis.late_forest import is_full_mesh
+from hemiola.synthesis.full_mesh import is_full_mesh
 
 _WITH_ONE_ROOT = ("broadcast", "reduce")
 _FOREST_KINDS = ("all_reduce", "all_gather", "reduce_scatter", *_WITH_ONE_ROOT)
-#: Of one candidate, so that making and simulating all of them takes about as long as the published ones.
-_MOST_TRANSFERS = 150_000
+#: Of one candidate of one root behind switches; and of all together, transfers times links between ranks, over the
+#: fourth root of the chunks, of which many at once are found faster: about a second. Where switches are linked to each
+#: other, finding them takes longer, of small buffers more so.
+_MOST_TRANSFERS_OF_ONE_ROOT, _MOST_WORK_OF_ONE_ROOT = 150_000, 4_000_000_000
+_OF_LINKED_SWITCHES_SMALL, _OF_LINKED_SWITCHES_LARGE = 4, 1.6
+#: Of all others together there, times links between ranks, those through switches counted one by one: about a second.
+#: Where switches are linked to each other, as NICs that ranks share are, ways take four times as long to find. Both
+#: halves of an all-reduce are found at once.
+_MOST_SWITCHED_WORK, _OF_LINKED_SWITCHES = 10_000_000_000, 4
 #: Of all together where no switch is on the way, which makes them cheaper to find by far.
 _MOST_TRANSFERS_WITHOUT_SWITCHES = 2_200_000
 #: Of a forest, of which there are three at most and whose transfers cost less to make than matched ones.
@@ -32,30 +40,41 @@ _MOST_VERTICES_OF_FOREST = 48
 #: The same of trees that an all-reduce goes up and down, and of trees from one root.
 _MOST_RANKS_UP_AND_DOWN = 256
 _MOST_VERTICES_OF_ONE_ROOT = 96
+#: Trees from one root where no switch is on the way, ranks times links: 256 ranks of a torus take 0.4 s, 64 ranks of a
+#: full mesh a second. Where not all numbers of pieces fit in, trees are packed once.
+_MOST_PACKED_LINKS = 400_000
+#: Of a broadcast or a reduce where every two ranks have a link, so that matching and packing are quick.
+_MOST_RANKS_OF_MESH_OF_ONE_ROOT = 16
 #: Bandwidths that differ by less are one.
 _ALIKE = 1 + 1e-9
+#: Searches for one schedule, of which the best counts, as far as together they take no more than this share of all:
+#: those after the first choose by lot, which on small networks is worth some percent.
+_MOST_TRIALS, _SHARE_OF_TRIALS = 4, 0.05
 #: Chunks per rank that are tried; of a broadcast and a reduce, in all, since only many of them fill a long way.
 _CHUNKS = {
     "all_reduce": (1, 4, 16),
     "all_gather": (1, 4, 16),
     "reduce_scatter": (1, 4, 16),
-    "broadcast": (4, 16, 64, 256),
-    "reduce": (4, 16, 64, 256),
+    "broadcast": (4, 16, 64, 256, 1024),
+    "reduce": (4, 16, 64, 256, 1024),
     "scatter": (1, 4, 16),
     "gather": (1, 4, 16),
-    "all_to_all": (1, 4),
+    "all_to_all": (1, 4, 16),
 }
 #: The collectives in which every chunk has its own destination.
 _WITH_WAYS = ("scatter", "gather", "all_to_all")
 #: Of these, chunks that go their ways, times links between ranks, those through switches counted one by one: about a
-#: second. In an all-to-all many ways are found at once.
-_MOST_WAY_WORK = {"scatter": 2_400_000, "gather": 2_400_000, "all_to_all": 8_000_000}
+#: second. Where all ways begin or end at one rank, chunks wait there, so that one of K a rank takes the root of K
+#: times as long; in an all-to-all many ways are found at once.
+_MOST_WAY_WORK = {"scatter": 160_000_000, "gather": 160_000_000, "all_to_all": 8_000_000}
 #: The same where no switch is on the way: an all-to-all of 200 ranks with four links each is about a second.
 _MOST_WAYS_WITHOUT_SWITCHES, _MOST_WAY_LINKS_WITHOUT_SWITCHES = 40_000, 200_000
+#: Of a scatter or a gather there, whose ways all begin or end at one rank, of all together: about a second.
+_MOST_LINKS_FROM_ONE_ROOT = 10_000_000
 #: Chunks down each tree; of trees from one root, which are few, more fit a plan.
 _PIECES, _PIECES_OF_ONE_ROOT = (2, 8, 32), (16, 64, 256)
-#: Below, few pieces are tried where only one number can be.
-_SMALL_BUFFER = 4 << 20
+#: Below, few pieces are tried where only one number can be, and no more chunks than this.
+_SMALL_BUFFER, _MOST_CHUNKS_OF_SMALL = 4 << 20, 256
 #: Of a forest around a late rank, which Python takes apart.
 _MOST_LATE_TRANSFERS = 40_000
 #: The same, and chunks down each tree, where every two ranks have a link, so that nothing is to be searched for.
@@ -88,12 +107,16 @@ def synthesized(
         }
         networks.append((topology.degraded(slower), ", of slow links"))
     for network, note in networks:
-        if is_uneven(network):
+        if is_uneven(network) or _is_small_mesh_of_one_root(network, task):
             found += [
                 *_matched(network, task, bound_s, note, effort / len(networks)),
                 *_forests(network, task, bound_s, note, effort),
             ]
-    return [*found, *_around_late_rank(topology, task, bound_s), *_one_shots(topology, task, bound_s, effort)]
+    return [
+        *found,
+        *_around_late_rank(topology, task, bound_s),
+        *_one_shots(topology, task, bound_s, effort),
+    ]
 
 
 def _one_shots(topology: Topology, task: Task, bound_s: float, effort: float) -> Iterator[Candidate]:
@@ -112,7 +135,7 @@ def _one_shots(topology: Topology, task: Task, bound_s: float, effort: float) ->
 
 def _one_shot(topology: Topology, task: Task) -> Schedule:
     gather = replace(task, kind="all_gather", nbytes=task.nbytes * task.rank_count)
-    return _search(topology, gather, 1).one_shot_all_reduce()
+    return _search(topology, gather, 1, 1).one_shot_all_reduce()
 
 
 def _around_late_rank(topology: Topology, task: Task, bound_s: float) -> Iterator[Candidate | LeftOut]:
@@ -128,10 +151,10 @@ def _around_late_rank(topology: Topology, task: Task, bound_s: float) -> Iterato
     is_made = is_full_mesh(topology)
     can_search = vertices <= _MOST_VERTICES_OF_ONE_ROOT and pairs <= _MOST_LATE_LINKS
     if not is_made and vertices > _MOST_VERTICES_OF_ONE_ROOT:
-        yield LeftOut("late_forest", _too_many(vertices, "ranks and switches", _MOST_VERTICES_OF_ONE_ROOT))
+        yield LeftOut("late_forest", too_many(vertices, "ranks and switches", _MOST_VERTICES_OF_ONE_ROOT))
         return
     if not is_made and pairs > _MOST_LATE_LINKS:
-        reason = _too_many(pairs, "pairs of a link of the late rank and any", _MOST_LATE_LINKS)
+        reason = too_many(pairs, "pairs of a link of the late rank and any", _MOST_LATE_LINKS)
         yield LeftOut("late_forest", reason)
         return
     most = _MOST_LATE_TRANSFERS_OF_FULL_MESH if is_made else _MOST_LATE_TRANSFERS
@@ -177,6 +200,12 @@ def _busiest_in_the_wait(schedule: Schedule, topology: Topology, task: Task) -> 
     return busiest_link_s(waiting, topology, task.nbytes, task.conditions.slow_ranks)
 
 
+def _is_small_mesh_of_one_root(topology: Topology, task: Task) -> bool:
+    """Whether trees may be worth more than published broadcasts, which know one port, where every two have a link."""
+    is_small = 3 <= task.rank_count <= _MOST_RANKS_OF_MESH_OF_ONE_ROOT
+    return is_small and task.kind in _WITH_ONE_ROOT and is_full_mesh(topology)
+
+
 def is_uneven(topology: Topology) -> bool:
     """Whether ranks are joined neither by one switch nor by a link for each pair, all of one speed."""
     n, links = topology.rank_count, np.asarray(topology.links)
@@ -200,44 +229,69 @@ def _transfer_count(task: Task, chunks: int) -> int:
     return 2 * once if task.kind == "all_reduce" else once
 
 
-def _too_many(count: float, what: str, most: float) -> str:
-    return f"{count:,.0f} {what}, at most {most:,.0f}"
-
-
 def _matched(
     topology: Topology, task: Task, bound_s: float, note: str, effort: float
 ) -> Iterator[Candidate | LeftOut]:
-    with_ways = task.kind in _WITH_WAYS
     links = topology.link_count
     if (
-        with_ways
+        task.kind == "all_to_all"
         and topology.switch_count == 0
         and task.rank_count * links > _MOST_WAY_LINKS_WITHOUT_SWITCHES * effort
     ):
         most = _MOST_WAY_LINKS_WITHOUT_SWITCHES * effort
         yield LeftOut(
-            f"synthesized{note}", _too_many(task.rank_count * links, "links to look at from all ranks", most)
+            f"synthesized{note}", too_many(task.rank_count * links, "links to look at from all ranks", most)
         )
         return
-    what, left, per_transfer = "transfers", effort * _MOST_TRANSFERS, 1
-    if topology.switch_count == 0:
-        left = effort * (_MOST_WAYS_WITHOUT_SWITCHES if with_ways else _MOST_TRANSFERS_WITHOUT_SWITCHES)
-    elif with_ways:
-        what, left = "transfers times links between ranks", effort * _MOST_WAY_WORK[task.kind]
-        per_transfer = links_between_ranks(topology)
-    unit = "chunks" if task.kind in ("broadcast", "reduce") else "chunks a rank"
-    for chunks in _CHUNKS[task.kind]:
+    what, per_transfer, left = _room_to_match(topology, task, effort)
+    total, links_left = left, effort * _MOST_LINKS_FROM_ONE_ROOT
+    has_switches = topology.switch_count > 0
+    has_one_end = task.kind in ("scatter", "gather")
+    unit = "chunks" if task.kind in _WITH_ONE_ROOT else "chunks a rank"
+    most_chunks = _MOST_CHUNKS_OF_SMALL if task.nbytes < _SMALL_BUFFER else math.inf
+    for chunks in (one for one in _CHUNKS[task.kind] if one <= most_chunks):
+        variant = f"{chunks} {unit}{note}"
         count = _transfer_count(task, chunks)
-        if count * per_transfer > left:
-            yield LeftOut(f"synthesized ({chunks} {unit}{note})", _too_many(count * per_transfer, what, left))
+        work = count * per_transfer * (math.isqrt(chunks) if has_one_end and has_switches else 1)
+        limits: list[tuple[float, str, float]] = []
+        if task.kind in _WITH_ONE_ROOT and has_switches:
+            work /= (chunks / 4) ** 0.25
+            limits.append((count, "transfers", effort * _MOST_TRANSFERS_OF_ONE_ROOT))
+        limits.append((work, what, left))
+        looked_at = chunks * task.rank_count * links if has_one_end and not has_switches else 0
+        limits.append((looked_at, "links to look at from the root", links_left))
+        passed = [limit for limit in limits if limit[0] > limit[2]]
+        if passed:
+            yield LeftOut(f"synthesized ({variant})", too_many(*passed[0]))
             continue
-        if topology.switch_count == 0 or with_ways:
-            left -= count * per_transfer
-        generate = partial(_search, topology, task, chunks)
-        if with_ways:
+        left, links_left = left - work, links_left - looked_at
+        trials = max(1, min(_MOST_TRIALS, int(_SHARE_OF_TRIALS * total / work)))
+        generate = partial(_search, topology, task, chunks, trials)
+        if task.kind in _WITH_WAYS:
             schedule = generate()
             count, generate = schedule.transfer_count, partial(given, schedule)
-        yield Candidate("synthesized", f"{chunks} {unit}{note}", bound_s, count, generate)
+        yield Candidate("synthesized", variant, bound_s, count, generate)
+
+
+def _room_to_match(topology: Topology, task: Task, effort: float) -> tuple[str, float, float]:
+    """Return what a search's work is counted in, how much of it a transfer is, and how much there may be."""
+    with_ways = task.kind in _WITH_WAYS
+    if topology.switch_count == 0:
+        most = _MOST_WAYS_WITHOUT_SWITCHES if with_ways else _MOST_TRANSFERS_WITHOUT_SWITCHES
+        return "transfers", 1.0, effort * most
+    per_transfer = float(links_between_ranks(topology))
+    if task.kind in _WITH_ONE_ROOT:
+        most = _MOST_WORK_OF_ONE_ROOT
+        if has_linked_switches(topology):
+            is_small = task.nbytes < _SMALL_BUFFER
+            per_transfer *= _OF_LINKED_SWITCHES_SMALL if is_small else _OF_LINKED_SWITCHES_LARGE
+    else:
+        most = _MOST_WAY_WORK[task.kind] if with_ways else _MOST_SWITCHED_WORK
+        if not with_ways and has_linked_switches(topology):
+            per_transfer *= _OF_LINKED_SWITCHES
+        if task.kind == "all_reduce":
+            per_transfer /= 2
+    return "transfers times links between ranks", per_transfer, effort * most
 
 
 def links_between_ranks(topology: Topology) -> int:
@@ -256,6 +310,12 @@ def links_between_ranks(topology: Topology) -> int:
     return int(np.count_nonzero((src < n) & (dst < n)) + through.sum())
 
 
+def has_linked_switches(topology: Topology) -> bool:
+    """Say whether a link joins two switches."""
+    links = np.asarray(topology.links)
+    return bool(np.any((links["src"] >= topology.rank_count) & (links["dst"] >= topology.rank_count)))
+
+
 def _forests(
     topology: Topology, task: Task, bound_s: float, note: str, effort: float
 ) -> Iterator[Candidate | LeftOut]:
@@ -263,11 +323,16 @@ def _forests(
         return
     has_one_root = task.kind in _WITH_ONE_ROOT
     more = effort ** (1 / 3)  # packing takes about the cube of what there is to pack
-    most = more * (_MOST_VERTICES_OF_ONE_ROOT if has_one_root else _MOST_VERTICES_OF_FOREST)
     vertices = topology.rank_count + topology.switch_count
-    is_large = vertices > most
+    what, size = "ranks and switches", vertices
+    most = more * (_MOST_VERTICES_OF_ONE_ROOT if has_one_root else _MOST_VERTICES_OF_FOREST)
+    is_long = is_large = size > most
+    if has_one_root and topology.switch_count == 0:
+        what, size = "ranks times links", topology.rank_count * topology.link_count
+        most = _MOST_PACKED_LINKS * effort
+        is_long, is_large = len(_PIECES_OF_ONE_ROOT) * size > most, size > most
     if is_large and (task.kind != "all_reduce" or topology.rank_count > _MOST_RANKS_UP_AND_DOWN * more):
-        yield LeftOut(f"forest{note}", _too_many(vertices, "ranks and switches", most))
+        yield LeftOut(f"forest{note}", too_many(size, what, most))
         return
     most_transfers = _MOST_FOREST_TRANSFERS * effort
     fitting = []
@@ -275,8 +340,8 @@ def _forests(
         if (count := _transfer_count(task, pieces)) <= most_transfers:
             fitting.append(pieces)
         else:
-            yield LeftOut(f"forest ({pieces} pieces{note})", _too_many(count, "transfers", most_transfers))
-    if is_large:  # packing takes longer than all else, and each number packs anew
+            yield LeftOut(f"forest ({pieces} pieces{note})", too_many(count, "transfers", most_transfers))
+    if is_long:  # packing takes longer than all else, and each number packs anew
         fitting = fitting[:1] if task.nbytes < _SMALL_BUFFER else fitting[-1:]
     for pieces in fitting:
         schedule = _plant(topology, task, pieces, up_and_down_only=is_large)
@@ -285,15 +350,15 @@ def _forests(
             yield Candidate("forest", f"{pieces} pieces{note}", bound_s, count, partial(given, schedule))
 
 
-def _search(topology: Topology, task: Task, chunks: int) -> Schedule:
-    # One trial: how many a tenth of a second allows differs from process to process.
+def _search(topology: Topology, task: Task, chunks: int, trials: int) -> Schedule:
+    # How many trials a tenth of a second allows differs from process to process.
     found = search(
         topology,
         task.kind,
         chunks,
         root=task.root,
         nbytes=task.nbytes,
-        trials=1,
+        trials=trials,
         threads=1,
         progress=False,
     )

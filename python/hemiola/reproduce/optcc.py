@@ -22,7 +22,7 @@ from hemiola.reproduce.optcc_tables import (
     rails,
     table_1,
 )
-from hemiola.reproduce.paper import Paper
+from hemiola.reproduce.paper import EARLIER_FLUID_NETWORK, Paper
 from hemiola.reproduce.report import Report
 from hemiola.reproduce.slow_measured import measured
 from hemiola.simulate import simulate
@@ -203,7 +203,7 @@ def figures_9_and_21(report: Report, command: str, *, rank_counts: Iterable[int]
 
 
 def figures_10_and_22(report: Report, command: str, *, host_counts: Iterable[int] = HOST_COUNTS) -> None:
-    """Several ranks a host."""
+    """Four ranks a host."""
     report.section(
         "Figures 10 and 22: four ranks a host, one slow host",
         "The weighted exchange on each rail, phases inside the hosts one segment ahead and one behind, 8 GiB. `ring` "
@@ -211,31 +211,45 @@ def figures_10_and_22(report: Report, command: str, *, host_counts: Iterable[int
         "without a slow host, with one, and the bounds. The last column is the paper's own form l(k + 5.5)·N/(gk).",
         command,
     )
-    per_host, nbytes, rows = 4, 8 * GIB, []
-    for hosts in host_counts:
-        ranks = hosts * per_host
-        k = max(1, min(32, _most_transfers(ranks) // (2 * ranks * (ranks - 1))))
-        ring = 2 * (ranks - 1) / ranks * nbytes / NIC / per_host
-        times, bounds = [], []
-        for factor in (1.0, 8 / 7, 2.0):
-            cluster = rails(hosts, per_host, factor, latency_s=LATENCY_S)
-            schedule = algorithms.all_reduce_rail_exchange(hosts, per_host, {0: factor}, k)
-            times.append(simulate(schedule, cluster, nbytes).seconds / ring)
-            bounds.append(bound_seconds(cluster, nbytes, {}, "one") / ring)
-        paper = 2.0 * (k + 5.5) / k / (2 * (ranks - 1) / ranks)
-        rows.append((hosts, k, ring * 1e3, *times, *bounds[1:], paper))
-    columns = (
-        "hosts",
-        "k",
-        "ring, ms",
-        "no failure",
-        "l = 8/7",
-        "l = 2",
-        "bound, 8/7",
-        "bound, 2",
-        "paper, l = 2",
+    report.table("rails", _RAIL_COLUMNS, [_rail_row(hosts, 4) for hosts in host_counts])
+
+
+def eight_a_host(report: Report, command: str, *, host_counts: Iterable[int] = HOST_COUNTS[:4]) -> None:
+    """Eight ranks a host."""
+    report.section(
+        "Eight ranks a host, one slow host",
+        "As under Figures 10 and 22, with eight ranks and NICs a host.",
+        command,
     )
-    report.table("rails", columns, rows)
+    rows = [(8, *_rail_row(hosts, 8)) for hosts in host_counts]
+    report.table("rails_of_8", ("g", *_RAIL_COLUMNS), rows)
+
+
+_RAIL_COLUMNS = (
+    "hosts",
+    "k",
+    "ring, ms",
+    "no failure",
+    "l = 8/7",
+    "l = 2",
+    "bound, 8/7",
+    "bound, 2",
+    "paper, l = 2",
+)
+
+
+def _rail_row(hosts: int, per_host: int) -> tuple[object, ...]:
+    nbytes, ranks = 8 * GIB, hosts * per_host
+    k = max(1, min(32, _most_transfers(ranks) // (2 * ranks * (ranks - 1))))
+    ring = 2 * (ranks - 1) / ranks * nbytes / NIC / per_host
+    times, bounds = [], []
+    for factor in (1.0, 8 / 7, 2.0):
+        cluster = rails(hosts, per_host, factor, latency_s=LATENCY_S)
+        schedule = algorithms.all_reduce_rail_exchange(hosts, per_host, {0: factor}, k)
+        times.append(simulate(schedule, cluster, nbytes).seconds / ring)
+        bounds.append(bound_seconds(cluster, nbytes, {}, "one") / ring)
+    paper = 2.0 * (k + 5.5) / k / (2 * (ranks - 1) / ranks)
+    return (hosts, k, ring * 1e3, *times, *bounds[1:], paper)
 
 
 PAPER = Paper(
@@ -250,6 +264,8 @@ PAPER = Paper(
         "figure_8": figures_8_and_20,
         "figure_9": figures_9_and_21,
         "figure_10": figures_10_and_22,
+        "eight_a_host": eight_a_host,
     },
     takes="40 minutes on one core",
+    introduction=(EARLIER_FLUID_NETWORK,),
 )

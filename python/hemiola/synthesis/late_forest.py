@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from hemiola._core import Collective, Schedule, Topology, paths, synthesize_forest
 from hemiola.arguments import typed
 from hemiola.errors import ArgumentError
+from hemiola.synthesis.full_mesh import is_full_mesh
 from hemiola.synthesis.result import DEFAULT_NBYTES
 
 Integers = NDArray[np.int64]
@@ -90,18 +91,6 @@ def _one_after_the_other(first: Schedule, first_part: int, second: Schedule, sec
     weights += [second_part * first.chunk_count] * second.chunk_count
     collective = Collective.with_owners("all_reduce", first.rank_count, owner.tolist())
     return Schedule.from_transfers(collective, rows, chunk_weights=weights)
-
-
-def is_full_mesh(topology: Topology) -> bool:
-    """Say whether every two ranks have one link each way, all of one speed."""
-    n, links = topology.rank_count, np.asarray(topology.links)
-    if topology.switch_count or len(links) != n * (n - 1):
-        return False
-    pairs = links["src"].astype(np.int64) * n + links["dst"]
-    is_even = (links["bandwidth"] == links["bandwidth"][0]).all() and (
-        links["latency_s"] == links["latency_s"][0]
-    ).all()
-    return bool(is_even) and len(np.unique(pairs)) == len(pairs)
 
 
 def _around_on_full_mesh(rank_count: int, late_rank: int, pieces: int) -> Schedule:

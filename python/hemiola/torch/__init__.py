@@ -4,11 +4,12 @@
 unless TORCH_DEVICE_BACKEND_AUTOLOAD=0); importing it makes the backend known, too. What differs from gloo is in
 docs/torch.md."""
 
+from hemiola.diagnosis.recorded_trace import save_trace
 from hemiola.torch.bfloat16_gradients import BFloat16Gradients
 from hemiola.torch.explaining import diagnose, explain
 from hemiola.torch.options import Options
 from hemiola.torch.pruned_gradients import PrunedGradients
-from hemiola.torch.records import save_records, save_trace
+from hemiola.torch.records import save_records
 from hemiola_autoload import register
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Lists of tensors and blocks of one, as arrays of one axis: copied where a list has to be one array and is not."""
+"""Lists of tensors and blocks of one, as arrays where they lie, or copied into one where they cannot be used so."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from hemiola.communicator.kinds import Array
 from hemiola.torch.tensors import content, described, values
 
 Show = Callable[[Any], Array | Complaint]
+#: A list as a collective takes it: an array, or one for each rank; or what is wrong with it.
+Blocks = Array | list[Any] | Complaint
 
 
 class Room:
@@ -26,16 +28,17 @@ class Room:
     """
 
     def __init__(self, into: Sequence[Any], like: Any, rank_count: int) -> None:
-        wrong = _wrong_list(into, like, rank_count)
-        piece = None if wrong else _piece(into, like)
-        self._flat = torch.empty((rank_count, like.numel()), dtype=like.dtype) if piece is None else piece
-        self._into: Sequence[Any] = into if piece is None else ()
-        self.array = wrong or content(self._flat)
+        self._into: Sequence[Any] = ()
+        found = _wrong_list(into, like, rank_count) or _where_they_lie(into, like, content)
+        if found is None:
+            self._into, self._flat = into, torch.empty((rank_count, like.numel()), dtype=like.dtype)
+            found = content(self._flat)
+        self.array = found
 
     def spread(self) -> None:
         """Copy what has come to the tensors of the list."""
-        for tensor, row in zip(self._into, self._flat, strict=False):  # nothing where the list is that memory
-            tensor.detach().copy_(row.view(tensor.shape))
+        for place, tensor in enumerate(self._into):
+            tensor.detach().copy_(self._flat[place].view(tensor.shape))
 
 
 def spread(rooms: Sequence[Room]) -> None:
@@ -44,13 +47,27 @@ def spread(rooms: Sequence[Room]) -> None:
         room.spread()
 
 
-def joined(tensors: Sequence[Any], like: Any, rank_count: int, show: Show = values) -> Array | Complaint:
-    """Return a list, with a tensor for each rank, in one piece."""
-    wrong = _wrong_list(tensors, like, rank_count)
-    if wrong is not None:
-        return wrong
+def brought(tensors: Sequence[Any], like: Any, rank_count: int, show: Show = values) -> Blocks:
+    """Return a list, with a tensor for each rank as large as `like`, as a collective takes it."""
+    found = _wrong_list(tensors, like, rank_count) or _where_they_lie(tensors, like, show)
+    return show(torch.cat([one.detach().reshape(-1) for one in tensors])) if found is None else found
+
+
+def _where_they_lie(tensors: Sequence[Any], like: Any, show: Show) -> Blocks | None:
+    """Return the memory of tensors as one array or one for each; None where `like`, the other side of the operation,
+    may lie among them, or where one has gaps."""
     piece = _piece(tensors, like)
-    return show(torch.cat([tensor.detach().reshape(-1) for tensor in tensors]) if piece is None else piece)
+    if piece is not None:
+        return show(piece)
+    if not all(tensor.is_contiguous() and _are_apart(tensor, like) for tensor in tensors):
+        return None
+    arrays = [show(tensor) for tensor in tensors]
+    return next((array for array in arrays if isinstance(array, Complaint)), arrays)
+
+
+def _are_apart(one: Any, other: Any) -> bool:
+    begin, other_begin = one.data_ptr(), other.data_ptr()
+    return begin + one.nbytes <= other_begin or other_begin + other.nbytes <= begin  # type: ignore[no-any-return]
 
 
 def _piece(tensors: Sequence[Any], like: Any) -> Any:

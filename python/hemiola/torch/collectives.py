@@ -13,11 +13,9 @@ from typing import Any
 import torch
 from torch._C import _distributed_c10d as c10d
 
-from hemiola._core import Complaint
 from hemiola.communicator import Communicator
-from hemiola.communicator.kinds import Array
 from hemiola.errors import HemiolaError, TimeoutError
-from hemiola.torch.blocks import Room, in_order, joined, split, spread, without_complaints
+from hemiola.torch.blocks import Blocks, Room, brought, in_order, split, spread, without_complaints
 from hemiola.torch.errors import for_torch
 from hemiola.torch.reductions import meant
 from hemiola.torch.sparse import sum_of_sparse
@@ -42,6 +40,9 @@ class Collectives:
         self._coalesced: list[Any] | None = None
 
     # ---- how operations run ----
+
+    def runs(self, what: str) -> None:
+        """Return: whatever is called runs. A class that only estimates raises for what it cannot."""
 
     def _run(
         self, calls: Sequence[Call], result: Any, opts: Any, finish: Callable[[], None] | None = None
@@ -87,6 +88,7 @@ class Collectives:
             opts = options_of(c10d.AllreduceOptions, opts, timeout, reduceOp=op)
         reduction = opts.reduceOp
         if given[0].is_sparse:
+            self.runs("sparse tensors")
             return self._run([], [sum_of_sparse(self._comm, one, reduction) for one in given], opts)
         call, op = self._comm.all_reduce, meant(reduction)
         return self._run([partial(call, values(tensor), op) for tensor in given], given, opts)
@@ -169,7 +171,7 @@ class Collectives:
                 for into, of in _pairs(outputs, inputs)
             ]
             return self._run(calls, outputs, opts)
-        whole = [joined(of, into, self._comm.rank_count) for into, of in _pairs(outputs, inputs)]
+        whole = [brought(of, into, self._comm.rank_count) for into, of in _pairs(outputs, inputs)]
         return self._reduced(outputs, whole, opts)
 
     def reduce_scatter_single(
@@ -189,7 +191,7 @@ class Collectives:
 
     reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
 
-    def _reduced(self, outputs: Any, arrays: Sequence[Array | Complaint], opts: Any) -> Any:
+    def _reduced(self, outputs: Any, arrays: Sequence[Blocks], opts: Any) -> Any:
         op = meant(opts.reduceOp)
         calls = [
             partial(self._comm.reduce_scatter, array, op, out=in_order(into, values))
@@ -264,7 +266,7 @@ class Collectives:
         root, into = opts.rootRank, outputs[0]
         whole: Any = None
         if self._comm.rank == root:
-            whole = joined(inputs[0] if inputs else [], into, self._comm.rank_count, content)
+            whole = brought(inputs[0] if inputs else [], into, self._comm.rank_count, content)
         return self._run(
             [partial(self._comm.scatter, whole, root, out=in_order(into, content))], outputs, opts
         )

@@ -100,6 +100,7 @@ class DeviceCollectives(Collectives):
 
     def _device(self, tensor: Any) -> DeviceRunner:
         """Return what runs on tensors of this device, made when the first one comes."""
+        self.runs("tensors on a device")
         if self._runner is None:
             comm, topology = self._comm, self._options.device_topology
             self._runner = DeviceRunner(self._made_queue(tensor.device), comm.rank, comm.rank_count, topology)

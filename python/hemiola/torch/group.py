@@ -3,20 +3,20 @@ it can be, `Backend` where Python may derive from it and else `ProcessGroup`."""
 
 from __future__ import annotations
 
-import secrets
+import os
+import weakref
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
-import numpy as np
 import torch
 from torch._C import _distributed_c10d as c10d
 
 from hemiola.communicator import Communicator
 from hemiola.communicator.arrivals import RankArrivals
 from hemiola.communicator.health import SlowRank
-from hemiola.errors import HemiolaError
+from hemiola.errors import ArgumentError, HemiolaError
 from hemiola.torch.compiling import leave_to_python
 from hemiola.torch.device_collectives import DeviceCollectives, Queued
 from hemiola.torch.messages import Messages
@@ -25,11 +25,15 @@ from hemiola.torch.open_groups import OPEN
 from hemiola.torch.options import Options
 from hemiola.torch.recorder import Recorder
 from hemiola.torch.records import save_after
+from hemiola.torch.time_estimate import TimeEstimate, not_estimated
 from hemiola.torch.work import Finished, Message, Running
 
 
 class Group(DeviceCollectives):
     """What every group has, whichever of PyTorch's classes it is."""
+
+    #: While there is one, collectives are added to it and none runs.
+    _estimate: TimeEstimate | None = None
 
     def join(self, store: Any, rank: int, rank_count: int, timeout: timedelta, options: Options) -> None:
         """Meet the other ranks at the store."""
@@ -42,7 +46,7 @@ class Group(DeviceCollectives):
             keep_inputs=options.keep_inputs,
         )
         self.begin(comm, timeout, f"rank {rank} of {rank_count}")
-        self._monitored_barrier = MonitoredBarrier(self._store, rank, rank_count)
+        self._monitored_barrier = MonitoredBarrier(comm)
         self._split_count = 0
         self.recorder = Recorder(save_after)
         self.known_as("", range(rank_count))
@@ -55,7 +59,9 @@ class Group(DeviceCollectives):
     def _run(
         self, calls: Sequence[Any], result: Any, opts: Any, finish: Callable[[], None] | None = None
     ) -> Any:
-        """Run or start calls of the communicator, and note when."""
+        """Run or start calls of the communicator, and note when; or only say what they would take."""
+        if self._estimate is not None:
+            return self._estimated(calls, result)
         entry = self.recorder.collective(calls, result)
         try:
             work = super()._run(calls, result, opts, finish)
@@ -67,6 +73,7 @@ class Group(DeviceCollectives):
             work.on_end = partial(self.recorder.over, entry)
         else:
             self.recorder.over(entry, None)
+        work.times_ns = entry.times_ns
         return work
 
     def seen(self) -> tuple[Sequence[RankArrivals], Sequence[SlowRank]]:
@@ -115,6 +122,35 @@ class Group(DeviceCollectives):
         limit_s = self._limit_s if timeout is None else timeout.total_seconds()
         self._monitored_barrier.wait(limit_s, wait_all_ranks)
 
+    def _enable_collectives_timing(self) -> None:
+        """Return: a Work knows when it began and ended, always."""
+
+    # ---- estimates ----
+
+    def _start_time_estimate(self) -> None:
+        """Run no collective from here on, but add up what each would take: `torch.distributed._time_estimator`."""
+        self._estimate = TimeEstimate(self._comm)
+
+    def _end_time_estimate(self) -> float:
+        """Run collectives again, and return in microseconds what those since the start would have taken."""
+        found, self._estimate = self._estimate, None
+        if found is None:
+            raise ArgumentError("_end_time_estimate: expected _start_time_estimate before it, found none")
+        return found.microseconds
+
+    def _estimated(self, calls: Sequence[Any], result: Any) -> Any:
+        assert self._estimate is not None
+        self._estimate.add(calls)
+        work = Finished(result)
+        if self._coalesced is not None:
+            self._coalesced.append(work)
+        return work
+
+    def runs(self, what: str) -> None:
+        """Raise ArgumentError where nothing runs, for what has no estimate."""
+        if self._estimate is not None:
+            raise not_estimated(what)
+
     # ---- the end ----
 
     def shutdown(self) -> None:
@@ -130,17 +166,9 @@ class Group(DeviceCollectives):
 
     # ---- what there is not ----
 
-    def merge_remote_group(self, *given: Any, **named: Any) -> Any:
-        """Raise NotImplementedError."""
-        raise _not_there("merge_remote_group", "make a group of all ranks with init_process_group")
-
     def _register_on_completion_hook(self, hook: Any) -> None:
-        """Raise NotImplementedError."""
+        """Raise NotImplementedError, as gloo does."""
         raise _not_there("on-completion hooks", "use Work.get_future().then()")
-
-    def _enable_collectives_timing(self) -> None:
-        """Raise NotImplementedError."""
-        raise _not_there("timing of collectives", "use torch.profiler")
 
     def _has_hooks(self) -> bool:
         """Return False."""
@@ -157,6 +185,65 @@ def _not_there(what: str, instead: str) -> NotImplementedError:
     return NotImplementedError(f"hemiola: {what} is not supported; {instead}")
 
 
+class _NoStore(c10d.Store):
+    """The store of a gloo that meets nobody: it keeps what that says of itself, and refuses to look for peers."""
+
+    def set(self, key: str, value: Any) -> None:
+        """Take it: gloo tells its address when it is made."""
+
+    def get(self, key: str) -> Any:
+        """Raise NotImplementedError."""
+        raise _not_there(
+            "PyTorch's way around the group, to the gloo inside,", "call the group's own methods"
+        )
+
+    def wait(self, keys: Sequence[str], timeout: Any = None) -> None:
+        """Raise NotImplementedError."""
+        self.get(keys[0])
+
+
+#: Kept, since what gloo holds of it is not the Python in it.
+_NO_STORE = _NoStore()
+
+
+@cache
+def _gloo_device(process: int) -> Any:
+    """Return the one listening socket, and its thread, that all gloos inside of a process share.
+
+    By process, since a fork has no thread of its parent's.
+    """
+    return c10d.ProcessGroupGloo.create_device(hostname="127.0.0.1", lazy_init=True)
+
+
+class _Inside(c10d.ProcessGroupGloo):
+    """The gloo in a group, which hands it what PyTorch asks a backend for and only the group can answer.
+
+    It would connect when something first moves through it, and its store refuses that: so making it costs no message.
+    """
+
+    supports_time_estimate = property(lambda self: True)
+
+    def __init__(self, group: Group, timeout: timedelta) -> None:
+        options = c10d.ProcessGroupGloo._Options()
+        options._devices, options._threads, options._timeout = [_gloo_device(os.getpid())], 1, timeout
+        super().__init__(_NO_STORE, group._comm.rank, group._comm.rank_count, options)
+        self._group = weakref.ref(group)
+
+    def _set_default_timeout(self, timeout: timedelta) -> None:
+        self._whole().set_timeout(timeout)
+
+    def _start_time_estimate(self) -> None:
+        self._whole()._start_time_estimate()
+
+    def _end_time_estimate(self) -> float:
+        return self._whole()._end_time_estimate()
+
+    def _whole(self) -> Group:
+        group = self._group()
+        assert group is not None  # it has this inside
+        return group
+
+
 class HemiolaProcessGroup(Messages, Group, c10d.ProcessGroup):
     """A group where Python may derive from `ProcessGroup` alone.
 
@@ -166,19 +253,9 @@ class HemiolaProcessGroup(Messages, Group, c10d.ProcessGroup):
     def __init__(self, store: Any, rank: int, rank_count: int, timeout: timedelta, options: Options) -> None:
         c10d.ProcessGroup.__init__(self, rank, rank_count)
         self.join(store, rank, rank_count, timeout, options)
-        self._inner = self._made_gloo(timeout)
+        self._inner = _Inside(self, timeout)
         self._register_backend(torch.device("cpu"), c10d.ProcessGroup.BackendType.GLOO, self._inner)
         self._set_default_backend(c10d.ProcessGroup.BackendType.GLOO)
-
-    def _made_gloo(self, timeout: timedelta) -> Any:
-        """Return a gloo of the same ranks.
-
-        It meets at a place of the store that has never been used: where a group is made again at the same store, gloo
-        takes the addresses of the one before for those of its peers.
-        """
-        place = self._comm.broadcast(np.frombuffer(secrets.token_bytes(8), np.uint8).copy())
-        store = c10d.PrefixStore(f"messages {place.tobytes().hex()}", self._store)
-        return c10d.ProcessGroupGloo(store, self._comm.rank, self._comm.rank_count, timeout)
 
     def split_group(
         self,
@@ -211,13 +288,40 @@ class HemiolaProcessGroup(Messages, Group, c10d.ProcessGroup):
 
     splitGroup = split_group
 
+    def merge_remote_group(
+        self,
+        store: Any,
+        size: int,
+        timeout: timedelta | None = None,
+        group_name: str | None = None,
+        group_desc: str | None = None,
+    ) -> Any:
+        """Make a group of this one's ranks and others', `size` in all, which meet at a store where no group has met.
+
+        They are numbered in the order in which they come, as gloo's are.
+        """
+        number = store.add("hemiola/merged", 1) - 1
+        if not number < size:
+            raise ArgumentError(
+                f"merge_remote_group: expected {size} ranks at the store, found rank {number}; use a new store for "
+                f"each merged group"
+            )
+        whole = HemiolaProcessGroup(
+            store, number, size, timeout or timedelta(seconds=self._limit_s), self._options
+        )
+        name = group_name or f"{self.group_name}:merged:{size}"
+        whole.known_as(name, range(size))
+        whole._set_group_name(name)
+        whole._set_group_desc(group_desc or f"{self.group_desc}:merged")
+        return whole
+
 
 class HemiolaBackend(Messages, Group, c10d.Backend):
     """A group where Python may derive from `Backend`: PyTorch's own `ProcessGroup` has it inside, beside others."""
 
     supports_coalescing = property(lambda self: True)
     supports_splitting = supports_shrinking = supports_reconfigure = property(lambda self: False)
-    supports_time_estimate = _supports_time_estimate = property(lambda self: False)
+    supports_time_estimate = _supports_time_estimate = property(lambda self: True)
 
     def __init__(self, store: Any, rank: int, rank_count: int, timeout: timedelta, options: Options) -> None:
         c10d.Backend.__init__(self, rank, rank_count)
@@ -239,6 +343,13 @@ class HemiolaBackend(Messages, Group, c10d.Backend):
     def memory_stats(self) -> Any:
         """Raise NotImplementedError."""
         raise _not_there("memory_stats", "look at /proc/self/smaps")
+
+    def merge(self, store: Any, options: Any, rank: int, size: int) -> Any:
+        """Make a group of this one's ranks and others'; what PyTorch's merge_remote_group asks a backend for."""
+        timeout = timedelta(seconds=self._limit_s)
+        return HemiolaBackend(
+            store, rank, size, timeout, options if isinstance(options, Options) else self._options
+        )
 
     def shrink(self, *given: Any, **named: Any) -> Any:
         """Raise NotImplementedError."""

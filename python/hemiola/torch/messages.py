@@ -21,15 +21,18 @@ class Messages:
     _coalesced: list[Any] | None
     recorder: Recorder
     _limit_of: Callable[[Any], float | None]
+    runs: Callable[[str], None]
 
     def send(self, tensors: Any, dst: int, tag: int = 0) -> Any:
         """Send a tensor to a rank."""
+        self.runs("messages")
         array = _array_of(tensors)
         handle = self._comm.send(array, dst, tag, wait=False, timeout_s=self._limit_of(None))
         return self._noted(handle, tensors, "send", self._comm.rank, dst)
 
     def recv(self, tensors: Any, src: int | None, tag: int = 0) -> Any:
         """Receive a tensor from a rank."""
+        self.runs("messages")
         array = _array_of(tensors)
         handle = self._comm.recv(array, src, tag, wait=False, timeout_s=self._limit_of(None))
         return self._noted(handle, tensors, "recv", -1 if src is None else src, self._comm.rank)

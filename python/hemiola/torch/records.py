@@ -18,14 +18,13 @@ from typing import Any
 from torch import distributed as dist
 
 from hemiola import environment
-from hemiola.errors import ArgumentError
+from hemiola.diagnosis.recorded_trace import JSON_NAME
 from hemiola.torch.open_groups import OPEN
 from hemiola.torch.recorder import Entry
 from hemiola.whole_file import write_whole
 
 #: Of files for PyTorch's analyzer, which takes every file whose name has the same beginning and ends in a rank.
 PICKLE_PREFIX = "hemiola_record_"
-JSON_NAME = "hemiola-{rank}.json"
 #: What PyTorch 2.13 writes itself.
 _PICKLE_VERSION = "2.10"
 _LEAST_PAUSE_S = 1.0
@@ -122,50 +121,6 @@ def begin_recording() -> None:
     _is_listening = True
 
 
-def save_trace(folder: str | os.PathLike[str], path: str | os.PathLike[str]) -> int:
-    """Merge what all ranks have written into one trace for Perfetto or chrome://tracing.
-
-    Parameters
-    ----------
-    folder : with the files of `save_records`, of any ranks.
-    path : the file to write.
-
-    Returns
-    -------
-    int, how many operations are in it: of each rank a process, of each of its groups a thread. An operation that has
-    not ended lasts until its rank's file was written, and its name says so.
-
-    Raises
-    ------
-    ArgumentError
-        when there are no such files.
-    OSError, json.JSONDecodeError
-        for one that cannot be read.
-
-    Notes
-    -----
-    Ranks' times are those of their hosts' clocks: between hosts they are as far apart as those are.
-    """
-    found = sorted(Path(folder).glob(JSON_NAME.format(rank="*")))
-    if not found:
-        raise ArgumentError(
-            f"folder: expected files such as {JSON_NAME.format(rank=0)} in {folder}, found none"
-        )
-    events: list[dict[str, Any]] = []
-    count = 0
-    for one in found:
-        record = json.loads(one.read_text())
-        rank = record["rank"]
-        events.append(_name("process_name", rank, 0, f"rank {rank} ({record['host']})"))
-        for number, group in enumerate(record["groups"]):
-            events.append(_name("thread_name", rank, number, f"group {group['name']} {group['ranks']}"))
-            for operation in group["operations"]:
-                events.append(_event(operation, rank, number, record["written_s"]))
-                count += 1
-    write_whole(path, json.dumps({"traceEvents": events, "displayTimeUnit": "ms"}))
-    return count
-
-
 def _rank() -> int:
     return dist.get_rank() if dist.is_initialized() else 0
 
@@ -231,23 +186,4 @@ def _analyzed(entry: Entry, group_name: str, offset_ns: int) -> dict[str, Any]:
         "retired": bool(ended_ns),
         "frames": [],
         "error": entry.error,
-    }
-
-
-def _name(kind: str, rank: int, thread: int, name: str) -> dict[str, Any]:
-    return {"ph": "M", "name": kind, "pid": rank, "tid": thread, "args": {"name": name}}
-
-
-def _event(operation: dict[str, Any], rank: int, thread: int, written_s: float) -> dict[str, Any]:
-    began_s = operation["began_s"] or operation["called_s"]
-    ended_s = operation["ended_s"]
-    state = "" if operation["state"] == "completed" else f" ({operation['state']})"
-    return {
-        "ph": "X",
-        "name": f"{operation['operation']}{state}",
-        "pid": rank,
-        "tid": thread,
-        "ts": began_s * 1e6,
-        "dur": ((written_s if ended_s is None else ended_s) - began_s) * 1e6,
-        "args": operation,
     }

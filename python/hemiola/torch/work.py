@@ -22,8 +22,20 @@ from hemiola.torch.errors import for_torch
 _UNBOUNDED = timedelta(0)
 
 
+def _duration_ms(work: Any) -> float:
+    """Return how long an operation has run here, as NCCL's Work tells it where it takes times."""
+    began_ns, ended_ns = (0, 0) if work.times_ns is None else work.times_ns()
+    if ended_ns == 0:
+        raise RuntimeError("hemiola: expected an operation that is over and has times, found another")
+    return float((ended_ns - began_ns) * 1e-6)
+
+
 class Finished(Work):
     """An operation that is over, and went well: those that block raise their errors themselves."""
+
+    #: When it began and ended, by time.monotonic_ns; whoever makes it says so.
+    times_ns: Callable[[], tuple[int, int]] | None = None
+    _get_duration = _duration_ms
 
     def __init__(self, result: Any) -> None:
         super().__init__()
@@ -87,6 +99,10 @@ class Running(Work):
     completion : Completion, which ends the futures of the group.
     finish : what is to be done once when all are over, such as to spread a buffer over the tensors of a list.
     """
+
+    #: As of `Finished`.
+    times_ns: Callable[[], tuple[int, int]] | None = None
+    _get_duration = _duration_ms
 
     def __init__(
         self,

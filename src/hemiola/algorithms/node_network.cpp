@@ -93,7 +93,8 @@ class Reader {
                        .inside = *in,
                        .near = *near,
                        .far = *out,
-                       .is_even = is_even(groups)};
+                       .is_even = is_even(groups),
+                       .has_cables = has_cables_};
   }
 
  private:
@@ -132,6 +133,8 @@ class Reader {
       if (is_inside(link.dst) && !is_inside(link.src))
         nodes_[at(node_[at(link.dst)])].in_Bps += bandwidth_[at(l)];
       if (!is_inside(link.src) && !is_inside(link.dst)) outside_.push_back(l);
+      if (is_inside(link.src) && is_inside(link.dst) && node_[at(link.src)] != node_[at(link.dst)])
+        has_cables_ = true;
     }
   }
 
@@ -253,6 +256,7 @@ class Reader {
   std::vector<Node> nodes_;
   std::vector<std::vector<int>> vertices_of_;  ///< per node, ascending: its ranks, then its switches
   std::vector<int> outside_;                   ///< links between switches outside
+  bool has_cables_ = false;
 };
 
 }  // namespace

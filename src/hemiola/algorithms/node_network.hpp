@@ -27,7 +27,8 @@ struct NodeNetwork {
   Way inside;  ///< to all its neighbours; a byte that goes to each of them is counted once
   Way near;    ///< to the same rank of another node in the group
   Way far;     ///< in another group; of its bytes, what the links between groups take
-  bool is_even = false;  ///< whether all nodes are alike, so that one rank stands for all
+  bool is_even = false;     ///< whether all nodes are alike, so that one rank stands for all
+  bool has_cables = false;  ///< whether ranks of different nodes have links, which only some nodes use
 };
 
 /// The network as the node with the slowest way out sees it; nothing where nodes are not joined by switches.

@@ -53,6 +53,9 @@ std::string why_no_nodes(const Task& task);
 /// Why a task has too few ranks for an algorithm that takes so many; empty where it has enough.
 std::string too_few_ranks(const Task& task, int least);
 
+/// Beyond, no plan simulates: then what one rank or port does says more than formulas that know one port.
+inline constexpr std::int64_t kMostSimulated = 1'000'000;
+
 /// A choice that is worth trying for a task.
 struct Variant {
   double formula_s;  ///< the cost formula's time, delays included

@@ -1,8 +1,11 @@
 #include "hemiola/base/hash.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cinttypes>
 #include <cstdio>
+
+#include "hemiola/base/interrupt.hpp"
 
 #define XXH_INLINE_ALL  // the functions are part of this file: nothing to link, nothing that another copy could replace
 #include <xxhash.h>
@@ -30,7 +33,14 @@ Hasher::Hasher() : state_(std::make_unique_for_overwrite<State>()) {
 Hasher::~Hasher() = default;
 
 void Hasher::add_raw(std::span<const std::byte> bytes) {
-  XXH3_128bits_update(&state_->xxh3, bytes.data(), bytes.size());
+  constexpr std::size_t kAtOnce = std::size_t{1} << 22;
+  constexpr std::size_t kBytesPerOperation = 16;
+  do {
+    const auto now = bytes.first(std::min(bytes.size(), kAtOnce));
+    XXH3_128bits_update(&state_->xxh3, now.data(), now.size());
+    heed_interrupt(static_cast<std::int64_t>(now.size() / kBytesPerOperation));
+    bytes = bytes.subspan(now.size());
+  } while (!bytes.empty());
 }
 
 Hash128 Hasher::finish() const {

@@ -28,11 +28,18 @@ class InterruptScope {
   const std::function<void()>* before_;
 };
 
+namespace interrupt {
+/// Out of the way of the loops that may call it.
+[[gnu::noinline, gnu::cold]] inline void ask() {
+  left = kPatience;
+  (*hook)();
+}
+}  // namespace interrupt
+
 /// Says that so many small operations are behind, or about to begin.
 inline void heed_interrupt(std::int64_t operations) {
-  if (!interrupt::hook || (interrupt::left -= operations) > 0) return;
-  interrupt::left = interrupt::kPatience;
-  (*interrupt::hook)();
+  if (interrupt::hook && (interrupt::left -= operations) <= 0) [[unlikely]]
+    interrupt::ask();
 }
 
 }  // namespace hemiola

@@ -4,6 +4,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstddef>
+#include <memory>
 #include <optional>
 #include <string_view>
 
@@ -155,6 +157,37 @@ std::string ArrayArgument::take(nb::handle object) {
   return no_array(object);
 }
 
+std::string ArrayArgument::take_blocks(nb::handle object) {
+  if (!nb::isinstance<nb::list>(object) && !nb::isinstance<nb::tuple>(object)) [[likely]]
+    return take(object);
+  auto blocks = std::make_shared<std::vector<std::byte*>>();
+  const nb::object items = nb::steal(PySequence_Tuple(object.ptr()));
+  for (const nb::handle item : nb::borrow<nb::tuple>(items)) {
+    const std::string which = "array " + std::to_string(parts_.size()) + " of the list: ";
+    auto part = std::make_unique<ArrayArgument>();
+    if (const std::string wrong = part->take(item); !wrong.empty()) return which + wrong;
+    const ArrayView& own = part->view();
+    const ArrayView& first = parts_.empty() ? own : parts_.front()->view();
+    if (own.dtype != first.dtype || own.element_count() != first.element_count())
+      return which + "expected " + std::to_string(first.element_count()) + " elements of " +
+             std::string(name_of(first.dtype)) + ", as in the first, found " +
+             std::to_string(own.element_count()) + " of " + std::string(name_of(own.dtype)) +
+             "; for arrays of different sizes there are all_gather_blocks and its like";
+    blocks->push_back(own.data);
+    view_.contiguous &= own.contiguous;
+    view_.writable &= own.writable;
+    parts_.push_back(std::move(part));
+  }
+  if (parts_.empty()) return "expected an array, or a list with one for each rank, found an empty list";
+  const ArrayView& first = parts_.front()->view();
+  shape_ = {static_cast<std::int64_t>(parts_.size()), first.element_count()};
+  view_.data = first.data;
+  view_.dtype = first.dtype;
+  view_.shape = shape_;
+  view_.blocks = std::move(blocks);
+  return {};
+}
+
 std::string ArrayArgument::take_buffer() {
   const auto dtype = dtype_of(buffer_.format, buffer_.itemsize);
   if (!dtype) return unknown_dtype("one with the format '" + std::string(buffer_.format).substr(0, 60) + "'");
@@ -240,7 +273,35 @@ RawMemory::RawMemory(std::int64_t address_, const std::string& dtype_, std::vect
     throw ArgumentError("RawMemory: expected an address, found " + std::to_string(address));
 }
 
+namespace {
+
+/// The bytes of an array, which NumPy shows and which are held while it does; how many elements they are, of which dtype.
+nb::tuple bytes_of_array(nb::handle object) {
+  auto argument = std::make_unique<ArrayArgument>();
+  if (const std::string wrong = argument->take(object); !wrong.empty()) throw ArgumentError(wrong);
+  const ArrayView& view = argument->view();
+  if (!view.contiguous)
+    throw ArgumentError("expected a contiguous array, found one that is not; pass a copy");
+  const std::int64_t count = view.element_count();
+  const std::size_t size = static_cast<std::size_t>(count) * bytes_of(view.dtype);
+  std::byte* const data = view.data;
+  const bool is_writable = view.writable;
+  const nb::str dtype(name_of(view.dtype).data(), name_of(view.dtype).size());
+  const nb::capsule owner(argument.release(),
+                          [](void* p) noexcept { delete static_cast<ArrayArgument*>(p); });
+  const nb::object bytes =
+      is_writable ? nb::cast(nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>(data, {size}, owner))
+                  : nb::cast(nb::ndarray<nb::numpy, const std::uint8_t, nb::ndim<1>>(data, {size}, owner));
+  return nb::make_tuple(bytes, count, dtype);
+}
+
+}  // namespace
+
 void bind_raw_memory(nb::module_& m) {
+  m.def("bytes_of_array", &bytes_of_array, "array"_a,
+        nb::sig("def bytes_of_array(array: object) -> tuple[NDArray[numpy.uint8], int, str]"),
+        "The bytes of whatever a collective takes as an array, where they lie; how many elements, and their "
+        "dtype's name.");
   nb::class_<RawMemory>(m, "RawMemory",
                         R"(Memory of this process by its address; passed as an array.
 

@@ -6,6 +6,7 @@
 #include <nanobind/ndarray.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,8 @@ class ArrayArgument {
 
   /// Returns what is wrong with the object, or nothing.
   std::string take(nanobind::handle object);
+  /// The same of a list or tuple of arrays of one size and dtype, as a view of blocks; of anything else as `take`.
+  std::string take_blocks(nanobind::handle object);
   const ArrayView& view() const { return view_; }
 
  private:
@@ -48,6 +51,7 @@ class ArrayArgument {
   nanobind::object owner_;
   nanobind::ndarray<nanobind::ro> exported_;
   std::vector<std::int64_t> shape_;
+  std::vector<std::unique_ptr<ArrayArgument>> parts_;
   ArrayView view_;
 };
 

@@ -67,7 +67,7 @@ void CallArguments::complain(nb::handle object, const std::string& expected) {
 
 void CallArguments::read_array(nb::handle object, ArrayArgument* argument, std::optional<ArrayView>* view) {
   if (object.is_none()) return;
-  const std::string wrong = argument->take(object);
+  const std::string wrong = argument->take_blocks(object);
   if (wrong.empty()) [[likely]]
     *view = argument->view();
   else if (nb::isinstance<Complaint>(object))

@@ -5,6 +5,7 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
@@ -66,6 +67,14 @@ ProgramSource source_of(nb::handle made) {
 
 ProgramSource source_of(const Made& made) {
   return std::visit([](nb::handle either) { return source_of(either); }, made);
+}
+
+/// Seconds of a byte, a plain byte and a position.
+using CostWords = std::tuple<double, double, double>;
+
+codec::Costs costs_of(const CostWords& words) {
+  const auto [byte_s, plain_byte_s, position_s] = words;
+  return {byte_s, plain_byte_s, position_s};
 }
 
 /// As a call's `sparse` is written in Python.
@@ -192,8 +201,11 @@ class PyCommunicator {
   void abort(const std::string& reason) {
     const std::shared_ptr<CommunicatorCore> core = core_;
     if (core && home_.is_here()) {
-      const nb::gil_scoped_release release;
-      core->communicator.abort(reason);
+      {
+        const nb::gil_scoped_release release;
+        core->communicator.abort(reason);
+      }
+      aborted_ = core->communicator.ending_text();
     }
     close();
   }
@@ -203,6 +215,7 @@ class PyCommunicator {
 
   std::shared_ptr<CommunicatorCore> core() const {
     home_.check();
+    if (!core_ && !aborted_.empty()) throw LostRankError(aborted_ + "; it can no longer be used");
     if (!core_) throw ArgumentError("this communicator is closed");
     return core_;
   }
@@ -298,6 +311,19 @@ class PyCommunicator {
     return told;
   }
 
+  /// By name: of values to be added, and of those to be copied.
+  using CountByFormat = std::map<std::string, std::uint64_t>;
+  std::pair<CountByFormat, CountByFormat> sent_forms() {
+    const SentForms sent = between_operations([](Communicator& c) { return c.sent_forms(interrupted()); });
+    const auto named = [](const SentForms::ByFormat& counts) {
+      CountByFormat told;
+      for (const codec::Format format : codec::kFormats)
+        told.emplace(codec::name_of(format), counts[static_cast<std::size_t>(format)]);
+      return told;
+    };
+    return {named(sent.added), named(sent.copied)};
+  }
+
   Communicator::Health health() {
     return between_operations([](Communicator& c) { return c.health(interrupted()); });
   }
@@ -369,6 +395,7 @@ class PyCommunicator {
 
   HomeProcess home_;
   std::shared_ptr<CommunicatorCore> core_;  ///< null: closed
+  std::string aborted_;                     ///< what its calls say since; empty: it was not
   std::vector<std::thread::id> inside_;
 };
 
@@ -476,6 +503,7 @@ void bind_communicator(nb::module_& m) {
       .def("operations", &PyCommunicator::operations)
       .def("pair_shares", &PyCommunicator::pair_shares)
       .def("payloads", &PyCommunicator::payloads)
+      .def("sent_forms", &PyCommunicator::sent_forms)
       .def("carriers", &PyCommunicator::carriers)
       .def("check_open", [](const PyCommunicator& c) { c.core(); })
       .def("check_process", &PyCommunicator::check_process)
@@ -528,16 +556,19 @@ void bind_runtime(nb::module_& m) {
           "__init__",
           [](SparsePlan* plan, const Made& chosen, double coded_below,
              const std::optional<Made>& without_fill_in, double without_fill_in_below, const Made& exchange,
-             int pause, const std::optional<LateRule>& late) {
-            new (plan)
-                SparsePlan{source_of(chosen),
-                           {coded_below, without_fill_in ? source_of(*without_fill_in) : ProgramSource(),
-                            without_fill_in_below, source_of(exchange), pause},
-                           late};
+             int pause, std::pair<CostWords, CostWords> costs, const std::optional<LateRule>& late) {
+            new (plan) SparsePlan{source_of(chosen),
+                                  {coded_below,
+                                   without_fill_in ? source_of(*without_fill_in) : ProgramSource(),
+                                   without_fill_in_below,
+                                   source_of(exchange),
+                                   pause,
+                                   {costs_of(costs.first), costs_of(costs.second)}},
+                                  late};
             plan->rule.check();
           },
           "chosen"_a, nb::kw_only(), "coded_below"_a, "without_fill_in"_a = nb::none(),
-          "without_fill_in_below"_a = 0, "exchange"_a, "pause"_a, "late"_a = nb::none());
+          "without_fill_in_below"_a = 0, "exchange"_a, "pause"_a, "costs"_a, "late"_a = nb::none());
 
   nb::class_<Complaint>(
       m, "Complaint",

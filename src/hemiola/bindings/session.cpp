@@ -99,7 +99,8 @@ std::shared_ptr<HostsSession> join_hosts(Listener& listener, int rank, int rank_
           std::move(listener.socket), own, AcceptorLimits{.most_unproved = std::max(128, 2 * rank_count)}),
       .rank_count = rank_count};
   options.addresses = addresses_of(addresses);
-  options.name = name;
+  options.name =
+      name + "-" + std::to_string(incarnation);  // ranks of a host do not meet those of before a restart
   options.timeout_s = timeout_s;
   options.check = raise_signals;
   options.limits.silence = std::chrono::milliseconds(std::max(1L, std::lround(silence_s * 1e3)));

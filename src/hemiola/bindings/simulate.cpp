@@ -79,13 +79,14 @@ class PythonProgress {
 
 Timeline simulate_with_conditions(const Schedule& schedule, const Topology& topology, std::int64_t nbytes,
                                   const RankSeconds& late, const RankFactors& slow, double density,
-                                  const std::tuple<double, double, double>& codecs,
+                                  const std::tuple<double, double, double, double, double>& codecs,
                                   const std::string& network, double noise, std::uint64_t seed,
                                   bool keep_spans, nb::object progress) {
   PythonProgress report(std::move(progress));
-  const auto [compress_Bps, decompress_Bps, add_Bps] = codecs;
-  const SimulateOptions options{link_sharing_from_name(network),         keep_spans,      noise, seed,
-                                {compress_Bps, decompress_Bps, add_Bps}, std::ref(report)};
+  const auto [compress_Bps, decompress_Bps, add_Bps, position_compress_s, position_decompress_s] = codecs;
+  const CodecSpeeds speeds{compress_Bps, decompress_Bps, add_Bps, position_compress_s, position_decompress_s};
+  const SimulateOptions options{
+      link_sharing_from_name(network), keep_spans, noise, seed, speeds, std::ref(report)};
   const Conditions conditions = conditions_of(late, slow, density);
   const LongCall call;
   return simulate(schedule, topology, nbytes, conditions, options);

@@ -90,8 +90,7 @@ void Decoder::decode(std::byte* out, Destination destination) const {
   const std::size_t all = info_.elements << log_bytes_;
   if (all == 0) return;
   if (bitmap_ == nullptr) return bulk_copy(out, values_, all);
-  const bool aligned = reinterpret_cast<std::uintptr_t>(out) % kStreamAlign == 0;
-  const bool around = destination == Destination::beyond_caches && aligned;
+  const bool around = destination == Destination::beyond_caches;
   const Expand expand = kernels_.expand[log_bytes_];
   const std::byte* left = expand_whole(around ? kernels_.stream[log_bytes_] : expand, expand, out);
   std::array<std::byte, kWordElements * 8> word;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/rounding.hpp"
@@ -73,6 +74,23 @@ std::size_t Encoder::bytes_as(Format format) const {
 Format Encoder::smallest() const {
   return *std::min_element(kFormats.begin(), kFormats.end(),
                            [this](Format a, Format b) { return bytes_as(a) < bytes_as(b); });
+}
+
+double Encoder::seconds(Format format, const Costs& costs) const {
+  std::size_t positions = 0;
+  if (format == Format::coo) positions = nonzeros();
+  if (format == Format::ef) positions = std::min(nonzeros(), bitmap_.elements - nonzeros());
+  const auto plain = static_cast<double>(bitmap_.elements * element_bytes(dtype_));
+  return std::max(static_cast<double>(bytes_as(format)) * costs.byte_s,
+                  plain * costs.plain_byte_s + static_cast<double>(positions) * costs.position_s);
+}
+
+Format Encoder::fastest(const Costs& costs) const {
+  const Format least = smallest();
+  if (least == Format::dense) return least;
+  return *std::min_element(kFormats.begin() + 1, kFormats.end(), [&](Format a, Format b) {
+    return std::pair(seconds(a, costs), bytes_as(a)) < std::pair(seconds(b, costs), bytes_as(b));
+  });
 }
 
 void Encoder::invert() {

@@ -1,11 +1,12 @@
 // From an array to a message. One scan finds out what is not zero, and puts it where it belongs in the message; what every
-// format would take is then known exactly, the smallest is chosen, and only its index is written.
+// format would take is then known exactly, one is chosen, and only its index is written.
 #pragma once
 
 #include <cstddef>
 #include <optional>
 #include <span>
 
+#include "hemiola/codec/costs.hpp"
 #include "hemiola/codec/format.hpp"
 #include "hemiola/codec/index/index.hpp"
 
@@ -31,6 +32,9 @@ class Encoder {
   std::size_t bytes_as(Format format) const;
   /// The first of the smallest, in the order of `kFormats`.
   Format smallest() const;
+  /// Link and cores work at the same time, so the larger of what they take counts; where cores are what takes time in
+  /// several formats, the smallest of the fastest. Dense only where no other is smaller.
+  Format fastest(const Costs& costs) const;
 
   /// Completes the message, once per scan; returns its bytes.
   std::size_t write(Format format);
@@ -41,6 +45,7 @@ class Encoder {
     bool inverted;
   };
   IndexSize index_size(Format format) const;
+  double seconds(Format format, const Costs& costs) const;
   std::size_t value_bytes() const;
   void invert();
 

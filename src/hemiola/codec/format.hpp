@@ -28,8 +28,11 @@ constexpr std::string_view name_of(Format format) {
 std::optional<Format> format_named(std::string_view name);
 
 /// Codecs move elements of 1, 2, 4 or 8 bytes: one of complex128 is two.
+constexpr std::size_t element_bytes(std::size_t dtype_bytes) {
+  return dtype_bytes < 8 ? dtype_bytes : 8;
+}
 constexpr std::size_t element_bytes(DType dtype) {
-  return bytes_of(dtype) < 8 ? bytes_of(dtype) : 8;
+  return element_bytes(bytes_of(dtype));
 }
 constexpr std::size_t elements_per(DType dtype) {
   return bytes_of(dtype) / element_bytes(dtype);

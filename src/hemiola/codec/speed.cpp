@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <memory>
 #include <span>
 #include <vector>
 
+#include "hemiola/base/huge_pages.hpp"
 #include "hemiola/base/random.hpp"
 #include "hemiola/codec/decoder.hpp"
 #include "hemiola/codec/encoder.hpp"
@@ -14,8 +14,8 @@ namespace hemiola::codec {
 namespace {
 
 constexpr std::size_t kElements = 1 << 17;  ///< of a slice
-/// With other data each, so that nothing is learnt of one, and more of them than caches hold.
-constexpr int kSlices = 16;
+/// With other data each, so that nothing is learnt of one; in all more than caches hold from one use to the next.
+constexpr std::size_t kSlices = 48;
 constexpr std::uint32_t kResolution = 1U << 24;  ///< of densities
 
 void add(std::byte* dst, const std::byte* a, const std::byte* b, std::size_t bytes) {
@@ -27,13 +27,27 @@ void add(std::byte* dst, const std::byte* a, const std::byte* b, std::size_t byt
 
 /// One slice, and what is made of it.
 struct Slice {
-  std::vector<float> elements = std::vector<float>(kElements);
-  std::vector<float> decoded = std::vector<float>(kElements);
-  std::vector<std::uint64_t> message = std::vector<std::uint64_t>(
-      (room_for(DType::float32, kElements, Format::coo) + 7) / sizeof(std::uint64_t));
+  float* elements;
+  float* decoded;
+  std::span<std::byte> room;
   std::size_t bytes = 0;
+};
 
-  std::span<std::byte> room() { return std::as_writable_bytes(std::span(message)); }
+/// In huge pages, as large arrays of NumPy are.
+struct Memory {
+  static constexpr std::size_t kMessageWords = kElements + kElements / 8;  ///< of `coo`, the longest
+
+  LargeVector<float> elements = LargeVector<float>(kSlices * kElements);
+  LargeVector<float> decoded = LargeVector<float>(kSlices * kElements);
+  LargeVector<std::uint64_t> messages = LargeVector<std::uint64_t>(kSlices * kMessageWords);
+
+  std::vector<Slice> slices() {
+    std::vector<Slice> all;
+    for (std::size_t i = 0; i < kSlices; ++i)
+      all.push_back({&elements[i * kElements], &decoded[i * kElements],
+                     std::as_writable_bytes(std::span(&messages[i * kMessageWords], kMessageWords))});
+    return all;
+  }
 };
 
 template <typename Work>
@@ -44,30 +58,32 @@ double median_s(std::vector<Slice>& slices, const Work& work) {
     work(slice);
     taken.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   }
-  std::ranges::nth_element(taken, taken.begin() + kSlices / 2);
+  std::ranges::nth_element(taken, taken.begin() + static_cast<std::ptrdiff_t>(kSlices / 2));
   return taken[kSlices / 2];
 }
 
 }  // namespace
 
 Speeds measure_speeds(double density, std::optional<Format> format) {
-  std::vector<Slice> slices(kSlices);
+  Memory memory;
   Random random(0);
-  for (Slice& slice : slices)
-    for (float& element : slice.elements)
-      if (static_cast<double>(random.below(kResolution)) < density * kResolution) element = 1;
+  for (float& element : memory.elements)
+    if (static_cast<double>(random.below(kResolution)) < density * kResolution) element = 1;
+  std::vector<Slice> slices = memory.slices();
   Encoder encoder;
   Decoder decoder;
-  const auto open = [&](Slice& slice) {
-    decoder.open(slice.room().first(slice.bytes), DType::float32, kElements);
-    return reinterpret_cast<std::byte*>(slice.decoded.data());
+  const auto open = [&](const Slice& slice) {
+    decoder.open(slice.room.first(slice.bytes), DType::float32, kElements);
+    return reinterpret_cast<std::byte*>(slice.decoded);
   };
   const double compress_s = median_s(slices, [&](Slice& slice) {
-    slice.bytes = encode(encoder, DType::float32, reinterpret_cast<const std::byte*>(slice.elements.data()),
-                         kElements, format, slice.room());
+    slice.bytes = encode(encoder, DType::float32, reinterpret_cast<const std::byte*>(slice.elements),
+                         kElements, format, slice.room);
   });
-  const double decompress_s = median_s(slices, [&](Slice& slice) { decoder.decode(open(slice)); });
-  const double add_s = median_s(slices, [&](Slice& slice) { decoder.combine(Op::sum, add, open(slice)); });
+  const double decompress_s =
+      median_s(slices, [&](const Slice& slice) { decoder.decode(open(slice), Destination::beyond_caches); });
+  const double add_s =
+      median_s(slices, [&](const Slice& slice) { decoder.combine(Op::sum, add, open(slice)); });
   const double bytes = kElements * sizeof(float);
   return {bytes / compress_s, bytes / decompress_s, bytes / add_s};
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/heedful.hpp"
 
 namespace hemiola {
 
@@ -49,20 +50,22 @@ void ChunkSorter::load(int range_index, ChunkRange* range, const std::function<v
   range->offset_.assign(chunk_count + 1, 0);
   for (std::uint32_t c = 0; c < chunk_count; ++c)
     range->offset_[c + 1] = range->offset_[c] + count_[first + c];
-  range->transfers_.resize(static_cast<std::size_t>(range->offset_.back()));
+  heedful_resize(&range->transfers_, static_cast<std::size_t>(range->offset_.back()));
   std::vector<std::int64_t> next(range->offset_.begin(), range->offset_.end() - 1);
   const std::span<const RankPair> pairs = source_.pairs();
   const int ranks = source_.collective().rank_count();
   source_.visit_blocks([&](const TransferBlock& block) {
     at_block();
-    for (std::size_t i = 0; i < block.chunk.size(); ++i) {
-      const std::uint32_t c = block.chunk[i] - first;
-      if (c >= chunk_count) continue;  // also those before `first`: the difference wraps around
-      const RankPair pair = pairs[block.link[i]];
-      range->transfers_[static_cast<std::size_t>(next[c]++)] = {
-          block.step, Rank{pair.src + pair.src_slot * ranks}, Rank{pair.dst + pair.dst_slot * ranks},
-          block.reduces(i)};
-    }
+    for_heedful_blocks(block.chunk.size(), [&](std::size_t from, std::size_t to) {
+      for (std::size_t i = from; i < to; ++i) {
+        const std::uint32_t c = block.chunk[i] - first;
+        if (c >= chunk_count) continue;  // also those before `first`: the difference wraps around
+        const RankPair pair = pairs[block.link[i]];
+        range->transfers_[static_cast<std::size_t>(next[c]++)] = {
+            block.step, Rank{pair.src + pair.src_slot * ranks}, Rank{pair.dst + pair.dst_slot * ranks},
+            block.reduces(i)};
+      }
+    });
   });
 }
 

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <string>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/heedful.hpp"
 #include "hemiola/schedule/collective_names.hpp"
 
 namespace hemiola {
@@ -71,10 +73,13 @@ Collective Collective::make(CollectiveKind kind, int rank_count, std::int64_t ch
     throw ArgumentError("collective " + std::string(name_of(kind)) +
                         ": expected a chunk count that is a multiple of " + std::to_string(blocks) +
                         ", found " + std::to_string(chunk_count));
-  std::vector<Rank> owner(static_cast<std::size_t>(chunk_count), root);
+  std::vector<Rank> owner;
+  heedful_resize(&owner, static_cast<std::size_t>(chunk_count), root);
   if (!all_root)
-    for (std::int64_t c = 0; c < chunk_count; ++c)
-      owner[static_cast<std::size_t>(c)] = Rank{c / (chunk_count / rank_count)};
+    for_heedful_blocks(chunk_count, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t c = begin; c < end; ++c)
+        owner[static_cast<std::size_t>(c)] = Rank{c / (chunk_count / rank_count)};
+    });
   return with_owners(kind, rank_count, std::move(owner), root);
 }
 
@@ -89,24 +94,28 @@ Collective Collective::with_owners(CollectiveKind kind, int rank_count, std::vec
   c.root_ = is_rooted(kind) ? root : Rank{0};
   c.reducing_ = kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_reduce ||
                 kind == CollectiveKind::reduce;
-  for (Rank rank : owner) {
-    check_rank(rank, rank_count, "an owner");
-    if ((kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce) && rank != root)
-      throw ArgumentError("collective " + std::string(name_of(kind)) +
-                          ": expected every owner to be the root " + std::to_string(root) + ", found " +
-                          std::to_string(rank));
-  }
+  for_heedful_blocks(owner.size(), [&](std::size_t begin, std::size_t end) {
+    for (const Rank rank : std::span(owner).subspan(begin, end - begin)) {
+      check_rank(rank, rank_count, "an owner");
+      if ((kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce) && rank != root)
+        throw ArgumentError("collective " + std::string(name_of(kind)) +
+                            ": expected every owner to be the root " + std::to_string(root) + ", found " +
+                            std::to_string(rank));
+    }
+  });
   c.owner_ = std::move(owner);
   if (kind == CollectiveKind::all_to_all) {
     const std::int64_t pairs = static_cast<std::int64_t>(rank_count) * rank_count;
     if (c.chunk_count_ % pairs != 0)
       throw ArgumentError("collective all_to_all: expected a chunk count that is a multiple of " +
                           std::to_string(pairs) + ", found " + std::to_string(c.chunk_count_));
-    for (Chunk chunk : indices<Chunk>(c.chunk_count_))
-      if (c.owner_of(chunk) != chunk / (c.chunk_count_ / rank_count))
-        throw ArgumentError("collective all_to_all: chunk " + std::to_string(chunk) + " belongs to rank " +
-                            std::to_string(chunk / (c.chunk_count_ / rank_count)) + ", found owner " +
-                            std::to_string(c.owner_of(chunk)));
+    for_heedful_blocks(c.chunk_count_, [&](int begin, int end) {
+      for (Chunk chunk{begin}; chunk < end; ++chunk)
+        if (c.owner_of(chunk) != chunk / (c.chunk_count_ / rank_count))
+          throw ArgumentError("collective all_to_all: chunk " + std::to_string(chunk) + " belongs to rank " +
+                              std::to_string(chunk / (c.chunk_count_ / rank_count)) + ", found owner " +
+                              std::to_string(c.owner_of(chunk)));
+    });
   }
   return c;
 }

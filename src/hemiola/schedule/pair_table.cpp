@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/heedful.hpp"
 
 namespace hemiola {
 
@@ -42,8 +43,12 @@ void PairTable::grow() {
   const std::size_t size = slots_.empty() ? kFirst : 2 * slots_.size();
   shift_ = 64;
   for (std::size_t s = 1; s < size; s *= 2) --shift_;
-  slots_.assign(size, kFree);
-  for (std::uint32_t i = 0; i < pairs_.size(); ++i) slots_[slot_of(pairs_[i])] = i;
+  heedful_reserve(&pairs_, size / 2);
+  slots_.clear();
+  heedful_resize(&slots_, size, kFree);
+  for_heedful_blocks(pairs_.size(), [this](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) slots_[slot_of(pairs_[i])] = static_cast<std::uint32_t>(i);
+  });
 }
 
 std::uint32_t PairTable::number_of(RankPair pair) {

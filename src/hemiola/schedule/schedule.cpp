@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/heedful.hpp"
 #include "hemiola/base/rounding.hpp"
 
 namespace hemiola {
@@ -36,13 +37,16 @@ std::vector<std::int64_t> chunk_begins(std::int64_t chunk_count, std::span<const
     total = 0;
     for (std::int64_t w : weights) total += w;
   }
-  std::vector<std::int64_t> begin(count + 1);
+  std::vector<std::int64_t> begin;
+  begin.reserve(count + 1);
   std::int64_t prefix = 0;
-  for (std::size_t c = 0; c < count; ++c) {
-    begin[c] = share_of(size, prefix, total);
-    prefix += weights.empty() ? 1 : weights[c];
-  }
-  begin[count] = size;
+  for_heedful_blocks(count, [&](std::size_t from, std::size_t to) {
+    for (std::size_t c = from; c < to; ++c) {
+      begin.push_back(share_of(size, prefix, total));
+      prefix += weights.empty() ? 1 : weights[c];
+    }
+  });
+  begin.push_back(size);
   return begin;
 }
 
@@ -107,10 +111,13 @@ Hash128 Schedule::compute_digest() const {
   hasher.add_array(std::span(chunk_weights_));
   hasher.add_array(step_offset());
   std::vector<std::int32_t> ranks, slots;
-  for (const RankPair& pair : pairs_) {
-    ranks.insert(ranks.end(), {pair.src, pair.dst});
-    if (scratch_count_ > 0) slots.insert(slots.end(), {pair.src_slot, pair.dst_slot});
-  }
+  ranks.reserve(2 * pairs_.size());
+  for_heedful_blocks(pairs_.size(), [&](std::size_t begin, std::size_t end) {
+    for (const RankPair& pair : std::span(pairs_).subspan(begin, end - begin)) {
+      ranks.insert(ranks.end(), {pair.src, pair.dst});
+      if (scratch_count_ > 0) slots.insert(slots.end(), {pair.src_slot, pair.dst_slot});
+    }
+  });
   hasher.add_array(std::span<const std::int32_t>(ranks));
   if (scratch_count_ > 0) hasher.add_array(std::span<const std::int32_t>(slots));
   hasher.add_array(link());

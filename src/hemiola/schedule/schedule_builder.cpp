@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "hemiola/base/error.hpp"
-#include "hemiola/base/interrupt.hpp"
+#include "hemiola/base/heedful.hpp"
 #include "hemiola/schedule/schedule.hpp"
 
 namespace hemiola {
@@ -85,7 +85,9 @@ bool ScheduleBuilder::steps_ascend() const {
 
 /// A counting sort of the runs by step.
 void ScheduleBuilder::gather_steps(const std::vector<std::int64_t>& step_offset) {
-  std::vector<std::uint32_t> link(link_.size()), chunk_reduce(link_.size());
+  std::vector<std::uint32_t> link, chunk_reduce;
+  heedful_resize(&link, link_.size());
+  heedful_resize(&chunk_reduce, link_.size());
   std::vector<std::int64_t> next(step_offset.begin(), step_offset.end() - 1);
   for (std::size_t i = 0; i < runs_.size(); ++i) {
     const std::int64_t begin = runs_[i].begin;
@@ -95,23 +97,30 @@ void ScheduleBuilder::gather_steps(const std::vector<std::int64_t>& step_offset)
     std::copy(link_.begin() + begin, link_.begin() + end, link.begin() + to);
     std::copy(chunk_reduce_.begin() + begin, chunk_reduce_.begin() + end, chunk_reduce.begin() + to);
     to += end - begin;
+    heed_interrupt(end - begin);
   }
   link_ = std::move(link);
   chunk_reduce_ = std::move(chunk_reduce);
 }
 
 void ScheduleBuilder::renumber_pairs(std::vector<RankPair>* sorted) {
-  std::vector<std::uint32_t> order(pairs_.pairs().size());
+  const std::vector<RankPair>& pairs = pairs_.pairs();
+  std::vector<std::uint32_t> order, number;
+  heedful_resize(&order, pairs.size());
   std::iota(order.begin(), order.end(), 0u);
-  std::sort(order.begin(), order.end(),
-            [&](std::uint32_t a, std::uint32_t b) { return pairs_.pairs()[a] < pairs_.pairs()[b]; });
-  std::vector<std::uint32_t> number(order.size());
-  sorted->reserve(order.size());
-  for (std::uint32_t i = 0; i < order.size(); ++i) {
-    number[order[i]] = i;
-    sorted->push_back(pairs_.pairs()[order[i]]);
-  }
-  for (std::uint32_t& link : link_) link = number[link];
+  heedful_sort(order.begin(), order.end(),
+               [&](std::uint32_t a, std::uint32_t b) { return pairs[a] < pairs[b]; });
+  heedful_resize(&number, pairs.size());
+  sorted->reserve(pairs.size());
+  for_heedful_blocks(pairs.size(), [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      number[order[i]] = static_cast<std::uint32_t>(i);
+      sorted->push_back(pairs[order[i]]);
+    }
+  });
+  for_heedful_blocks(link_.size(), [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) link_[i] = number[link_[i]];
+  });
 }
 
 /// Sorts by (pair, chunk, reduce), which is (src, dst, slots, chunk, reduce) once pairs are numbered in order.
@@ -121,14 +130,20 @@ void ScheduleBuilder::sort_step(std::size_t begin, std::size_t end) {
   };
   bool sorted = true;
   for (std::size_t i = begin + 1; i < end && sorted; ++i) sorted = key(i - 1) <= key(i);
+  heed_interrupt(static_cast<std::int64_t>(end - begin));
   if (sorted) return;
   keys_.clear();
-  for (std::size_t i = begin; i < end; ++i) keys_.push_back(key(i));
-  std::sort(keys_.begin(), keys_.end());
-  for (std::size_t i = begin; i < end; ++i) {
-    link_[i] = static_cast<std::uint32_t>(keys_[i - begin] >> 32);
-    chunk_reduce_[i] = static_cast<std::uint32_t>(keys_[i - begin]);
-  }
+  keys_.reserve(end - begin);
+  for_heedful_blocks(begin, end, [&](std::size_t from, std::size_t to) {
+    for (std::size_t i = from; i < to; ++i) keys_.push_back(key(i));
+  });
+  heedful_sort(keys_.begin(), keys_.end());
+  for_heedful_blocks(begin, end, [&](std::size_t from, std::size_t to) {
+    for (std::size_t i = from; i < to; ++i) {
+      link_[i] = static_cast<std::uint32_t>(keys_[i - begin] >> 32);
+      chunk_reduce_[i] = static_cast<std::uint32_t>(keys_[i - begin]);
+    }
+  });
 }
 
 Schedule ScheduleBuilder::finish() {
@@ -143,10 +158,12 @@ Schedule ScheduleBuilder::finish() {
   for (std::size_t t = 0; t + 1 < s.step_offset_.size(); ++t)
     sort_step(static_cast<std::size_t>(s.step_offset_[t]), static_cast<std::size_t>(s.step_offset_[t + 1]));
   s.reduce_.assign((link_.size() + 63) / 64, 0);
-  for (std::size_t i = 0; i < link_.size(); ++i) {
-    s.reduce_[i / 64] |= static_cast<std::uint64_t>(chunk_reduce_[i] & 1) << (i % 64);
-    chunk_reduce_[i] >>= 1;
-  }
+  for_heedful_blocks(link_.size(), [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      s.reduce_[i / 64] |= static_cast<std::uint64_t>(chunk_reduce_[i] & 1) << (i % 64);
+      chunk_reduce_[i] >>= 1;
+    }
+  });
   s.link_ = std::exchange(link_, {});
   s.chunk_ = std::exchange(chunk_reduce_, {});
   s.digest_ = s.compute_digest();

@@ -31,6 +31,11 @@ class Coding {
   struct Core {
     Picoseconds free_at = 0;
   };
+  /// What a message takes for each of its plain bytes.
+  struct Form {
+    float share = 1;      ///< bytes
+    float positions = 0;  ///< places told by numbers
+  };
   Picoseconds core_time(TransferId t, double ps_per_byte) const {
     return static_cast<Picoseconds>(scenario_.bytes(t) * ps_per_byte + 0.5);
   }
@@ -38,14 +43,22 @@ class Coding {
   Picoseconds slice_time(TransferId t, double ps_per_byte) const {
     return static_cast<Picoseconds>(std::min(scenario_.bytes(t), kSliceBytes) * ps_per_byte + 0.5);
   }
+  double compress_ps(TransferId t) const { return compress_ps_ + positions_[t] * position_compress_ps_; }
+  double decompress_ps(TransferId t) const {
+    return (scenario_.schedule().reduces(t) ? add_ps_ : decompress_ps_) +
+           positions_[t] * position_decompress_ps_;
+  }
+  Form chosen_form(std::uint32_t contributions, TransferId t) const;
   void follow_values();
 
   static constexpr double kSliceBytes = 1 << 20;  ///< as the runtime cuts them
 
   const Scenario& scenario_;
-  double compress_ps_, decompress_ps_, add_ps_;  ///< per byte
-  std::vector<double> share_of_;                 ///< by the number of contributions, from 0
-  std::vector<float> share_;                     ///< per transfer; empty: all data go plain
+  double compress_ps_, decompress_ps_, add_ps_;           ///< per byte
+  double position_compress_ps_, position_decompress_ps_;  ///< per place
+  std::vector<Form> smallest_, bitmap_;                   ///< by the number of contributions, from 0
+  std::vector<float> share_;                              ///< per transfer; empty: all data go plain
+  std::vector<float> positions_;                          ///< per transfer
   std::vector<TransferId> encoder_;  ///< per transfer: which encodes what it carries; kNoTransfer: as it came
   std::vector<Picoseconds> first_at_, encoded_at_;  ///< per transfer that encodes; kNotYet
   std::vector<std::uint8_t> is_decoded_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "hemiola/base/heedful.hpp"
 #include "hemiola/simulate/coding.hpp"
 #include "hemiola/simulate/dataflow.hpp"
 #include "hemiola/simulate/event_queue.hpp"
@@ -28,15 +29,9 @@ class FifoNetwork {
     for (int l = 0; l < scenario.topology().link_count(); ++l)
       links_.push_back({.latency = scenario.latency(l), .ps_per_byte = scenario.ps_per_byte(l)});
     for (int l : scenario.transit_links()) link(l).is_transit = true;
-    for (TransferId t = 0; t < scenario.transfer_count(); ++t) {
-      if (dataflow_.can_read_at_once(t)) --waits_for_[t];
-      if (scenario.is_within_rank(t) && scenario.is_sent(t))
-        push(scenario.arrival(scenario.src(t)), t, kRelease);
-      if (!coding_.waits_for_encoding(t)) continue;
-      ++waits_for_[t];
-      if (dataflow_.can_read_at_once(t) && scenario.is_sent(t))
-        push(scenario.arrival(scenario.src(t)), t, kEncode);
-    }
+    for_heedful_blocks(scenario.transfer_count(), [this](TransferId begin, TransferId end) {
+      for (TransferId t = begin; t < end; ++t) count_what_it_waits_for(t);
+    });
     for (Rank rank : indices<Rank>(scenario.topology().rank_count())) {
       timeline_.finish.push_back(scenario.arrival(rank));
       open_ports_on_arrival(rank);
@@ -46,6 +41,7 @@ class FifoNetwork {
   Timeline run() {
     while (!queue_.empty()) {
       const auto [now, event] = queue_.pop();
+      meter_.count_event();
       if (event.hop == kLand) [[likely]]
         try_landing(event.subject, now);
       else if (event.hop == kOpenPort)
@@ -82,6 +78,16 @@ class FifoNetwork {
     bool is_transit = false;     ///< carries some message as a later link of its path
     bool is_contended = false;   ///< is a transit link, or its open step has several messages
   };
+
+  void count_what_it_waits_for(TransferId t) {
+    if (dataflow_.can_read_at_once(t)) --waits_for_[t];
+    if (scenario_.is_within_rank(t) && scenario_.is_sent(t))
+      push(scenario_.arrival(scenario_.src(t)), t, kRelease);
+    if (!coding_.waits_for_encoding(t)) return;
+    ++waits_for_[t];
+    if (dataflow_.can_read_at_once(t) && scenario_.is_sent(t))
+      push(scenario_.arrival(scenario_.src(t)), t, kEncode);
+  }
 
   LinkState& link(int index) { return links_[static_cast<std::size_t>(index)]; }
 

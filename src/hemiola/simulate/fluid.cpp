@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hemiola/base/heedful.hpp"
 #include "hemiola/simulate/coding.hpp"
 #include "hemiola/simulate/dataflow.hpp"
 #include "hemiola/simulate/event_queue.hpp"
@@ -44,17 +45,9 @@ class FluidNetwork {
         meter_(dataflow_.message_count(), options.progress),
         recorder_(options.keep_spans, scenario.transfer_count()) {
     timeline_.link_busy.resize(static_cast<std::size_t>(scenario.topology().link_count()));
-    for (TransferId t = 0; t < scenario.transfer_count(); ++t) {
-      if (dataflow_.can_read_at_once(t)) --waits_for_[t];
-      if (scenario.is_within_rank(t) && scenario.is_sent(t)) {
-        --waits_for_[t];
-        push(scenario.arrival(scenario.src(t)), t, kRelease);
-      }
-      if (!coding_.waits_for_encoding(t)) continue;
-      ++waits_for_[t];
-      if (dataflow_.can_read_at_once(t) && scenario.is_sent(t))
-        push(scenario.arrival(scenario.src(t)), t, kEncode);
-    }
+    for_heedful_blocks(scenario.transfer_count(), [this](TransferId begin, TransferId end) {
+      for (TransferId t = begin; t < end; ++t) count_what_it_waits_for(t);
+    });
     for (Rank rank : indices<Rank>(scenario.topology().rank_count())) {
       timeline_.finish.push_back(scenario.arrival(rank));
       push(scenario.arrival(rank), static_cast<std::uint32_t>(rank), kRankArrives);
@@ -64,6 +57,7 @@ class FluidNetwork {
   Timeline run() {
     while (!queue_.empty()) {
       const auto [now, event] = queue_.pop();
+      meter_.count_event();
       if (event.what == kRankArrives)
         open_ports_of(Rank{event.subject}, now);
       else if (event.what == kLand)
@@ -118,6 +112,18 @@ class FluidNetwork {
     PortOrder order;
     std::vector<std::uint32_t> to_leave;
   };
+
+  void count_what_it_waits_for(TransferId t) {
+    if (dataflow_.can_read_at_once(t)) --waits_for_[t];
+    if (scenario_.is_within_rank(t) && scenario_.is_sent(t)) {
+      --waits_for_[t];
+      push(scenario_.arrival(scenario_.src(t)), t, kRelease);
+    }
+    if (!coding_.waits_for_encoding(t)) return;
+    ++waits_for_[t];
+    if (dataflow_.can_read_at_once(t) && scenario_.is_sent(t))
+      push(scenario_.arrival(scenario_.src(t)), t, kEncode);
+  }
 
   void push(Picoseconds time, std::uint32_t subject, std::uint32_t what) {
     queue_.push(within_limit(time), {subject, what});
@@ -201,6 +207,7 @@ class FluidNetwork {
   /// Gives every flow whose share has changed its new end.
   void settle(Picoseconds now) {
     for (const auto [f, rate] : shares_.settle()) {
+      meter_.count_event();
       Flow& flow = flows_[f];
       flow.bytes_left -= flow.rate * static_cast<double>(now - flow.since);
       tell_links(flow, rate, now);

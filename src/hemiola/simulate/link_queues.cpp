@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hemiola/base/interrupt.hpp"
+
 namespace hemiola::simulation {
 namespace {
 
@@ -15,6 +17,7 @@ LinkQueues::LinkQueues(const Scenario& scenario) : scenario_(scenario) {
   queues_.resize(static_cast<std::size_t>(scenario.topology().link_count()));
   for (std::uint32_t pair = 0; pair < scenario.pair_count(); ++pair) {
     Picoseconds before = 0;
+    heed_interrupt(static_cast<std::int64_t>(scenario.path_of_pair(pair).size()));
     for (int l : scenario.path_of_pair(pair)) {
       Queue& queue = queues_[static_cast<std::size_t>(l)];
       const bool is_first = queue.most_before < 0;

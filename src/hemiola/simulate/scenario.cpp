@@ -3,6 +3,7 @@
 #include <string>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/interrupt.hpp"
 
 namespace hemiola::simulation {
 namespace {
@@ -29,8 +30,10 @@ Scenario::Scenario(const Schedule& schedule, const Topology& topology, std::int6
 
 std::vector<int> Scenario::transit_links() const {
   std::vector<int> transit;
-  for (std::uint32_t p = 0; p < routes_.pair_count(); ++p)
+  for (std::uint32_t p = 0; p < routes_.pair_count(); ++p) {
+    heed_interrupt(routes_.hop_count(p));
     for (std::uint32_t hop = 1; hop < routes_.hop_count(p); ++hop) transit.push_back(routes_.path(p)[hop]);
+  }
   return transit;
 }
 

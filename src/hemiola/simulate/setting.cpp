@@ -4,6 +4,7 @@
 #include <string>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/heedful.hpp"
 #include "hemiola/schedule/schedule.hpp"
 #include "hemiola/topology/slowed_links.hpp"
 
@@ -29,8 +30,11 @@ Setting::Setting(const Collective& collective, std::span<const std::int64_t> chu
     : topology_(topology) {
   check(collective.rank_count(), topology, bytes, conditions);
   const auto begins = chunk_begins(collective.chunk_count(), chunk_weights, exchange_size(collective, bytes));
-  for (std::size_t c = 0; c + 1 < begins.size(); ++c)
-    chunk_bytes_.push_back(static_cast<double>(begins[c + 1] - begins[c]));
+  heedful_reserve(&chunk_bytes_, begins.size() - 1);
+  for_heedful_blocks(begins.size() - 1, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t c = begin; c < end; ++c)
+      chunk_bytes_.push_back(static_cast<double>(begins[c + 1] - begins[c]));
+  });
   for (Rank rank : indices<Rank>(topology.rank_count())) arrival_.push_back(conditions.delay_of(rank));
   const std::vector<double> slowdown = link_slowdowns(topology, conditions);
   for (std::size_t l = 0; l < slowdown.size(); ++l) {
@@ -45,6 +49,7 @@ void Setting::check_durations(const Routes& routes) const {
   const double largest = *std::max_element(chunk_bytes_.begin(), chunk_bytes_.end());
   for (std::uint32_t p = 0; p < routes.pair_count(); ++p) {
     double latencies = 0;
+    heed_interrupt(static_cast<std::int64_t>(routes.path(p).size()));
     for (int l : routes.path(p)) {
       latencies += static_cast<double>(latency(l));
       if (largest * ps_per_byte(l) + static_cast<double>(message(l)) + latencies > limit)

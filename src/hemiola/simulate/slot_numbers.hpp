@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "hemiola/base/heedful.hpp"
 #include "hemiola/base/huge_pages.hpp"
 #include "hemiola/schedule/schedule.hpp"
 #include "hemiola/simulate/scenario.hpp"
@@ -21,9 +22,9 @@ class SlotNumbers {
         chunk_count_ * rank_count_ * (static_cast<std::uint64_t>(schedule.scratch_count()) + 1);
     const auto touched = 2 * static_cast<std::uint64_t>(schedule.transfer_count());
     if (places <= 4 * touched && places < kNoTransfer)
-      of_place_.resize(places, kNoTransfer);
+      heedful_resize(&of_place_, places, kNoTransfer);
     else
-      table_.assign(std::bit_ceil(2 * touched + 1), Entry{});
+      heedful_resize(&table_, std::bit_ceil(2 * touched + 1));
   }
 
   /// Of a chunk's slot on a rank; 0 is the buffer's.

@@ -46,11 +46,11 @@ class Synthesizer {
     for (const Phase& phase : phases_) {
       // The two halves of an all-reduce are the same search where the network is the same both ways.
       if (!done || !alike || done->holders != phase.holders || done->wanted != phase.wanted)
-        search(phase, phase.reducing ? reversed : channels_);
+        search(phase, phase.turned ? reversed : channels_);
       done = &phase;
       duration_ += best_.duration;
       bound_ += best_bound_;
-      Sends sends = phase.reducing ? as_reduction() : std::move(best_.sends);
+      Sends sends = phase.turned ? turned(phase) : std::move(best_.sends);
       all = all.empty() ? std::move(sends) : concatenated(std::move(all), sends);
     }
     return {assemble(collective_, channels_, std::move(all)), duration_, bound_, finished_,
@@ -125,8 +125,10 @@ class Synthesizer {
     return sends;
   }
 
-  Sends as_reduction() const {
+  Sends turned(const Phase& phase) const {
     Sends turned = turned_round(best_.sends, channels_);
+    if (!phase.reducing)
+      for (Send& send : turned) send.reduce = false;
     if (collective_.kind() == CollectiveKind::custom) copy_into_relays(channels_, collective_, &turned);
     return turned;
   }

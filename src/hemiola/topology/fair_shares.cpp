@@ -3,7 +3,15 @@
 #include <algorithm>
 #include <limits>
 
+#include "hemiola/base/heedful.hpp"
+
 namespace hemiola {
+namespace {
+
+/// Operations, or more, that a look at a flow and its links takes.
+constexpr std::int64_t kPerFlow = 64;
+
+}  // namespace
 
 FlowId FairShares::add(std::span<const int> path) {
   if (free_.empty()) {
@@ -35,21 +43,30 @@ void FairShares::mark_changed(std::span<const int> path) {
 std::span<const FairShares::Change> FairShares::settle() {
   changes_.clear();
   ++settle_number_;
-  for (int l : changed_links_) std::erase_if(link(l).flows, [&](FlowId f) { return !flows_[f].is_alive; });
-  for (int l : changed_links_) {
-    link(l).has_changed = false;
-    if (link(l).seen == settle_number_ || link(l).flows.empty()) continue;
-    if (const FlowId f = link(l).flows.front(); is_alone(f)) {
-      fill_alone(f);
-    } else {
-      collect_from(l);
-      note_rates(filling_.fill(group_paths_, capacity_));
-    }
-  }
+  for_heedful_blocks(changed_links_.size(), [this](std::size_t begin, std::size_t end) {
+    for (const int l : std::span(changed_links_).subspan(begin, end - begin))
+      std::erase_if(link(l).flows, [this](FlowId f) { return !flows_[f].is_alive; });
+  });
+  for_heedful_blocks(changed_links_.size(), [this](std::size_t begin, std::size_t end) {
+    for (const int l : std::span(changed_links_).subspan(begin, end - begin)) settle_around(l);
+  });
   changed_links_.clear();
   free_.insert(free_.end(), removed_.begin(), removed_.end());
   removed_.clear();
   return changes_;
+}
+
+/// Those that are connected to a link that has changed, unless they have been settled already.
+void FairShares::settle_around(int l) {
+  link(l).has_changed = false;
+  if (link(l).seen == settle_number_ || link(l).flows.empty()) return;
+  if (const FlowId f = link(l).flows.front(); is_alone(f)) {
+    fill_alone(f);
+  } else {
+    collect_from(l);
+    heed_interrupt(kPerFlow * static_cast<std::int64_t>(group_flows_.size()));
+    note_rates(filling_.fill(group_paths_, capacity_));
+  }
 }
 
 /// Whether no other flow is on any of its links, none of which holds dead ones.

@@ -49,6 +49,7 @@ class FairShares {
   SharedLink& link(int l) { return links_[static_cast<std::size_t>(l)]; }
   const SharedLink& link(int l) const { return links_[static_cast<std::size_t>(l)]; }
   void mark_changed(std::span<const int> path);
+  void settle_around(int l);
   bool is_alone(FlowId flow) const;
   void fill_alone(FlowId flow);
   void collect_from(int start);

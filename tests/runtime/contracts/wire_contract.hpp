@@ -328,7 +328,7 @@ TEST_P(WireContract, AMessageOfAnotherOperationIsNamedAndDoesNotLand) {
 TEST_P(WireContract, AHintGoesOnWithWhatIsSentAfterItHasCome) {
   std::atomic<bool> all_carry = true;
   on_ranks(3, [&](Wire& wire, Rank rank) {
-    if (!wire.traits().carries_signatures) all_carry = false;
+    if (!wire.traits().carries_hints) all_carry = false;
     for (std::uint32_t operation = 0; operation < 6; ++operation) {
       wire.begin_operation({operation, 1, 2});
       const std::size_t bytes = operation % 3 * 25'000;

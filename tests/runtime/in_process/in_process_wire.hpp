@@ -25,7 +25,7 @@ struct InProcessOptions {
   std::size_t slice_bytes = 256;
   std::uint64_t seed = 1;
   int laziness = 0;  ///< of 10 chances to move something, how many are let pass
-  /// Says that messages bear signatures; only hints go with them, so ranks must agree.
+  /// Messages bear hints, without signatures.
   bool carries_hints = false;
 };
 
@@ -69,7 +69,7 @@ class InProcessWire : public Wire {
         rank_(rank),
         options_(options),
         traits_{.messages = {.slice_bytes = static_cast<std::int64_t>(options.slice_bytes)},
-                .carries_signatures = options.carries_hints},
+                .carries_hints = options.carries_hints},
         random_(options.seed * 1000 + static_cast<std::uint64_t>(rank)),
         receives_(mailboxes_.size()),
         payload_(mailboxes_.size()) {}

@@ -3,15 +3,15 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
-#include <sys/epoll.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <cstring>
 #include <functional>
+#include <optional>
 #include <string>
 #include <thread>
 
+#include "full_table.hpp"
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/random.hpp"
 #include "hemiola/runtime/net/tcp_socket.hpp"
@@ -108,6 +108,7 @@ TEST(Handshake, WhoeverDoesNotBelongIsToldWhy) {
       {"job", [](Credentials* c) { c->job.low = 9; }, Refusal::job, "another job"},
       {"older", [](Credentials* c) { c->incarnation = 2; }, Refusal::incarnation, "2 restarts"},
       {"newer", [](Credentials* c) { c->incarnation = 4; }, Refusal::incarnation, "4 restarts"},
+      {"much_older", [](Credentials* c) { c->incarnation = 1; }, Refusal::incarnation, "1 restart, "},
       {"version", [](Credentials* c) { c->version = "0.2.0"; }, Refusal::version, "0.2.0"},
       {"longer version", [](Credentials* c) { c->version = "0.1.0.dev1"; }, Refusal::version, "0.1.0.dev1"},
       {"negative rank", [](Credentials* c) { c->rank = Rank{-1}; }, Refusal::other_rank, "rank"},
@@ -154,6 +155,17 @@ TEST(Handshake, WhereNobodyListensNobodyIsReached) {
   }
   EXPECT_EQ(connector.refusal(), Refusal::unreachable);
   EXPECT_NE(connector.reason().find(nowhere.text()), std::string::npos) << connector.reason();
+}
+
+TEST(Handshake, WhoHasNoRoomForAConnectionDoesNotBlameTheOther) {
+  Acceptor acceptor(listen_at(Endpoint::parse("127.0.0.1")), rank(0));
+  const Credentials own = rank(1);
+  const testing::FullTable full;
+  Handshake connector = Handshake::connect(acceptor.endpoint(), &own, 1);
+  EXPECT_EQ(connector.progress(), State::refused);
+  EXPECT_EQ(connector.refusal(), Refusal::no_room);
+  for (const char* word : {"no room", "ulimit -n"})
+    EXPECT_NE(connector.reason().find(word), std::string::npos) << connector.reason();
 }
 
 /// A process without the token that answers as an acceptor would: it sends the connector's own words back.
@@ -327,10 +339,7 @@ TEST(Acceptor, AFullTableOfDescriptorsIsReportedAndSurvived) {
   Acceptor acceptor(listen_at(Endpoint::parse("127.0.0.1")), rank(0));
   const Credentials own = rank(1);
   Handshake connector = Handshake::connect(acceptor.endpoint(), &own, 1);
-  rlimit before;
-  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
-  const rlimit full{static_cast<rlim_t>(Descriptor(::epoll_create1(0)).get()), before.rlim_max};
-  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &full), 0);
+  auto full = std::make_optional<testing::FullTable>();
   std::string complaints;
   while (complaints.empty()) {
     connector.progress();
@@ -338,7 +347,7 @@ TEST(Acceptor, AFullTableOfDescriptorsIsReportedAndSurvived) {
     complaints = complaints_of(&acceptor);
   }
   EXPECT_NE(complaints.find("ulimit -n"), std::string::npos) << complaints;
-  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  full.reset();
   EXPECT_EQ(meet(&acceptor, &connector).size(), 1u);
   EXPECT_EQ(connector.progress(), State::proved) << connector.reason();
 }

@@ -8,10 +8,15 @@ port per rank; the event-driven simulator stands behind the dense rows that comp
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hemiola.planner.sparse_rule import exposed_share, least_s
 from hemiola.reproduce.spccl.arrays import union
 from hemiola.reproduce.spccl.speeds import Speeds
+
+#: Codecs of the formats that we choose from, by the larger of port and core.
+Formats = Sequence[Speeds]
 
 #: A slice, in dense bytes.
 _SLICE_BYTES = 1 << 20
@@ -113,28 +118,39 @@ def ring_scatter(setting: RankPorts, codec: Speeds, density: float, least_sparsi
 
 
 def pays(sparse: Load, dense: Load, setting: RankPorts) -> bool:
-    """Return whether the rule tries sparse: room on the core, and at most 97 % of the dense bytes."""
+    """Return whether the rule tries sparse: room on the core, at most 97 % of the dense bytes, less what a core does
+    with one slice while no port is busy, and bytes that take long enough."""
+    if setting.nbytes < least_s(setting.rank_count) * setting.bandwidth:
+        return False
     dense_s = max(dense.port_bytes / setting.bandwidth, dense.core_s)
-    return _ROOM * sparse.core_s <= dense_s and sparse.port_bytes <= _SAVES * dense.port_bytes
+    exposed = sparse.core_s / dense_s * exposed_share(setting.rank_count, setting.nbytes)
+    return _ROOM * sparse.core_s <= dense_s and sparse.port_bytes <= (_SAVES - exposed) * dense.port_bytes
 
 
-def gather_s(setting: RankPorts, codec: Speeds, density: float) -> float:
+def gather_s(setting: RankPorts, formats: Formats, density: float) -> float:
     """Our all-gather: sparse where the rule tries it."""
-    return _chosen(sparse_gather(setting, codec, density), dense_gather(setting), setting).seconds(setting)
+    return _gather(setting, formats, density).seconds(setting)
 
 
-def scatter_s(setting: RankPorts, codec: Speeds, density: float) -> float:
+def scatter_s(setting: RankPorts, formats: Formats, density: float) -> float:
     """Our reduce-scatter, in direct rounds."""
-    dense = dense_scatter(setting, codec)
-    return _chosen(direct_scatter(setting, codec, density), dense, setting).seconds(setting)
+    return _scatter(setting, formats, density).seconds(setting)
 
 
-def reduce_s(setting: RankPorts, codec: Speeds, density: float) -> float:
+def reduce_s(setting: RankPorts, formats: Formats, density: float) -> float:
     """Our all-reduce: direct rounds, and a ring of the sums; each phase decides for itself."""
-    first = _chosen(direct_scatter(setting, codec, density), dense_scatter(setting, codec), setting)
     filled = union(density, setting.rank_count)
-    second = _chosen(sparse_gather(setting, codec, filled), dense_gather(setting), setting)
-    return first.then(second).seconds(setting)
+    return _scatter(setting, formats, density).then(_gather(setting, formats, filled)).seconds(setting)
+
+
+def _gather(setting: RankPorts, formats: Formats, density: float) -> Load:
+    sparse = [sparse_gather(setting, codec, density) for codec in formats]
+    return _chosen(sparse, dense_gather(setting), setting)
+
+
+def _scatter(setting: RankPorts, formats: Formats, density: float) -> Load:
+    sparse = [direct_scatter(setting, codec, density) for codec in formats]
+    return _chosen(sparse, dense_scatter(setting, formats[0]), setting)
 
 
 def spccl_reduce_s(
@@ -174,8 +190,10 @@ def split_s(setting: RankPorts, codec: Speeds, density: float) -> float:
     return first.then(second).seconds(setting)
 
 
-def _chosen(sparse: Load, dense: Load, setting: RankPorts) -> Load:
-    return sparse if pays(sparse, dense, setting) else dense
+def _chosen(sparse: Sequence[Load], dense: Load, setting: RankPorts) -> Load:
+    """Return the fastest format's load where the rule tries it."""
+    fastest = min(sparse, key=lambda load: load.seconds(setting))
+    return fastest if pays(fastest, dense, setting) else dense
 
 
 def _slice(setting: RankPorts) -> float:

@@ -10,10 +10,12 @@ from hemiola.conditions import Conditions
 from hemiola.reproduce.report import Report
 from hemiola.reproduce.spccl.arrays import union
 from hemiola.reproduce.spccl.figures import GBIT, MIB, Measured, measured_codec
-from hemiola.reproduce.spccl.speeds import Speeds, load
+from hemiola.reproduce.spccl.speeds import load
 from hemiola.simulate import simulate
 
 _LATENCY_S = 10e-6
+#: Density at which it is seen what a position takes.
+_OF_POSITIONS = 0.1
 #: What runs with zeros left out, and the dense call that it is compared with: a ring.
 _KINDS = {
     "all-gather": ("all_gather_ring", "all_gather_ring"),
@@ -33,7 +35,7 @@ def simulated(
     mib_per_rank: int = 8,
 ) -> None:
     """Ranks from 8 to 1,024."""
-    codec = codec_of(None)
+    codec_of(None), codec_of("pici")  # measured before the machine's load is noted
     report.section(
         f"Simulated: 8 to 1,024 ranks, {mib_per_rank} MiB a rank",
         "`hemiola.simulate` with `Conditions(density=…)` over a switch, one port and one core a rank, 10 µs "
@@ -56,17 +58,27 @@ def simulated(
             for density in densities:
                 now, gains = Conditions(density=density), []
                 for kind, (sparse, _) in schedules.items():
-                    speeds = _speeds(codec, density, ranks if kind == "all-reduce" else 1)
+                    speeds = _speeds(codec_of, density, ranks if kind == "all-reduce" else 1)
                     found = simulate(sparse, network, nbytes, conditions=now, codecs=speeds, unchecked=True)
                     gains.append(dense[kind] / found.seconds)
                 rows.append((ranks, gbit, f"{100 * (1 - density):g} %", *gains))
     report.table("simulated", ("ranks", "Gbit/s", "zeros", *_KINDS), rows)
 
 
-def _speeds(codec: Speeds, density: float, summed: int) -> codecs.Speeds:
-    """Return what a core does at that density, and decodes at that of the sum of so many."""
-    own, filled = codec.at(density), codec.at(union(density, summed))
-    return codecs.Speeds(own.compress, filled.decompress, own.add)
+def _speeds(codec_of: Measured, density: float, summed: int) -> codecs.Speeds:
+    """Return what a core does with bitmaps at that density, and decodes at that of the sum of so many; and what each
+    place beside that takes it which is told by a number."""
+    numbers, bitmaps = codec_of(None), codec_of("pici")
+    own, filled = bitmaps.at(density), bitmaps.at(union(density, summed))
+    slower, faster = numbers.at(_OF_POSITIONS), bitmaps.at(_OF_POSITIONS)
+    plain_bytes = 4 / _OF_POSITIONS
+    return codecs.Speeds(
+        own.compress,
+        filled.decompress,
+        own.add,
+        max(0.0, plain_bytes * (1 / slower.compress - 1 / faster.compress)),
+        max(0.0, plain_bytes * (1 / slower.decompress - 1 / faster.decompress)),
+    )
 
 
 def _schedule(name: str, rank_count: int) -> Schedule:

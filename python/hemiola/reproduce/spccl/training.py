@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from hemiola.reproduce.report import Report
 from hemiola.reproduce.spccl import arrays, model
-from hemiola.reproduce.spccl.figures import Measured, measured_codec
+from hemiola.reproduce.spccl.figures import Measured, measured_codec, our_formats
 from hemiola.reproduce.spccl.gradients import Settings, train
 from hemiola.reproduce.spccl.model import RankPorts
 from hemiola.reproduce.spccl.speeds import Speeds, load
@@ -99,14 +99,15 @@ def figures_10_and_11(
         f"independent places. Milliseconds; `faster`: time saved. {load()}.",
         command,
     )
-    pici, ours = (_on_gpu(codec_of(name)) for name in ("pici", None))
+    ours = [_on_gpu(codec) for codec in our_formats(codec_of)]
+    pici = ours[1]
     rows: list[tuple[object, ...]] = []
     parts: list[tuple[object, ...]] = []
     for what in _MODELS:
         compute = 6 * what.parameters * _TOKENS / (_FLOPS * _REACHED)
         for ranks in rank_counts:
             setting = RankPorts(ranks, int(what.parameters * _GRADIENT_BYTES), _NIC)
-            dense = model.dense_reduce_s(setting, ours)
+            dense = model.dense_reduce_s(setting, pici)
             spccl = model.spccl_reduce_s(setting, pici, 0.01)
             found = model.reduce_s(setting, ours, 0.01)
             whole = compute + dense

@@ -160,9 +160,6 @@ bool comes_before(const Transfer& a, const Transfer& b) {
 constexpr int kSliceCounts[] = {1, 2, 4, 8, 16, 32};
 constexpr std::int64_t kLeastSliceBytes = 4096;  ///< that a rank carries, of all nodes together
 
-/// Beyond, no plan simulates: then what one rank does says more than formulas that know one port.
-constexpr std::int64_t kMostSimulated = 1'000'000;
-
 /// Whether one rank stands for all, and chunks are of one size but for what rounding takes.
 bool is_exact(const Task& task, const NodeNetwork& network, int slices) {
   const std::int64_t chunks = std::int64_t{task.rank_count} * slices;
@@ -178,11 +175,12 @@ std::vector<Variant> variants(const Task& task) {
     if (slices > 1 && task.nbytes / (std::int64_t{network->ranks_per_node} * slices) < kLeastSliceBytes)
       break;
     const std::int64_t transfers = mirrored_transfers(task.kind, task.rank_count, slices);
+    const bool knows_more = transfers > kMostSimulated || is_exact(task, *network, slices);
     found.push_back({.formula_s = task.delay_s() + one_rank_seconds(task.kind, *network, task.nbytes, slices),
                      .transfer_count = transfers,
                      .parameter = "slices",
                      .count = slices,
-                     .is_simulation = transfers > kMostSimulated || is_exact(task, *network, slices)});
+                     .is_simulation = knows_more && !network->has_cables});
   }
   return found;
 }

@@ -38,14 +38,16 @@ class SegmentedTime {
 
 }  // namespace
 
-std::vector<SegmentChoice> best_segments(const Task& task, const SegmentedExchange& exchange) {
+std::vector<SegmentChoice> best_segments(const Task& task, const SegmentedExchange& exchange,
+                                         std::int64_t most_segments) {
   const SegmentedTime time(task, exchange);
   std::set<int> best{*std::ranges::min_element(kSegmentCounts, {}, [&](int k) { return time.seconds(k); })};
-  const std::vector<int> measurable = time.measurable();
+  std::vector<int> measurable = time.measurable();
+  std::erase_if(measurable, [&](int k) { return k > most_segments; });
   if (!measurable.empty())
     best.insert(*std::ranges::min_element(measurable, {}, [&](int k) { return time.seconds(k, 1); }));
   std::vector<SegmentChoice> found;
-  for (int segments : best) found.push_back({segments, time.seconds(segments)});
+  for (int segments : best) found.push_back({segments, time.seconds(segments), time.seconds(segments, 1)});
   return found;
 }
 
@@ -54,7 +56,7 @@ std::optional<SegmentChoice> best_measurable_segments(const Task& task, const Se
   const std::vector<int> measurable = time.measurable();
   if (measurable.empty()) return std::nullopt;
   const int best = *std::ranges::min_element(measurable, {}, [&](int k) { return time.seconds(k); });
-  return SegmentChoice{best, time.seconds(best)};
+  return SegmentChoice{best, time.seconds(best), time.seconds(best, 1)};
 }
 
 bool has_slow_ranks(const Task& task) {

@@ -1,6 +1,7 @@
 // Into how many segments an exchange among slow ranks is worth cutting, and what it then takes.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -22,13 +23,15 @@ struct SegmentedExchange {
 
 struct SegmentChoice {
   int segments;
-  double seconds;  ///< were each round to wait for its latency
+  double seconds;     ///< were each round to wait for its latency
+  double overlapped;  ///< were only bodies to
 };
 
 /// The best number if every round waits for its latency, and the best of those measurable if only bodies do: which of
 /// the two a network is like, its simulation tells. Measurable are those whose messages take ports at least as long as
-/// a latency; of smaller ones nobody can tell whether a port is slow, or has recovered.
-std::vector<SegmentChoice> best_segments(const Task& task, const SegmentedExchange& exchange);
+/// a latency; of smaller ones nobody can tell whether a port is slow, or has recovered. In at most so many segments.
+std::vector<SegmentChoice> best_segments(const Task& task, const SegmentedExchange& exchange,
+                                         std::int64_t most_segments = kSegmentCounts[6]);
 
 /// The best of those measurable, for exchanges of many small messages; nothing where none is.
 std::optional<SegmentChoice> best_measurable_segments(const Task& task, const SegmentedExchange& exchange);

@@ -29,11 +29,11 @@ std::vector<Variant> variants(const Task& task) {
   const auto [fastest, slowest] = std::minmax_element(factors.begin(), factors.end());
   const int owners = Sections(weights_of_sections(factors, task.root)).count();
   std::vector<Variant> found;
-  for (const auto [segments, seconds] : best_segments(task, {*slowest / *fastest, others, 1.0 / others}))
-    found.push_back({.formula_s = seconds,
-                     .transfer_count = std::int64_t{segments} * owners * others,
+  for (const SegmentChoice& choice : best_segments(task, {*slowest / *fastest, others, 1.0 / others}))
+    found.push_back({.formula_s = choice.seconds,
+                     .transfer_count = std::int64_t{choice.segments} * owners * others,
                      .parameter = "segments",
-                     .count = segments});
+                     .count = choice.segments});
   return found;
 }
 

@@ -14,18 +14,35 @@
 namespace hemiola::algorithms {
 namespace {
 
+/// More are not chosen for a body less: a schedule of so many takes seconds and half a GB to make.
+constexpr std::int64_t kMostTransfers = std::int64_t{1} << 25;
+
+/// Whether a port waits once a body: one switch joins all ranks, of which one is slow. Then a simulation finds two
+/// latencies beside the bytes at least, and at most one for each body.
+bool only_bodies_wait(const Task& task, const std::vector<double>& factors) {
+  const double fastest = std::ranges::min(factors);
+  return task.topology != nullptr && task.topology->switch_count() == 1 &&
+         std::ranges::count_if(factors, [&](double factor) { return factor > fastest; }) == 1;
+}
+
 std::vector<Variant> variants(const Task& task) {
   if (!has_slow_ranks(task)) return {};
   const std::vector<double> factors = task.factors();
   const ExchangeLoad load = exchange_load(factors);
   const int rounds = task.rank_count - 1;
-  const double fastest = *std::min_element(factors.begin(), factors.end());
+  const double fastest = std::ranges::min(factors);
+  const std::int64_t a_segment = std::int64_t{2} * load.owners * rounds;
+  const bool knows_more = only_bodies_wait(task, factors);
   std::vector<Variant> found;
-  for (const auto [segments, seconds] : best_segments(task, {load.time / fastest, rounds, 1.0 / load.owners}))
-    found.push_back({.formula_s = seconds,
-                     .transfer_count = std::int64_t{2} * segments * load.owners * rounds,
+  for (const auto [segments, seconds, overlapped] :
+       best_segments(task, {load.time / fastest, rounds, 1.0 / load.owners}, kMostTransfers / a_segment)) {
+    const bool stands_for_simulation = knows_more && segments * a_segment > kMostSimulated;
+    found.push_back({.formula_s = stands_for_simulation ? overlapped : seconds,
+                     .transfer_count = segments * a_segment,
                      .parameter = "segments",
-                     .count = segments});
+                     .count = segments,
+                     .is_simulation = stands_for_simulation});
+  }
   return found;
 }
 

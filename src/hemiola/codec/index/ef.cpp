@@ -62,10 +62,16 @@ void write(const Bitmap& bitmap, const Kernels& kernels, Words&, std::byte* to) 
   kernels.write_upper(bitmap.words, words, layout.low, low + layout.low_bytes);
 }
 
-void check_upper(const std::byte* upper, const Layout& layout, std::size_t bits) {
+std::size_t count_upper(const std::byte* upper, std::size_t words, const Kernels& kernels) {
+  if (reinterpret_cast<std::uintptr_t>(upper) % alignof(std::uint64_t) == 0)
+    return kernels.count_bits(reinterpret_cast<const std::uint64_t*>(upper), words);
   std::size_t found = 0;
-  for (std::size_t w = 0; w < layout.upper_bytes / 8; ++w)
-    found += static_cast<std::size_t>(std::popcount(word_at(upper, w)));
+  for (std::size_t w = 0; w < words; ++w) found += static_cast<std::size_t>(std::popcount(word_at(upper, w)));
+  return found;
+}
+
+void check_upper(const std::byte* upper, const Layout& layout, std::size_t bits, const Kernels& kernels) {
+  const std::size_t found = count_upper(upper, layout.upper_bytes / 8, kernels);
   if (found != bits)
     refuse_message(std::to_string(bits) + " upper bits, one per position (ef)", std::to_string(found));
   const std::size_t last = layout.upper_bits % 64;
@@ -95,12 +101,13 @@ const std::uint64_t* read(std::span<const std::byte> index, std::size_t elements
   expect_bytes(Format::ef, index, layout.bytes());
   const std::byte* low = index.data() + layout.rank_bytes;
   const std::byte* upper = low + layout.low_bytes;
-  check_upper(upper, layout, bits);
+  check_upper(upper, layout, bits, kernels);
   const std::size_t low_end = bits * layout.low;
   if (low_end % 64 != 0 && word_at(low, low_end / 64) >> low_end % 64 != 0)
     refuse_message("zeros behind the low bits (ef)", "other bits");
   into.assign(words_of(elements), 0);
   const std::size_t read = kernels.read_ef({.low = low,
+                                            .low_bytes = layout.low_bytes,
                                             .upper = upper,
                                             .upper_words = layout.upper_bytes / 8,
                                             .low_bits = layout.low,

@@ -77,6 +77,29 @@ struct AroundCaches {
     _mm512_stream_si512(reinterpret_cast<__m512i*>(to), x);
   }
 };
+/// Vectors that begin so many times 4 bytes into a line, cut and joined to lines: the end of one, then the begin of the next.
+class LineShift {
+ public:
+  HEMIOLA_WIDE explicit LineShift(unsigned words)
+      : from_(_mm512_add_epi32(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
+                               _mm512_set1_epi32(static_cast<int>(16 - words)))),
+        begin_(static_cast<__mmask16>((1u << words) - 1)) {}
+
+  HEMIOLA_WIDE __m512i joined(__m512i before, __m512i x) const {
+    return _mm512_permutex2var_epi32(before, from_, x);
+  }
+  /// Of the first line only what belongs to us, and of the last.
+  HEMIOLA_WIDE void store_end(std::byte* line, __m512i before, __m512i x) const {
+    _mm512_mask_storeu_epi32(line, static_cast<__mmask16>(~begin_), joined(before, x));
+  }
+  HEMIOLA_WIDE void store_begin(std::byte* line, __m512i before) const {
+    _mm512_mask_storeu_epi32(line, begin_, joined(before, before));
+  }
+
+ private:
+  __m512i from_;
+  __mmask16 begin_;
+};
 struct Sum1 {
   HEMIOLA_WIDE static __m512i sum(__m512i a, __m512i b) { return _mm512_add_epi8(a, b); }
 };
@@ -108,50 +131,76 @@ struct Added {
 };
 
 // The attribute cannot depend on a template parameter, hence the macro: the same loops for both sets.
-#define HEMIOLA_LOOPS(Name, ATTRIBUTE)                                                        \
-  struct Name {                                                                               \
-    ATTRIBUTE static __m512i opaque_zero() {                                                  \
-      __m512i zero = _mm512_setzero_si512();                                                  \
-      asm volatile("" : "+v"(zero));                                                          \
-      return zero;                                                                            \
-    }                                                                                         \
-    template <typename T>                                                                     \
-    ATTRIBUTE static std::size_t compress(const std::byte* elements, std::size_t words,       \
-                                          std::uint64_t* bitmap, std::byte* values) {         \
-      const __m512i zero = opaque_zero();                                                     \
-      std::byte* next = values;                                                               \
-      for (std::size_t w = 0; w < words; ++w, elements += 64 * T::kBytes) {                   \
-        __m512i x[T::kBytes];                                                                 \
-        std::uint64_t set[T::kBytes];                                                         \
-        std::uint64_t word = 0;                                                               \
-        for (unsigned j = 0; j < T::kBytes; ++j) {                                            \
-          x[j] = _mm512_loadu_si512(elements + 64 * j);                                       \
-          set[j] = T::set(x[j]);                                                              \
-          word |= set[j] << shift_of<T>(j);                                                   \
-        }                                                                                     \
-        bitmap[w] = word;                                                                     \
-        for (unsigned j = 0; j < T::kBytes; ++j) {                                            \
-          _mm512_storeu_si512(next, T::compress(zero, set[j], x[j]));                         \
-          next += T::kBytes * static_cast<unsigned>(std::popcount(set[j]));                   \
-        }                                                                                     \
-      }                                                                                       \
-      return static_cast<std::size_t>(next - values) / T::kBytes;                             \
-    }                                                                                         \
-    template <typename T, typename Store>                                                     \
-    ATTRIBUTE static std::size_t expand(const std::byte* values, const std::uint64_t* bitmap, \
-                                        std::size_t words, std::byte* elements) {             \
-      const __m512i zero = opaque_zero();                                                     \
-      const std::byte* next = values;                                                         \
-      for (std::size_t w = 0; w < words; ++w, elements += 64 * T::kBytes) {                   \
-        for (unsigned j = 0; j < T::kBytes; ++j) {                                            \
-          const std::uint64_t set = bitmap[w] >> shift_of<T>(j) & kVectorBits<T>;             \
-          Store::store(elements + 64 * j, T::expand(zero, set, _mm512_loadu_si512(next)));    \
-          next += T::kBytes * static_cast<unsigned>(std::popcount(set));                      \
-        }                                                                                     \
-      }                                                                                       \
-      if constexpr (std::is_same_v<Store, AroundCaches>) _mm_sfence();                        \
-      return static_cast<std::size_t>(next - values) / T::kBytes;                             \
-    }                                                                                         \
+#define HEMIOLA_LOOPS(Name, ATTRIBUTE)                                                              \
+  struct Name {                                                                                     \
+    ATTRIBUTE static __m512i opaque_zero() {                                                        \
+      __m512i zero = _mm512_setzero_si512();                                                        \
+      asm volatile("" : "+v"(zero));                                                                \
+      return zero;                                                                                  \
+    }                                                                                               \
+    template <typename T>                                                                           \
+    ATTRIBUTE static std::size_t compress(const std::byte* elements, std::size_t words,             \
+                                          std::uint64_t* bitmap, std::byte* values) {               \
+      const __m512i zero = opaque_zero();                                                           \
+      std::byte* next = values;                                                                     \
+      for (std::size_t w = 0; w < words; ++w, elements += 64 * T::kBytes) {                         \
+        __m512i x[T::kBytes];                                                                       \
+        std::uint64_t set[T::kBytes];                                                               \
+        std::uint64_t word = 0;                                                                     \
+        for (unsigned j = 0; j < T::kBytes; ++j) {                                                  \
+          x[j] = _mm512_loadu_si512(elements + 64 * j);                                             \
+          set[j] = T::set(x[j]);                                                                    \
+          word |= set[j] << shift_of<T>(j);                                                         \
+        }                                                                                           \
+        bitmap[w] = word;                                                                           \
+        for (unsigned j = 0; j < T::kBytes; ++j) {                                                  \
+          _mm512_storeu_si512(next, T::compress(zero, set[j], x[j]));                               \
+          next += T::kBytes * static_cast<unsigned>(std::popcount(set[j]));                         \
+        }                                                                                           \
+      }                                                                                             \
+      return static_cast<std::size_t>(next - values) / T::kBytes;                                   \
+    }                                                                                               \
+    template <typename T, typename Store>                                                           \
+    ATTRIBUTE static std::size_t expand(const std::byte* values, const std::uint64_t* bitmap,       \
+                                        std::size_t words, std::byte* elements) {                   \
+      const __m512i zero = opaque_zero();                                                           \
+      const std::byte* next = values;                                                               \
+      for (std::size_t w = 0; w < words; ++w, elements += 64 * T::kBytes) {                         \
+        for (unsigned j = 0; j < T::kBytes; ++j) {                                                  \
+          const std::uint64_t set = bitmap[w] >> shift_of<T>(j) & kVectorBits<T>;                   \
+          Store::store(elements + 64 * j, T::expand(zero, set, _mm512_loadu_si512(next)));          \
+          next += T::kBytes * static_cast<unsigned>(std::popcount(set));                            \
+        }                                                                                           \
+      }                                                                                             \
+      if constexpr (std::is_same_v<Store, AroundCaches>) _mm_sfence();                              \
+      return static_cast<std::size_t>(next - values) / T::kBytes;                                   \
+    }                                                                                               \
+    template <typename T>                                                                           \
+    ATTRIBUTE static std::size_t stream(const std::byte* values, const std::uint64_t* bitmap,       \
+                                        std::size_t words, std::byte* elements) {                   \
+      const auto into = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(elements) % 64);     \
+      if (into == 0) return expand<T, AroundCaches>(values, bitmap, words, elements);               \
+      if (into % 4 != 0 || words == 0) return expand<T, Ordinary>(values, bitmap, words, elements); \
+      const LineShift shift(into / 4);                                                              \
+      const __m512i zero = opaque_zero();                                                           \
+      const std::byte* next = values;                                                               \
+      std::byte* line = elements - into;                                                            \
+      __m512i before = zero;                                                                        \
+      for (std::size_t w = 0; w < words; ++w)                                                       \
+        for (unsigned j = 0; j < T::kBytes; ++j, line += 64) {                                      \
+          const std::uint64_t set = bitmap[w] >> shift_of<T>(j) & kVectorBits<T>;                   \
+          const __m512i x = T::expand(zero, set, _mm512_loadu_si512(next));                         \
+          if (line < elements)                                                                      \
+            shift.store_end(line, before, x);                                                       \
+          else                                                                                      \
+            AroundCaches::store(line, shift.joined(before, x));                                     \
+          before = x;                                                                               \
+          next += T::kBytes * static_cast<unsigned>(std::popcount(set));                            \
+        }                                                                                           \
+      shift.store_begin(line, before);                                                              \
+      _mm_sfence();                                                                                 \
+      return static_cast<std::size_t>(next - values) / T::kBytes;                                   \
+    }                                                                                               \
   };
 
 HEMIOLA_LOOPS(WideLoops, HEMIOLA_WIDE)
@@ -189,7 +238,7 @@ void put(Kernels& kernels) {
   constexpr auto kLog = static_cast<std::size_t>(std::bit_width(T::kBytes) - 1);
   kernels.compress[kLog] = &Loops::template compress<T>;
   kernels.expand[kLog] = &Loops::template expand<T, Ordinary>;
-  kernels.stream[kLog] = &Loops::template expand<T, AroundCaches>;
+  kernels.stream[kLog] = &Loops::template stream<T>;
   kernels.sum_integers[kLog] = &Loops::template expand<T, Added<Sum>>;
 }
 

@@ -79,12 +79,19 @@ class BitWriter {
   writer.finish();
 }
 
-[[gnu::always_inline]] inline std::size_t read_ef_plainly(const EfStreams& from, std::uint64_t* bitmap) {
+/// What has been read: words of the upper bits, as many positions, and what the next one must be at least.
+struct EfProgress {
+  std::size_t words = 0, rank = 0;
+  std::uint64_t least = 0;
+};
+
+[[gnu::always_inline]] inline std::size_t read_ef_plainly(const EfStreams& from, std::uint64_t* bitmap,
+                                                          const EfProgress& begin = {}) {
   auto* bytes = reinterpret_cast<std::byte*>(bitmap);  // neighbours share a byte less often than a word
   const std::uint64_t mask = (1ull << from.low_bits) - 1;
-  std::uint64_t least = 0;  // that the next position may be
-  std::size_t rank = 0, low_bit = 0;
-  for (std::size_t w = 0; w < from.upper_words; ++w) {
+  std::uint64_t least = begin.least;
+  std::size_t rank = begin.rank, low_bit = rank * from.low_bits;
+  for (std::size_t w = begin.words; w < from.upper_words; ++w) {
     std::uint64_t left;
     std::memcpy(&left, from.upper + w * sizeof left, sizeof left);
     for (; left != 0; left &= left - 1, ++rank, low_bit += from.low_bits) {

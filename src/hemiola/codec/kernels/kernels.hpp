@@ -38,6 +38,7 @@ struct BitmapCount {
 /// Positions as index/ef.cpp stores them. The low bits may be read 8 bytes at a time, from any position's first byte.
 struct EfStreams {
   const std::byte* low = nullptr;
+  std::size_t low_bytes = 0;
   const std::byte* upper = nullptr;
   std::size_t upper_words = 0;
   unsigned low_bits = 0;
@@ -55,7 +56,7 @@ struct Kernels {
   std::string_view name;
   std::array<Compress, 4> compress;
   std::array<Expand, 4> expand;
-  /// Around the caches, where what is written is larger than they are; elements must begin at a multiple of kStreamAlign.
+  /// Around the caches, where what is written is larger than they are.
   std::array<Expand, 4> stream;
   /// Adds expanded elements to what is there, as `expand` writes them: what `combine` of the runtime gives for sums. Null
   /// where the set has nothing faster.
@@ -65,7 +66,6 @@ struct Kernels {
   EfWrite write_low, write_upper;
   EfRead read_ef;
 };
-inline constexpr std::size_t kStreamAlign = 64;
 
 /// Those that this machine can run, slowest first.
 std::span<const Kernels> all_kernels();

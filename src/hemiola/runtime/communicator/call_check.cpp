@@ -1,7 +1,9 @@
 #include "hemiola/runtime/communicator/call_check.hpp"
 
 #include <algorithm>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "hemiola/base/error.hpp"
 
@@ -51,9 +53,39 @@ std::int64_t block_of(const ArrayView& array, int blocks, const std::string& wha
   return elements / blocks;
 }
 
+/// A list of arrays is for what has a block for each rank.
+void check_blocks(const ArrayView& array, const std::string& what, bool has_blocks, int rank_count) {
+  if (!array.blocks) return;
+  const std::string found =
+      what + " is a list of " + std::to_string(array.blocks->size()) + " arrays, expected ";
+  if (!has_blocks) throw ArgumentError(found + "one array");
+  if (static_cast<int>(array.blocks->size()) != rank_count)
+    throw ArgumentError(found + "one for each of " + std::to_string(rank_count) + " ranks");
+}
+
+/// The memory of each of its blocks, or of it all.
+std::vector<std::span<const std::byte>> memory_of(const ArrayView& array) {
+  const auto bytes = static_cast<std::size_t>(array.byte_count());
+  std::vector<std::span<const std::byte>> memory;
+  if (!array.blocks) return {{array.data, bytes}};
+  for (const std::byte* block : *array.blocks) memory.emplace_back(block, bytes / array.blocks->size());
+  return memory;
+}
+
+void check_apart(const ArrayView& input, const ArrayView& output) {
+  for (const auto in : memory_of(input))
+    for (const auto out : memory_of(output))
+      if (in.data() < out.data() + out.size() && out.data() < in.data() + in.size())
+        throw ArgumentError("input and out overlap; where one is a list of arrays, they must be apart");
+}
+
 /// In place is: the same bytes, or the rank's own block of the larger array. Any other overlap would let results
 /// overwrite what is still needed.
 bool is_in_place(const Call& call, Rank self, std::int64_t block_bytes) {
+  if (call.input->blocks || call.output->blocks) {
+    check_apart(*call.input, *call.output);
+    return false;
+  }
   const std::byte* in = call.input->data;
   const std::byte* out = call.output->data;
   const std::byte* const own_in = gathers(call.kind) ? in - self * block_bytes : in;
@@ -101,15 +133,18 @@ CallShape check_call(const Call& call, Rank self, int rank_count) {
   if (has_input && !call.input) throw ArgumentError("rank " + std::to_string(self) + " must pass an array");
   if (has_output && !call.output)
     throw ArgumentError("rank " + std::to_string(self) + " must pass an array as out");
-  const int in_blocks = scatters(call.kind) || call.kind == OperationKind::all_to_all ? rank_count : 1;
-  const int out_blocks = gathers(call.kind) || call.kind == OperationKind::all_to_all ? rank_count : 1;
+  const bool brings_blocks = scatters(call.kind) || call.kind == OperationKind::all_to_all;
+  const bool gets_blocks = gathers(call.kind) || call.kind == OperationKind::all_to_all;
+  const int in_blocks = brings_blocks ? rank_count : 1, out_blocks = gets_blocks ? rank_count : 1;
   CallShape shape;
   if (has_input) {
+    check_blocks(*call.input, "the array", brings_blocks, rank_count);
     check_array(*call.input, "the array", false);
     shape.block_elements = block_of(*call.input, in_blocks, "the array");
     if (reduces(call.kind)) check_reduction(call, call.input->dtype);
   }
   if (!has_output) return shape;
+  check_blocks(*call.output, "out", gets_blocks, rank_count);
   check_array(*call.output, has_input && call.output->data != call.input->data ? "out" : "the array", true);
   const std::int64_t out_block = block_of(*call.output, out_blocks, "out");
   if (!has_input) return {out_block, false};

@@ -25,7 +25,7 @@ void describe(const Call& call, const CallShape& shape, Signature* signature) {
 /// Where nobody looks for zeros first.
 Coding coding_of(SparseMode mode) {
   if (mode == SparseMode::spccl) return Coding::spccl;
-  return mode == SparseMode::yes ? Coding::smallest : Coding::none;
+  return mode == SparseMode::yes ? Coding::fastest : Coding::none;
 }
 
 /// Of the whole buffer, or of the larger of input and output.
@@ -71,8 +71,8 @@ void CallDesk::fill(const Call& call, const Check& check, PreparedCall* to) {
   describe(call, shape, &to->signature);
   to->signature.op = call.op;
   to->signature.root = static_cast<std::int32_t>(call.root);
-  if (call.input) to->buffers.input = call.input->data;
-  if (call.output) to->buffers.output = call.output->data;
+  if (call.input) to->buffers.input = call.input->data, to->buffers.input_blocks = call.input->blocks;
+  if (call.output) to->buffers.output = call.output->data, to->buffers.output_blocks = call.output->blocks;
   std::lock_guard lock(mutex_);
   to->signature.sparse = call.sparse;
   to->key = {call.kind,
@@ -82,6 +82,7 @@ void CallDesk::fill(const Call& call, const Check& check, PreparedCall* to) {
              call.sparse,
              to->signature.root,
              shape.block_elements,
+             to->buffers.in_blocks(),
              call.schedule.get(),
              interned(call.algorithm)};
   to->factor = call.factor;
@@ -175,8 +176,9 @@ CallDesk::Prepared CallDesk::make(const Key& key, const std::shared_ptr<const Sc
   made.digest = digest(made.source);
   const auto element_bytes = static_cast<int>(bytes_of(key.dtype));
   const bool average = key.op == Op::average && made.source.collective().is_reducing();
-  made.program = communicator_->programs().get(made.source, {made.source.identity(), key.block_elements,
-                                                             element_bytes, key.in_place, average, coding});
+  made.program =
+      communicator_->programs().get(made.source, {made.source.identity(), key.block_elements, element_bytes,
+                                                  key.in_place, average, coding, key.in_blocks});
   const bool reduces = made.source.collective().is_reducing();
   made.arithmetic = {key.dtype, key.op == Op::premul_sum && !reduces ? Op::sum : key.op, ranks};
   return made;
@@ -238,7 +240,8 @@ std::unique_ptr<SparseOperation> CallDesk::sparse_operation(const Prepared& prep
                           static_cast<int>(bytes_of(call.key.dtype)),
                           call.key.in_place,
                           is_summed && call.key.op == Op::average,
-                          Coding::smallest};
+                          Coding::fastest,
+                          call.key.in_blocks};
   const auto programs = [this, coded, rule = prepared.sparse, chosen = prepared.source,
                          dense = prepared.program](Way way) {
     if (way == Way::dense) return dense;

@@ -29,6 +29,8 @@ struct ArrayView {
   DType dtype = DType::uint8;
   std::span<const std::int64_t> shape;
   bool contiguous = true;  ///< in C order
+  BlockMemory blocks =
+      {};  ///< where it is a list of arrays; `data` is the first one's, the first axis counts them
   bool writable = true;
 
   std::int64_t element_count() const;

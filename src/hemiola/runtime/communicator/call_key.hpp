@@ -6,6 +6,7 @@
 #include <string>
 
 #include "hemiola/runtime/control/signature.hpp"
+#include "hemiola/runtime/executor/program/program.hpp"
 #include "hemiola/schedule/schedule.hpp"
 
 namespace hemiola {
@@ -18,6 +19,7 @@ struct CallKey {
   SparseMode sparse = SparseMode::no;
   std::int32_t root = 0;
   std::int64_t block_elements = 0;
+  InBlocks in_blocks = {};
   const Schedule* asked_for = nullptr;     ///< null: to be chosen
   const std::string* algorithm = nullptr;  ///< by its name, of which there is one copy; null: any
   friend auto operator<=>(const CallKey&, const CallKey&) = default;

@@ -127,7 +127,7 @@ Communicator::Communicator(std::shared_ptr<Session> session, std::vector<Rank> m
       arrivals_(members_.count()),
       own_time_(&members_.session->in_operations_ns) {
   if (!connection_.message_wire) return;
-  const Messenger::Owner owner{&members_, connection_.control.pulse.get(), &is_broken_,
+  const Messenger::Owner owner{&members_, connection_.control.pulse.get(), &is_broken_, &broken_,
                                [this](const std::exception_ptr& error) { heed_failed_messages(error); }};
   messenger_ = std::make_unique<Messenger>(std::move(connection_.message_wire), owner);
 }
@@ -135,7 +135,7 @@ Communicator::Communicator(std::shared_ptr<Session> session, std::vector<Rank> m
 Communicator::~Communicator() {
   close();
   if (worker_.joinable()) worker_.join();
-  if (messenger_) messenger_->close(options_.timeout_s);
+  if (messenger_) messenger_->close(options_.timeout_s, ending_text_);
   connection_.control.pulse->give_up(Failure::closed, rank(), closed_text(members_));
 }
 
@@ -151,6 +151,11 @@ void Communicator::abort(const std::string& reason) {
   if (running_.is_mine()) return;
   const auto held = running_.take();
   if (!broken_) give_up(ending_, rank(), ending_text_);
+}
+
+std::string Communicator::ending_text() const {
+  const std::lock_guard lock(queue_mutex_);
+  return ending_text_;
 }
 
 void Communicator::end(Failure how, const std::string& text) {
@@ -431,6 +436,10 @@ std::vector<Payload> Communicator::payloads(const Check& interrupted) {
         return payloads;
       },
       interrupted);
+}
+
+SentForms Communicator::sent_forms(const Check& interrupted) {
+  return between_operations([this] { return connection_.executor->sent_forms(); }, interrupted);
 }
 
 }  // namespace hemiola

@@ -93,6 +93,8 @@ class Communicator {
   /// As `close`, but the other ranks are told at once, with the reason, and what they wait for ends, too; so do messages
   /// that have not left. Blocks until what this rank runs has ended; without effect once it is closed.
   void abort(const std::string& reason);
+  /// How it was closed or aborted first; empty while it is open.
+  std::string ending_text() const;
   /// A check that throws as `interrupted` does, which outlives it, and once the communicator has been closed.
   Check until_closed(const Check& interrupted);
 
@@ -145,6 +147,8 @@ class Communicator {
   std::vector<PortWatch::PairShares> pair_shares(const Check& interrupted = {});
   /// What the wire has carried for the operations so far, by rank; nothing to and from this rank itself.
   std::vector<Payload> payloads(const Check& interrupted = {});
+  /// In which format the values went that this rank has sent where messages may leave zeros out.
+  SentForms sent_forms(const Check& interrupted = {});
 
  private:
   void check_open() const;
@@ -187,7 +191,7 @@ class Communicator {
   std::atomic<bool> is_broken_ = false;
   std::unique_ptr<Messenger> messenger_;  ///< guards itself; null: there are no messages
 
-  std::mutex queue_mutex_;  ///< guards the rest
+  mutable std::mutex queue_mutex_;  ///< guards the rest
   std::condition_variable queue_changed_;
   std::deque<std::shared_ptr<PendingOperation>> queue_;
   bool working_ = false;            ///< on an operation that is no longer in the queue

@@ -35,12 +35,12 @@ void follow_traits(const Members& members, Connection* c) {
   c->executor = std::make_unique<Engine>(c->wire.get(), engine);
 }
 
-/// Which ranks share this one's node; on a network that is emulated none does.
+/// Which ranks share this one's node; on a network that is emulated, as that has them.
 std::vector<bool> near_ranks(const Members& members, const WireTraits& traits) {
+  if (!traits.is_near.empty()) return traits.is_near;
   std::vector<bool> is_near;
   for (Rank rank : members.ranks)
-    is_near.push_back(traits.healthy.empty() &&
-                      members.session->host_of(rank) == members.session->host_of(members.session->rank()));
+    is_near.push_back(members.session->host_of(rank) == members.session->host_of(members.session->rank()));
   return is_near;
 }
 
@@ -89,6 +89,7 @@ bool watch_ports(const Members& members, const std::vector<double>& healthy, Con
   for (double& each : bytes_per_ns) each *= 1e-9;
   auto meter = std::make_unique<ArrivalMeter>(members.self, std::move(bytes_per_ns));
   if (!c->wire->tell_arrivals(meter.get())) return false;
+  c->wire->bound_queues(healthy[static_cast<std::size_t>(members.self)] * 1e-9);
   const PortWatch::ByArrivals by_arrivals{
       .least_bytes = static_cast<std::int64_t>(kLeastTelling_s * std::ranges::max(healthy))};
   c->ports = std::make_unique<PortWatch>(c->control.figures.get(), std::move(meter), std::map<Rank, double>{},

@@ -3,19 +3,30 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <optional>
+#include <vector>
 
 #include "hemiola/base/dtype.hpp"
+#include "hemiola/codec/costs.hpp"
 #include "hemiola/runtime/executor/program/program.hpp"
+#include "hemiola/runtime/executor/sent_forms.hpp"
 #include "hemiola/runtime/executor/supervisor.hpp"
 
 namespace hemiola {
 
-/// The user's memory. In place, the two overlap where a chunk lies in both.
+/// The memory of each block of a buffer; null: they lie one behind the other.
+using BlockMemory = std::shared_ptr<const std::vector<std::byte*>>;
+
+/// The user's memory. In place, the two overlap where a chunk lies in both; never where one is in blocks.
 struct Buffers {
-  const std::byte* input = nullptr;
+  const std::byte* input = nullptr;  ///< the first block's, where it is in blocks
   std::byte* output = nullptr;
   std::optional<int> device = {};  ///< in whose memory they are; nothing: the host's
+  BlockMemory input_blocks = {};
+  BlockMemory output_blocks = {};
+
+  InBlocks in_blocks() const { return {input_blocks != nullptr, output_blocks != nullptr}; }
 };
 
 /// What combining and scaling mean for the elements of a buffer. A `premul_sum`'s programs are not compiled in place: what
@@ -42,11 +53,17 @@ class Executor {
   virtual void execute(const Program& program, const Buffers& buffers, const Arithmetic& arithmetic,
                        Supervisor* supervisor) = 0;
 
+  /// What the messages of the operation's coded programs take, by which their formats are chosen; without it the smallest.
+  virtual void choose_formats_by(const codec::CostsOfUse& costs) = 0;
+
   /// A bit that what programs send from now on brings to whoever depends on it: at the end of an operation in which everybody
   /// depends on everybody all ranks have it, or none has. False where messages bear none: then nobody ever has it.
   virtual bool carries_hints() const { return false; }
   virtual void spread_hint() {}
   virtual bool has_hint() const { return false; }
+
+  /// Since it was made.
+  virtual SentForms sent_forms() const { return {}; }
 
   /// Undoes the operation so far: puts inputs that were overwritten in place back as they were.
   virtual void restore() = 0;

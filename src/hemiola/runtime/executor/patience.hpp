@@ -17,16 +17,30 @@ namespace hemiola {
 /// woken; whoever waits longer, or shares a core with the one that it waits for, had better sleep at once.
 class PollRecord {
  public:
-  /// Asked once per wait; when it has not paid, one wait in many tries again.
-  bool pays() { return misses_ < kMostMisses || ++skipped_ % kTriesAgainEvery == 0; }
-  void met() { misses_ = 0; }
-  void missed() { misses_ = std::min(misses_ + 1, kMostMisses); }
+  /// Asked once per wait. When it has not paid, later waits try again, twice as rarely after each further miss: a moment
+  /// in which somebody was late is soon forgotten, a shared core is not.
+  bool pays() {
+    if (left_out_ == 0) return true;
+    --left_out_;
+    return false;
+  }
+  void met() {
+    misses_ = left_out_ = 0;
+    pause_ = 1;
+  }
+  void missed() {
+    misses_ = std::min(misses_ + 1, kMostMisses);
+    if (misses_ < kMostMisses) return;
+    left_out_ = pause_;
+    pause_ = std::min(2 * pause_ + 1, kLongestPause);
+  }
 
  private:
   static constexpr int kMostMisses = 4;
-  static constexpr unsigned kTriesAgainEvery = 64;
+  static constexpr int kLongestPause = 63;
   int misses_ = 0;
-  unsigned skipped_ = 0;
+  int pause_ = 1;  ///< waits to be left out by the next miss
+  int left_out_ = 0;
 };
 
 class Patience {

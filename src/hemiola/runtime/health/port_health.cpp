@@ -7,8 +7,10 @@
 namespace hemiola {
 namespace {
 
-/// Measured factors are this exact; a step that is closer counts as met.
-constexpr double kTolerance = 1.04;
+/// Measured factors are this exact; a step that is closer counts as met. Below 2 they are rather too low, and a step that
+/// is too low costs more than the next one (docs/design/0008).
+constexpr double kTolerance = 1.03;
+constexpr double kToleranceBelow2 = 1.01;
 /// How far above (below) what is in force a factor must be to count.
 constexpr double kRiseMargin = 1.05;
 constexpr double kFallMargin = 1.15;
@@ -26,9 +28,9 @@ double reference_share(std::span<const double> best_share, Judging::Beside besid
 
 double round_up_factor(double factor) {
   if (factor < PortHealth::kLeastFactor) return 1;
-  const double least = factor / kTolerance;
   for (double step : {1.25, 1.5})
-    if (least <= step) return step;
+    if (factor <= step * kToleranceBelow2) return step;
+  const double least = factor / kTolerance;
   const double power = std::exp2(std::floor(std::log2(least)));  // of 2, at most `least` (or 1 below 2)
   for (double step : {power, 1.5 * power})
     if (step >= 2 && least <= step) return step;

@@ -117,7 +117,7 @@ class PortHealth {
   Best usual_{128};
 };
 
-/// The factor to plan for: the next one of 1.25, 1.5, 2, 3, 4, 6, 8, … that is not more than 4 % below it; 1 for
+/// The factor to plan for: the next one of 1.25, 1.5, 2, 3, 4, 6, 8, … that is not more than 3 % below it (1 % below 2); 1 for
 /// less than kLeastFactor. So few steps, because every change of a plan costs more than a step.
 double round_up_factor(double factor);
 

@@ -33,9 +33,9 @@ void PortMeter::finished(const MeteredMessage& message, std::int64_t now_ns) {
     if (other.peer == message.peer) other.with_peer += part;
   }
   const PairSpeed& healthy = healthy_[static_cast<std::size_t>(message.peer)];
-  if (bytes < kLeastLatencies * healthy.latency_ns * healthy.bytes_per_ns) return;
+  if (bytes < kLeastLatencies * (healthy.latency_ns + healthy.message_ns) * healthy.bytes_per_ns) return;
   // Latency is not the port's fault: with it taken off, small messages and large ones tell the same.
-  const double flowing_ns = taken_ns - (message.sending ? 0 : healthy.latency_ns);
+  const double flowing_ns = taken_ns - healthy.message_ns - (message.sending ? 0 : healthy.latency_ns);
   const double healthy_bytes = std::max(1.0, flowing_ns * healthy.bytes_per_ns);
   const double with_peer = (own.with_peer + bytes) / healthy_bytes;
   note(message.peer, with_peer);

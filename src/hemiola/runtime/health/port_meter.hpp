@@ -22,7 +22,7 @@ namespace hemiola {
 /// receive a latency later.
 class PortMeter final : public MessageMeter, public PortGauge {
  public:
-  /// Messages that a healthy network carries in fewer latencies say little about bandwidth. By size, not by the
+  /// Messages that a healthy network carries in fewer latencies, with what each takes beside its bytes, say little about bandwidth. By size, not by the
   /// time that they took: among the small ones that would select those that had to wait.
   static constexpr double kLeastLatencies = 1;
 

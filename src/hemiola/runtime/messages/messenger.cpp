@@ -190,9 +190,7 @@ bool Messenger::has_work() const {
 
 void Messenger::inspect() {
   next_inspection_ = Clock::now() + kInspection;
-  if (*owner_.is_broken)
-    return break_down(std::make_exception_ptr(
-        LostRankError("this communicator can no longer be used, because of an earlier failure")));
+  if (*owner_.is_broken) return break_down(*owner_.why);
   note_losses();
   for (const RequestPtr& request : mailbox_.outstanding())
     if (const std::exception_ptr error = judge(*request)) give_up(request, error);
@@ -207,7 +205,8 @@ void Messenger::note_losses() {
   }
   for (const LostRank& each : lost) {
     const auto at = std::ranges::find(members.ranks, each.rank);
-    if (at != members.ranks.end()) note(Rank{at - members.ranks.begin()}, "has died", false);
+    if (at != members.ranks.end())
+      note(Rank{at - members.ranks.begin()}, each.has_died() ? "has died" : "is lost: " + each.reason, false);
   }
   for (const LostRank& each : owner_.pulse->lost()) note(each.rank, "has died", false);
   for (const LostRank& each : wire_->lost()) note(each.rank, "is lost: " + each.reason, false);
@@ -305,7 +304,7 @@ void Messenger::tell_owner() {
   owner_.break_off(error);
 }
 
-void Messenger::close(double patience_s) {
+void Messenger::close(double patience_s, const std::string& why) {
   {
     const Access access(this);
     is_closing_ = true;
@@ -317,9 +316,7 @@ void Messenger::close(double patience_s) {
   while (true) {
     {
       const Access access(this);
-      const auto error =
-          std::make_exception_ptr(LostRankError(owner_.members->name(owner_.members->self) +
-                                                " has closed its communicator before this message was over"));
+      const auto error = std::make_exception_ptr(LostRankError(why + " before this message was over"));
       for (const RequestPtr& request : mailbox_.outstanding()) give_up(request, error);
       if (!has_work() || patience.passed()) return;
       idle_rounds = move() ? 0 : idle_rounds + 1;

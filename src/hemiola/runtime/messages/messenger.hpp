@@ -29,14 +29,15 @@ class Messenger {
     const Members* members;
     Pulse* pulse;
     const std::atomic<bool>* is_broken;  ///< nothing more will come from it
+    const std::exception_ptr* why;       ///< once it is
     /// Called with no lock held once messages have failed in a way that nobody can repair.
     std::function<void(const std::exception_ptr&)> break_off;
   };
   Messenger(std::unique_ptr<Wire> wire, Owner owner);
-  /// Ends what is under way. What has been sent, but has not left yet, leaves first, as far as its receivers live and for
-  /// `patience_s` at most.
-  void close(double patience_s);
-  ~Messenger() { close(0); }
+  /// Ends what is under way, which says `why`. What has been sent, but has not left yet, leaves first, as far as its
+  /// receivers live and for `patience_s` at most.
+  void close(double patience_s, const std::string& why);
+  ~Messenger() { close(0, {}); }
   Messenger(const Messenger&) = delete;
 
   /// Starts a message. Throws why there can be none any more, or none to its receiver.

@@ -29,10 +29,6 @@ void forget(const Descriptor& events, int descriptor) {
   ::epoll_ctl(events.get(), EPOLL_CTL_DEL, descriptor, nullptr);
 }
 
-bool is_for_lack_of_room(int error) {
-  return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
-}
-
 }  // namespace
 
 Acceptor::Acceptor(Descriptor listener, Credentials own, const AcceptorLimits& limits)
@@ -66,8 +62,7 @@ void Acceptor::accept_all() {
       watch(events_, guest.socket.get());
       unproved_.push_back({Handshake::accept(std::move(guest.socket), guest.from, &own_), Clock::now()});
     } else if (is_for_lack_of_room(guest.error)) {
-      complain(std::string("no room for further connections (") + std::strerror(guest.error) +
-               "); if too many files are open, raise the limit with 'ulimit -n'");
+      complain(lack_of_room("further connections", guest.error));
       return rest();
     } else if (guest.error == EAGAIN) {
       return;

@@ -26,6 +26,10 @@ std::string version_text(const std::array<char, 32>& version, std::uint32_t prot
   return text + " (protocol " + std::to_string(protocol) + ")";
 }
 
+std::string restarts(std::uint32_t count) {
+  return std::to_string(count) + (count == 1 ? " restart" : " restarts");
+}
+
 }  // namespace
 
 Handshake::Handshake(Descriptor socket, const Endpoint& other, const Credentials* own, Role role)
@@ -213,8 +217,8 @@ std::string Handshake::text_of(Refusal refusal, const Claim& claim) const {
     case Refusal::job:
       return "is of another job";
     case Refusal::incarnation:
-      return "is of this job after " + std::to_string(claim.incarnation) + " restarts, this rank after " +
-             std::to_string(own_->incarnation);
+      return "is of this job after " + restarts(claim.incarnation) + ", this rank after " +
+             restarts(own_->incarnation);
     case Refusal::other_rank:
       return by_other ? "has expected another rank"
                       : "is rank " + std::to_string(claim.rank) +
@@ -232,8 +236,10 @@ void Handshake::refuse(Refusal refusal, const std::string& what) {
 
 void Handshake::fail(int error) {
   error_ = error;
-  refusal_ = Refusal::unreachable;
-  reason_ = other_.text() + " cannot be reached: " + std::strerror(error);
+  const bool has_room = !is_for_lack_of_room(error);
+  refusal_ = has_room ? Refusal::unreachable : Refusal::no_room;
+  reason_ = has_room ? other_.text() + " cannot be reached: " + std::strerror(error)
+                     : lack_of_room("a connection to " + other_.text(), error);
   stage_ = Stage::over;
 }
 

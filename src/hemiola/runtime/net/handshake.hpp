@@ -34,6 +34,7 @@ enum class Refusal : std::uint32_t {
   stranger,     ///< it does not speak as a rank does
   hung_up,      ///< it has ended the connection; it may be tried again
   unreachable,  ///< there was none
+  no_room,      ///< this process has none for it; it may be tried again
 };
 
 /// One end of one connection. Never blocks. Its owner gives up on it when it takes too long.

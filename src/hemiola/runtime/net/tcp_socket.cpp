@@ -84,6 +84,15 @@ Reached has_connected(const Descriptor& socket, int* error) {
   return *error == 0 ? Reached::yes : Reached::no;
 }
 
+bool is_for_lack_of_room(int error) {
+  return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
+
+std::string lack_of_room(const std::string& of_what, int error) {
+  return "no room for " + of_what + " (" + std::strerror(error) +
+         "); if too many files are open, raise the limit with 'ulimit -n'";
+}
+
 Endpoint local_endpoint(const Descriptor& socket) {
   SocketAddress address;
   ::getsockname(socket.get(), address.get(), &address.length);

@@ -2,6 +2,8 @@
 // is late to read closes its window, and the kernel would abort the connection to a rank that lives.
 #pragma once
 
+#include <string>
+
 #include "hemiola/base/descriptor.hpp"
 #include "hemiola/runtime/net/endpoint.hpp"
 
@@ -29,6 +31,10 @@ Attempt start_connecting(const Endpoint& to);
 enum class Reached { not_yet, yes, no };
 /// Whether a connection that was started has been made; `error` says why not.
 Reached has_connected(const Descriptor& socket, int* error);
+
+/// Whether there is no socket since this process, or its system, has no room for one more; and how that is said.
+bool is_for_lack_of_room(int error);
+std::string lack_of_room(const std::string& of_what, int error);
 
 /// Where a socket listens, or is bound.
 Endpoint local_endpoint(const Descriptor& socket);

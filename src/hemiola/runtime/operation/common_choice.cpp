@@ -128,7 +128,7 @@ void CommonChoice::check_claimer(Rank claimer, const Deadline& deadline) const {
   }
   for (const LostRank& lost : members_->session->lost())
     if (lost.rank == members_->world_rank(claimer))
-      throw members_->lost(claimer, rank + " has died while it chose a schedule for all: " + lost.reason);
+      throw members_->lost(claimer, rank + " is lost while it chose a schedule for all: " + lost.reason);
   if (deadline.passed())
     throw TimeoutError(
         rank +

@@ -125,7 +125,12 @@ void OperationWatch::seek_words() {
 void OperationWatch::check_losses(const std::vector<LostRank>& in_session) {
   for (const LostRank& lost : in_session) {
     const auto at = std::ranges::find(members_->ranks, lost.rank);
-    if (at != members_->ranks.end()) check_lost(Rank{at - members_->ranks.begin()}, "has died", "");
+    if (at == members_->ranks.end()) continue;
+    const Rank rank{at - members_->ranks.begin()};
+    if (lost.has_died())
+      check_lost(rank, "has died", "");
+    else
+      check_lost(rank, "is lost", ": " + lost.reason);
   }
   for (const LostRank& lost : pulse_->lost()) check_lost(lost.rank, "has died", "");
   check_wire();
@@ -164,6 +169,7 @@ void OperationWatch::check_deadline() const {
   std::string reason = absent.empty() && stopped.empty() ? "all ranks are here, but too slow" : "";
   if (!absent.empty()) reason += absent + " has not arrived";
   if (!stopped.empty()) reason += (reason.empty() ? "" : "; ") + stopped + " has arrived, but stands still";
+  for (const std::string& complaint : members_->session->complaints()) reason += "; " + complaint;
   throw TimeoutError(operation() + " did not finish within " + format_seconds(timeout_s_) + ": " + reason +
                      ". Inputs are as they were; this communicator can no longer be used.");
 }

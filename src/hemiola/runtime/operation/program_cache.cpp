@@ -16,6 +16,7 @@ std::shared_ptr<const Program> ProgramCache::get(const ProgramSource& source, co
   options.in_place = key.in_place;
   options.average = key.average;
   options.coding = key.coding;
+  options.in_blocks = key.in_blocks;
   auto program = std::make_shared<const Program>(source.compile(rank_, options));
   tasks_ += program->tasks.size();
   programs_[key] = {source, program, ++uses_};

@@ -19,6 +19,7 @@ class ProgramCache {
     bool in_place = false;
     bool average = false;
     Coding coding = Coding::none;
+    InBlocks in_blocks = {};
     friend auto operator<=>(const Key&, const Key&) = default;
   };
 

@@ -82,8 +82,9 @@ bool SparseOperation::is_hinted(const Executor& executor) const {
 
 codec::ZeroCount SparseOperation::sample(std::size_t most_lines) const {
   if (call_.buffers.input == nullptr) return {};
-  return codec::sample_zeros(call_.buffers.input, input_bytes_, codec::element_bytes(call_.arithmetic.dtype),
-                             most_lines);
+  const BlockMemory& blocks = call_.buffers.input_blocks;  // one tells enough
+  return codec::sample_zeros(call_.buffers.input, input_bytes_ / (blocks ? blocks->size() : 1),
+                             codec::element_bytes(call_.arithmetic.dtype), most_lines);
 }
 
 SeenZeros SparseOperation::look(const Stage& stage) {
@@ -104,6 +105,7 @@ SparseOperation::Way SparseOperation::way(double density) const {
 
 void SparseOperation::run(Way way, const Buffers& buffers, const Arithmetic& arithmetic, const Stage& stage) {
   ran_.push_back(programs_(way));
+  stage.executor->choose_formats_by(rule_->costs);
   stage.executor->execute(*ran_.back(), buffers, arithmetic, stage.supervisor);
 }
 

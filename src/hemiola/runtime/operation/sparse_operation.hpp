@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "hemiola/codec/costs.hpp"
 #include "hemiola/codec/zero_sample.hpp"
 #include "hemiola/runtime/operation/density_watch.hpp"
 #include "hemiola/runtime/operation/operation.hpp"
@@ -24,6 +25,7 @@ struct SparseRule {
   double without_fill_in_below = 0;    ///< ... the density is less than that
   ProgramSource exchange = {};         ///< an all-reduce, by which ranks add up what they see
   int pause = 64;                      ///< they look before one operation in so many of a signature
+  codec::CostsOfUse costs = {};        ///< of messages, by which this rank chooses their formats
 
   /// Throws ArgumentError for what is out of range.
   void check() const;

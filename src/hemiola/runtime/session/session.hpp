@@ -33,9 +33,13 @@ class SharedRegion {
   std::span<std::byte> bytes_;
 };
 
+inline constexpr std::string_view kProcessHasEnded = "its process has ended";
+
 struct LostRank {
   Rank rank;
-  std::string reason;  ///< "its process has ended"
+  std::string reason;  ///< kProcessHasEnded, or in other words
+
+  bool has_died() const { return reason == kProcessHasEnded; }
 };
 
 /// What the ranks' common clock shows. Two ranks that read it at one instant differ by `error_ns` at most.
@@ -77,6 +81,10 @@ class Session {
   /// The ranks that will do nothing any more, those that have finished among them. Cheap enough to ask every few
   /// milliseconds.
   virtual std::vector<LostRank> lost() const = 0;
+
+  /// Connections between ranks that were refused or could not be made, the latest few in a sentence each: what may have
+  /// to do with somebody's not being heard.
+  virtual std::vector<std::string> complaints() const { return {}; }
 
   /// Which of the members go on, after some of them are lost: those that have come here before all others had come or
   /// were lost. All that return say the same, whoever is lost meanwhile; one that was lost after it had come may be

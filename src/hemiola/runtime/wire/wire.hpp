@@ -94,7 +94,7 @@ class Wire {
   /// (WireTraits::charges_work): what is sent from now on starts no sooner than after that work.
   virtual void charge(std::int64_t /*core_ns*/) {}
 
-  /// A bit that the present operation's messages spread where they carry signatures: what is sent from now on bears it, and
+  /// A bit that the present operation's messages spread where they carry hints: what is sent from now on bears it, and
   /// whoever takes such a message has it, too. So at the end of a collective in which everybody depends on everybody all
   /// ranks have it, or none has.
   virtual void spread_hint() {}
@@ -104,7 +104,7 @@ class Wire {
   virtual std::optional<ForeignMessage> mismatch() const { return std::nullopt; }
 
   /// The peers (numbered as in the group) that are known to be gone, and how the wire knows. Messages to and from them
-  /// may never be done; nothing else is told of it.
+  /// may never be done; nothing else is told of it. This rank itself is among them where it can reach nobody.
   virtual std::vector<LostRank> lost() const { return {}; }
 
   /// Sleeps until a message may have moved or `timeout_us` has passed; may return early. Called after
@@ -142,6 +142,10 @@ class Wire {
   /// From now on `listener`, which lives as long as the wire is used, is told of all bytes as they come. False where the
   /// wire does not learn when they do.
   virtual bool tell_arrivals(ArrivalListener* /*listener*/) { return false; }
+  /// This rank's port carries so much, in bytes per nanosecond. Where something below the wire queues what is sent to each
+  /// peer by itself, it holds from now on about as much as keeps such a port busy: what waits there longer leaves in
+  /// another order than it was posted in, and a schedule's next message behind the one after it.
+  virtual void bound_queues(double /*port_bytes_per_ns*/) {}
 
   /// How it wants to be used. The same at any time.
   virtual const WireTraits& traits() const = 0;

@@ -36,6 +36,7 @@ struct PortMap {
 struct PairSpeed {
   double latency_ns = 0;
   double bytes_per_ns = 1;
+  double message_ns = 0;  ///< how long a message occupies the way between them beside its bytes
 };
 
 struct WireTraits {
@@ -47,12 +48,18 @@ struct WireTraits {
   bool land_at_once = false;
   /// Messages bear their operation's tag, and the wire compares it (Wire::begin_operation).
   bool carries_signatures = false;
+  /// Messages bear the hint, at least (Wire::spread_hint).
+  bool carries_hints = false;
+  /// Before and after an operation something may be left to do that only `progress` does.
+  bool has_remains = true;
   /// Its clock stands still while a rank reacts to a message, so that work would be free (Wire::charge).
   bool charges_work = false;
   Waiting waiting = {};
   PortMap ports = {};
   /// By peer. Empty where no port could be slow, as between cores of one machine.
   std::vector<PairSpeed> healthy = {};
+  /// By peer, whether it is on this one's host, where another network stands for that of the machines. Empty: as they are.
+  std::vector<bool> is_near = {};
   /// By how much whose ports are slower, as far as is known from the start.
   std::map<Rank, double> slow = {};
   std::chrono::nanoseconds arrival_delay{0};  ///< how late it makes this rank come to every operation

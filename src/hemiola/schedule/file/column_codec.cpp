@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/interrupt.hpp"
 
 namespace hemiola {
 namespace {
@@ -81,6 +82,7 @@ void SectionWriter::add_column(std::span<const std::uint64_t> values) {
 
 template <typename T>
 void SectionWriter::add_any_column(std::span<const T> values) {
+  heed_interrupt(2 * static_cast<std::int64_t>(values.size()));  // one pass to look, one to write
   const Layout fixed = narrowest(values.empty() ? 0 : *std::max_element(values.begin(), values.end()));
   const std::size_t fixed_bytes = values.size() << fixed;
   const std::size_t by_difference = difference_bytes(values);

@@ -2,7 +2,7 @@
 #include <string>
 
 #include "hemiola/base/error.hpp"
-#include "hemiola/base/interrupt.hpp"
+#include "hemiola/base/heedful.hpp"
 #include "hemiola/schedule/file/binary_layout.hpp"
 #include "hemiola/schedule/file/checksum.hpp"
 #include "hemiola/schedule/file/schedule_file.hpp"
@@ -18,7 +18,9 @@ ScheduleWriter::ScheduleWriter(const Collective& collective, std::span<const std
       has_scratch_(scratch_count_of(pairs) > 0),
       chunk_count_(collective.chunk_count()),
       sink_(*sink) {
-  for (const RankPair& pair : pairs) pairs_.number_of(pair);
+  for_heedful_blocks(pairs.size(), [&](std::size_t begin, std::size_t end) {
+    for (const RankPair& pair : pairs.subspan(begin, end - begin)) pairs_.number_of(pair);
+  });
   section_.add_bytes(std::as_bytes(std::span(kMagic)));
   section_.add_u32(has_scratch_ ? kVersionWithScratch : kVersion);
   section_.add_u32(0);
@@ -191,12 +193,15 @@ void ScheduleWriter::flush_block() {
 
 void ScheduleWriter::write_footer() {
   std::vector<std::uint32_t> src, dst, src_slot, dst_slot;
-  for (const RankPair& pair : pairs_.pairs()) {
-    src.push_back(static_cast<std::uint32_t>(pair.src));
-    dst.push_back(static_cast<std::uint32_t>(pair.dst));
-    src_slot.push_back(static_cast<std::uint32_t>(pair.src_slot));
-    dst_slot.push_back(static_cast<std::uint32_t>(pair.dst_slot));
-  }
+  const std::span<const RankPair> pairs = pairs_.pairs();
+  for_heedful_blocks(pairs.size(), [&](std::size_t begin, std::size_t end) {
+    for (const RankPair& pair : pairs.subspan(begin, end - begin)) {
+      src.push_back(static_cast<std::uint32_t>(pair.src));
+      dst.push_back(static_cast<std::uint32_t>(pair.dst));
+      src_slot.push_back(static_cast<std::uint32_t>(pair.src_slot));
+      dst_slot.push_back(static_cast<std::uint32_t>(pair.dst_slot));
+    }
+  });
   section_.add_u64(step_count_);
   section_.add_u64(transfer_count_);
   section_.add_u64(src.size());

@@ -76,18 +76,22 @@ std::string end_of_pair(Rank rank, std::int32_t slot) {
   return std::to_string(rank) + (slot == 0 ? "" : "." + std::to_string(slot));
 }
 
+/// Operations, or more, that it takes to write a transfer.
+constexpr std::int64_t kPerTransfer = 16;
+
 void write_step(std::string* out, const Schedule& schedule, Step step) {
   std::int64_t i = schedule.step_offset()[static_cast<std::size_t>(step)];
   const std::int64_t end = schedule.step_offset()[static_cast<std::size_t>(step) + 1];
   if (i == end) return;
-  heed_interrupt(end - i);
   *out += "\nstep " + std::to_string(step) + "\n";
   while (i < end) {
     const RankPair pair = schedule.pair_of(i);
     ItemLines lines(out,
                     end_of_pair(pair.src, pair.src_slot) + "->" + end_of_pair(pair.dst, pair.dst_slot) + ":");
+    const std::int64_t begin = i;
     for (; i < end && schedule.pair_of(i) == pair; ++i)
       lines.add(std::to_string(schedule.chunk_of(i)) + (schedule.reduces(i) ? "+" : ""));
+    heed_interrupt(kPerTransfer * (i - begin));
   }
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/interrupt.hpp"
 #include "hemiola/schedule/chunk_sorter.hpp"
 #include "hemiola/schedule/places.hpp"
 
@@ -166,6 +167,7 @@ std::vector<Transfer> turn_round(const Schedule& schedule, const Collective& bac
   ChunkSorter(source, std::numeric_limits<std::int64_t>::max()).load(0, &all);
   for (Chunk chunk : indices<Chunk>(schedule.chunk_count())) {
     const std::size_t begin = turned.size();
+    heed_interrupt(schedule.rank_count() + static_cast<std::int64_t>(all.transfers_of(chunk).size()));
     for (const ChunkTransfer& t : useful.of(chunk, all.transfers_of(chunk)))
       turned.push_back(
           {t.step(), t.dst(), t.src(), reverse_chunk(schedule.collective(), chunk), backward.is_reducing()});

@@ -1,11 +1,11 @@
 #include "hemiola/synthesis/delivery/tree_router.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <limits>
 #include <map>
 #include <numeric>
+#include <utility>
 
 namespace hemiola::synthesis {
 namespace {
@@ -20,8 +20,14 @@ constexpr double kPart = 0.5;
 constexpr double kWorthwhile = 0.99;
 /// Searches per rank and round; more cost time and balance links better.
 constexpr std::size_t kSearchesPerRank = 4;
-/// How much longer a link counts that is as busy as all would be if equally busy, and how fast that grows beyond.
-constexpr double kCongestion = 1.0, kSteepness = 4.0;
+/// How much longer a link counts that is as busy as all would be if equally busy.
+constexpr double kCongestion = 1.0;
+
+/// How fast that grows beyond: with the fourth power.
+double steep(double share) {
+  const double square = share * share;
+  return square * square;
+}
 
 template <typename T>
 void shuffle(std::vector<T>* items, Random* random) {
@@ -39,7 +45,8 @@ TreeRouter::TreeRouter(const Delivery& delivery, std::uint64_t seed)
       load_(channels_.link_count(), 0),
       distance_(static_cast<std::size_t>(channels_.rank_count())),
       came_through_(distance_.size()),
-      in_tree_(distance_.size(), 0) {}
+      in_tree_(distance_.size(), 0),
+      wanted_in_(distance_.size(), 0) {}
 
 Trees TreeRouter::route() {
   std::vector<Batch> all = batches();
@@ -101,7 +108,7 @@ std::vector<TreeRouter::Batch> TreeRouter::batches() {
 
 void TreeRouter::choose_again(const Batch& batch) {
   for (const std::uint32_t chunk : batch) load(trees_[chunk], -1);
-  search_from(delivery_.holders[batch[0]]);
+  search(batch);
   for (const std::uint32_t chunk : batch) {
     trees_[chunk] = tree_to(delivery_.wanted[chunk]);
     load(trees_[chunk], +1);
@@ -117,16 +124,22 @@ double TreeRouter::length(std::uint32_t channel) const {
   double sum = 0;
   for (const Hop& hop : channels_.hops(channel)) {
     const double share = fair_load_ > 0 ? (load_[hop.link] + static_cast<double>(hop.busy)) / fair_load_ : 0;
-    sum += static_cast<double>(hop.delay) * (1 + kCongestion * std::pow(share, kSteepness));
+    sum += static_cast<double>(hop.delay) * (1 + kCongestion * steep(share));
   }
   return sum;
 }
 
-void TreeRouter::search_from(const std::vector<Rank>& holders) {
+/// From the holders, until there is a cheapest way to everybody who wants one of the chunks.
+void TreeRouter::search(const Batch& batch) {
+  ++search_number_;
+  std::size_t left = 0;
+  for (const std::uint32_t chunk : batch)
+    for (const Rank rank : delivery_.wanted[chunk])
+      if (std::exchange(wanted_in_[static_cast<std::size_t>(rank)], search_number_) != search_number_) ++left;
   using Entry = std::pair<double, int>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> frontier;
   std::fill(distance_.begin(), distance_.end(), std::numeric_limits<double>::infinity());
-  for (const Rank rank : holders) {
+  for (const Rank rank : delivery_.holders[batch[0]]) {
     distance_[static_cast<std::size_t>(rank)] = 0;
     came_through_[static_cast<std::size_t>(rank)] = kNoChannel;
     frontier.push({0, rank});
@@ -135,6 +148,10 @@ void TreeRouter::search_from(const std::vector<Rank>& holders) {
     const auto [distance, rank] = frontier.top();
     frontier.pop();
     if (distance > distance_[static_cast<std::size_t>(rank)]) continue;
+    if (wanted_in_[static_cast<std::size_t>(rank)] == search_number_) {
+      wanted_in_[static_cast<std::size_t>(rank)] = 0;
+      if (--left == 0) return;
+    }
     for (std::uint32_t c = channels_.first_out(rank); c < channels_.first_out(rank + 1); ++c) {
       const auto next = static_cast<std::size_t>(channels_[c].dst);
       const double there = distance + length(c);

@@ -28,7 +28,7 @@ class TreeRouter {
 
   std::vector<Batch> batches();
   void choose_again(const Batch& batch);
-  void search_from(const std::vector<Rank>& holders);
+  void search(const Batch& batch);
   std::vector<std::uint32_t> tree_to(const std::vector<Rank>& wanted);
   void load(const std::vector<std::uint32_t>& tree, int sign);
   double length(std::uint32_t channel) const;
@@ -45,6 +45,8 @@ class TreeRouter {
   std::vector<std::uint32_t> came_through_;  ///< per rank, the channel of the cheapest way
   std::vector<int> in_tree_;                 ///< per rank, the number of the last tree that it was in
   int tree_number_ = 0;
+  std::vector<std::uint64_t> wanted_in_;  ///< per rank, the number of the search that is to find a way to it
+  std::uint64_t search_number_ = 0;
 };
 
 }  // namespace hemiola::synthesis

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 namespace hemiola::synthesis {
 namespace {
@@ -17,7 +18,7 @@ RanksPerChunk owners(const Collective& collective) {
 
 Phase from_owners_to_all(const Collective& collective, bool reducing) {
   Phase phase;
-  phase.reducing = reducing;
+  phase.turned = phase.reducing = reducing;
   phase.holders = owners(collective);
   phase.to_all = true;
   return phase;
@@ -51,7 +52,7 @@ std::vector<Rank> without(const std::vector<Rank>& ranks, const std::vector<Rank
 
 Phase spreading(RanksPerChunk holders, const RanksPerChunk& wanted, int rank_count, bool reducing) {
   Phase phase;
-  phase.reducing = reducing;
+  phase.turned = phase.reducing = reducing;
   phase.to_all = true;
   for (std::size_t c = 0; c < holders.size(); ++c) {
     phase.wanted.push_back(without(wanted[c], holders[c]));
@@ -100,12 +101,12 @@ std::vector<Phase> phases_of(const Collective& collective) {
       return {from_owners_to_all(collective, true)};
     case CollectiveKind::all_reduce:
       return {from_owners_to_all(collective, true), from_owners_to_all(collective, false)};
-    case CollectiveKind::scatter: {
-      const RanksPerChunk root(collective.owner().size(), {collective.root()});
-      return {one_to_one(collective, root, [&](Chunk chunk) { return collective.owner_of(chunk); })};
+    case CollectiveKind::scatter:
+    case CollectiveKind::gather: {
+      Phase phase = one_to_one(collective, owners(collective), [&](Chunk) { return collective.root(); });
+      phase.turned = collective.kind() == CollectiveKind::scatter;
+      return {std::move(phase)};
     }
-    case CollectiveKind::gather:
-      return {one_to_one(collective, owners(collective), [&](Chunk) { return collective.root(); })};
     case CollectiveKind::all_to_all:
       return {one_to_one(collective, owners(collective),
                          [&](Chunk chunk) { return collective.destination_of(chunk); })};

@@ -1,5 +1,6 @@
 // A collective as one or two spreadings: chunks get from the ranks that hold them to the ranks that want them. A
-// reduction is a spreading on the reversed network, turned round.
+// reduction is a spreading on the reversed network, turned round; a scatter is a gather there, since what has arrived
+// last at the root, which has come the longest way or waited longest, is then what leaves first.
 #pragma once
 
 #include <vector>
@@ -10,7 +11,8 @@
 namespace hemiola::synthesis {
 
 struct Phase {
-  bool reducing = false;                   ///< turned round: chunks get from `wanted` to `holders`
+  bool turned = false;    ///< searched for on the reversed network: chunks get from `wanted` to `holders`
+  bool reducing = false;  ///< turned, and parts are added up on the way
   std::vector<std::vector<Rank>> holders;  ///< per chunk
   bool to_all = false;                     ///< every rank wants every chunk
   std::vector<std::vector<Rank>> wanted;   ///< per chunk, without its holders; empty where `to_all`

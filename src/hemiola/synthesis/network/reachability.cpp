@@ -64,7 +64,7 @@ void check_reachable(const Channels& channels, const Phase& phase) {
     if (is_new) search->second = reached_from(channels, from);
     for (const Rank rank : phase.to_all ? everyone : phase.wanted[chunk])
       if (!search->second[static_cast<std::size_t>(rank)])
-        refuse(from[0], rank, search->second, phase.reducing);
+        refuse(from[0], rank, search->second, phase.turned);
   }
 }
 

@@ -1,5 +1,6 @@
 #include "hemiola/runtime/executor/host/coder.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 
@@ -28,10 +29,10 @@ std::span<const std::byte> split_first(std::span<const std::byte>* joined) {
 
 }  // namespace
 
-void Coder::begin(const Program& program, const RegionBases& bases, const Arithmetic& arithmetic,
+void Coder::begin(const Program& program, const Regions& regions, const Arithmetic& arithmetic,
                   Combine combine) {
   program_ = &program;
-  bases_ = &bases;
+  regions_ = &regions;
   arithmetic_ = arithmetic;
   combine_ = combine;
   sizes_.assign(program.forms.size(), 0);
@@ -39,7 +40,9 @@ void Coder::begin(const Program& program, const RegionBases& bases, const Arithm
   if (program.coding == Coding::spccl) return;
   format_ = codec::chosen_format();
   const std::byte* const input = at({Region::input, 0});
-  const auto bytes = static_cast<std::size_t>(program.bytes[static_cast<int>(Region::input)]);
+  const std::size_t blocks =
+      std::max<std::size_t>(regions.blocks(Region::input).size(), 1);  // one tells enough
+  const auto bytes = static_cast<std::size_t>(program.bytes[static_cast<int>(Region::input)]) / blocks;
   attempts_.begin(input, input == nullptr ? 0 : bytes, codec::element_bytes(arithmetic.dtype));
 }
 
@@ -49,7 +52,8 @@ std::size_t Coder::encoded(const Piece& piece) {
   const auto plain = static_cast<std::size_t>(form(piece).bytes);
   if (!attempts_.next()) return plain;
   scan(piece);
-  const codec::Format format = format_.value_or(encoder_.smallest());
+  const codec::Costs& costs = form(piece).is_added ? costs_.added : costs_.copied;
+  const codec::Format format = format_ ? *format_ : encoder_.fastest(costs);
   const bool pays = static_cast<double>(encoder_.bytes_as(format)) <=
                     CodingAttempts::kMostShare * static_cast<double>(plain);
   attempts_.note(pays);
@@ -84,8 +88,10 @@ std::size_t Coder::scan(const Piece& piece) {
 
 Coder::Message Coder::message(const Task& task) {
   const std::span<const Piece> all = pieces(task);
-  for (const Piece& piece : all)
+  for (const Piece& piece : all) {
     if (size(piece) == 0) size(piece) = encoded(piece);
+    count(piece);
+  }
   if (all.size() > 1) {
     std::byte* const joined = at({Region::staging, task.staging});
     std::size_t bytes = 0;
@@ -95,6 +101,14 @@ Coder::Message Coder::message(const Task& task) {
   const Piece& piece = all.front();
   const bool is_plain = size(piece) == static_cast<std::size_t>(form(piece).bytes);
   return {is_plain ? at(piece.at) : memory(piece), size(piece), is_plain};
+}
+
+/// A form that is sent on has been checked when it came.
+void Coder::count(const Piece& piece) {
+  codec::Header header;
+  if (size(piece) < static_cast<std::size_t>(form(piece).bytes))
+    std::memcpy(&header, memory(piece), sizeof header);
+  ++(form(piece).is_added ? sent_.added : sent_.copied)[header.format];
 }
 
 std::int64_t Coder::bytes_of(const Task& task) const {
@@ -174,10 +188,17 @@ void Coder::open(const Piece& piece, std::span<const std::byte> message) {
 }
 
 void Coder::land(const Piece& piece) {
-  if (!piece.combine) return decoder_.decode(at(piece.at));
+  if (!piece.combine) return decoder_.decode(at(piece.at), destination(piece));
   if (at(piece.operand) != at(piece.at))
     bulk_copy(at(piece.at), at(piece.operand), static_cast<std::size_t>(piece.bytes));
   decoder_.combine(arithmetic_.op, combine_, at(piece.at));
+}
+
+/// Nothing of the coded program's reads again what it has decoded for the user: messages go on as they came.
+codec::Destination Coder::destination(const Piece& piece) const {
+  const std::int64_t bytes = program_->bytes[static_cast<int>(Region::output)];
+  const bool is_large = piece.at.region == Region::output && bytes >= codec::kBeyondCaches;
+  return is_large ? codec::Destination::beyond_caches : codec::Destination::cached;
 }
 
 void Coder::land_plain(const Piece& piece) {

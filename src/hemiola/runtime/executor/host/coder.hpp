@@ -3,7 +3,6 @@
 // has a coded message for each. No message is believed.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -15,19 +14,20 @@
 #include "hemiola/codec/encoder.hpp"
 #include "hemiola/runtime/executor/executor.hpp"
 #include "hemiola/runtime/executor/host/coding_attempts.hpp"
+#include "hemiola/runtime/executor/host/regions.hpp"
 #include "hemiola/runtime/executor/host/spccl_hops.hpp"
 #include "hemiola/runtime/executor/program/program.hpp"
+#include "hemiola/runtime/executor/sent_forms.hpp"
 #include "hemiola/runtime/wire/wire.hpp"
 
 namespace hemiola {
 
-/// Where each region of a program begins.
-using RegionBases = std::array<std::byte*, kRegionCount>;
-
 class Coder {
  public:
+  /// Until told otherwise.
+  void choose_formats_by(const codec::CostsOfUse& costs) { costs_ = costs; }
   /// A program begins; it and the regions stay until it is done. `combine`: null where nothing is reduced.
-  void begin(const Program& program, const RegionBases& bases, const Arithmetic& arithmetic, Combine combine);
+  void begin(const Program& program, const Regions& regions, const Arithmetic& arithmetic, Combine combine);
 
   struct Message {
     const std::byte* data;
@@ -38,6 +38,9 @@ class Coder {
   Message message(const Task& task);
   /// Of a message that has been sent, or that has come and not been applied; headers of joined ones not counted.
   std::int64_t bytes_of(const Task& task) const;
+
+  /// Of all programs so far.
+  const SentForms& sent() const { return sent_; }
 
   struct Reception {
     Landing landing;
@@ -50,9 +53,7 @@ class Coder {
   void apply(const Task& task, Rank peer);
 
  private:
-  std::byte* at(const Place& place) const {
-    return (*bases_)[static_cast<std::size_t>(place.region)] + place.offset;
-  }
+  std::byte* at(const Place& place) const { return regions_->at(place); }
   const CodedForm& form(const Piece& piece) const {
     return program_->forms[static_cast<std::size_t>(piece.form)];
   }
@@ -66,8 +67,10 @@ class Coder {
   std::size_t encoded(const Piece& piece);
   std::size_t encoded_by_spccl(const Piece& piece);
   std::size_t scan(const Piece& piece);
+  void count(const Piece& piece);
   std::size_t append(const Piece& piece, std::byte* to);
   void open(const Piece& piece, std::span<const std::byte> message);
+  codec::Destination destination(const Piece& piece) const;
   void land(const Piece& piece);
   void land_plain(const Piece& piece);
   void take_apart(const Task& task);
@@ -76,11 +79,13 @@ class Coder {
   codec::Decoder decoder_;
   CodingAttempts attempts_;
   SpcclHops hops_;
-  std::optional<codec::Format> format_;  ///< nothing: the smallest
+  SentForms sent_;
+  codec::CostsOfUse costs_;
+  std::optional<codec::Format> format_;  ///< nothing: the fastest by those costs
 
   // Of the program at hand:
   const Program* program_ = nullptr;
-  const RegionBases* bases_ = nullptr;
+  const Regions* regions_ = nullptr;
   Arithmetic arithmetic_;
   Combine combine_ = nullptr;
   std::vector<std::size_t> sizes_;  ///< by form: its bytes; those of the value where it is plain; 0: not born

@@ -48,6 +48,7 @@ void Engine::begin_operation() {
   program_count_ = 0;
   has_replaced_ = false;
   kept_.clear();
+  coder_.choose_formats_by({});
 }
 
 void Engine::execute(const Program& program, const Buffers& buffers, const Arithmetic& arithmetic,
@@ -56,12 +57,14 @@ void Engine::execute(const Program& program, const Buffers& buffers, const Arith
     throw ArgumentError("the buffers are in the memory of device " + std::to_string(*buffers.device) +
                         ", and this communicator works in the host's; copy them there first");
   begin(program, buffers, arithmetic);
-  wire_->progress();  // what is left of earlier operations must not count as news of this one
+  const bool has_remains = wire_->traits().has_remains;
+  if (has_remains)
+    wire_->progress();  // what is left of earlier operations must not count as news of this one
   for (std::size_t lane = 0; lane < lanes_.size(); ++lane) open_groups(lane);
   for (std::size_t i = 0; i < program.tasks.size(); ++i)
     if (program.tasks[i].needs == 0) ready_.push_back(static_cast<std::int32_t>(i));
   drive(supervisor);
-  wire_->progress();  // nothing more follows from what happened last, which a wire may be waiting to know
+  if (has_remains) wire_->progress();  // nothing more follows, which a wire may be waiting to know
   while (copy_one()) {
   }
 }
@@ -95,11 +98,11 @@ void Engine::begin(const Program& program, const Buffers& buffers, const Arithme
   receives_ = !not_admitted_.empty();
   reset_lanes();
   if (program.moves_input) {
-    bulk_copy(base_[static_cast<int>(Region::saved)], buffers.input,
+    bulk_copy(regions_[Region::saved], buffers.input,
               static_cast<std::size_t>(program.bytes[static_cast<int>(Region::input)]));
-    base_[static_cast<int>(Region::input)] = base_[static_cast<int>(Region::saved)];
+    regions_[Region::input] = regions_[Region::saved];
   }
-  if (!program.forms.empty()) coder_.begin(program, base_, arithmetic, combine_);
+  if (!program.forms.empty()) coder_.begin(program, regions_, arithmetic, combine_);
   for (const Copy& copy : program.copies_before)
     bulk_copy(at(copy.to), at(copy.from), static_cast<std::size_t>(copy.bytes));
 }
@@ -129,30 +132,44 @@ void Engine::place_regions(const Buffers& buffers, const Arithmetic& arithmetic)
                                    whole_lines(bytes(Region::scratch)) + whole_lines(bytes(Region::pool)) +
                                    whole_lines(bytes(Region::staging)) + bytes(Region::coded));
   // The engine writes to the input's region only where it is the output, too.
-  base_[static_cast<int>(Region::input)] = const_cast<std::byte*>(buffers.input);
-  base_[static_cast<int>(Region::output)] = buffers.output;
+  regions_[Region::input] = const_cast<std::byte*>(buffers.input);
+  regions_[Region::output] = buffers.output;
+  HEMIOLA_CHECK(program_->in_blocks == buffers.in_blocks(), "a program for buffers of another kind");
+  const auto blocks = [](const BlockMemory& of) {
+    return of ? std::span<std::byte* const>(*of) : std::span<std::byte* const>();
+  };
+  regions_.set_blocks(Region::input, blocks(buffers.input_blocks),
+                      program_->bytes[static_cast<int>(Region::input)]);
+  regions_.set_blocks(Region::output, blocks(buffers.output_blocks),
+                      program_->bytes[static_cast<int>(Region::output)]);
   if (multiplies) {
     multiply_input(arithmetic, work);
     work += whole_lines(bytes(Region::input));
   }
-  base_[static_cast<int>(Region::scratch)] = work;
-  base_[static_cast<int>(Region::pool)] = work += whole_lines(bytes(Region::scratch));
-  base_[static_cast<int>(Region::staging)] = work += whole_lines(bytes(Region::pool));
-  base_[static_cast<int>(Region::coded)] = work + whole_lines(bytes(Region::staging));
+  regions_[Region::scratch] = work;
+  regions_[Region::pool] = work += whole_lines(bytes(Region::scratch));
+  regions_[Region::staging] = work += whole_lines(bytes(Region::pool));
+  regions_[Region::coded] = work + whole_lines(bytes(Region::staging));
   while (saved_.size() < program_count_) saved_.emplace_back();
-  base_[static_cast<int>(Region::saved)] = saved_[program_count_ - 1].get(bytes(Region::saved));
+  regions_[Region::saved] = saved_[program_count_ - 1].get(bytes(Region::saved));
 }
 
 /// The program reads the product; the input stays as it is, unless the result goes there.
 void Engine::multiply_input(const Arithmetic& arithmetic, std::byte* to) {
-  std::byte*& input = base_[static_cast<int>(Region::input)];
-  std::byte* const output = base_[static_cast<int>(Region::output)];
+  std::byte*& input = regions_[Region::input];
+  std::byte* const output = regions_[Region::output];
   const bool in_place = input < output + bytes(Region::output) && output < input + bytes(Region::input);
   if (in_place && options_.keep_inputs) {
     bulk_copy(replaced_.get(bytes(Region::output)), output, bytes(Region::output));
     has_replaced_ = true;
   }
-  multiply_for(arithmetic.dtype)(to, input, bytes(Region::input), arithmetic.factor);
+  const auto multiply = multiply_for(arithmetic.dtype);
+  const std::span<std::byte* const> blocks = regions_.blocks(Region::input);
+  if (blocks.empty()) multiply(to, input, bytes(Region::input), arithmetic.factor);
+  const std::size_t block_bytes = blocks.empty() ? 0 : bytes(Region::input) / blocks.size();
+  for (std::size_t i = 0; i < blocks.size(); ++i)
+    multiply(to + i * block_bytes, blocks[i], block_bytes, arithmetic.factor);
+  regions_.set_blocks(Region::input, {}, 0);
   input = to;
 }
 
@@ -277,7 +294,7 @@ Request Engine::send(const Task& o) {
 
 /// A rank that only sends rewrites nothing.
 Source Engine::source_of(const Place& place) const {
-  const bool in_place = base_[static_cast<int>(Region::input)] == base_[static_cast<int>(Region::output)];
+  const bool in_place = regions_[Region::input] == regions_[Region::output];
   const bool users = place.region == Region::input || place.region == Region::output;
   return in_place && users && receives_ && program_->bytes[static_cast<int>(Region::output)] <= kCachedBytes
              ? Source::working
@@ -400,10 +417,10 @@ void Engine::restore() {
     bulk_copy(at({Region::output, kept.range.offset}), kept.copy, static_cast<std::size_t>(kept.range.bytes));
   is_saved_.clear();
   if (has_replaced_)
-    bulk_copy(base_[static_cast<int>(Region::output)], replaced_.get(0),
+    bulk_copy(regions_[Region::output], replaced_.get(0),
               static_cast<std::size_t>(program_->bytes[static_cast<int>(Region::output)]));
   if (program_->moves_input)
-    bulk_copy(base_[static_cast<int>(Region::output)], base_[static_cast<int>(Region::saved)],
+    bulk_copy(regions_[Region::output], regions_[Region::saved],
               static_cast<std::size_t>(program_->bytes[static_cast<int>(Region::output)]));
   begin_operation();
 }

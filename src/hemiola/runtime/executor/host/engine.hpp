@@ -12,6 +12,7 @@
 #include "hemiola/runtime/executor/host/arena.hpp"
 #include "hemiola/runtime/executor/host/coder.hpp"
 #include "hemiola/runtime/executor/host/combine.hpp"
+#include "hemiola/runtime/executor/host/regions.hpp"
 #include "hemiola/runtime/executor/message_meter.hpp"
 #include "hemiola/runtime/executor/patience.hpp"
 #include "hemiola/runtime/wire/wire.hpp"
@@ -33,9 +34,11 @@ class Engine final : public Executor {
   void begin_operation() override;
   void execute(const Program& program, const Buffers& buffers, const Arithmetic& arithmetic,
                Supervisor* supervisor) override;
-  bool carries_hints() const override { return wire_->traits().carries_signatures; }
+  void choose_formats_by(const codec::CostsOfUse& costs) override { coder_.choose_formats_by(costs); }
+  bool carries_hints() const override { return wire_->traits().carries_hints; }
   void spread_hint() override { wire_->spread_hint(); }
   bool has_hint() const override { return wire_->has_hint(); }
+  SentForms sent_forms() const override { return coder_.sent(); }
   void restore() override;
 
  private:
@@ -81,9 +84,7 @@ class Engine final : public Executor {
   void open_groups(std::size_t lane);
   void save(const Task& task);
   bool copy_one();
-  std::byte* at(const Place& place) const {
-    return base_[static_cast<std::size_t>(place.region)] + place.offset;
-  }
+  std::byte* at(const Place& place) const { return regions_.at(place); }
   MeteredMessage metered(const Task& o) const {
     const Channel& channel = program_->channels[static_cast<std::size_t>(o.channel)];
     return {o.lane, channel.peer, channel.sending, program_->forms.empty() ? o.bytes : coder_.bytes_of(o)};
@@ -112,7 +113,7 @@ class Engine final : public Executor {
   int divisor_ = 1;
   bool receives_ = false;  ///< anything at all
   int groups_in_flight_ = 1;
-  RegionBases base_{};
+  Regions regions_;
   Coder coder_;  ///< of coded programs
   std::vector<std::int32_t> needs_;
   std::vector<Request> requests_;

@@ -29,6 +29,7 @@ class BufferLayout {
   std::int64_t input_offset(Chunk chunk) const;
   std::int64_t output_offset(Chunk chunk) const;
 
+  std::int64_t block_bytes() const { return block_bytes_; }
   std::int64_t input_bytes() const { return block_bytes_ * input_blocks_; }
   std::int64_t output_bytes() const { return block_bytes_ * output_blocks_; }
 

@@ -37,10 +37,12 @@ struct SendingHop {
     if (hop == kNone || next != step) ++hop;
     step = next;
   }
-  CodedForm sends(const Transfer& t, const std::vector<bool>& is_near) const {
-    const double between =
-        !is_near.empty() && is_near[static_cast<std::size_t>(t.dst)] ? spccl::kIntra : spccl::kInter;
-    return {.hop = hop, .is_added = t.reduce, .dense_up_to = t.reduce ? between : spccl::kGather};
+  CodedForm sends(const Transfer& t, const CodedForms::Elements& elements) const {
+    const bool is_near = !elements.is_near.empty() && elements.is_near[static_cast<std::size_t>(t.dst)];
+    const double of_sums = is_near ? spccl::kIntra : spccl::kInter;
+    return {.is_added = t.reduce,
+            .hop = hop,
+            .dense_up_to = spccl::threshold(t.reduce ? of_sums : spccl::kGather, elements.bytes)};
   }
 };
 
@@ -51,13 +53,13 @@ std::size_t joined_capacity(std::int64_t bytes) {
 }
 
 CodedForms::CodedForms(const RankPart& part, const SlotTrace& trace, const SlotMemory& memory,
-                       const std::vector<bool>& is_near) {
-  number(part, trace, is_near);
+                       const Elements& elements) {
+  number(part, trace, elements);
   lay_out(memory);
 }
 
 /// All sends of a step carry what was there before it. What is received to be added is nobody else's form.
-void CodedForms::number(const RankPart& part, const SlotTrace& trace, const std::vector<bool>& is_near) {
+void CodedForms::number(const RankPart& part, const SlotTrace& trace, const Elements& elements) {
   std::vector<SlotForms> slots(trace.slots.size());
   const auto born = [&](std::int32_t slot, const CodedForm& first_sent = {}) {
     of_slots_.push_back({slot, first_sent});
@@ -73,7 +75,7 @@ void CodedForms::number(const RankPart& part, const SlotTrace& trace, const std:
     std::int32_t form = kNone;
     if (t.src == part.rank) {
       hop.come_to(t.step);
-      if (s.present == kNone) s.present = born(slot, hop.sends(t, is_near));
+      if (s.present == kNone) s.present = born(slot, hop.sends(t, elements));
       form = s.present;
     } else {
       form = born(slot);

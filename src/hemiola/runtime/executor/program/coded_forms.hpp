@@ -19,9 +19,14 @@ std::size_t joined_capacity(std::int64_t bytes);
 
 class CodedForms {
  public:
-  /// `memory` says how the slots are cut, and outlives this; `is_near`: see CompileOptions.
+  /// What [SpCCL]'s thresholds depend on.
+  struct Elements {
+    const std::vector<bool>& is_near;  ///< see CompileOptions
+    std::size_t bytes;                 ///< of one, as codecs move them
+  };
+  /// `memory` says how the slots are cut, and outlives this.
   CodedForms(const RankPart& part, const SlotTrace& trace, const SlotMemory& memory,
-             const std::vector<bool>& is_near);
+             const Elements& elements);
 
   /// The form that a transfer's slice carries, as an index into `take`.
   std::int32_t form_of(std::size_t transfer, std::int32_t slice) const {
@@ -44,7 +49,7 @@ class CodedForms {
     std::vector<TaskIndex> former_users = {};
     std::vector<TaskIndex> users = {};
   };
-  void number(const RankPart& part, const SlotTrace& trace, const std::vector<bool>& is_near);
+  void number(const RankPart& part, const SlotTrace& trace, const Elements& elements);
   void lay_out(const SlotMemory& memory);
 
   struct Form {

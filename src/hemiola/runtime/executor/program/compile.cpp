@@ -7,6 +7,7 @@
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/rounding.hpp"
+#include "hemiola/codec/format.hpp"
 #include "hemiola/runtime/executor/program/coded_forms.hpp"
 #include "hemiola/runtime/executor/program/slot_memory.hpp"
 #include "hemiola/runtime/executor/program/slot_trace.hpp"
@@ -95,13 +96,16 @@ class Compiler {
         channel_of_(2 * static_cast<std::size_t>(collective.rank_count()), -1),
         save_of_(trace_.slots.size(), -1) {
     program_.coding = options.coding;
+    program_.in_blocks = options.in_blocks;
     if (options.coding == Coding::none) return;
     const bool has_scratch = std::any_of(trace_.slots.begin(), trace_.slots.end(),
                                          [](const Slot& slot) { return slot.scratch > 0; });
     if (has_scratch)
       throw ArgumentError(
           "schedule: a sparse collective runs no schedule with scratch slots; pass another, or sparse=False");
-    forms_.emplace(part, trace_, memory_, options.is_near);
+    const auto element_bytes = static_cast<std::size_t>(options.element_bytes);
+    forms_.emplace(part, trace_, memory_,
+                   CodedForms::Elements{options.is_near, codec::element_bytes(element_bytes)});
   }
 
   Program compile() {
@@ -148,6 +152,12 @@ class Compiler {
   void save(const SlotAccess& access, std::int32_t slice);
   void wait_for(TaskIndex task, const std::vector<TaskIndex>& others);
 
+  /// Whether other memory of the user's begins there.
+  bool begins_block(const Place& place) const {
+    const bool is_in_blocks = (place.region == Region::input && options_.in_blocks.input) ||
+                              (place.region == Region::output && options_.in_blocks.output);
+    return is_in_blocks && place.offset % layout_.block_bytes() == 0;
+  }
   const Message& message(const Turn& turn) const { return messages_[static_cast<std::size_t>(turn.message)]; }
   Task& task(TaskIndex index) { return program_.tasks[static_cast<std::size_t>(index)]; }
   /// Calls visit(SlotAccess, unit) for each transfer of a message that has bytes.
@@ -235,8 +245,8 @@ void Compiler::add_piece(const SlotAccess& access, const Turn& turn) {
     pieces_.push_back(piece);
     return;
   }
-  const auto continues = [](const Place& a, const Place& b, std::int64_t bytes) {
-    return a.region == b.region && a.offset + bytes == b.offset;
+  const auto continues = [this](const Place& a, const Place& b, std::int64_t bytes) {
+    return a.region == b.region && a.offset + bytes == b.offset && !begins_block(b);
   };
   if (!pieces_.empty()) {
     Piece& last = pieces_.back();
@@ -432,7 +442,9 @@ void Compiler::add_copy(Chunk chunk, std::vector<Copy>* copies) {
       {Region::input, layout_.input_offset(chunk)}, {Region::output, layout_.output_offset(chunk)}, bytes};
   if (!copies->empty()) {
     Copy& last = copies->back();
-    if (last.from.offset + last.bytes == copy.from.offset && last.to.offset + last.bytes == copy.to.offset) {
+    const bool continues =
+        last.from.offset + last.bytes == copy.from.offset && last.to.offset + last.bytes == copy.to.offset;
+    if (continues && !begins_block(copy.from) && !begins_block(copy.to)) {
       last.bytes += bytes;
       return;
     }

@@ -2,6 +2,7 @@
 // their ports, what each waits for, and where its bytes lie. Plain data: `compile` makes it, Engine runs it.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <vector>
 
@@ -20,6 +21,14 @@ enum class Region : std::uint8_t {
   coded,    ///< values as messages carry them, where the program is coded
 };
 inline constexpr int kRegionCount = 7;
+
+/// Which of the user's two regions are blocks (see BufferLayout), each with memory of its own.
+struct InBlocks {
+  bool input = false;
+  bool output = false;
+
+  friend auto operator<=>(const InBlocks&, const InBlocks&) = default;
+};
 
 struct Place {
   Region region = Region::input;
@@ -41,18 +50,19 @@ struct Piece {
 
 /// How a program's messages leave zeros out.
 enum class Coding : std::uint8_t {
-  none,      ///< not at all
-  smallest,  ///< in the smallest format, wherever that takes less
-  spccl,     ///< as [SpCCL] does, to compare with: Pici, where its thresholds say so
+  none,     ///< not at all
+  fastest,  ///< in the fastest format, wherever that takes less
+  spccl,    ///< as [SpCCL] does, to compare with: Pici, where its thresholds say so
 };
 
 /// What messages carry of one value, or one slice of it: its memory, and how long the value is.
 struct CodedForm {
   std::int64_t offset = 0;  ///< in Region::coded
   std::int64_t bytes = 0;
-  // Of Coding::spccl, where it is sent before it is received:
+  // Where it is sent before it is received:
+  bool is_added = false;  ///< to what the receiver has
+  // The same, of Coding::spccl:
   std::int32_t hop = 0;    ///< steps in which the rank has sent before
-  bool is_added = false;   ///< to what the receiver has
   double dense_up_to = 0;  ///< share of zeros
 
   friend bool operator==(const CodedForm&, const CodedForm&) = default;
@@ -143,6 +153,7 @@ struct Program {
   std::int64_t bytes[kRegionCount] = {};
   /// The collective may permute in place, so the input is moved to `saved` first and read from there.
   bool moves_input = false;
+  InBlocks in_blocks;
 
   friend bool operator==(const Program&, const Program&) = default;
 };

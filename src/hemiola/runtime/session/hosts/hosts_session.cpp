@@ -92,6 +92,7 @@ class JoinedHosts final : public HostsSession {
   }
 
   std::vector<LostRank> lost() const override { return sideband_.lost(); }
+  std::vector<std::string> complaints() const override { return sideband_.complaints(); }
   std::vector<Rank> survivors(const std::vector<Rank>& members, std::string_view name,
                               const Deadline& deadline) override {
     check_members(members, self_, rank_count_);
@@ -134,7 +135,7 @@ void JoinedHosts::meet(const HostsOptions& options) {
       cards_.push_back(Card::of(card));
   } catch (const TimeoutError& e) {
     std::string text = e.what();
-    for (const std::string& complaint : sideband_.complaints()) text += "; " + complaint;
+    for (const std::string& complaint : complaints()) text += "; " + complaint;
     throw TimeoutError(text);
   }
   for (Rank rank : indices<Rank>(rank_count_))

@@ -257,14 +257,19 @@ void Sideband::go_on(Rank rank, Handshake* handshake) {
   if (state == Handshake::State::under_way && now - to.handshake_since < kHandshakeLimit) return;
   const std::string why = state == Handshake::State::refused ? handshake->reason()
                                                              : handshake->other().text() + " does not answer";
-  const bool is_final = state == Handshake::State::refused && handshake->refusal() != Refusal::hung_up &&
-                        handshake->refusal() != Refusal::unreachable;
+  const Refusal refusal = handshake->refusal();  // none where it does not answer
   to.handshake.reset();
-  if (is_final) complain(why);
+  if (refusal != Refusal::none && refusal != Refusal::hung_up && refusal != Refusal::unreachable)
+    complain(why);
   if (to.line) return;
   to.next_try =
       now + std::min<Clock::duration>(kLongestBetweenTries, std::chrono::milliseconds(5) * to.tries);
-  if (watching_ && now - to.first_try > limits_.silence && to.tries >= to.endpoints.size())
+  const bool is_own_lack = refusal == Refusal::no_room;
+  if (is_own_lack) to.heard = now;  // it may well have spoken
+  if (!watching_ || now - to.first_try <= limits_.silence || to.tries < to.endpoints.size()) return;
+  if (is_own_lack)
+    lose(self_, "it has " + why);
+  else
     lose(rank, "it cannot be reached: " + why);
 }
 
@@ -299,7 +304,7 @@ void Sideband::end(Line* line) {
   line->over = true;
   Peer& to = peer(line->peer);
   if (to.line == line) to.line = nullptr;
-  if (!line->parting) lose(line->peer, "its process has ended");
+  if (!line->parting) lose(line->peer, std::string(kProcessHasEnded));
 }
 
 void Sideband::sweep() {

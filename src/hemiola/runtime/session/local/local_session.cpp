@@ -70,7 +70,7 @@ class JoinedSession final : public LocalSession {
     if (::poll(others.data(), others.size(), 0) <= 0) return ended;
     for (Rank rank : indices<Rank>(rank_count()))
       if (others[static_cast<std::size_t>(rank)].revents != 0)
-        ended.push_back({rank, "its process has ended"});
+        ended.push_back({rank, std::string(kProcessHasEnded)});
     return ended;
   }
 

@@ -56,6 +56,7 @@ EmulatedNetwork::EmulatedNetwork(const Topology& topology, const Conditions& con
   Conditions others = conditions;
   for (std::size_t number = 0; number < ranks.size(); ++number) {
     number_of[Vertex{static_cast<int>(ranks[number])}] = static_cast<int>(number);
+    host_.push_back(topology.node_of(ranks[number]));
     slowdown_.push_back(conditions.slowdown_of(ranks[number]));
     delay_.emplace_back(conditions.delay_of(ranks[number]) / 1000);
     others.slow.erase(ranks[number]);
@@ -68,8 +69,20 @@ EmulatedNetwork::EmulatedNetwork(const Topology& topology, const Conditions& con
   const std::vector<double> slowdowns = link_slowdowns(topology, others);
   for (std::size_t l = 0; l < slowdowns.size(); ++l) {
     const Link& link = topology.links()[l];
-    links_.push_back({link.bandwidth_Bps * 1e-9, slowdowns[l], number_at(link.src), number_at(link.dst)});
+    links_.push_back({link.bandwidth_Bps * 1e-9, static_cast<double>(link.message) / kNanosecond,
+                      slowdowns[l], number_at(link.src), number_at(link.dst)});
   }
+  for (Rank src : indices<Rank>(rank_count_))
+    for (Rank dst : indices<Rank>(rank_count_))
+      most_payments_ = std::max<std::size_t>(
+          most_payments_,
+          std::ranges::count_if(path(src, dst), [&](int link) { return message_ns(link) > 0; }));
+}
+
+double EmulatedNetwork::message_ns(Rank src, Rank dst) const {
+  double ns = 0;
+  for (int link : path(src, dst)) ns = std::max(ns, message_ns(link));
+  return ns;
 }
 
 std::vector<double> EmulatedNetwork::link_slowdown(const NetworkSlowdown& slowdown) const {

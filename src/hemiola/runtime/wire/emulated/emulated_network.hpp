@@ -23,6 +23,12 @@ class EmulatedNetwork {
   int rank_count() const { return rank_count_; }
   std::span<const int> path(Rank src, Rank dst) const;
   double latency_ns(Rank src, Rank dst) const { return latency_ns_[pair(src, dst)]; }
+  /// How long a message occupies a link for itself, whatever its bytes (`Link::message`).
+  double message_ns(int link) const { return links_[static_cast<std::size_t>(link)].message_ns; }
+  /// How long it occupies the links of a path, all at once, where they are idle.
+  double message_ns(Rank src, Rank dst) const;
+  /// The most links of one path that messages occupy so.
+  std::size_t most_payments() const { return most_payments_; }
   int link_count() const { return static_cast<int>(links_.size()); }
   /// By how much each link is slower. Throws ArgumentError for a link that there is not, and a factor below 1 or not
   /// finite.
@@ -31,6 +37,9 @@ class EmulatedNetwork {
   std::vector<double> capacities(std::span<const double> link_slowdown) const;
   /// The conditions' factors, by rank.
   const std::vector<double>& slowdown() const { return slowdown_; }
+  bool share_host(Rank a, Rank b) const {
+    return host_[static_cast<std::size_t>(a)] == host_[static_cast<std::size_t>(b)];
+  }
   /// How late the conditions make a rank come to every operation.
   std::chrono::nanoseconds arrival_delay(Rank rank) const { return delay_[static_cast<std::size_t>(rank)]; }
   /// Bytes per nanosecond from one rank to another over idle links, nobody slow.
@@ -49,14 +58,17 @@ class EmulatedNetwork {
   std::vector<std::size_t> path_begin_;  ///< by pair, with an end mark
   std::vector<int> path_links_;
   std::vector<double> latency_ns_;
+  std::vector<int> host_;  ///< by rank
   std::vector<double> slowdown_;
   std::vector<std::chrono::nanoseconds> delay_;
   struct LinkModel {
     double bandwidth_Bpns;
+    double message_ns;
     double slowdown;  ///< by ranks of the topology that do not take part
     int src, dst;     ///< at its ends: ranks that take part, the topology's switches, or -1
   };
   std::vector<LinkModel> links_;
+  std::size_t most_payments_ = 0;
 };
 
 }  // namespace hemiola

@@ -35,8 +35,10 @@ WireTraits traits_of(const EmulatedNetwork& network, Rank self) {
                     .ports = {network.sending_ports(self), network.receiving_ports(self)},
                     .arrival_delay = network.arrival_delay(self)};
   for (Rank peer : indices<Rank>(network.rank_count())) {
-    traits.healthy.push_back(
-        {network.latency_ns(self, peer), peer == self ? 1 : network.bandwidth_Bpns(self, peer)});
+    traits.healthy.push_back({network.latency_ns(self, peer),
+                              peer == self ? 1 : network.bandwidth_Bpns(self, peer),
+                              network.message_ns(self, peer)});
+    traits.is_near.push_back(network.share_host(self, peer));
     const double factor = network.slowdown()[static_cast<std::size_t>(peer)];
     if (factor > 1) traits.slow[peer] = factor;
   }
@@ -55,6 +57,7 @@ EmulatedWire::EmulatedWire(std::unique_ptr<Wire> inner, std::shared_ptr<const Em
       self_(self),
       channels_(2 * static_cast<std::size_t>(network_->rank_count())) {
   traits_.carries_signatures = inner_->traits().carries_signatures;
+  traits_.carries_hints = inner_->traits().carries_hints;
 }
 
 Request EmulatedWire::send(Rank dst, const std::byte* data, std::size_t bytes, Source source) {

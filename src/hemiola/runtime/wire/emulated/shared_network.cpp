@@ -24,9 +24,22 @@ double monotonic_ns() {
   return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
 }
 
-enum class Phase : std::uint32_t { posting, flowing, landing, over };
+enum class Phase : std::uint32_t { posting, paying, flowing, landing, over };
 
 }  // namespace
+
+struct SharedNetwork::Flow {
+  double bytes_left;
+  double rate;   ///< bytes per nanosecond
+  double since;  ///< when the rate was set last
+  double next;   ///< when it ends, as things are now
+};
+
+/// How long a message occupies one link for itself, as so many bytes at what the link carries when that begins.
+struct SharedNetwork::Payment {
+  int link;
+  Flow flow;  ///< `next` is never once it has ended
+};
 
 /// One message. It starts when both ends are posted.
 struct SharedNetwork::Entry {
@@ -41,10 +54,8 @@ struct SharedNetwork::Entry {
   std::uint32_t active_at;  ///< its index in active_
   Rank src, dst;
   End ends[2];  ///< the receiving, the sending
-  double bytes_left;
-  double rate;   ///< bytes per nanosecond
-  double since;  ///< when the rate was set last
-  double next;   ///< when its next phase begins, as things are now
+  std::uint32_t payments_left;
+  Flow flow;  ///< of its bytes; `next` is when its next phase begins, or a payment ends
 };
 
 struct SharedNetwork::RankState {
@@ -76,7 +87,7 @@ std::size_t SharedNetwork::region_bytes(const EmulatedNetwork& model) {
   const std::size_t entries = ranks * ranks * kWindow;
   return whole_lines(sizeof(Header)) + whole_lines(ranks * sizeof(RankState)) +
          whole_lines(links * sizeof(double)) + whole_lines(entries * sizeof(Entry)) +
-         entries * sizeof(std::uint32_t);
+         whole_lines(entries * model.most_payments() * sizeof(Payment)) + entries * sizeof(std::uint32_t);
 }
 
 SharedNetwork::SharedNetwork(std::span<std::byte> region, Rank self, const EmulatedNetwork* model)
@@ -89,7 +100,10 @@ SharedNetwork::SharedNetwork(std::span<std::byte> region, Rank self, const Emula
   slowdown_ = reinterpret_cast<double*>(at += whole_lines(ranks * sizeof(RankState)));
   const auto links = static_cast<std::size_t>(model->link_count());
   entries_ = reinterpret_cast<Entry*>(at += whole_lines(links * sizeof(double)));
-  active_ = reinterpret_cast<std::uint32_t*>(at + whole_lines(ranks * ranks * kWindow * sizeof(Entry)));
+  const std::size_t entries = ranks * ranks * kWindow;
+  payments_ = reinterpret_cast<Payment*>(at += whole_lines(entries * sizeof(Entry)));
+  active_ =
+      reinterpret_cast<std::uint32_t*>(at + whole_lines(entries * model->most_payments() * sizeof(Payment)));
   std::uint32_t nobody = 0;
   if (header_->readiness.compare_exchange_strong(nobody, 1)) {
     pthread_mutexattr_t attributes;
@@ -165,16 +179,14 @@ bool SharedNetwork::Session::post(const MessageName& message, std::size_t bytes,
          message.dst,
          {},
          0,
-         0,
-         0,
-         kNever};
+         {0, 0, 0, kNever}};
     n.active_[n.header_->active_count++] = static_cast<std::uint32_t>(index);
   }
-  if (sending) e.bytes_left = static_cast<double>(bytes);
+  if (sending) e.flow.bytes_left = static_cast<double>(bytes);
   // A reaction belongs to the moment of what it reacts to, at which the clock stands still; anything else is new.
   const double now = own.is_reacting ? n.header_->now : std::max(n.header_->now, n.real_now_ns());
   e.ends[sending] = {true, false, std::max(now, not_before_ns)};
-  if (e.ends[!sending].posted) e.next = std::max(e.ends[0].since, e.ends[1].since);
+  if (e.ends[!sending].posted) e.flow.next = std::max(e.ends[0].since, e.ends[1].since);
   return true;
 }
 
@@ -188,7 +200,8 @@ double SharedNetwork::limit_ns() const {
 
 double SharedNetwork::next_time_ns() const {
   double next = kNever;
-  for (std::uint32_t i = 0; i < header_->active_count; ++i) next = std::min(next, entries_[active_[i]].next);
+  for (std::uint32_t i = 0; i < header_->active_count; ++i)
+    next = std::min(next, entries_[active_[i]].flow.next);
   return next;
 }
 
@@ -215,19 +228,26 @@ void SharedNetwork::handle_events_at(double time) {
   bool rates_change = false;
   for (std::uint32_t i = 0; i < header_->active_count; ++i) {
     Entry& e = entries_[active_[i]];
-    if (e.next > time) continue;
+    if (e.flow.next > time) continue;
     if (e.phase == Phase::posting) {
-      e.phase = Phase::flowing;
-      e.since = time;
+      begin_payments(&e);
+      rates_change = true;
+    } else if (e.phase == Phase::paying) {
+      for (Payment& payment : payments(e)) {
+        if (payment.flow.next > time) continue;
+        payment.flow.next = kNever;
+        --e.payments_left;
+      }
+      if (e.payments_left == 0) begin_flow(&e);
       rates_change = true;
     } else if (e.phase == Phase::flowing) {
       e.phase = Phase::landing;
-      e.next = time + model_->latency_ns(e.src, e.dst);
+      e.flow.next = time + model_->latency_ns(e.src, e.dst);
       tell(e.src);
       rates_change = true;
     } else if (e.phase == Phase::landing) {
       e.phase = Phase::over;
-      e.next = kNever;
+      e.flow.next = kNever;
       tell(e.dst);
     }
   }
@@ -238,22 +258,61 @@ void SharedNetwork::tell(Rank rank) {
   ++ranks_[static_cast<std::size_t>(rank)].untaken;
 }
 
+/// The message occupies its links on all of them at once; its bytes flow when it has done with the last.
+void SharedNetwork::begin_payments(Entry* entry) {
+  const std::span<Payment> all = payments(*entry);
+  entry->payments_left = 0;
+  for (const int link : model_->path(entry->src, entry->dst))
+    if (const double ns = model_->message_ns(link); ns > 0)
+      all[entry->payments_left++] = {link,
+                                     {ns * capacities_[static_cast<std::size_t>(link)], 0, header_->now, 0}};
+  for (Payment& unused : all.subspan(entry->payments_left)) unused.flow.next = kNever;
+  if (entry->payments_left > 0)
+    entry->phase = Phase::paying;
+  else
+    begin_flow(entry);
+}
+
+void SharedNetwork::begin_flow(Entry* entry) {
+  entry->phase = Phase::flowing;
+  entry->flow.rate = 0;
+  entry->flow.since = header_->now;
+}
+
+std::span<SharedNetwork::Payment> SharedNetwork::payments(const Entry& entry) const {
+  const auto index = static_cast<std::size_t>(&entry - entries_);
+  return {payments_ + index * model_->most_payments(), model_->most_payments()};
+}
+
 void SharedNetwork::set_rates() {
   flows_.clear();
   paths_.clear();
   for (std::uint32_t i = 0; i < header_->active_count; ++i) {
     Entry& e = entries_[active_[i]];
-    if (e.phase != Phase::flowing) continue;
-    flows_.push_back(&e);
-    paths_.push_back(model_->path(e.src, e.dst));
+    if (e.phase == Phase::flowing) {
+      flows_.push_back(&e.flow);
+      paths_.push_back(model_->path(e.src, e.dst));
+    } else if (e.phase == Phase::paying) {
+      for (Payment& payment : payments(e)) {
+        if (payment.flow.next == kNever) continue;
+        flows_.push_back(&payment.flow);
+        paths_.emplace_back(&payment.link, 1);
+      }
+    }
   }
   const std::span<const double> rates = filling_.fill(paths_, capacities_);
   for (std::size_t f = 0; f < flows_.size(); ++f) {
-    Entry& e = *flows_[f];
-    e.bytes_left = std::max(0.0, e.bytes_left - e.rate * (header_->now - e.since));
-    e.since = header_->now;
-    e.rate = rates[f];
-    e.next = header_->now + e.bytes_left / e.rate;
+    Flow& flow = *flows_[f];
+    flow.bytes_left = std::max(0.0, flow.bytes_left - flow.rate * (header_->now - flow.since));
+    flow.since = header_->now;
+    flow.rate = rates[f];
+    flow.next = header_->now + flow.bytes_left / flow.rate;
+  }
+  for (std::uint32_t i = 0; i < header_->active_count; ++i) {
+    Entry& e = entries_[active_[i]];
+    if (e.phase != Phase::paying) continue;
+    e.flow.next = kNever;
+    for (const Payment& payment : payments(e)) e.flow.next = std::min(e.flow.next, payment.flow.next);
   }
 }
 
@@ -295,7 +354,7 @@ void SharedNetwork::Session::reset(std::uint64_t epoch) {
     } else if (!other_is_told) {
       // The other end stays until its rank resets, too; until then nothing happens to it.
       e.phase = Phase::posting;
-      e.next = kNever;
+      e.flow.next = kNever;
     }
   }
   n.set_rates();

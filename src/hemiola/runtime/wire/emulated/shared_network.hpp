@@ -5,6 +5,9 @@
 // event lets them post. A rank that wakes up late therefore holds the emulated clock back for a moment and does not
 // appear slow in it; as soon as all have reacted, the clock catches up with the real one.
 //
+// What a message costs each link beside its bytes occupies the links before them, on all of the path at once, as in
+// fluid simulations.
+//
 // What flows of different latencies bring to a link at a time does not queue here, as it does in simulations
 // (simulate/link_queues.hpp): such a message arrives earlier by at most the difference of these latencies.
 #pragma once
@@ -69,7 +72,9 @@ class SharedNetwork {
   };
 
  private:
+  struct Flow;
   struct Entry;
+  struct Payment;
   struct RankState;
   struct Header;
 
@@ -80,6 +85,9 @@ class SharedNetwork {
   double limit_ns() const;
   double next_time_ns() const;
   void handle_events_at(double time);
+  void begin_payments(Entry* entry);
+  void begin_flow(Entry* entry);
+  std::span<Payment> payments(const Entry& entry) const;
   void tell(Rank rank);
   void set_rates();
   void notice_slowdown();
@@ -90,10 +98,11 @@ class SharedNetwork {
   double* slowdown_;  ///< by link
   Entry* entries_;
   std::uint32_t* active_;  ///< entries with at least one end posted, unordered
+  Payment* payments_;      ///< by entry, `most_payments` each
   const EmulatedNetwork* model_;
   std::vector<double> capacities_;  ///< of the links, as of `slowdown_version_`
   FairFilling filling_;             ///< from scratch at every change: others change the flows, too
-  std::vector<Entry*> flows_;       ///< and their paths, while rates are set
+  std::vector<Flow*> flows_;        ///< and their paths, while rates are set
   std::vector<std::span<const int>> paths_;
   std::uint32_t slowdown_version_ = 0;  ///< what we have seen of the header's
   Rank self_;

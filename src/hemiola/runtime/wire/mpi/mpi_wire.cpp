@@ -31,6 +31,7 @@ MpiWire::MpiWire(std::shared_ptr<MpiWorld> world, Rank self, const std::vector<M
       self_(self),
       traits_{.messages = {.slice_bytes = MpiFrame::kPayload, .join_bytes = MpiFrame::kPayload},
               .carries_signatures = true,
+              .carries_hints = true,
               .waiting = {.spins = 100, .yields = 50, .sleep_us = 5000}},
       pool_(std::make_shared<MpiFramePool>()) {
   world_->keep_moving();

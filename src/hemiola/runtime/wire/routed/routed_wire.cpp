@@ -30,12 +30,16 @@ constexpr int kShortNap_us = 100;
 WireTraits traits_of(const std::vector<RoutedWire::Inner>& inner, const std::vector<int>& route) {
   WireTraits traits{.messages = {.slice_bytes = 128 << 10, .join_bytes = 128 << 10},
                     .carries_signatures = true,
+                    .carries_hints = true,
+                    .has_remains = false,
                     .waiting = {.spins = 100, .yields = 0, .sleep_us = 5000}};
   for (const RoutedWire::Inner& each : inner) {
     const WireTraits& own = each.wire->traits();
     traits.groups_in_flight = std::min(traits.groups_in_flight, own.groups_in_flight);
     traits.land_at_once |= own.land_at_once;
     traits.carries_signatures &= own.carries_signatures;
+    traits.carries_hints &= own.carries_hints;
+    traits.has_remains |= own.has_remains;
     traits.waiting.polls = std::max(traits.waiting.polls, own.waiting.polls);
     traits.waiting.spins = std::min(traits.waiting.spins, own.waiting.spins);
     traits.arrival_delay = std::max(traits.arrival_delay, own.arrival_delay);
@@ -175,6 +179,10 @@ bool RoutedWire::tell_arrivals(ArrivalListener* listener) {
     return true;
   }
   return false;
+}
+
+void RoutedWire::bound_queues(double port_bytes_per_ns) {
+  for (Inner& each : inner_) each.wire->bound_queues(port_bytes_per_ns);
 }
 
 std::shared_ptr<const void> RoutedWire::register_memory(std::span<std::byte> memory) {

@@ -38,6 +38,7 @@ class RoutedWire final : public Wire {
   std::string carrier(Rank peer) const override;
   Payload payload(Rank peer) const override;
   bool tell_arrivals(ArrivalListener* listener) override;
+  void bound_queues(double port_bytes_per_ns) override;
   const WireTraits& traits() const override { return traits_; }
 
  private:

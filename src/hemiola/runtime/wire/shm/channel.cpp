@@ -44,7 +44,7 @@ bool ChannelWriter::may_begin() {
 
 bool ChannelWriter::begin(OutgoingMessage* message) {
   if (!may_begin()) return false;
-  if (says_tags_ && (said_ != message->tag || said_->has_hint != message->tag.has_hint)) {
+  if (said_ != message->tag || said_.has_hint != message->tag.has_hint) {
     say_tag(message->tag);
     if (!may_begin()) return position_.store(control_.written), true;
   }
@@ -129,7 +129,7 @@ void ChannelWriter::reset(std::uint32_t epoch) {
   unread_.clear();
   freed_ = 0;
   ends_.fill(0);
-  said_.reset();
+  said_ = {};
   forget(epoch);
   position_.store(control_.written);
 }
@@ -148,7 +148,7 @@ bool ChannelReader::progress() {
 
 bool ChannelReader::begin(IncomingMessage* message) {
   if (lines_ready_ == 0) look_for_data();
-  if (lines_ready_ == 0 || (own_ != nullptr && !may_land())) return false;
+  if (lines_ready_ == 0 || !may_land()) return false;
   const std::uint16_t size = control_.sizes[size_slot_].load(std::memory_order_relaxed);
   BigHeader header{size, 0};
   if (size == kBigMark) std::memcpy(&header, place(), sizeof header);
@@ -187,8 +187,7 @@ OperationTag ChannelReader::tag_in_line() const {
 std::optional<OperationTag> ChannelReader::foreign() const {
   const bool is_amid_message = !queue_.empty() && queue_.front().begun;
   const ChannelPosition written = ChannelPosition::load(control_.written);
-  if (own_ == nullptr || is_amid_message || written.epoch != position_.epoch ||
-      written.line == position_.line)
+  if (is_amid_message || written.epoch != position_.epoch || written.line == position_.line)
     return std::nullopt;
   const bool is_tag = control_.sizes[size_slot_].load(std::memory_order_relaxed) == kTagMark;
   const OperationTag tag = is_tag ? tag_in_line() : tag_;
@@ -259,6 +258,7 @@ void ChannelReader::land(IncomingMessage* message, const std::byte* from, std::s
 }
 
 void ChannelReader::reset(std::uint32_t epoch) {
+  tag_ = {};
   forget(epoch);
   position_.store(control_.freed);
 }

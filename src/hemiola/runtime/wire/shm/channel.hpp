@@ -3,7 +3,8 @@
 // the reader looks at anyway. A big one begins with a line that says how long it is and where its bytes are: in the
 // writer's own memory, from where the reader fetches them in one copy, or, where the reader may not look there, in the
 // ring, through which they stream in pieces, each visible as soon as it is copied. Either way they land (copied or
-// combined) straight from there. Where messages bear tags, a line before the first of an operation says its tag.
+// combined) straight from there. A line before a message says its tag where that is another than the last one's: of the
+// first of an operation where messages bear signatures, else where the hint comes or goes.
 #pragma once
 
 #include <array>
@@ -133,13 +134,12 @@ struct OutgoingMessage {
   std::size_t bytes;
   Source source = Source::settled;
   bool begun = false;     ///< the reader can know of it
-  OperationTag tag = {};  ///< unused where messages bear none
+  OperationTag tag = {};  ///< of all messages the same, but for the hint, where they bear no signatures
 };
 
 class ChannelWriter : public ChannelEnd<OutgoingMessage> {
  public:
-  ChannelWriter(ChannelControl& control, std::byte* ring, bool says_tags = false)
-      : ChannelEnd(control, ring), says_tags_(says_tags) {}
+  using ChannelEnd::ChannelEnd;
   /// Moves at most one piece; false when nothing can move now.
   bool progress();
   void reset(std::uint32_t epoch);
@@ -171,9 +171,8 @@ class ChannelWriter : public ChannelEnd<OutgoingMessage> {
   /// messages that are being fetched wait for the reader, and those behind them.
   Fifo<std::uint32_t> unread_;
   RingCopier copier_;
-  Trials trials_;  ///< of fetching and of the ring
-  bool says_tags_;
-  std::optional<OperationTag> said_;  ///< in this epoch
+  Trials trials_;      ///< of fetching and of the ring
+  OperationTag said_;  ///< in this epoch
 };
 
 struct IncomingMessage {
@@ -186,9 +185,9 @@ struct IncomingMessage {
 class ChannelReader : public ChannelEnd<IncomingMessage> {
  public:
   /// `bounce` holds kFetchBytes: what is fetched to be combined passes through it. `own`: the tag of the operation that this
-  /// rank is in, which outlives this and gets the hints of messages that land; null where messages bear none.
+  /// rank is in, which outlives this and gets the hints of messages that land.
   ChannelReader(ChannelControl& control, std::byte* ring, Rank writer, PeerMemory memory, std::byte* bounce,
-                OperationTag* own = nullptr)
+                OperationTag* own)
       : ChannelEnd(control, ring), writer_(writer), memory_(memory), bounce_(bounce), own_(own) {}
   /// Moves at most one piece; false when nothing can move now. Throws MessageSizeError.
   bool progress();

@@ -78,6 +78,7 @@ std::size_t ShmWire::region_bytes(int rank_count) {
 ShmWire::ShmWire(std::span<std::byte> region, Rank self, int rank_count, const ShmOptions& options)
     : traits_{.messages = {.slice_bytes = 128 << 10},
               .carries_signatures = options.carries_signatures,
+              .carries_hints = true,
               .waiting = options.waiting},
       own_doorbell_(
           object_at<RankControl>(checked(region, self, rank_count), Layout(rank_count).rank(self)).doorbell),
@@ -88,10 +89,10 @@ ShmWire::ShmWire(std::span<std::byte> region, Rank self, int rank_count, const S
   for (Rank peer : indices<Rank>(rank_count)) {
     RankControl& control = object_at<RankControl>(region, layout.rank(peer));
     ChannelWriter out(object_at<ChannelControl>(region, layout.control(self, peer)),
-                      region.data() + layout.ring(self, peer), options.carries_signatures);
+                      region.data() + layout.ring(self, peer));
     ChannelReader in(object_at<ChannelControl>(region, layout.control(peer, self)),
                      region.data() + layout.ring(peer, self), peer, PeerMemory(control.memory),
-                     bounce_.data(), options.carries_signatures ? &tag_ : nullptr);
+                     bounce_.data(), &tag_);
     peers_.push_back({std::move(out), std::move(in), control.doorbell, false});
   }
   busy_.reserve(peers_.size());

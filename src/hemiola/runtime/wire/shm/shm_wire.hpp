@@ -38,7 +38,9 @@ class ShmWire final : public Wire {
   Request receive(Rank src, const Landing& landing, std::size_t capacity) override;
   bool progress() override;
   bool done(Request request) const override;
-  void begin_operation(const OperationTag& tag) override { tag_ = tag; }
+  void begin_operation(const OperationTag& tag) override {
+    tag_ = traits_.carries_signatures ? tag : OperationTag{};
+  }
   void spread_hint() override { tag_.has_hint = true; }
   bool has_hint() const override { return tag_.has_hint; }
   std::optional<ForeignMessage> mismatch() const override;

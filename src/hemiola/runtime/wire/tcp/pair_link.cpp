@@ -95,6 +95,7 @@ void PairLink::use(Descriptor socket) {
   abandon_attempt();
   if (unanswered_) close(std::move(unanswered_));
   socket_ = StreamSocket(std::move(socket));
+  if (queue_bytes_per_ns_ > 0) socket_.bound_queue(queue_bytes_per_ns_);
   for (Descriptor& old : old_) close(std::move(old));
   old_.clear();
   std::erase_if(kept_, [&](OfEpoch& kept) {
@@ -152,7 +153,8 @@ void PairLink::heed_answer() {
 void PairLink::heed_failure() {
   const Refusal refusal = attempt_->refusal();
   const std::string reason = attempt_->reason();
-  const bool is_out_of_reach = refusal == Refusal::unreachable || refusal == Refusal::none;
+  const bool is_out_of_reach =
+      refusal == Refusal::unreachable || refusal == Refusal::no_room || refusal == Refusal::none;
   all_have_refused_ = all_have_refused_ && attempt_->error() == ECONNREFUSED;
   abandon_attempt();
   if (first_failure_ == Clock::time_point{}) first_failure_ = Clock::now();
@@ -163,7 +165,8 @@ void PairLink::heed_failure() {
   use_kept();
   if (socket_) return;
   if (refusal == Refusal::hung_up || (is_out_of_reach && !has_had_its_time)) return retry_later();
-  lost_ = reason;
+  lacks_room_ = refusal == Refusal::no_room;
+  lost_ = (lacks_room_ ? "it has " : "") + reason;
 }
 
 void PairLink::retry_later() {
@@ -194,6 +197,11 @@ void PairLink::reset(std::uint64_t epoch) {
   std::erase_if(kept_, [&](const OfEpoch& kept) { return kept.epoch < epoch; });
   retries_ = 0;
   retry_at_ = first_failure_ = {};
+}
+
+void PairLink::bound_queue(double bytes_per_ns) {
+  queue_bytes_per_ns_ = bytes_per_ns;
+  if (socket_) socket_.bound_queue(bytes_per_ns);
 }
 
 std::string PairLink::lost() const {

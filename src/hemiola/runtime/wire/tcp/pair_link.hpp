@@ -42,11 +42,15 @@ class PairLink {
   /// Whether something is under way that may go on without news from the kernel.
   bool is_connecting() const { return attempt_ || unanswered_ || retries_ > 0; }
   void reset(std::uint64_t epoch);
+  /// As StreamSocket::bound_queue, for every connection from now on.
+  void bound_queue(double bytes_per_ns);
 
   /// It could not be reached, or has refused.
   bool is_given_up() const { return !lost_.empty(); }
   /// Why nothing more will come from the other; empty while it may.
   std::string lost() const;
+  /// Whether that is because this process has no room for a connection, and not the other's fault.
+  bool lacks_room() const { return lacks_room_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -74,10 +78,12 @@ class PairLink {
   std::uint32_t key_;
   std::uint64_t epoch_ = 0;
   StreamSocket socket_;
+  double queue_bytes_per_ns_ = 0;     ///< 0: not bounded
   std::vector<Descriptor> arrivals_;  ///< that have not said their epoch yet
   std::vector<OfEpoch> kept_;  ///< of this epoch, while an attempt of our own is under way, or of a later one
   std::vector<Descriptor> old_;  ///< open for the other's sake
   std::string lost_;
+  bool lacks_room_ = false;
 
   std::optional<Handshake> attempt_;
   Clock::time_point attempted_at_{};

@@ -28,6 +28,10 @@ class StreamSocket {
   /// Nothing will come any more, and everything that came has been read.
   bool ended() const { return ended_; }
 
+  /// Lets the kernel hold what a port of that speed sends in about a millisecond and a round trip, not the megabytes to
+  /// which it would let the queue grow. A port so fast that this is more than any process may ask for has what it had.
+  void bound_queue(double bytes_per_ns);
+
   /// Once, as much as can be at this moment; how many bytes.
   std::size_t read(iovec* parts, int count);
   std::size_t write(iovec* parts, int count);

@@ -35,6 +35,8 @@ TcpWire::TcpWire(std::unique_ptr<Door> door, Rank self, const std::vector<TcpPee
       door_(std::move(door)),
       traits_{.messages = {.slice_bytes = 256 << 10, .join_bytes = 256 << 10},
               .carries_signatures = true,
+              .carries_hints = true,
+              .has_remains = false,  // what is done is the kernel's
               .waiting = {.polls = kPolls, .spins = 0, .yields = 0, .sleep_us = 5000}} {
   for (Rank peer : indices<Rank>(static_cast<int>(peers.size()))) {
     const TcpPeer& to = peers[static_cast<std::size_t>(peer)];
@@ -152,6 +154,10 @@ bool TcpWire::tell_arrivals(ArrivalListener* listener) {
   return true;
 }
 
+void TcpWire::bound_queues(double port_bytes_per_ns) {
+  for (const auto& line : lines_) line->link.bound_queue(port_bytes_per_ns);
+}
+
 bool TcpWire::look(int timeout_us) {
   const auto news = poller_.look(timeout_us);
   bool is_at_door = news.empty() && timeout_us > 0;  // nothing tells that somebody's time at the door is over
@@ -186,7 +192,10 @@ bool TcpWire::arm(int* timeout_us) {
   const bool is_connecting =
       std::ranges::any_of(listed_, [&](std::size_t line) { return lines_[line]->link.is_connecting(); });
   if (is_connecting) *timeout_us = std::min(*timeout_us, kConnectingSleep_us);
+  const bool was_idle = listed_.empty();
   if (go_on_with_listed()) return true;
+  if (was_idle && look(0) && go_on_with_listed())
+    return true;  // what came since would wake us at once, again and again
   if (listener_ != nullptr) listener_->waits();
   return false;
 }
@@ -214,9 +223,10 @@ std::vector<LostRank> TcpWire::lost() const {
   std::vector<LostRank> lost;
   for (std::size_t i = 0; i < lines_.size(); ++i) {
     if (!lines_[i]->has_posts()) continue;  // whoever is through with everything may go
-    const Rank peer{i / sockets_per_pair_};
-    const std::string reason = lines_[i]->link.lost();
-    if (!reason.empty() && (lost.empty() || lost.back().rank != peer)) lost.push_back({peer, reason});
+    const PairLink& link = lines_[i]->link;
+    const Rank gone = link.lacks_room() ? self_ : Rank{i / sockets_per_pair_};
+    const std::string reason = link.lost();
+    if (!reason.empty() && (lost.empty() || lost.back().rank != gone)) lost.push_back({gone, reason});
   }
   return lost;
 }

@@ -46,6 +46,7 @@ class TcpWire final : public Wire {
   std::string carrier(Rank) const override { return "tcp"; }
   Payload payload(Rank peer) const override;
   bool tell_arrivals(ArrivalListener* listener) override;
+  void bound_queues(double port_bytes_per_ns) override;
   const WireTraits& traits() const override { return traits_; }
 
  private:

@@ -1,0 +1,155 @@
+"""What keeps ports busy where every two ranks are a hop apart, through one switch or by a link of their own: buffers in
+parts that follow each other, so that a latency passes while the next part is sent."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+import numpy as np
+
+from hemiola import algorithms
+from hemiola._core import Schedule, Topology
+from hemiola.algorithms import Candidate, Task
+from hemiola.planner.outcome import LeftOut, too_many
+from hemiola.synthesis.full_mesh import broadcast_through_all, is_full_mesh, is_lone_switch
+
+#: Of each share of a broadcast through all ranks, and its transfers: 1,024 ranks hand on one piece.
+_PIECES, _MOST_TRANSFERS = (1, 2, 4, 8, 16, 64), 1_200_000
+#: Parts of a direct all-reduce, and transfers of its transfers: about a third of a second to simulate.
+_PARTS, _MOST_TRANSFERS_IN_PARTS = (2, 4, 16, 64), 300_000
+#: What parts must save at least to be worth more messages.
+_LEAST_GAIN = 0.02
+#: Of the best by formula, beyond which more pieces are not worth it.
+_CLOSE = 1.01
+
+#: Seconds by formula first, then what makes it.
+_Cut = TypeVar("_Cut", bound=tuple[float, int, int] | tuple[float, int, int, int])
+
+
+@dataclass(frozen=True)
+class _Hop:
+    """What lies between two ranks: seconds of latency, seconds that a message costs a port, bytes per second of a port,
+    and how many ports a rank has."""
+
+    wires: str
+    latency_s: float
+    message_s: float
+    bandwidth: float
+    port_count: int
+
+    @classmethod
+    def of(cls, topology: Topology, task: Task) -> _Hop | None:
+        """Find it; None where some ranks are farther from each other."""
+        speed, others = task.speed, task.rank_count - 1
+        if task.rank_count < 3:
+            return None
+        if is_lone_switch(topology):
+            return cls("switch", speed.latency_s - speed.message_s, speed.message_s, speed.bandwidth, 1)
+        if not is_full_mesh(topology):
+            return None
+        link = np.asarray(topology.links)[0]
+        slowest = max(task.conditions.slow_ranks.values(), default=1.0)
+        bandwidth = float(link["bandwidth"]) / slowest
+        return cls("fully_connected", float(link["latency_s"]), float(link["message_s"]), bandwidth, others)
+
+    def to_all_s(self, nbytes: float, rank_count: int) -> float:
+        """Return how long a rank's ports are busy with sending so many bytes in all, as much to each other rank."""
+        messages = (rank_count - 1) // self.port_count
+        return messages * self.message_s + nbytes / self.port_count / self.bandwidth
+
+
+def one_hop(task: Task, bound_s: float, effort: float = 1.0) -> Iterator[Candidate | LeftOut]:
+    """List what can be made, with so many times the usual effort; nothing where ranks are farther apart.
+
+    Published algorithms of one root know one port, and pay a latency for every level of a tree; a direct all-reduce
+    waits for the last byte of its first half before it begins with the second.
+    """
+    if task.topology is None or (hop := _Hop.of(task.topology, task)) is None:
+        return
+    if task.kind in ("broadcast", "reduce"):
+        yield from _through_all(task, hop, bound_s, effort)
+    elif task.kind == "all_reduce":
+        yield from _in_parts(task, hop, bound_s, effort)
+
+
+def _through_all(task: Task, hop: _Hop, bound_s: float, effort: float) -> Iterator[Candidate | LeftOut]:
+    n, most = task.rank_count, _MOST_TRANSFERS * effort
+    is_mesh = hop.port_count > 1
+    is_simulation = is_mesh and not task.conditions.slow_ranks and task.delay_s == 0 and hop.message_s == 0
+    fitting = []
+    for pieces in _PIECES:
+        if (count := pieces * (n - 1) ** 2) > most:
+            yield LeftOut(f"through_all ({pieces} pieces)", too_many(count, "transfers", most))
+            continue
+        piece_s = hop.to_all_s(task.nbytes / pieces, n)
+        lag = 1 if is_mesh or piece_s == 0 else min(pieces, 1 + math.ceil(hop.latency_s / piece_s))
+        first_s = max(hop.latency_s + piece_s, lag * piece_s)  # until the first is handed on
+        seconds = max(bound_s, task.delay_s + first_s + pieces * piece_s + hop.latency_s)
+        fitting.append((seconds, pieces, count, lag))
+    # What is simulated costs the race, what is predicted does not.
+    for seconds, pieces, count, lag in fitting if is_simulation else _fewest_of_the_close(fitting):
+        yield Candidate(
+            "through_all",
+            f"{pieces} pieces",
+            seconds,
+            count,
+            partial(_made_through_all, task, pieces, lag),
+            knows_topology=is_simulation,
+            is_simulation=is_simulation,
+        )
+
+
+def _fewest_of_the_close(fitting: Sequence[_Cut]) -> Sequence[_Cut]:
+    """Keep of predictions, by increasing number of pieces, the first that is as good as the best but for a percent."""
+    close_s = _CLOSE * min((one[0] for one in fitting), default=0.0)
+    return [one for one in fitting if one[0] <= close_s][:1]
+
+
+def _made_through_all(task: Task, pieces: int, lag: int) -> Schedule:
+    broadcast = broadcast_through_all(task.rank_count, task.root, pieces, lag)
+    return broadcast if task.kind == "broadcast" else broadcast.reverse()
+
+
+def _in_parts(task: Task, hop: _Hop, bound_s: float, effort: float) -> Iterator[Candidate | LeftOut]:
+    """K parts are scattered, then gathered in the same order: of b seconds each, max(2Kb, (K + 1)b + α) + α in all.
+
+    That is [cho2019] in one dimension, told of a latency that lets no part be gathered before all are scattered:
+    where the two are mixed, one late rank holds up what does not wait for it."""
+    n, most = task.rank_count, _MOST_TRANSFERS_IN_PARTS * effort
+    once = task.nbytes * (n - 1) / n
+
+    def seconds(parts: int) -> float:
+        part_s = hop.to_all_s(once / parts, n)
+        first_s = max(2 * parts * part_s, (parts + 1) * part_s + hop.latency_s)
+        return task.delay_s + first_s + hop.latency_s
+
+    blueconnect = algorithms.get("all_reduce_blueconnect")
+    fitting = []
+    for parts in _PARTS:
+        if seconds(parts) > (1 - _LEAST_GAIN) * seconds(1):
+            continue
+        if (count := 2 * parts * n * (n - 1)) > most:
+            yield LeftOut(f"{blueconnect.name} ({parts} parts)", too_many(count, "transfers", most))
+        else:
+            fitting.append((seconds(parts), parts, count))
+    for predicted_s, parts, count in _fewest_of_the_close(fitting):
+        arguments = {
+            "dims": (n,),
+            "wires": (hop.wires,),
+            "latency_s": (hop.latency_s + hop.to_all_s(once, n),),
+            "bandwidth": (hop.bandwidth,),
+            "nbytes": task.nbytes,
+            "chunk_count": parts,
+        }
+        yield Candidate(
+            blueconnect.name,
+            f"{parts} parts",
+            max(bound_s, predicted_s),
+            count,
+            partial(blueconnect.function, **arguments),
+            arguments=arguments,
+        )

@@ -1,0 +1,48 @@
+"""Shares through all ranks as the planner's candidates where hosts have as many ranks each: broadcasts and reductions
+that pay three latencies between hosts at most, where trees pay one for each level."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+from hemiola._core import Schedule
+from hemiola.algorithms import Candidate, Task
+from hemiola.planner.outcome import LeftOut, too_many
+from hemiola.synthesis.host_shares import broadcast_through_hosts
+
+#: Of a share, and transfers of all candidates together: making and estimating these takes about a second.
+_PIECES, _MOST_TRANSFERS = (1, 4, 16), 3_000_000
+#: From here on more pieces are what saves time, so that they come first.
+_LARGE_BUFFER = 256 << 10
+
+
+def through_hosts(task: Task, bound_s: float, effort: float = 1.0) -> Iterator[Candidate | LeftOut]:
+    """List what can be made, with so many times the usual effort; nothing where ranks are not numbered host by host, or
+    hosts have one rank each, or not as many as others.
+
+    Their formula is the lower bound, since only the links say how near they come to it.
+    """
+    if task.kind not in ("broadcast", "reduce") or task.nbytes == 0 or task.topology is None:
+        return
+    nodes, counts = task.nodes, task.ranks_per_node
+    per_host = counts[0]
+    if len(counts) < 2 or per_host < 2 or set(counts) != {per_host} or bool((np.diff(nodes) < 0).any()):
+        return
+    left = _MOST_TRANSFERS * effort
+    for pieces in _PIECES if task.nbytes < _LARGE_BUFFER else reversed(_PIECES):
+        count = pieces * (task.rank_count - per_host) * (task.rank_count - 1)
+        label = f"{pieces} pieces"
+        if count > left:
+            yield LeftOut(f"through_hosts ({label})", too_many(count, "transfers", left))
+            continue
+        left -= count
+        generate = partial(_made, task, len(counts), per_host, pieces)
+        yield Candidate("through_hosts", label, bound_s, count, generate)
+
+
+def _made(task: Task, host_count: int, per_host: int, pieces: int) -> Schedule:
+    broadcast = broadcast_through_hosts(host_count, per_host, task.root, pieces)
+    return broadcast if task.kind == "broadcast" else broadcast.reverse()
