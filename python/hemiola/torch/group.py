@@ -3,6 +3,7 @@ it can be, `Backend` where Python may derive from it and else `ProcessGroup`."""
 
 from __future__ import annotations
 
+import atexit
 import os
 import weakref
 from collections.abc import Callable, Sequence
@@ -179,6 +180,16 @@ class Group(DeviceCollectives):
 
     def eager_connect_single_device(self, device: Any = None) -> None:
         """Return: all ranks are connected."""
+
+
+@atexit.register
+def _shut_down_all() -> None:
+    """End the threads that end futures before the interpreter goes: none may wait for its lock by then."""
+    for group in list(OPEN):
+        group.shutdown()
+
+
+os.register_at_fork(after_in_child=partial(atexit.unregister, _shut_down_all))  # a forked child is no rank
 
 
 def _not_there(what: str, instead: str) -> NotImplementedError:

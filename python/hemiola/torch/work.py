@@ -243,6 +243,10 @@ def together(works: Sequence[Any], completion: Completion) -> Running:
     return Running([_Part(work) for work in works], result, completion)
 
 
+#: How long a group that is closed waits for what a program runs when its operations are over.
+_LONGEST_CALLBACK_S = 5.0
+
+
 class Completion:
     """A thread that ends a group's futures in the order in which its operations end; the first future begins it."""
 
@@ -265,12 +269,12 @@ class Completion:
         _complete(work, future)
 
     def close(self) -> None:
-        """End the thread, once the operations that it was told of are over."""
+        """End the thread once the operations that it was told of are over; a long callback may outlive this."""
         with self._changing:
             self._is_closed = True
             self._waiting.put(None)
         if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join()
+            self._thread.join(_LONGEST_CALLBACK_S)
 
     def _run(self) -> None:
         while (told := self._waiting.get()) is not None:

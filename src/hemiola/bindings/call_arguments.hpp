@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "hemiola/bindings/array_argument.hpp"
+#include "hemiola/bindings/gil.hpp"
 #include "hemiola/runtime/communicator/call_desk.hpp"
 
 namespace hemiola::bindings {
@@ -35,7 +36,7 @@ std::shared_ptr<const Made> share(nanobind::handle object) {
   const Made* made = nanobind::cast<const Made*>(object);
   auto* owner = new nanobind::object(nanobind::borrow(object));
   return {made, [owner](const Made*) {
-            nanobind::gil_scoped_acquire gil;
+            GilHeld gil;
             delete owner;
           }};
 }

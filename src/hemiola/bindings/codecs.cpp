@@ -8,6 +8,7 @@
 
 #include "hemiola/bindings/array_argument.hpp"
 #include "hemiola/bindings/bindings.hpp"
+#include "hemiola/bindings/gil.hpp"
 #include "hemiola/codec/chosen_format.hpp"
 #include "hemiola/codec/decoder.hpp"
 #include "hemiola/codec/encoder.hpp"
@@ -54,7 +55,7 @@ nb::bytes encode_array(nb::handle x, const std::optional<std::string>& format) {
   const auto message = std::make_unique_for_overwrite<std::byte[]>(room);
   std::size_t bytes = 0;
   {
-    nb::gil_scoped_release release;
+    GilReleased release;
     codec::Encoder encoder;
     bytes = codec::encode(encoder, view.dtype, view.data, elements, chosen, {message.get(), room});
   }
@@ -67,7 +68,7 @@ void decode_array(nb::handle encoded, nb::handle out) {
   take_array(to, out, "out");
   if (!to.view().writable)
     throw ArgumentError("out: expected an array that can be written, found a read-only one");
-  nb::gil_scoped_release release;
+  GilReleased release;
   codec::Decoder decoder;
   decoder.open(message_of(from), to.view().dtype, codec_elements(to.view()));
   const bool large = to.view().byte_count() >= codec::kBeyondCaches;
@@ -86,7 +87,7 @@ std::tuple<std::string, std::string, std::size_t, std::size_t, std::size_t> desc
 /// Compress, decompress, add: plain bytes per second.
 std::tuple<double, double, double> speeds(double density, const std::optional<std::string>& format) {
   const std::optional<codec::Format> chosen = format_of(format);
-  const nb::gil_scoped_release release;
+  const GilReleased release;
   const codec::Speeds found = codec::measure_speeds(density, chosen);
   return {found.compress_Bps, found.decompress_Bps, found.add_Bps};
 }

@@ -9,6 +9,7 @@
 
 #include "hemiola/base/interrupt.hpp"
 #include "hemiola/base/progress.hpp"
+#include "hemiola/bindings/gil.hpp"
 #include "hemiola/bindings/signals.hpp"
 
 namespace hemiola::bindings {
@@ -27,7 +28,7 @@ class LongCall {
  private:
   static const std::function<void()>& look_up() {
     static const std::function<void()> look = [] {
-      nanobind::gil_scoped_acquire gil;
+      GilHeld gil;
       raise_signals();
       if (watcher_ != nullptr && progress::behind > 0) nanobind::borrow(watcher_)(progress::behind);
     };
@@ -39,7 +40,7 @@ class LongCall {
 
   ProgressScope progress_;
   InterruptScope scope_;
-  nanobind::gil_scoped_release release_;
+  GilReleased release_;
 };
 
 }  // namespace hemiola::bindings

@@ -9,6 +9,7 @@
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/bindings/array_argument.hpp"
+#include "hemiola/bindings/gil.hpp"
 #include "hemiola/bindings/signals.hpp"
 
 namespace nb = nanobind;
@@ -56,7 +57,7 @@ double timeout_of(const PyMessage& from, double otherwise) {
 /// An array that is let go of with the GIL, in whatever thread.
 std::shared_ptr<const ArrayArgument> array_of(const PyMessage& from) {
   std::shared_ptr<ArrayArgument> array(new ArrayArgument, [](ArrayArgument* a) {
-    const nb::gil_scoped_acquire gil;
+    const GilHeld gil;
     delete a;
   });
   const std::string wrong = array->take(from.array);
@@ -92,7 +93,7 @@ bool PendingMessage::wait(std::optional<double> timeout_s) const {
   home_.check();
   // Let go of with the GIL again, in case it is the last to hold it.
   const std::shared_ptr<Communicator> communicator = communicator_.lock();
-  const nb::gil_scoped_release release;
+  const GilReleased release;
   static const std::function<void()> interrupted = raise_signals;
   if (communicator)
     return communicator->messages().wait_for(request_, timeout_s.value_or(1e9),

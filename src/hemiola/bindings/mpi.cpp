@@ -9,6 +9,7 @@
 #include "hemiola/base/deadline.hpp"
 #include "hemiola/bindings/bindings.hpp"
 #include "hemiola/bindings/bytes.hpp"
+#include "hemiola/bindings/gil.hpp"
 #include "hemiola/bindings/signals.hpp"
 #include "hemiola/runtime/wire/mpi/mpi_library.hpp"
 #include "hemiola/runtime/wire/mpi/mpi_world.hpp"
@@ -22,7 +23,7 @@ namespace {
 nb::bytes broadcast(const nb::bytes& own, double timeout_s) {
   Bytes bytes = bytes_of(own);
   {
-    const nb::gil_scoped_release release;
+    const GilReleased release;
     const Deadline deadline(timeout_s, raise_signals);
     const auto world = MpiWorld::of_process();
     world->enter(deadline);
@@ -55,7 +56,7 @@ void bind_mpi(nb::module_& m) {
         "Rank 0's bytes, on all ranks of the job, each of which calls this.");
   m.def(
       "leave_mpi", [](bool all_is_well) { MpiWorld::leave(all_is_well); }, nb::kw_only(), "all_is_well"_a,
-      nb::call_guard<nb::gil_scoped_release>(), "Finalize MPI where it was initialized by us.");
+      nb::call_guard<GilReleased>(), "Finalize MPI where it was initialized by us.");
 }
 
 }  // namespace hemiola::bindings

@@ -24,6 +24,7 @@
 #include "hemiola/bindings/bytes.hpp"
 #include "hemiola/bindings/call_arguments.hpp"
 #include "hemiola/bindings/conditions.hpp"
+#include "hemiola/bindings/gil.hpp"
 #include "hemiola/bindings/messages.hpp"
 #include "hemiola/bindings/signals.hpp"
 #include "hemiola/runtime/communicator/call_desk.hpp"
@@ -103,7 +104,7 @@ std::string told_by(const nb::python_error& e) {
 /// Calls Python; whatever it raises but an interrupt means that there is nothing to run.
 template <typename Ask>
 auto choosing(Ask ask) {
-  const nb::gil_scoped_acquire gil;
+  const GilHeld gil;
   try {
     return ask();
   } catch (nb::python_error& e) {
@@ -116,7 +117,7 @@ auto choosing(Ask ask) {
 template <typename Function>
 std::shared_ptr<Function> kept(Function function) {
   return {new Function(std::move(function)), [](Function* f) {
-            const nb::gil_scoped_acquire gil;
+            const GilHeld gil;
             delete f;
           }};
 }
@@ -149,7 +150,7 @@ struct CommunicatorCore {
 
   /// An operation in the background may need the GIL to come to its end, so whoever has it lets go of it.
   static void destroy(const CommunicatorCore* core) {
-    const nb::gil_scoped_release release;
+    const GilReleased release;
     delete core;
   }
 
@@ -173,7 +174,7 @@ class PyCommunicator {
     };
     CommunicatorCore* core = nullptr;
     {
-      nb::gil_scoped_release release;
+      GilReleased release;
       core = new CommunicatorCore(std::move(session), ranks, options, std::move(chooser), check);
     }
     core_ = {core, &CommunicatorCore::destroy};
@@ -192,7 +193,7 @@ class PyCommunicator {
     core->communicator.close();
     const Deadline patience(kLongestLeave_s);
     while (others_are_inside() && !patience.passed()) {
-      const nb::gil_scoped_release release;
+      const GilReleased release;
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   }
@@ -202,7 +203,7 @@ class PyCommunicator {
     const std::shared_ptr<CommunicatorCore> core = core_;
     if (core && home_.is_here()) {
       {
-        const nb::gil_scoped_release release;
+        const GilReleased release;
         core->communicator.abort(reason);
       }
       aborted_ = core->communicator.ending_text();
@@ -223,17 +224,17 @@ class PyCommunicator {
   void run(const PyCall& from) {
     const Visit visit(this, Purpose::take_part);
     const CallArguments arguments(from);
-    const nb::gil_scoped_release release;
+    const GilReleased release;
     visit->communicator.run(visit->desk.prepare(arguments.call(), interrupted()), interrupted());
   }
 
   std::shared_ptr<PendingOperation> start(const PyCall& from) {
     const Visit visit(this, Purpose::take_part);
     const std::shared_ptr<const CallArguments> arguments(new CallArguments(from), [](const CallArguments* a) {
-      nb::gil_scoped_acquire gil;
+      GilHeld gil;
       delete a;
     });
-    const nb::gil_scoped_release release;
+    const GilReleased release;
     PreparedCall call = visit->desk.prepare(arguments->call(), interrupted());
     call.keep_alive = arguments;
     const std::string wrong = call.complaint;
@@ -246,7 +247,7 @@ class PyCommunicator {
   int run_message(const PyMessage& from) {
     const Visit visit(this, Purpose::take_part);
     const auto request = request_of(from, visit->communicator);
-    const nb::gil_scoped_release release;
+    const GilReleased release;
     visit->communicator.messages().run(request, visit->communicator.until_closed(interrupted()));
     return request->source;
   }
@@ -254,7 +255,7 @@ class PyCommunicator {
   PendingMessage start_message(const PyMessage& from) {
     const Visit visit(this, Purpose::take_part);
     const auto request = request_of(from, visit->communicator);
-    const nb::gil_scoped_release release;
+    const GilReleased release;
     visit->communicator.messages().post(request);
     return {std::shared_ptr<Communicator>(core_, &core_->communicator), request};
   }
@@ -264,7 +265,7 @@ class PyCommunicator {
     const Visit visit(this, Purpose::take_part);
     Bytes words;
     {
-      const nb::gil_scoped_release release;
+      const GilReleased release;
       words = visit->desk.recipe(collective, byte_count, Rank{root}, interrupted());
     }
     return to_python(words);
@@ -274,7 +275,7 @@ class PyCommunicator {
   template <typename Ask>
   auto between_operations(Ask ask) {
     const Visit visit(this, Purpose::look);
-    const nb::gil_scoped_release release;
+    const GilReleased release;
     return ask(visit->communicator);
   }
 
@@ -330,7 +331,7 @@ class PyCommunicator {
 
   bool expects_late_rank(std::int64_t bytes) {
     const Visit visit(this, Purpose::look);
-    nb::gil_scoped_release release;
+    GilReleased release;
     return visit->desk.expects_late_rank(bytes, interrupted());
   }
 
@@ -403,7 +404,7 @@ class PyCommunicator {
 bool wait_for(PendingOperation& pending, std::optional<double> timeout_s) {
   constexpr double kGlance_s = 0.05;
   double left = timeout_s.value_or(std::numeric_limits<double>::infinity());
-  nb::gil_scoped_release release;
+  GilReleased release;
   for (; left > 0; left -= kGlance_s) {
     if (pending.wait_for(std::min(left, kGlance_s))) return true;
     raise_signals();

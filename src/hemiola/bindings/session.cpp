@@ -12,6 +12,7 @@
 #include "hemiola/base/error.hpp"
 #include "hemiola/bindings/bindings.hpp"
 #include "hemiola/bindings/bytes.hpp"
+#include "hemiola/bindings/gil.hpp"
 #include "hemiola/bindings/signals.hpp"
 #include "hemiola/runtime/net/tcp_socket.hpp"
 #include "hemiola/runtime/session/hosts/hosts_session.hpp"
@@ -40,7 +41,7 @@ std::vector<nb::bytes> exchange(Session& session, const std::vector<int>& member
   std::vector<Bytes> all;
   const Bytes bytes = bytes_of(own);
   {
-    const nb::gil_scoped_release release;
+    const GilReleased release;
     all = session.exchange(ranks, key, bytes, Deadline(timeout_s, raise_signals));
   }
   std::vector<nb::bytes> told;
@@ -51,7 +52,7 @@ std::vector<nb::bytes> exchange(Session& session, const std::vector<int>& member
 std::vector<int> survivors(Session& session, const std::vector<int>& members, const std::string& name,
                            double timeout_s) {
   const std::vector<Rank> ranks(members.begin(), members.end());
-  const nb::gil_scoped_release release;
+  const GilReleased release;
   const std::vector<Rank> survivors = session.survivors(ranks, name, Deadline(timeout_s, raise_signals));
   return {survivors.begin(), survivors.end()};
 }
@@ -105,7 +106,7 @@ std::shared_ptr<HostsSession> join_hosts(Listener& listener, int rank, int rank_
   options.check = raise_signals;
   options.limits.silence = std::chrono::milliseconds(std::max(1L, std::lround(silence_s * 1e3)));
   options.limits.beat = std::min(options.limits.beat, options.limits.silence / 8);
-  const nb::gil_scoped_release release;
+  const GilReleased release;
   options.rank_zero = endpoints_of(rank_zero);
   return HostsSession::join(options);
 }
@@ -127,7 +128,7 @@ void bind_session(nb::module_& m) {
       .def_static(
           "join",
           [](int rank, int rank_count, std::string name, double timeout_s) {
-            nb::gil_scoped_release release;
+            GilReleased release;
             return LocalSession::join({Rank{rank}, rank_count, std::move(name), timeout_s, raise_signals});
           },
           "rank"_a, "rank_count"_a, "name"_a, "timeout_s"_a = 60.0);
@@ -140,7 +141,7 @@ void bind_session(nb::module_& m) {
       .def_static("join", &join_hosts, "listener"_a, nb::kw_only(), "rank"_a, "rank_count"_a, "name"_a,
                   "incarnation"_a, "token"_a, "version"_a, "addresses"_a, "rank_zero"_a, "timeout_s"_a,
                   "silence_s"_a)
-      .def("leave", &HostsSession::leave, nb::call_guard<nb::gil_scoped_release>());
+      .def("leave", &HostsSession::leave, nb::call_guard<GilReleased>());
 }
 
 }  // namespace hemiola::bindings

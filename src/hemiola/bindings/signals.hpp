@@ -3,11 +3,13 @@
 
 #include <nanobind/nanobind.h>
 
+#include "hemiola/bindings/gil.hpp"
+
 namespace hemiola::bindings {
 
 /// Signals are handled in the main thread only; elsewhere this does nothing.
 inline void raise_signals() {
-  nanobind::gil_scoped_acquire gil;
+  GilHeld gil;
   if (PyErr_CheckSignals() != 0) throw nanobind::python_error();
 }
 

@@ -11,6 +11,7 @@
 
 #include "hemiola/bindings/bindings.hpp"
 #include "hemiola/bindings/conditions.hpp"
+#include "hemiola/bindings/gil.hpp"
 #include "hemiola/bindings/long_call.hpp"
 #include "hemiola/schedule/file/schedule_file.hpp"
 #include "hemiola/simulate/busiest_link.hpp"
@@ -67,7 +68,7 @@ class PythonProgress {
     const auto now = std::chrono::steady_clock::now();
     if (now - last_ < std::chrono::milliseconds(100)) return;
     last_ = now;
-    nb::gil_scoped_acquire gil;
+    GilHeld gil;
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
     if (!call_.is_none()) call_(landed, total);
   }

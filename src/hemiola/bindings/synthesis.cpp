@@ -4,6 +4,7 @@
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/bindings/bindings.hpp"
+#include "hemiola/bindings/gil.hpp"
 #include "hemiola/bindings/long_call.hpp"
 #include "hemiola/synthesis/forest/forest.hpp"
 #include "hemiola/synthesis/stream.hpp"
@@ -59,7 +60,7 @@ class Session {
 
  private:
   bool report(const synthesis::Progress& progress) {
-    nb::gil_scoped_acquire acquired;
+    GilHeld acquired;
     try {
       if (PyErr_CheckSignals() != 0) throw nb::python_error();
       if (!progress_.is_none()) progress_(progress.done, progress.total);

@@ -8,6 +8,7 @@
 
 #include "hemiola/bindings/arrays.hpp"
 #include "hemiola/bindings/bindings.hpp"
+#include "hemiola/bindings/gil.hpp"
 #include "hemiola/bindings/long_call.hpp"
 #include "hemiola/schedule/file/schedule_file.hpp"
 
@@ -36,7 +37,7 @@ std::vector<Violation> run(const Transfers& schedule, std::int64_t max_violation
   if (threads) options.threads = to_index<Rank>(*threads, "threads");
   if (!progress.is_none())
     options.progress = [&](std::int64_t done, std::int64_t total) {
-      nb::gil_scoped_acquire acquire;
+      GilHeld acquire;
       progress(done, total);
     };
   const LongCall call;

@@ -1,0 +1,47 @@
+// Letting other Python threads run while one works in the core, and taking Python's lock (the GIL) back.
+//
+// A daemon thread may still be in the core when the interpreter ends. Until Python 3.13 such a thread is ended where it
+// takes the lock, by unwinding its stack, and in a destructor that ends the process with an abort. From 3.14 on it rests
+// there instead; with these classes it does so under every Python.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <unistd.h>
+
+namespace hemiola::bindings {
+
+/// Returns what `take` returns, or never, if it would end this thread.
+template <typename Take>
+auto take_or_rest(Take take) noexcept {
+  try {
+    return take();
+  } catch (...) {
+    for (;;) pause();
+  }
+}
+
+/// While one lives, its thread does not have the GIL, which it had.
+class GilReleased {
+ public:
+  GilReleased() noexcept : state_(PyEval_SaveThread()) {}
+  ~GilReleased() {
+    take_or_rest([this] { PyEval_RestoreThread(state_); });
+  }
+  GilReleased(const GilReleased&) = delete;
+
+ private:
+  PyThreadState* state_;
+};
+
+/// While one lives, its thread has the GIL, whether it had it before or not.
+class GilHeld {
+ public:
+  GilHeld() noexcept : state_(take_or_rest([] { return PyGILState_Ensure(); })) {}
+  ~GilHeld() { PyGILState_Release(state_); }
+  GilHeld(const GilHeld&) = delete;
+
+ private:
+  PyGILState_STATE state_;
+};
+
+}  // namespace hemiola::bindings
