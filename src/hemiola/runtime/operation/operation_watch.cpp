@@ -148,9 +148,10 @@ void OperationWatch::check_wire() {
 /// A rank that has completed this operation may have exited since; one that has not is lost.
 void OperationWatch::check_lost(Rank rank, const char* event, const std::string& reason) const {
   if (roll_->has_completed(rank, number_)) return;
-  throw members_->lost(rank, members_->name(rank) + " " + event + " during " + operation() +
-                                 (roll_->has_arrived(rank, number_) ? "" : ", before it came to it") +
-                                 reason + kGoOn);
+  throw members_->lost(
+      rank, members_->name(rank) + " " + event + " during " + operation() +
+                (roll_->has_arrived(rank, number_) ? "" : ", before it was known here to have come to it") +
+                reason + kGoOn);
 }
 
 void OperationWatch::check_surrender() const {
