@@ -17,7 +17,10 @@ import hemiola as hm
 from hemiola.algorithms import Task
 from hemiola.communicator.control_plane import control_plane
 from hemiola.planner import Plan, communicator_plans, race
+from waiting import is_alive, tell, wait_until, wait_until_told
 
+#: Of the 60 s that an answer may take.
+SOON_S = 10
 SIZES = (64, 4096, 1 << 16, 1 << 20)
 
 
@@ -84,13 +87,17 @@ def another_last_bit(odd: int) -> list[bool]:
         return sums(SIZES)
 
 
-def late_first_rank(delay_s: float) -> list[str]:
-    """Rank 0 comes late to a size that nobody has planned; return what was planned here."""
+def late_first_rank(folder: str) -> list[str]:
+    """Rank 0 comes to a size once another has planned it; return what was planned here."""
     comm = hm.init()
-    comm.barrier()
     if comm.rank == 0:
-        time.sleep(delay_s)
-    with planner(lambda found, _: found) as planned:
+        wait_until_told(folder, "planned")
+
+    def tell_of(found: Plan, topology: hm.Topology) -> Plan:
+        tell(folder, "planned")
+        return found
+
+    with planner(tell_of) as planned:
         sums((1 << 13,))
     return planned
 
@@ -113,20 +120,27 @@ def nothing_to_choose() -> tuple[str, float]:
     return raised, float(x[0])
 
 
-def keeper_that_leaves(meeting: dict[str, str], how: str) -> list[str]:
+def keeper_that_leaves(meeting: dict[str, str], how: str, folder: str) -> list[str]:
     """Rank 0, which keeps what has been chosen, closes or dies; the others ask what is planned, known and unknown."""
     os.environ.update(meeting)
     with control_plane("hosts"):
         comm = hm.init(timeout_s=60)
+    keeper = int(comm.broadcast(np.array([os.getpid()]))[0])
     known = comm.plan("all_reduce", 4096).name
     comm.barrier()
     if comm.rank == 0:
+        wait_until_told(folder, "1 knows", "2 knows")  # it has left the barrier
         if how == "dies":
             os._exit(3)
         comm.close()
-        time.sleep(2)  # it lives, and its process answers nothing about this communicator
+        tell(folder, "closed")
+        wait_until_told(folder, 1, 2)  # it lives, and answers nothing about this communicator
         return []
-    time.sleep(0.3)
+    tell(folder, f"{comm.rank} knows")
+    if how == "dies":
+        wait_until(lambda: not is_alive(keeper))
+    else:
+        wait_until_told(folder, "closed")
     told = [str(comm.plan("all_reduce", 4096).name == known)]
     for _ in range(2):
         began = time.monotonic()
@@ -134,6 +148,7 @@ def keeper_that_leaves(meeting: dict[str, str], how: str) -> list[str]:
             told.append(comm.plan("all_reduce", 1 << 20).name)
         except hm.LostRankError as error:
             told.append(
-                f"rank {error.rank} is lost, {'at once' if time.monotonic() - began < 1 else 'late'}: {error}"
+                f"rank {error.rank} is lost, {'soon' if time.monotonic() - began < SOON_S else 'late'}: {error}"
             )
+    tell(folder, comm.rank)
     return told
