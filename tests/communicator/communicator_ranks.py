@@ -13,6 +13,7 @@ import numpy as np
 
 import hemiola as hm
 from hemiola.errors import ArgumentError, HemiolaError
+from waiting import tell, wait_until_told
 
 
 def result_shapes() -> dict[str, Any]:
@@ -61,16 +62,17 @@ def background_order(operations: int) -> tuple[list[float], bool]:
     return [float(x[0]), float(x[-1]), float(last[0])], done
 
 
-def waiting_has_limits() -> tuple[str, float]:
+def waiting_has_limits(folder: str) -> tuple[str, float]:
     comm = hm.init(timeout_s=60)
     if comm.rank == 0:
         handle = comm.all_reduce(np.ones(4), wait=False)
         try:
             handle.wait(timeout_s=0.05)
         except builtins.TimeoutError as error:
+            tell(folder, comm.rank)
             return type(error).__name__, float(handle.wait()[0])
         return "", 0.0
-    time.sleep(0.5)
+    wait_until_told(folder, 0)
     return "TimeoutError", float(comm.all_reduce(np.ones(4))[0])
 
 
@@ -140,8 +142,14 @@ def own_schedule(schedule: hm.Schedule) -> list[float]:
 
 def arrivals(late: int) -> list[list[float]]:
     comm = hm.init(timeout_s=60)
+    ready = np.zeros(1, np.uint8)
     for _ in range(3):
-        time.sleep(0.1 if comm.rank == late else 0)
+        if comm.rank == late:
+            for rank in set(range(comm.rank_count)) - {late}:
+                comm.recv(ready, rank)
+            time.sleep(0.2)
+        else:
+            comm.send(ready, late)
         comm.all_reduce(np.ones(1))
     return [list(row) for row in comm.recent_arrivals_s()[-3:]]
 
@@ -161,17 +169,18 @@ def who_is_persistent(late: int) -> tuple[dict[str, Any], dict[str, Any] | None]
     return comm.arrivals().as_dict(), None if pair is None else pair.arrivals().as_dict()
 
 
-def closes_with_work_left() -> str:
+def closes_with_work_left(folder: str) -> str:
     comm = hm.init(timeout_s=60)
     if comm.rank == 0:
         handle = comm.all_reduce(np.ones(4), wait=False)
         comm.close()
+        tell(folder, comm.rank)
         try:
             handle.wait()
         except HemiolaError as error:
             return type(error).__name__
         return ""
-    time.sleep(0.3)
+    wait_until_told(folder, 0)
     try:
         comm.all_reduce(np.ones(4))
     except HemiolaError as error:

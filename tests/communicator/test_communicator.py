@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import communicator_ranks as work
 import numpy as np
 import pytest
@@ -44,8 +46,10 @@ def test_background_operations_run_in_order_and_before_a_later_blocking_one() ->
         assert done
 
 
-def test_waiting_may_be_given_up_without_giving_up_the_operation() -> None:
-    assert hm.launch(work.waiting_has_limits, 2, timeout_s=LIMIT_S) == [("TimeoutError", 2.0)] * 2
+def test_waiting_may_be_given_up_without_giving_up_the_operation(tmp_path: Path) -> None:
+    assert (
+        hm.launch(work.waiting_has_limits, 2, str(tmp_path), timeout_s=LIMIT_S) == [("TimeoutError", 2.0)] * 2
+    )
 
 
 def test_mistakes_in_the_background_are_told_in_their_turn() -> None:
@@ -98,8 +102,8 @@ def test_the_log_of_arrivals_is_bounded() -> None:
     assert hm.launch(work.more_operations_than_the_log_holds, 2, timeout_s=LIMIT_S) == [(512, 2.0)] * 2
 
 
-def test_closing_aborts_what_runs_in_the_background_and_the_others_are_told() -> None:
-    assert hm.launch(work.closes_with_work_left, 2, timeout_s=LIMIT_S) == ["LostRankError"] * 2
+def test_closing_aborts_what_runs_in_the_background_and_the_others_are_told(tmp_path: Path) -> None:
+    assert hm.launch(work.closes_with_work_left, 2, str(tmp_path), timeout_s=LIMIT_S) == ["LostRankError"] * 2
 
 
 @pytest.mark.parametrize(

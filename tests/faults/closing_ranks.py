@@ -13,7 +13,9 @@ import numpy as np
 from faulty_ranks import attempt
 
 import hemiola as hm
+from waiting import tell, wait_until_told
 
+RANKS = 3
 VICTIM = 1
 BIG = 1 << 18
 
@@ -35,13 +37,19 @@ def first_error(call: Callable[[], Any]) -> tuple[str, str, float]:
             return *error, time.monotonic() - began
 
 
+def until_all_have_seen(folder: str, rank: int, rank_count: int = RANKS) -> None:
+    """Live on until all ranks have what they wait for: nobody may be taken for dead before."""
+    tell(folder, rank)
+    wait_until_told(folder, *range(rank_count))
+
+
 def signalled_soon(handler: Callable[[], None], after_s: float = 0.2) -> None:
     """Have a signal interrupt the main thread and call the handler there."""
     signal.signal(signal.SIGUSR1, lambda *_: handler())
     threading.Timer(after_s, os.kill, (os.getpid(), signal.SIGUSR1)).start()
 
 
-def closed_in_the_middle(by: str) -> tuple[str, str, float]:
+def closed_in_the_middle(by: str, folder: str) -> tuple[str, str, float]:
     """One rank closes from another thread or from a signal handler while all call all_reduce."""
     comm, x = start()
     if comm.rank == VICTIM and by == "thread":
@@ -49,25 +57,28 @@ def closed_in_the_middle(by: str) -> tuple[str, str, float]:
     elif comm.rank == VICTIM:
         signalled_soon(comm.close)
     seen = first_error(lambda: comm.all_reduce(x))
-    time.sleep(1)  # it lives on: nobody may take it for dead
+    until_all_have_seen(folder, comm.rank)
     return seen
 
 
-def closed_in_the_background() -> str:
-    """One rank closes while an operation waits in the background for a rank that does not come."""
+def closed_in_the_background(folder: str) -> str:
+    """One rank closes while an operation waits in the background for a rank that comes once all others know."""
     comm, x = start()
     if comm.rank == 0:
-        time.sleep(1)
-        return attempt(lambda: comm.all_reduce(x))[1]
-    handle = comm.all_reduce(x, wait=False)
-    if comm.rank == VICTIM:
-        time.sleep(0.1)
-        comm.close()
-    return attempt(handle.wait)[1]
+        wait_until_told(folder, *range(1, RANKS))
+        seen = attempt(lambda: comm.all_reduce(x))[1]
+    else:
+        handle = comm.all_reduce(x, wait=False)
+        if comm.rank == VICTIM:
+            time.sleep(0.1)
+            comm.close()
+        seen = attempt(handle.wait)[1]
+    until_all_have_seen(folder, comm.rank)
+    return seen
 
 
-def aborted_in_the_middle(by: str) -> tuple[str, str, float]:
-    """One rank aborts, while another does not come to the operation that the rest wait in."""
+def aborted_in_the_middle(by: str, folder: str) -> tuple[str, str, float]:
+    """One rank aborts, while another does not come, until all know, to the operation that the rest wait in."""
     comm, x = start()
     absent = comm.rank == 0
     if comm.rank == VICTIM and by == "thread":
@@ -75,60 +86,63 @@ def aborted_in_the_middle(by: str) -> tuple[str, str, float]:
     elif comm.rank == VICTIM:
         signalled_soon(lambda: comm.abort("the loss is no number"))
     if absent:
-        time.sleep(0.6)
+        wait_until_told(folder, *range(1, RANKS))
     handle = comm.all_reduce(x, wait=False) if by == "background" else None
     if comm.rank == VICTIM and handle is not None:
         time.sleep(0.2)
         comm.abort("the loss is no number")
         comm.abort("twice")
     seen = first_error(handle.wait if handle is not None else lambda: comm.all_reduce(x))
-    time.sleep(1)  # it lives on: nobody may take it for dead
+    until_all_have_seen(folder, comm.rank)
     return seen
 
 
-def aborted_while_others_receive() -> tuple[str, str, float]:
+def aborted_while_others_receive(folder: str) -> tuple[str, str, float]:
     """One rank aborts between two calls; the others wait for messages of each other, not of that one."""
     comm, _ = start()
     if comm.rank == VICTIM:
         under_way = comm.recv(np.ones(1), src=0, wait=False)
         time.sleep(0.2)
         comm.abort("no more of this")
-        time.sleep(1)
         assert "no more of this" in first_error(under_way.wait)[1]
-        return first_error(lambda: comm.all_reduce(np.ones(1)))
-    return first_error(lambda: comm.recv(np.ones(1), src=2 - comm.rank))
+        seen = first_error(lambda: comm.all_reduce(np.ones(1)))
+    else:
+        seen = first_error(lambda: comm.recv(np.ones(1), src=2 - comm.rank))
+    until_all_have_seen(folder, comm.rank)
+    return seen
 
 
-def closed_before_the_call() -> tuple[str, str, float]:
+def closed_before_the_call(folder: str) -> tuple[str, str, float]:
     """One rank has closed, and lives, when the others call."""
     comm, x = start()
     if comm.rank == VICTIM:
         comm.close()
     seen = first_error(lambda: comm.all_reduce(x))
-    time.sleep(1)  # whoever left now would have closed, too
+    until_all_have_seen(folder, comm.rank)
     return seen
 
 
-def group_with_one_that_has_closed() -> tuple[str, str, float]:
+def group_with_one_that_has_closed(folder: str) -> tuple[str, str, float]:
     """One rank has closed, and lives, when the others want a group with it."""
     comm, _ = start()
     everybody = range(comm.rank_count)
     if comm.rank == VICTIM:
         comm.close()
     seen = first_error(lambda: comm.group(everybody))
-    time.sleep(1)  # whoever left now would have closed, too
+    until_all_have_seen(folder, comm.rank)
     return seen
 
 
-def group_with_one_that_has_given_up() -> tuple[str, str, float]:
+def group_with_one_that_has_given_up(folder: str) -> tuple[str, str, float]:
     """One rank gives up because another does not come in time; that one, unaware, wants a group with it."""
     comm, x = start()
     if comm.rank == 0:
         seen = first_error(lambda: comm.all_reduce(x, timeout_s=0.2))
-        time.sleep(1)
-        return seen
-    time.sleep(0.5)
-    return first_error(lambda: comm.group([0, comm.rank]))
+    else:
+        wait_until_told(folder, 0)
+        seen = first_error(lambda: comm.group([0, comm.rank]))
+    until_all_have_seen(folder, comm.rank, 2)
+    return seen
 
 
 def interrupted_while_it_joins() -> tuple[str, float]:
@@ -144,7 +158,7 @@ def interrupted_while_it_joins() -> tuple[str, float]:
     return "", time.monotonic() - began
 
 
-def called_from_a_handler(call: str) -> tuple[tuple[str, str], bool]:
+def called_from_a_handler(call: str, folder: str) -> tuple[tuple[str, str], bool]:
     """One rank's wait is interrupted by a handler that calls something; return what it got, and if the sum is right."""
     comm, x = start()
     got: list[tuple[str, str]] = []
@@ -156,30 +170,32 @@ def called_from_a_handler(call: str) -> tuple[tuple[str, str], bool]:
         "arrivals": comm.arrivals,
         "expects_late_rank": lambda: comm.expects_late_rank(1000),
     }
+
+    def handle() -> None:
+        got.append(attempt(calls[call]))
+        tell(folder, comm.rank)
+
     if comm.rank == VICTIM:
-        signalled_soon(lambda: got.append(attempt(calls[call])))
+        signalled_soon(handle)
     if comm.rank == 0:
-        time.sleep(0.6)
+        wait_until_told(folder, VICTIM)
     total = comm.all_reduce(x)
     return got[0] if got else ("", ""), bool(np.all(total == comm.rank_count))
 
 
-def looked_at_from_another_thread() -> bool:
-    """The main thread waits for an operation of another one, and hears a signal meanwhile."""
+def looked_at_from_another_thread(folder: str) -> None:
+    """The main thread waits for an operation of another one, which ends only once a signal has been heard there."""
     comm, x = start()
-    heard: list[float] = []
-    began = time.monotonic()
     if comm.rank == 0:
-        time.sleep(1)
+        wait_until_told(folder, 1)
         comm.all_reduce(x)
-        return True
+        return
     runner = threading.Thread(target=comm.all_reduce, args=(x,))
     runner.start()
     time.sleep(0.1)
-    signalled_soon(lambda: heard.append(time.monotonic() - began))
+    signalled_soon(lambda: tell(folder, comm.rank))
     comm.arrivals()
     runner.join()
-    return heard[0] < 0.9
 
 
 def forked() -> tuple[int, list[str], bool]:

@@ -16,6 +16,7 @@ import numpy as np
 
 import hemiola as hm
 from hemiola.errors import HemiolaError
+from waiting import tell, wait_until_told
 
 #: What a rank saw: the name of the exception it got (or ""), its message, and anything else.
 Seen = tuple[str, str, Any]
@@ -32,9 +33,9 @@ def attempt(call: Callable[[], Any]) -> tuple[str, str]:
     return "", ""
 
 
-def start(timeout_s: float = 60) -> hm.Communicator:
+def start() -> hm.Communicator:
     """Join the others and warm up."""
-    comm = hm.init(timeout_s=timeout_s)
+    comm = hm.init(timeout_s=60)
     comm.all_reduce(np.ones(4, np.float32))
     return comm
 
@@ -46,14 +47,14 @@ def input_of(rank: int, size: int = BIG) -> np.ndarray[Any, np.dtype[np.float32]
 
 def doomed_in_the_middle(victim: int, how: int, timeout_s: float) -> Seen:
     """All-reduce big arrays in place until the victim is struck by a signal in the middle of one."""
-    comm = start(timeout_s)
+    comm = start()
     if comm.rank == victim:
         threading.Timer(0.2, os.kill, (os.getpid(), how)).start()
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:
         x = input_of(comm.rank)
         struck = time.monotonic()
-        error = attempt(lambda x=x: comm.all_reduce(x))
+        error = attempt(lambda x=x: comm.all_reduce(x, timeout_s=timeout_s))
         if error[0]:
             intact = bool(np.array_equal(x, input_of(comm.rank)))
             again = attempt(lambda: comm.all_reduce(np.ones(1)))
@@ -132,16 +133,19 @@ def one_exits(leaver: int) -> Seen:
     return *attempt(lambda: comm.all_reduce(np.ones(8))), None
 
 
-def one_dies_before_a_group(victim: int, absent: int) -> Seen:
-    """One rank is dead and another stays away, alive, when the rest want a group of all."""
+def one_dies_before_a_group(victim: int, absent: int, folder: str) -> Seen:
+    """One rank is dead and another stays away, alive, until the rest, who want a group of all, have an answer."""
     comm = start()
     if comm.rank == victim:
         os._exit(0)
     if comm.rank == absent:
-        time.sleep(3)
+        wait_until_told(folder, *set(range(comm.rank_count)) - {victim, absent})
         return "", "", 0.0
     began = time.monotonic()
-    return *attempt(lambda: comm.group(range(comm.rank_count))), time.monotonic() - began
+    error = attempt(lambda: comm.group(range(comm.rank_count)))
+    took_s = time.monotonic() - began
+    tell(folder, comm.rank)
+    return *error, took_s
 
 
 def one_dies_before_a_smaller_group(victim: int) -> Seen:
@@ -238,7 +242,7 @@ def wrong_twice(odd: int) -> Seen:
     return "", "", (errors, float(total[0]) == comm.rank_count)
 
 
-def interrupted(victim: int) -> Seen:
+def interrupted(victim: int, folder: str) -> Seen:
     """One rank's blocking call is interrupted as by Ctrl-C, while another has not come yet."""
     comm = start()
     x = input_of(comm.rank)
@@ -250,9 +254,10 @@ def interrupted(victim: int) -> Seen:
         try:
             comm.all_reduce(x)
         except KeyboardInterrupt:
+            tell(folder, victim)
             return "KeyboardInterrupt", "", None
     if comm.rank == comm.rank_count - 1:
-        time.sleep(4)  # long after the interruption, however late a busy machine starts the timer's thread
+        wait_until_told(folder, victim)  # however late a busy machine starts the timer's thread
     return *attempt(lambda: comm.all_reduce(x)), None
 
 

@@ -25,6 +25,7 @@ ODD = 1
 def processes(ranks: int, fn: str, *args: Any) -> Iterator[list[subprocess.Popen[str]]]:
     """Start ranks as hemiola.launch would, but let survivors live when one dies."""
     job = {"HEMIOLA_JOB": uuid.uuid4().hex, "HEMIOLA_RANK_COUNT": str(ranks)}
+    job["PYTHONPATH"] = os.pathsep.join(sys.path)
     script = str(Path(__file__).with_name("faulty_ranks.py"))
     started = [
         subprocess.Popen(
@@ -134,12 +135,12 @@ def test_a_rank_that_has_exited_is_lost() -> None:
         assert f"rank {ODD}" in message
 
 
-def test_a_group_with_a_dead_rank_is_refused_at_once_though_its_first_stays_away() -> None:
-    seen = what_ranks_saw("one_dies_before_a_group", ODD, 0, but=(ODD,))
+def test_a_group_with_a_dead_rank_is_refused_at_once_though_its_first_stays_away(tmp_path: Path) -> None:
+    seen = what_ranks_saw("one_dies_before_a_group", ODD, 0, str(tmp_path), but=(ODD,))
     kind, message, took_s = seen[2]
     assert kind == "LostRankError"
     assert f"rank {ODD} " in message
-    assert took_s < 2
+    assert took_s < 10  # of the 60 s that it would wait for the first
 
 
 def test_a_rank_lost_while_a_group_is_made_has_its_number_in_the_communicator_that_makes_it() -> None:
@@ -207,8 +208,8 @@ def test_an_unchecked_schedule_that_leaves_a_rank_without_its_result_is_refused_
     assert all(kind == "MismatchError" for rank, (kind, _, _) in seen.items() if rank != RANKS - 1)
 
 
-def test_control_c_ends_a_blocking_call_and_the_others_are_told() -> None:
-    seen = what_ranks_saw("interrupted", 0)
+def test_control_c_ends_a_blocking_call_and_the_others_are_told(tmp_path: Path) -> None:
+    seen = what_ranks_saw("interrupted", 0, str(tmp_path))
     assert seen[0] == ("KeyboardInterrupt", "", None)
     for rank in range(1, RANKS):
         kind, message, _ = seen[rank]

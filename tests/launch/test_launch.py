@@ -16,6 +16,7 @@ import pytest
 
 import hemiola as hm
 from hemiola.errors import ArgumentError, FailedRankError, TimeoutError
+from waiting import is_alive, wait_until
 
 LIMIT_S = 60
 
@@ -100,18 +101,7 @@ def test_forked_children_report_nothing_and_end_with_the_launch(tmp_path: Path) 
     parents = hm.launch(work.a_child_returns_too, 2, str(written), timeout_s=LIMIT_S)
     assert -1 not in parents
     for child in map(int, written.read_text().split()):
-        assert is_gone(child)
-
-
-def is_gone(process: int) -> bool:
-    """Say whether a process has ended; init may take a moment to reap it."""
-    stat = Path(f"/proc/{process}/stat")
-    deadline = time.monotonic() + 5
-    while time.monotonic() < deadline:
-        if not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z":
-            return True
-        time.sleep(0.01)
-    return False
+        wait_until(lambda child=child: not is_alive(child))
 
 
 def test_a_result_that_cannot_travel_is_an_error_of_its_rank() -> None:
@@ -252,25 +242,12 @@ def test_ranks_end_when_their_launcher_is_killed(tmp_path: Path) -> None:
         """)
     )
     launcher = subprocess.Popen([sys.executable, str(script)])
-    deadline = time.monotonic() + LIMIT_S
-    while len(found := list(tmp_path.glob("pid*"))) < 2 and time.monotonic() < deadline:
-        time.sleep(0.05)
-    time.sleep(0.2)
-    pids = [int(path.read_text()) for path in found]
+    files = [tmp_path / f"pid{rank}" for rank in range(2)]
+    wait_until(lambda: all(file.exists() and file.read_text() for file in files))
     launcher.kill()
     launcher.wait()
-    while any(_runs(pid) for pid in pids) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert len(pids) == 2
-    assert not any(_runs(pid) for pid in pids)
-
-
-def _runs(pid: int) -> bool:
-    """Whether a process exists and is no zombie that waits for its adoptive parent."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
+    for file in files:
+        wait_until(lambda file=file: not is_alive(int(file.read_text())))
 
 
 def test_a_script_that_launches_at_its_top_level_is_told_how_to_guard_it(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +16,7 @@ import pytest
 
 from hemiola.cluster import Cluster, register
 from hemiola.errors import ArgumentError, ClusterError
+from waiting import is_alive, wait_until
 
 PEERS = str(Path(__file__).with_name("peers.py"))
 PORT = 5001
@@ -46,18 +46,8 @@ def send(cluster: Cluster, host: int, address: str, count: int, limit_s: float =
     cluster.run(host, command, timeout_s=LIMIT_S)
 
 
-def is_alive(process: int) -> bool:
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):  # the second where it ends between opening and reading
-        return False
-
-
 def wait_until_gone(*processes: int) -> None:
-    until = time.monotonic() + LIMIT_S
-    while alive := [process for process in processes if is_alive(process)]:
-        assert time.monotonic() < until, f"still there: {alive}"
-        time.sleep(0.01)
+    wait_until(lambda: not any(map(is_alive, processes)))
 
 
 def devices() -> list[str]:
@@ -203,10 +193,7 @@ def test_nothing_is_left_of_a_process_that_is_killed_with_its_cluster(
         *processes, name = owner.stdout.readline().split()
         owner.send_signal(number)
     wait_until_gone(*map(int, processes))
-    until = time.monotonic() + LIMIT_S
-    while register.path_of(name).exists() and time.monotonic() < until:
-        time.sleep(0.01)
-    assert not register.path_of(name).exists()
+    wait_until(lambda: not register.path_of(name).exists())
 
 
 def test_a_killed_keeper_takes_its_hosts_along_and_its_name_is_cleared_away(clusters: Make) -> None:

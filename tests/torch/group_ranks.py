@@ -386,7 +386,7 @@ def watched_barrier() -> list[tuple[str, str]]:
     world.monitored_barrier(timedelta(seconds=20))
     seen = []
     if rank != 1:
-        seen.append(told(lambda: world.monitored_barrier(timedelta(seconds=0.3))))
+        seen.append(told(lambda: world.monitored_barrier(timedelta(seconds=2))))
     dist.barrier()
     if rank == 0:
         seen.append(told(lambda: world.monitored_barrier(timedelta(seconds=0.1), wait_all_ranks=True)))
@@ -425,26 +425,36 @@ def inside() -> list[Any]:
 
 
 def late() -> tuple[tuple[str, str], float]:
-    """An operation that takes too long raises within its time; last, for the group is dead then."""
+    """An operation that takes too long raises within its time, before who is missing has come; last, for the group is
+    dead then."""
     rank, n = place()
+    store = dist.distributed_c10d._get_default_store()
     if rank == n - 1:
-        time.sleep(1.5)
+        store.wait([f"told {other}" for other in range(n - 1)])
         return ("", ""), 0.0
     opts = torch._C._distributed_c10d.AllreduceOptions()
-    opts.timeout = timedelta(seconds=0.4)
+    opts.timeout = timedelta(seconds=0.5)
     began = time.monotonic()
     seen = told(lambda: dist.group.WORLD.allreduce([torch.ones(3)], opts).wait())
-    return seen, time.monotonic() - began
+    took_s = time.monotonic() - began
+    store.set(f"told {rank}", "")
+    return seen, took_s
 
 
 def aborted() -> list[tuple[str, str]]:
     """`abort` in another thread ends what waits, and all that comes later; last, for the group is dead then."""
     rank, _ = place()
+    store = dist.distributed_c10d._get_default_store()
+
+    def abort() -> None:
+        dist.group.WORLD.abort()
+        store.set("aborted", "")
+
     waiting = dist.irecv(torch.ones(3), 1 - rank, tag=5) if rank < 2 else None
     if rank == 0:
-        threading.Timer(0.3, dist.group.WORLD.abort).start()
+        threading.Timer(0.3, abort).start()
     if rank == 2:
-        time.sleep(0.6)
+        store.wait(["aborted"])
     seen = [told(lambda: dist.all_reduce(torch.ones(3)))]
     seen += [] if waiting is None else [told(waiting.wait)]
     barrier = dist.group.WORLD.monitored_barrier

@@ -122,7 +122,7 @@ def test_a_work_says_how_long_it_has_run(found: dict[str, list[Any]]) -> None:
 
 def test_a_watched_barrier_says_who_is_missing(found: dict[str, list[Any]]) -> None:
     zero, one, two = found["watched_barrier"]
-    assert zero[0] == ("GroupTimeoutError", "Rank 1 failed to pass monitoredBarrier in 300 ms")
+    assert zero[0] == ("GroupTimeoutError", "Rank 1 failed to pass monitoredBarrier in 2000 ms")
     assert "Rank 2 successfully reached monitoredBarrier" in two[0][1]
     assert one == []
     assert zero[1] == ("GroupTimeoutError", "Ranks 1, 2 failed to pass monitoredBarrier in 100 ms")
@@ -145,7 +145,9 @@ def test_an_operation_that_takes_too_long_names_who_is_missing_within_its_time()
     for (kind, message), took_s in waited:
         assert kind == "GroupTimeoutError"
         assert "rank 2" in message
-        assert 0.2 <= took_s < 1.4  # 0.4, or until the rank that came before has given up
+        assert took_s < 10  # of the 30 s that the group's operations may take
+    # The operation's own limit is 0.5 s: whoever came first has waited so long, the others at most until then.
+    assert max(took_s for _, took_s in waited) >= 0.5
 
 
 def test_abort_in_another_thread_ends_what_waits_everywhere() -> None:
