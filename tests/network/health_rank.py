@@ -10,11 +10,13 @@ import numpy as np
 
 import hemiola as hm
 
-BANDWIDTH = float(sys.argv[1])
+BANDWIDTH, HOSTS, PER_HOST = float(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 #: So many operations without news are too many.
 MOST = 200
 
-network = hm.topologies.switch(int(sys.argv[2]), latency_s=50e-6, bandwidth=BANDWIDTH)
+network = hm.topologies.hosts(
+    HOSTS, PER_HOST, latency_s=2e-6, bandwidth=2e9, nic_latency_s=50e-6, nic_bandwidth=BANDWIDTH
+)
 with hm.init(topology=network, timeout_s=60) as comm:
     x = np.empty(1 << 20, np.float32)
 

@@ -26,27 +26,32 @@ def limited(clusters: Callable[..., Cluster]) -> Cluster:
     return clusters(HOSTS, rate=RATE)
 
 
+@pytest.fixture(params=[1, 2], ids=["a rank a host", "two ranks a host"])
+def per_host(request: pytest.FixtureRequest) -> int:
+    count: int = request.param
+    return count
+
+
 @pytest.fixture
-def ranks(limited: Cluster) -> Iterator[Ranks]:
+def ranks(limited: Cluster, per_host: int) -> Iterator[Ranks]:
     shared = {
-        "HEMIOLA_RANK_COUNT": str(HOSTS),
-        "HEMIOLA_LOCAL_RANK_COUNT": "1",
-        "HEMIOLA_LOCAL_RANK": "0",
+        "HEMIOLA_RANK_COUNT": str(HOSTS * per_host),
+        "HEMIOLA_LOCAL_RANK_COUNT": str(per_host),
         "HEMIOLA_JOB": secrets.token_hex(4),
         "HEMIOLA_RENDEZVOUS": f"{limited.hosts[0].ipv4}:29400",
         "HEMIOLA_TOKEN": secrets.token_hex(32),
     }
     started = [
         limited.start(
-            host,
-            [sys.executable, PROGRAM, str(RATE), str(HOSTS)],
-            env=os.environ | shared | {"HEMIOLA_RANK": str(host)},
+            rank // per_host,
+            [sys.executable, PROGRAM, str(RATE), str(HOSTS), str(per_host)],
+            env=os.environ | shared | {"HEMIOLA_RANK": str(rank), "HEMIOLA_LOCAL_RANK": str(rank % per_host)},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
-        for host in range(HOSTS)
+        for rank in range(HOSTS * per_host)
     ]
     yield started
     for process in started:
@@ -73,7 +78,7 @@ def go_on(ranks: Ranks) -> None:
 
 
 def test_all_ranks_notice_a_slow_nic_at_the_same_operation_and_that_it_has_recovered(
-    limited: Cluster, ranks: Ranks
+    limited: Cluster, ranks: Ranks, per_host: int
 ) -> None:
     assert said(ranks) == {"well"}
     limited.set_rate(SLOW, RATE / 2)
@@ -84,6 +89,7 @@ def test_all_ranks_notice_a_slow_nic_at_the_same_operation_and_that_it_has_recov
     (told,) = said(ranks)
     changes = json.loads(told)
     first, last = changes[0]["slow"], changes[-1]["slow"]
-    assert list(first) == [str(SLOW)]
-    assert 1.2 <= first[str(SLOW)] <= 4  # a busy machine makes the bucket's part larger
+    assert list(first) == [str(rank) for rank in range(SLOW * per_host, (SLOW + 1) * per_host)]
+    assert len(set(first.values())) == 1
+    assert 1.2 <= first[str(SLOW * per_host)] <= 4  # a busy machine makes the bucket's part larger
     assert last == {}

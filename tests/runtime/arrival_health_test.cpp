@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <vector>
@@ -17,7 +19,9 @@ constexpr std::size_t kMessage = 256 << 10;
 
 /// Rank 0 of three, whose ports carry 0.025 bytes a nanosecond; bytes come to it at chosen times.
 struct Arrivals {
-  ArrivalMeter meter{Rank{0}, std::vector<double>(3, 0.025)};
+  ArrivalMeter meter{Rank{0},
+                     {.port = {Rank{0}, Rank{1}, Rank{2}}, .healthy = std::vector<double>(3, 0.025)},
+                     PortAccounts::own_memory(3)};
   std::int64_t now_ns = 0;
 
   void come(int peer, std::size_t bytes, bool is_amid, bool is_all = true) {
@@ -123,6 +127,100 @@ TEST(ArrivalMeter, WhatComesInOneGoBehindALostPacketIsNoSpeed) {
   a.come(1, 5 << 20, true);
   a.messages(100, 1, 0.0125, 0);
   EXPECT_NEAR(a.out_of(1), 0.5, 0.02);
+}
+
+/// Ranks 0 and 1 behind one port, what comes from ranks 2 and 3 behind another, and from 4 with its own; ports carry 0.025
+/// bytes a nanosecond.
+struct SharedPort {
+  static constexpr double kSpeed = 0.025;
+
+  std::shared_ptr<std::byte> memory = PortAccounts::own_memory(5);
+  std::vector<std::unique_ptr<ArrivalMeter>> meters;
+  std::int64_t now_ns = 0;
+
+  SharedPort() {
+    for (int self : {0, 1})
+      meters.push_back(
+          std::make_unique<ArrivalMeter>(Rank{self},
+                                         RankPorts{.port = {Rank{0}, Rank{0}, Rank{2}, Rank{2}, Rank{4}},
+                                                   .healthy = std::vector<double>(5, kSpeed)},
+                                         memory));
+  }
+  /// A message without an end from rank 2 to rank 0 and from 3 to 1, each at its speed, for so many milliseconds.
+  void come(int count, double to_first, double to_second) {
+    for (int i = 0; i < count; ++i) {
+      now_ns += kMs;
+      meters[0]->came({Rank{2}, 2, static_cast<std::size_t>(to_first * kMs), true, true}, now_ns);
+      meters[1]->came({Rank{3}, 3, static_cast<std::size_t>(to_second * kMs), true, true}, now_ns);
+    }
+  }
+  void next_operation() {
+    for (const auto& meter : meters) meter->clear();
+  }
+  std::vector<float> shares(std::size_t self) const {
+    const auto both = meters[self]->shares();
+    return {both[0], both[2 + 5]};
+  }
+};
+
+// Expect what both have together, whoever is asked, and nothing under the numbers of the ports' other ranks.
+TEST(ArrivalMeter, RanksThatShareAPortAddUpWhatComesByIt) {
+  SharedPort p;
+  p.come(400, 0.7 * SharedPort::kSpeed, 0.28 * SharedPort::kSpeed);
+  for (std::size_t self : {0, 1}) {
+    EXPECT_TRUE(p.meters[self]->has_measured());
+    for (float share : p.shares(self)) EXPECT_NEAR(share, 0.98, 0.02);
+    const auto both = p.meters[self]->shares();
+    for (std::size_t other : {1, 2, 3, 4, 5, 6, 8, 9}) EXPECT_EQ(both[other], 0) << other;
+    EXPECT_NEAR(p.meters[self]->pairs()[3].from, 0.98, 0.02);
+  }
+}
+
+TEST(ArrivalMeter, ASharedPortThatIsSlowShowsItsFactor) {
+  SharedPort p;
+  p.come(400, 0.3 * SharedPort::kSpeed, 0.2 * SharedPort::kSpeed);
+  for (float share : p.shares(1)) EXPECT_NEAR(share, 0.5, 0.02);
+}
+
+// Given one of two ranks that has nothing to take in for half of the time: the other has all of the port.
+TEST(ArrivalMeter, TimeCountsOnceWhoeverTakesIn) {
+  SharedPort p;
+  for (int i = 0; i < 10; ++i) {
+    p.come(20, SharedPort::kSpeed / 2, SharedPort::kSpeed / 2);
+    for (int ms = 0; ms < 20; ++ms) {
+      p.now_ns += kMs;
+      p.meters[0]->came({Rank{2}, 2, static_cast<std::size_t>(SharedPort::kSpeed * kMs), true, true},
+                        p.now_ns);
+    }
+    p.meters[1]->came({Rank{3}, 3, 1, false, true}, p.now_ns);
+  }
+  for (float share : p.shares(0)) EXPECT_NEAR(share, 1, 0.03);
+}
+
+// Given one rank that has begun the next operation while the other has not. Expect each to speak of its own.
+TEST(ArrivalMeter, FiguresAreOfTheOperationOfWhoIsAsked) {
+  SharedPort p;
+  p.come(400, 0.6 * SharedPort::kSpeed, 0.4 * SharedPort::kSpeed);
+  p.meters[0]->clear();
+  EXPECT_EQ(p.shares(0)[1], 0);
+  EXPECT_NEAR(p.shares(1)[1], 1, 0.02);
+  p.next_operation();  // one is two ahead of the other
+  p.come(400, 0.25 * SharedPort::kSpeed, 0.25 * SharedPort::kSpeed);
+  EXPECT_NEAR(p.shares(0)[1], 0.5, 0.03);
+  for (int i = 0; i < 7; ++i) p.meters[0]->clear();
+  p.come(400, 0.25 * SharedPort::kSpeed, 0.25 * SharedPort::kSpeed);
+  EXPECT_EQ(p.shares(1)[1], 0) << "its page is another operation's";
+}
+
+// Given a process that has died, or stands still, with the accounts.
+TEST(ArrivalMeter, WhoHoldsTheAccountsKeepsNobodyWaiting) {
+  SharedPort p;
+  reinterpret_cast<std::atomic<std::uint32_t>*>(p.memory.get())->store(1);
+  p.come(400, 0.5 * SharedPort::kSpeed, 0.5 * SharedPort::kSpeed);
+  EXPECT_EQ(p.shares(0)[1], 0);
+  reinterpret_cast<std::atomic<std::uint32_t>*>(p.memory.get())->store(0);
+  p.come(400, 0.5 * SharedPort::kSpeed, 0.5 * SharedPort::kSpeed);
+  EXPECT_NEAR(p.shares(0)[1], 1, 0.02);
 }
 
 /// Says what it is told to say.
@@ -249,6 +347,24 @@ TEST(PortWatchByArrivals, WhoWaitsForASlowPortIsNotSlowAndWhoWasNotSeenToSendNei
   const auto slow = ranks.watches[0]->report().slow;
   ASSERT_EQ(slow.size(), 1);
   EXPECT_EQ(slow[0].rank, Rank{1});
+}
+
+// Given four ranks on two ports, called 0 and 2, and two with their own.
+TEST(PortWatchByArrivals, AllRanksBehindASlowPortAreSlow) {
+  Shown::Pages pages;
+  Shown shown{&pages};
+  const std::vector<float> said = {1, 0, 0.49F, 0, 1, 1, 1, 0, 0.49F, 0, 1, 1};
+  PortWatch watch(&shown, std::make_unique<Said>(&said), Factors{}, 0,
+                  PortWatch::ByArrivals{.least_bytes = 1000,
+                                        .port = {Rank{0}, Rank{0}, Rank{2}, Rank{2}, Rank{4}, Rank{5}}});
+  for (std::uint64_t number = 0; number < 7; ++number) watch.end_operation(number, 0);
+  const Factors both = {{Rank{2}, 2.0}, {Rank{3}, 2.0}};
+  EXPECT_EQ(watch.in_force().slow, both);
+  const PortWatch::Report report = watch.report();
+  ASSERT_EQ(report.slow.size(), 2);
+  EXPECT_EQ(report.slow[1].rank, Rank{3});
+  ASSERT_EQ(report.changes.size(), 1);
+  EXPECT_EQ(report.changes[0].slow, both);
 }
 
 TEST(PortWatchByArrivals, OneRankThatShowsMuchMakesTheOthersNotSlow) {

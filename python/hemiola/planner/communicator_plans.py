@@ -33,6 +33,7 @@ from hemiola.planner.spread import segments_of, spread
 from hemiola.planner.suited import suited
 from hemiola.planner.synthesized import ONE_SHOT
 from hemiola.progress import ProgressBar
+from hemiola.topology.host_ports import ports_between_hosts
 from hemiola.topology.port_speed import PortSpeed, port_speed
 
 _REPETITIONS = 8
@@ -88,6 +89,8 @@ class CommunicatorPlans:
         self.speed = PortSpeed(1e-6, 5e9)
         self._combine_bandwidth = self._copy_bandwidth = math.inf
         self._network = _switch(self._rank_count, self.speed)
+        #: By rank, the NIC that it shares, as conditions call it; empty where ranks have ports of their own.
+        self._nics: Sequence[str] = ()
 
     def measure(self, core: CoreCommunicator, grouping: Grouping) -> None:
         """Find out what links do between the ranks, all of them active; collective. `grouping` makes communicators of
@@ -114,20 +117,30 @@ class CommunicatorPlans:
         self.speed = port_speed(self._network)
 
     def watch(self, core: CoreCommunicator) -> None:
-        """Have slow ports noticed where all bytes between hosts come by TCP and no two ranks share a host; collective.
+        """Have slow ports noticed where all bytes between hosts come by TCP; collective.
 
-        Of the bytes that come by other wires nobody knows when they came; and ranks that share a NIC have now more of
-        it, now less, with nobody's port being slow.
+        Of the bytes that come by other wires nobody knows when they came.
         """
-        if self._emulated is not None or self._rank_count == 1 or len(set(self._hosts)) < self._rank_count:
+        if self._emulated is not None or len(set(self._hosts)) == 1:
             return
-        can_watch = np.array([set(core.carriers()) == {"", "tcp"}], np.int32)
+        can_watch = np.array([self._sees_arrivals(core.carriers(), core.rank)], np.int32)
         schedule = algorithms.get("all_reduce_ring").generate(self._rank_count)
         core.run("all_reduce", can_watch, can_watch, "min", 0, schedule, None)
-        network = self._network
-        if can_watch[0] and network.node_count == self._rank_count:
-            bandwidths = network.host_bandwidths()
-            core.watch_ports([bandwidths[node] for node in network.nodes])
+        ports = ports_between_hosts(self._network)
+        if can_watch[0] and ports is not None and self._are_on_one_host(ports.sharing):
+            self._nics = ports.nics
+            core.watch_ports(ports.sharing, ports.bandwidths)
+
+    def _sees_arrivals(self, carriers: Sequence[str], own: int) -> bool:
+        """Say whether what comes to a rank from other hosts comes by TCP."""
+        here = self._hosts[own]
+        return all(
+            carrier == "tcp" for carrier, host in zip(carriers, self._hosts, strict=True) if host != here
+        )
+
+    def _are_on_one_host(self, sharing: Sequence[int]) -> bool:
+        """Say whether ranks that share a port by the network do share a host."""
+        return all(host == self._hosts[first] for host, first in zip(self._hosts, sharing, strict=True))
 
     def network(self) -> Topology:
         """Return what to plan for: the network that is emulated or was given; else what was measured, on one host a
@@ -311,8 +324,10 @@ class CommunicatorPlans:
         return spread(recipe.schedule_on(self.network()), segments)
 
     def _conditions_with(self, slow: Mapping[int, float]) -> Conditions:
-        """Return what is known from the start about who is late, and who is slow by now."""
-        return Conditions(late=self._known().late, slow=dict(slow))
+        """Return what is known from the start about who is late, and who is slow by now: ranks, or the NICs that they
+        share."""
+        by_port = {self._nics[rank] if self._nics else rank: factor for rank, factor in slow.items()}
+        return Conditions(late=self._known().late, slow=by_port)
 
     def _known(self) -> Conditions:
         """Return the emulated conditions from the start, by our own numbers of the ranks."""

@@ -4,11 +4,13 @@ the plain bytes. Speeds are measured; nothing is swept."""
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import NamedTuple
 
 from hemiola._core import Topology
 from hemiola.codecs import Speeds
 from hemiola.conditions import least_share
+from hemiola.topology.host_ports import ports_between_hosts
 from hemiola.topology.port_speed import PortSpeed, port_speed
 
 #: A codec must leave a third of the time that the plain bytes take: what was estimated is often off by a fifth.
@@ -38,6 +40,11 @@ def link_bandwidth(network: Topology) -> float:
     what its port carries."""
     if network.node_count < 2:
         return port_speed(network).bandwidth
+    if (ports := ports_between_hosts(network)) is not None:
+        users = Counter(ports.sharing)
+        return min(
+            bandwidth / users[first] for bandwidth, first in zip(ports.bandwidths, ports.sharing, strict=True)
+        )
     ranks = [0] * network.node_count
     for node in network.nodes:
         ranks[node] += 1

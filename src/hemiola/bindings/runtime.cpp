@@ -345,8 +345,13 @@ class PyCommunicator {
   }
 
   RankFactors slow_in_force() const { return factors_of(core()->communicator.ports_in_force().slow); }
-  bool watch_ports(const std::vector<double>& healthy) const {
-    return core()->communicator.watch_ports(healthy);
+  bool watch_ports(const std::vector<int>& port, const std::vector<double>& healthy) {
+    const Visit visit(this, Purpose::take_part);
+    RankPorts ports;
+    for (int rank : port) ports.port.emplace_back(rank);
+    for (double bandwidth : healthy) ports.healthy.push_back(1e-9 * bandwidth);
+    const GilReleased release;
+    return visit->communicator.watch_ports(std::move(ports), interrupted());
   }
   void slow_down(const RankFactors& slow, const SlowLinks& links) const {
     core()->communicator.slow_down(conditions_of({}, slow).slow, links);
@@ -497,7 +502,7 @@ void bind_communicator(nb::module_& m) {
       .def("recipe", &PyCommunicator::recipe, "kind"_a, "byte_count"_a, "root"_a)
       .def("health", &PyCommunicator::health)
       .def("slow_in_force", &PyCommunicator::slow_in_force)
-      .def("watch_ports", &PyCommunicator::watch_ports, "healthy"_a)
+      .def("watch_ports", &PyCommunicator::watch_ports, "port"_a, "healthy"_a)
       .def("expects_late_rank", &PyCommunicator::expects_late_rank, "bytes"_a)
       .def("slow_down", &PyCommunicator::slow_down, "slow"_a, "links"_a)
       .def("arrivals_ns", &PyCommunicator::arrivals)

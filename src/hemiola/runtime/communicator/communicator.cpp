@@ -385,8 +385,10 @@ void Communicator::note_ports(std::uint64_t number, const Signature& signature) 
     connection_.ports->drop_operation();
 }
 
-bool Communicator::watch_ports(const std::vector<double>& healthy) {
-  return between_operations([&] { return hemiola::watch_ports(members_, healthy, &connection_); });
+bool Communicator::watch_ports(RankPorts ports, const Check& interrupted) {
+  const Deadline deadline(options_.timeout_s, interrupted);
+  return between_operations(
+      [&] { return hemiola::watch_ports(members_, std::move(ports), deadline, &connection_); }, interrupted);
 }
 
 PortWatch::InForce Communicator::ports_in_force() const {

@@ -109,10 +109,10 @@ class Communicator {
   /// For an error outside an operation, after which this rank's calls are no longer the others': as if an operation had
   /// raised it. Throws what every further call raises where the communicator was given up before.
   void break_off(const std::exception_ptr& error);
-  /// From now on slow ports are noticed where bytes come over a network. `healthy`: by rank, what its port carries, in
-  /// bytes per second; the same on all ranks, which call it between the same two operations. False where the wire does not
-  /// learn when bytes come.
-  bool watch_ports(const std::vector<double>& healthy);
+  /// From now on slow ports are noticed where bytes come over a network; ranks that share one have memory in common. The
+  /// same `ports` on all ranks, which call it between the same two operations. False where the wire does not learn when
+  /// bytes come. Throws as Session::shared does.
+  bool watch_ports(RankPorts ports, const Check& interrupted);
   /// Changes whenever `ports_in_force` does.
   std::uint64_t ports_version() const { return connection_.ports ? connection_.ports->version() : 0; }
   /// The slow ports that plans must take into account at this moment. All ranks say the same between two operations.

@@ -17,6 +17,21 @@ namespace {
 /// So long an operation takes at least whose figures ranks tell each other: that costs them a message.
 constexpr double kLeastTelling_s = 20e-3;
 
+/// What the ranks with one port keep its accounts in. Throws ArgumentError where they have no memory in common.
+std::shared_ptr<std::byte> memory_of_port(const Members& members, const std::vector<Rank>& port_of, Rank port,
+                                          const Deadline& deadline) {
+  std::vector<Rank> sharing;
+  for (Rank rank : indices<Rank>(members.count()))
+    if (port_of[static_cast<std::size_t>(rank)] == port) sharing.push_back(members.world_rank(rank));
+  const std::size_t count = port_of.size();
+  if (sharing.size() == 1) return PortAccounts::own_memory(count);
+  const auto region = members.session->shared(sharing, PortAccounts::memory_bytes(count), deadline);
+  if (!region)
+    throw ArgumentError(
+        "ranks that share a port have no memory in common to tell each other what comes by it");
+  return {region, region->bytes().data()};
+}
+
 /// Programs and their executor use the wire as it wants to be used.
 void follow_traits(const Members& members, Connection* c) {
   const WireTraits& traits = c->wire->traits();
@@ -84,16 +99,17 @@ Connection connect(const Members& members, const CommunicatorOptions& options, c
   return c;
 }
 
-bool watch_ports(const Members& members, const std::vector<double>& healthy, Connection* c) {
-  std::vector<double> bytes_per_ns(healthy);
-  for (double& each : bytes_per_ns) each *= 1e-9;
-  auto meter = std::make_unique<ArrivalMeter>(members.self, std::move(bytes_per_ns));
+bool watch_ports(const Members& members, RankPorts ports, const Deadline& deadline, Connection* c) {
+  const Rank own = ports.port[static_cast<std::size_t>(members.self)];
+  const double healthy = ports.healthy[static_cast<std::size_t>(members.self)];
+  const auto least_bytes = static_cast<std::int64_t>(kLeastTelling_s * 1e9 * std::ranges::max(ports.healthy));
+  PortWatch::ByArrivals by_arrivals{.least_bytes = least_bytes, .port = ports.port};
+  auto memory = memory_of_port(members, ports.port, own, deadline);
+  auto meter = std::make_unique<ArrivalMeter>(members.self, std::move(ports), std::move(memory));
   if (!c->wire->tell_arrivals(meter.get())) return false;
-  c->wire->bound_queues(healthy[static_cast<std::size_t>(members.self)] * 1e-9);
-  const PortWatch::ByArrivals by_arrivals{
-      .least_bytes = static_cast<std::int64_t>(kLeastTelling_s * std::ranges::max(healthy))};
+  c->wire->bound_queues(healthy);
   c->ports = std::make_unique<PortWatch>(c->control.figures.get(), std::move(meter), std::map<Rank, double>{},
-                                         members.now_ns(), by_arrivals);
+                                         members.now_ns(), std::move(by_arrivals));
   return true;
 }
 

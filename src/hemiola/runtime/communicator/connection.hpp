@@ -9,6 +9,7 @@
 #include "hemiola/runtime/control/control.hpp"
 #include "hemiola/runtime/executor/executor.hpp"
 #include "hemiola/runtime/executor/program/compile.hpp"
+#include "hemiola/runtime/health/arrival_meter.hpp"
 #include "hemiola/runtime/health/port_watch.hpp"
 #include "hemiola/runtime/session/members.hpp"
 #include "hemiola/runtime/wire/wire_kind.hpp"
@@ -42,6 +43,6 @@ Connection connect(const Members& members, const CommunicatorOptions& options,
                    const Deadline::Check& check = {});
 
 /// Has the wire tell when bytes come, and judges ports by that; as Communicator::watch_ports says.
-bool watch_ports(const Members& members, const std::vector<double>& healthy, Connection* c);
+bool watch_ports(const Members& members, RankPorts ports, const Deadline& deadline, Connection* c);
 
 }  // namespace hemiola

@@ -59,10 +59,31 @@ void PortWatch::judge(std::uint64_t number, std::int64_t now_ns) {
   const bool changes = health_.judge(shown_number_, now_ns, best_share_);
   if (health_.is_in_doubt()) until_trial_ = 1;
   if (!changes) return;
-  changes_.push_back({number + 1, health_.factors_in_force()});
+  changes_.push_back({number + 1, factors_by_rank()});
   if (changes_.size() > kChanges) changes_.pop_front();
   pause_ = until_trial_ = kFirstPause;
   renew();
+}
+
+std::vector<SlowPort> PortWatch::slow_by_rank() const {
+  std::vector<SlowPort> by_rank;
+  const std::vector<SlowPort> by_port = health_.slow_ports();
+  for (Rank rank : indices<Rank>(best_share_.size())) {
+    const Rank port = by_arrivals_ && !by_arrivals_->port.empty()
+                          ? by_arrivals_->port[static_cast<std::size_t>(rank)]
+                          : rank;
+    const auto slow = std::ranges::find(by_port, port, &SlowPort::rank);
+    if (slow == by_port.end()) continue;
+    by_rank.push_back(*slow);
+    by_rank.back().rank = rank;
+  }
+  return by_rank;
+}
+
+std::map<Rank, double> PortWatch::factors_by_rank() const {
+  std::map<Rank, double> factors;
+  for (const SlowPort& slow : slow_by_rank()) factors[slow.rank] = slow.planned_factor;
+  return factors;
 }
 
 void PortWatch::go_on_with_trials() {
@@ -98,12 +119,12 @@ std::vector<PortWatch::PairShares> PortWatch::pair_shares() const {
 
 PortWatch::InForce PortWatch::in_force() const {
   std::lock_guard lock(mutex_);
-  return {version(), is_trial_ ? std::map<Rank, double>{} : health_.factors_in_force()};
+  return {version(), is_trial_ ? std::map<Rank, double>{} : factors_by_rank()};
 }
 
 PortWatch::Report PortWatch::report() const {
   std::lock_guard lock(mutex_);
-  return {health_.slow_ports(), {changes_.begin(), changes_.end()}};
+  return {slow_by_rank(), {changes_.begin(), changes_.end()}};
 }
 
 }  // namespace hemiola

@@ -26,9 +26,10 @@ class PortWatch {
   /// What is known where only arrivals can be seen. Operations in which not everybody depends on everybody, or of fewer bytes,
   /// say nothing; nor do those that are planned for slow ports, which rest in them. So while ports are slow, now and then
   /// one operation is a trial, planned as if none were, and by these alone a factor falls.
-  /// Nor does a port whose rank has not been seen both to take in and to send: it may have had to wait.
+  /// Nor does a port that has not been seen both to take in and to send: it may have had to wait.
   struct ByArrivals {
     std::int64_t least_bytes = 0;
+    std::vector<Rank> port = {};  ///< by rank, as RankPorts has it; empty: each has its own
   };
 
   /// `figures` outlives this. `assumed`: the slow ranks that are planned for from the start, at `now_ns`.
@@ -54,7 +55,7 @@ class PortWatch {
   InForce in_force() const;
 
   struct Report {
-    std::vector<SlowPort> slow;
+    std::vector<SlowPort> slow;         ///< for each rank that has one
     std::vector<HealthChange> changes;  ///< the latest, at most kChanges
   };
   Report report() const;
@@ -74,6 +75,8 @@ class PortWatch {
 
  private:
   bool read(const Figures::Check& check);
+  std::vector<SlowPort> slow_by_rank() const;
+  std::map<Rank, double> factors_by_rank() const;
   void keep_pairs();
   void judge(std::uint64_t number, std::int64_t now_ns);
   void go_on_with_trials();
@@ -95,7 +98,7 @@ class PortWatch {
   std::atomic<std::uint64_t> version_ = 0;
 
   mutable std::mutex mutex_;  ///< guards the rest
-  PortHealth health_;
+  PortHealth health_;         ///< of ports, each called by a rank
   bool is_trial_ = false;
   std::deque<HealthChange> changes_;
 };
