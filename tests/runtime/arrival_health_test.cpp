@@ -25,7 +25,12 @@ struct Arrivals {
   std::int64_t now_ns = 0;
 
   void come(int peer, std::size_t bytes, bool is_amid, bool is_all = true) {
-    meter.came({Rank{peer}, static_cast<std::size_t>(peer), bytes, is_amid, is_all}, now_ns);
+    meter.came({.from = Rank{peer},
+                .stream = static_cast<std::size_t>(peer),
+                .bytes = bytes,
+                .is_amid = is_amid,
+                .is_all = is_all},
+               now_ns);
   }
   /// Of so many bytes per nanosecond, read every millisecond; then a pause.
   void message(int peer, double speed, std::int64_t pause_ns) {
@@ -107,6 +112,22 @@ TEST(ArrivalMeter, WhatComesAtOnceAfterWaitingForItIsFast) {
   EXPECT_NEAR(a.out_of(2), 0.5, 0.02);
 }
 
+// Given messages that come whole, 64 KiB every 5 ms, half of what a port carries. Expect the port to be slow where its sender
+// had each of them before the one before it had left, and else only that it is not known to be.
+TEST(ArrivalMeter, ShortMessagesThatFollowEachOtherAreTimed) {
+  Arrivals follow, pause;
+  for (Arrivals* a : {&follow, &pause})
+    for (int i = 0; i < 200; ++i) {
+      a->now_ns += 5'243'000;
+      a->meter.waits();
+      a->meter.came(
+          {.from = Rank{1}, .stream = 1, .bytes = 64 << 10, .follows = a == &follow, .is_all = true},
+          a->now_ns);
+    }
+  EXPECT_NEAR(follow.out_of(1), 0.5, 0.02);
+  EXPECT_FLOAT_EQ(pause.out_of(1), 1);
+}
+
 TEST(ArrivalMeter, LittleTrafficSaysNothing) {
   Arrivals a;
   a.messages(4, 1, 0.025, 0);
@@ -150,8 +171,18 @@ struct SharedPort {
   void come(int count, double to_first, double to_second) {
     for (int i = 0; i < count; ++i) {
       now_ns += kMs;
-      meters[0]->came({Rank{2}, 2, static_cast<std::size_t>(to_first * kMs), true, true}, now_ns);
-      meters[1]->came({Rank{3}, 3, static_cast<std::size_t>(to_second * kMs), true, true}, now_ns);
+      meters[0]->came({.from = Rank{2},
+                       .stream = 2,
+                       .bytes = static_cast<std::size_t>(to_first * kMs),
+                       .is_amid = true,
+                       .is_all = true},
+                      now_ns);
+      meters[1]->came({.from = Rank{3},
+                       .stream = 3,
+                       .bytes = static_cast<std::size_t>(to_second * kMs),
+                       .is_amid = true,
+                       .is_all = true},
+                      now_ns);
     }
   }
   void next_operation() {
@@ -189,10 +220,14 @@ TEST(ArrivalMeter, TimeCountsOnceWhoeverTakesIn) {
     p.come(20, SharedPort::kSpeed / 2, SharedPort::kSpeed / 2);
     for (int ms = 0; ms < 20; ++ms) {
       p.now_ns += kMs;
-      p.meters[0]->came({Rank{2}, 2, static_cast<std::size_t>(SharedPort::kSpeed * kMs), true, true},
+      p.meters[0]->came({.from = Rank{2},
+                         .stream = 2,
+                         .bytes = static_cast<std::size_t>(SharedPort::kSpeed * kMs),
+                         .is_amid = true,
+                         .is_all = true},
                         p.now_ns);
     }
-    p.meters[1]->came({Rank{3}, 3, 1, false, true}, p.now_ns);
+    p.meters[1]->came({.from = Rank{3}, .stream = 3, .bytes = 1, .is_amid = false, .is_all = true}, p.now_ns);
   }
   for (float share : p.shares(0)) EXPECT_NEAR(share, 1, 0.03);
 }

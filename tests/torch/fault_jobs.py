@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import sys
 import tempfile
@@ -133,12 +134,13 @@ def loading() -> None:
 
 def exiting() -> None:
     """The interpreter ends, with its usual steps, while operations wait for a rank that never comes."""
+    store, begun = dist.distributed_c10d._get_default_store(), ["begun by 0", "begun by 2"]
     if dist.get_rank() != 1:
         work = dist.all_reduce(torch.ones(100_000), async_op=True)
         work.get_future()
         dist.isend(torch.ones(100_000), 1)
-    else:
-        time.sleep(1)
+        store.set(f"begun by {dist.get_rank()}", "")
+    store.wait(begun)  # whoever has ended fails what others begin
     sys.exit(0)
 
 
@@ -161,40 +163,41 @@ def be_rank(job: str, rank: int, at: str) -> dict[str, Any]:
 
 def run(job: str) -> list[dict[str, Any]]:
     """Fork the ranks of a job, and return how each has ended."""
-    with tempfile.TemporaryDirectory(prefix="fault") as at:
-        children: dict[int, int] = {}
-        for rank in range(RANKS):
-            child = os.fork()
-            if child == 0:
-                try:
-                    told = be_rank(job, rank, at)
-                except SystemExit:
-                    raise  # as programs end
-                except BaseException:
-                    traceback.print_exc()
-                    os._exit(1)
-                (Path(at) / str(rank)).write_text(json.dumps(told))
-                os._exit(0)
-            children[child] = rank
-        ends: dict[int, int] = {}
-        deadline = time.monotonic() + JOB_LIMIT_S
-        while children:
-            child, status = os.waitpid(-1, os.WNOHANG)
-            if child:
-                ends[children.pop(child)] = os.waitstatus_to_exitcode(status)
-            elif set(children.values()) == {1}:  # perhaps one that was stopped
-                os.kill(next(iter(children)), signal.SIGCONT)
-                time.sleep(0.02)
-            elif time.monotonic() > deadline:
-                for one in children:
-                    os.kill(one, signal.SIGKILL)
-            else:
-                time.sleep(0.02)
-        found = []
-        for rank in range(RANKS):
-            path = Path(at) / str(rank)
-            found.append({"exit": ends[rank]} | (json.loads(path.read_text()) if path.exists() else {}))
-        return found
+    at = tempfile.mkdtemp(prefix="fault")
+    children: dict[int, int] = {}
+    for rank in range(RANKS):
+        child = os.fork()
+        if child == 0:
+            try:
+                told = be_rank(job, rank, at)
+            except SystemExit:
+                raise  # as programs end
+            except BaseException:
+                traceback.print_exc()
+                os._exit(1)
+            (Path(at) / str(rank)).write_text(json.dumps(told))
+            os._exit(0)
+        children[child] = rank
+    ends: dict[int, int] = {}
+    deadline = time.monotonic() + JOB_LIMIT_S
+    while children:
+        child, status = os.waitpid(-1, os.WNOHANG)
+        if child:
+            ends[children.pop(child)] = os.waitstatus_to_exitcode(status)
+        elif set(children.values()) == {1}:  # perhaps one that was stopped
+            os.kill(next(iter(children)), signal.SIGCONT)
+            time.sleep(0.02)
+        elif time.monotonic() > deadline:
+            for one in children:
+                os.kill(one, signal.SIGKILL)
+        else:
+            time.sleep(0.02)
+    found = []
+    for rank in range(RANKS):
+        path = Path(at) / str(rank)
+        found.append({"exit": ends[rank]} | (json.loads(path.read_text()) if path.exists() else {}))
+    shutil.rmtree(at)  # not by whoever ends first, a rank
+    return found
 
 
 if __name__ == "__main__":

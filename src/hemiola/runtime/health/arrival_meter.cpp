@@ -17,10 +17,12 @@ void ArrivalMeter::came(const ArrivedBytes& arrived, std::int64_t now_ns) {
   Stream& stream = streams_[arrived.stream];
   const auto port = static_cast<std::size_t>(ports_.port[static_cast<std::size_t>(arrived.from)]);
   const auto bytes = static_cast<double>(arrived.bytes);
+  const bool goes_on =
+      stream.is_amid || (arrived.follows && stream.emptied_ns != PortAccounts::Arrival::kNever);
   const bool is_awaited = stream.waits < waits_;
   PortAccounts::Arrival arrival{
       .port = port, .bytes = bytes, .now_ns = now_ns, .emptied_ns = stream.emptied_ns};
-  if (stream.is_amid) {
+  if (goes_on) {
     arrival.since_ns = stream.emptied_ns;
   } else if (is_awaited) {
     const auto least_ns = static_cast<std::int64_t>(bytes / ports_.healthy[port]);
@@ -29,8 +31,8 @@ void ArrivalMeter::came(const ArrivedBytes& arrived, std::int64_t now_ns) {
   accounts_.note(arrival);
   stream.waits = arrived.is_all ? waits_ : kNoWait;
   // Once time counts, what is read and what has come differ by no more than one reading.
-  if (arrived.is_all || stream.is_amid || is_awaited) stream.emptied_ns = now_ns;
-  stream.is_amid = arrived.is_amid && (arrived.is_all || stream.is_amid || is_awaited);
+  if (arrived.is_all || goes_on || is_awaited) stream.emptied_ns = now_ns;
+  stream.is_amid = arrived.is_amid && (arrived.is_all || goes_on || is_awaited);
 }
 
 std::span<const float> ArrivalMeter::shares() const {

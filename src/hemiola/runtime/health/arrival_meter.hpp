@@ -24,9 +24,9 @@ struct RankPorts {
 /// has come since. So a rank that comes late, and finds much in its buffers, takes none of that for speed. Figures are speeds
 /// that have been reached:
 ///
-/// - on the way from a port, what comes of messages from their first bytes to their last. Their senders have all of them when
-///   they begin to send, so between messages, while all wait for the slowest, no time passes. What is there at once, where
-///   this rank has waited for it, counts as having come at the port's speed;
+/// - on the way from a port, what comes of messages from their first bytes to their last, and to the last of those that
+///   follow without a pause. Their senders have all of them when they begin to send, so while all wait for the slowest, no time
+///   passes. What is there at once after a pause, where this rank has waited for it, counts as having come at the port's speed;
 /// - by the own port, what comes from anybody, in one piece of time; and on any of the ways.
 ///
 /// They are those of stretches, long enough that it means little what a switch or a token bucket lets through in one go

@@ -75,8 +75,8 @@ void PortAccounts::settle(const Arrival& arrival) {
   if (arrival.since_ns == Arrival::kNever) return;
   Stretch& way = from_now_[arrival.port];
   way.bytes += arrival.bytes;
-  way.taken_ns +=
-      static_cast<double>(std::max<std::int64_t>(0, arrival.now_ns - std::max(arrival.since_ns, way.until_ns)));
+  way.taken_ns += static_cast<double>(
+      std::max<std::int64_t>(0, arrival.now_ns - std::max(arrival.since_ns, way.until_ns)));
   way.until_ns = std::max(way.until_ns, arrival.now_ns);
   conclude(&way, arrival.port, &from(arrival.port));
 }

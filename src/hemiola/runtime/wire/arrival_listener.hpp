@@ -13,6 +13,8 @@ struct ArrivedBytes {
   Rank from{0};
   std::size_t stream = 0;  ///< the wire's number of it
   std::size_t bytes = 0;
+  bool follows =
+      false;  ///< of the messages that it began, the first was to be sent before the one before it had left
   bool is_amid = false;  ///< a message has come in part, so that its sender had more to send
   bool is_all = false;   ///< nothing else had come by now: what is read later comes later
 };

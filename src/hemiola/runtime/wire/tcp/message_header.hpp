@@ -14,18 +14,23 @@ struct MessageHeader {
   std::uint64_t bytes = 0;
   std::uint32_t operation = 0;
   std::uint16_t version = 0;
-  std::uint16_t flags = 0;  ///< 1: has a hint
+  std::uint16_t flags = 0;
   std::uint64_t digest = 0;
   std::uint64_t user_tag = 0;  ///< of a message from user to user; 0 in an operation of all
 
+  static constexpr std::uint16_t kHasHint = 1;
+  static constexpr std::uint16_t kFollows = 2;
+
   MessageHeader() = default;
-  MessageHeader(const OperationTag& tag, std::size_t size)
+  MessageHeader(const OperationTag& tag, std::size_t size, bool follows)
       : bytes(size),
         operation(tag.operation),
         version(tag.version),
-        flags(tag.has_hint),
+        flags(static_cast<std::uint16_t>((tag.has_hint ? kHasHint : 0) | (follows ? kFollows : 0))),
         digest(tag.digest) {}
-  OperationTag tag() const { return {operation, version, digest, flags != 0}; }
+  OperationTag tag() const { return {operation, version, digest, (flags & kHasHint) != 0}; }
+  /// Whether it was to be sent before the one before it had left, so that the sender did not pause.
+  bool follows() const { return (flags & kFollows) != 0; }
 };
 static_assert(sizeof(MessageHeader) == 32);
 

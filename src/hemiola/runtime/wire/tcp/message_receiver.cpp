@@ -26,6 +26,7 @@ std::optional<OperationTag> MessageReceiver::foreign(const OperationTag& own) co
 }
 
 bool MessageReceiver::progress(StreamSocket* socket, OperationTag* own, BounceBuffer* bounce) {
+  first_begun_.reset();
   bool moved = land_ahead(own, bounce);
   if (socket->readable() && (begun_ || !has_header())) {
     moved |= read(socket, bounce);
@@ -44,6 +45,7 @@ bool MessageReceiver::begin(OperationTag* own) {
   ahead_begin_ += sizeof header;
   size_ = header.bytes;
   payload_bytes_ += size_;
+  if (!first_begun_) first_begun_ = header;
   landed_ = carried_ = 0;
   begun_ = true;
   return true;

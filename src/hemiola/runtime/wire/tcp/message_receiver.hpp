@@ -44,6 +44,8 @@ class MessageReceiver {
   std::uint64_t payload_bytes() const { return payload_bytes_; }
   /// Whether a message has begun to land, and not ended.
   bool is_amid() const { return begun_; }
+  /// Whether the first message that began to land in the latest progress followed the one before it without a pause.
+  bool follows() const { return first_begun_ && first_begun_->follows(); }
 
   /// Reads at most once, and lands what there is; whether anything has come or landed. `own` gets the hints of messages
   /// that land. Throws MessageSizeError.
@@ -84,6 +86,7 @@ class MessageReceiver {
   std::uint64_t completed_ = 0;
   std::uint64_t byte_count_ = 0;
   std::uint64_t payload_bytes_ = 0;
+  std::optional<MessageHeader> first_begun_;  ///< in the latest progress
 
   bool begun_ = false;       ///< the front one: its header has been taken
   std::size_t size_ = 0;     ///< of the one that has begun

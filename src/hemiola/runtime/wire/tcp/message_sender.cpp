@@ -21,7 +21,7 @@ iovec rest_of(const void* from, std::size_t bytes, std::size_t* skipped) {
 }  // namespace
 
 std::uint64_t MessageSender::post(const OperationTag& tag, const std::byte* data, std::size_t bytes) {
-  queue_.push({MessageHeader(tag, bytes), data});
+  queue_.push({MessageHeader(tag, bytes, !queue_.empty()), data});
   return ++posted_;
 }
 

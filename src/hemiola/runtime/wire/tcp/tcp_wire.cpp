@@ -143,6 +143,7 @@ bool TcpWire::take_in(Line* line) {
     listener_->came({.from = Rank{line->key / sockets_per_pair_},
                      .stream = line->key,
                      .bytes = bytes,
+                     .follows = line->in.follows(),
                      .is_amid = line->in.is_amid(),
                      .is_all = !socket->readable()},
                     now_ns());
