@@ -24,8 +24,11 @@ void CommonClock::learn(std::int64_t asked_ns, std::int64_t there_ns, std::int64
   error_ns_.store(error_ns, std::memory_order_relaxed);
 }
 
-void CommonClock::hear_error(std::int64_t error_ns) {
-  others_error_ns_.store(std::max(others_error_ns_.load(std::memory_order_relaxed), error_ns),
+/// What has been said stays true: errors that shrink do so because a rank knows better, not because it was wrong.
+void CommonClock::hear_error(Rank rank, std::int64_t error_ns) {
+  std::int64_t& known = errors_ns_[static_cast<std::size_t>(rank)];
+  known = known == kUnknown_ns ? error_ns : std::max(known, error_ns);
+  others_error_ns_.store(*std::max_element(errors_ns_.begin() + 1, errors_ns_.end()),
                          std::memory_order_relaxed);
 }
 

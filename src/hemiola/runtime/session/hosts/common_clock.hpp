@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <vector>
 
 #include "hemiola/runtime/session/session.hpp"
 
@@ -12,16 +13,19 @@ namespace hemiola {
 class CommonClock {
  public:
   /// On rank 0 there is nothing to learn.
-  explicit CommonClock(bool is_rank_zero) : is_rank_zero_(is_rank_zero) {}
+  CommonClock(bool is_rank_zero, int rank_count)
+      : is_rank_zero_(is_rank_zero),
+        errors_ns_(static_cast<std::size_t>(rank_count), kUnknown_ns),
+        others_error_ns_(rank_count > 1 ? kUnknown_ns : 0) {}
 
   /// An answer to a question that was asked at `asked_ns` and has come at `answered_ns`, by this rank's own clock: rank 0's
-  /// showed `there_ns` in between. `others_error_ns`: the largest error that rank 0 has heard of.
+  /// showed `there_ns` in between. `others_error_ns`: the largest error that rank 0 knows of.
   void learn(std::int64_t asked_ns, std::int64_t there_ns, std::int64_t answered_ns,
              std::int64_t others_error_ns);
-  /// On rank 0: somebody's error.
-  void hear_error(std::int64_t error_ns);
+  /// On rank 0: another rank's error, by what that has said. As long as one has said nothing, nobody knows the largest.
+  void hear_error(Rank rank, std::int64_t error_ns);
 
-  /// Before the first answer nobody knows.
+  /// Before the first answers nobody knows.
   static constexpr std::int64_t kUnknown_ns = std::int64_t{1} << 60;
   /// How far this rank's clock may be off rank 0's.
   std::int64_t own_error_ns(std::int64_t now_ns) const;
@@ -38,7 +42,9 @@ class CommonClock {
 
   const bool is_rank_zero_;
   bool has_learnt_ = false;
-  std::atomic<std::int64_t> offset_ns_ = 0, learnt_ns_ = 0, error_ns_ = 0, others_error_ns_ = 0;
+  std::vector<std::int64_t> errors_ns_;  ///< by rank, on rank 0
+  std::atomic<std::int64_t> others_error_ns_;
+  std::atomic<std::int64_t> offset_ns_ = 0, learnt_ns_ = 0, error_ns_ = 0;
   mutable std::atomic<std::int64_t> latest_ns_ = 0;
 };
 

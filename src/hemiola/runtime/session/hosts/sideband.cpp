@@ -43,7 +43,7 @@ Sideband::Sideband(std::shared_ptr<Reception> reception, int rank_count, const S
       neighbours_(neighbours_of(self_, rank_count)),
       reception_(std::move(reception)),
       door_(reception_->open()),
-      clock_(self_ == 0),
+      clock_(self_ == 0, rank_count),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       peers_(static_cast<std::size_t>(rank_count)) {
   HEMIOLA_CHECK(door_->number() == kDoor, "a reception whose first door is not its sideband's");
@@ -370,7 +370,7 @@ void Sideband::take_ping(Line* line, const FrameHead& head, std::span<const std:
   auto ping = head_of<Ping>(content);
   if (head.kind == FrameKind::pong)
     return clock_.learn(ping.asked_ns, ping.there_ns, CommonClock::monotonic_ns(), ping.error_ns);
-  clock_.hear_error(ping.error_ns);
+  clock_.hear_error(line->peer, ping.error_ns);
   ping.there_ns = CommonClock::monotonic_ns();
   ping.error_ns = clock_.others_error_ns();
   line->stream.put(FrameKind::pong, 0, std::as_bytes(std::span(&ping, 1)));
@@ -392,8 +392,7 @@ void Sideband::beat() {
   }
   if (is_early || pings_ % kBeatsPerPing == 0) {
     const std::int64_t now_ns = CommonClock::monotonic_ns();
-    const std::int64_t error_ns = clock_.own_error_ns(now_ns);
-    const Ping ping{now_ns, 0, error_ns == CommonClock::kUnknown_ns ? 0 : error_ns};
+    const Ping ping{now_ns, 0, clock_.own_error_ns(now_ns)};
     to_zero->stream.put(FrameKind::ping, 0, std::as_bytes(std::span(&ping, 1)));
   }
   ++pings_;
