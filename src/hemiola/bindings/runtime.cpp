@@ -26,6 +26,7 @@
 #include "hemiola/bindings/conditions.hpp"
 #include "hemiola/bindings/gil.hpp"
 #include "hemiola/bindings/messages.hpp"
+#include "hemiola/bindings/python_communicator.hpp"
 #include "hemiola/bindings/signals.hpp"
 #include "hemiola/runtime/communicator/call_desk.hpp"
 #include "hemiola/runtime/communicator/communicator.hpp"
@@ -141,270 +142,6 @@ Schedule late_schedule(int rank_count, Rank late, const LateRule& rule, int redu
                                                {rule.segments, reduced, rule.chunks_per_owner});
 }
 
-/// A communicator and what is remembered about its calls.
-struct CommunicatorCore {
-  CommunicatorCore(std::shared_ptr<Session> session, std::vector<Rank> members,
-                   const CommunicatorOptions& options, Chooser chooser, const std::function<void()>& check)
-      : communicator(std::move(session), std::move(members), options, check),
-        desk(&communicator, std::move(chooser)) {}
-
-  /// An operation in the background may need the GIL to come to its end, so whoever has it lets go of it.
-  static void destroy(const CommunicatorCore* core) {
-    const GilReleased release;
-    delete core;
-  }
-
-  Communicator communicator;
-  CallDesk desk;
-};
-
-/// What Python holds. Threads that are in a call keep the core, so that closing takes nothing away from under them. All
-/// of it is guarded by the GIL.
-class PyCommunicator {
- public:
-  PyCommunicator(std::shared_ptr<Session> session, const std::vector<int>& members,
-                 const CommunicatorOptions& options, PyDecide decide, PyFollow follow,
-                 const PyCommunicator* parent) {
-    const std::vector<Rank> ranks(members.begin(), members.end());
-    Chooser chooser = chooser_of(std::move(decide), std::move(follow));
-    const std::shared_ptr<CommunicatorCore> above = parent != nullptr ? parent->core() : nullptr;
-    const auto check = [&] {
-      raise_signals();
-      if (above) above->communicator.expect(ranks);
-    };
-    CommunicatorCore* core = nullptr;
-    {
-      GilReleased release;
-      core = new CommunicatorCore(std::move(session), ranks, options, std::move(chooser), check);
-    }
-    core_ = {core, &CommunicatorCore::destroy};
-  }
-  ~PyCommunicator() { close(); }
-
-  /// Ends the calls of other threads, and waits until they have left; a call of this thread, in which a signal handler
-  /// has closed the communicator, ends when the handler returns.
-  void close() {
-    const std::shared_ptr<CommunicatorCore> core = std::move(core_);
-    if (!core) return;
-    if (!home_.is_here()) {
-      new std::shared_ptr<CommunicatorCore>(core);  // its threads and its memory are in another process
-      return;
-    }
-    core->communicator.close();
-    const Deadline patience(kLongestLeave_s);
-    while (others_are_inside() && !patience.passed()) {
-      const GilReleased release;
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-  }
-
-  /// Where another thread has closed it, or this is a forked child, there is nobody to tell.
-  void abort(const std::string& reason) {
-    const std::shared_ptr<CommunicatorCore> core = core_;
-    if (core && home_.is_here()) {
-      {
-        const GilReleased release;
-        core->communicator.abort(reason);
-      }
-      aborted_ = core->communicator.ending_text();
-    }
-    close();
-  }
-
-  /// Throws in a forked child.
-  void check_process() const { home_.check(); }
-
-  std::shared_ptr<CommunicatorCore> core() const {
-    home_.check();
-    if (!core_ && !aborted_.empty()) throw LostRankError(aborted_ + "; it can no longer be used");
-    if (!core_) throw ArgumentError("this communicator is closed");
-    return core_;
-  }
-
-  void run(const PyCall& from) {
-    const Visit visit(this, Purpose::take_part);
-    const CallArguments arguments(from);
-    const GilReleased release;
-    visit->communicator.run(visit->desk.prepare(arguments.call(), interrupted()), interrupted());
-  }
-
-  std::shared_ptr<PendingOperation> start(const PyCall& from) {
-    const Visit visit(this, Purpose::take_part);
-    const std::shared_ptr<const CallArguments> arguments(new CallArguments(from), [](const CallArguments* a) {
-      GilHeld gil;
-      delete a;
-    });
-    const GilReleased release;
-    PreparedCall call = visit->desk.prepare(arguments->call(), interrupted());
-    call.keep_alive = arguments;
-    const std::string wrong = call.complaint;
-    const auto pending = visit->communicator.start(std::move(call));
-    if (!wrong.empty()) throw ArgumentError(wrong);  // the others learn of it in the operation's turn
-    return pending;
-  }
-
-  /// Sends or receives a message; returns whose it was.
-  int run_message(const PyMessage& from) {
-    const Visit visit(this, Purpose::take_part);
-    const auto request = request_of(from, visit->communicator);
-    const GilReleased release;
-    visit->communicator.messages().run(request, visit->communicator.until_closed(interrupted()));
-    return request->source;
-  }
-
-  PendingMessage start_message(const PyMessage& from) {
-    const Visit visit(this, Purpose::take_part);
-    const auto request = request_of(from, visit->communicator);
-    const GilReleased release;
-    visit->communicator.messages().post(request);
-    return {std::shared_ptr<Communicator>(core_, &core_->communicator), request};
-  }
-
-  nb::bytes recipe(std::string_view kind, std::int64_t byte_count, int root) {
-    const CollectiveKind collective = kind_from_name(kind);
-    const Visit visit(this, Purpose::take_part);
-    Bytes words;
-    {
-      const GilReleased release;
-      words = visit->desk.recipe(collective, byte_count, Rank{root}, interrupted());
-    }
-    return to_python(words);
-  }
-
-  /// An operation in the background may need the GIL to get done, so whoever waits for its end lets go of it.
-  template <typename Ask>
-  auto between_operations(Ask ask) {
-    const Visit visit(this, Purpose::look);
-    const GilReleased release;
-    return ask(visit->communicator);
-  }
-
-  /// Pairs of int64, per operation and rank: when it came, and its own time before; -1: there was none.
-  nb::bytes arrivals() {
-    static_assert(sizeof(Arrival) == 2 * sizeof(std::int64_t));
-    const auto rows = between_operations([](Communicator& c) { return c.arrivals(interrupted()); });
-    return nb::bytes(rows.data(), rows.size() * sizeof(Arrival));
-  }
-
-  std::vector<std::pair<std::string, std::int64_t>> operations() {
-    std::vector<std::pair<std::string, std::int64_t>> told;
-    for (const OperationSize& size :
-         between_operations([](Communicator& c) { return c.operations(interrupted()); }))
-      told.emplace_back(name_of(size.kind), size.bytes);
-    return told;
-  }
-
-  /// Per rank: what was reached on the way to it, and on the way from it.
-  std::vector<std::pair<float, float>> pair_shares() {
-    std::vector<std::pair<float, float>> told;
-    for (const auto& [to, from] :
-         between_operations([](Communicator& c) { return c.pair_shares(interrupted()); }))
-      told.emplace_back(to, from);
-    return told;
-  }
-
-  /// Bytes per rank: sent to it, and received from it.
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> payloads() {
-    std::vector<std::pair<std::uint64_t, std::uint64_t>> told;
-    for (const auto& [sent, received] :
-         between_operations([](Communicator& c) { return c.payloads(interrupted()); }))
-      told.emplace_back(sent, received);
-    return told;
-  }
-
-  /// By name: of values to be added, and of those to be copied.
-  using CountByFormat = std::map<std::string, std::uint64_t>;
-  std::pair<CountByFormat, CountByFormat> sent_forms() {
-    const SentForms sent = between_operations([](Communicator& c) { return c.sent_forms(interrupted()); });
-    const auto named = [](const SentForms::ByFormat& counts) {
-      CountByFormat told;
-      for (const codec::Format format : codec::kFormats)
-        told.emplace(codec::name_of(format), counts[static_cast<std::size_t>(format)]);
-      return told;
-    };
-    return {named(sent.added), named(sent.copied)};
-  }
-
-  Communicator::Health health() {
-    return between_operations([](Communicator& c) { return c.health(interrupted()); });
-  }
-
-  bool expects_late_rank(std::int64_t bytes) {
-    const Visit visit(this, Purpose::look);
-    GilReleased release;
-    return visit->desk.expects_late_rank(bytes, interrupted());
-  }
-
-  /// By rank; this one's own is empty.
-  std::vector<std::string> carriers() const {
-    const Communicator& communicator = core()->communicator;
-    std::vector<std::string> told;
-    for (Rank peer : indices<Rank>(communicator.rank_count()))
-      told.push_back(peer == communicator.rank() ? "" : communicator.carrier(peer));
-    return told;
-  }
-
-  RankFactors slow_in_force() const { return factors_of(core()->communicator.ports_in_force().slow); }
-  bool watch_ports(const std::vector<int>& port, const std::vector<double>& healthy) {
-    const Visit visit(this, Purpose::take_part);
-    RankPorts ports;
-    for (int rank : port) ports.port.emplace_back(rank);
-    for (double bandwidth : healthy) ports.healthy.push_back(1e-9 * bandwidth);
-    const GilReleased release;
-    return visit->communicator.watch_ports(std::move(ports), interrupted());
-  }
-  void slow_down(const RankFactors& slow, const SlowLinks& links) const {
-    core()->communicator.slow_down(conditions_of({}, slow).slow, links);
-  }
-
- private:
-  /// How long closing waits for other threads; whatever happens to them later happens in the core that they keep.
-  static constexpr double kLongestLeave_s = 5;
-
-  enum class Purpose : std::uint8_t {
-    take_part,  ///< in something that all ranks do in the same order
-    look,       ///< at what this rank knows
-  };
-
-  /// One thread's call, from its first moment to its last, both of which have the GIL.
-  class Visit {
-   public:
-    Visit(PyCommunicator* host, Purpose purpose) : core_(host->core()), host_(host) {
-      if (purpose == Purpose::take_part && std::ranges::find(host->inside_, self()) != host->inside_.end())
-        throw ArgumentError(
-            "this thread is in a call of this communicator already, which a signal handler has interrupted; "
-            "a "
-            "collective from in there could not be told its place among the calls of the other ranks. Take a "
-            "note in the handler, and call when that call has returned");
-      host->inside_.push_back(self());
-    }
-    ~Visit() { host_->inside_.erase(std::ranges::find(host_->inside_, self())); }
-    Visit(const Visit&) = delete;
-
-    CommunicatorCore* operator->() const { return core_.get(); }
-
-   private:
-    static std::thread::id self() { return std::this_thread::get_id(); }
-
-    std::shared_ptr<CommunicatorCore> core_;
-    PyCommunicator* host_;
-  };
-
-  bool others_are_inside() const {
-    return std::ranges::any_of(inside_,
-                               [](std::thread::id thread) { return thread != std::this_thread::get_id(); });
-  }
-  static const std::function<void()>& interrupted() {
-    static const std::function<void()> raise = raise_signals;
-    return raise;
-  }
-
-  HomeProcess home_;
-  std::shared_ptr<CommunicatorCore> core_;  ///< null: closed
-  std::string aborted_;                     ///< what its calls say since; empty: it was not
-  std::vector<std::thread::id> inside_;
-};
-
 /// Waits with the GIL released, looking for signals now and then. Returns false after `timeout_s`.
 bool wait_for(PendingOperation& pending, std::optional<double> timeout_s) {
   constexpr double kGlance_s = 0.05;
@@ -442,14 +179,21 @@ void bind_options(nb::module_& m) {
       .def_ro("timeout_s", &CommunicatorOptions::timeout_s);
 }
 
-/// `run` or `start` as Python calls it.
-template <typename Result>
-auto taking_call(Result (PyCommunicator::*method)(const PyCall&)) {
-  return
-      [method](PyCommunicator& communicator, std::string_view kind, nb::handle input, nb::handle output,
-               nb::handle op, nb::handle root, nb::handle schedule, nb::handle timeout_s, nb::handle sparse) {
-        return (communicator.*method)({kind, input, output, op, root, schedule, timeout_s, sparse});
-      };
+void run(PyCommunicator& communicator, std::string_view kind, nb::handle input, nb::handle output,
+         nb::handle op, nb::handle root, nb::handle schedule, nb::handle timeout_s, nb::handle sparse) {
+  const CallArguments arguments({kind, input, output, op, root, schedule, timeout_s, sparse});
+  communicator.run(arguments.call());
+}
+
+std::shared_ptr<PendingOperation> start(PyCommunicator& communicator, std::string_view kind, nb::handle input,
+                                        nb::handle output, nb::handle op, nb::handle root,
+                                        nb::handle schedule, nb::handle timeout_s, nb::handle sparse) {
+  const PyCall from{kind, input, output, op, root, schedule, timeout_s, sparse};
+  const std::shared_ptr<const CallArguments> arguments(new CallArguments(from), [](const CallArguments* a) {
+    GilHeld gil;
+    delete a;
+  });
+  return communicator.start(arguments->call(), arguments);
 }
 
 /// `run_message` or `start_message` as Python calls it.
@@ -481,15 +225,21 @@ void bind_health(nb::module_& m) {
 
 void bind_communicator(nb::module_& m) {
   nb::class_<PyCommunicator>(m, "Communicator", "The core of hemiola.Communicator.")
-      .def(nb::init<std::shared_ptr<Session>, const std::vector<int>&, const CommunicatorOptions&, PyDecide,
-                    PyFollow, const PyCommunicator*>(),
+      .def(
+          "__init__",
+          [](PyCommunicator* communicator, std::shared_ptr<Session> session, const std::vector<int>& members,
+             const CommunicatorOptions& options, PyDecide decide, PyFollow follow,
+             const PyCommunicator* parent) {
+            new (communicator) PyCommunicator(std::move(session), members, options,
+                                              chooser_of(std::move(decide), std::move(follow)), parent);
+          },
            "session"_a, "members"_a, "options"_a, "decide"_a, "follow"_a, "parent"_a.none())
       .def_prop_ro("rank",
                    [](const PyCommunicator& c) { return static_cast<int>(c.core()->communicator.rank()); })
       .def_prop_ro("rank_count", [](const PyCommunicator& c) { return c.core()->communicator.rank_count(); })
-      .def("run", taking_call(&PyCommunicator::run), "kind"_a, "input"_a.none(), "output"_a.none(), "op"_a,
+      .def("run", &run, "kind"_a, "input"_a.none(), "output"_a.none(), "op"_a,
            "root"_a, "schedule"_a.none(), "timeout_s"_a.none(), "sparse"_a = nb::none())
-      .def("start", taking_call(&PyCommunicator::start), "kind"_a, "input"_a.none(), "output"_a.none(),
+      .def("start", &start, "kind"_a, "input"_a.none(), "output"_a.none(),
            "op"_a, "root"_a, "schedule"_a.none(), "timeout_s"_a.none(), "sparse"_a = nb::none())
       .def("send", taking_message(&PyCommunicator::run_message, true), "array"_a.none(), "dst"_a.none(),
            "tag"_a.none(), "timeout_s"_a.none())
@@ -501,10 +251,15 @@ void bind_communicator(nb::module_& m) {
            "src"_a.none(), "tag"_a.none(), "timeout_s"_a.none())
       .def("recipe", &PyCommunicator::recipe, "kind"_a, "byte_count"_a, "root"_a)
       .def("health", &PyCommunicator::health)
-      .def("slow_in_force", &PyCommunicator::slow_in_force)
+      .def("slow_in_force", [](const PyCommunicator& c) { return factors_of(c.ports_in_force().slow); })
       .def("watch_ports", &PyCommunicator::watch_ports, "port"_a, "healthy"_a)
       .def("expects_late_rank", &PyCommunicator::expects_late_rank, "bytes"_a)
-      .def("slow_down", &PyCommunicator::slow_down, "slow"_a, "links"_a)
+      .def(
+          "slow_down",
+          [](const PyCommunicator& c, const RankFactors& slow, const SlowLinks& links) {
+            c.core()->communicator.slow_down(conditions_of({}, slow).slow, links);
+          },
+          "slow"_a, "links"_a)
       .def("arrivals_ns", &PyCommunicator::arrivals)
       .def("operations", &PyCommunicator::operations)
       .def("pair_shares", &PyCommunicator::pair_shares)

@@ -1,0 +1,118 @@
+// A communicator as Python holds it: what its threads are in at the moment, and what it says once it is closed.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "hemiola/base/home_process.hpp"
+#include "hemiola/bindings/gil.hpp"
+#include "hemiola/bindings/messages.hpp"
+#include "hemiola/bindings/signals.hpp"
+#include "hemiola/runtime/communicator/call_desk.hpp"
+#include "hemiola/runtime/communicator/communicator.hpp"
+
+namespace hemiola::bindings {
+
+/// A communicator and what is remembered about its calls.
+struct CommunicatorCore {
+  CommunicatorCore(std::shared_ptr<Session> session, std::vector<Rank> members,
+                   const CommunicatorOptions& options, Chooser chooser, const std::function<void()>& check)
+      : communicator(std::move(session), std::move(members), options, check),
+        desk(&communicator, std::move(chooser)) {}
+
+  /// An operation in the background may need the GIL to come to its end, so whoever has it lets go of it.
+  static void destroy(const CommunicatorCore* core) {
+    const GilReleased release;
+    delete core;
+  }
+
+  Communicator communicator;
+  CallDesk desk;
+};
+
+/// What Python holds. Threads that are in a call keep the core, so that closing takes nothing away from under them. All
+/// of it is guarded by the GIL, which whoever calls has.
+class PyCommunicator {
+ public:
+  PyCommunicator(std::shared_ptr<Session> session, const std::vector<int>& members,
+                 const CommunicatorOptions& options, Chooser chooser, const PyCommunicator* parent);
+  ~PyCommunicator() { close(); }
+
+  /// Ends the calls of other threads, and waits until they have left; a call of this thread, in which a signal handler
+  /// has closed the communicator, ends when the handler returns.
+  void close();
+  /// Where another thread has closed it, or this is a forked child, there is nobody to tell.
+  void abort(const std::string& reason);
+  /// Throws in a forked child.
+  void check_process() const { home_.check(); }
+  std::shared_ptr<CommunicatorCore> core() const;
+
+  /// As of Communicator, here and below.
+  void run(const Call& call);
+  /// `owner` owns the arrays; it is let go of when the operation is over, by any thread and without the GIL.
+  std::shared_ptr<PendingOperation> start(const Call& call, std::shared_ptr<const void> owner);
+  /// Sends or receives a message; returns whose it was.
+  int run_message(const PyMessage& from);
+  PendingMessage start_message(const PyMessage& from);
+  nanobind::bytes recipe(std::string_view kind, std::int64_t byte_count, int root);
+
+  /// Pairs of int64, per operation and rank: when it came, and its own time before; -1: there was none.
+  nanobind::bytes arrivals();
+  std::vector<std::pair<std::string, std::int64_t>> operations();
+  /// Per rank: what was reached on the way to it, and on the way from it.
+  std::vector<std::pair<float, float>> pair_shares();
+  /// Bytes per rank: sent to it, and received from it.
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> payloads();
+  /// By name: of values to be added, and of those to be copied.
+  using CountByFormat = std::map<std::string, std::uint64_t>;
+  std::pair<CountByFormat, CountByFormat> sent_forms();
+  Communicator::Health health();
+  bool expects_late_rank(std::int64_t bytes);
+  /// By rank; this one's own is empty.
+  std::vector<std::string> carriers() const;
+  PortWatch::InForce ports_in_force() const { return core()->communicator.ports_in_force(); }
+  bool watch_ports(const std::vector<int>& port, const std::vector<double>& healthy);
+
+ private:
+  /// How long closing waits for other threads; whatever happens to them later happens in the core that they keep.
+  static constexpr double kLongestLeave_s = 5;
+
+  enum class Purpose : std::uint8_t {
+    take_part,  ///< in something that all ranks do in the same order
+    look,       ///< at what this rank knows
+  };
+
+  /// One thread's call, from its first moment to its last, both of which have the GIL.
+  class Visit {
+   public:
+    Visit(PyCommunicator* host, Purpose purpose);
+    ~Visit();
+    Visit(const Visit&) = delete;
+
+    CommunicatorCore* operator->() const { return core_.get(); }
+
+   private:
+    std::shared_ptr<CommunicatorCore> core_;
+    PyCommunicator* host_;
+  };
+
+  template <typename Ask>
+  auto between_operations(Ask ask);
+  bool others_are_inside() const;
+
+  HomeProcess home_;
+  std::shared_ptr<CommunicatorCore> core_;  ///< null: closed
+  std::string aborted_;                     ///< what its calls say since; empty: it was not
+  std::vector<std::thread::id> inside_;
+};
+
+}  // namespace hemiola::bindings
