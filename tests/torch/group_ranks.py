@@ -451,15 +451,18 @@ def aborted() -> list[tuple[str, str]]:
         store.set("aborted", "")
 
     waiting = dist.irecv(torch.ones(3), 1 - rank, tag=5) if rank < 2 else None
+    aborting = threading.Timer(0.3, abort)
     if rank == 0:
-        threading.Timer(0.3, abort).start()
+        aborting.start()
     if rank == 2:
         store.wait(["aborted"])
     seen = [told(lambda: dist.all_reduce(torch.ones(3)))]
     seen += [] if waiting is None else [told(waiting.wait)]
     barrier = dist.group.WORLD.monitored_barrier
-    return [
-        *seen,
+    seen += [
         told(lambda: barrier(timedelta(seconds=1))),
         told(lambda: dist.send(torch.ones(1), 1 - rank % 2)),
     ]
+    if rank == 0:
+        aborting.join()  # who waits for its word would wait for ever if the process ended first
+    return seen

@@ -3,10 +3,13 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 
+#include <chrono>
 #include <functional>
 #include <limits>
 #include <string>
+#include <thread>
 
+#include "hemiola/base/deadline.hpp"
 #include "hemiola/base/error.hpp"
 #include "hemiola/bindings/array_argument.hpp"
 #include "hemiola/bindings/gil.hpp"
@@ -88,18 +91,25 @@ std::shared_ptr<MessageRequest> request_of(const PyMessage& from, const Communic
   return request;
 }
 
-/// Of a communicator that is gone all messages are done.
+/// Of a communicator that is gone all messages are done, and of one that goes in another thread they will be.
 bool PendingMessage::wait(std::optional<double> timeout_s) const {
   home_.check();
   // Let go of with the GIL again, in case it is the last to hold it.
   const std::shared_ptr<Communicator> communicator = communicator_.lock();
   const GilReleased release;
   static const std::function<void()> interrupted = raise_signals;
+  constexpr double kForever_s = 1e9;
+  const Deadline deadline(timeout_s.value_or(kForever_s));
   if (communicator)
-    return communicator->messages().wait_for(request_, timeout_s.value_or(1e9),
+    return communicator->messages().wait_for(request_, timeout_s.value_or(kForever_s),
                                              communicator->until_closed(interrupted));
+  while (!request_->is_done && !deadline.passed()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    raise_signals();
+  }
+  if (!request_->is_done) return false;
   if (request_->error) std::rethrow_exception(request_->error);
-  return request_->is_done;
+  return true;
 }
 
 bool PendingMessage::is_done() const {
