@@ -12,7 +12,7 @@ FUNCTIONS = ["pruned", "dense", "gone_on_with", "refused", "rounded", "disagreei
 
 
 @pytest.fixture(scope="module")
-def found() -> dict[str, list[Any]]:
+def found(way: str) -> dict[str, list[Any]]:
     """What every function has returned, by rank; each has compared its own results."""
     return run("hook_ranks", FUNCTIONS, RANKS)
 

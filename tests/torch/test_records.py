@@ -21,7 +21,7 @@ FUNCTIONS = ["recorded", "many", "explained", "told"]
 
 
 @pytest.fixture(scope="module")
-def found() -> Iterator[dict[str, list[Any]]]:
+def found(way: str) -> Iterator[dict[str, list[Any]]]:
     """What every function has returned, by rank."""
     returned = run("record_ranks", FUNCTIONS, RANKS)
     yield returned

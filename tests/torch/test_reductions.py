@@ -22,7 +22,7 @@ def table(found: dict[tuple[str, str], str]) -> str:
     return "\n".join(lines)
 
 
-def test_the_page_says_what_is_reduced_and_how() -> None:
+def test_the_page_says_what_is_reduced_and_how(way: str) -> None:
     zero, one = run("reduction_ranks", ["what_is_reduced"], RANKS)["what_is_reduced"]
     assert zero == one
     assert set(zero.values()) == {"yes", "ArgumentError"}

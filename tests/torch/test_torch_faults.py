@@ -35,7 +35,7 @@ def ends_of(jobs: list[str]) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def ends() -> dict[str, Any]:
+def ends(way: str) -> dict[str, Any]:
     return ends_of(JOBS)
 
 
@@ -84,7 +84,7 @@ def test_the_interpreter_ends_cleanly_with_work_outstanding(ends: dict[str, Any]
 
 
 @pytest.mark.long
-def test_shards_and_a_rank_that_is_late_fail_in_the_same_way() -> None:
+def test_shards_and_a_rank_that_is_late_fail_in_the_same_way(way: str) -> None:
     found = ends_of(LONG_JOBS)
     check_lost(found["ddp_killed"])
     check_lost(found["ddp_raising"])

@@ -44,6 +44,7 @@ COMMANDS = {
     "doctor": "Say what this machine offers Hemiola, and what to do about what is not there.",
     "diagnose": "Start ranks, have them compute and all-reduce for some seconds, and say what slows them.",
     "trace": "Merge what PyTorch's ranks have written of their latest operations into one trace for Perfetto.",
+    "accelerate": "Compile what takes the operations of PyTorch's groups to the engine without Python in between.",
     "calibrate": "Measure the links between the ranks of a running job: latency, bandwidth, cost of a message, "
     "shared NICs.",
     "launch": "Start a program on several ranks, which 'hemiola.init()' joins, and end all when one fails or "

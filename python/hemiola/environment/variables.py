@@ -159,6 +159,12 @@ def _text(text: str) -> str:
     return text
 
 
+def _auto_on_off(text: str) -> str:
+    if text.lower() not in ("auto", "on", "off"):
+        raise FormatError(f"expected auto, on or off, found '{text[:60]}'")
+    return text.lower()
+
+
 RANK: Variable[int | None] = Variable(
     f"{PREFIX}RANK", "number", None, "This process's rank; a launcher sets it.", _count
 )
@@ -280,6 +286,14 @@ PROMETHEUS: Variable[HostPort | None] = Variable(
     "is one of 127.0.0.1. Needs `hemiola[prometheus]`. Default: nowhere.",
     _port_or_host_port,
 )
+TORCH_ACCELERATOR: Variable[str] = Variable(
+    f"{PREFIX}TORCH_ACCELERATOR",
+    "auto, on or off",
+    "auto",
+    "Whether groups under PyTorch use what `hemiola accelerate` has compiled: `on` raises where it has not. Ranks may "
+    "differ. Default: `auto`, where it is there.",
+    _auto_on_off,
+)
 
 #: The table, in the order of docs/environment.md.
 VARIABLES: tuple[Variable[Any], ...] = (
@@ -300,6 +314,7 @@ VARIABLES: tuple[Variable[Any], ...] = (
     LOG,
     RECORD,
     PROMETHEUS,
+    TORCH_ACCELERATOR,
 )
 
 

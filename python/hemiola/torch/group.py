@@ -18,8 +18,10 @@ from hemiola.communicator import Communicator
 from hemiola.communicator.arrivals import RankArrivals
 from hemiola.communicator.health import SlowRank
 from hemiola.errors import ArgumentError, HemiolaError
+from hemiola.torch.accelerated_collectives import AcceleratedCollectives
+from hemiola.torch.accelerator import operations_of
 from hemiola.torch.compiling import leave_to_python
-from hemiola.torch.device_collectives import DeviceCollectives, Queued
+from hemiola.torch.device_collectives import Queued
 from hemiola.torch.messages import Messages
 from hemiola.torch.monitoring import MonitoredBarrier
 from hemiola.torch.open_groups import OPEN
@@ -30,7 +32,7 @@ from hemiola.torch.time_estimate import TimeEstimate, not_estimated
 from hemiola.torch.work import Finished, Message, Running
 
 
-class Group(DeviceCollectives):
+class Group(AcceleratedCollectives):
     """What every group has, whichever of PyTorch's classes it is."""
 
     #: While there is one, collectives are added to it and none runs.
@@ -50,6 +52,7 @@ class Group(DeviceCollectives):
         self._monitored_barrier = MonitoredBarrier(comm)
         self._split_count = 0
         self.recorder = Recorder(save_after)
+        self.accelerate(operations_of(comm._core, self._limit_s, self.recorder))
         self.known_as("", range(rank_count))
         OPEN.add(self)
 
@@ -94,13 +97,13 @@ class Group(DeviceCollectives):
 
     def getSequenceNumberForGroup(self) -> int:
         """Return how many collectives this rank has begun."""
-        return self._sequence_number
+        return self._sequence_number + self.accelerated_count
 
     _get_sequence_number_for_group = getSequenceNumberForGroup
 
     def setSequenceNumberForGroup(self) -> None:
         """Begin to count: all ranks do at 0."""
-        self._sequence_number = 0
+        self._sequence_number = -self.accelerated_count
 
     _set_sequence_number_for_group = setSequenceNumberForGroup
 
@@ -113,6 +116,8 @@ class Group(DeviceCollectives):
     def set_timeout(self, timeout: timedelta) -> None:
         """Have later operations take no longer."""
         self._limit_s = timeout.total_seconds()
+        if self._operations is not None:
+            self._operations.limit_s = self._limit_s
 
     setTimeout = _set_default_timeout = set_timeout
 
@@ -131,10 +136,12 @@ class Group(DeviceCollectives):
     def _start_time_estimate(self) -> None:
         """Run no collective from here on, but add up what each would take: `torch.distributed._time_estimator`."""
         self._estimate = TimeEstimate(self._comm)
+        self._compiled = None
 
     def _end_time_estimate(self) -> float:
         """Run collectives again, and return in microseconds what those since the start would have taken."""
         found, self._estimate = self._estimate, None
+        self._compiled = self._operations
         if found is None:
             raise ArgumentError("_end_time_estimate: expected _start_time_estimate before it, found none")
         return found.microseconds
@@ -158,6 +165,8 @@ class Group(DeviceCollectives):
         """Close the group, as often as one likes. What waits in it, here or elsewhere, is told."""
         self._comm.close()
         self._completion.close()
+        if self._operations is not None:
+            self._operations.close()
         OPEN.discard(self)
 
     def abort(self) -> None:

@@ -11,6 +11,9 @@ from contextlib import suppress
 from time import monotonic_ns
 from typing import Any
 
+from hemiola.errors import HemiolaError
+from hemiola.torch.errors import for_torch
+
 #: How many operations a group remembers.
 REMEMBERED = 1024
 _next_number = itertools.count().__next__
@@ -107,6 +110,18 @@ class Recorder:
         with suppress(AttributeError, IndexError, TypeError):  # a list of lists, or nothing
             dtype = result[0].dtype  # which knows of types that travel as bytes
         return self._noted(Entry(kind, self._collective_count, (given, written), dtype, None), nbytes)
+
+    def begun(self, kind: str, given: int, written: int, dtype: Any, nbytes: int) -> Entry:
+        """Note that a collective begins whose numbers of elements and bytes are known."""
+        self._collective_count += 1
+        return self._noted(Entry(kind, self._collective_count, (given, written), dtype, None), nbytes)
+
+    def failed(self, entry: Entry, error: Exception) -> Exception:
+        """Note what has ended an operation, once; return it as PyTorch's backends raise it."""
+        raised = for_torch(error) if isinstance(error, HemiolaError) else error
+        if not entry.error:
+            self.over(entry, raised)
+        return raised
 
     def message(self, kind: str, tensor: Any, src: int, dst: int) -> Entry:
         """Note that a message is sent or received; `src` -1: from whoever sends one."""

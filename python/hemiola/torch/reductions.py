@@ -9,7 +9,7 @@ from torch.distributed import ReduceOp
 from hemiola._core import Complaint, PremulSum
 
 #: By the hash of a reduction, which is its number: comparing them takes as long as reducing a kilobyte.
-_NAMES: dict[int, str] = {
+NAMES: dict[int, str] = {
     hash(kind): name
     for kind, name in (
         (ReduceOp.SUM, "sum"),
@@ -29,7 +29,7 @@ def meant(op: Any) -> Any:
     """Return what the core takes for a torch.distributed.ReduceOp; or that there is nothing."""
     if hash(op) == _PREMUL_SUM:
         return _premul_sum(op.__getstate__()[1])
-    return _NAMES.get(hash(op)) or Complaint(f"expected one of PyTorch's reductions, found {op!r}")
+    return NAMES.get(hash(op)) or Complaint(f"expected one of PyTorch's reductions, found {op!r}")
 
 
 def _premul_sum(factor: Any) -> PremulSum | Complaint:

@@ -28,6 +28,7 @@ void bind_session(nanobind::module_& m);
 void bind_mpi(nanobind::module_& m);
 void bind_raw_memory(nanobind::module_& m);
 void bind_premul_sum(nanobind::module_& m);
+void bind_operation_table(nanobind::module_& m);
 void bind_runtime(nanobind::module_& m);
 void bind_ucx(nanobind::module_& m);
 

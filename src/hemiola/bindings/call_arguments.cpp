@@ -13,10 +13,6 @@ namespace {
 
 constexpr std::size_t kMaxShown = 60;
 
-OperationKind operation_named(std::string_view name) {
-  return name == "barrier" ? OperationKind::barrier : operation_of(kind_from_name(name));
-}
-
 /// A value as Python writes it, or its type where that is long or fails.
 std::string shown(nb::handle object) {
   const auto text = nb::steal(PyObject_Repr(object.ptr()));
@@ -47,6 +43,10 @@ std::string expected_op() {
 }
 
 }  // namespace
+
+OperationKind operation_named(std::string_view name) {
+  return name == "barrier" ? OperationKind::barrier : operation_of(kind_from_name(name));
+}
 
 CallArguments::CallArguments(const PyCall& from) {
   call_.kind = operation_named(from.kind);

@@ -24,6 +24,9 @@ struct PremulSum {
   double factor;
 };
 
+/// A collective or the barrier. Throws ArgumentError for another name.
+OperationKind operation_named(std::string_view name);
+
 /// The arguments as they came. Each may be a Complaint or something quite different from what it should be.
 struct PyCall {
   std::string_view kind;

@@ -30,5 +30,6 @@ NB_MODULE(_core, m) {
   bind_session(m);
   bind_mpi(m);
   bind_runtime(m);
+  bind_operation_table(m);
   bind_ucx(m);
 }

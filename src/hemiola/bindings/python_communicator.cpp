@@ -209,4 +209,13 @@ bool PyCommunicator::others_are_inside() const {
                              [](std::thread::id thread) { return thread != std::this_thread::get_id(); });
 }
 
+bool wait_hearing_signals(PendingOperation& pending, double timeout_s) {
+  constexpr double kGlance_s = 0.05;
+  for (double left = timeout_s; left > 0; left -= kGlance_s) {
+    if (pending.wait_for(std::min(left, kGlance_s))) return true;
+    raise_signals();
+  }
+  return pending.wait_for(0);
+}
+
 }  // namespace hemiola::bindings

@@ -115,4 +115,7 @@ class PyCommunicator {
   std::vector<std::thread::id> inside_;
 };
 
+/// Waits, looking for signals now and then; whoever calls does not have the GIL. Returns false after `timeout_s`.
+bool wait_hearing_signals(PendingOperation& pending, double timeout_s);
+
 }  // namespace hemiola::bindings

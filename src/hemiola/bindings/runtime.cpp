@@ -142,16 +142,9 @@ Schedule late_schedule(int rank_count, Rank late, const LateRule& rule, int redu
                                                {rule.segments, reduced, rule.chunks_per_owner});
 }
 
-/// Waits with the GIL released, looking for signals now and then. Returns false after `timeout_s`.
 bool wait_for(PendingOperation& pending, std::optional<double> timeout_s) {
-  constexpr double kGlance_s = 0.05;
-  double left = timeout_s.value_or(std::numeric_limits<double>::infinity());
-  GilReleased release;
-  for (; left > 0; left -= kGlance_s) {
-    if (pending.wait_for(std::min(left, kGlance_s))) return true;
-    raise_signals();
-  }
-  return pending.wait_for(0);
+  const GilReleased release;
+  return wait_hearing_signals(pending, timeout_s.value_or(std::numeric_limits<double>::infinity()));
 }
 
 void bind_options(nb::module_& m) {
@@ -233,14 +226,14 @@ void bind_communicator(nb::module_& m) {
             new (communicator) PyCommunicator(std::move(session), members, options,
                                               chooser_of(std::move(decide), std::move(follow)), parent);
           },
-           "session"_a, "members"_a, "options"_a, "decide"_a, "follow"_a, "parent"_a.none())
+          "session"_a, "members"_a, "options"_a, "decide"_a, "follow"_a, "parent"_a.none())
       .def_prop_ro("rank",
                    [](const PyCommunicator& c) { return static_cast<int>(c.core()->communicator.rank()); })
       .def_prop_ro("rank_count", [](const PyCommunicator& c) { return c.core()->communicator.rank_count(); })
-      .def("run", &run, "kind"_a, "input"_a.none(), "output"_a.none(), "op"_a,
-           "root"_a, "schedule"_a.none(), "timeout_s"_a.none(), "sparse"_a = nb::none())
-      .def("start", &start, "kind"_a, "input"_a.none(), "output"_a.none(),
-           "op"_a, "root"_a, "schedule"_a.none(), "timeout_s"_a.none(), "sparse"_a = nb::none())
+      .def("run", &run, "kind"_a, "input"_a.none(), "output"_a.none(), "op"_a, "root"_a, "schedule"_a.none(),
+           "timeout_s"_a.none(), "sparse"_a = nb::none())
+      .def("start", &start, "kind"_a, "input"_a.none(), "output"_a.none(), "op"_a, "root"_a,
+           "schedule"_a.none(), "timeout_s"_a.none(), "sparse"_a = nb::none())
       .def("send", taking_message(&PyCommunicator::run_message, true), "array"_a.none(), "dst"_a.none(),
            "tag"_a.none(), "timeout_s"_a.none())
       .def("recv", taking_message(&PyCommunicator::run_message, false), "array"_a.none(), "src"_a.none(),

@@ -107,13 +107,28 @@ void PendingOperation::begin() {
 
 void PendingOperation::finish(std::exception_ptr error) {
   std::shared_ptr<const void> released = std::move(call_.keep_alive);
+  std::vector<std::function<void()>> thens;
   {
     std::lock_guard lock(mutex_);
     done_ = true;
     ended_ns_ = steady_ns();
     error_ = std::move(error);
+    thens = std::move(thens_);
   }
   changed_.notify_all();
+  for (const auto& then : thens) then();
+}
+
+void PendingOperation::when_done(std::function<void()> then) {
+  home_.check();
+  {
+    std::lock_guard lock(mutex_);
+    if (!done_) {
+      thens_.push_back(std::move(then));
+      return;
+    }
+  }
+  then();
 }
 
 Communicator::Communicator(std::shared_ptr<Session> session, std::vector<Rank> members,

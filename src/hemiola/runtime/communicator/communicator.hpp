@@ -40,6 +40,9 @@ class PendingOperation {
   bool is_done() const;
   /// When its turn came and when it was over, in nanoseconds of the steady clock; 0 where that is still to come.
   std::pair<std::int64_t, std::int64_t> times_ns() const;
+  /// Calls `then` once it is over, in the thread that runs operations, which it must not hold up; at once where it is
+  /// over already.
+  void when_done(std::function<void()> then);
 
  private:
   friend class Communicator;
@@ -54,6 +57,7 @@ class PendingOperation {
   std::int64_t began_ns_ = 0;
   std::int64_t ended_ns_ = 0;
   std::exception_ptr error_;
+  std::vector<std::function<void()>> thens_;
 };
 
 class Communicator {

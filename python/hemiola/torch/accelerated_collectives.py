@@ -1,0 +1,104 @@
+"""The collectives of a group that go past Python where the accelerator is compiled: the same methods as of those that
+do not, which take whatever it leaves to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from torch._C import _distributed_c10d as c10d
+
+from hemiola.torch.device_collectives import DeviceCollectives
+
+
+class AcceleratedCollectives(DeviceCollectives):
+    """What a group can do, some of it faster."""
+
+    #: Operations of accelerator.cpp; None where that is not compiled.
+    _operations: Any = None
+    #: The same, but None while collectives are only collected or estimated.
+    _compiled: Any = None
+
+    def accelerate(self, operations: Any | None) -> None:
+        """Take what is compiled; None where nothing is."""
+        self._operations = self._compiled = operations
+
+    @property
+    def accelerated_count(self) -> int:
+        """How many collectives have gone past Python."""
+        return 0 if self._operations is None else self._operations.count
+
+    def allreduce(self, tensors: Any, opts: Any = None, timeout: Any = None, *, op: Any = None) -> Any:
+        """Reduce each tensor in place, on all ranks."""
+        if self._compiled is not None and type(opts) is c10d.AllreduceOptions:
+            work = self._compiled.all_reduce(tensors, opts)
+            if work is not None:
+                return work
+        return super().allreduce(tensors, opts, timeout, op=op)
+
+    def broadcast(self, tensors: Any, opts: Any = None, timeout: Any = None, *, root: Any = None) -> Any:
+        """Overwrite all ranks' tensors with the root's."""
+        if self._compiled is not None and type(opts) is c10d.BroadcastOptions:
+            work = self._compiled.broadcast(tensors, opts)
+            if work is not None:
+                return work
+        return super().broadcast(tensors, opts, timeout, root=root)
+
+    def all_gather_single(self, output: Any, input: Any, opts: Any = None, timeout: Any = None) -> Any:
+        """Gather all ranks' inputs one behind the other."""
+        if self._compiled is not None and type(opts) is c10d.AllgatherOptions:
+            work = self._compiled.all_gather(output, input, opts)
+            if work is not None:
+                return work
+        return super().all_gather_single(output, input, opts, timeout)
+
+    _allgather_base = all_gather_single
+
+    def reduce_scatter_single(
+        self, output: Any, input: Any, opts: Any = None, timeout: Any = None, *, op: Any = None
+    ) -> Any:
+        """Reduce tensors that have a block for each rank, and give each rank its own."""
+        if self._compiled is not None and type(opts) is c10d.ReduceScatterOptions:
+            work = self._compiled.reduce_scatter(output, input, opts)
+            if work is not None:
+                return work
+        return super().reduce_scatter_single(output, input, opts, timeout, op=op)
+
+    _reduce_scatter_base = reduce_scatter_single
+
+    def all_to_all_single(
+        self,
+        output: Any,
+        input: Any,
+        output_split_sizes: Sequence[int] = (),
+        input_split_sizes: Sequence[int] = (),
+        opts: Any = None,
+        timeout: Any = None,
+    ) -> Any:
+        """Give each rank a block of the first axis and get one of each; of equal ones where no sizes are given."""
+        even = not output_split_sizes and not input_split_sizes
+        if self._compiled is not None and even and type(opts) is c10d.AllToAllOptions:
+            work = self._compiled.all_to_all(output, input, opts)
+            if work is not None:
+                return work
+        return super().all_to_all_single(output, input, output_split_sizes, input_split_sizes, opts, timeout)
+
+    alltoall_base = all_to_all_single
+
+    def barrier(self, opts: Any = None, timeout: Any = None) -> Any:
+        """Wait for all ranks."""
+        if self._compiled is not None and type(opts) is c10d.BarrierOptions:
+            return self._compiled.barrier(opts)
+        return super().barrier(opts, timeout)
+
+    def _start_coalescing(self, device: Any = None) -> None:
+        """Collect what is started until `_end_coalescing`."""
+        self._compiled = None
+        super()._start_coalescing(device)
+
+    def _end_coalescing(self, device: Any = None) -> Any:
+        """Return the Work of all that has been started since."""
+        self._compiled = self._operations
+        return super()._end_coalescing(device)
+
+    start_coalescing, end_coalescing = _start_coalescing, _end_coalescing

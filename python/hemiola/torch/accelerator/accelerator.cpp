@@ -1,0 +1,499 @@
+// The operations of a group that matter most, without Python between PyTorch and the engine: compiled against one
+// PyTorch, on request, and used where it is there. It calls the core through a table of C functions, so that there is one
+// engine; ranks with and without it work together. What it does not take, it leaves to the group's methods in Python.
+#include <torch/extension.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <torch/csrc/distributed/c10d/Types.hpp>
+#include <torch/csrc/distributed/c10d/Work.hpp>
+#include <utility>
+#include <vector>
+
+#include "operation_table.h"
+
+namespace hemiola_torch {
+
+namespace py = pybind11;
+using c10d::OpType;
+using Tensors = std::vector<at::Tensor>;
+using FutureResult = c10::intrusive_ptr<c10::ivalue::Future>;
+
+constexpr double kForever_s = std::numeric_limits<double>::infinity();
+
+const HemiolaOperationTable* table = nullptr;
+
+std::int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+// Lets go of the interpreter's lock where this thread has it: PyTorch calls with and without.
+class Unlocked {
+ public:
+  Unlocked() {
+    if (PyGILState_Check() != 0) release_.emplace();
+  }
+
+ private:
+  std::optional<py::gil_scoped_release> release_;
+};
+
+// A Python object in C++ that any thread may let go of; when the interpreter ends it stays.
+class Kept {
+ public:
+  Kept() = default;
+  explicit Kept(py::object object) : object_(std::move(object)) {}
+  Kept(Kept&&) = default;
+  Kept& operator=(Kept&&) = delete;
+  ~Kept() {
+    if (!object_) return;
+    if (Py_IsInitialized() == 0) {
+      object_.release();
+      return;
+    }
+    const py::gil_scoped_acquire lock;
+    object_ = py::object();
+  }
+  const py::object& get() const { return object_; }
+
+ private:
+  py::object object_;
+};
+
+// An operation of the core, held until nobody asks for it any more.
+class Operation {
+ public:
+  explicit Operation(HemiolaPending* pending) : pending_(pending) {}
+  ~Operation() { table->forget(pending_); }
+  Operation(const Operation&) = delete;
+
+  HemiolaPending* get() const { return pending_; }
+
+ private:
+  HemiolaPending* pending_;
+};
+
+// Raises in Python what has been set, as C++ sees it.
+[[noreturn]] void raise_set_error() {
+  throw py::error_already_set();
+}
+
+// A thread that ends a group's futures in the order in which its operations end; the first future begins it. Callbacks
+// in C++ run in it without the interpreter's lock, and hold up no other operation.
+class Completion : public std::enable_shared_from_this<Completion> {
+ public:
+  using End = std::function<void()>;
+
+  void when_over(const Operation& operation, End end) {
+    bool is_closed = false;
+    {
+      const std::lock_guard lock(mutex_);
+      is_closed = closed_;
+      if (!is_closed) {
+        if (!begun_) std::thread([self = shared_from_this()] { self->run(); }).detach();
+        begun_ = true;
+        ++expected_;
+      }
+    }
+    if (is_closed) {
+      end();
+      return;
+    }
+    const auto post = [](void* it) {
+      const std::unique_ptr<Expected> expected(static_cast<Expected*>(it));
+      expected->completion->post(std::move(expected->end));
+    };
+    table->when_over(operation.get(), post, new Expected{shared_from_this(), std::move(end)});
+  }
+
+  // Ends the thread once the operations that it was told of are over; a long callback may outlive this.
+  void close() {
+    constexpr auto longest_callback = std::chrono::seconds(5);
+    std::unique_lock lock(mutex_);
+    closed_ = true;
+    changed_.notify_all();
+    if (begun_ && std::this_thread::get_id() != thread_)
+      changed_.wait_for(lock, longest_callback, [this] { return ended_; });
+  }
+
+ private:
+  struct Expected {
+    std::shared_ptr<Completion> completion;
+    End end;
+  };
+
+  void post(End end) {
+    const std::lock_guard lock(mutex_);
+    over_.push_back(std::move(end));
+    changed_.notify_all();
+  }
+
+  void run() {
+    std::unique_lock lock(mutex_);
+    thread_ = std::this_thread::get_id();
+    while (true) {
+      changed_.wait(lock, [this] { return !over_.empty() || (closed_ && expected_ == 0); });
+      if (over_.empty()) break;
+      {
+        const End next = std::move(over_.front());
+        over_.pop_front();
+        --expected_;
+        lock.unlock();
+        next();
+      }
+      lock.lock();
+    }
+    ended_ = true;
+    changed_.notify_all();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<End> over_;
+  std::int64_t expected_ = 0;
+  std::thread::id thread_;
+  bool begun_ = false, closed_ = false, ended_ = false;
+};
+
+// An operation as PyTorch holds it. One that its caller has waited for has no `operation`: it is over, and went well.
+class Work : public c10d::Work {
+ public:
+  Work(OpType type, Tensors result) : c10d::Work(-1, type), result_(std::move(result)) {}
+
+  // `entry` is the operation's in the group's record; `failed` takes that and an error of the core, and returns the one
+  // to be raised.
+  void run_in(std::shared_ptr<Operation> operation, std::shared_ptr<Completion> completion, py::object entry,
+              std::shared_ptr<const Kept> failed) {
+    operation_ = std::move(operation);
+    completion_ = std::move(completion);
+    entry_.emplace(std::move(entry));
+    failed_ = std::move(failed);
+  }
+  void has_run(std::int64_t began_ns, std::int64_t ended_ns) { times_ns_ = {began_ns, ended_ns}; }
+
+  bool isCompleted() override { return !operation_ || table->is_over(operation_->get()) == 1; }
+
+  bool isSuccess() const override {
+    HemiolaFailure* failure = nullptr;
+    const int over = poll(&failure);
+    if (failure != nullptr) exception_of(failure);
+    return over == 1;
+  }
+
+  std::exception_ptr exception() const override {
+    HemiolaFailure* failure = nullptr;
+    return poll(&failure) == -1 ? exception_of(failure) : nullptr;
+  }
+
+  // What it has raised, as Python sees it; None while it runs, and where it went well.
+  py::object python_exception() const {
+    HemiolaFailure* failure = nullptr;
+    if (poll(&failure) != -1) return py::none();
+    return raised(failure);
+  }
+
+  std::vector<at::Tensor> result() override {
+    wait();
+    return result_;
+  }
+
+  void synchronize() override { wait(); }
+
+  bool wait(std::chrono::milliseconds timeout = kNoTimeout) override {
+    if (!operation_) return true;
+    const double limit_s = timeout > kNoTimeout ? 1e-3 * static_cast<double>(timeout.count()) : kForever_s;
+    HemiolaFailure* failure = nullptr;
+    const int over = wait_unlocked(limit_s, &failure);
+    if (over == 1) return true;
+    const py::gil_scoped_acquire lock;
+    if (over == 0) {
+      const std::string text =
+          "the operation is still running after " + py::str(py::float_(limit_s)).cast<std::string>() + " s";
+      PyErr_SetString(PyExc_TimeoutError, text.c_str());
+      raise_set_error();
+    }
+    const py::object error = raised(failure);
+    PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
+    raise_set_error();
+  }
+
+  FutureResult getFuture() override {
+    auto future = c10::make_intrusive<c10::ivalue::Future>(c10::ListType::ofTensors());
+    if (!operation_) {
+      future->markCompleted(c10::IValue(result_));
+      return future;
+    }
+    const auto self = c10::intrusive_ptr<Work>::unsafe_reclaim_from_nonowning(this);
+    completion_->when_over(*operation_, [self, future] { self->complete(future.get()); });
+    return future;
+  }
+
+  float getDuration() const override {
+    const py::gil_scoped_acquire lock;
+    auto [began_ns, ended_ns] = times_ns_;
+    if (operation_) {
+      const py::object pending = py::reinterpret_steal<py::object>(table->as_python(operation_->get()));
+      if (!pending) raise_set_error();
+      std::tie(began_ns, ended_ns) = pending.attr("times_ns").cast<std::pair<std::int64_t, std::int64_t>>();
+    }
+    if (ended_ns == 0)
+      throw std::runtime_error("hemiola: expected an operation that is over and has times, found another");
+    return static_cast<float>(1e-6 * static_cast<double>(ended_ns - began_ns));
+  }
+
+ private:
+  // As of the table's `wait`, at once.
+  int poll(HemiolaFailure** failure) const {
+    return operation_ ? table->wait(operation_->get(), 0, failure) : 1;
+  }
+
+  int wait_unlocked(double limit_s, HemiolaFailure** failure) const {
+    const Unlocked unlocked;
+    return table->wait(operation_->get(), limit_s, failure);
+  }
+
+  // Gives a future its value or its error. A Python exception in it would need the interpreter wherever it goes.
+  void complete(c10::ivalue::Future* future) const {
+    HemiolaFailure* failure = nullptr;
+    if (wait_unlocked(kForever_s, &failure) == 1)
+      future->markCompleted(c10::IValue(result_));
+    else
+      future->setError(exception_of(failure));
+  }
+
+  std::exception_ptr exception_of(HemiolaFailure* failure) const {
+    const py::gil_scoped_acquire lock;
+    const py::object error = raised(failure);
+    const std::string text = py::str(py::type::of(error).attr("__name__")).cast<std::string>() + ": " +
+                             py::str(error).cast<std::string>();
+    return std::make_exception_ptr(std::runtime_error(text));
+  }
+
+  // The error to be raised; the group learns of it. A signal's is nobody else's.
+  py::object raised(HemiolaFailure* failure) const {
+    table->raise(failure);
+    const py::error_already_set error;
+    if (PyErr_GivenExceptionMatches(error.type().ptr(), PyExc_Exception) == 0) return error.value();
+    return failed_->get()(entry_->get(), error.value());
+  }
+
+  const Tensors result_;
+  std::shared_ptr<Operation> operation_;
+  std::shared_ptr<Completion> completion_;
+  std::optional<Kept> entry_;
+  std::shared_ptr<const Kept> failed_;
+  std::pair<std::int64_t, std::int64_t> times_ns_{0, 0};
+};
+
+using WorkResult = std::optional<c10::intrusive_ptr<Work>>;
+
+// Whether a tensor's memory can be used as it is: on the CPU, of its own, with its elements side by side.
+bool is_plain(const at::Tensor& tensor) {
+  const c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
+  return tensor.is_cpu() && tensor.layout() == c10::kStrided && !impl->is_python_dispatch() &&
+         impl->has_storage() && tensor.numel() > 0 && !tensor.is_conj() && !tensor.is_neg();
+}
+
+// `asyncOp` is younger than the oldest PyTorch that has the rest: without it everything is asynchronous.
+template <typename Options>
+auto is_asynchronous(const Options& options, int) -> decltype(options.asyncOp) {
+  return options.asyncOp;
+}
+template <typename Options>
+bool is_asynchronous(const Options&, long) {
+  return true;
+}
+
+// A group's operations. Each method returns a Work, or nothing where the arguments are for the group's own method.
+class Operations {
+ public:
+  using Names = std::map<int, std::string>;
+  using TypeNames = std::map<at::ScalarType, std::string>;
+
+  // `values` and `contents`: by PyTorch's type what its elements are to the core, to be reduced and to be moved.
+  // `begun` and `failed` are those of the group's Recorder.
+  Operations(py::object communicator, double own_limit_s, const Names& ops, const TypeNames& values,
+             const TypeNames& contents, py::object begun, py::object failed)
+      : communicator_(std::move(communicator)),
+        begun_(std::move(begun)),
+        failed_(std::make_shared<const Kept>(std::move(failed))),
+        own_limit_s_(own_limit_s),
+        limit_s(own_limit_s) {
+    for (const auto& [number, name] : ops) ops_[number] = table->op(name.c_str());
+    for (const auto& [type, name] : values) values_[type] = table->dtype(name.c_str());
+    for (const auto& [type, name] : contents) contents_[type] = table->dtype(name.c_str());
+  }
+
+  WorkResult all_reduce(const Tensors& tensors, const c10d::AllreduceOptions& options) {
+    const at::Tensor& tensor = tensors[0];
+    const auto op = ops_.find(static_cast<int>(options.reduceOp.op_));
+    if (tensors.size() != 1 || op == ops_.end() || !is_plain(tensor) ||
+        !tensor.is_non_overlapping_and_dense())
+      return std::nullopt;
+    return run(kAllReduce, op->second, 0, &tensor, &tensor, values_, tensors, options);
+  }
+
+  WorkResult broadcast(const Tensors& tensors, const c10d::BroadcastOptions& options) {
+    const at::Tensor& tensor = tensors[0];
+    if (tensors.size() != 1 || !is_plain(tensor) || !tensor.is_non_overlapping_and_dense())
+      return std::nullopt;
+    return run(kBroadcast, 0, options.rootRank, &tensor, &tensor, contents_, tensors, options);
+  }
+
+  WorkResult all_gather(const at::Tensor& output, const at::Tensor& input,
+                        const c10d::AllgatherOptions& options) {
+    if (!fit(output, input)) return std::nullopt;
+    return run(kAllGather, 0, 0, &input, &output, contents_, {output}, options);
+  }
+
+  WorkResult reduce_scatter(const at::Tensor& output, const at::Tensor& input,
+                            const c10d::ReduceScatterOptions& options) {
+    const auto op = ops_.find(static_cast<int>(options.reduceOp.op_));
+    if (op == ops_.end() || !fit(output, input)) return std::nullopt;
+    return run(kReduceScatter, op->second, 0, &input, &output, values_, {output}, options);
+  }
+
+  // In equal blocks.
+  WorkResult all_to_all(const at::Tensor& output, const at::Tensor& input,
+                        const c10d::AllToAllOptions& options) {
+    if (!fit(output, input)) return std::nullopt;
+    return run(kAllToAll, 0, 0, &input, &output, contents_, {output}, options);
+  }
+
+  WorkResult barrier(const c10d::BarrierOptions& options) {
+    return run(kBarrier, 0, 0, nullptr, nullptr, values_, {}, options);
+  }
+
+  void close() {
+    const py::gil_scoped_release unlocked;
+    completion_->close();
+  }
+
+ private:
+  struct Kind {
+    const char* name;
+    OpType type;
+  };
+  static constexpr Kind kAllReduce{"all_reduce", OpType::ALLREDUCE},
+      kBroadcast{"broadcast", OpType::BROADCAST}, kAllGather{"all_gather", OpType::_ALLGATHER_BASE},
+      kReduceScatter{"reduce_scatter", OpType::_REDUCE_SCATTER_BASE},
+      kAllToAll{"all_to_all", OpType::ALLTOALL_BASE}, kBarrier{"barrier", OpType::BARRIER};
+  using Types = std::map<at::ScalarType, int>;
+
+  static bool fit(const at::Tensor& output, const at::Tensor& input) {
+    return is_plain(output) && is_plain(input) && output.is_contiguous() && input.is_contiguous() &&
+           output.scalar_type() == input.scalar_type();
+  }
+
+  template <typename Options>
+  WorkResult run(const Kind& kind, int op, std::int64_t root, const at::Tensor* input,
+                 const at::Tensor* output, const Types& types, Tensors result, const Options& options) {
+    HemiolaCall call{};
+    call.kind = table->kind(kind.name);
+    call.op = op;
+    call.root = root;
+    call.timeout_s = limit_of(options.timeout);
+    call.input_count = call.output_count = -1;
+    py::object dtype = py::none();
+    std::int64_t nbytes = 0;
+    if (input != nullptr) {
+      const auto type = types.find(input->scalar_type());
+      if (type == types.end()) return std::nullopt;
+      call.dtype = type->second;
+      call.input = input->data_ptr();
+      call.input_count = input->numel();
+      call.output = output->data_ptr();
+      call.output_count = output->numel();
+      dtype = py::cast(input->scalar_type());
+      nbytes = static_cast<std::int64_t>(input->nbytes());
+    }
+    ++count;
+    py::object entry = begun_(kind.name, std::max<std::int64_t>(call.input_count, 0),
+                              std::max<std::int64_t>(call.output_count, 0), dtype, nbytes);
+    auto work = c10::make_intrusive<Work>(kind.type, std::move(result));
+    if (!is_asynchronous(options, 0)) {
+      const std::int64_t began_ns = now_ns();
+      if (table->run(communicator_.ptr(), &call) != 0) fail(entry);
+      const std::int64_t ended_ns = now_ns();
+      entry.attr("ended_ns") = py::int_(ended_ns);
+      work->has_run(began_ns, ended_ns);
+      return work;
+    }
+    // The arrays live as long as the operation, whatever becomes of the Work.
+    auto owner = std::make_unique<Tensors>(input == nullptr ? Tensors{} : Tensors{*input, *output});
+    HemiolaPending* pending = table->start(
+        communicator_.ptr(), &call, [](void* it) { delete static_cast<Tensors*>(it); }, owner.release());
+    if (pending == nullptr) fail(entry);
+    auto operation = std::make_shared<Operation>(pending);
+    const py::object shown = py::reinterpret_steal<py::object>(table->as_python(pending));
+    if (!shown) raise_set_error();
+    entry.attr("pending") = py::make_tuple(shown);
+    work->run_in(std::move(operation), completion_, std::move(entry), failed_);
+    return work;
+  }
+
+  // Raises what the core has set, as PyTorch's scripts expect it.
+  [[noreturn]] void fail(const py::object& entry) const {
+    const py::error_already_set error;
+    if (PyErr_GivenExceptionMatches(error.type().ptr(), PyExc_Exception) == 0) throw error;
+    const py::object raised = failed_->get()(entry, error.value());
+    PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(raised.ptr())), raised.ptr());
+    raise_set_error();
+  }
+
+  double limit_of(std::chrono::milliseconds asked) const {
+    const double asked_s = 1e-3 * static_cast<double>(asked.count());
+    const double found_s = asked > kNoTimeout ? asked_s : limit_s;
+    return found_s == own_limit_s_ ? 0 : found_s;
+  }
+
+  py::object communicator_, begun_;
+  std::shared_ptr<const Kept> failed_;
+  std::map<int, int> ops_;
+  Types values_, contents_;
+  std::shared_ptr<Completion> completion_ = std::make_shared<Completion>();
+  double own_limit_s_;  // what the communicator takes where none is passed
+
+ public:
+  double limit_s;          // how long an operation may take that does not say it
+  std::int64_t count = 0;  // of those begun
+};
+
+}  // namespace hemiola_torch
+
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
+  using namespace hemiola_torch;
+  table = static_cast<const HemiolaOperationTable*>(PyCapsule_Import(HEMIOLA_OPERATION_TABLE, 0));
+  if (table == nullptr) throw py::error_already_set();
+  if (table->version != HEMIOLA_OPERATION_TABLE_VERSION)
+    throw std::runtime_error("hemiola: the accelerator was compiled for another version of the core");
+  py::class_<Work, c10d::Work, c10::intrusive_ptr<Work>>(module, "Work")
+      .def("exception", &Work::python_exception)
+      .def("is_success", &Work::isSuccess)
+      .def("result", &Work::result, py::call_guard<py::gil_scoped_release>());
+  py::class_<Operations>(module, "Operations")
+      .def(py::init<py::object, double, const Operations::Names&, const Operations::TypeNames&,
+                    const Operations::TypeNames&, py::object, py::object>())
+      .def_readwrite("limit_s", &Operations::limit_s)
+      .def_readonly("count", &Operations::count)
+      .def("all_reduce", &Operations::all_reduce)
+      .def("broadcast", &Operations::broadcast)
+      .def("all_gather", &Operations::all_gather)
+      .def("reduce_scatter", &Operations::reduce_scatter)
+      .def("all_to_all", &Operations::all_to_all)
+      .def("barrier", &Operations::barrier)
+      .def("close", &Operations::close);
+}
