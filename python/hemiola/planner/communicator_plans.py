@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
 import time
 from collections.abc import Mapping, Sequence
 
@@ -53,6 +54,8 @@ _LEAST_GAIN = 0.1
 _LEAST_TOLD_S = 0.02
 #: What takes longer than its NICs, by so much, waits for something else, which the forecast does not know.
 _MOST_OVER_NICS = 1.25
+#: Sets of processes whose speeds are kept.
+_MOST_REMEMBERED = 256
 #: Followed recipes that are kept.
 _MOST_FOLLOWED = 256
 
@@ -102,18 +105,16 @@ class CommunicatorPlans:
             return
         if self._rank_count == 1:
             return
-        is_alike = self._given is None and self._shares_memory
-        rates = [_measured_rate(add), _measured_rate(np.copyto)]
-        # What all take from rank 0 goes in one message: jobs make many groups.
-        *speed, self._combine_bandwidth, self._copy_bandwidth = _agreed(
-            core, [*(_measured(core) if is_alike else ()), *rates]
-        )
-        if self._given is not None:
-            self._network = _among(self._given, self._ranks)
-        elif is_alike:
+        if self._given is None and self._shares_memory:
+            *speed, self._combine_bandwidth, self._copy_bandwidth = _speeds_of_processes(core)
             self._network = _switch(self._rank_count, PortSpeed(*speed))
         else:
-            self._network = measured_network(core, self._hosts, grouping, BRIEF)
+            rates = [_measured_rate(add), _measured_rate(np.copyto)]
+            self._combine_bandwidth, self._copy_bandwidth = _agreed(core, rates)
+            if self._given is None:
+                self._network = measured_network(core, self._hosts, grouping, BRIEF)
+            else:
+                self._network = _among(self._given, self._ranks)
         self.speed = port_speed(self._network)
 
     def watch(self, core: CoreCommunicator) -> None:
@@ -380,6 +381,27 @@ def _among(network: Topology, ranks: Sequence[int]) -> Topology:
     except ArgumentError:
         return _switch(len(ranks), port_speed(network))
     return part
+
+
+def _speeds_of_processes(core: CoreCommunicator) -> list[float]:
+    """Return latency in seconds, and bytes per second of messages, of combining and of copying, between processes that
+    share memory; measured when these very processes are together for the first time, since jobs make many groups."""
+    own, together = np.array([os.getpid()], np.int64), np.empty(core.rank_count, np.int64)
+    core.run("all_gather", own, together, "sum", 0, algorithms.all_gather_ring(core.rank_count), None)
+    processes = tuple(together.tolist())
+    # What rank 0 remembers holds for all: others may be new under an old number.
+    speeds = _agreed(core, _speeds.get(processes, [math.nan] * 4))
+    if math.isnan(speeds[0]):
+        rates = [_measured_rate(add), _measured_rate(np.copyto)]
+        speeds = _agreed(core, [*_measured(core), *rates])
+    _speeds[processes] = speeds
+    for oldest in list(_speeds)[:-_MOST_REMEMBERED]:
+        _speeds.pop(oldest, None)
+    return speeds
+
+
+#: By the processes, in order: what was measured between them.
+_speeds: dict[tuple[int, ...], list[float]] = {}
 
 
 def _measured(core: CoreCommunicator) -> tuple[float, float]:
