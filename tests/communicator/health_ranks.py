@@ -42,10 +42,13 @@ def note(story: Story, comm: hm.Communicator) -> Story:
 
 
 def degraded_run(
-    operations: int, events: Mapping[int, Mapping[int, float]], schedule: str | None = None
+    operations: int,
+    events: Mapping[int, Mapping[int, float]],
+    schedule: str | None = None,
+    adapt: str | None = None,
 ) -> Story:
     """Run all-reduces; before those that `events` names, rank 0 changes the ports' factors."""
-    comm = hm.init(timeout_s=60)
+    comm = hm.init(timeout_s=60, adapt=adapt)
     story = Story()
     for number in range(operations):
         if number in events:

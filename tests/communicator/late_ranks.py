@@ -144,12 +144,14 @@ def barrier_mismatch(size: int) -> tuple[str, bool]:
     return "", False
 
 
-def changing_lateness(size: int, phases: list[tuple[int, float]], *, wait: bool) -> tuple[int, list[bool]]:
+def changing_lateness(
+    size: int, phases: list[tuple[int, float]], *, wait: bool, adapt: str | None = None
+) -> tuple[int, list[bool]]:
     """All-reduce without naming a schedule, the last rank late by a time per phase.
 
     Return the wrong elements, and whether a late rank was expected after each call.
     """
-    comm = hm.init(timeout_s=60)
+    comm = hm.init(timeout_s=60, adapt=adapt)
     wrong, expected = 0, []
     small = np.ones(1, np.int64)
     for calls, delay_s in phases:

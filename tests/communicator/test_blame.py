@@ -27,12 +27,13 @@ def test_errors_in_a_group_name_ranks_of_the_job_and_of_the_group() -> None:
     [
         ({"keep_inputs": False}, "rank 0 passed keep_inputs=True, rank 2 keep_inputs=False"),
         ({"timeout_s": 59}, "rank 0 passed timeout_s=60, rank 2 timeout_s=59"),
+        ({"adapt": "late"}, "rank 0 passed adapt=late,slow, rank 2 adapt=late;"),
         (
             {"emulate": hm.topologies.ring(3, latency_s=1e-6, bandwidth=1e9)},
             "rank 0 passed emulate=None, rank 2 emulate=",
         ),
     ],
-    ids=["keep_inputs", "timeout_s", "emulate"],
+    ids=["keep_inputs", "timeout_s", "adapt", "emulate"],
 )
 def test_ranks_that_differ_in_an_option_of_init_learn_it_there(odd: dict, said: str) -> None:
     for error in hm.launch(work.init_with, 3, {2: odd}, timeout_s=LIMIT_S):
@@ -59,9 +60,10 @@ def test_conditions_without_a_network_are_refused_by_init() -> None:
     [
         ({"timeout_s": 5.0}, "timeout_s=60, and is now asked for timeout_s=5"),
         ({"keep_inputs": False}, "keep_inputs=True, and is now asked for keep_inputs=False"),
+        ({"adapt": "none"}, "adapt=late,slow, and is now asked for adapt=none"),
         ({"emulate": hm.topologies.ring(2, latency_s=1e-6, bandwidth=1e9)}, "asked for emulate=<Topology"),
     ],
-    ids=["timeout_s", "keep_inputs", "emulate"],
+    ids=["timeout_s", "keep_inputs", "adapt", "emulate"],
 )
 def test_a_second_init_with_other_options_is_refused(options: dict, said: str) -> None:
     for error in hm.launch(work.init_again, 2, options, timeout_s=LIMIT_S):

@@ -20,10 +20,21 @@ def switch(rank_count: int) -> hm.Topology:
 
 
 def run(
-    ranks: int, operations: int, events: dict[int, dict[int, float]], schedule: str | None = None
+    ranks: int,
+    operations: int,
+    events: dict[int, dict[int, float]],
+    schedule: str | None = None,
+    adapt: str | None = None,
 ) -> list:
     stories = hm.launch(
-        work.degraded_run, ranks, operations, events, schedule, emulate=switch(ranks), timeout_s=LIMIT_S
+        work.degraded_run,
+        ranks,
+        operations,
+        events,
+        schedule,
+        adapt,
+        emulate=switch(ranks),
+        timeout_s=LIMIT_S,
     )
     assert sum(story.wrong for story in stories) == 0
     assert all(story.changes == stories[0].changes for story in stories)
@@ -74,6 +85,12 @@ def test_a_rank_between_two_slow_ones_is_cleared_once_others_talk_to_it() -> Non
 def test_a_slow_port_is_noticed_whatever_runs_but_a_named_schedule_is_never_replaced() -> None:
     story = run(5, 12, {2: {1: 2.0}}, "all_reduce_ring")[0]
     assert story.slow[0][:2] == (1, 2.0)
+
+
+def test_where_adapting_is_forbidden_a_slow_port_is_told_and_plans_stay() -> None:
+    story = run(8, 20, {5: {3: 2.0}}, adapt="late")[0]
+    assert story.slow[0][:2] == (3, 2.0)
+    assert len(set(story.names)) == 1
 
 
 def test_a_late_rank_is_not_a_slow_port() -> None:

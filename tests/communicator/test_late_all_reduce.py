@@ -105,8 +105,15 @@ def test_the_planner_looks_for_a_late_rank_while_there_is_one_and_all_change_at_
     assert expected[18]
 
 
-def _changing(phases: list[tuple[int, float]], wait: bool) -> tuple[int, list[bool]]:
-    return work.changing_lateness(SIZE, phases, wait=wait)
+def _changing(
+    phases: list[tuple[int, float]], wait: bool, adapt: str | None = None
+) -> tuple[int, list[bool]]:
+    return work.changing_lateness(SIZE, phases, wait=wait, adapt=adapt)
+
+
+def test_nobody_is_looked_for_where_that_is_forbidden() -> None:
+    runs = hm.launch(_changing, 4, [(9, DELAY_S)], True, "slow", emulate=SLOW_PORTS, timeout_s=LIMIT_S)
+    assert runs == [(0, [False] * 9)] * 4
 
 
 def test_calls_in_the_background_change_at_their_turn() -> None:

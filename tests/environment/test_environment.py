@@ -35,6 +35,9 @@ TOKEN = "00ff" * 16
         (environment.JOB, "any text", "any text"),
         (environment.WIRE, "auto", "auto"),
         (environment.WIRE, "shm, tcp", "shm,tcp"),
+        (environment.ADAPT, "late", {"late"}),
+        (environment.ADAPT, "slow, late", {"late", "slow"}),
+        (environment.ADAPT, "none", set()),
         (environment.LOG, "DEBUG", "debug"),
     ],
 )
@@ -72,6 +75,9 @@ def test_an_empty_variable_is_one_that_is_not_set() -> None:
         ("WIRE", "tcp,"),
         ("WIRE", "tcp,tcp"),
         ("WIRE", "auto,tcp"),
+        ("ADAPT", "none,late"),
+        ("ADAPT", "late,"),
+        ("ADAPT", "slow,slow"),
         ("LOG", "loud"),
     ],
 )
@@ -80,9 +86,15 @@ def test_a_value_that_cannot_be_read_names_its_variable(name: str, text: str) ->
         environment.check({f"HEMIOLA_{name}": text})
 
 
-def test_a_wire_that_is_misspelt_is_answered_with_the_one_that_was_meant() -> None:
-    with pytest.raises(ArgumentError, match="found 'shm,tpc'; did you mean 'tcp'"):
-        environment.check({"HEMIOLA_WIRE": "shm,tpc"})
+@pytest.mark.parametrize(
+    ("name", "text", "meant"),
+    [("WIRE", "shm,tpc", "tcp"), ("ADAPT", "lat", "late"), ("ADAPT", "non", "none")],
+)
+def test_a_word_that_is_misspelt_is_answered_with_the_one_that_was_meant(
+    name: str, text: str, meant: str
+) -> None:
+    with pytest.raises(ArgumentError, match=f"found '{text}'; did you mean '{meant}'"):
+        environment.check({f"HEMIOLA_{name}": text})
 
 
 def test_a_token_comes_through_a_descriptor_as_often_as_asked() -> None:

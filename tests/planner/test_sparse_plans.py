@@ -37,7 +37,7 @@ def chosen(
     emulated: hm.Topology | None = None,
 ) -> Recipe:
     """Return what ranks on these hosts, between which this network was measured, choose."""
-    plans = CommunicatorPlans(range(RANKS), hosts, None, emulated, hm.Conditions())
+    plans = CommunicatorPlans(range(RANKS), hosts, None, emulated, hm.Conditions(), ["late", "slow"])
     plans._network = network
     return Recipe.from_bytes(plans.decide(kind, nbytes, 0, {}, "", sparse))
 

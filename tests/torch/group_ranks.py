@@ -304,6 +304,17 @@ def groups() -> None:
     part.shutdown()
 
 
+def options() -> tuple[str, str]:
+    """A group whose ranks want it otherwise than each other, and then one of which all want the same."""
+    rank, _ = place()
+    wanted = hemiola_torch.Options(adapt="none" if rank == 1 else "slow")
+    seen = told(lambda: dist.new_group(pg_options=wanted))
+    group = dist.new_group(pg_options=hemiola_torch.Options(adapt="slow", keep_inputs=True))
+    dist.barrier(group=group)
+    dist.destroy_process_group(group)
+    return seen
+
+
 def merged() -> list[int]:
     """Two groups become one, whose ranks are numbered as they come; one too many is refused."""
     rank, n = place()

@@ -24,6 +24,7 @@ FUNCTIONS = [
     "inside",
     "messages",
     "groups",
+    "options",
     "merged",
     "estimated",
     "timed",
@@ -95,6 +96,12 @@ def test_a_failed_future_raises_and_so_does_what_follows_from_it(found: dict[str
             assert kind in ("MismatchError", "RuntimeError")
             assert "MismatchError" in kind + message
             assert "passed float32[" in message
+
+
+def test_ranks_that_want_a_group_otherwise_are_told(found: dict[str, list[Any]]) -> None:
+    for kind, message in found["options"]:
+        assert kind == "MismatchError"
+        assert "rank 0 passed adapt=slow, rank 1 adapt=none" in message
 
 
 def test_merged_groups_number_their_ranks(found: dict[str, list[Any]]) -> None:

@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 
 from hemiola import environment
 from hemiola._core import Communicator as CoreCommunicator
-from hemiola._core import CommunicatorOptions, Complaint, HostsSession, Session, Topology
+from hemiola._core import Complaint, HostsSession, Session, Topology
 from hemiola.arguments import typed
 from hemiola.communicator.arguments import seconds_of
 from hemiola.communicator.arrivals import Arrivals
 from hemiola.communicator.block_collectives import BlockCollectives
-from hemiola.communicator.emulation import Emulation
 from hemiola.communicator.health import Health
 from hemiola.communicator.init_options import InitOptions
 from hemiola.communicator.joining import leave_all
@@ -67,9 +66,7 @@ class Communicator(BlockCollectives, MonitoredBarrier):
         self,
         session: Session,
         ranks: Sequence[int],
-        options: CommunicatorOptions,
-        emulation: Emulation | None,
-        topology: Topology | None,
+        options: InitOptions,
         parent: CoreCommunicator | None = None,
         lineage: str = "job",
     ) -> None:
@@ -81,18 +78,18 @@ class Communicator(BlockCollectives, MonitoredBarrier):
         #: What is left of it, once it has lost ranks and `shrink` has been called.
         self.successor: Communicator | None = None
         self._options = options
-        self._emulation = emulation
-        self._given = topology
+        self._emulation = emulation = options.emulation
         self._plans = CommunicatorPlans(
             self._ranks,
             self._hosts(),
-            topology,
+            options.network,
             emulation.topology if emulation else None,
             emulation.conditions if emulation else Conditions(),
+            options.adapt,
         )
         plans = self._plans
         super().__init__(
-            CoreCommunicator(session, list(self._ranks), options, plans.decide, plans.follow, parent)
+            CoreCommunicator(session, list(self._ranks), options.for_core, plans.decide, plans.follow, parent)
         )
         self._limit_s = options.timeout_s
         plans.measure(self._core, self._core_among)
@@ -112,6 +109,7 @@ class Communicator(BlockCollectives, MonitoredBarrier):
         timeout_s: float | None = None,
         keep_inputs: bool | None = None,
         topology: Topology | str | os.PathLike[str] | None = None,
+        adapt: str | None = None,
     ) -> Communicator:
         """Make a communicator of processes that have nothing in common yet but a store or a name; each calls this.
 
@@ -127,7 +125,7 @@ class Communicator(BlockCollectives, MonitoredBarrier):
             them, and of no other job of this user that meets at the same time.
         timeout_s : float, seconds > 0; None means what HEMIOLA_TIMEOUT says, or 300. How long to wait for the others,
             here and in each operation.
-        keep_inputs, topology : as of `hemiola.init`.
+        keep_inputs, topology, adapt : as of `hemiola.init`.
 
         Returns
         -------
@@ -138,7 +136,7 @@ class Communicator(BlockCollectives, MonitoredBarrier):
         ------
         ArgumentError
             for a rank or number of ranks outside its range, a name where HEMIOLA_WIRE asks for what needs addresses, a
-            variable of the environment that is misspelt, and a topology with another number of ranks.
+            variable of the environment or `adapt` that is misspelt, and a topology with another number of ranks.
         FormatError, OSError
             for a file that cannot be read.
         MismatchError
@@ -153,11 +151,11 @@ class Communicator(BlockCollectives, MonitoredBarrier):
         """
         environment.check()
         begin_logging(environment.LOG.value())
-        options = InitOptions.of(timeout_s, keep_inputs, topology)
+        options = InitOptions.of(timeout_s, keep_inputs, topology, adapt)
         session = join_at(meet_at, rank, rank_count, options.timeout_s)
         options.agree(session, "join")
-        network = options.network(rank_count)
-        return cls(session, range(rank_count), options.for_core(), None, network)
+        options.check_topology(rank_count)
+        return cls(session, range(rank_count), options)
 
     @property
     def topology(self) -> Topology:
@@ -234,9 +232,7 @@ class Communicator(BlockCollectives, MonitoredBarrier):
         members = tuple(self._ranks[rank] for rank in chosen)
         lineage = _descended(self._lineage, f"group {self._groups[members]}", members)
         try:
-            group = Communicator(
-                self._session, members, self._options, self._emulation, self._given, self._core, lineage
-            )
+            group = Communicator(self._session, members, self._options, self._core, lineage)
         except LostRankError as error:
             if error.world_rank is not None:  # the number in a group that there will not be says nothing
                 error.rank = self._ranks.index(error.world_rank)
@@ -287,9 +283,7 @@ class Communicator(BlockCollectives, MonitoredBarrier):
                 )
             lineage = _descended(lineage, "shrunk", survivors)
             try:
-                self.successor = Communicator(
-                    self._session, survivors, self._options, self._emulation, self._given, lineage=lineage
-                )
+                self.successor = Communicator(self._session, survivors, self._options, lineage=lineage)
             except LostRankError:
                 if survivors == ranks:
                     raise
@@ -369,7 +363,8 @@ class Communicator(BlockCollectives, MonitoredBarrier):
         True once finding the late rank is predicted to have saved 5 % on average over the latest eight such
         operations of this size (to the next power of two), by the lags that `arrivals` shows; false again once it
         would have saved nothing. All ranks change at the same operation; costs no communication. Only on a
-        network whose ports are all healthy, with three ranks or more.
+        network whose ports are all healthy, with three ranks or more, and where `adapt` of `hemiola.init` does not
+        leave "late" out.
         """
         return self._core.expects_late_rank(_checked_bytes(nbytes))
 
@@ -387,7 +382,8 @@ class Communicator(BlockCollectives, MonitoredBarrier):
         counts as slow once it has been slower than the faster ranks in five operations on end by a factor of
         1.3, or in eight by 1.12; messages of less than a latency's worth of bytes do not count. Collectives
         without a `schedule` of their own are then planned for it, by all ranks from the same operation on; five
-        operations on end that show less take it back. Coming late, or having a busy core, makes no port slow.
+        operations on end that show less take it back. (With `adapt` of `hemiola.init` without "slow" it is only told.)
+        Coming late, or having a busy core, makes no port slow.
         Between hosts it is noticed from what comes by TCP where each host has one rank, in all-gathers,
         reduce-scatters, all-reduces and all-to-alls that keep a port busy for 20 ms or more, from a factor of 1.2 on;
         there a factor is taken back by single operations that run as if nobody were slow, one in 8 at first, in 64
@@ -439,7 +435,9 @@ class Communicator(BlockCollectives, MonitoredBarrier):
     def _core_among(self, ranks: Sequence[int]) -> CoreCommunicator:
         """Make what a communicator of some of the ranks has in the core; each of them calls this."""
         members, plans = [self._ranks[rank] for rank in ranks], self._plans
-        return CoreCommunicator(self._session, members, self._options, plans.decide, plans.follow, self._core)
+        return CoreCommunicator(
+            self._session, members, self._options.for_core, plans.decide, plans.follow, self._core
+        )
 
     def _hosts(self) -> list[int]:
         """Return the host of each rank: the emulated one, or the real one."""

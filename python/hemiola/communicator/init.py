@@ -27,6 +27,7 @@ def init(
     timeout_s: float | None = None,
     keep_inputs: bool | None = None,
     topology: Topology | str | os.PathLike[str] | None = None,
+    adapt: str | None = None,
     emulate: Topology | str | os.PathLike[str] | None = None,
     conditions: Conditions | None = None,
 ) -> Communicator:
@@ -43,6 +44,8 @@ def init(
         was. It costs a private copy of what is overwritten; with False a failed operation's buffer is undefined.
     topology : Topology or the path of its file, optional. The network that there is, such as `hemiola calibrate` has
         measured it, for which collectives are planned; None measures at start-up. The same on all ranks.
+    adapt : str, to what collectives adapt by themselves once ranks have noticed it: "late", "slow", "late,slow" or
+        "none"; None means what HEMIOLA_ADAPT says, or both. See `Communicator.expects_late_rank` and `health`.
     emulate : Topology or the path of its file, optional. A network to behave like: ports and links carry
         real bytes at its latencies and bandwidths, as far as this machine can move that many. The same on all
         ranks; hemiola.launch can set it.
@@ -56,10 +59,10 @@ def init(
     Raises
     ------
     ArgumentError
-        when a variable of the environment is misspelt or cannot be read; when this process belongs to no job that
-        is known here, or to one on several hosts which have no way to meet; when it was forked from a rank; when the
-        topology or the emulated network has another number of ranks than the job, or both are given; and when called
-        again with other options than those in force.
+        when a variable of the environment, or `adapt`, is misspelt or cannot be read; when this process belongs to no
+        job that is known here, or to one on several hosts which have no way to meet; when it was forked from a rank;
+        when the topology or the emulated network has another number of ranks than the job, or both are given; and
+        when called again with other options than those in force.
     FormatError, OSError
         for a file that cannot be read.
     MismatchError
@@ -69,7 +72,7 @@ def init(
     """
     environment.check()
     begin_logging(environment.LOG.value())
-    options = _options_of(timeout_s, keep_inputs, topology, emulate, conditions)
+    options = _options_of(timeout_s, keep_inputs, topology, adapt, emulate, conditions)
     for communicator, in_force in _world:
         while communicator.successor is not None:
             communicator = communicator.successor
@@ -78,6 +81,7 @@ def init(
                 "timeout_s": timeout_s,
                 "keep_inputs": keep_inputs,
                 "topology": topology,
+                "adapt": adapt,
                 "emulate": emulate,
                 "conditions": emulate,
             }
@@ -98,8 +102,8 @@ def init(
             )
     session = join(job, options.timeout_s)
     options.agree(session)  # before anybody complains, so that all ranks know
-    network = options.network(job.rank_count)
-    world = Communicator(session, range(job.rank_count), options.for_core(), options.emulation, network)
+    options.check_topology(job.rank_count)
+    world = Communicator(session, range(job.rank_count), options)
     _world[:] = [(world, options)]
     return world
 
@@ -108,6 +112,7 @@ def _options_of(
     timeout_s: float | None,
     keep_inputs: bool | None,
     topology: Topology | str | os.PathLike[str] | None,
+    adapt: str | None,
     emulate: Topology | str | os.PathLike[str] | None,
     conditions: Conditions | None,
 ) -> InitOptions:
@@ -118,4 +123,4 @@ def _options_of(
         raise ArgumentError(
             "topology: an emulated network is known already; pass either topology or emulate, not both"
         )
-    return InitOptions.of(timeout_s, keep_inputs, topology, emulation)
+    return InitOptions.of(timeout_s, keep_inputs, topology, adapt, emulation)

@@ -6,24 +6,26 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from hemiola import environment
 from hemiola._core import CommunicatorOptions, Complaint, Session, Topology
 from hemiola.communicator.arguments import seconds_of
 from hemiola.communicator.control_plane import chosen_control_plane
 from hemiola.communicator.emulation import Emulation
-from hemiola.environment import WIRE
+from hemiola.environment import ADAPT, WIRE
 from hemiola.errors import ArgumentError, FormatError, MismatchError
 
 
 @dataclass(frozen=True)
 class InitOptions:
-    """The options of a job, as `init` and `join` take them: `wires` is HEMIOLA_WIRE's, `control` the control plane's
-    name, `topology` what to plan for, or why that cannot be read."""
+    """The options of a job, as `init` and `join` take them: `wires` is HEMIOLA_WIRE's, `adapt` what HEMIOLA_ADAPT
+    names, `control` the control plane's name, `topology` what to plan for, or why that cannot be read."""
 
     timeout_s: float
     keep_inputs: bool
     wires: str
+    adapt: frozenset[str]
     control: str
     emulation: Emulation | None
     topology: Topology | Exception | None = None
@@ -34,6 +36,7 @@ class InitOptions:
         timeout_s: float | None,
         keep_inputs: bool | None,
         topology: Topology | str | os.PathLike[str] | None,
+        adapt: str | None,
         emulation: Emulation | None = None,
     ) -> InitOptions:
         """Check what was asked for, and fill in what was not.
@@ -41,7 +44,8 @@ class InitOptions:
         Raises
         ------
         ArgumentError
-            for a timeout that is none. What is wrong with a topology's file is told later, by all ranks.
+            for a timeout or words of `adapt` that are none. What is wrong with a topology's file is told later, by all
+            ranks.
         """
         limit_s = seconds_of(environment.TIMEOUT.value() if timeout_s is None else timeout_s)
         if isinstance(limit_s, Complaint):
@@ -50,25 +54,31 @@ class InitOptions:
             timeout_s=limit_s,
             keep_inputs=True if keep_inputs is None else keep_inputs,
             wires=WIRE.value(),
+            adapt=_adapting(adapt),
             control=chosen_control_plane(),
             emulation=emulation,
             topology=topology if topology is None or isinstance(topology, Topology) else _read(topology),
         )
 
-    def network(self, rank_count: int) -> Topology | None:
-        """Return the topology that was given, if one was; it must be one of so many ranks."""
-        topology = self.topology
-        if isinstance(topology, Exception):
-            raise topology
+    @property
+    def network(self) -> Topology | None:
+        """The topology that was given, if one was; raises what was wrong with its file."""
+        if isinstance(self.topology, Exception):
+            raise self.topology
+        return self.topology
+
+    def check_topology(self, rank_count: int) -> None:
+        """Raise ArgumentError unless the topology that was given, if one was, is one of so many ranks."""
+        topology = self.network
         if topology is not None and topology.rank_count != rank_count:
             raise ArgumentError(
                 f"topology: '{topology.name}' has {topology.rank_count} ranks, the job has {rank_count}; measure this "
                 f"job's network with 'hemiola calibrate', or leave the topology out"
             )
-        return topology
 
+    @cached_property
     def for_core(self) -> CommunicatorOptions:
-        """Return what the core must know of them."""
+        """What the core must know of them."""
         emulation = self.emulation
         return CommunicatorOptions(
             timeout_s=self.timeout_s,
@@ -87,6 +97,7 @@ class InitOptions:
             "timeout_s": f"{self.timeout_s:g}",
             "keep_inputs": str(self.keep_inputs),
             WIRE.name: self.wires,
+            "adapt": ",".join(sorted(self.adapt)) or "none",
             "control plane": self.control,
             "topology": _in_words(self.topology),
             "emulate": "None",
@@ -124,6 +135,16 @@ class InitOptions:
                     f"{name}={asked[name]}. Call init() without options to get the communicator that there is, "
                     f"or close() it first"
                 )
+
+
+def _adapting(words: str | None) -> frozenset[str]:
+    """Return what a program, or else HEMIOLA_ADAPT, says to adapt to."""
+    if words is None:
+        return ADAPT.value()
+    try:
+        return ADAPT.read(words)
+    except FormatError as error:
+        raise ArgumentError(f"adapt: {error}") from None
 
 
 def _read(path: str | os.PathLike[str]) -> Topology | Exception:

@@ -5,6 +5,7 @@ from hemiola.environment.interfaces import InterfaceRule, LocalAddress, reachabl
 from hemiola.environment.nearness import nearest_first
 from hemiola.environment.packages import ucx_libraries
 from hemiola.environment.variables import (
+    ADAPT,
     INTERFACE,
     IP_FAMILY,
     JOB,
@@ -33,6 +34,7 @@ from hemiola.environment.variables import (
 )
 
 __all__ = [
+    "ADAPT",
     "INTERFACE",
     "IP_FAMILY",
     "JOB",

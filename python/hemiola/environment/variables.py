@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -20,6 +20,7 @@ PREFIX = "HEMIOLA_"
 TOKEN_BYTES = 32
 _LIKENESS = 0.75
 _LEVELS = ("debug", "info", "warning", "error")
+_NOTICED = ("late", "slow")
 
 
 class HostPort(NamedTuple):
@@ -135,18 +136,27 @@ def _token(text: str) -> bytes:
     return secret
 
 
-def _wires(text: str) -> str:
-    known, asked = wire_names(), [word.strip() for word in text.split(",")]
-    if asked == ["auto"]:
-        return "auto"
+def _some_of(text: str, known: Sequence[str], alone: str) -> list[str]:
+    """Read distinct words of those known, with commas between; none of them where `alone` stands alone."""
+    asked = [word.strip() for word in text.split(",")]
+    if asked == [alone]:
+        return []
     for word in asked:
         if word not in known:
-            close = difflib.get_close_matches(word.lower(), ["auto", *known], n=1)
+            close = difflib.get_close_matches(word.lower(), [alone, *known], n=1)
             meant = f"; did you mean '{close[0]}'?" if close else ""
-            raise FormatError(f"expected auto, or some of {', '.join(known)}, found '{text[:60]}'{meant}")
+            raise FormatError(f"expected {alone}, or some of {', '.join(known)}, found '{text[:60]}'{meant}")
     if len(set(asked)) < len(asked):
-        raise FormatError(f"expected each wire once, found '{text[:60]}'")
-    return ",".join(asked)
+        raise FormatError(f"expected each word once, found '{text[:60]}'")
+    return asked
+
+
+def _wires(text: str) -> str:
+    return ",".join(_some_of(text, wire_names(), "auto")) or "auto"
+
+
+def _noticed(text: str) -> frozenset[str]:
+    return frozenset(_some_of(text, _NOTICED, "none"))
 
 
 def _level(text: str) -> str:
@@ -262,6 +272,16 @@ WIRE: Variable[str] = Variable(
     f"both ranks have a card for RDMA that it can use, else TCP.",
     _wires,
 )
+ADAPT: Variable[frozenset[str]] = Variable(
+    f"{PREFIX}ADAPT",
+    "none, or some of late, slow with a comma between",
+    frozenset(_NOTICED),
+    "To what collectives adapt by themselves once ranks have noticed it: `late`, all-reduces find the rank that keeps "
+    "coming late and the others begin without it; `slow`, schedules are planned for the ports that have become slow. "
+    "`none`: they run what was planned at the start, and only `arrivals()` and `health()` tell. The same on all ranks. "
+    "Default: both.",
+    _noticed,
+)
 LOG: Variable[str | None] = Variable(
     f"{PREFIX}LOG",
     ", ".join(_LEVELS[:-1]) + f" or {_LEVELS[-1]}",
@@ -311,6 +331,7 @@ VARIABLES: tuple[Variable[Any], ...] = (
     SILENCE,
     MPI,
     WIRE,
+    ADAPT,
     LOG,
     RECORD,
     PROMETHEUS,

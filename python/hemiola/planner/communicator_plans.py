@@ -10,7 +10,7 @@ import dataclasses
 import math
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -70,6 +70,7 @@ class CommunicatorPlans:
     given : Topology, optional, of all ranks of the job, as `init` took it.
     emulated : Topology, optional, that ranks behave like.
     conditions : Conditions of the emulated network.
+    adapt : to what plans adapt once it has been noticed, of "late" and "slow".
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class CommunicatorPlans:
         given: Topology | None,
         emulated: Topology | None,
         conditions: Conditions,
+        adapt: Collection[str],
     ) -> None:
         self._ranks = tuple(ranks)
         self._rank_count = len(self._ranks)
@@ -88,6 +90,7 @@ class CommunicatorPlans:
         self._given = given
         self._emulated = emulated
         self._conditions = conditions
+        self._adapt = adapt
         self._followed: dict[bytes, tuple[Recipe, Schedule | ScheduleParts]] = {}
         self.speed = PortSpeed(1e-6, 5e9)
         self._combine_bandwidth = self._copy_bandwidth = math.inf
@@ -254,6 +257,8 @@ class CommunicatorPlans:
 
         That is on a network, where ports are what takes time, with nobody slow and nobody known to be late.
         """
+        if "late" not in self._adapt:
+            return None
         may_pay = found.kind == "all_reduce" and self._rank_count >= _LEAST_LATE_RANKS and found.nbytes > 0
         if not may_pay or found.conditions.slow or found.conditions.late:
             return None
@@ -326,9 +331,12 @@ class CommunicatorPlans:
 
     def _conditions_with(self, slow: Mapping[int, float]) -> Conditions:
         """Return what is known from the start about who is late, and who is slow by now: ranks, or the NICs that they
-        share."""
+        share. Where nothing adapts to these, who was slow from the start."""
+        known = self._known()
+        if "slow" not in self._adapt:
+            return known
         by_port = {self._nics[rank] if self._nics else rank: factor for rank, factor in slow.items()}
-        return Conditions(late=self._known().late, slow=by_port)
+        return Conditions(late=known.late, slow=by_port)
 
     def _known(self) -> Conditions:
         """Return the emulated conditions from the start, by our own numbers of the ranks."""

@@ -47,6 +47,7 @@ class Group(AcceleratedCollectives):
             self._store,
             timeout_s=timeout.total_seconds(),
             keep_inputs=options.keep_inputs,
+            adapt=options.adapt,
         )
         self.begin(comm, timeout, f"rank {rank} of {rank_count}")
         self._monitored_barrier = MonitoredBarrier(comm)

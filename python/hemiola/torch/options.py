@@ -15,9 +15,12 @@ class Options:
     ----------
     keep_inputs : bool. Whether a failure in the middle of an operation in place leaves its input as it was. It costs
         a private copy of what is overwritten; without it a failed operation's tensor is undefined, as elsewhere.
+    adapt : str, to what collectives adapt by themselves: "late", "slow", "late,slow" or "none"; None: what
+        HEMIOLA_ADAPT says, or both.
     device_topology : Topology, for which collectives of tensors on CUDA are planned, a rank each; None: all are joined
         to all by 25 GB/s, and to queue a group of messages takes 10 µs.
     """
 
     keep_inputs: bool = False
+    adapt: str | None = None
     device_topology: Topology | None = None
