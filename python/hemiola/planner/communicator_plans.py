@@ -36,6 +36,7 @@ from hemiola.planner.synthesized import ONE_SHOT
 from hemiola.progress import ProgressBar
 from hemiola.topology.host_ports import ports_between_hosts
 from hemiola.topology.port_speed import PortSpeed, port_speed
+from hemiola.topology.slow_ports import slow_ports
 
 _REPETITIONS = 8
 _SMALL_BYTES, _LARGE_BYTES = 64, 1 << 20
@@ -260,7 +261,7 @@ class CommunicatorPlans:
         if "late" not in self._adapt:
             return None
         may_pay = found.kind == "all_reduce" and self._rank_count >= _LEAST_LATE_RANKS and found.nbytes > 0
-        if not may_pay or found.conditions.slow or found.conditions.late:
+        if not may_pay or found.conditions.slow or found.conditions.late or slow_ports(self.network()):
             return None
         if self._emulated is None and not self._nics_take_time(found):
             return None

@@ -30,6 +30,7 @@ from hemiola.planner.through_hosts import through_hosts
 from hemiola.progress import ProgressBar
 from hemiola.topology.named_nics import settled
 from hemiola.topology.port_speed import port_speed
+from hemiola.topology.slow_ports import with_even_ports
 
 _MOST_EFFORT = 1_000.0
 
@@ -103,7 +104,7 @@ def plan(
     if not 0 < effort <= _MOST_EFFORT:
         raise ArgumentError(f"expected an effort above 0 and at most {_MOST_EFFORT:g}, found {effort}")
     name = topology.name
-    topology, conditions = settled(topology, replace(told, density=1.0))
+    topology, conditions = with_even_ports(*settled(topology, replace(told, density=1.0)))
     with ProgressBar("planning") as bar:
         with bar.part(_BOUNDING):
             bound = lower_bound(topology, kind, nbytes, conditions=conditions, root=root)
