@@ -1,17 +1,11 @@
-// The TCP wire beside a raw loop of send, recv and poll, two processes over loopback.
-//   cmake --build build/<folder> --target tcp_wire_benchmark && build/<folder>/tcp_wire_benchmark [rounds]
-#include "hemiola/runtime/wire/tcp/tcp_wire.hpp"
-
+// The TCP wire beside a raw loop of send, recv and poll, two processes over loopback or between two networks.
+//   cmake --build build/<folder> --target tcp_wire_benchmark
+//   build/<folder>/tcp_wire_benchmark [rounds] [--between NETWORK ADDRESS NETWORK ADDRESS]
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cstdlib>
-#include <memory>
-#include <vector>
 
-#include "hemiola/runtime/net/tcp_socket.hpp"
 #include "two_ways.hpp"
 
 namespace {
@@ -42,31 +36,21 @@ Exchange over_socket(int socket, Buffers* buffers) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  const auto where = places(&argc, argv);
   const int rounds = argc > 1 ? std::atoi(argv[1]) : 11;
-  const Endpoint loopback = Endpoint::parse("127.0.0.1");
   const Token token = Token::random();
-  std::vector<std::shared_ptr<Reception>> receptions;
-  std::vector<std::unique_ptr<Door>> doors;
-  std::vector<TcpPeer> peers;
-  for (Rank rank : indices<Rank>(2)) {
-    receptions.push_back(
-        std::make_shared<Reception>(listen_at(loopback), Credentials{.token = token, .rank = rank}));
-    doors.push_back(receptions.back()->open());
-    peers.push_back({rank, doors.back()->number(), {receptions.back()->endpoint()}});
-  }
-  const Descriptor listener = listen_at(loopback);
-  const bool is_first = ::fork() != 0;
-  const Rank self{is_first ? 0 : 1}, other{1 - self};
-  TcpWire wire(std::move(doors[static_cast<std::size_t>(self)]), self, peers, 1);
+  const Ends ends(where);
+  const auto wire = connect_tcp(ends, token);
+  const Descriptor listener = listen_at(ends.place.address);
+  const Endpoint others = Endpoint::parse(ends.trade(local_endpoint(listener).text()));
   Descriptor socket;
-  if (is_first)
+  if (ends.is_first)
     while (!socket) socket = accept_guest(listener).socket;
   else
-    socket = start_connecting(local_endpoint(listener)).socket;
+    socket = start_connecting(others).socket;
   Buffers buffers;
-  measure({"wire", over_wire(&wire, other, &buffers), "raw loop", over_socket(socket.get(), &buffers)},
-          &buffers, is_first, rounds);
-  if (!is_first) ::_exit(0);
-  ::wait(nullptr);
-  return 0;
+  const Contest contest{"wire", over_wire(wire.get(), ends.other, &buffers), "raw loop",
+                        over_socket(socket.get(), &buffers), !ends.place.network.empty()};
+  measure(contest, &buffers, ends.is_first, rounds);
+  return ends.end();
 }

@@ -41,8 +41,9 @@ enum class SparseMode : std::uint8_t {
   spccl,       ///< as [SpCCL] does, by a ring
 };
 
-/// Exactly one cache line, without gaps, so that comparing is comparing bytes.
-struct alignas(64) Signature {
+/// 64 bytes without gaps, so that comparing is comparing bytes. Not aligned to them: an operation of its own holds one, and
+/// memory that is aligned to more than a word takes the allocator several times as long.
+struct Signature {
   static constexpr std::size_t kShownDimensions = 5;
 
   OperationKind kind = OperationKind::barrier;

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <span>
 
@@ -20,6 +21,9 @@ constexpr double kLeastQueued_bytes = 8 << 10;
 /// Most that every system lets a process ask for (net.core.wmem_max as kernels come).
 constexpr double kMostQueued_bytes = 208 << 10;
 
+/// So little is sooner copied here than the kernel has read a list of where it lies.
+constexpr std::size_t kGathered_bytes = 256;
+
 /// The shortest that the kernel has seen on a connection; 0 where it has seen none.
 double round_trip_ns(int descriptor) {
   tcp_info info{};
@@ -32,6 +36,11 @@ std::size_t total(std::span<const iovec> parts) {
   std::size_t bytes = 0;
   for (const iovec& part : parts) bytes += part.iov_len;
   return bytes;
+}
+
+void gather(std::span<const iovec> parts, std::byte* to) {
+  for (const iovec& part : parts)
+    to = std::copy_n(static_cast<const std::byte*>(part.iov_base), part.iov_len, to);
 }
 
 }  // namespace
@@ -54,7 +63,7 @@ void StreamSocket::bound_queue(double bytes_per_ns) {
 std::size_t StreamSocket::read(iovec* parts, int count) {
   ssize_t bytes = 0;
   do {
-    bytes = ::readv(get(), parts, count);
+    bytes = count == 1 ? ::recv(get(), parts->iov_base, parts->iov_len, 0) : ::readv(get(), parts, count);
   } while (bytes < 0 && errno == EINTR);
   if (bytes > 0) {
     // Less than there was room for: that was all, and more will be told.
@@ -68,14 +77,20 @@ std::size_t StreamSocket::read(iovec* parts, int count) {
 
 /// A connection that has broken is found so by reading, behind what had come before.
 std::size_t StreamSocket::write(iovec* parts, int count) {
+  const std::span<const iovec> all(parts, static_cast<std::size_t>(count));
+  const std::size_t wanted = total(all);
+  std::array<std::byte, kGathered_bytes> gathered;
+  const bool gathers = wanted <= gathered.size();
+  if (gathers) gather(all, gathered.data());
   msghdr message{};
   message.msg_iov = parts;
-  message.msg_iovlen = static_cast<std::size_t>(count);
+  message.msg_iovlen = all.size();
   ssize_t bytes = 0;
   do {
-    bytes = ::sendmsg(get(), &message, MSG_NOSIGNAL);
+    bytes = gathers ? ::send(get(), gathered.data(), wanted, MSG_NOSIGNAL)
+                    : ::sendmsg(get(), &message, MSG_NOSIGNAL);
   } while (bytes < 0 && errno == EINTR);
-  writable_ = bytes >= 0 && static_cast<std::size_t>(bytes) == total({parts, std::size_t(count)});
+  writable_ = bytes >= 0 && static_cast<std::size_t>(bytes) == wanted;
   return bytes > 0 ? static_cast<std::size_t>(bytes) : 0;
 }
 

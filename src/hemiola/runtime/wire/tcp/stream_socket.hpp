@@ -24,6 +24,8 @@ class StreamSocket {
   /// What the kernel says: a set of EPOLLIN and the like.
   void note(std::uint32_t events);
   bool readable() const { return readable_; }
+  /// The next read asks the kernel, whether it has told news or not; false where there is nobody to ask.
+  bool ask_anew() { return readable_ = descriptor_ && !ended_; }
   bool writable() const { return writable_; }
   /// Nothing will come any more, and everything that came has been read.
   bool ended() const { return ended_; }

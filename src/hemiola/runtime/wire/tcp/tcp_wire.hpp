@@ -76,6 +76,7 @@ class TcpWire final : public Wire {
   bool go_on(Line* line);
   bool take_in(Line* line);
   bool go_on_with_listed();
+  bool asks_itself();
   bool look(int timeout_us);
   void admit();
 
@@ -90,6 +91,7 @@ class TcpWire final : public Wire {
   std::vector<Peer> peers_;
   std::vector<std::unique_ptr<Line>> lines_;  ///< by peer, then one after the other
   std::vector<std::size_t> listed_;           ///< those with something posted, or with news
+  unsigned times_alone_ = 0;                  ///< in which one line alone was listed
 };
 
 }  // namespace hemiola
