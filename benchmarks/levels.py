@@ -12,13 +12,19 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import hemiola as hm
 from hemiola.algorithms import Task
 from hemiola.machine import describe_machine
 from hemiola.topology.port_speed import port_speed
+from hemiola.whole_file import write_whole
+
+ROOT = Path(__file__).resolve().parent.parent
+REPORT = ROOT / "docs" / "results" / "levels.md"
 
 KINDS = ("all_gather", "reduce_scatter")
 MB = 1_000_000
@@ -196,14 +202,66 @@ def unequal() -> Iterator[dict[str, object]]:
                 }
 
 
+def page(lines: Sequence[dict[str, Any]]) -> str:
+    """Return the report: what was to be reached, then the cases that have no goal of their own."""
+    cases = [line for line in lines if "case" in line]
+    machine = next(line["machine"] for line in lines if "case" not in line)
+    judged: dict[str, list[dict[str, Any]]] = {}
+    for line in cases:
+        if not line["case"].startswith("unequal"):
+            judged.setdefault(line["case"], []).append(line)
+    rows = [_judgement(case, own) for case, own in judged.items()]
+    unequal = [line for line in cases if line["case"].startswith("unequal")]
+    return "\n".join(
+        [
+            "# Collectives on nodes with several ranks",
+            "",
+            "<!-- written by benchmarks/levels.py --report -->",
+            f"Machine: {machine}. Times are predicted or simulated, so the machine matters for planning times alone.",
+            "Reproduce: `python benchmarks/levels.py --report`, which says what each case is.",
+            "",
+            "| case | cases | what | median | worst | at | goal | |",
+            "|---|--:|---|--:|--:|---|--:|---|",
+            *rows,
+            "",
+            'Where nodes differ there is no goal but that nothing is faster; "flat ring" is its time over the plan\'s.',
+            "",
+            "| nodes | collective | MB | plan | over the bound | flat ring |",
+            "|---|---|--:|---|--:|--:|",
+            *(
+                f"| {line['case'].removeprefix('unequal nodes: ')} | {line['kind']} | {line['megabytes']} | "
+                f"{line['plan']} | {line['over_bound']:.3f} | {line['flat_ring_ratio']:.2f} |"
+                for line in unequal
+            ),
+            "",
+        ]
+    )
+
+
+def _judgement(case: str, own: Sequence[dict[str, Any]]) -> str:
+    """Return a row: the least and the most of what a case's goal is about."""
+    what = "cpu_s" if "cpu_s" in own[0] else "ratio"
+    worst, goal = max(own, key=lambda line: line[what]), own[0]["goal"]
+    median = sorted(line[what] for line in own)[len(own) // 2]
+    left_out = ("case", "ratio", "goal", "cpu_s", "over_bound", "predicted_s")
+    place = ", ".join(f"{key} {value}" for key, value in worst.items() if key not in left_out)
+    verdict = "met" if worst[what] <= goal else "**missed**"
+    words = {"cpu_s": "CPU s of a plan", "ratio": "ratio"}[what]
+    return (
+        f"| {case} | {len(own)} | {words} | {median:.3f} | {worst[what]:.4f} | {place} | {goal} | {verdict} |"
+    )
+
+
 def main() -> None:
     """Print one JSON line per case, then the machine."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--report", action="store_true", help=f"write {REPORT.relative_to(ROOT)} besides")
     parser.add_argument("--most-ranks", type=int, default=2048, help="of what is predicted")
     parser.add_argument(
         "--most-transfers", type=int, default=300_000, help="of a candidate that is simulated"
     )
     arguments = parser.parse_args()
+    lines: list[dict[str, Any]] = []
     for part in (
         over_least(arguments.most_ranks),
         tapered(),
@@ -213,7 +271,11 @@ def main() -> None:
     ):
         for line in part:
             print(json.dumps(line), flush=True)
-    print(json.dumps({"machine": describe_machine()}))
+            lines.append(line)
+    lines.append({"machine": describe_machine()})
+    print(json.dumps(lines[-1]))
+    if arguments.report:
+        write_whole(REPORT, page(lines))
 
 
 if __name__ == "__main__":

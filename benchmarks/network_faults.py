@@ -6,11 +6,12 @@ job's all-reduces, every element of which is checked. Goals: no hang, no crash a
 named by every survivor, within 0.5 s where a process was killed, within 1.2 s (and what the job needs to end) where
 a host was cut off or stood still; survivors shrink, agree on who is left, and their next all-reduces are exact;
 whoever comes back learns that it was given up; a pause shorter than the silence limit, a changing rate, a stranger,
-a full table of descriptors and another job do no harm; an impostor is told why it is refused, and the rank in whose
+a full table of descriptors, a rank that comes late by 10 s and another job do no harm, nor is anybody given up to
+whom nothing happens; an impostor is told why it is refused, and the rank in whose
 place it came joins; nothing is left on any host. The kinds of fault are in network_faults_strikes.py.
 
     python benchmarks/network_faults.py [--runs 50] [--seed 1] [--first 0] [--only KIND …] [--hosts 3]
-        [--ranks-per-host 2] [--wire auto] [--json]
+        [--ranks-per-host 2] [--wire auto] [--undisturbed 1] [--json]
 
 Exit code 1 where something was not as it should be; it is printed with the command that repeats the trial."""
 
@@ -37,10 +38,10 @@ from network_report import Spread
 KINDS = [*STRIKES, *IMPOSTORS]
 
 
-def trial(cluster: Cluster, kind: str, seed: str, per_host: int, wire: str) -> Outcome:
+def trial(cluster: Cluster, kind: str, seed: str, options: argparse.Namespace) -> Outcome:
     """Run one job and its fault; see that its ranks end and leave nothing."""
     chance, outcome = random.Random(seed), Outcome(kind)
-    job = Job(cluster, per_host, wire)
+    job = Job(cluster, options.ranks_per_host, options.wire, undisturbed_s=options.undisturbed)
     try:
         if kind in IMPOSTORS:
             impostor(job, kind, chance, outcome)
@@ -100,6 +101,9 @@ def main() -> int:
     parser.add_argument("--hosts", type=int, default=3)
     parser.add_argument("--ranks-per-host", type=int, default=2)
     parser.add_argument("--wire", default="auto", help="as HEMIOLA_WIRE has it")
+    parser.add_argument(
+        "--undisturbed", type=float, default=1.0, metavar="S", help="how long its kind lets ranks work"
+    )
     parser.add_argument("--json", action="store_true", help="print a line of JSON for each trial")
     options = parser.parse_args()
     outcomes = []
@@ -110,7 +114,7 @@ def main() -> int:
         task = progress.add_task(f"faults, {options.hosts} hosts", total=options.runs)
         for number in range(options.first, options.first + options.runs):
             kind = options.only[number % len(options.only)]
-            outcome = trial(cluster, kind, f"{options.seed}-{number}", options.ranks_per_host, options.wire)
+            outcome = trial(cluster, kind, f"{options.seed}-{number}", options)
             outcomes.append(outcome)
             if options.json:
                 print(json.dumps({"trial": number} | outcome.__dict__), flush=True)

@@ -42,6 +42,7 @@ class Job:
     per_host: int
     wire: str
     port: int = PORT
+    undisturbed_s: float = 1.0  #: how long nothing happens to it where that is the test
     restarts: int | None = None  #: of a job that torchrun has started; hemiola.launch counts none
     meeting: dict[str, str] = field(init=False)
     ranks: dict[int, subprocess.Popen[str]] = field(default_factory=dict)

@@ -1,12 +1,13 @@
 """One rank of benchmarks/network_faults.py: all-reduces that it checks, until rank 0 says that it is enough. Where
-ranks are lost, it goes on with those that are left. What it has seen goes to standard output in lines of JSON, with
-times of the machine's monotonic clock."""
+ranks are lost, it goes on with those that are left; after SIGUSR1 it comes LATE_S late to the next one. What it has
+seen goes to standard output in lines of JSON, with times of the machine's monotonic clock."""
 
 from __future__ import annotations
 
 import json
 import os
 import select
+import signal
 import sys
 import time
 from importlib import metadata
@@ -19,6 +20,7 @@ import hemiola as hm
 COUNT = 40_000
 #: Exact all-reduces of the survivors.
 AFTERWARDS = 10
+LATE_S = 10.0
 #: Set for a rank that pretends to be of another version.
 VERSION = "FAULTS_VERSION"
 
@@ -36,7 +38,13 @@ def work(comm: hm.Communicator) -> int:
     """Sum until rank 0 adds its word to the first element; return how many sums were wrong."""
     n, wrong, number = comm.rank_count, 0, 0
     pattern = np.arange(COUNT) % 64
+    signalled: list[int] = []
+    signal.signal(signal.SIGUSR1, lambda number, _: signalled.append(number))
     while True:
+        if signalled:
+            signalled.clear()
+            time.sleep(LATE_S)
+            say(event="back")
         x = (pattern + comm.rank + number % 100).astype(np.float32)
         x[0] = float(comm.rank == 0 and wanted_to_end())
         comm.all_reduce(x)

@@ -17,6 +17,7 @@ from collections.abc import Callable
 
 from meeting import PORT
 from network_faults_job import HANG_S, Job, Outcome, end, hear
+from network_faults_rank import LATE_S
 
 RATE = "400mbit"
 LATEST_STRIKE_S = 0.6
@@ -109,6 +110,22 @@ def pause(job: Job, chance: random.Random, outcome: Outcome) -> None:
     job.expect_all_end(outcome)
 
 
+def late(job: Job, chance: random.Random, outcome: Outcome) -> None:
+    """Have a rank come LATE_S late to an operation: it lives, so all wait for it and end exactly."""
+    victim = chance.randrange(job.rank_count)
+    job.signal(signal.SIGUSR1, victim)
+    heard = job.hear(victim)
+    if heard.get("event") != "back":
+        outcome.complaints.append(f"rank {victim} should have come {LATE_S:g} s late: {heard}")
+    job.expect_all_end(outcome)
+
+
+def undisturbed(job: Job, chance: random.Random, outcome: Outcome) -> None:
+    """Nothing, for a while: nobody may be given up."""
+    time.sleep(job.undisturbed_s)
+    job.expect_all_end(outcome)
+
+
 def rates(job: Job, chance: random.Random, outcome: Outcome) -> None:
     """Change a NIC's rate twenty times."""
     host = chance.randrange(len(job.cluster.hosts))
@@ -183,6 +200,8 @@ STRIKES: dict[str, Strike] = {
         cut,
         stop,
         pause,
+        late,
+        undisturbed,
         rates,
         stranger,
         full_table,
