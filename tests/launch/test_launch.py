@@ -42,6 +42,12 @@ def test_a_rank_that_raises_is_named_with_its_traceback_and_cause() -> None:
     assert isinstance(caught.value.__cause__, KeyError)
 
 
+def test_ranks_of_one_host_talk_by_tcp_where_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEMIOLA_WIRE", "tcp")
+    monkeypatch.setenv("HEMIOLA_INTERFACE", "127.0.0.0/8")
+    assert hm.launch(work.carrier_of_the_other, 2, timeout_s=LIMIT_S) == ["tcp", "tcp"]
+
+
 def test_ranks_share_the_cores_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     cores = len(os.sched_getaffinity(0))

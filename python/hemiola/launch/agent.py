@@ -19,9 +19,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import hemiola
-from hemiola.environment import INTERFACE, IP_FAMILY, PORTS, reachable_addresses
+from hemiola.environment import INTERFACE, IP_FAMILY, reachable_addresses
 from hemiola.environment.kernel import adopt_orphans, end_with_parent
 from hemiola.errors import ArgumentError
+from hemiola.launch.meeting_place import Secret, free_port, on_this_host
 from hemiola.launch.place import Place, thread_limit
 from hemiola.launch.side_by_side import Running, attend, ended_in_the_end
 
@@ -106,43 +107,41 @@ def _run(order: Order, rendezvous: str) -> int:
 
 def _started(order: Order, rendezvous: str) -> Iterator[Running]:
     """Start the ranks one after the other."""
-    secret = os.memfd_create("hemiola-token")
-    os.write(secret, bytes.fromhex(order.token))
+    token = bytes.fromhex(order.token)
+    if not token:
+        rendezvous, token = on_this_host()
     agent = os.getpid()
-    for local_rank in range(order.local_rank_count):
-        rank = order.first_rank + local_rank
-        token = f"fd:{secret}" if order.token else ""
-        place = Place(
-            rank, order.rank_count, local_rank, order.local_rank_count, order.job, rendezvous, token
-        )
-        defaults = thread_limit(order.local_rank_count) | {"PYTHONUNBUFFERED": "1"}
-        process = subprocess.Popen(
-            order.command,
-            env=defaults | os.environ | place.variables(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            process_group=0,
-            pass_fds=(secret,) if order.token else (),
-            preexec_fn=lambda: end_with_parent(agent),
-        )
-        yield Running(str(rank) if order.labels else "", process)
+    with Secret(token) as secret:
+        for local_rank in range(order.local_rank_count):
+            rank = order.first_rank + local_rank
+            place = Place(
+                rank,
+                order.rank_count,
+                local_rank,
+                order.local_rank_count,
+                order.job,
+                rendezvous,
+                secret.text,
+            )
+            defaults = thread_limit(order.local_rank_count) | {"PYTHONUNBUFFERED": "1"}
+            process = subprocess.Popen(
+                order.command,
+                env=defaults | os.environ | place.variables(),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                process_group=0,
+                pass_fds=secret.descriptors,
+                preexec_fn=lambda: end_with_parent(agent),
+            )
+            yield Running(str(rank) if order.labels else "", process)
 
 
 def _readiness(order: Order) -> Readiness:
     if order.local_rank_count == order.rank_count:
         return Readiness(hemiola.__version__, "", 0)
     address = reachable_addresses(INTERFACE.value(), IP_FAMILY.value())[0].address
-    return Readiness(hemiola.__version__, str(address), _free_port())
-
-
-def _free_port() -> int:
-    """Return a port that is free now, one of HEMIOLA_PORTS where that is set."""
-    ports = PORTS.value()
-    for port in ports or (0,):
-        with suppress(OSError), socket.create_server(("", port)) as server:
-            return int(server.getsockname()[1])
-    raise ArgumentError(f"{PORTS.name}: expected a free port among {ports}, found none")
+    return Readiness(hemiola.__version__, str(address), free_port())
 
 
 def _answer(words: dict[str, object]) -> None:

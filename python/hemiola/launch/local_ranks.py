@@ -20,6 +20,7 @@ from hemiola.arguments import typed
 from hemiola.communicator.emulation import Emulation
 from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError, FailedRankError, TimeoutError
+from hemiola.launch.meeting_place import Secret, on_this_host
 from hemiola.launch.place import Place, thread_limit
 from hemiola.launch.report import REPORT_LENGTH
 from hemiola.launch.travel import packed_call, script
@@ -257,23 +258,26 @@ class _RankProcesses:
         self._ranks: list[_Rank] = []
         self._selector = selectors.DefaultSelector()
         job = uuid.uuid4().hex
+        rendezvous, token = on_this_host()
         try:
-            for rank in range(count):
-                self._start(rank, count, job, payload)
+            with Secret(token) as secret:
+                for rank in range(count):
+                    place = Place(rank, count, rank, count, job, rendezvous, secret.text)
+                    self._start(place, secret, payload)
         except BaseException:
             self.end()
             raise
 
-    def _start(self, rank: int, count: int, job: str, payload: _Payload) -> None:
+    def _start(self, place: Place, secret: Secret, payload: _Payload) -> None:
         read_end, write_end = os.pipe()
-        environment = thread_limit(count) | os.environ | Place(rank, count, rank, count, job).variables()
+        environment = thread_limit(place.rank_count) | os.environ | place.variables()
         command = [sys.executable, "-m", "hemiola.launch.rank"]
         numbers = [str(payload.descriptor), str(write_end), str(os.getpid())]
         try:
             process = subprocess.Popen(
                 command + numbers,
                 env=environment,
-                pass_fds=(payload.descriptor, write_end),
+                pass_fds=(payload.descriptor, write_end, *secret.descriptors),
                 stdin=subprocess.DEVNULL,
                 process_group=0,
             )

@@ -1,0 +1,52 @@
+"""Where ranks of one host meet when a wire was asked for that needs addresses, and the secret that they share."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+from contextlib import suppress
+
+from hemiola.communicator.joining import needs_addresses
+from hemiola.environment import PORTS, TOKEN_BYTES
+from hemiola.errors import ArgumentError
+
+
+def free_port() -> int:
+    """Return a port that is free now, one of HEMIOLA_PORTS where that is set."""
+    ports = PORTS.value()
+    for port in ports or (0,):
+        with suppress(OSError), socket.create_server(("", port)) as server:
+            return int(server.getsockname()[1])
+    raise ArgumentError(f"{PORTS.name}: expected a free port among {ports}, found none")
+
+
+class Secret:
+    """A token in an anonymous file, which child processes inherit; a context manager that closes it.
+
+    `text` is what HEMIOLA_TOKEN says of it, `descriptors` what to pass to a child.
+    """
+
+    def __init__(self, token: bytes) -> None:
+        self.descriptors = (os.memfd_create("hemiola-token"),) if token else ()
+        for descriptor in self.descriptors:
+            os.write(descriptor, token)
+
+    @property
+    def text(self) -> str:
+        return f"fd:{self.descriptors[0]}" if self.descriptors else ""
+
+    def __enter__(self) -> Secret:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for descriptor in self.descriptors:
+            os.close(descriptor)
+
+
+def on_this_host() -> tuple[str, bytes]:
+    """Return where the ranks of a job on this host alone meet, and a token for them; "" and b"" where memory in common
+    is all that they need."""
+    if not needs_addresses():
+        return "", b""
+    return f"127.0.0.1:{free_port()}", secrets.token_bytes(TOKEN_BYTES)
