@@ -43,9 +43,11 @@ LEAST_OF_SIMULATED = 0.9
 MOST_OF_PAYLOAD = 1.05
 
 
-def run_job(cluster: Cluster, hosts: Sequence[int], command: Sequence[str]) -> list[str]:
+def run_job(
+    cluster: Cluster, hosts: Sequence[int], command: Sequence[str], per_host: int = RANKS_PER_HOST
+) -> list[str]:
     """Run a command as every rank of a job, rank r on host `hosts[r]`; return what each printed."""
-    job = meeting(cluster, len(hosts), RANKS_PER_HOST, on_host=hosts[0])
+    job = meeting(cluster, len(hosts), per_host, on_host=hosts[0])
     processes = []
     for rank, host in enumerate(hosts):
         own = {"HEMIOLA_RANK": str(rank), "HEMIOLA_LOCAL_RANK": str(list(hosts[:rank]).count(host))}
@@ -58,10 +60,13 @@ def run_job(cluster: Cluster, hosts: Sequence[int], command: Sequence[str]) -> l
     return said
 
 
-def calibrated(cluster: Cluster, hosts: Sequence[int], folder: Path) -> tuple[Path, float]:
+def calibrated(
+    cluster: Cluster, hosts: Sequence[int], folder: Path, per_host: int = RANKS_PER_HOST
+) -> tuple[Path, float]:
     """Return the file that `hemiola calibrate` has written for that placement, and how long it took."""
     path = folder / "network.yaml"
-    said = run_job(cluster, hosts, [sys.executable, "-m", "hemiola", "calibrate", "--json", "-o", str(path)])
+    command = [sys.executable, "-m", "hemiola", "calibrate", "--json", "-o", str(path)]
+    said = run_job(cluster, hosts, command, per_host)
     return path, json.loads(said[0])["seconds"]
 
 
