@@ -21,7 +21,7 @@ announce_mpi(rank=int(sys.argv[1]), rank_count=int(sys.argv[2]), libraries=sys.a
 try:
     print(broadcast_by_mpi(b"said by rank 0", 20.0).decode())
 finally:
-    leave_mpi(all_is_well=True)
+    leave_mpi(all_is_well=True, timeout_s=20.0)
 """
 
 

@@ -1333,8 +1333,10 @@ def find_mpi(libraries: Sequence[str]) -> dict:
 def broadcast_by_mpi(own: bytes, timeout_s: float) -> bytes:
     """Rank 0's bytes, on all ranks of the job, each of which calls this."""
 
-def leave_mpi(*, all_is_well: bool) -> None:
-    """Finalize MPI where it was initialized by us."""
+def leave_mpi(*, all_is_well: bool, timeout_s: float) -> None:
+    """
+    Finalize MPI where it was initialized by us. After a time-out call again to go on waiting.
+    """
 
 class PendingOperation:
     """An operation that runs in the background."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import socket
 import sys
@@ -14,11 +15,15 @@ from hemiola import environment
 from hemiola._core import HostsSession, Listener, LocalSession, Session, leave_mpi
 from hemiola.communicator.launch_environment import Job
 from hemiola.communicator.rendezvous import Meeting, rendezvous_of
+from hemiola.errors import TimeoutError
 
 _logger = logging.getLogger("hemiola")
 
 #: How often a host's name is asked for that is not known yet.
 _BETWEEN_QUESTIONS_S = 0.2
+
+#: How long MPI's end is waited for before it is told.
+_QUIET_END_S = 60.0
 
 #: What this process has joined.
 _joined: list[HostsSession] = []
@@ -29,7 +34,13 @@ def leave_all() -> None:
     for session in _joined:
         session.leave()
     # Whoever fails does not wait for the others to come to the end of MPI: its launcher ends them.
-    leave_mpi(all_is_well=getattr(sys, "last_value", None) is None)
+    all_is_well = getattr(sys, "last_value", None) is None
+    try:
+        leave_mpi(all_is_well=all_is_well, timeout_s=_QUIET_END_S)
+    except TimeoutError as error:
+        # Who is still at work may be so for hours; a launcher ends them when this process does not wait.
+        _logger.warning("%s; waiting for them until Ctrl-C", error)
+        leave_mpi(all_is_well=all_is_well, timeout_s=math.inf)
 
 
 os.register_at_fork(after_in_child=_joined.clear)

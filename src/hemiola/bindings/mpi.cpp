@@ -55,8 +55,13 @@ void bind_mpi(nb::module_& m) {
   m.def("broadcast_by_mpi", &broadcast, "own"_a, "timeout_s"_a,
         "Rank 0's bytes, on all ranks of the job, each of which calls this.");
   m.def(
-      "leave_mpi", [](bool all_is_well) { MpiWorld::leave(all_is_well); }, nb::kw_only(), "all_is_well"_a,
-      nb::call_guard<GilReleased>(), "Finalize MPI where it was initialized by us.");
+      "leave_mpi",
+      [](bool all_is_well, double timeout_s) {
+        const GilReleased release;
+        MpiWorld::leave(all_is_well, Deadline(timeout_s, raise_signals));
+      },
+      nb::kw_only(), "all_is_well"_a, "timeout_s"_a,
+      "Finalize MPI where it was initialized by us. After a time-out call again to go on waiting.");
 }
 
 }  // namespace hemiola::bindings

@@ -107,7 +107,7 @@ inline std::vector<WireCase> mpi_wires() {
 /// MPI wants to be finalized before the process ends.
 class LeavesMpi final : public ::testing::Environment {
  public:
-  void TearDown() override { MpiWorld::leave(!::testing::Test::HasFailure()); }
+  void TearDown() override { MpiWorld::leave(!::testing::Test::HasFailure(), Deadline(60)); }
 };
 
 }  // namespace hemiola::testing

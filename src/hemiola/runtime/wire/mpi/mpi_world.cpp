@@ -28,6 +28,15 @@ ProcessWorld& of_this_process() {
   return *only;
 }
 
+/// Whether there is still something to wait for.
+void check(const Deadline& deadline, const char* awaited) {
+  deadline.check();
+  if (deadline.passed())
+    throw TimeoutError(std::string(awaited) + " has not come to its end within " +
+                       format_seconds(deadline.seconds()) +
+                       ": not all ranks of the job have come to hemiola.init");
+}
+
 }  // namespace
 
 void MpiWorld::announce(MpiPlace place) {
@@ -48,7 +57,8 @@ std::shared_ptr<MpiWorld> MpiWorld::of_process() {
   return own.world;
 }
 
-MpiWorld::MpiWorld(const MpiPlace& place) : place_(place), library_(open_mpi_library(place.libraries)) {
+MpiWorld::MpiWorld(const MpiPlace& place)
+    : place_(place), library_(open_mpi_library(place.libraries)), lifetime_(library_) {
   if (library_->is_finalized())
     throw ArgumentError(library_->version() +
                         " has been finalized in this process, after which nothing can be sent by it");
@@ -59,15 +69,25 @@ MpiWorld::~MpiWorld() {
 }
 
 void MpiWorld::enter(const Deadline& deadline) {
-  const std::lock_guard lock(entering_);
-  if (has_entered_) return;
-  if (!library_->is_initialized()) {
-    library_->initialize();
+  const auto lock = meet_alone(deadline);
+  if (!has_entered_) enter_now(deadline);
+}
+
+std::unique_lock<std::mutex> MpiWorld::meet_alone(const Deadline& deadline) {
+  std::unique_lock lock(meeting_, std::defer_lock);
+  for (Pause pause; !lock.try_lock(); pause.wait()) check(deadline, "another thread's meeting by MPI");
+  return lock;
+}
+
+/// What a call that gave up has begun is gone on with: MPI takes nothing back.
+void MpiWorld::enter_now(const Deadline& deadline) {
+  if (is_ours_ || !library_->is_initialized()) {
     is_ours_ = true;
+    lifetime_.initialize(deadline);
   }
   check_place();
-  MpiTicket ticket = library_->duplicate_world();
-  wait_for(&ticket, "MPI_Comm_idup", deadline);
+  if (!duplicating_) duplicating_ = library_->duplicate_world();
+  wait_for(&*duplicating_, "MPI_Comm_idup", deadline);
   has_entered_ = true;
 }
 
@@ -91,26 +111,27 @@ void MpiWorld::check_threads() const {
                   "hemiola.init first"));
 }
 
-void MpiWorld::wait_for(MpiTicket* ticket, const char* what, const Deadline& deadline) {
-  for (Pause pause; !library_->is_over(ticket); pause.wait()) {
-    deadline.check();
-    if (deadline.passed())
-      throw TimeoutError(std::string(what) + " has not come to its end within " +
-                         format_seconds(deadline.seconds()) +
-                         ": not all ranks of the job have come to hemiola.init");
-  }
+void MpiWorld::wait_for(MpiTicket* ticket, const char* call, const Deadline& deadline) {
+  for (Pause pause; !library_->is_over(ticket); pause.wait()) check(deadline, call);
 }
 
 Bytes MpiWorld::broadcast(Bytes bytes, const Deadline& deadline) {
   HEMIOLA_CHECK(bytes.size() <= kMostBroadcast, "too large a broadcast");
-  std::uint64_t size = bytes.size();
-  bytes.resize(kMostBroadcast);
-  MpiTicket ticket = library_->broadcast(reinterpret_cast<std::byte*>(&size), sizeof size, 0);
-  wait_for(&ticket, "MPI_Ibcast", deadline);
-  ticket = library_->broadcast(bytes.data(), size, 0);
-  wait_for(&ticket, "MPI_Ibcast", deadline);
-  bytes.resize(size);
-  return bytes;
+  const auto lock = meet_alone(deadline);
+  if (broadcast_)
+    throw ArgumentError(
+        "ranks meet by a broadcast of MPI, the last one in this process did not come to its end, and MPI "
+        "cannot "
+        "take it back: start the job again");
+  broadcast_ = std::make_unique<Broadcast>(bytes.size(), std::move(bytes));
+  broadcast_->bytes.resize(kMostBroadcast);
+  auto* const size = reinterpret_cast<std::byte*>(&broadcast_->size);
+  broadcast_->ticket = library_->broadcast(size, sizeof broadcast_->size, 0);
+  wait_for(&broadcast_->ticket, "MPI_Ibcast", deadline);
+  broadcast_->ticket = library_->broadcast(broadcast_->bytes.data(), broadcast_->size, 0);
+  wait_for(&broadcast_->ticket, "MPI_Ibcast", deadline);
+  broadcast_->bytes.resize(broadcast_->size);
+  return std::move(std::exchange(broadcast_, nullptr)->bytes);
 }
 
 int MpiWorld::new_tag() {
@@ -168,14 +189,15 @@ void MpiWorld::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-void MpiWorld::leave(bool all_is_well) {
+void MpiWorld::leave(bool all_is_well, const Deadline& deadline) {
   const std::lock_guard lock(of_this_process().mutex);
   const auto& world = of_this_process().world;
   if (!world || !world->home_.is_here()) return;
   world->stop();
   const bool is_alone = world->place_.rank_count == 1;  // and waits for nobody
   const bool is_due = is_alone || (all_is_well && !world->has_failed_.load(std::memory_order_relaxed));
-  if (world->is_ours_ && is_due && !world->library_->is_finalized()) world->library_->finalize();
+  if (!world->has_entered_ || !world->is_ours_ || !is_due) return;
+  if (!world->library_->is_finalized()) world->lifetime_.finalize(deadline);
 }
 
 }  // namespace hemiola

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "hemiola/base/index.hpp"
 #include "hemiola/runtime/wire/mpi/mpi_frame.hpp"
 #include "hemiola/runtime/wire/mpi/mpi_library.hpp"
+#include "hemiola/runtime/wire/mpi/mpi_lifetime.hpp"
 
 namespace hemiola {
 
@@ -34,20 +36,21 @@ class MpiWorld {
   /// Of this process. The first call opens the library, which needs nobody else. Throws ArgumentError, also where nothing has
   /// been announced.
   static std::shared_ptr<MpiWorld> of_process();
-  /// Ends what `of_process` has begun: finalizes MPI if this process has initialized it through here, all is well, and no
-  /// failure has been noted; or if it is the whole job.
-  static void leave(bool all_is_well);
+  /// Ends what `of_process` has begun: finalizes MPI if this process has initialized it through here and has entered, all is
+  /// well, and no failure has been noted; or if it is the whole job. Throws TimeoutError; called again, it goes on waiting.
+  static void leave(bool all_is_well, const Deadline& deadline);
 
   ~MpiWorld();
   MpiWorld(const MpiWorld&) = delete;
 
   /// Initializes MPI, unless somebody has. Collective over all processes of the job; at once, when called again. Throws
-  /// ArgumentError where MPI knows this process by another rank, and TimeoutError.
+  /// ArgumentError where MPI knows this process by another rank, and TimeoutError, after which it may be called again.
   void enter(const Deadline& deadline);
   /// Throws ArgumentError where MPI does not let several threads call it, which wires need.
   void check_threads() const;
 
-  /// Rank 0's bytes, on all. Collective. Throws TimeoutError.
+  /// Rank 0's bytes, on all. Collective. Throws TimeoutError, and ArgumentError after one that did not come to its end, as MPI
+  /// cannot take one back.
   Bytes broadcast(Bytes bytes, const Deadline& deadline);
 
   MpiLibrary& library() { return *library_; }
@@ -67,8 +70,10 @@ class MpiWorld {
  private:
   explicit MpiWorld(const MpiPlace& place);
 
+  std::unique_lock<std::mutex> meet_alone(const Deadline& deadline);
+  void enter_now(const Deadline& deadline);
   void check_place() const;
-  void wait_for(MpiTicket* ticket, const char* what, const Deadline& deadline);
+  void wait_for(MpiTicket* ticket, const char* call, const Deadline& deadline);
   void run();
   void look_after_frames();
   void stop();
@@ -78,13 +83,23 @@ class MpiWorld {
     std::vector<MpiFrameInFlight> frames;
   };
 
+  /// What MPI reads and writes until a broadcast is over.
+  struct Broadcast {
+    std::uint64_t size = 0;
+    Bytes bytes;
+    MpiTicket ticket{};
+  };
+
   MpiPlace place_;
   HomeProcess home_;
-  std::unique_ptr<MpiLibrary> library_;
-  std::mutex entering_;
-  bool has_entered_ = false;
+  std::shared_ptr<MpiLibrary> library_;
+  MpiLifetime lifetime_;
+  std::mutex meeting_;    ///< guards what follows, down to has_entered_
   bool is_ours_ = false;  ///< to finalize
-  int next_tag_ = 1;      ///< 0 is nobody's
+  std::optional<MpiTicket> duplicating_;
+  std::unique_ptr<Broadcast> broadcast_;  ///< under way
+  std::atomic<bool> has_entered_ = false;
+  int next_tag_ = 1;  ///< 0 is nobody's
 
   std::mutex mutex_;  ///< guards what follows
   std::condition_variable changed_;
