@@ -218,4 +218,6 @@ def test_the_schedule_in_python_and_in_the_engine_are_exact(tmp_path: Path) -> N
     interpreted.figure_6_right(report, "the command", [setting])
     rows = report.data["figure_6_right"]
     assert [row["wrong"] for row in rows] == [0, 0]
-    assert all(row["mpi4py"] > 0 and row["engine"] > 0 for row in rows)
+    for row in rows:
+        assert row["mpi4py / engine by MPI"] == pytest.approx(row["mpi4py"] / row["engine by MPI"])
+        assert min(row["mpi4py"], row["engine by MPI"], row["MPI's own"], row["engine by memory"]) > 0

@@ -1,14 +1,15 @@
-"""One rank of a reduce-scatter in Python: every message of a schedule by mpi4py, every sum by NumPy.
+"""One rank of a reduce-scatter in Python: every message of a schedule by mpi4py, every sum by NumPy; in turns with the
+same schedule in Hemiola's engine, whose messages go by the same MPI, and with MPI's own reduce-scatter.
 
-Started by mpirun as `python -m hemiola.reproduce.pccl.mpi4py_rank FOLDER`; reads what to run from FOLDER, where rank 0
-leaves what was measured. It is what [PCCL, §4.3] began with, not how Hemiola runs a schedule."""
+Started by mpirun as `python -m hemiola.reproduce.pccl.mpi4py_rank FOLDER` with HEMIOLA_WIRE=mpi; reads what to run from
+FOLDER, where rank 0 leaves what was measured. It is what [PCCL, §4.3] began with, not how Hemiola runs a schedule."""
 
 from __future__ import annotations
 
 import json
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hemiola._core import Schedule
+from hemiola.communicator import Communicator, init
 from hemiola.measure.pattern import Array, Pattern
 from hemiola.whole_file import write_whole
 
@@ -35,11 +37,12 @@ class Order:
 
 @dataclass(frozen=True)
 class Result:
-    """Per repetition, by schedule and by the library's own reduce-scatter: seconds; and wrong elements of "
-    "either."""
+    """Seconds per repetition of the schedule in Python, of the library's own reduce-scatter, and of the schedule in the
+    engine by the same MPI; and all wrong elements."""
 
     stepped_s: list[float]
     library_s: list[float]
+    engine_s: list[float]
     wrong: int
 
 
@@ -77,7 +80,7 @@ def stepped(comm: Any, schedule: Schedule, x: Array, out: Array) -> Callable[[],
     """Return a call that reduces and scatters a copy of `x` by the schedule, and leaves this rank's block in "
     "`out`."""
     steps = messages_of(schedule, comm.rank, x.size)
-    work, arrived = np.empty_like(x), np.empty_like(x)
+    work, arrived = np.ones_like(x), np.ones_like(x)  # pages that were never written are all one
     mine = slice(comm.rank * out.size, (comm.rank + 1) * out.size)
 
     def call() -> None:
@@ -94,35 +97,37 @@ def stepped(comm: Any, schedule: Schedule, x: Array, out: Array) -> Callable[[],
     return call
 
 
-def _durations(comm: Any, order: Order, call: Callable[[], None]) -> list[float]:
-    """Return what each repetition takes, from the first rank's entry to the last one's exit, on a common clock."""
+def _durations(comm: Any, order: Order, calls: Sequence[Callable[[], object]]) -> list[list[float]]:
+    """Return what each repetition of each call takes, from the first rank's entry to the last one's exit, on a common
+    clock. Repetitions take turns, so that what else the machine does meets all calls alike."""
     for _ in range(order.warmups):
-        call()
-    begin_s, end_s = np.empty(order.repeats), np.empty(order.repeats)
+        for call in calls:
+            call()
+    begin_s, end_s = np.empty((2, len(calls), order.repeats))
     for repeat in range(order.repeats):
-        comm.Barrier()
-        begin_s[repeat] = time.monotonic()
-        call()
-        end_s[repeat] = time.monotonic()
+        for which, call in enumerate(calls):
+            comm.Barrier()
+            begin_s[which, repeat] = time.monotonic()
+            call()
+            end_s[which, repeat] = time.monotonic()
     every = np.array(comm.allgather((begin_s, end_s)))
-    taken: list[float] = (every[:, 1].max(axis=0) - every[:, 0].min(axis=0)).tolist()
+    taken: list[list[float]] = (every[:, 1].max(axis=0) - every[:, 0].min(axis=0)).tolist()
     return taken
 
 
-def _run(comm: Any, order: Order) -> Result:
+def _run(comm: Any, engine: Communicator, order: Order) -> Result:
     pattern = Pattern("reduce_scatter", comm.size, order.count, np.dtype(np.float32))
-    x, out = pattern.input_of(comm.rank), np.empty(order.count // comm.size, np.float32)
+    schedule = Schedule.from_text(order.schedule)
+    x = pattern.input_of(comm.rank)
+    outs = [np.full(order.count // comm.size, np.nan, np.float32) for _ in range(3)]
     calls = (
-        stepped(comm, Schedule.from_text(order.schedule), x, out),
-        lambda: comm.Reduce_scatter_block(x, out),
+        stepped(comm, schedule, x, outs[0]),
+        lambda: comm.Reduce_scatter_block(x, outs[1]),
+        lambda: engine.reduce_scatter(x, schedule=schedule, sparse=False, out=outs[2]),
     )
-    taken: list[list[float]] = []
-    wrong = 0
-    for call in calls:
-        out[:] = np.nan
-        taken.append(_durations(comm, order, call))
-        wrong += pattern.wrong(comm.rank, out)
-    return Result(taken[0], taken[1], comm.allreduce(wrong))
+    taken = _durations(comm, order, calls)
+    wrong = sum(pattern.wrong(comm.rank, out) for out in outs)
+    return Result(taken[0], taken[1], taken[2], comm.allreduce(wrong))
 
 
 def main(folder: Path) -> None:
@@ -131,7 +136,8 @@ def main(folder: Path) -> None:
 
     comm = MPI.COMM_WORLD
     orders = [Order(**order) for order in json.loads((folder / ORDERS).read_text())]
-    results = [asdict(_run(comm, order)) for order in orders]
+    with init() as engine:
+        results = [asdict(_run(comm, engine, order)) for order in orders]
     if comm.rank == 0:
         library = MPI.Get_library_version().splitlines()[0].strip("\0 ")
         write_whole(folder / RESULTS, json.dumps({"library": library, "results": results}))
