@@ -33,7 +33,7 @@ ORDER: dict[str, list[str]] = {
     "algorithms": [
         "index node_network",
         "function task",
-        "algorithm",
+        "algorithm layout_argument",
         "published late slow levels topology",
         ".",
     ],

@@ -102,6 +102,71 @@ def test_with_nothing_reduced_the_segmented_all_reduce_is_the_ring() -> None:
     assert np.array_equal(segmented.transfers, hm.algorithms.all_reduce_ring(5).transfers)
 
 
+def late_on_nodes(nodes: int, each: int, late: int, **parts: int) -> hm.Schedule:
+    return hm.algorithms.all_reduce_late_hierarchical(nodes, each, late, **parts)
+
+
+def crossing(schedule: hm.Schedule, each: int, first_step: int) -> np.ndarray:
+    """Return the shares of the buffer that each node receives from others and sends, from a step on."""
+    rows = schedule.transfers[schedule.transfers["step"] >= first_step]
+    rows = rows[rows["src"] // each != rows["dst"] // each]
+    weights = np.asarray(schedule.chunk_weights, float)
+    share = weights / weights.sum()
+    nodes = schedule.rank_count // each
+    return np.array([np.bincount(rows[end] // each, share[rows["chunk"]], nodes) for end in ("dst", "src")])
+
+
+@pytest.mark.parametrize(("nodes", "each"), [(3, 2), (4, 2), (4, 3), (5, 2), (6, 4), (8, 2)])
+def test_a_late_rank_among_nodes_is_right_whoever_it_is_and_whenever_it_comes(nodes: int, each: int) -> None:
+    for late in (0, each, nodes * each // 2, nodes * each - 1):
+        for reduced in range(4):
+            schedule = late_on_nodes(nodes, each, late, segments=3, reduced=reduced, chunks_per_owner=2)
+            assert hm.verify(schedule) == []
+            finish = reduced * 2 * (nodes - 1) + math.ceil(math.log2(nodes)) + 1 if reduced else 0
+            rings = 2 * (nodes - 1) + 2 if reduced < 3 else 0
+            assert schedule.step_count == reduced * (nodes - 1) + finish + rings
+
+
+def test_after_the_arrival_a_node_receives_the_buffer_once_however_many_ranks_share_its_nic() -> None:
+    """Given 5 nodes and all segments reduced. Expect every node to get each byte once, by a ring 2·4/5 times."""
+    for each in (2, 3, 4):
+        schedule = late_on_nodes(5, each, 1, segments=2, reduced=2)
+        received, _ = crossing(schedule, each, 2 * (5 - 1))
+        assert received == pytest.approx(np.ones(5))
+        assert crossing(late_on_nodes(5, each, 1, segments=2, reduced=0), each, 0) == pytest.approx(2 * 4 / 5)
+
+
+def test_ranks_of_a_node_may_have_any_numbers_and_the_late_one_sends_nothing_before_it_comes() -> None:
+    schedule = late_on_nodes(3, 2, 4, segments=2, reduced=2, node_of_rank=[0, 1, 2, 0, 1, 2])
+    assert hm.verify(schedule) == []
+    before = schedule.transfers[schedule.transfers["step"] < 2 * (3 - 1)]
+    assert len(before) > 0
+    assert not np.isin(4, [before["src"], before["dst"]])
+    inside = schedule.transfers["src"] % 3 == schedule.transfers["dst"] % 3
+    assert arrival_step(schedule, 4) == 4
+    assert inside[schedule.transfers["step"] == 4].any()
+
+
+def test_reducing_a_segment_among_nodes_takes_the_same_steps_over_the_same_bytes() -> None:
+    def first_segments(reduced: int) -> list[tuple[int, ...]]:
+        schedule = late_on_nodes(4, 2, 3, segments=4, reduced=reduced, chunks_per_owner=3)
+        # Of 4 segments, 2 places and 9 chunks each.
+        assert schedule.chunk_weights[0] / sum(schedule.chunk_weights) == pytest.approx(1 / (4 * 2 * 9))
+        return [tuple(row) for row in schedule.transfers if row["step"] < 2 * (4 - 1)]
+
+    assert first_segments(2) == first_segments(3) == first_segments(4)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "each", "late"), [(2, 2, 0), (3, 1, 0), (3, [2, 2, 1], 0), (3, 2, 6), (3, 2, -1)]
+)
+def test_late_all_reduce_among_nodes_rejects_what_cannot_be(
+    nodes: int, each: int | list[int], late: int
+) -> None:
+    with pytest.raises(hm.errors.ArgumentError, match="all_reduce_late_hierarchical: expected"):
+        hm.algorithms.all_reduce_late_hierarchical(nodes, each, late, segments=1, reduced=1)
+
+
 @pytest.mark.parametrize("rank_count", [4, 8, 16, 32, 64, 128])
 def test_published_stragglar_takes_n_plus_log_n_minus_two_rounds(rank_count: int) -> None:
     schedule = hm.algorithms.all_reduce_stragglar(rank_count, 1)

@@ -183,38 +183,43 @@ def endless(comm: hm.Communicator) -> str:
         return f"lost {error.rank}"
 
 
-def late_rank(comm: hm.Communicator) -> str:
-    """The last rank comes late until all look for it, and some more, then in time until nobody does; say after how many
-    operations they began, of how many the arrivals are known, and who was last in three of four of them: a rank that
-    has no core for a while once comes later still."""
-    x = np.empty(LATE_BYTES // 4, np.float32)
-    last, began = comm.rank_count - 1, 0
+def reduce_with_late_rank(comm: hm.Communicator, late_s: float) -> None:
+    """Add up arrays, the last rank coming that much later than the others, and compare every element."""
+    n, last, ready = comm.rank_count, comm.rank_count - 1, np.zeros(1, np.uint8)
+    x = np.arange(LATE_BYTES // 4, dtype=np.float32) % 1000 + comm.rank
+    if comm.rank != last:
+        comm.send(ready, last)
+    else:  # who has no core for a while must not be later still
+        for rank in range(last):
+            comm.recv(ready, rank)
+        time.sleep(late_s)
+    comm.all_reduce(x)
+    assert np.array_equal(x, n * (np.arange(x.size, dtype=np.float32) % 1000) + n * (n - 1) / 2)
 
-    ready = np.zeros(1, np.uint8)
 
-    def work(late_s: float) -> None:
-        x[:] = comm.rank + 1
-        if comm.rank != last:
-            comm.send(ready, last)
-        else:  # who has no core for a while must not be later still
-            for rank in range(last):
-                comm.recv(ready, rank)
-            time.sleep(late_s)
-        comm.all_reduce(x)
-        assert (x == comm.rank_count * (comm.rank_count + 1) / 2).all()
-
+def late_rank_found(comm: hm.Communicator) -> str:
+    """The last rank comes late until all look for it, and some more; say after how many operations they began, of how
+    many the arrivals are known, and who was last in three of four of them: a rank that has no core for a while once
+    comes later still."""
+    began = 0
     while not comm.expects_late_rank(LATE_BYTES):
-        work(LATE_S)
+        reduce_with_late_rank(comm, LATE_S)
         began += 1
         assert began < MOST_LATE, comm.arrivals()
     for _ in range(LATE_MORE):
-        work(LATE_S)
+        reduce_with_late_rank(comm, LATE_S)
     known = comm.arrivals().last_rank[-(began + LATE_MORE) :]
+    often = [rank for rank in range(comm.rank_count) if (known == rank).mean() >= 0.75]
+    return f"began {began} last {often} of {len(known)}"
+
+
+def late_rank(comm: hm.Communicator) -> str:
+    """The same, and then it comes in time until nobody looks for it any more."""
+    found = late_rank_found(comm)
     for _ in range(MOST_LATE):
         if not comm.expects_late_rank(LATE_BYTES):
-            often = [rank for rank in range(comm.rank_count) if (known == rank).mean() >= 0.75]
-            return f"began {began} last {often} of {len(known)}"
-        work(0)
+            return found
+        reduce_with_late_rank(comm, 0)
     return f"still looks for a late rank: {comm.arrivals()}"
 
 
@@ -257,6 +262,7 @@ WAYS: dict[str, Callable[[hm.Communicator], str]] = {
         endless,
         endless_with_helper,
         late_rank,
+        late_rank_found,
         one_kills_itself,
         shrinking,
     )

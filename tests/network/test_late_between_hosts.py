@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from collective_rank import LATE_MORE
 from jobs import running, said
 
@@ -22,3 +23,13 @@ def test_all_ranks_look_for_a_late_rank_from_the_same_operation_on_and_cease_to_
         told = said(ranks)
     expected = f"began {LOOKED_AT} last [{HOSTS - 1}] of {LOOKED_AT + LATE_MORE}"
     assert told == [f"{rank}: {expected}" for rank in range(HOSTS)]
+
+
+@pytest.mark.parametrize(("hosts", "per_host"), [(4, 2), (3, 3)])
+def test_ranks_that_share_a_hosts_nic_look_for_a_late_one_together_and_results_are_exact(
+    clusters: Callable[..., Cluster], hosts: int, per_host: int
+) -> None:
+    with running(clusters(hosts, rate=RATE), "late_rank_found", per_host, HEMIOLA_SILENCE="30") as ranks:
+        told = said(ranks)
+    expected = f"began {LOOKED_AT} last [{hosts * per_host - 1}] of {LOOKED_AT + LATE_MORE}"
+    assert told == [f"{rank}: {expected}" for rank in range(hosts * per_host)]

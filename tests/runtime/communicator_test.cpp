@@ -72,7 +72,10 @@ class User {
   Selection followed(const Question& question) const {
     const auto ring = std::make_shared<const Schedule>(algorithms::all_reduce_ring(comm_.rank_count()));
     if (question.algorithm != "late") return {ring, std::nullopt};
-    return {ring, LateRule{ring, &late_schedule, 2, 1, nullptr}};
+    return {ring, LateRule{.plain = ring,
+                           .generate = &late_schedule,
+                           .segments = 2,
+                           .segment_steps = comm_.rank_count() - 2}};
   }
   static Schedule late_schedule(int rank_count, Rank late, const LateRule& rule, int reduced) {
     return algorithms::all_reduce_late_segmented(rank_count, late,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 import hemiola as hm
-from hemiola.topology.host_ports import ports_between_hosts
+from hemiola.topology.host_ports import ports_between_hosts, speed_between_hosts
 
 COST = {"latency_s": 1e-6, "bandwidth": 2e9, "nic_latency_s": 5e-5, "nic_bandwidth": 25e6}
 
@@ -44,3 +46,16 @@ def test_nothing_is_said_of_ranks_with_several_nics_or_none() -> None:
         4, [(a, b, 1e-6, 1e9) for a in range(4) for b in range(4) if a != b], nodes=[0, 0, 1, 1]
     )
     assert ports_between_hosts(unnamed) is None
+
+
+@pytest.mark.parametrize(("nics", "together"), [(1, 25e6), (2, 50e6), (4, 100e6)])
+def test_what_a_hosts_ranks_have_together_is_the_sum_of_its_nics(nics: int, together: float) -> None:
+    speed = speed_between_hosts(hm.topologies.hosts(3, 4, nics, **COST, nic_message_s=1e-5))
+    assert speed is not None
+    assert speed.bandwidth == together
+    # From NIC to NIC, and each of the four ranks' messages occupies one.
+    assert 5e-5 + 3e-5 <= speed.latency_s <= 5e-5 + 5e-5
+
+
+def test_hosts_of_different_ranks_have_no_one_speed() -> None:
+    assert speed_between_hosts(hm.topologies.hosts(3, 2, 1, **COST).without_ranks([5])) is None

@@ -1366,8 +1366,16 @@ class LateRule:
     """How an all-reduce finds its late rank; passed in place of a schedule."""
 
     def __init__(
-        self, plain: Schedule, *, segments: int, chunks_per_owner: int, forecast: LateForecast | None = None
+        self,
+        plain: Schedule,
+        *,
+        segments: int,
+        chunks_per_owner: int,
+        forecast: LateForecast | None = None,
+        node_of_rank: Sequence[int] = [],
     ) -> None: ...
+    @property
+    def node_of_rank(self) -> list[int]: ...
     @property
     def segments(self) -> int: ...
     @property

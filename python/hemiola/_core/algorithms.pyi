@@ -1171,6 +1171,49 @@ def all_reduce_late_segmented(
     traffic bound. The construction is ours.
     """
 
+def all_reduce_late_hierarchical(
+    nodes: int,
+    ranks_per_node: int | Sequence[int],
+    late_rank: int,
+    *,
+    segments: int,
+    reduced: int,
+    chunks_per_owner: int = 1,
+    node_of_rank: Sequence[int] | None = None,
+) -> hemiola._core.Schedule:
+    """
+    All-reduce with one late rank on nodes of several ranks, which share what joins the nodes.
+
+    Ranks of a node add up what each of them carries, ranks of the same place on different nodes do the rest: as in
+    `all_reduce_late_segmented`, with nodes in place of ranks. The late rank's node is the late one; its early ranks have added
+    up by then what they know. A NIC carries every byte of a reduced segment once each way after the arrival, however
+    many ranks share it.
+
+    Parameters
+    ----------
+    nodes : int >= 3.
+    ranks_per_node : int >= 2, the same on all nodes.
+    late_rank : int, 0 … rank_count-1.
+    segments : int >= 1, equal parts of the buffer.
+    reduced : int, 0 … segments, how many the early ranks reduce before the late rank joins.
+    chunks_per_owner : int >= 1, chunks into which an early node's block of a segment is cut, at each place.
+    node_of_rank : sequence of int, the node of each rank; None where they are numbered node by node.
+
+    Returns
+    -------
+    Schedule, with chunk_weights when both kinds of segment occur.
+
+    Raises
+    ------
+    ArgumentError
+        if an argument is outside its range, or nodes differ in their ranks.
+
+    Notes
+    -----
+    For N nodes reduced·(N-1) steps before arrival, then reduced·(N-1)·chunks_per_owner + ceil(log2 N) + 1 rounds, the first and the
+    last inside nodes, then 2(N-1) steps of rings over the rest and two more inside. The construction is ours.
+    """
+
 def all_reduce_late_several(
     rank_count: int, late_ranks: Sequence[int], chunk_count: int | None = None
 ) -> hemiola._core.Schedule:

@@ -24,6 +24,7 @@ from hemiola._core.algorithms import (
     all_reduce_hierarchical_parts as all_reduce_hierarchical_parts,
     all_reduce_late as all_reduce_late,
     all_reduce_late_broadcast as all_reduce_late_broadcast,
+    all_reduce_late_hierarchical as all_reduce_late_hierarchical,
     all_reduce_late_segmented as all_reduce_late_segmented,
     all_reduce_late_several as all_reduce_late_several,
     all_reduce_late_together as all_reduce_late_together,

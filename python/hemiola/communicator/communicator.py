@@ -364,7 +364,7 @@ class Communicator(BlockCollectives, MonitoredBarrier):
         operations of this size (to the next power of two), by the lags that `arrivals` shows; false again once it
         would have saved nothing. All ranks change at the same operation; costs no communication. Only on a
         network whose ports are all healthy, with three ranks or more, and where `adapt` of `hemiola.init` does not
-        leave "late" out.
+        leave "late" out; between hosts with three of them or more, of equally many ranks.
         """
         return self._core.expects_late_rank(_checked_bytes(nbytes))
 

@@ -34,7 +34,7 @@ from hemiola.planner.spread import segments_of, spread
 from hemiola.planner.suited import suited
 from hemiola.planner.synthesized import ONE_SHOT
 from hemiola.progress import ProgressBar
-from hemiola.topology.host_ports import ports_between_hosts
+from hemiola.topology.host_ports import ports_between_hosts, speed_between_hosts
 from hemiola.topology.port_speed import PortSpeed, port_speed
 from hemiola.topology.slow_ports import slow_ports
 
@@ -208,7 +208,10 @@ class CommunicatorPlans:
         and when messages leave zeros out where they may.
         """
         recipe, made = self._read(words)
-        late = None if recipe.late is None else self._late_rule(recipe.late, made, nbytes)
+        late = None
+        if recipe.late is not None and (whole := self._whole(recipe, made)) is not None:
+            late = self._late_rule(recipe.late, whole, nbytes)
+            made = made if late is None else whole
         if recipe.sparse is not None:
             return self._sparse_plan(recipe.sparse, made, late)
         return made if late is None else late
@@ -263,24 +266,47 @@ class CommunicatorPlans:
         may_pay = found.kind == "all_reduce" and self._rank_count >= _LEAST_LATE_RANKS and found.nbytes > 0
         if not may_pay or found.conditions.slow or found.conditions.late or slow_ports(self.network()):
             return None
-        if self._emulated is None and not self._nics_take_time(found):
+        if self._emulated is not None:
+            return LateSearch(self.speed, found.seconds, found.nbytes)
+        speed = self._speed_of_hosts()
+        if speed is None or not self._nics_take_time(found, speed):
             return None
-        return LateSearch(self.speed, found.seconds, found.nbytes)
+        return LateSearch(speed, found.seconds, found.nbytes, self._host_count < self._rank_count)
 
-    def _nics_take_time(self, found: Plan) -> bool:
-        """Say whether an all-reduce between hosts takes what a NIC a rank needs for it, and so long that words about
-        who has come, which go by the same NICs, cost nothing beside it."""
-        if len(set(self._hosts)) < self._rank_count or found.seconds < _LEAST_TOLD_S:
-            return False
-        nic_s = 2 * (self._rank_count - 1) / self._rank_count * found.nbytes / self.speed.bandwidth
-        return found.seconds <= _MOST_OVER_NICS * nic_s
+    @property
+    def _host_count(self) -> int:
+        return len(set(self._hosts))
 
-    def _late_rule(self, search: LateSearch, made: Schedule | ScheduleParts, nbytes: int) -> LateRule | None:
+    def _speed_of_hosts(self) -> PortSpeed | None:
+        """Return what the NICs of a host do, on three hosts or more of equally many ranks; nothing of others."""
+        if self._host_count < _LEAST_LATE_RANKS:
+            return None
+        if self._host_count == self._rank_count:
+            return self.speed
+        network = self.network()
+        if len(set(zip(self._hosts, network.nodes.tolist(), strict=True))) != network.node_count:
+            return None  # a network that knows no hosts, or other ones
+        return speed_between_hosts(network) if network.node_count == self._host_count else None
+
+    def _nics_take_time(self, found: Plan, speed: PortSpeed) -> bool:
+        """Say whether an all-reduce between hosts takes what their NICs need for it, and so long that words about who
+        has come, which go by the same NICs, cost nothing beside it."""
+        nic_s = 2 * (self._host_count - 1) / self._host_count * found.nbytes / speed.bandwidth
+        return _LEAST_TOLD_S <= found.seconds <= _MOST_OVER_NICS * nic_s
+
+    def _whole(self, recipe: Recipe, made: Schedule | ScheduleParts) -> Schedule | None:
+        """Return the whole of a schedule, which has to be known where a late rank is looked for; nothing if long."""
+        if isinstance(made, Schedule):
+            return made
+        is_short = bool(recipe.alternatives) and recipe.alternatives[0].transfer_count <= _MOST_SPREAD
+        return recipe.schedule_on(self.network()) if is_short else None
+
+    def _late_rule(self, search: LateSearch, plain: Schedule, nbytes: int) -> LateRule | None:
         """Say how a late rank is found in an all-reduce of so many bytes; nothing where that saves little."""
-        if not isinstance(made, Schedule):
-            return None
         plain_s = None if search.plain_s is None else search.plain_s * nbytes / search.nbytes
-        rule = late_rule(self._rank_count, nbytes, search.speed, made, plain_s)
+        numbers = {host: number for number, host in enumerate(dict.fromkeys(self._hosts))}
+        hosts = [numbers[host] for host in self._hosts] if search.by_host else []
+        rule = late_rule(self._rank_count, nbytes, search.speed, plain, plain_s, hosts)
         if plain_s is None or plain_s - rule.forecast.finish_s[-1] > _LEAST_GAIN * plain_s:
             return rule
         return None

@@ -3,13 +3,20 @@ that is predicted to save."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hemiola._core import LateForecast, LateRule, Schedule
 from hemiola._core.algorithms import late_cut
 from hemiola.topology.port_speed import PortSpeed
 
 
 def late_rule(
-    rank_count: int, nbytes: int, speed: PortSpeed, plain: Schedule, plain_s: float | None = None
+    rank_count: int,
+    nbytes: int,
+    speed: PortSpeed,
+    plain: Schedule,
+    plain_s: float | None = None,
+    hosts: Sequence[int] = (),
 ) -> LateRule:
     """Choose segments and chunks for a buffer from latency α, bandwidth 1/β and size s.
 
@@ -21,16 +28,25 @@ def late_rule(
     plain : Schedule of the all-reduce that runs where nothing was reduced when the last rank came.
     plain_s : float > 0, optional; how long that takes. With it the rule has a forecast, by which ranks decide
         themselves whether to look for a late one; it takes 3 ranks.
+    hosts : sequence of int, the host of each rank, 0 … count-1, of 3 hosts or more with equally many ranks, where
+        `speed` is what a host's ranks have together; empty where each rank has a port of that speed.
 
     Returns
     -------
     LateRule. M chunks take M + ceil(log2 n) - 1 rounds of α + sβ/M, least at M* = sqrt((ceil(log2 n) - 1)·sβ/α).
     Each of the n-1 early ranks owns equally many of them. The minimum is flat: among the counts within 2 % of it, as
     many segments are taken as there may be, since a rank that comes in the middle of one waits for its end, and no
-    more chunks in each than needed, since a message has costs that the formula does not know.
+    more chunks in each than needed, since a message has costs that the formula does not know. Hosts count as ranks do:
+    what happens inside them takes no time beside what their NICs take.
     """
-    cut = late_cut(rank_count, nbytes, speed.latency_s, speed.bandwidth)
+    cut = late_cut(len(set(hosts)) or rank_count, nbytes, speed.latency_s, speed.bandwidth)
     forecast = None
     if plain_s is not None:
         forecast = LateForecast(plain_s=plain_s, segment_s=cut.segment_s, finish_s=[plain_s, *cut.finish_s])
-    return LateRule(plain, segments=cut.segments, chunks_per_owner=cut.chunks_per_owner, forecast=forecast)
+    return LateRule(
+        plain,
+        segments=cut.segments,
+        chunks_per_owner=cut.chunks_per_owner,
+        forecast=forecast,
+        node_of_rank=list(hosts),
+    )

@@ -23,12 +23,14 @@ from hemiola.topology.port_speed import PortSpeed
 
 @dataclass(frozen=True)
 class LateSearch:
-    """How ranks look for a late one: on ports of that speed; where `plain_s` seconds are what an all-reduce of `nbytes`
-    takes without, only when the latest operations say that it pays."""
+    """How ranks look for a late one: on ports of that speed, which the ranks of a host have together where it is
+    `by_host`; where `plain_s` seconds are what an all-reduce of `nbytes` takes without, only when the latest operations
+    say that it pays."""
 
     speed: PortSpeed
     plain_s: float | None = None
     nbytes: int = 1
+    by_host: bool = False
 
 
 @dataclass(frozen=True)
@@ -162,12 +164,12 @@ def _from_words(words: object) -> object:
 
 
 def _late_in_words(late: LateSearch) -> list[object]:
-    return [late.speed.latency_s, late.speed.bandwidth, late.plain_s, late.nbytes]
+    return [late.speed.latency_s, late.speed.bandwidth, late.plain_s, late.nbytes, late.by_host]
 
 
 def _late_from_words(words: list[Any]) -> LateSearch:
-    latency_s, bandwidth, plain_s, nbytes = words
-    return LateSearch(PortSpeed(latency_s, bandwidth), plain_s, nbytes)
+    latency_s, bandwidth, plain_s, nbytes, by_host = words
+    return LateSearch(PortSpeed(latency_s, bandwidth), plain_s, nbytes, by_host)
 
 
 def _sparse_in_words(sparse: SparseWords) -> list[object]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from hemiola._core import Topology
 from hemiola.conditions import NIC_KEY
+from hemiola.topology.port_speed import PortSpeed, port_speed
 
 
 @dataclass(frozen=True)
@@ -47,3 +49,26 @@ def ports_between_hosts(topology: Topology) -> HostPorts | None:
         [bandwidth for _, bandwidth, _ in of_ranks],
         [nic for _, _, nic in of_ranks],
     )
+
+
+def speed_between_hosts(topology: Topology) -> PortSpeed | None:
+    """Return what a message and its bytes cost a host's ranks together on their way to other hosts.
+
+    Returns
+    -------
+    PortSpeed of the host with the least bandwidth, a message being one of each of its ranks; nothing where hosts differ
+    in their numbers of ranks, or nobody knows by which port a rank reaches others.
+    """
+    nodes = topology.nodes.tolist()
+    ranks_per_host = set(Counter(nodes).values())
+    ports = ports_between_hosts(topology)
+    if len(ranks_per_host) != 1 or ports is None:
+        return None
+    of_host = dict.fromkeys(nodes, 0.0)
+    for first in set(ports.sharing):
+        of_host[nodes[first]] += ports.bandwidths[first]
+    firsts = {node: rank for rank, node in reversed(list(enumerate(nodes)))}
+    others = sorted(set(range(topology.rank_count)) - set(firsts.values()))
+    alone = port_speed(topology.without_ranks(others) if others else topology)
+    latency_s = alone.latency_s + (ranks_per_host.pop() - 1) * alone.message_s
+    return PortSpeed(latency_s, min(of_host.values()), alone.message_s)

@@ -2,6 +2,7 @@
 
 #include "hemiola/algorithms/late/late.hpp"
 #include "hemiola/algorithms/late/late_broadcast.hpp"
+#include "hemiola/algorithms/late/late_hierarchical.hpp"
 #include "hemiola/algorithms/late/late_segmented.hpp"
 #include "hemiola/algorithms/late/late_several.hpp"
 #include "hemiola/algorithms/late/stragglar.hpp"
@@ -47,6 +48,7 @@ std::vector<Algorithm> collect() {
            all_to_all_algorithms(),
            late_algorithms(),
            late_segmented_algorithms(),
+           late_hierarchical_algorithms(),
            late_several_algorithms(),
            late_broadcast_algorithms(),
            stragglar_algorithms(),

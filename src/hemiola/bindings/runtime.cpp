@@ -16,6 +16,7 @@
 #include <thread>
 #include <variant>
 
+#include "hemiola/algorithms/late/late_hierarchical.hpp"
 #include "hemiola/algorithms/late/late_segmented.hpp"
 #include "hemiola/base/deadline.hpp"
 #include "hemiola/base/error.hpp"
@@ -138,8 +139,16 @@ Chooser chooser_of(PyDecide py_decide, PyFollow py_follow) {
 }
 
 Schedule late_schedule(int rank_count, Rank late, const LateRule& rule, int reduced) {
-  return algorithms::all_reduce_late_segmented(rank_count, late,
-                                               {rule.segments, reduced, rule.chunks_per_owner});
+  const algorithms::LateSegments parts{rule.segments, reduced, rule.chunks_per_owner};
+  if (rule.node_of_rank.empty()) return algorithms::all_reduce_late_segmented(rank_count, late, parts);
+  const auto layout = algorithms::NodeLayout::placed(rule.node_of_rank);
+  return algorithms::all_reduce_late_hierarchical(layout, late, parts);
+}
+
+/// What of a segment is reduced one step after another.
+int late_segment_steps(int rank_count, const std::vector<int>& node_of_rank) {
+  if (node_of_rank.empty()) return std::max(rank_count - 2, 1);
+  return algorithms::late_node_steps(algorithms::NodeLayout::placed(node_of_rank).node_count());
 }
 
 bool wait_for(PendingOperation& pending, std::optional<double> timeout_s) {
@@ -265,16 +274,7 @@ void bind_communicator(nb::module_& m) {
       .def("abort", &PyCommunicator::abort, "reason"_a);
 }
 
-}  // namespace
-
-void bind_runtime(nb::module_& m) {
-  nb::class_<PendingOperation>(m, "PendingOperation", "An operation that runs in the background.")
-      .def("wait", &wait_for, "timeout_s"_a = nb::none())
-      .def("done", &PendingOperation::is_done)
-      .def_prop_ro(
-          "times_ns", &PendingOperation::times_ns,
-          "When its turn came and when it was over, by time.monotonic_ns; 0 where that is still to come.");
-
+void bind_late(nb::module_& m) {
   nb::class_<LateForecast>(m, "LateForecast",
                            "What an all-reduce is predicted to take from the last rank's arrival on.")
       .def(
@@ -290,17 +290,39 @@ void bind_runtime(nb::module_& m) {
       .def(
           "__init__",
           [](LateRule* rule, nb::handle_t<Schedule> plain, int segments, int chunks_per_owner,
-             std::optional<LateForecast> forecast) {
-            new (rule) LateRule{share(plain), &late_schedule, segments, chunks_per_owner, nullptr};
+             std::optional<LateForecast> forecast, std::vector<int> node_of_rank) {
+            const auto made = share(plain);
+            const int steps = late_segment_steps(made->rank_count(), node_of_rank);
+            new (rule) LateRule{.plain = made,
+                                .generate = &late_schedule,
+                                .segments = segments,
+                                .segment_steps = steps,
+                                .chunks_per_owner = chunks_per_owner,
+                                .node_of_rank = std::move(node_of_rank)};
             if (forecast) rule->forecast = std::make_shared<const LateForecast>(std::move(*forecast));
             rule->check();
           },
-          "plain"_a, nb::kw_only(), "segments"_a, "chunks_per_owner"_a, "forecast"_a = nb::none())
+          "plain"_a, nb::kw_only(), "segments"_a, "chunks_per_owner"_a, "forecast"_a = nb::none(),
+          "node_of_rank"_a = std::vector<int>())
+      .def_ro("node_of_rank", &LateRule::node_of_rank)
       .def_ro("segments", &LateRule::segments)
       .def_ro("chunks_per_owner", &LateRule::chunks_per_owner)
       .def_prop_ro(
           "forecast", [](const LateRule& rule) { return rule.forecast.get(); },
           nb::rv_policy::reference_internal);
+}
+
+}  // namespace
+
+void bind_runtime(nb::module_& m) {
+  nb::class_<PendingOperation>(m, "PendingOperation", "An operation that runs in the background.")
+      .def("wait", &wait_for, "timeout_s"_a = nb::none())
+      .def("done", &PendingOperation::is_done)
+      .def_prop_ro(
+          "times_ns", &PendingOperation::times_ns,
+          "When its turn came and when it was over, by time.monotonic_ns; 0 where that is still to come.");
+
+  bind_late(m);
 
   nb::class_<SparsePlan>(
       m, "SparsePlan",

@@ -18,20 +18,6 @@ constexpr int kMostSegments = 8;
 /// How near to the best time is good enough.
 constexpr double kNear = 1.02;
 
-/// Where the finish's chunks lie when segments are reduced one after another: a rank's releases go through its blocks
-/// segment by segment, so every segment's blocks belong to the same ranks however many segments there are.
-std::vector<Chunk> segmented_order(const FinishTable& table, int chunks_per_owner) {
-  const int early = table.rank_count - 1;
-  std::vector<int> released(static_cast<std::size_t>(early), 0);
-  std::vector<Chunk> place;
-  for (Rank owner : table.owner) {
-    const int release = released[static_cast<std::size_t>(owner)]++;
-    const int segment = release / chunks_per_owner, within = release % chunks_per_owner;
-    place.push_back(Chunk{(segment * early + owner) * chunks_per_owner + within});
-  }
-  return place;
-}
-
 /// The ring all-reduce of all ranks over the chunks from `first_chunk` on, one per rank.
 void add_ring_all_reduce(ScheduleBuilder* builder, int first_chunk, int first_step) {
   const int n = builder->rank_count();
@@ -40,18 +26,6 @@ void add_ring_all_reduce(ScheduleBuilder* builder, int first_chunk, int first_st
       const int chunk = (rank + (t < n - 1 ? n - 1 - t : 2 * n - 1 - t) + n) % n;
       builder->add({Step{first_step + t}, rank, Rank{(rank + 1) % n}, Chunk{first_chunk + chunk}, t < n - 1});
     }
-}
-
-void check_segments(const LateSegments& parts) {
-  const std::string where = "all_reduce_late_segmented: ";
-  if (parts.segments < 1 || parts.segments > (1 << 12))
-    throw ArgumentError(where + "expected segments in 1 … 4096, found " + std::to_string(parts.segments));
-  if (parts.reduced < 0 || parts.reduced > parts.segments)
-    throw ArgumentError(where + "expected reduced in 0 … " + std::to_string(parts.segments) + ", found " +
-                        std::to_string(parts.reduced));
-  if (parts.chunks_per_owner < 1 || parts.chunks_per_owner > (1 << 12))
-    throw ArgumentError(where + "expected chunks_per_owner in 1 … 4096, found " +
-                        std::to_string(parts.chunks_per_owner));
 }
 
 constexpr Paper kTraff{"traff2024broadcast", "Träff 2024"};
@@ -98,9 +72,33 @@ Function make_function() {
 
 }  // namespace
 
+std::vector<Chunk> segmented_order(const FinishTable& table, int chunks_per_owner) {
+  const int early = table.rank_count - 1;
+  std::vector<int> released(static_cast<std::size_t>(early), 0);
+  std::vector<Chunk> place;
+  for (Rank owner : table.owner) {
+    const int release = released[static_cast<std::size_t>(owner)]++;
+    const int segment = release / chunks_per_owner, within = release % chunks_per_owner;
+    place.push_back(Chunk{(segment * early + owner) * chunks_per_owner + within});
+  }
+  return place;
+}
+
+void check_segments(const char* algorithm, const LateSegments& parts) {
+  const std::string where = std::string(algorithm) + ": ";
+  if (parts.segments < 1 || parts.segments > (1 << 12))
+    throw ArgumentError(where + "expected segments in 1 … 4096, found " + std::to_string(parts.segments));
+  if (parts.reduced < 0 || parts.reduced > parts.segments)
+    throw ArgumentError(where + "expected reduced in 0 … " + std::to_string(parts.segments) + ", found " +
+                        std::to_string(parts.reduced));
+  if (parts.chunks_per_owner < 1 || parts.chunks_per_owner > (1 << 12))
+    throw ArgumentError(where + "expected chunks_per_owner in 1 … 4096, found " +
+                        std::to_string(parts.chunks_per_owner));
+}
+
 Schedule all_reduce_late_segmented(int rank_count, Rank late_rank, const LateSegments& parts) {
   check_late_rank("all_reduce_late_segmented", rank_count, late_rank);
-  check_segments(parts);
+  check_segments("all_reduce_late_segmented", parts);
   const int early = rank_count - 1;
   const int per_segment = early * parts.chunks_per_owner, reduced_chunks = parts.reduced * per_segment;
   const int plain_segments = parts.segments - parts.reduced,

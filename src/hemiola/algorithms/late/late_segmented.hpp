@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "hemiola/algorithms/algorithm.hpp"
+#include "hemiola/algorithms/late/late_finish.hpp"
 
 namespace hemiola::algorithms {
 
@@ -15,6 +16,12 @@ struct LateSegments {
   int reduced = 1;           ///< how many of them are reduced, 0 … segments
   int chunks_per_owner = 1;  ///< of each reduced segment
 };
+
+/// Where the finish's chunks lie when segments are reduced one after another: a rank's releases go through its blocks
+/// segment by segment, so every segment's blocks belong to the same ranks however many segments there are.
+std::vector<Chunk> segmented_order(const FinishTable& table, int chunks_per_owner);
+/// Throws ArgumentError on behalf of `algorithm`.
+void check_segments(const char* algorithm, const LateSegments& parts);
 
 /// The reduced segments get the short finish together, all others a plain ring all-reduce of all ranks: with no segment
 /// reduced this is the ring, with all of them the one that waits. The reduce-scatter of segment k takes the same steps,

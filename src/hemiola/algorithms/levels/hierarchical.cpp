@@ -20,7 +20,7 @@
 #include <utility>
 
 #include "hemiola/algorithms/index/binary.hpp"
-#include "hemiola/algorithms/levels/layout_argument.hpp"
+#include "hemiola/algorithms/layout_argument.hpp"
 #include "hemiola/algorithms/levels/mirrored.hpp"
 #include "hemiola/algorithms/levels/one_rank.hpp"
 #include "hemiola/base/error.hpp"

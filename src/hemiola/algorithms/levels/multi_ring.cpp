@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <string>
 
-#include "hemiola/algorithms/levels/layout_argument.hpp"
+#include "hemiola/algorithms/layout_argument.hpp"
 #include "hemiola/algorithms/levels/mirrored.hpp"
 #include "hemiola/base/error.hpp"
 

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "hemiola/algorithms/index/binary.hpp"
-#include "hemiola/algorithms/levels/layout_argument.hpp"
+#include "hemiola/algorithms/layout_argument.hpp"
 #include "hemiola/algorithms/levels/mirrored.hpp"
 #include "hemiola/base/error.hpp"
 

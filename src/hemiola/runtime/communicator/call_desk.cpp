@@ -208,9 +208,11 @@ std::unique_ptr<Operation> CallDesk::late_operation(const Prepared& prepared, co
   const LateRule& rule = *prepared.late;
   Hasher hasher;
   for (std::uint64_t word : {prepared.digest, static_cast<std::uint64_t>(rule.segments),
-                             static_cast<std::uint64_t>(rule.chunks_per_owner)})
+                             static_cast<std::uint64_t>(rule.chunks_per_owner),
+                             static_cast<std::uint64_t>(rule.node_of_rank.size())})
     hasher.add(word);
-  const LateKey late_key{prepared.program.get(), rule.segments, rule.chunks_per_owner};
+  const LateKey late_key{prepared.program.get(), rule.segments, rule.chunks_per_owner,
+                         !rule.node_of_rank.empty()};
   auto found = late_.find(late_key);
   if (found == late_.end()) {
     CompileOptions options = communicator_->compile_options();

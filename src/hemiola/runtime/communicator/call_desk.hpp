@@ -91,6 +91,7 @@ class CallDesk {
     const Program* plain;
     int segments;
     int chunks_per_owner;
+    bool has_hosts;
     friend auto operator<=>(const LateKey&, const LateKey&) = default;
   };
 

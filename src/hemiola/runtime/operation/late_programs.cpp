@@ -24,6 +24,9 @@ void LateRule::check() const {
   if (segments < 1 || segments > LateWord::kMaxSegments)
     throw ArgumentError("late all-reduce: expected segments in 1 … " +
                         std::to_string(LateWord::kMaxSegments) + ", found " + std::to_string(segments));
+  if (segment_steps < 1)
+    throw ArgumentError("late all-reduce: expected a step or more for a segment, found " +
+                        std::to_string(segment_steps));
   if (chunks_per_owner < 1 || chunks_per_owner > (1 << 12))
     throw ArgumentError("late all-reduce: expected chunks_per_owner in 1 … 4096, found " +
                         std::to_string(chunks_per_owner));
@@ -60,7 +63,7 @@ std::shared_ptr<const Program> LatePrograms::get(const Key& key) {
 
 Program LatePrograms::make(const Key& key) {
   const Schedule& whole = schedule(key.late, key.reduced);
-  const int per_segment = rank_count_ - 2;
+  const int per_segment = rule_.segment_steps;
   const bool is_finish = key.segment == kFinish;
   const int begin = (is_finish ? key.reduced : key.segment) * per_segment;
   const int end = is_finish ? whole.step_count() : begin + per_segment;

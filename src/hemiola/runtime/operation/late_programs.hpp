@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <vector>
 
 #include "hemiola/runtime/executor/program/compile.hpp"
 #include "hemiola/runtime/late/late_watch.hpp"
@@ -15,16 +16,19 @@ namespace hemiola {
 /// How an all-reduce waits for a late rank: in how many segments the others reduce meanwhile, and how finely the
 /// finish is cut. `plain` is what runs where nothing was reduced when the last rank came.
 struct LateRule {
-  /// Makes the schedule for one late rank and `reduced` segments. The reduction of segment k must take the n-2
-  /// steps from (n-2)·k on, among the early ranks, over the same bytes for every `reduced` > k.
+  /// Makes the schedule for one late rank and `reduced` segments. The reduction of segment k must take the `segment_steps`
+  /// steps from segment_steps·k on, among the early ranks, over the same bytes for every `reduced` > k.
   using Generator = Schedule (*)(int rank_count, Rank late, const LateRule& rule, int reduced);
 
   std::shared_ptr<const Schedule> plain;
   Generator generate = nullptr;
-  int segments = 1;          ///< 1 … LateWord::kMaxSegments
+  int segments = 1;  ///< 1 … LateWord::kMaxSegments
+  int segment_steps = 1;
   int chunks_per_owner = 1;  ///< see algorithms::LateSegments
   /// What it saves; needed where the ranks are to decide themselves whether to do it.
-  std::shared_ptr<const LateForecast> forecast;
+  std::shared_ptr<const LateForecast> forecast = nullptr;
+  /// The host of each rank, where several share one; else empty.
+  std::vector<int> node_of_rank = {};
 
   /// Throws ArgumentError for what is out of range.
   void check() const;

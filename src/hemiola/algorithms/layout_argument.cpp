@@ -1,4 +1,4 @@
-#include "hemiola/algorithms/levels/layout_argument.hpp"
+#include "hemiola/algorithms/layout_argument.hpp"
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/schedule/collective.hpp"

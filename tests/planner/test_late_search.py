@@ -1,0 +1,68 @@
+"""Where a communicator has its ranks look for a late one by themselves, and what they are told of it."""
+
+from __future__ import annotations
+
+import pytest
+
+import hemiola as hm
+from hemiola._core import LateRule, SparsePlan
+from hemiola.planner.communicator_plans import CommunicatorPlans
+from hemiola.planner.recipe import Recipe
+from hemiola.topology.port_speed import port_speed
+
+MIB = 1 << 20
+#: Gigabit NICs.
+COST = {"latency_s": 5e-6, "bandwidth": 5e9, "nic_latency_s": 5e-5, "nic_bandwidth": 120e6}
+
+
+def rule(network: hm.Topology, hosts: list[int], nbytes: int = 16 * MIB) -> LateRule | None:
+    """Return how ranks on these hosts, between which this network was measured, look for a late one."""
+    plans = CommunicatorPlans(range(len(hosts)), hosts, None, None, hm.Conditions(), ["late"])
+    plans._network, plans.speed = network, port_speed(network)
+    words = plans.decide("all_reduce", nbytes, 0, {}, "", False)
+    followed = plans.follow(words, nbytes)
+    assert not isinstance(followed, SparsePlan)
+    is_looked_for = Recipe.from_bytes(words).late is not None
+    assert isinstance(followed, LateRule) == is_looked_for
+    return followed if isinstance(followed, LateRule) else None
+
+
+@pytest.mark.parametrize("nics", [1, 2])
+def test_ranks_that_share_a_hosts_nics_look_for_a_late_one_together(nics: int) -> None:
+    """Given 4 hosts of 2 ranks, s/B = 16 MiB / (120 MB/s per NIC). 24 chunks, 25 rounds: expect the forecast to
+    end with 25/24·s/B and latencies, where 2·3/4·s/B is taken without, and the ranks of a host to be known."""
+    found = rule(hm.topologies.hosts(4, 2, nics, **COST), [rank // 2 for rank in range(8)])
+    assert found is not None
+    assert list(found.node_of_rank) == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert found.forecast is not None
+    nic_s = 16 * MIB / (nics * 120e6)
+    assert found.forecast.finish_s[-1] == pytest.approx(25 / 24 * nic_s, rel=0.02)
+    assert found.forecast.plain_s == pytest.approx(1.5 * nic_s, rel=0.05)
+
+
+def test_the_numbers_of_hosts_need_not_be_in_order() -> None:
+    found = rule(hm.topologies.hosts(3, 2, 1, **COST), [7, 7, 5, 5, 9, 9])
+    assert found is not None
+    assert list(found.node_of_rank) == [0, 0, 1, 1, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("network", "hosts", "nbytes"),
+    [
+        (hm.topologies.hosts(2, 4, 1, **COST), [0, 0, 0, 0, 1, 1, 1, 1], 16 * MIB),
+        (hm.topologies.hosts(3, 2, 1, **COST).without_ranks([5]), [0, 0, 1, 1, 2], 16 * MIB),
+        (hm.topologies.hosts(3, 2, 1, **COST), [0, 0, 1, 1, 2, 2], MIB),
+        (hm.topologies.switch(6, latency_s=5e-5, bandwidth=120e6), [0, 0, 1, 1, 2, 2], 16 * MIB),
+    ],
+    ids=["two hosts", "hosts that differ", "an operation too short", "a network that knows no hosts"],
+)
+def test_nobody_is_looked_for_where_it_cannot_pay_or_nobody_knows(
+    network: hm.Topology, hosts: list[int], nbytes: int
+) -> None:
+    assert rule(network, hosts, nbytes) is None
+
+
+def test_with_a_rank_a_host_it_is_as_it_was() -> None:
+    found = rule(hm.topologies.switch(4, latency_s=5e-5, bandwidth=120e6), [0, 1, 2, 3])
+    assert found is not None
+    assert list(found.node_of_rank) == []
