@@ -384,7 +384,7 @@ class Communicator(BlockCollectives, MonitoredBarrier):
         without a `schedule` of their own are then planned for it, by all ranks from the same operation on; five
         operations on end that show less take it back. (With `adapt` of `hemiola.init` without "slow" it is only told.)
         Coming late, or having a busy core, makes no port slow.
-        Between hosts it is noticed from what comes by TCP where each host has one rank, in all-gathers,
+        Between hosts it is noticed from what comes by TCP where each rank goes out by one NIC, in all-gathers,
         reduce-scatters, all-reduces and all-to-alls that keep a port busy for 20 ms or more, from a factor of 1.2 on;
         there a factor is taken back by single operations that run as if nobody were slow, one in 8 at first, in 64
         later.

@@ -102,7 +102,7 @@ class Health:
         if not self.watching:
             return (
                 "ports are not watched here: over shared memory nobody has one that could be slow; between hosts they "
-                "are watched over TCP where each host has one rank"
+                "are watched over TCP where each rank goes out by one NIC"
             )
         told = [
             f"rank {one.rank} is {one.factor:.3g} times slower, since operation {one.since_operation} "
