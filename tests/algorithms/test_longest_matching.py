@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from hemiola.algorithms.slow_exchanges import _longest_matching, _matchings
+from hemiola.algorithms.open_shop import _longest_matching, _matchings
 
 
 def longest_by_trying(left):

@@ -44,7 +44,7 @@ def note(story: Story, comm: hm.Communicator) -> Story:
 def degraded_run(
     operations: int,
     events: Mapping[int, Mapping[int, float]],
-    schedule: str | None = None,
+    schedule: hm.Schedule | str | None = None,
     adapt: str | None = None,
 ) -> Story:
     """Run all-reduces; before those that `events` names, rank 0 changes the ports' factors."""

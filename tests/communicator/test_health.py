@@ -113,6 +113,22 @@ def test_what_conditions_say_from_the_start_is_neither_news_nor_forgotten() -> N
         assert all(slow[2] == 1.7 for _, slow in story.changes)
 
 
+def test_slow_ranks_may_relay_for_each_other() -> None:
+    slow = {1: 1.5, 3: 2.0}
+    for story in hm.launch(
+        work.degraded_run,
+        5,
+        12,
+        {},
+        hm.algorithms.all_reduce_relayed_exchange(5, slow, 4),
+        emulate=switch(5),
+        conditions=hm.Conditions(slow=slow),
+        timeout_s=LIMIT_S,
+    ):
+        assert story.wrong == 0
+        assert {rank: factor for rank, factor, _ in story.slow} == slow
+
+
 def test_what_conditions_say_is_known_since_start_up() -> None:
     conditions = hm.Conditions(slow={2: 1.7})
     for since_s, running_s in hm.launch(

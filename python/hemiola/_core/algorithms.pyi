@@ -172,7 +172,7 @@ def late_cut(rank_count: int, nbytes: int, latency_s: float, bandwidth: float) -
     """Choose such a cut."""
 
 def best_measurable_segments(
-    task: Task, *, load: float, rounds: int, message: float
+    task: Task, *, load: float, rounds: int, message: float, most_segments: int
 ) -> tuple[int, float] | None:
     """
     Choose the segments of an exchange of many small messages; return them with its seconds.

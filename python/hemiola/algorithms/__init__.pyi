@@ -96,6 +96,9 @@ from hemiola.algorithms.slow_exchanges import (
 from hemiola.algorithms.slow_rails import (
     all_reduce_uneven_rails as all_reduce_uneven_rails,
 )
+from hemiola.algorithms.slow_relayed import (
+    all_reduce_relayed_exchange as all_reduce_relayed_exchange,
+)
 from hemiola.algorithms.stragglar_matching import (
     all_reduce_stragglar_matching as all_reduce_stragglar_matching,
 )

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hemiola._core import algorithms as core
-from hemiola.algorithms import late_relayed, slow_exchanges, slow_rails, stragglar_matching
+from hemiola.algorithms import late_relayed, slow_exchanges, slow_rails, slow_relayed, stragglar_matching
 from hemiola.algorithms.algorithm import Algorithm, from_core
 from hemiola.algorithms.task import Candidate, Task
 from hemiola.arguments import typed
@@ -160,6 +160,7 @@ for _algorithm in (
     *stragglar_matching.ALGORITHMS,
     *late_relayed.ALGORITHMS,
     *slow_exchanges.ALGORITHMS,
+    *slow_relayed.ALGORITHMS,
     *slow_rails.ALGORITHMS,
 ):
     register(_algorithm)

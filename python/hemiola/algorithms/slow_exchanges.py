@@ -3,12 +3,11 @@ no port waits (open shop), or all in flight at once at paces that end together (
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hemiola._core import Collective, Schedule
 from hemiola._core.algorithms import (
@@ -19,7 +18,7 @@ from hemiola._core.algorithms import (
 )
 from hemiola.algorithms import slow_shares
 from hemiola.algorithms.algorithm import Algorithm, Paper
-from hemiola.algorithms.perfect_matching import perfect_matching
+from hemiola.algorithms.open_shop import MOST_UNITS, cut_into_slots
 from hemiola.algorithms.slow_shares import Floats, Integers
 from hemiola.algorithms.task import Task
 from hemiola.arguments import typed
@@ -29,14 +28,8 @@ _MOST_SEGMENTS = 1 << 20
 _MOST_RANKS_PER_HOST = 1 << 12
 #: Ranks, or hosts, beyond which making an open-shop exchange takes longer than a plan may.
 _MOST_PLANNED = 32
-#: Time is counted in so small parts of what a healthy port takes for a unit, so that sums are exact.
-_TICKS = 10**9
-#: Ranks' sections are cut finer until slots in whole units take no longer than this beyond the plan, relative to it, or
-#: until the fastest rank has so many units.
-_SLOT_TOLERANCE = 2e-3
-_MOST_UNITS = 48
-#: What a port has left, in units of a healthy one, that is no slot of its own: far less than half of the finest unit.
-_NEGLIGIBLE = 0.05 / _MOST_UNITS
+#: Segments of an exchange in a plan; more save a hundredth at most.
+MOST_SEGMENTS_PLANNED = 64
 
 
 @typed
@@ -209,74 +202,8 @@ def open_shop(factor_of_rank: tuple[float, ...]) -> tuple[Integers, list[Integer
     """Cut a body into slots; return the ranks' units, fine enough, and slot by slot what each sends to each."""
     factors = np.array(factor_of_rank)
     units = slow_shares.one_port_shares(factors).units
-    pace = np.rint(np.maximum.outer(factors, factors) * _TICKS).astype(np.int64)
-    demand: Integers = pace * _messages(units)
-    body = int(demand.sum(axis=1).max())
-    matchings = list(_matchings(demand))
-    found = []
-    for times in range(1, max(1, _MOST_UNITS // int(units.max())) + 1):
-        slots = _slots(matchings, pace, _messages(units * times), times)
-        duration = sum(int((slot * pace).max()) for slot in slots) / times
-        found.append((duration, times, slots))
-        if duration <= body * (1 + _SLOT_TOLERANCE):
-            break
-    _, times, slots = min(found, key=lambda candidate: candidate[:2])
+    times, slots = cut_into_slots(factors, _messages(units), max(1, MOST_UNITS // int(units.max())))
     return units * times, slots
-
-
-def _slots(
-    matchings: list[tuple[NDArray[np.intp], int]], pace: Integers, message: Integers, times: int
-) -> list[Integers]:
-    """Round matchings, in units of time of which a message takes `times` as many, to whole units of data."""
-    ranks = np.arange(len(pace))
-    sent, time_spent = np.zeros_like(message), np.zeros_like(pace)
-    slots = []
-    for partner, duration in matchings:
-        time_spent[ranks, partner] += duration * times
-        # Rounding the sum, not the summands, keeps ports within half a unit of the plan.
-        target = np.minimum(np.rint(time_spent / pace).astype(np.int64), message)
-        slots.append(target - sent)
-        sent = target
-    slots[-1] += message - sent
-    return [slot for slot in slots if slot.any()]
-
-
-def _matchings(demand: Integers) -> Iterator[tuple[NDArray[np.intp], int]]:
-    """Split a symmetric demand into matchings of all ranks; their durations sum up to the busiest port's load.
-
-    Birkhoff: a port's idle time is a message to itself, so that all rows and columns have one sum, and a matching of
-    what is left always exists. The one whose shortest message is longest is taken for as long as that message lasts.
-    """
-    ranks, load = np.arange(len(demand)), demand.sum(axis=1)
-    left, rest = demand + np.diag(load.max() - load), int(load.max())
-    duration = rest
-    while rest > _NEGLIGIBLE * _TICKS:
-        partner = _longest_matching(left, duration)
-        duration = int(left[ranks, partner].min())
-        left[ranks, partner] -= duration
-        rest -= duration
-        yield partner, duration
-
-
-def _longest_matching(left: Integers, most: int) -> NDArray[np.intp]:
-    """Return the partner of each rank in a perfect matching whose smallest entry is as large as possible.
-
-    `most`: no matching has a smallest entry above it. What is left only shrinks, so the last one's duration is one, and
-    the next is seldom far below: the search goes down from it in strides that double, then bisects.
-    """
-    sizes = np.unique(left[(left > 0) & (left <= most)])
-    high = len(sizes)
-    low, stride = high - 1, 1
-    while (best := perfect_matching(left >= sizes[low])) is None:
-        assert low > 0, "equal row and column sums have a perfect matching"
-        high, low, stride = low, max(low - stride, 0), 2 * stride
-    while high - low > 1:
-        middle = (low + high) // 2
-        if (partner := perfect_matching(left >= sizes[middle])) is None:
-            high = middle
-        else:
-            best, low = partner, middle
-    return best
 
 
 #: What a body costs, by rank count and factors.
@@ -385,7 +312,9 @@ class _RailBodies(_Bodies):
         return np.concatenate(rows)
 
 
-def _with_several_slow_ranks(body_of: _BodyOf, task: Task) -> list[Variant]:
+def with_several_slow_ranks(
+    body_of: _BodyOf, task: Task, most_segments: int = MOST_SEGMENTS_PLANNED
+) -> list[Variant]:
     """Return the best number of segments where rounds of equal messages would keep ports waiting.
 
     These exchanges send many small messages. Of these, one after the other is what a port is planned to carry: hosts,
@@ -397,7 +326,9 @@ def _with_several_slow_ranks(body_of: _BodyOf, task: Task) -> list[Variant]:
         return []
     body = body_of(n, slow)
     unit = 2 * (n - 1) / body.transfers
-    choice = best_measurable_segments(task.core, load=body.load, rounds=body.rounds, message=unit)
+    choice = best_measurable_segments(
+        task.core, load=body.load, rounds=body.rounds, message=unit, most_segments=most_segments
+    )
     if choice is None:
         return []
     segments, seconds = choice
@@ -432,7 +363,7 @@ ALGORITHMS = (
         needs="slow",
         formula="T(K+1)/K·N·β for the busiest port's load T, bandwidth only",
         unable=_too_few_ranks,
-        variants=partial(_with_several_slow_ranks, open_shop_body),
+        variants=partial(with_several_slow_ranks, open_shop_body),
     ),
     Algorithm(
         name="all_reduce_paced_exchange",
@@ -446,7 +377,7 @@ ALGORITHMS = (
         steps_formula="K+1",
         formula="max(2(n-1)/Σ 1/l, max l)(K+1)/K·N·β, bandwidth only",
         unable=_too_few_ranks,
-        variants=partial(_with_several_slow_ranks, paced_body),
+        variants=partial(with_several_slow_ranks, paced_body),
     ),
     Algorithm(
         name="all_reduce_rail_open_shop_exchange",

@@ -120,6 +120,7 @@ SEVERAL_COLUMNS = (
     "ICCL",
     "weighted exchange",
     "open shop",
+    "relayed",
     "paced",
     "bound, shared",
     "bound, one message",
@@ -129,10 +130,11 @@ SEVERAL_COLUMNS = (
 def _several_ratios(rank_count: int, nbytes: int, slow: Slow) -> tuple[object, ...]:
     """Return ring ms, then over it: ICCL, the exchanges for several slow ranks, and both bounds."""
     base, cluster = ring_seconds(rank_count, nbytes), _cluster(rank_count)
-    open_shop, paced = (
+    open_shop, relayed, paced = (
         several_seconds(exchange, rank_count, nbytes, slow) / base if rank_count <= most else None
         for exchange, most in (
             (algorithms.all_reduce_open_shop_exchange, _MOST_OPEN_SHOP_RANKS),
+            (algorithms.all_reduce_relayed_exchange, _MOST_OPEN_SHOP_RANKS),
             (algorithms.all_reduce_paced_exchange, _MOST_PACED_RANKS),
         )
     )
@@ -141,6 +143,7 @@ def _several_ratios(rank_count: int, nbytes: int, slow: Slow) -> tuple[object, .
         ring_seconds(rank_count, nbytes, slow) / base,
         exchange_seconds(rank_count, nbytes, slow) / base,
         open_shop,
+        relayed,
         paced,
         bound_seconds(cluster, nbytes, dict(slow), "shared") / base,
         bound_seconds(cluster, nbytes, dict(slow), "one") / base,
@@ -190,8 +193,9 @@ def figures_9_and_21(report: Report, command: str, *, rank_counts: Iterable[int]
     """Two slow hosts with one rank each."""
     report.section(
         "Figures 9 and 21: two slow hosts",
-        "`weighted exchange` keeps the rounds of one slow host, `open shop` cuts messages so that no port waits, "
-        "`paced` has all messages of a segment in flight at once. Theorem 2 is the bound for shared ports.",
+        "`weighted exchange` keeps the rounds of one slow host, `open shop` cuts messages so that no port waits, in "
+        "`relayed` the slow hosts pass on what the other sends, and `paced` has all messages of a segment in flight at "
+        "once. Theorem 2 is the bound for shared ports.",
         command,
     )
     counts = list(rank_counts)

@@ -92,7 +92,8 @@ def bandwidth_only(report: Report, command: str) -> None:
         "Bandwidth only",
         "No fixed cost, so that closed forms can be checked: the weighted exchange takes exactly l(k+1)/k resp. "
         "2(p-1)l/((p-2)l+2)·(k+l-1)/k (tests/models/test_slow_rank_closed_forms.py). The open shop sends one message "
-        "at a time per port, the paced exchange all of a segment at once (tests/models/test_several_slow_ranks.py).",
+        "at a time per port, the paced exchange all of a segment at once (tests/models/test_several_slow_ranks.py); in "
+        "the relayed exchange slow ranks pass on what others of them send (tests/models/test_relayed_exchange.py).",
         command,
     )
     several = {0: 1.5, 1: 1.5}
@@ -101,6 +102,7 @@ def bandwidth_only(report: Report, command: str) -> None:
         (256, {0: 8 / 7}, 40, algorithms.all_reduce_weighted_exchange, "one"),
         (8, several, 256, algorithms.all_reduce_weighted_exchange, "one"),
         (8, several, 256, algorithms.all_reduce_open_shop_exchange, "one"),
+        (8, several, 256, algorithms.all_reduce_relayed_exchange, "one"),
         (8, several, 1024, algorithms.all_reduce_paced_exchange, "shared"),
         (8, {0: 4.0, 1: 2.0, 2: 1.5}, 64, algorithms.all_reduce_weighted_exchange, "one"),
         (8, {0: 4.0, 1: 2.0, 2: 1.5}, 64, algorithms.all_reduce_open_shop_exchange, "one"),

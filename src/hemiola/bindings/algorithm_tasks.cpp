@@ -99,11 +99,13 @@ void bind_late_cut(nb::module_& a) {
 void bind_exchanges(nb::module_& a) {
   a.def(
       "best_measurable_segments",
-      [](const Task& task, double load, int rounds, double message) -> std::optional<std::pair<int, double>> {
-        const auto choice = algorithms::best_measurable_segments(task, {load, rounds, message});
+      [](const Task& task, double load, int rounds, double message,
+         int most_segments) -> std::optional<std::pair<int, double>> {
+        const auto choice =
+            algorithms::best_measurable_segments(task, {load, rounds, message}, most_segments);
         return choice ? std::optional(std::pair(choice->segments, choice->seconds)) : std::nullopt;
       },
-      "task"_a, nb::kw_only(), "load"_a, "rounds"_a, "message"_a,
+      "task"_a, nb::kw_only(), "load"_a, "rounds"_a, "message"_a, "most_segments"_a,
       "Choose the segments of an exchange of many small messages; return them with its seconds.");
   a.def(
       "best_rail_variant",

@@ -33,8 +33,10 @@ struct SegmentChoice {
 std::vector<SegmentChoice> best_segments(const Task& task, const SegmentedExchange& exchange,
                                          std::int64_t most_segments = kSegmentCounts[6]);
 
-/// The best of those measurable, for exchanges of many small messages; nothing where none is.
-std::optional<SegmentChoice> best_measurable_segments(const Task& task, const SegmentedExchange& exchange);
+/// The best of those measurable, for exchanges of many small messages; nothing where none is. Powers of two are tried, up
+/// to so many.
+std::optional<SegmentChoice> best_measurable_segments(const Task& task, const SegmentedExchange& exchange,
+                                                      int most_segments = kSegmentCounts[6]);
 
 /// Whether ranks are slow, and not all alike.
 bool has_slow_ranks(const Task& task);
