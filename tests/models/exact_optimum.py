@@ -129,3 +129,33 @@ def all_reduce_s(topology: hm.Topology, nbytes: int) -> float:
             return nbytes / (most * scale)
         length = np.maximum(-found.ineqlin.marginals, 1e-12)
     raise AssertionError(f"between {-found.fun} and {most} after 1,000 trees")
+
+
+def one_port_all_reduce(factors: Floats) -> float:
+    """Return the least time over N·β of an all-reduce up and down trees where a port carries one message at a time, at
+    the pace of its slower end: by column generation over all trees, again."""
+    n = len(factors)
+    pace = np.maximum.outer(factors, factors)
+    price, loads, best = np.full(n, 1 / n), [], np.inf
+    for _ in range(500):
+        graph = nx.Graph()
+        graph.add_weighted_edges_from(
+            (a, b, pace[a, b] * (price[a] + price[b])) for a in range(n) for b in range(a)
+        )
+        load, length = np.zeros(n), 0.0
+        for a, b, data in nx.minimum_spanning_edges(graph, data=True):
+            load[[a, b]] += pace[a, b]
+            length += data["weight"]
+        if length >= best * (1 - 1e-9):
+            return best
+        loads.append(load)
+        found = linprog(
+            [*[0.0] * len(loads), 1.0],
+            A_ub=np.column_stack([np.array(loads).T, -np.ones(n)]),
+            b_ub=np.zeros(n),
+            A_eq=[[*[1.0] * len(loads), 0.0]],
+            b_eq=[1.0],
+        )
+        assert found.status == 0, found.message
+        best, price = float(found.fun), -found.ineqlin.marginals
+    raise AssertionError("no end after 500 trees")

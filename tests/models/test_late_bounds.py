@@ -43,6 +43,35 @@ def test_before_late_ranks_come_their_ports_limit_what_is_under_way_to_them() ->
     assert late_s(network, "all_reduce", GB, dict.fromkeys(range(4), 0.1)) == pytest.approx(0.1 + 10.6 / 8)
 
 
+def test_what_is_on_its_way_before_late_ranks_come_keeps_the_bound_from_n_minus_1_plus_k() -> None:
+    # Given 3 ranks behind a switch, 1 GB/s a port, of which 1 and 2 come after 100 s; 1 GB in two halves of K pieces.
+    # Derivation: a fifo network brings the parts of rank 0 to them while they are away. After it each of the two sends
+    # the other its part of a half, 0.5 s, and rank 0 the sum of its own half, which that passes on to the other: ports
+    # of late ranks send 1 GB each. So (n-2+k)/n = 1 is near, where (n-1+k)/n is 4/3, which fluid networks cannot beat.
+    pieces = 64
+    rows = []
+    for half, (own, other) in enumerate(((1, 2), (2, 1))):
+        for piece in range(pieces):
+            chunk, step = half * pieces + piece, pieces + 2 * piece
+            rows += [(piece, 0, own, chunk, True), (step, other, own, chunk, True)]
+            rows += [(step + 3, own, 0, chunk, False), (step + 6, 0, other, chunk, False)]
+    owners = [1] * pieces + [2] * pieces
+    schedule = hm.Schedule.from_transfers(hm.Collective.with_owners("all_reduce", 3, owners), rows)
+    assert hm.verify(schedule) == []
+    topology, conditions = (
+        hm.topologies.switch(3, latency_s=0, bandwidth=GB),
+        hm.Conditions(late={1: 100.0, 2: 100.0}),
+    )
+    bound_s = hm.lower_bound(topology, "all_reduce", GB, conditions).seconds - 100
+    fifo_s, fluid_s = (
+        hm.simulate(schedule, topology, GB, conditions, network).seconds - 100
+        for network in ("fifo", "fluid")
+    )
+    assert bound_s == pytest.approx(1)
+    assert 1 <= fifo_s < 1.1
+    assert fluid_s >= 4 / 3
+
+
 @pytest.mark.parametrize("network", ["fluid", "fifo"])
 @pytest.mark.parametrize("late", [1, 2, 3, 4])
 def test_no_schedule_for_late_ranks_is_faster(late: int, network: str) -> None:

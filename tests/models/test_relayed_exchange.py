@@ -1,10 +1,9 @@
 """The exchange in which slow ranks relay for each other: its trees by hand and beside the best of all trees, its time
 by simulation."""
 
-import networkx as nx
 import numpy as np
 import pytest
-from scipy.optimize import linprog
+from exact_optimum import one_port_all_reduce
 
 import hemiola as hm
 from hemiola.algorithms import slow_shares
@@ -31,34 +30,6 @@ PROFILES = [
 
 def of_ranks(rank_count: int, factors: tuple[float, ...]) -> np.ndarray:
     return np.array([*factors, *[1.0] * (rank_count - len(factors))])
-
-
-def best_of_all_trees(factors: np.ndarray) -> float:
-    """Return the least that the busiest port can have with any trees: by column generation, without symmetries."""
-    n = len(factors)
-    pace = np.maximum.outer(factors, factors)
-    price, loads, best = np.full(n, 1 / n), [], np.inf
-    for _ in range(500):
-        graph = nx.Graph()
-        graph.add_weighted_edges_from(
-            (a, b, pace[a, b] * (price[a] + price[b])) for a in range(n) for b in range(a)
-        )
-        load, length = np.zeros(n), 0.0
-        for a, b, data in nx.minimum_spanning_edges(graph, data=True):
-            load[[a, b]] += pace[a, b]
-            length += data["weight"]
-        if length >= best * (1 - 1e-9):
-            return best
-        loads.append(load)
-        found = linprog(
-            [*[0.0] * len(loads), 1.0],
-            A_ub=np.column_stack([np.array(loads).T, -np.ones(n)]),
-            b_ub=np.zeros(n),
-            A_eq=[[*[1.0] * len(loads), 0.0]],
-            b_eq=[1.0],
-        )
-        best, price = found.fun, -found.ineqlin.marginals
-    raise AssertionError("no end after 500 trees")
 
 
 def simulated(rank_count: int, slow: dict[int, float], segments: int) -> float:
@@ -93,7 +64,7 @@ def test_no_trees_have_a_busiest_port_with_much_less_to_do(
     rank_count: int, factors: tuple[float, ...]
 ) -> None:
     ranks = of_ranks(rank_count, factors)
-    best = best_of_all_trees(ranks)
+    best = one_port_all_reduce(ranks)
     # Whole units cost a hundredth, where few ranks are healthy two.
     tolerance = 1.025 if rank_count < 2 * len(factors) else 1.01
     assert best * (1 - 1e-9) <= relay_trees(ranks).time <= best * tolerance

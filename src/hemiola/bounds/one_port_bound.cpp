@@ -11,13 +11,15 @@
 // the last because trees have at most m - 1 edges among m ranks. Whoever is slow may be counted as healthy: the bound
 // holds for the slowest j of them, for any j, and a few that are hardly slow do not weaken it. For m = 1 this is OptCC's Theorem 6, and over hosts,
 // whose ranks talk to each other inside, its Theorem 13. That slow ranks may be several, and the bound on all traffic,
-// of which links inside hosts carry a part, are ours.
+// of which links inside hosts carry a part, are ours. So is what prices of ports prove (port_prices.hpp), which is exact
+// for ranks, but no formula.
 #include <algorithm>
 #include <cmath>
 #include <functional>
 
 #include "hemiola/base/units.hpp"
 #include "hemiola/bounds/hosts.hpp"
+#include "hemiola/bounds/port_prices.hpp"
 #include "hemiola/bounds/problem.hpp"
 
 namespace hemiola::bounds {
@@ -106,6 +108,15 @@ Bound bound_of(const Exchange& exchange, const std::string& participants, const 
           what + ", one message at a time [" + after + theorem + "]"};
 }
 
+/// What no trees beat. Where it is a theorem's, that has its name.
+Bound bound_by_trees(const Exchange& exchange, const std::string& participants) {
+  const double seconds = exchange.buffer * least_seconds_by_prices(exchange.rate);
+  return {"one_port", round_down(seconds * static_cast<double>(kSecond) * (1 - 1e-9)),
+          "each byte must go twice along the cheapest tree that joins all " + participants +
+              " by some prices of their ports, which takes " + format_seconds(seconds) +
+              " of all ports together, one message at a time"};
+}
+
 std::vector<double> faster_direction(const Hosts& hosts) {
   std::vector<double> rate;
   for (std::size_t h = 0; h < hosts.out_Bps.size(); ++h)
@@ -125,7 +136,7 @@ Bound one_port_bound(const Problem& problem) {
   const auto buffer = static_cast<double>(problem.bytes);
   if (const Hosts ranks(problem, true); ranks.has_a_nic_per_rank) {
     const Exchange exchange{faster_direction(ranks), buffer, 2.0 * (ranks.count - 1) * buffer};
-    return bound_of(exchange, "ranks", "OptCC, Theorem 6");
+    return larger(bound_of(exchange, "ranks", "OptCC, Theorem 6"), bound_by_trees(exchange, "ranks"));
   }
   const Hosts hosts(problem, false);
   if (!hosts.has_a_nic_per_rank || hosts.count < 2)
@@ -133,7 +144,7 @@ Bound one_port_bound(const Problem& problem) {
   const Exchange nics{faster_direction(hosts), buffer, 2.0 * (hosts.count - 1) * buffer};
   const Exchange all{faster_direction(hosts), buffer, 2.0 * (problem.rank_count() - 1) * buffer,
                      hosts.inside_Bps, hosts.ranks_per_host};
-  return larger(bound_of(nics, "hosts", "OptCC, Theorem 13"),
+  return larger(larger(bound_of(nics, "hosts", "OptCC, Theorem 13"), bound_by_trees(nics, "hosts")),
                 bound_of(all, "hosts", "all traffic, which corrects OptCC, Theorem 13"));
 }
 

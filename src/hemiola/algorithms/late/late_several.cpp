@@ -252,9 +252,9 @@ ArgumentError
 Notes
 -----
 With k late ranks and K chunks, n-k + ceil(K / (n-k))·(n-1) rounds after the last arrival, each of α + sβ/K: many
-chunks take (n-1)/(n-k)·sβ, 1.17 for two of eight. No schedule takes less than (n-1+k)/n·sβ, as so much must still
-pass the ports once the others have reduced; a ring takes 2(n-1)/n·sβ, so this pays while fewer than half of the
-ranks are late. The construction is ours.)";
+chunks take (n-1)/(n-k)·sβ, 1.17 for two of eight. No schedule takes less than (n-1+k)/n·sβ where nothing reaches a
+rank that has not come, as so much must still pass the ports once the others have reduced; a ring takes 2(n-1)/n·sβ,
+so this pays while fewer than half of the ranks are late. The construction is ours.)";
 
 Function several_function() {
   return function("all_reduce_late_several",
