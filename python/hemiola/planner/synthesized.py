@@ -17,7 +17,7 @@ from hemiola.algorithms import Candidate, Task
 from hemiola.errors import ArgumentError
 from hemiola.planner.brought import given
 from hemiola.planner.outcome import LeftOut, too_many
-from hemiola.synthesis import late_forest, search
+from hemiola.synthesis import late_forest, late_rails, search
 from hemiola.synthesis.full_mesh import is_full_mesh
 
 _WITH_ONE_ROOT = ("broadcast", "reduce")
@@ -79,6 +79,8 @@ _SMALL_BUFFER, _MOST_CHUNKS_OF_SMALL = 4 << 20, 256
 _MOST_LATE_TRANSFERS = 40_000
 #: The same, and chunks down each tree, where every two ranks have a link, so that nothing is to be searched for.
 _MOST_LATE_TRANSFERS_OF_FULL_MESH, _PIECES_OF_FULL_MESH = 150_000, (4, 16, 64, 256)
+#: Chunks of each rail on hosts with a late rank.
+_PIECES_ON_RAILS = (4, 16, 64, 256)
 #: Links of the late rank, each of which may lead to an owner of its own, times those of all: beyond, making trees to
 #: all owners takes longer than a plan may. All pairs of 14 ranks of unequal links are about half a second.
 _MOST_LATE_LINKS = 2_500
@@ -146,6 +148,7 @@ def _around_late_rank(topology: Topology, task: Task, bound_s: float) -> Iterato
     has_one = task.kind == "all_reduce" and len(task.late_ranks) == 1
     if not has_one or topology.rank_count < 3 or topology.switch_count == 1:
         return
+    yield from _on_late_rails(topology, task, bound_s)
     own_links = int(np.count_nonzero(np.asarray(topology.links)["src"] == task.late_ranks[0]))
     vertices, pairs = topology.rank_count + topology.switch_count, own_links * topology.link_count
     is_made = is_full_mesh(topology)
@@ -174,6 +177,21 @@ def _around_late_rank(topology: Topology, task: Task, bound_s: float) -> Iterato
             continue
         if (partly := _late_forest(topology, task, pieces, share, most)) is not None:
             yield _of_late_forest(partly, f"{pieces} pieces, {share:.2f} of the buffer", bound_s)
+
+
+def _on_late_rails(topology: Topology, task: Task, bound_s: float) -> Iterator[Candidate]:
+    """Where ranks of several hosts have a NIC each, in shares for NICs as slow as they are now."""
+    if topology.node_count in (1, topology.rank_count):
+        return
+    slower: dict[int | tuple[int, int] | str, float] = dict(task.conditions.slow_ranks.items())
+    network = topology.degraded(slower) if slower else topology
+    per_piece = 2 * topology.rank_count * (topology.rank_count // topology.node_count)
+    for pieces in (pieces for pieces in _PIECES_ON_RAILS if per_piece * pieces <= _MOST_LATE_TRANSFERS):
+        try:
+            made = late_rails(network, task.late_ranks[0], pieces=pieces)
+        except ArgumentError:
+            return
+        yield Candidate("late_rails", f"{pieces} pieces", bound_s, made.transfer_count, partial(given, made))
 
 
 def _of_late_forest(schedule: Schedule, variant: str, bound_s: float) -> Candidate:
