@@ -95,6 +95,13 @@ def test_an_all_reduce_is_bound_within_a_hundredth(name: str) -> None:
     assert 1 / 1.01 <= share_of_exact((FLAT | LEVELS)[name](), "all_reduce") <= 1 + 1e-6
 
 
+@pytest.mark.parametrize("factor", [1.5, 2.0, 4.0])
+def test_a_slow_rank_among_rows_and_columns_is_bound_exactly(factor: float) -> None:
+    network = T.switch_2d([4, 4], latency_s=0, bandwidth=[300 * GB, 25 * GB])
+    bound = hm.lower_bound(network, "all_reduce", NBYTES, hm.Conditions(slow={0: factor}))
+    assert bound.seconds == pytest.approx(all_reduce_s(network.degraded({0: factor}), NBYTES), rel=1e-4)
+
+
 @pytest.mark.parametrize("name", FLAT)
 def test_an_all_to_all_is_bound_within_a_hundredth(name: str) -> None:
     assert 1 / 1.01 <= share_of_exact(FLAT[name](), "all_to_all") <= 1 + 1e-6
