@@ -79,8 +79,8 @@ _SMALL_BUFFER, _MOST_CHUNKS_OF_SMALL = 4 << 20, 256
 _MOST_LATE_TRANSFERS = 40_000
 #: The same, and chunks down each tree, where every two ranks have a link, so that nothing is to be searched for.
 _MOST_LATE_TRANSFERS_OF_FULL_MESH, _PIECES_OF_FULL_MESH = 150_000, (4, 16, 64, 256)
-#: Chunks of each rail on hosts with a late rank.
-_PIECES_ON_RAILS = (4, 16, 64, 256)
+#: Chunks of each rail on hosts with a late rank, and transfers, which are quickly made: the most take 0.2 s.
+_PIECES_ON_RAILS, _MOST_RAIL_TRANSFERS = (4, 16, 64, 256), 150_000
 #: Links of the late rank, each of which may lead to an owner of its own, times those of all: beyond, making trees to
 #: all owners takes longer than a plan may. All pairs of 14 ranks of unequal links are about half a second.
 _MOST_LATE_LINKS = 2_500
@@ -186,7 +186,7 @@ def _on_late_rails(topology: Topology, task: Task, bound_s: float) -> Iterator[C
     slower: dict[int | tuple[int, int] | str, float] = dict(task.conditions.slow_ranks.items())
     network = topology.degraded(slower) if slower else topology
     per_piece = 2 * topology.rank_count * (topology.rank_count // topology.node_count)
-    for pieces in (pieces for pieces in _PIECES_ON_RAILS if per_piece * pieces <= _MOST_LATE_TRANSFERS):
+    for pieces in (pieces for pieces in _PIECES_ON_RAILS if per_piece * pieces <= _MOST_RAIL_TRANSFERS):
         try:
             made = late_rails(network, task.late_ranks[0], pieces=pieces)
         except ArgumentError:
