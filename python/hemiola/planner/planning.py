@@ -21,6 +21,7 @@ from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
 from hemiola.planner.brought import made_now
 from hemiola.planner.crowding import crowding_s
+from hemiola.planner.in_segments import in_segments
 from hemiola.planner.on_grid import on_grid
 from hemiola.planner.one_hop import one_hop
 from hemiola.planner.outcome import LeftOut, Plan
@@ -112,8 +113,11 @@ def plan(
         task = Task(kind, topology.rank_count, nbytes, speed, conditions, root, topology)
         with bar.part(_MAKING):
             # Cores that add have costs a message, too; unless the links say which, none are made on purpose.
-            told_costs = math.isinf(combine_bandwidth) or speed.message_s > 0
+            is_network_alone = math.isinf(combine_bandwidth)
+            told_costs = is_network_alone or speed.message_s > 0
             found, left_out = _found(topology, task, bound.seconds, effort, messages_are_told=told_costs)
+            if is_network_alone:  # ranks that run this tell from messages how fast ports are: no short ones for them
+                found = [*in_segments(task, bound.seconds, {one.label for one in found}), *found]
         if not found:
             raise ArgumentError(
                 f"no known algorithm runs {kind} on {topology.rank_count} ranks; bring a schedule of your own"
