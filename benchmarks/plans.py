@@ -28,8 +28,9 @@ from random_settings import MOST_RANKS, Setting, random_setting
 
 EFFORT = 20.0
 GOAL, GOAL_SHARE, WORST_GOAL = 1.05, 0.95, 1.25
-#: Simulated at most, as a plan counts; beyond, the estimate stands for a simulation.
-_MOST_WORK = 20_000_000
+#: Simulated at most, as a plan counts; beyond, the estimate stands for a simulation. With 20 million a setting of 865
+#: ranks took minutes, most of them in simulations of what the estimate tells as well.
+_MOST_WORK = 4_000_000
 #: Of each schedule beside those of the planner with more effort.
 _MOST_TRANSFERS = 400_000
 #: Each chunk has a way of its own there, which takes the cube of the ranks behind switches.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import hemiola as hm
-from hemiola._core import estimate_by_steps_s
+from hemiola._core import estimate_by_steps_s, estimate_exchange_s
 from hemiola.errors import ArgumentError
 from hemiola.planner import planning
 from hemiola.planner.synthesized import links_between_ranks
@@ -63,6 +63,42 @@ def test_flows_that_shared_links_join_to_others_cost_for_all_of_these() -> None:
     collective = hm._core.Collective.custom(40, 38, [(i, i) for i in places], [(i + 2, i) for i in places])
     schedule = hm.Schedule.from_transfers(collective, [(0, i, i + 2, i, False) for i in places])
     assert estimate_by_steps_s(schedule, line, 38_000, {}, {})[1] == pytest.approx(38 + 0.06 * 37 * 38)
+
+
+@pytest.mark.parametrize("now", [hm.Conditions(), hm.Conditions(late={1: 1e-3}, slow={2: 2.0})])
+@pytest.mark.parametrize(
+    "network",
+    [
+        hm.topologies.mesh([3, 5], **LINK),
+        hm.topologies.hosts(4, 4, 1, **HOSTS),
+        hm.topologies.rfs_3d([2, 4, 4], latency_s=1e-6, bandwidth=[200e9, 100e9, 50e9]),
+        hm.topologies.ring(70, **LINK, message_s=1e-7),
+    ],
+    ids=["mesh", "hosts", "rfs", "ring"],
+)
+def test_a_direct_exchange_is_estimated_without_its_schedule(network: hm.Topology, now: hm.Conditions) -> None:
+    ranks = network.rank_count
+    nbytes, told = ranks * 100_003, (now.late, now.slow_ranks)
+    schedule = hm.algorithms.all_to_all_direct(ranks)
+    estimated_s, work = estimate_exchange_s(network, nbytes, *told)
+    by_steps_s, work_by_steps = estimate_by_steps_s(schedule, network, nbytes, *told)
+    assert estimated_s == pytest.approx(by_steps_s)
+    assert work <= work_by_steps * (1 + 1e-9)
+
+
+def test_a_large_all_to_all_is_planned_without_its_schedule() -> None:
+    plan = hm.plan(hm.topologies.torus([10, 10, 9], **LINK), "all_to_all", MIB)
+    assert plan.name == "all_to_all_direct"
+    assert plan.alternatives[0].estimated_s == plan.seconds >= plan.bound_s
+    assert {"all_to_all_pairwise", "all_to_all_bruck"} <= {one.label for one in plan.left_out}
+    assert "schedule" not in vars(plan)
+
+
+def test_a_slow_rank_on_a_large_torus_leaves_enough_to_synthesize_once() -> None:
+    # Half of the transfers that are allowed is too little for 900 ranks.
+    plan = hm.plan(hm.topologies.torus([10, 10, 9], **LINK), "all_reduce", 64 * MIB, hm.Conditions(slow={7: 2.0}))
+    assert plan.alternatives[0].label == "synthesized (1 chunks a rank)"
+    assert plan.seconds <= 2.0 * plan.bound_s
 
 
 @pytest.mark.parametrize(
@@ -171,7 +207,7 @@ def test_ways_that_are_too_many_to_follow_are_left_out() -> None:
 
 def test_little_effort_leaves_candidates_out_and_much_leaves_none() -> None:
     network = hm.topologies.torus([6, 6], **LINK)
-    little, much = (hm.plan(network, "all_reduce", MIB, effort=effort) for effort in (1e-3, 10))
+    little, much = (hm.plan(network, "all_reduce", MIB, effort=effort) for effort in (1e-4, 10))
     unknown = [other.label for other in little.alternatives if not other.is_comparable]
     assert unknown
     left_out = {one.label: one.reason for one in little.left_out}

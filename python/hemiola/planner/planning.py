@@ -170,8 +170,8 @@ def _found(
 ) -> tuple[list[Candidate], list[LeftOut]]:
     """List what may race, and what is too large to be made for it.
 
-    What was made for the topology comes first: its formula says less than a simulation, or knows more than a port.
-    Those for grids come last, since the largest would leave the others nothing to be simulated with. What takes
+    What was made for the topology comes first, then what knows more of it than a port: hundreds of slices of the latter
+    would leave the former nothing to be made with. Those for grids come last, since the largest would leave the others nothing to be simulated with. What takes
     latency out by sending more messages is there where it is told what these cost.
     """
     known = candidates(task)
@@ -182,8 +182,8 @@ def _found(
         made += through_hosts(task, bound_s, effort)
     plain = [one for one in (*known, *hop_apart) if isinstance(one, Candidate) and not one.knows_topology]
     found = [
-        *(one for one in (*known, *hop_apart) if isinstance(one, Candidate) and one.knows_topology),
         *(one for one in made if isinstance(one, Candidate)),
+        *(one for one in (*known, *hop_apart) if isinstance(one, Candidate) and one.knows_topology),
         *sorted(plain, key=lambda one: (one.formula_s, one.name, one.variant)),
         *(one for one in on_grids if isinstance(one, Candidate)),
     ]

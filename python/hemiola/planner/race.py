@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from hemiola._core import Schedule, Topology, busiest_link_s, estimate_by_steps_s
+from hemiola._core import Schedule, Topology, busiest_link_s, estimate_by_steps_s, estimate_exchange_s
 from hemiola.algorithms import Candidate
 from hemiola.codecs import Speeds
 from hemiola.conditions import Conditions
@@ -25,10 +25,17 @@ from hemiola.topology.port_speed import port_speed
 #: Transfers simulated per plan, at most: about a second of one core. On a network of fluids those that share links
 #: count for as many as they cost.
 TRANSFER_BUDGET = {"fifo": 2_000_000, "fluid": 1_000_000}
-#: Transfers that are made and estimated, at most, where formulas know too little of a network: about as long.
-_ESTIMATED_TRANSFERS = 9_000_000
+#: Transfers that are made and estimated, at most, where formulas know too little of a network: about as long. Those of
+#: algorithms in which all ranks send to all count for half the links on their ways, and half of one.
+_ESTIMATED_TRANSFERS = 7_000_000
+_BETWEEN_ALL = ("_direct", "_bruck", "_pairwise", "_exchange")
 #: Links on the ways of all transfers of a schedule, about: following more takes longer than a plan may.
 _MOST_HOPS = 60_000_000
+#: The same of an all-to-all: beyond, a direct one is estimated without its schedule, which takes a third of the time,
+#: and the other published ones, whose links carry as much or more, are not made.
+_MOST_EXCHANGED_HOPS = 5_000_000
+#: Of a direct one so estimated.
+_DIRECT_EXCHANGE = "all_to_all_direct"
 #: Ranks times links: beyond, finding the ways of one schedule alone takes longer than a plan may, so that nothing is
 #: simulated where something is known without.
 _MOST_WAYS = 30_000_000
@@ -61,6 +68,7 @@ class Race:
         self._budget = TRANSFER_BUDGET[network] * effort
         self._least_s = least_s
         self._may_make = _ESTIMATED_TRANSFERS * effort
+        self._most_exchanged = _MOST_EXCHANGED_HOPS * effort
         self._for_the_first = self._budget  #: after the race, where an estimate has won it
         self._cost: dict[tuple[str, str], float] = {}  #: of simulating what was estimated
         self.left_out: list[LeftOut] = []  #: of which nothing is known but a formula that knows too little
@@ -83,6 +91,9 @@ class Race:
             for candidate in found:
                 with bar.part(candidate.transfer_count / max(total, 1)):
                     is_predicted = self._is_predicted(candidate)
+                    if simulating and self._is_large_exchange(candidate):
+                        seen.append(self._without_schedule(candidate))
+                        continue
                     schedule = self._generate(candidate) if simulating and not is_predicted else None
                     judged = self._judge(candidate, schedule, None if best is None else best[0])
                 seen.append(replace(judged, is_predicted=is_predicted))
@@ -154,24 +165,58 @@ class Race:
         self._budget -= cost
         return None
 
+    def _is_large_exchange(self, candidate: Candidate) -> bool:
+        """Say whether it is a published all-to-all whose ways are so many that making and following them takes long."""
+        is_published = self._least_s is not None and candidate.name.startswith("all_to_all_")
+        return is_published and candidate.transfer_count * mean_hops(self._topology) > self._most_exchanged
+
+    def _without_schedule(self, candidate: Candidate) -> Alternative:
+        """Estimate a direct exchange from the links that it uses; leave the others out."""
+        least_s = self._least_s or 0.0
+        judged = Alternative(
+            candidate.name,
+            candidate.variant,
+            max(candidate.formula_s, least_s),
+            None,
+            candidate.transfer_count,
+        )
+        if candidate.name == _DIRECT_EXCHANGE:
+            estimated_s, work = estimate_exchange_s(
+                self._topology, self._nbytes, self._conditions.late, self._conditions.slow_ranks
+            )
+            self._cost[candidate.name, candidate.variant] = work
+            return replace(judged, estimated_s=max(estimated_s, least_s))
+        hops = candidate.transfer_count * mean_hops(self._topology)
+        self.left_out.append(
+            LeftOut(candidate.label, too_many(hops, "links on the ways of its transfers", self._most_exchanged))
+        )
+        return judged
+
     def _generate(self, candidate: Candidate) -> Schedule | None:
         """Make the schedule if the budget allows for simulating it, or for estimating it where that says something."""
         if self._least_s is None:
             if candidate.transfer_count > self._budget:
                 return None
             self._budget -= candidate.transfer_count
-        elif candidate.transfer_count > self._may_make:
-            reason = too_many(candidate.transfer_count, "transfers", self._may_make)
+        elif (making := self._making(candidate)) > self._may_make:
+            reason = too_many(making, "transfers to make and estimate", self._may_make)
             self.left_out.append(LeftOut(candidate.label, reason))
             return None
-        self._may_make -= candidate.transfer_count
+        else:
+            self._may_make -= making
         schedule = checked(candidate.name, candidate.generate())
         if self._least_s is not None and self._goes_far(schedule):
-            self._may_make += candidate.transfer_count
+            self._may_make += self._making(candidate)
             reason = f"{candidate.transfer_count:,} transfers whose ways are too long, at most {_MOST_HOPS:,} links"
             self.left_out.append(LeftOut(candidate.label, reason))
             return None
         return schedule
+
+    def _making(self, candidate: Candidate) -> float:
+        """Return what making and estimating a candidate costs, in transfers between neighbours."""
+        if not any(word in candidate.name for word in _BETWEEN_ALL):
+            return candidate.transfer_count
+        return candidate.transfer_count * (1 + mean_hops(self._topology)) / 2
 
     def _goes_far(self, schedule: Schedule) -> bool:
         """Say whether it takes too long to follow its transfers; those between neighbours are a link long."""

@@ -108,10 +108,13 @@ def synthesized(
             rank: factor for rank, factor in task.conditions.slow_ranks.items()
         }
         networks.append((topology.degraded(slower), ", of slow links"))
-    for network, note in networks:
+    shares = [effort / len(networks)] * len(networks)
+    if len(networks) == 2 and not _fits(topology, task, shares[0]):
+        shares = [effort, 0.0]  # half is too little for either; as if nobody were slow takes less to find
+    for (network, note), share in zip(networks, shares, strict=True):
         if is_uneven(network) or _is_small_mesh_of_one_root(network, task):
             found += [
-                *_matched(network, task, bound_s, note, effort / len(networks)),
+                *_matched(network, task, bound_s, note, share),
                 *_forests(network, task, bound_s, note, effort),
             ]
     return [
@@ -119,6 +122,13 @@ def synthesized(
         *_around_late_rank(topology, task, bound_s),
         *_one_shots(topology, task, bound_s, effort),
     ]
+
+
+def _fits(topology: Topology, task: Task, effort: float) -> bool:
+    """Say whether anything is matched with so much effort; yes where matching it would be how to tell."""
+    return task.kind in _WITH_WAYS or any(
+        isinstance(one, Candidate) for one in _matched(topology, task, 0.0, "", effort)
+    )
 
 
 def _one_shots(topology: Topology, task: Task, bound_s: float, effort: float) -> Iterator[Candidate]:
@@ -340,11 +350,12 @@ def _forests(
     if task.kind not in _FOREST_KINDS:
         return
     has_one_root = task.kind in _WITH_ONE_ROOT
-    more = effort ** (1 / 3)  # packing takes about the cube of what there is to pack
+    more = effort ** (1 / 4)  # packing takes up to the fifth power of what there is to pack, seldom less than the cube
     vertices = topology.rank_count + topology.switch_count
     what, size = "ranks and switches", vertices
     most = more * (_MOST_VERTICES_OF_ONE_ROOT if has_one_root else _MOST_VERTICES_OF_FOREST)
-    is_long = is_large = size > most
+    is_large = size > most
+    is_long = size > most / more
     if has_one_root and topology.switch_count == 0:
         what, size = "ranks times links", topology.rank_count * topology.link_count
         most = _MOST_PACKED_LINKS * effort

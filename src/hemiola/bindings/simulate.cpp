@@ -15,6 +15,7 @@
 #include "hemiola/bindings/long_call.hpp"
 #include "hemiola/schedule/file/schedule_file.hpp"
 #include "hemiola/simulate/busiest_link.hpp"
+#include "hemiola/simulate/exchange_estimate.hpp"
 #include "hemiola/simulate/step_estimate.hpp"
 #include "hemiola/simulate/streamed.hpp"
 #include "hemiola/simulate/trace.hpp"
@@ -165,6 +166,38 @@ Notes
 -----
 O(links on its way) per transfer.)";
 
+std::tuple<double, double> estimate_exchange_s(const Topology& topology, std::int64_t nbytes,
+                                               const RankSeconds& late, const RankFactors& slow) {
+  const Conditions conditions = conditions_of(late, slow);
+  const LongCall call;
+  const StepEstimate found = estimate_exchange(topology, nbytes, conditions);
+  return {to_seconds(found.duration), found.work};
+}
+
+constexpr const char* kExchangeDoc =
+    R"(Return about what a direct all-to-all takes, and what it would cost to simulate it, without its schedule.
+
+Parameters
+----------
+topology : Topology that connects all ranks.
+nbytes : int >= 0, one rank's buffer in bytes.
+late : mapping of rank to seconds.
+slow : mapping of rank to factor >= 1.
+
+Returns
+-------
+(float, float): seconds, what the busiest link needs and the longest latency; and the cost of a fluid simulation, in
+transfers that have links for themselves.
+
+Raises
+------
+ArgumentError
+    as hemiola.simulate.
+
+Notes
+-----
+O(1) per pair of ranks and link between them.)";
+
 }  // namespace
 
 void bind_simulate(nb::module_& m) {
@@ -185,6 +218,8 @@ void bind_simulate(nb::module_& m) {
   m.def("busiest_link_s", &busiest_link_s, "schedule"_a, "topology"_a, "nbytes"_a, "slow"_a, kBusiestLinkDoc);
   m.def("estimate_by_steps_s", &estimate_by_steps_s, "schedule"_a, "topology"_a, "nbytes"_a, "late"_a,
         "slow"_a, kEstimateDoc);
+  m.def("estimate_exchange_s", &estimate_exchange_s, "topology"_a, "nbytes"_a, "late"_a, "slow"_a,
+        kExchangeDoc);
   m.def(
       "write_trace",
       [](const Schedule& schedule, const Topology& topology, std::int64_t nbytes, const Timeline& timeline,

@@ -14,8 +14,6 @@ namespace {
 
 using simulation::TransferId;
 
-/// Of one flow among those it shares a link with, over one that has it for itself; measured on tori of 144 and 289 ranks.
-constexpr double kShareOfWork = 1.0 / 6;
 /// The same for each shared link that its own ones are joined to by flows: where these all end at times of their own, each
 /// end changes rates far away. Measured on random graphs of 60 to 495 ranks, one flow a rank.
 constexpr double kShareOfJoined = 0.06;

@@ -9,6 +9,10 @@
 
 namespace hemiola {
 
+/// Work of one flow among those it shares a link with, over one that has it for itself; measured on tori of 144 and 289
+/// ranks.
+inline constexpr double kShareOfWork = 1.0 / 6;
+
 struct StepEstimate {
   /// The smaller of two: if every step waited for the one before, for what its busiest link needs and its longest latency;
   /// and if transfers took their turns in the schedule's order, each with its whole way for itself. The one is right where
