@@ -76,7 +76,9 @@ def test_flows_that_shared_links_join_to_others_cost_for_all_of_these() -> None:
     ],
     ids=["mesh", "hosts", "rfs", "ring"],
 )
-def test_a_direct_exchange_is_estimated_without_its_schedule(network: hm.Topology, now: hm.Conditions) -> None:
+def test_a_direct_exchange_is_estimated_without_its_schedule(
+    network: hm.Topology, now: hm.Conditions
+) -> None:
     ranks = network.rank_count
     nbytes, told = ranks * 100_003, (now.late, now.slow_ranks)
     schedule = hm.algorithms.all_to_all_direct(ranks)
@@ -96,7 +98,9 @@ def test_a_large_all_to_all_is_planned_without_its_schedule() -> None:
 
 def test_a_slow_rank_on_a_large_torus_leaves_enough_to_synthesize_once() -> None:
     # Half of the transfers that are allowed is too little for 900 ranks.
-    plan = hm.plan(hm.topologies.torus([10, 10, 9], **LINK), "all_reduce", 64 * MIB, hm.Conditions(slow={7: 2.0}))
+    plan = hm.plan(
+        hm.topologies.torus([10, 10, 9], **LINK), "all_reduce", 64 * MIB, hm.Conditions(slow={7: 2.0})
+    )
     assert plan.alternatives[0].label == "synthesized (1 chunks a rank)"
     assert plan.seconds <= 2.0 * plan.bound_s
 
@@ -273,3 +277,11 @@ def test_many_chunks_or_trees_fill_the_ways_from_one_root_of_a_torus(sides: list
     plan = hm.plan(hm.topologies.torus(sides, **LINK), "reduce", 920_020_016, root=7)
     assert {"forest (256 pieces)", "synthesized (1024 chunks)"} & {one.label for one in plan.alternatives}
     assert plan.seconds <= most * plan.bound_s
+
+
+def test_hundreds_of_ranks_behind_switches_are_synthesized() -> None:
+    # 102 thousand transfers, each with 312 ranks to choose from: too many where pairs of ranks counted for them. Levels
+    # take five times the bound.
+    plan = hm.plan(hm.topologies.dgx_h100(40, rails=False), "reduce_scatter", 1 << 20)
+    assert plan.alternatives[0].label == "synthesized (1 chunks a rank)"
+    assert plan.seconds <= 2.0 * plan.bound_s

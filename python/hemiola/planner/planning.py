@@ -116,7 +116,9 @@ def plan(
             is_network_alone = math.isinf(combine_bandwidth)
             told_costs = is_network_alone or speed.message_s > 0
             found, left_out = _found(topology, task, bound.seconds, effort, messages_are_told=told_costs)
-            if is_network_alone:  # ranks that run this tell from messages how fast ports are: no short ones for them
+            if (
+                is_network_alone
+            ):  # ranks that run this tell from messages how fast ports are: no short ones for them
                 found = [*in_segments(task, bound.seconds, {one.label for one in found}), *found]
         if not found:
             raise ArgumentError(
@@ -171,8 +173,9 @@ def _found(
     """List what may race, and what is too large to be made for it.
 
     What was made for the topology comes first, then what knows more of it than a port: hundreds of slices of the latter
-    would leave the former nothing to be made with. Those for grids come last, since the largest would leave the others nothing to be simulated with. What takes
-    latency out by sending more messages is there where it is told what these cost.
+    would leave the former nothing to be made with. Those for grids come last, since the largest would leave the others
+    nothing to be simulated with. What takes latency out by sending more messages is there where it is told what these
+    cost.
     """
     known = candidates(task)
     made = synthesized(topology, task, bound_s, effort)

@@ -188,7 +188,9 @@ class Race:
             return replace(judged, estimated_s=max(estimated_s, least_s))
         hops = candidate.transfer_count * mean_hops(self._topology)
         self.left_out.append(
-            LeftOut(candidate.label, too_many(hops, "links on the ways of its transfers", self._most_exchanged))
+            LeftOut(
+                candidate.label, too_many(hops, "links on the ways of its transfers", self._most_exchanged)
+            )
         )
         return judged
 

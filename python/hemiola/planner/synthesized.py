@@ -23,14 +23,12 @@ from hemiola.synthesis.full_mesh import is_full_mesh
 _WITH_ONE_ROOT = ("broadcast", "reduce")
 _FOREST_KINDS = ("all_reduce", "all_gather", "reduce_scatter", *_WITH_ONE_ROOT)
 #: Of one candidate of one root behind switches; and of all together, transfers times links between ranks, over the
-#: fourth root of the chunks, of which many at once are found faster: about a second. Where switches are linked to each
-#: other, finding them takes longer, of small buffers more so.
+#: fourth root of the chunks, of which many at once are found faster: about a second.
 _MOST_TRANSFERS_OF_ONE_ROOT, _MOST_WORK_OF_ONE_ROOT = 150_000, 4_000_000_000
-_OF_LINKED_SWITCHES_SMALL, _OF_LINKED_SWITCHES_LARGE = 4, 1.6
-#: Of all others together there, times links between ranks, those through switches counted one by one: about a second.
-#: Where switches are linked to each other, as NICs that ranks share are, ways take four times as long to find. Both
-#: halves of an all-reduce are found at once.
-_MOST_SWITCHED_WORK, _OF_LINKED_SWITCHES = 10_000_000_000, 4
+#: Of all others together there, each counted once more for so many ranks: about a second. Of small buffers, chunks are
+#: under way most of the time, and channels that wait for faster ones are looked at more often. Both halves of an
+#: all-reduce are found at once.
+_MOST_SWITCHED_TRANSFERS, _RANKS_PER_TRANSFER, _OF_SMALL = 600_000, 512, 2
 #: Of all together where no switch is on the way, which makes them cheaper to find by far.
 _MOST_TRANSFERS_WITHOUT_SWITCHES = 2_200_000
 #: Of a forest, of which there are three at most and whose transfers cost less to make than matched ones.
@@ -307,19 +305,17 @@ def _room_to_match(topology: Topology, task: Task, effort: float) -> tuple[str, 
     if topology.switch_count == 0:
         most = _MOST_WAYS_WITHOUT_SWITCHES if with_ways else _MOST_TRANSFERS_WITHOUT_SWITCHES
         return "transfers", 1.0, effort * most
-    per_transfer = float(links_between_ranks(topology))
-    if task.kind in _WITH_ONE_ROOT:
-        most = _MOST_WORK_OF_ONE_ROOT
-        if has_linked_switches(topology):
-            is_small = task.nbytes < _SMALL_BUFFER
-            per_transfer *= _OF_LINKED_SWITCHES_SMALL if is_small else _OF_LINKED_SWITCHES_LARGE
-    else:
-        most = _MOST_WAY_WORK[task.kind] if with_ways else _MOST_SWITCHED_WORK
-        if not with_ways and has_linked_switches(topology):
-            per_transfer *= _OF_LINKED_SWITCHES
-        if task.kind == "all_reduce":
-            per_transfer /= 2
-    return "transfers times links between ranks", per_transfer, effort * most
+    if task.kind in _WITH_ONE_ROOT or with_ways:
+        per_transfer = float(links_between_ranks(topology))
+        most = _MOST_WAY_WORK[task.kind] if with_ways else _MOST_WORK_OF_ONE_ROOT
+        return "transfers times links between ranks", per_transfer, effort * most
+    per_transfer = (1 + task.rank_count / _RANKS_PER_TRANSFER) * (
+        _OF_SMALL if task.nbytes < _SMALL_BUFFER else 1
+    )
+    if task.kind == "all_reduce":
+        per_transfer /= 2
+    what = f"transfers and as many again for each {_RANKS_PER_TRANSFER} ranks"
+    return what, per_transfer, effort * _MOST_SWITCHED_TRANSFERS
 
 
 def links_between_ranks(topology: Topology) -> int:
@@ -338,19 +334,15 @@ def links_between_ranks(topology: Topology) -> int:
     return int(np.count_nonzero((src < n) & (dst < n)) + through.sum())
 
 
-def has_linked_switches(topology: Topology) -> bool:
-    """Say whether a link joins two switches."""
-    links = np.asarray(topology.links)
-    return bool(np.any((links["src"] >= topology.rank_count) & (links["dst"] >= topology.rank_count)))
-
-
 def _forests(
     topology: Topology, task: Task, bound_s: float, note: str, effort: float
 ) -> Iterator[Candidate | LeftOut]:
     if task.kind not in _FOREST_KINDS:
         return
     has_one_root = task.kind in _WITH_ONE_ROOT
-    more = effort ** (1 / 4)  # packing takes up to the fifth power of what there is to pack, seldom less than the cube
+    more = effort ** (
+        1 / 4
+    )  # packing takes up to the fifth power of what there is to pack, seldom less than the cube
     vertices = topology.rank_count + topology.switch_count
     what, size = "ranks and switches", vertices
     most = more * (_MOST_VERTICES_OF_ONE_ROOT if has_one_root else _MOST_VERTICES_OF_FOREST)

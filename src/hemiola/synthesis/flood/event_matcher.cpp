@@ -22,16 +22,31 @@ EventMatcher::EventMatcher(const Flood& flood, const SpeedClasses& classes, std:
       classes_(classes),
       order_(order),
       random_(seed),
+      wide_(channels_, classes_),
       have_(flood.start.size(), flood.chunk_count),
+      holders_(wide_.has_any() ? static_cast<std::size_t>(flood.chunk_count) : 0, channels_.rank_count()),
       there_(flood.start.size(), flood.chunk_count),
       lacks_(flood.start.size(), flood.chunk_count),
       free_(channels_.link_count(), 0),
       turn_(channels_.link_count(), 0),
+      is_closed_(channels_.link_count(), 0),
+      narrow_out_(flood.start.size()),
+      into_by_speed_(channels_.by_destination().begin(), channels_.by_destination().end()),
       is_marked_(channels_.count(), 0),
-      waits_(channels_.count(), 0) {
+      waits_(channels_.count(), 0),
+      waiting_into_(flood.start.size(), 0),
+      under_way_to_(flood.start.size(), 0),
+      looked_at_with_(flood.start.size(), flood.chunk_count) {
   for (int speed = 1; speed <= classes_.count(); ++speed)
     rarity_.emplace_back(classes_.clusters(speed), classes_.cluster_count(speed), flood.chunk_count);
   index_links();
+  for (std::uint32_t c = 0; c < channels_.count(); ++c)
+    if (!wide_.has(c)) narrow_out_[static_cast<std::size_t>(channels_[c].src)].push_back(c);
+  for (Rank rank : indices<Rank>(channels_.rank_count()))
+    std::stable_sort(
+        into_by_speed_.begin() + channels_.first_in(rank),
+        into_by_speed_.begin() + channels_.first_in(rank + 1),
+        [&](std::uint32_t a, std::uint32_t b) { return classes_.class_of(a) < classes_.class_of(b); });
   hold_at_first(flood);
 }
 
@@ -41,7 +56,7 @@ void EventMatcher::index_links() {
   for (std::uint32_t c = 0; c < channels_.count(); ++c) {
     Picoseconds offset = 0;
     for (const Hop& hop : channels_.hops(c)) {
-      ++over_offset_[hop.link + 1];
+      if (!wide_.is_marked_over(c, hop.link)) ++over_offset_[hop.link + 1];
       auto& [soonest, latest] = head_start_[hop.link];
       soonest = std::min(soonest, offset);
       latest = std::max(latest, offset);
@@ -52,7 +67,8 @@ void EventMatcher::index_links() {
   over_.resize(over_offset_.back());
   std::vector<std::uint32_t> next(over_offset_.begin(), over_offset_.end() - 1);
   for (std::uint32_t c = 0; c < channels_.count(); ++c)
-    for (const Hop& hop : channels_.hops(c)) over_[next[hop.link]++] = c;
+    for (const Hop& hop : channels_.hops(c))
+      if (!wide_.is_marked_over(c, hop.link)) over_[next[hop.link]++] = c;
 }
 
 void EventMatcher::hold_at_first(const Flood& flood) {
@@ -92,6 +108,7 @@ bool EventMatcher::run(SearchState* state, Sends* sends) {
 }
 
 void EventMatcher::mark(std::uint32_t channel) {
+  if (wide_.has(channel)) return wide_.mark(channel);
   if (is_marked_[channel] || lacks_[static_cast<std::size_t>(channels_[channel].dst)] == 0) return;
   is_marked_[channel] = 1;
   marked_.push_back(channel);
@@ -102,45 +119,96 @@ void EventMatcher::mark_all() {
 }
 
 /// Sorts by class, then by preference among the peers of a port, then by source.
-std::uint64_t EventMatcher::priority(std::uint32_t channel) const {
-  const int n = channels_.rank_count();
-  const Channel& ends = channels_[channel];
-  int distance = ends.dst - ends.src;
-  if (order_ == PeerOrder::rotating) distance -= turn_[channels_.hops(channel)[0].link] + 1;
-  const auto preference = static_cast<std::uint64_t>(((distance % n) + n) % n);
-  return static_cast<std::uint64_t>(classes_.class_of(channel)) << 60 | preference << 32 | channel;
+std::uint64_t EventMatcher::priority(std::uint32_t channel, int preference) const {
+  return static_cast<std::uint64_t>(classes_.class_of(channel)) << 60 |
+         static_cast<std::uint64_t>(preference) << 32 | channel;
+}
+
+/// The rank, or the place, that a port prefers before all others; then the next ones, round to the one before it.
+int EventMatcher::first_choice(Rank src, std::uint32_t link) const {
+  return (static_cast<int>(src) + (order_ == PeerOrder::rotating ? turn_[link] + 1 : 0)) %
+         channels_.rank_count();
 }
 
 void EventMatcher::match_marked() {
-  std::vector<std::uint64_t> queue;
-  queue.reserve(marked_.size());
+  const int n = channels_.rank_count();
+  std::vector<std::uint64_t> narrow;
+  narrow.reserve(marked_.size());
   for (const std::uint32_t c : marked_) {
     is_marked_[c] = 0;
-    if (is_open(c)) queue.push_back(priority(c));
+    if (!is_open(c)) continue;
+    const int first = first_choice(channels_[c].src, channels_.hops(c)[0].link);
+    narrow.push_back(priority(c, (static_cast<int>(channels_[c].dst) - first + n) % n));
   }
   marked_.clear();
-  std::sort(queue.begin(), queue.end());
-  for (const std::uint64_t entry : queue) {
-    const auto channel = static_cast<std::uint32_t>(entry);
-    if (!is_open(channel)) continue;
-    const std::uint32_t chunk = choose(channel);
-    if (chunk == Rarity::kNone) continue;
-    waits_[channel] = patient_ && comes_sooner(channel, chunk);
-    if (!waits_[channel]) send(channel, chunk);
+  std::sort(narrow.begin(), narrow.end());
+
+  /// The channel of a wide port whose turn it is.
+  struct Head {
+    std::uint64_t priority;
+    std::uint32_t port;
+    int first, passed;
+    bool operator>(const Head& other) const { return priority > other.priority; }
+  };
+  std::priority_queue<Head, std::vector<Head>, std::greater<>> wide;
+  const auto push_next = [&](std::uint32_t port, int first, int passed) {
+    const std::uint32_t channel = wide_.next_marked(port, first, &passed);
+    if (channel != WidePorts::kNone) wide.push({priority(channel, passed), port, first, passed});
+  };
+  wide_.for_each_marked(
+      [&](std::uint32_t port) { push_next(port, first_choice(wide_.src(port), wide_.first_link(port)), 0); });
+
+  for (auto next = narrow.begin(); next != narrow.end() || !wide.empty();) {
+    if (wide.empty() || (next != narrow.end() && *next < wide.top().priority)) {
+      match(static_cast<std::uint32_t>(*next++));
+      continue;
+    }
+    const Head head = wide.top();
+    wide.pop();
+    if (wide_.is_open(head.port)) match(static_cast<std::uint32_t>(head.priority));
+    if (wide_.is_open(head.port)) push_next(head.port, head.first, head.passed + 1);
   }
+  wide_.forget_marks();
+}
+
+void EventMatcher::match(std::uint32_t channel) {
+  if (!is_open(channel)) return;
+  const std::uint32_t chunk = choose(channel);
+  if (chunk == Rarity::kNone) return;
+  const bool waits = patient_ && comes_sooner(channel, chunk);
+  waiting_into_[static_cast<std::size_t>(channels_[channel].dst)] += waits - waits_[channel];
+  waits_[channel] = waits;
+  if (!waits) send(channel, chunk);
 }
 
 void EventMatcher::handle(const Event& event) {
   if (event.kind == Event::link_free) {
+    note_whether_closed(event.what);
+    wide_.mark_over(event.what);
     for (std::uint32_t i = over_offset_[event.what]; i < over_offset_[event.what + 1]; ++i) mark(over_[i]);
     return;
   }
   const Rank rank = channels_[event.what].dst;
   insert(there_[rank], event.chunk);
-  for (std::uint32_t c = channels_.first_out(rank); c < channels_.first_out(rank + 1); ++c)
+  for (const std::uint32_t c : narrow_out_[static_cast<std::size_t>(rank)])
     if (!contains(have_[channels_[c].dst], event.chunk)) mark(c);
+  if (wide_.has_any()) wide_.mark_out_of(rank, holders_[static_cast<int>(event.chunk)]);
+  const std::int32_t under_way = --under_way_to_[static_cast<std::size_t>(rank)];
+  if (waiting_into_[static_cast<std::size_t>(rank)] == 0) return;
+  std::int32_t& least = looked_at_with_[static_cast<std::size_t>(rank)];
+  const std::int32_t lacking = lacks_[static_cast<std::size_t>(rank)];
+  if (under_way > 0 && lacking > least / 2) return;
+  least = lacking;
   for (const std::uint32_t c : channels_.into(rank))
     if (waits_[c]) mark(c);
+}
+
+/// Whether the link is still busy when a chunk that starts now gets there on any channel.
+void EventMatcher::note_whether_closed(std::uint32_t link) {
+  const bool is_closed = free_[link] > now_ + head_start_[link].second;
+  if (is_closed == (is_closed_[link] != 0)) return;
+  is_closed_[link] = is_closed;
+  is_closed ? wide_.close(link) : wide_.open(link);
 }
 
 /// Whether a chunk that starts now finds every link of its way free.
@@ -187,8 +255,9 @@ bool EventMatcher::comes_sooner(std::uint32_t channel, std::uint32_t chunk) cons
   const Rank dst = channels_[channel].dst;
   const Picoseconds arrival = now_ + channels_.delay(channel);
   const auto lacking = static_cast<Picoseconds>(lacks_[static_cast<std::size_t>(dst)]);
-  for (const std::uint32_t faster : channels_.into(dst)) {
-    if (classes_.class_of(faster) >= classes_.class_of(channel)) continue;
+  for (std::uint32_t i = channels_.first_in(dst); i < channels_.first_in(dst + 1); ++i) {
+    const std::uint32_t faster = into_by_speed_[i];
+    if (classes_.class_of(faster) >= classes_.class_of(channel)) return false;
     if (!contains(have_[channels_[faster].src], chunk)) continue;
     const Hop& port = channels_.hops(faster)[0];
     const Picoseconds start = std::max(free_[port.link], now_);
@@ -206,6 +275,7 @@ void EventMatcher::send(std::uint32_t channel, std::uint32_t chunk) {
   Picoseconds at = now_;
   for (const Hop& hop : channels_.hops(channel)) {
     free_[hop.link] = at + hop.busy;
+    note_whether_closed(hop.link);
     at += hop.delay;
     // What the link's users need to know is when a chunk that starts then finds it free.
     const auto [soonest, latest] = head_start_[hop.link];
@@ -215,12 +285,14 @@ void EventMatcher::send(std::uint32_t channel, std::uint32_t chunk) {
     }
   }
   events_.push({at, Event::arrival, channel, chunk});
+  ++under_way_to_[static_cast<std::size_t>(ends.dst)];
   const int n = channels_.rank_count();
   turn_[channels_.hops(channel)[0].link] = ((ends.dst - ends.src) % n + n) % n;
 }
 
 void EventMatcher::expect(Rank rank, std::uint32_t chunk) {
   insert(have_[rank], chunk);
+  if (wide_.has_any()) insert(holders_[static_cast<int>(chunk)], static_cast<std::uint32_t>(rank));
   --lacks_[static_cast<std::size_t>(rank)];
   for (int speed = 1; speed <= classes_.count(); ++speed)
     rarity_in(speed).add(classes_.cluster_of(speed, rank), chunk);

@@ -5,6 +5,9 @@
 // that the fewest ranks around that cluster have. Where there is none, the rarest that the destination lacks, unless a
 // repetition costs more than it brings (may_repeat) or a faster channel will bring it sooner. So each chunk enters a
 // cluster once as long as that is possible, and slow channels still help with the rest while that pays.
+//
+// Channels of a port that leads to many ranks are looked at one after the other, as long as the port is free: sorting all
+// that an event enables would cost the square of the ranks for each.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +21,7 @@
 #include "hemiola/synthesis/flood/flood.hpp"
 #include "hemiola/synthesis/flood/rarity.hpp"
 #include "hemiola/synthesis/flood/speed_classes.hpp"
+#include "hemiola/synthesis/flood/wide_ports.hpp"
 #include "hemiola/synthesis/network/sends.hpp"
 #include "hemiola/synthesis/trials.hpp"
 
@@ -52,7 +56,10 @@ class EventMatcher {
   void mark(std::uint32_t channel);
   void mark_all();
   void match_marked();
-  std::uint64_t priority(std::uint32_t channel) const;
+  void match(std::uint32_t channel);
+  std::uint64_t priority(std::uint32_t channel, int preference) const;
+  int first_choice(Rank src, std::uint32_t link) const;
+  void note_whether_closed(std::uint32_t link);
   void handle(const Event& event);
   Rarity& rarity_in(int speed) { return rarity_[static_cast<std::size_t>(speed) - 1]; }
 
@@ -72,18 +79,27 @@ class EventMatcher {
   std::int64_t missing_ = 0;
   bool patient_ = true;  ///< whether slow channels leave chunks to faster ones
 
+  WidePorts wide_;
   ChunkSets have_;                   ///< per rank, chunks that are there or on their way
+  ChunkSets holders_;                ///< per chunk, ranks that have it so; empty where no port is wide
   ChunkSets there_;                  ///< per rank
   std::vector<Rarity> rarity_;       ///< of what ranks have, in clusters(1) … clusters(count())
   std::vector<std::int32_t> lacks_;  ///< per rank, how many chunks it does not have
 
-  std::vector<Picoseconds> free_;                  ///< per link
-  std::vector<int> turn_;                          ///< per link, distance to the peer that it served last
-  std::vector<std::uint32_t> over_offset_, over_;  ///< per link, the channels over it
+  std::vector<Picoseconds> free_;  ///< per link
+  std::vector<int> turn_;          ///< per link, distance to the peer that it served last
+  std::vector<std::uint32_t> over_offset_,
+      over_;  ///< per link, the channels over it that `wide_` does not mark with it
   /// Per link, how long after its start a chunk gets here: on the channel where that is soonest, and latest.
   std::vector<std::pair<Picoseconds, Picoseconds>> head_start_;
-  std::vector<std::uint32_t> marked_;            ///< channels to look at
+  std::vector<std::uint8_t> is_closed_;                 ///< per link, whether nothing over it can start
+  std::vector<std::vector<std::uint32_t>> narrow_out_;  ///< per rank, its channels of ports that are not wide
+  std::vector<std::uint32_t> into_by_speed_;     ///< channels into each rank in turn, faster ones first
+  std::vector<std::uint32_t> marked_;            ///< channels to look at, of ports that are not wide
   std::vector<std::uint8_t> is_marked_, waits_;  ///< per channel; waits: left a chunk to a faster one
+  std::vector<std::int32_t> waiting_into_;       ///< per rank, how many channels into it do
+  std::vector<std::int32_t> under_way_to_;       ///< per rank, chunks
+  std::vector<std::int32_t> looked_at_with_;     ///< per rank, what it lacked when those were looked at last
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
 };
 

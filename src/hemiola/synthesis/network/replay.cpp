@@ -37,7 +37,13 @@ class SwitchedReplay {
         arrived_(channels.rank_count(), chunk_count, 0),
         free_(channels.link_count(), 0),
         queue_(channels.link_count()),
-        sent_(channels.link_count(), 0) {
+        sent_(channels.link_count(), 0),
+        ports_of_(static_cast<std::size_t>(channels.rank_count())) {
+    for (std::uint32_t c = 0; c < channels.count(); ++c) {
+      std::vector<std::uint32_t>& ports = ports_of_[static_cast<std::size_t>(channels[c].src)];
+      const std::uint32_t port = channels.hops(c)[0].link;
+      if (std::find(ports.begin(), ports.end(), port) == ports.end()) ports.push_back(port);
+    }
     RankChunkTable<std::int32_t> listed(channels.rank_count(), chunk_count);
     for (std::uint32_t i = 0; i < sends.size(); ++i) {
       const Channel& ends = channels[sends[i].channel];
@@ -62,8 +68,8 @@ class SwitchedReplay {
       last = event.time;
       const Rank rank = channels_[c].dst;
       ++arrived_.at(rank, sends_[event.send].chunk);
-      for (std::uint32_t out = channels_.first_out(rank); out < channels_.first_out(rank + 1); ++out)
-        send_what_is_there(channels_.hops(out)[0].link, event.time);
+      for (const std::uint32_t port : ports_of_[static_cast<std::size_t>(rank)])
+        send_what_is_there(port, event.time);
     }
     return last;
   }
@@ -103,8 +109,9 @@ class SwitchedReplay {
   std::vector<std::int32_t>
       awaits_;  ///< per send, how many that bring its chunk to its source are listed before it
   std::vector<Picoseconds> free_;
-  std::vector<std::vector<std::uint32_t>> queue_;  ///< per link out of a rank, the sends in order
-  std::vector<std::uint32_t> sent_;                ///< how many of them have been sent
+  std::vector<std::vector<std::uint32_t>> queue_;     ///< per link out of a rank, the sends in order
+  std::vector<std::uint32_t> sent_;                   ///< how many of them have been sent
+  std::vector<std::vector<std::uint32_t>> ports_of_;  ///< per rank, the first links of its channels
   std::uint32_t next_order_ = 0;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
 };
