@@ -1,8 +1,8 @@
 """What collectives between hosts take, over what the simulator says on the topology that `hemiola calibrate` wrote.
 
 Hosts are network namespaces of this machine whose NICs are limited both ways: 4 at 300 Mbit/s and 8 at 200 Mbit/s with
-a rank on each, and 4 at 200 Mbit/s with two. All-reduces, all-gathers and reduce-scatters as planned, checked, medians of
-rounds. Goal: every row from 64 KiB on within 10 %.
+a rank on each, and 4 at 200 Mbit/s with two. All-reduces, all-gathers and reduce-scatters as planned, checked, medians
+of rounds. Goal: every row from 64 KiB on within 10 %.
 
     python benchmarks/measured_over_simulated.py [--rounds 5] [--sizes BYTES …] [--json]
 
