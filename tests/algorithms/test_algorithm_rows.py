@@ -45,6 +45,7 @@ def networks() -> list[hm.Topology]:
         hm.topologies.fully_connected(8, **cost),
         hm.topologies.mesh([2, 3], **cost),
         hm.topologies.dgx1(),
+        hm.topologies.switch_2d([4, 3], latency_s=ALPHA, bandwidth=[4 * BANDWIDTH, BANDWIDTH]),
         rails(3, 2, {1: 2.0}),
         rails(4, 2, {0: 2.0, 3: 1.5}),
         hm.Topology(3, [(0, 1, ALPHA, BANDWIDTH), (1, 0, ALPHA, BANDWIDTH), (1, 2, ALPHA, BANDWIDTH)]),

@@ -88,6 +88,9 @@ from hemiola.algorithms.registry import (
     names as names,
     register as register,
 )
+from hemiola.algorithms.slow_bypass import (
+    all_reduce_bypassed_rail as all_reduce_bypassed_rail,
+)
 from hemiola.algorithms.slow_exchanges import (
     all_reduce_open_shop_exchange as all_reduce_open_shop_exchange,
     all_reduce_paced_exchange as all_reduce_paced_exchange,

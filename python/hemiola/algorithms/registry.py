@@ -7,7 +7,14 @@ from collections.abc import Callable
 from typing import Any
 
 from hemiola._core import algorithms as core
-from hemiola.algorithms import late_relayed, slow_exchanges, slow_rails, slow_relayed, stragglar_matching
+from hemiola.algorithms import (
+    late_relayed,
+    slow_bypass,
+    slow_exchanges,
+    slow_rails,
+    slow_relayed,
+    stragglar_matching,
+)
 from hemiola.algorithms.algorithm import Algorithm, from_core
 from hemiola.algorithms.task import Candidate, Task
 from hemiola.arguments import typed
@@ -162,6 +169,7 @@ for _algorithm in (
     *slow_exchanges.ALGORITHMS,
     *slow_relayed.ALGORITHMS,
     *slow_rails.ALGORITHMS,
+    *slow_bypass.ALGORITHMS,
 ):
     register(_algorithm)
 
