@@ -99,7 +99,7 @@ def groups_at_once(rounds: int) -> list[float]:
     """Even and odd ranks, and all, interleaved without a common order between groups."""
     comm = hm.init(timeout_s=60)
     mine = comm.group([rank for rank in range(comm.rank_count) if rank % 2 == comm.rank % 2])
-    pair = comm.group([comm.rank ^ 1, comm.rank]) if comm.rank_count % 2 == 0 else mine
+    pair = comm.group(sorted([comm.rank ^ 1, comm.rank])) if comm.rank_count % 2 == 0 else mine
     total = 0.0
     for number in range(rounds):
         pending = mine.all_reduce(np.full(100, float(comm.rank)), wait=False)

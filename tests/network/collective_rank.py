@@ -95,7 +95,9 @@ def messages(comm: hm.Communicator) -> str:
 
 def groups(comm: hm.Communicator) -> str:
     """Halves that work side by side, then all again."""
-    half = comm.group([rank for rank in range(comm.rank_count) if rank % 2 == comm.rank % 2])
+    ranks = [rank for rank in reversed(range(comm.rank_count)) if rank % 2 == comm.rank % 2]
+    half = comm.group(ranks)
+    assert half.all_gather(np.array([comm.rank])).tolist() == ranks
     x = np.full(5000, comm.rank, np.int64)
     half.all_reduce(x)
     assert (x == sum(range(comm.rank % 2, comm.rank_count, 2))).all()

@@ -106,5 +106,29 @@ TEST(RoutedKind, WhomNoKindReachesIsNamed) {
   });
 }
 
+/// Rank 1 gives another order, then other terms. Expect all to be told, and nobody to wait for a wire.
+TEST(WireKind, MembersThatCountOtherwiseOrHaveOtherTermsAreAllTold) {
+  const auto sessions = local_sessions(3);
+  on_threads(3, [&](Rank rank) {
+    const WireChoice choose = [] { return std::make_shared<ShmKind>(); };
+    for (const bool differs_in_order : {true, false}) {
+      Members members{sessions[static_cast<std::size_t>(rank)], all_ranks(3), rank};
+      if (rank == Rank{1} && differs_in_order) std::swap(members.ranks[0], members.ranks[2]);
+      const bool is_odd = rank == Rank{1} && !differs_in_order;
+      const std::string terms = is_odd ? "group=one\nkeep_inputs=True" : "group=one\nkeep_inputs=False";
+      try {
+        connect_wires({.choices = std::span(&choose, 1), .terms = terms}, &members, Deadline(60));
+        ADD_FAILURE() << "rank " << rank << " was told nothing";
+      } catch (const MismatchError& e) {
+        const std::string expected =
+            differs_in_order
+                ? "rank 0 makes a communicator of ranks 0, 1 and 2, rank 1 one of ranks 2, 1 and 0"
+                : "rank 0 passed keep_inputs=False, rank 1 keep_inputs=True";
+        EXPECT_NE(std::string(e.what()).find(expected), std::string::npos) << e.what();
+      }
+    }
+  });
+}
+
 }  // namespace
 }  // namespace hemiola::testing

@@ -49,6 +49,24 @@ def test_seven_of_eight_gpus():
     assert not any(rank < 7 for rank, rail in links if rail == 24)
 
 
+def test_of_ranks_numbers_those_that_stay_in_the_order_given():
+    # Given a chain 0 -> 1 -> 2 of two speeds on hosts 0, 0 and 1, and ranks 2, 0, 1 as numbers 0, 1, 2.
+    t = hm.Topology(3, [(0, 1, 0.0, 1e9), (1, 2, 0.0, 2e9)], nodes=[0, 0, 1])
+    turned = t.of_ranks([2, 0, 1])
+    assert turned.links.tolist() == [(1, 2, 0.0, 1e9, 0.0), (2, 0, 0.0, 2e9, 0.0)]
+    assert turned.nodes.tolist() == [1, 0, 0]
+    assert turned.name == f"{t.name} in another order"
+    assert t.of_ranks([1, 2]) == t.without_ranks([0])
+    assert t.of_ranks([2, 1]).links.tolist() == [(1, 0, 0.0, 2e9, 0.0)]
+    assert t.of_ranks([0, 1, 2]) == t
+
+
+@pytest.mark.parametrize("ranks", [[], [0, 0], [3], [-1]])
+def test_of_ranks_refuses_what_is_no_list_of_its_ranks(ranks):
+    with pytest.raises(ArgumentError):
+        topologies.ring(3, **COST).of_ranks(ranks)
+
+
 def test_without_ranks_drops_hosts_that_are_gone():
     t = topologies.dgx_a100(3).without_ranks(range(8, 16))
     assert t.nodes.tolist() == [0] * 8 + [1] * 8

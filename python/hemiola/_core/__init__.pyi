@@ -148,6 +148,25 @@ class Topology:
             A rank that does not exist, or none would be left.
         """
 
+    def of_ranks(self, ranks: Sequence[int]) -> Topology:
+        """
+        Return a copy of these ranks alone, such as a group's, numbered in the order given.
+
+        Parameters
+        ----------
+        ranks : sequence of int, each once.
+
+        Returns
+        -------
+        Topology
+            Switches and nodes are renumbered in order, as in `without_ranks`.
+
+        Raises
+        ------
+        ArgumentError
+            A rank that does not exist or is named twice, or none.
+        """
+
     def degraded(self, factors: dict[int | tuple[int, int] | str, float]) -> Topology:
         """
         Return a copy in which some links are slower.
@@ -1484,6 +1503,7 @@ class Communicator:
         decide: Callable[[str, int, int, Mapping[int, float], str, bool | str | None], bytes],
         follow: Callable[[bytes, int], object],
         parent: Communicator | None,
+        terms: str,
     ) -> None: ...
     @property
     def rank(self) -> int: ...

@@ -69,6 +69,9 @@ class Communicator(BlockCollectives, MonitoredBarrier):
         options: InitOptions,
         parent: CoreCommunicator | None = None,
         lineage: str = "job",
+        *,
+        terms: str = "",
+        measured: CommunicatorPlans | None = None,
     ) -> None:
         self._session = session
         self._ranks = tuple(ranks)
@@ -89,10 +92,15 @@ class Communicator(BlockCollectives, MonitoredBarrier):
         )
         plans = self._plans
         super().__init__(
-            CoreCommunicator(session, list(self._ranks), options.for_core, plans.decide, plans.follow, parent)
+            CoreCommunicator(
+                session, list(self._ranks), options.for_core, plans.decide, plans.follow, parent, terms
+            )
         )
         self._limit_s = options.timeout_s
-        plans.measure(self._core, self._core_among)
+        if measured is None:
+            plans.measure(self._core, self._core_among)
+        else:
+            plans.take_part_of(measured)
         plans.watch(self._core)
         self._observer = Observer(session, self._ranks, self._core, options.timeout_s)
         log_carriers(self._core, self._ranks)
@@ -196,33 +204,39 @@ class Communicator(BlockCollectives, MonitoredBarrier):
 
     @typed
     def group(self, ranks: Sequence[int]) -> Communicator:
-        """Make a communicator of some of the ranks; each of them calls this with the same ones.
+        """Make a communicator of some of the ranks; each of them calls this with the same ones, in the same order.
 
         Parameters
         ----------
-        ranks : distinct ranks of this communicator, this one among them. They are numbered in the new one
-            in increasing order.
+        ranks : distinct ranks of this communicator, this one among them. Rank i of the new one is ranks[i].
 
         Returns
         -------
         Communicator, independent of this one: operations of different groups may overlap. It plans for that part of the
-        topology that `init` was given which joins these ranks, or, where others are needed to join them, for a switch
-        with ports as fast. On an emulated network each group has the network for itself: groups that overlap in time do
-        not slow each other down.
+        topology that `init` was given, or has measured among all ranks at once, which joins these ranks, or, where
+        others are needed to join them, for a switch with ports as fast. On an emulated network each group has the
+        network for itself: groups that overlap in time do not slow each other down.
 
         Raises
         ------
         ArgumentError
             for a rank that does not exist or is named twice, on a rank that is not among them, and of a communicator
             that is closed.
+        MismatchError
+            on each of them, naming two, where they give different orders.
         LostRankError
             where one of them has died or closed this communicator, or has given it up after an operation that this
             rank took for finished; `rank` is its number in this communicator.
         TimeoutError
             when some of them do not come.
+
+        Notes
+        -----
+        Nothing is measured, and nobody is met: the ranks talk by what their job has in common. What a group holds of
+        the system goes with it.
         """
         self._core.check_open()
-        chosen = sorted(ranks)
+        chosen = list(ranks)
         if len(set(chosen)) != len(chosen) or not all(0 <= rank < self.rank_count for rank in chosen):
             raise ArgumentError(
                 f"group: expected distinct ranks in 0 … {self.rank_count - 1}, found {list(ranks)}"
@@ -230,15 +244,39 @@ class Communicator(BlockCollectives, MonitoredBarrier):
         if self.rank not in chosen:
             raise ArgumentError(f"group: rank {self.rank} is not among the ranks {chosen}")
         members = tuple(self._ranks[rank] for rank in chosen)
-        lineage = _descended(self._lineage, f"group {self._groups[members]}", members)
+        name = f"group {self._groups[members]}"
+        lineage = _descended(self._lineage, name, members)
         try:
-            group = Communicator(self._session, members, self._options, self._core, lineage)
+            group = Communicator(
+                self._session,
+                members,
+                self._options,
+                self._core,
+                lineage,
+                terms=f"group={name}",
+                measured=self._plans,
+            )
         except LostRankError as error:
             if error.world_rank is not None:  # the number in a group that there will not be says nothing
                 error.rank = self._ranks.index(error.world_rank)
             raise
         self._groups[members] += 1
         return group
+
+    def _apart(self, ranks: Sequence[int], options: InitOptions, name: str) -> Communicator:
+        """Make a communicator of some of the ranks as `group` does, but with options of its own, and whether or not
+        this one is still open: it is the job's processes that are needed. Ranks that call it by other names, or have
+        other options, raise MismatchError."""
+        terms = {"group": name, **options.words()}
+        members = tuple(self._ranks[rank] for rank in ranks)
+        return Communicator(
+            self._session,
+            members,
+            options,
+            lineage=_descended(self._lineage, name, members),
+            terms="\n".join(f"{term}={value}" for term, value in terms.items()),
+            measured=self._plans,
+        )
 
     @typed
     def shrink(self, timeout_s: float | None = None) -> Communicator:
@@ -276,7 +314,8 @@ class Communicator(BlockCollectives, MonitoredBarrier):
         self.close()
         ranks, lineage = self._ranks, self._lineage
         while True:
-            survivors = tuple(self._session.survivors(list(ranks), lineage, limit_s))
+            living = set(self._session.survivors(sorted(ranks), lineage, limit_s))
+            survivors = tuple(rank for rank in ranks if rank in living)
             if self._session.rank not in survivors:
                 raise LostRankError(
                     f"shrink: the others have gone on as {list(survivors)}, without this rank"
@@ -436,7 +475,13 @@ class Communicator(BlockCollectives, MonitoredBarrier):
         """Make what a communicator of some of the ranks has in the core; each of them calls this."""
         members, plans = [self._ranks[rank] for rank in ranks], self._plans
         return CoreCommunicator(
-            self._session, members, self._options.for_core, plans.decide, plans.follow, self._core
+            self._session,
+            members,
+            self._options.for_core,
+            plans.decide,
+            plans.follow,
+            self._core,
+            "",
         )
 
     def _hosts(self) -> list[int]:

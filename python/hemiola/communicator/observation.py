@@ -77,7 +77,9 @@ class Observer:
 
     def _exchange(self, own: bytes) -> list[bytes]:
         """Return everybody's bytes. By the session, so that nothing of it shows among the operations."""
-        return self._session.exchange(self._members, "diagnosis", own, self._timeout_s)
+        in_session = sorted(self._members)
+        told = self._session.exchange(in_session, "diagnosis", own, self._timeout_s)
+        return [told[in_session.index(member)] for member in self._members]
 
     def _arrivals_ns(self) -> NDArray[np.int64]:
         """Return when ranks came, and their own time before; without the first operation, which has none."""

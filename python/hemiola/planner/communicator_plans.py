@@ -11,6 +11,7 @@ import math
 import os
 import time
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -57,7 +58,7 @@ _LEAST_TOLD_S = 0.02
 _MOST_OVER_NICS = 1.25
 #: Sets of processes whose speeds are kept.
 _MOST_REMEMBERED = 256
-#: Followed recipes that are kept.
+#: Choices, and followed recipes, that are kept.
 _MOST_FOLLOWED = 256
 
 
@@ -66,7 +67,7 @@ class CommunicatorPlans:
 
     Parameters
     ----------
-    ranks : of all ranks of the job, those of the communicator, sorted.
+    ranks : of all ranks of the job, those of the communicator, in its order.
     hosts : the host of each of them.
     given : Topology, optional, of all ranks of the job, as `init` took it.
     emulated : Topology, optional, that ranks behave like.
@@ -92,20 +93,22 @@ class CommunicatorPlans:
         self._emulated = emulated
         self._conditions = conditions
         self._adapt = adapt
-        self._followed: dict[bytes, tuple[Recipe, Schedule | ScheduleParts]] = {}
+        self._followed: dict[tuple[int, bytes], tuple[Recipe, Schedule | ScheduleParts]] = {}
+        #: By everything that a choice depends on, what was chosen; with the groups that plan for parts of this network.
+        self._decided: dict[tuple[object, ...], bytes] = {}
         self.speed = PortSpeed(1e-6, 5e9)
         self._combine_bandwidth = self._copy_bandwidth = math.inf
         self._network = _switch(self._rank_count, self.speed)
         #: By rank, the NIC that it shares, as conditions call it; empty where ranks have ports of their own.
         self._nics: Sequence[str] = ()
+        #: Whether all ranks see when bytes come from other hosts; None where nobody has asked.
+        self._all_see_arrivals: bool | None = None
 
     def measure(self, core: CoreCommunicator, grouping: Grouping) -> None:
         """Find out what links do between the ranks, all of them active; collective. `grouping` makes communicators of
         some of them."""
         if self._emulated is not None:
-            self.speed = port_speed(self._emulated)
-            is_of_all = self._emulated.rank_count == self._rank_count
-            self._network = self._emulated if is_of_all else _switch(self._rank_count, self.speed)
+            self._take_emulated(self._emulated)
             return
         if self._rank_count == 1:
             return
@@ -121,6 +124,28 @@ class CommunicatorPlans:
                 self._network = _among(self._given, self._ranks)
         self.speed = port_speed(self._network)
 
+    def _take_emulated(self, emulated: Topology) -> None:
+        self.speed = port_speed(emulated)
+        is_of_all = emulated.rank_count == self._rank_count
+        self._network = _among(emulated, self._ranks) if is_of_all else _switch(self._rank_count, self.speed)
+
+    def take_part_of(self, measured: CommunicatorPlans) -> None:
+        """Plan for what another communicator of this job has measured, whose ranks were all active as those of all
+        groups are; `measured` has these ranks among its own."""
+        if self._emulated is not None:
+            self._take_emulated(self._emulated)
+            return
+        self._combine_bandwidth, self._copy_bandwidth = measured._combine_bandwidth, measured._copy_bandwidth
+        self._all_see_arrivals = measured._all_see_arrivals
+        self._decided, self._followed = measured._decided, measured._followed
+        if self._rank_count == 1:
+            return
+        if measured._given is None and measured._shares_memory:
+            self._network = _switch(self._rank_count, measured.speed)
+        else:
+            self._network = _among(measured._network, [measured._ranks.index(rank) for rank in self._ranks])
+        self.speed = port_speed(self._network)
+
     def watch(self, core: CoreCommunicator) -> None:
         """Have slow ports noticed where all bytes between hosts come by TCP; collective.
 
@@ -128,11 +153,13 @@ class CommunicatorPlans:
         """
         if self._emulated is not None or len(set(self._hosts)) == 1:
             return
-        can_watch = np.array([self._sees_arrivals(core.carriers(), core.rank)], np.int32)
-        schedule = algorithms.get("all_reduce_ring").generate(self._rank_count)
-        core.run("all_reduce", can_watch, can_watch, "min", 0, schedule, None)
+        if self._all_see_arrivals is None:
+            can_watch = np.array([self._sees_arrivals(core.carriers(), core.rank)], np.int32)
+            schedule = algorithms.get("all_reduce_ring").generate(self._rank_count)
+            core.run("all_reduce", can_watch, can_watch, "min", 0, schedule, None)
+            self._all_see_arrivals = bool(can_watch[0])
         ports = ports_between_hosts(self._network)
-        if can_watch[0] and ports is not None and self._are_on_one_host(ports.sharing):
+        if self._all_see_arrivals and ports is not None and self._are_on_one_host(ports.sharing):
             self._nics = ports.nics
             core.watch_ports(ports.sharing, ports.bandwidths)
 
@@ -190,16 +217,34 @@ class CommunicatorPlans:
         ArgumentError
             where nothing is known that runs this.
         """
+        asked = (
+            *(hash(self.network()), self._hosts, tuple(self._nics), self._adapt),
+            *(kind, nbytes, root, tuple(sorted(slow.items())), algorithm, sparse),
+        )
+        if asked not in self._decided:
+            _make_room(self._decided)
+            self._decided[asked] = self._decide(kind, nbytes, root, slow, algorithm, sparse).to_bytes()
+        return self._decided[asked]
+
+    def _decide(
+        self,
+        kind: str,
+        nbytes: int,
+        root: int,
+        slow: Mapping[int, float],
+        algorithm: str,
+        sparse: bool | str | None,
+    ) -> Recipe:
         if sparse == "spccl":
             algorithm = f"{kind}_ring"
         if algorithm:
-            return self._named(algorithm, kind, nbytes, root).to_bytes()
+            return self._named(algorithm, kind, nbytes, root)
         found = self._planned(kind, nbytes, self._conditions_with(slow), root)
         late = None if sparse else self._late_search(found)
         recipe = Recipe.of(found, late)
         if sparse is not False:
             recipe = dataclasses.replace(recipe, sparse=self._sparse_words(found, sparse is True))
-        return recipe.to_bytes()
+        return recipe
 
     def follow(self, words: bytes, nbytes: int) -> Schedule | ScheduleParts | LateRule | SparsePlan:
         """Return what a recipe says for a collective of `nbytes`.
@@ -236,12 +281,12 @@ class CommunicatorPlans:
 
     def _read(self, words: bytes) -> tuple[Recipe, Schedule | ScheduleParts]:
         """Return a recipe and what it makes; the latest are remembered, so that coming back to one is cheap."""
-        if words not in self._followed:
+        key = hash(self.network()), words
+        if key not in self._followed:
             recipe = Recipe.from_bytes(words)
-            if len(self._followed) >= _MOST_FOLLOWED:
-                del self._followed[next(iter(self._followed))]
-            self._followed[words] = recipe, recipe.made_on(self.network())
-        return self._followed[words]
+            _make_room(self._followed)
+            self._followed[key] = recipe, recipe.made_on(self.network())
+        return self._followed[key]
 
     def _planned(self, kind: str, nbytes: int, conditions: Conditions, root: int = 0) -> Plan:
         """Ask the planner, with all that is known about this network."""
@@ -396,6 +441,12 @@ class CommunicatorPlans:
         )
 
 
+def _make_room(remembered: dict[Any, Any]) -> None:
+    """Forget the oldest where there are as many as are kept."""
+    if len(remembered) >= _MOST_FOLLOWED:
+        remembered.pop(next(iter(remembered)), None)
+
+
 def _bucket(nbytes: int) -> int:
     """Return the next power of two, up to which sizes share a choice."""
     return 0 if nbytes == 0 else 1 << (nbytes - 1).bit_length()
@@ -406,11 +457,11 @@ def _switch(rank_count: int, speed: PortSpeed) -> Topology:
 
 
 def _among(network: Topology, ranks: Sequence[int]) -> Topology:
-    """Return the part of a network that joins some ranks; where others are needed to join them, a switch as fast."""
-    others = sorted(set(range(network.rank_count)) - set(ranks))
-    if not others:
+    """Return the part of a network that joins some ranks, in their order; where others are needed to join them, a
+    switch as fast."""
+    if list(ranks) == list(range(network.rank_count)):
         return network
-    part = network.without_ranks(others)
+    part = network.of_ranks(ranks)
     try:
         lower_bound(part, "all_gather", len(ranks))
     except ArgumentError:

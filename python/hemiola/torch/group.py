@@ -7,6 +7,7 @@ import atexit
 import os
 import weakref
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache, partial
 from typing import Any
@@ -17,6 +18,7 @@ from torch._C import _distributed_c10d as c10d
 from hemiola.communicator import Communicator
 from hemiola.communicator.arrivals import RankArrivals
 from hemiola.communicator.health import SlowRank
+from hemiola.communicator.init_options import InitOptions
 from hemiola.errors import ArgumentError, HemiolaError
 from hemiola.torch.accelerated_collectives import AcceleratedCollectives
 from hemiola.torch.accelerator import operations_of
@@ -32,23 +34,47 @@ from hemiola.torch.time_estimate import TimeEstimate, not_estimated
 from hemiola.torch.work import Finished, Message, Running
 
 
+@dataclass(frozen=True)
+class Part:
+    """Some ranks of a group, by their numbers in it, in their order in a new one, whose name they have in common."""
+
+    of: Group
+    ranks: Sequence[int]
+    name: str
+
+
+@dataclass(frozen=True)
+class Place:
+    """Which rank this is in a new group, at which store its ranks can meet, and of which group they are a part, if of
+    one: these need no store, since they are together already."""
+
+    store: Any
+    rank: int
+    rank_count: int
+    part: Part | None = None
+
+    def join(self, store: Any, timeout: timedelta, options: Options) -> Communicator:
+        """Return the new group's communicator."""
+        limit_s, keeps = timeout.total_seconds(), options.keep_inputs
+        if self.part is None:
+            return Communicator.join(
+                self.rank, self.rank_count, store, timeout_s=limit_s, keep_inputs=keeps, adapt=options.adapt
+            )
+        asked = InitOptions.of(limit_s, keeps, None, options.adapt)
+        return self.part.of._comm._apart(self.part.ranks, asked, self.part.name)
+
+
 class Group(AcceleratedCollectives):
     """What every group has, whichever of PyTorch's classes it is."""
 
     #: While there is one, collectives are added to it and none runs.
     _estimate: TimeEstimate | None = None
 
-    def join(self, store: Any, rank: int, rank_count: int, timeout: timedelta, options: Options) -> None:
-        """Meet the other ranks at the store."""
-        self._store, self._options = c10d.PrefixStore("hemiola", store), options
-        comm = Communicator.join(
-            rank,
-            rank_count,
-            self._store,
-            timeout_s=timeout.total_seconds(),
-            keep_inputs=options.keep_inputs,
-            adapt=options.adapt,
-        )
+    def join(self, place: Place, timeout: timedelta, options: Options) -> None:
+        """Come together with the other ranks."""
+        rank, rank_count = place.rank, place.rank_count
+        self._store, self._options = c10d.PrefixStore("hemiola", place.store), options
+        comm = place.join(self._store, timeout, options)
         self.begin(comm, timeout, f"rank {rank} of {rank_count}")
         self._monitored_barrier = MonitoredBarrier(comm)
         self._split_count = 0
@@ -271,9 +297,9 @@ class HemiolaProcessGroup(Messages, Group, c10d.ProcessGroup):
     The gloo inside is what PyTorch finds when it asks a group for its backend; nothing that moves reaches it.
     """
 
-    def __init__(self, store: Any, rank: int, rank_count: int, timeout: timedelta, options: Options) -> None:
-        c10d.ProcessGroup.__init__(self, rank, rank_count)
-        self.join(store, rank, rank_count, timeout, options)
+    def __init__(self, place: Place, timeout: timedelta, options: Options) -> None:
+        c10d.ProcessGroup.__init__(self, place.rank, place.rank_count)
+        self.join(place, timeout, options)
         self._inner = _Inside(self, timeout)
         self._register_backend(torch.device("cpu"), c10d.ProcessGroup.BackendType.GLOO, self._inner)
         self._set_default_backend(c10d.ProcessGroup.BackendType.GLOO)
@@ -294,14 +320,17 @@ class HemiolaProcessGroup(Messages, Group, c10d.ProcessGroup):
         self._split_count += 1
         if self.rank() not in new_ranks:
             return None
+        name = group_name or f"{self.group_name}:split:{self._split_count}:{list(new_ranks)}"
         part = HemiolaProcessGroup(
-            c10d.PrefixStore(f"split {self._split_count} {list(new_ranks)}", self._store),
-            list(new_ranks).index(self.rank()),
-            len(new_ranks),
+            Place(
+                c10d.PrefixStore(f"split {self._split_count} {list(new_ranks)}", self._store),
+                list(new_ranks).index(self.rank()),
+                len(new_ranks),
+                Part(self, list(new_ranks), name),
+            ),
             timeout or timedelta(seconds=self._limit_s),
             opts if isinstance(opts, Options) else self._options,
         )
-        name = group_name or f"{self.group_name}:split:{self._split_count}:{list(new_ranks)}"
         part.known_as(name, [self.job_ranks[rank] for rank in new_ranks])
         part._set_group_name(name)
         part._set_group_desc(group_desc or f"{self.group_desc}:split")
@@ -328,7 +357,7 @@ class HemiolaProcessGroup(Messages, Group, c10d.ProcessGroup):
                 f"each merged group"
             )
         whole = HemiolaProcessGroup(
-            store, number, size, timeout or timedelta(seconds=self._limit_s), self._options
+            Place(store, number, size), timeout or timedelta(seconds=self._limit_s), self._options
         )
         name = group_name or f"{self.group_name}:merged:{size}"
         whole.known_as(name, range(size))
@@ -344,9 +373,9 @@ class HemiolaBackend(Messages, Group, c10d.Backend):
     supports_splitting = supports_shrinking = supports_reconfigure = property(lambda self: False)
     supports_time_estimate = _supports_time_estimate = property(lambda self: True)
 
-    def __init__(self, store: Any, rank: int, rank_count: int, timeout: timedelta, options: Options) -> None:
-        c10d.Backend.__init__(self, rank, rank_count)
-        self.join(store, rank, rank_count, timeout, options)
+    def __init__(self, place: Place, timeout: timedelta, options: Options) -> None:
+        c10d.Backend.__init__(self, place.rank, place.rank_count)
+        self.join(place, timeout, options)
 
     def supports_tensor_alloc(self, device: Any) -> bool:
         """Return False: memory is PyTorch's."""
@@ -369,7 +398,7 @@ class HemiolaBackend(Messages, Group, c10d.Backend):
         """Make a group of this one's ranks and others'; what PyTorch's merge_remote_group asks a backend for."""
         timeout = timedelta(seconds=self._limit_s)
         return HemiolaBackend(
-            store, rank, size, timeout, options if isinstance(options, Options) else self._options
+            Place(store, rank, size), timeout, options if isinstance(options, Options) else self._options
         )
 
     def shrink(self, *given: Any, **named: Any) -> Any:

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from torch import distributed as dist
+
 from hemiola.errors import ArgumentError
-from hemiola.torch.group import HemiolaBackend, HemiolaProcessGroup, python_may_derive_from_backend
+from hemiola.torch.group import (
+    HemiolaBackend,
+    HemiolaProcessGroup,
+    Part,
+    Place,
+    python_may_derive_from_backend,
+)
+from hemiola.torch.lookup import group_of
 from hemiola.torch.options import Options
 from hemiola.torch.prometheus import begin_telling
 from hemiola.torch.records import begin_recording
@@ -34,6 +44,18 @@ def make(given: Any, options: Any) -> Any:
     begin_recording()
     begin_telling(given.group_rank)
     route = HemiolaBackend if python_may_derive_from_backend() else HemiolaProcessGroup
-    made = route(given.store, given.group_rank, given.group_size, given.timeout, options)
-    made.known_as(given.group_id, given.global_ranks_in_group or range(given.group_size))
+    ranks = list(given.global_ranks_in_group or range(given.group_size))
+    place = Place(given.store, given.group_rank, given.group_size, _part_of_job(ranks, given.group_id))
+    made = route(place, given.timeout, options)
+    made.known_as(given.group_id, ranks)
     return made
+
+
+def _part_of_job(ranks: Sequence[int], name: str) -> Part | None:
+    """Return ranks of the job as a part of its default group, where there is one and it is of this backend."""
+    if not dist.is_initialized():
+        return None
+    try:
+        return Part(group_of(), ranks, name)
+    except ArgumentError:
+        return None

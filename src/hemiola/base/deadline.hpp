@@ -56,19 +56,22 @@ class Deadline {
 /// Waits a little longer each time: first a yield, in the end a millisecond, or less where less is said.
 class Pause {
  public:
-  explicit Pause(int longest_us = 1000) : longest_us_(longest_us) {}
+  static constexpr int kYields = 100;
+
+  /// `yields` before it sleeps: each may cost what others who want the core are given at a time.
+  explicit Pause(int longest_us = 1000, int yields = kYields) : longest_us_(longest_us), yields_(yields) {}
 
   void wait() {
-    if (++count_ <= kYields) {
+    if (++count_ <= yields_) {
       sched_yield();
       return;
     }
-    std::this_thread::sleep_for(std::chrono::microseconds(std::min(20 * (count_ - kYields), longest_us_)));
+    std::this_thread::sleep_for(std::chrono::microseconds(std::min(20 * (count_ - yields_), longest_us_)));
   }
 
  private:
-  static constexpr int kYields = 100;
   int longest_us_;
+  int yields_;
   int count_ = 0;
 };
 

@@ -230,12 +230,13 @@ void bind_communicator(nb::module_& m) {
       .def(
           "__init__",
           [](PyCommunicator* communicator, std::shared_ptr<Session> session, const std::vector<int>& members,
-             const CommunicatorOptions& options, PyDecide decide, PyFollow follow,
-             const PyCommunicator* parent) {
+             CommunicatorOptions options, PyDecide decide, PyFollow follow, const PyCommunicator* parent,
+             std::string terms) {
+            options.terms = std::move(terms);
             new (communicator) PyCommunicator(std::move(session), members, options,
                                               chooser_of(std::move(decide), std::move(follow)), parent);
           },
-          "session"_a, "members"_a, "options"_a, "decide"_a, "follow"_a, "parent"_a.none())
+          "session"_a, "members"_a, "options"_a, "decide"_a, "follow"_a, "parent"_a.none(), "terms"_a)
       .def_prop_ro("rank",
                    [](const PyCommunicator& c) { return static_cast<int>(c.core()->communicator.rank()); })
       .def_prop_ro("rank_count", [](const PyCommunicator& c) { return c.core()->communicator.rank_count(); })

@@ -38,6 +38,10 @@ Topology copy_without_ranks(const Topology& t, const std::vector<int>& ranks) {
   return without_ranks(t, std::vector<Rank>(ranks.begin(), ranks.end()));
 }
 
+Topology copy_of_ranks(const Topology& t, const std::vector<int>& ranks) {
+  return of_ranks(t, std::vector<Rank>(ranks.begin(), ranks.end()));
+}
+
 constexpr std::string_view kNicKey = "nic:";  ///< before the name of a card
 
 /// Keys are ranks, pairs (src, dst) or "nic:NAME".
@@ -109,6 +113,23 @@ Raises
 ------
 ArgumentError
     A rank that does not exist, or none would be left.
+)")
+      .def("of_ranks", &copy_of_ranks, nb::call_guard<LongCall>(), "ranks"_a,
+           R"(Return a copy of these ranks alone, such as a group's, numbered in the order given.
+
+Parameters
+----------
+ranks : sequence of int, each once.
+
+Returns
+-------
+Topology
+    Switches and nodes are renumbered in order, as in `without_ranks`.
+
+Raises
+------
+ArgumentError
+    A rank that does not exist or is named twice, or none.
 )")
       .def(
           "degraded",

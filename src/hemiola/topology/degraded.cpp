@@ -42,17 +42,11 @@ std::string counted(std::size_t count, const char* noun) {
   return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
 }
 
-/// Number of each index after those in `gone` have been taken out; -1 for these.
-std::vector<int> renumber(int count, const std::set<Rank>& gone) {
-  std::vector<int> number;
-  int next = 0;
-  for (Rank rank : indices<Rank>(count)) number.push_back(gone.contains(rank) ? -1 : next++);
-  return number;
-}
+constexpr int kGone = -1;
 
-/// New numbers of the hosts whose ranks stay, in their order; -1 for a host that has gone.
+/// New numbers of the hosts whose ranks stay, in their order; kGone for a host that has none.
 std::vector<int> renumber_hosts(const Topology& topology, const std::vector<int>& rank_number) {
-  std::vector<int> number(static_cast<std::size_t>(topology.node_count()), -1);
+  std::vector<int> number(static_cast<std::size_t>(topology.node_count()), kGone);
   for (Rank rank : indices<Rank>(topology.rank_count()))
     if (rank_number[static_cast<std::size_t>(rank)] >= 0)
       number[static_cast<std::size_t>(topology.node_of(rank))] = 0;
@@ -62,14 +56,36 @@ std::vector<int> renumber_hosts(const Topology& topology, const std::vector<int>
   return number;
 }
 
-/// The hosts of the ranks that stay.
-std::vector<int> remaining_nodes(const Topology& topology, const std::vector<int>& rank_number,
-                                 const std::vector<int>& host_number) {
+/// Of these ranks alone, numbered in this order.
+Topology part_of(const Topology& topology, const std::vector<Rank>& ranks) {
+  if (ranks.empty())
+    throw ArgumentError("topology '" + topology.name() + "': no rank would be left; keep at least one");
+  const int gone_count = topology.rank_count() - static_cast<int>(ranks.size());
+  std::vector<int> number(static_cast<std::size_t>(topology.rank_count()), kGone);
+  for (std::size_t i = 0; i < ranks.size(); ++i)
+    number[static_cast<std::size_t>(ranks[i])] = static_cast<int>(i);
+  const auto renumbered = [&](Vertex v) {
+    return topology.is_rank(v) ? number[static_cast<std::size_t>(v)] : v - gone_count;
+  };
+  std::vector<Link> links;
+  std::vector<int> link_number;
+  for (Link link : topology.links()) {
+    const int src = renumbered(link.src), dst = renumbered(link.dst);
+    const bool stays = src != kGone && dst != kGone;
+    link_number.push_back(stays ? static_cast<int>(links.size()) : kGone);
+    if (!stays) continue;
+    link.src = Vertex{src};
+    link.dst = Vertex{dst};
+    links.push_back(link);
+  }
+  const std::vector<int> host_number = renumber_hosts(topology, number);
   std::vector<int> nodes;
-  for (Rank rank : indices<Rank>(topology.rank_count()))
-    if (rank_number[static_cast<std::size_t>(rank)] >= 0)
-      nodes.push_back(host_number[static_cast<std::size_t>(topology.node_of(rank))]);
-  return nodes;
+  for (Rank rank : ranks) nodes.push_back(host_number[static_cast<std::size_t>(topology.node_of(rank))]);
+  std::string name = topology.name();
+  if (gone_count > 0) name += " without " + counted(static_cast<std::size_t>(gone_count), "rank");
+  if (!std::ranges::is_sorted(ranks)) name += " in another order";
+  return Topology(std::move(name), static_cast<int>(ranks.size()), topology.switch_count(), std::move(links),
+                  std::move(nodes), renumbered_nics(topology.nics(), link_number, host_number));
 }
 
 /// Per link, the factor of the slower of the cards that carry it.
@@ -104,29 +120,21 @@ Topology without_links(const Topology& topology, const std::vector<VertexPair>& 
 Topology without_ranks(const Topology& topology, const std::vector<Rank>& ranks) {
   for (Rank rank : ranks) check_rank(topology, rank);
   const std::set<Rank> gone(ranks.begin(), ranks.end());
-  const int gone_count = static_cast<int>(gone.size());
-  if (gone_count == topology.rank_count())
-    throw ArgumentError("topology '" + topology.name() + "': no rank would be left; keep at least one");
-  const std::vector<int> number = renumber(topology.rank_count(), gone);
-  const auto renumbered = [&](Vertex v) {
-    return topology.is_rank(v) ? number[static_cast<std::size_t>(v)] : v - gone_count;
-  };
-  std::vector<Link> links;
-  std::vector<int> link_number;
-  for (Link link : topology.links()) {
-    const int src = renumbered(link.src), dst = renumbered(link.dst);
-    const bool stays = src >= 0 && dst >= 0;
-    link_number.push_back(stays ? static_cast<int>(links.size()) : -1);
-    if (!stays) continue;
-    link.src = Vertex{src};
-    link.dst = Vertex{dst};
-    links.push_back(link);
+  std::vector<Rank> staying;
+  for (Rank rank : indices<Rank>(topology.rank_count()))
+    if (!gone.contains(rank)) staying.push_back(rank);
+  return part_of(topology, staying);
+}
+
+Topology of_ranks(const Topology& topology, const std::vector<Rank>& ranks) {
+  std::set<Rank> named;
+  for (Rank rank : ranks) {
+    check_rank(topology, rank);
+    if (!named.insert(rank).second)
+      throw ArgumentError("topology '" + topology.name() + "': rank " + std::to_string(rank) +
+                          " is named twice; name each once");
   }
-  const std::vector<int> host_number = renumber_hosts(topology, number);
-  return Topology(topology.name() + " without " + counted(gone.size(), "rank"),
-                  topology.rank_count() - gone_count, topology.switch_count(), std::move(links),
-                  remaining_nodes(topology, number, host_number),
-                  renumbered_nics(topology.nics(), link_number, host_number));
+  return part_of(topology, ranks);
 }
 
 Topology degraded(const Topology& topology, const Slowdown& slowdown) {

@@ -26,6 +26,10 @@ struct Slowdown {
   std::map<std::string, double> nics;  ///< all links of the card, by NAME or HOST/NAME
 };
 
+/// Of these ranks alone, numbered in the order given; otherwise as without_ranks of all others. Throws ArgumentError for a
+/// rank that does not exist or is named twice, and for none.
+Topology of_ranks(const Topology& topology, const std::vector<Rank>& ranks);
+
 /// With bandwidths divided by these factors (>= 1, finite). Between two slow ranks the slower one counts (as it does
 /// under Conditions), between two slow cards too; what a card and a link itself are slower by comes on top.
 /// Throws ArgumentError, naming the entry, for a bad factor, an unknown rank or card or a pair without a link.

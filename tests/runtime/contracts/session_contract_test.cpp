@@ -7,6 +7,7 @@
 
 #include "hemiola/base/deadline.hpp"
 #include "hemiola/base/error.hpp"
+#include "hemiola/runtime/session/members.hpp"
 #include "on_threads.hpp"
 
 namespace hemiola::testing {
@@ -161,6 +162,44 @@ TEST_P(SessionContract, MembersAreSortedInRangeAndIncludeTheCaller) {
       EXPECT_THROW(session.shared(members, 64, kSoon), ArgumentError);
       EXPECT_THROW(session.survivors(members, "x", kSoon), ArgumentError);
     }
+  });
+}
+
+/// Ranks 0, 1 and 2 are numbers 1, 2 and 0.
+TEST_P(SessionContract, MembersAreAskedForInTheirOwnOrder) {
+  on_ranks(3, [](Session& session) {
+    const std::shared_ptr<Session> alias(&session, [](Session*) {});
+    const Rank self{(session.rank() + 1) % 3};
+    const Members members{alias, {Rank{2}, Rank{0}, Rank{1}}, self};
+    EXPECT_EQ(members.number_of(session.rank()), self);
+    EXPECT_EQ(members.number_of(Rank{3}), std::nullopt);
+    const std::vector<Bytes> all = members.exchange("order", bytes_of(session.rank(), 7), kSoon);
+    EXPECT_EQ(all, (std::vector{bytes_of(Rank{2}, 7), bytes_of(Rank{0}, 7), bytes_of(Rank{1}, 7)}));
+    if (const auto region = members.shared(64, kSoon)) {
+      EXPECT_EQ(region->bytes().size(), 64u);
+    }
+    session.exchange(all_ranks(3), "all have it", {}, kSoon);
+  });
+}
+
+/// Room for a page and 8 bytes: the second piece takes the second page, and there is no third.
+TEST_P(SessionContract, PiecesOfAGroundDoNotOverlapAndKeepIt) {
+  on_ranks(2, [](Session& session) {
+    auto region = session.shared(all_ranks(2), 2 * 4096, kSoon);
+    if (!region) return;
+    const std::weak_ptr<SharedRegion> whole = region;
+    const std::byte* const start = region->bytes().data();
+    auto ground = std::make_unique<Ground>(std::move(region));
+    EXPECT_EQ(Ground::bytes_of_piece(4096) + Ground::bytes_of_piece(8), 2u * 4096);
+    const auto first = ground->next(4096);
+    auto second = ground->next(8);
+    EXPECT_EQ(first->bytes().data(), start);
+    EXPECT_EQ(second->bytes().data(), start + 4096);
+    EXPECT_EQ(second->bytes().size(), 8u);
+    EXPECT_EQ(ground->next(1), nullptr);
+    ground.reset();
+    EXPECT_FALSE(whole.expired());
+    session.exchange(all_ranks(2), "both have looked", {}, kSoon);
   });
 }
 

@@ -24,12 +24,13 @@ std::int64_t steady_ns() {
 }
 
 Members members_of(std::shared_ptr<Session> session, std::vector<Rank> ranks) {
-  const auto self = std::find(ranks.begin(), ranks.end(), session->rank());
-  if (self == ranks.end())
-    throw ArgumentError("group: rank " + std::to_string(session->rank()) +
+  Members members{std::move(session), std::move(ranks), Rank{0}};
+  const std::optional<Rank> self = members.number_of(members.session->rank());
+  if (!self)
+    throw ArgumentError("group: rank " + std::to_string(members.session->rank()) +
                         " is not among the ranks it asks for");
-  const Rank number{self - ranks.begin()};
-  return {std::move(session), std::move(ranks), number};
+  members.self = *self;
+  return members;
 }
 
 /// This rank has closed or aborted its communicator while an operation ran or waited.

@@ -62,8 +62,8 @@ class PendingOperation {
 
 class Communicator {
  public:
-  /// Collective over the members (ranks of the session, sorted, this one among them). `interrupted` is called while
-  /// others are waited for, and throws to give up.
+  /// Collective over the members (ranks of the session, this one among them), which are numbered in the order given, the
+  /// same on all of them. `interrupted` is called while others are waited for, and throws to give up.
   Communicator(std::shared_ptr<Session> session, std::vector<Rank> members,
                const CommunicatorOptions& options, const std::function<void()>& interrupted = {});
   /// Closes it. No other thread may be in it any more.

@@ -20,12 +20,15 @@ constexpr double kLeastTelling_s = 20e-3;
 /// What the ranks with one port keep its accounts in. Throws ArgumentError where they have no memory in common.
 std::shared_ptr<std::byte> memory_of_port(const Members& members, const std::vector<Rank>& port_of, Rank port,
                                           const Deadline& deadline) {
-  std::vector<Rank> sharing;
-  for (Rank rank : indices<Rank>(members.count()))
-    if (port_of[static_cast<std::size_t>(rank)] == port) sharing.push_back(members.world_rank(rank));
+  Members sharing{members.session, {}, Rank{0}};
+  for (Rank rank : indices<Rank>(members.count())) {
+    if (port_of[static_cast<std::size_t>(rank)] != port) continue;
+    if (rank == members.self) sharing.self = Rank{sharing.count()};
+    sharing.ranks.push_back(members.world_rank(rank));
+  }
   const std::size_t count = port_of.size();
-  if (sharing.size() == 1) return PortAccounts::own_memory(count);
-  const auto region = members.session->shared(sharing, PortAccounts::memory_bytes(count), deadline);
+  if (sharing.count() == 1) return PortAccounts::own_memory(count);
+  const auto region = sharing.shared(PortAccounts::memory_bytes(count), deadline);
   if (!region)
     throw ArgumentError(
         "ranks that share a port have no memory in common to tell each other what comes by it");
@@ -79,20 +82,29 @@ Connection connect(const Members& members, const CommunicatorOptions& options, c
   Connection c;
   const bool is_one_host = are_on_one_host(members);
   const auto control = options.control ? options.control : control_kind(is_one_host ? "local" : "hosts");
-  c.control = control->connect(members, deadline);
   WireRequest request{.names = options.wires,
                       .needs_signatures = !control->tells_unasked(),
                       .ucx_libraries = options.ucx_libraries};
   if (request.names == "auto" && !options.wire && !is_one_host)
     request.rdma = rdma_ranks(members, has_rdma(options.ucx_libraries), deadline);
-  c.wire = connect_wire([&] { return options.wire ? options.wire : choose_wire(members, request); }, members,
-                        deadline);
-  if (options.has_messages) {
-    request.names = message_wires(request.names);
-    request.rdma.clear();
-    c.message_wire = connect_wire([&] { return options.wire ? options.wire : choose_wire(members, request); },
-                                  members, deadline);
-  }
+  WireRequest of_messages = request;
+  of_messages.names = message_wires(request.names);
+  of_messages.rdma.clear();
+  // What goes by courier is heard by who has subscribed: such a control plane, which needs no ground, listens on all ranks
+  // before the exchange of cards ends on one. What stands on the ground comes when that has been laid.
+  const std::size_t control_bytes = control->ground_bytes(members);
+  if (control_bytes == 0) c.control = control->connect(members, deadline);
+  Members grounded = members;
+  std::vector<WireChoice> choices;
+  for (const WireRequest* wanted : {&request, &of_messages})
+    choices.emplace_back(
+        [&options, &members, wanted] { return options.wire ? options.wire : choose_wire(members, *wanted); });
+  if (!options.has_messages) choices.pop_back();
+  auto wires = connect_wires({.choices = choices, .terms = options.terms, .more_ground = control_bytes},
+                             &grounded, deadline);
+  c.wire = std::move(wires.front());
+  if (options.has_messages) c.message_wire = std::move(wires.back());
+  if (control_bytes > 0) c.control = control->connect(grounded, deadline);
   c.compile.keep_inputs = options.keep_inputs;
   c.compile.is_near = near_ranks(members, c.wire->traits());
   follow_traits(members, &c);

@@ -19,11 +19,12 @@ namespace hemiola {
 struct CommunicatorOptions {
   double timeout_s = 300;   ///< for an operation that states none, and to build the communicator
   bool keep_inputs = true;  ///< a failure leaves inputs as they were in place, too, for one copy of them
-  std::shared_ptr<WireKind> wire;               ///< null: as `wires` says
+  std::shared_ptr<WireKind> wire;               ///< null: as `wires` says; may have two cards out at once
   std::string wires = "auto";                   ///< as of WireRequest
   std::vector<std::string> ucx_libraries = {};  ///< as of WireRequest
   bool has_messages = true;                     ///< ranks may send each other messages
   std::shared_ptr<const ControlKind> control;   ///< null: 'local' on one host, 'hosts' between several
+  std::string terms = {};  ///< as of connect_wires; they tell communicators of the same ranks apart
 };
 
 struct Connection {

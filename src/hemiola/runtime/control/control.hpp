@@ -9,6 +9,7 @@
 // somebody may still read. Who keeps the rule: an operation ends only when all have come to it.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string_view>
 
@@ -38,6 +39,8 @@ class ControlKind {
   virtual std::string_view name() const = 0;
   /// Whether what ranks say of an operation comes to everybody unasked, so that no message has to carry it.
   virtual bool tells_unasked() const { return true; }
+  /// As of WireKind.
+  virtual std::size_t ground_bytes(const Members&) const { return 0; }
   /// Collective over the members. Throws what Session::exchange does.
   virtual Control connect(const Members& members, const Deadline& deadline) const = 0;
 };

@@ -204,9 +204,8 @@ void Messenger::note_losses() {
     note(given_up.rank, "has closed its communicator", true);
   }
   for (const LostRank& each : lost) {
-    const auto at = std::ranges::find(members.ranks, each.rank);
-    if (at != members.ranks.end())
-      note(Rank{at - members.ranks.begin()}, each.has_died() ? "has died" : "is lost: " + each.reason, false);
+    if (const auto rank = members.number_of(each.rank))
+      note(*rank, each.has_died() ? "has died" : "is lost: " + each.reason, false);
   }
   for (const LostRank& each : owner_.pulse->lost()) note(each.rank, "has died", false);
   for (const LostRank& each : wire_->lost()) note(each.rank, "is lost: " + each.reason, false);

@@ -124,13 +124,12 @@ void OperationWatch::seek_words() {
 
 void OperationWatch::check_losses(const std::vector<LostRank>& in_session) {
   for (const LostRank& lost : in_session) {
-    const auto at = std::ranges::find(members_->ranks, lost.rank);
-    if (at == members_->ranks.end()) continue;
-    const Rank rank{at - members_->ranks.begin()};
+    const std::optional<Rank> rank = members_->number_of(lost.rank);
+    if (!rank) continue;
     if (lost.has_died())
-      check_lost(rank, "has died", "");
+      check_lost(*rank, "has died", "");
     else
-      check_lost(rank, "is lost", ": " + lost.reason);
+      check_lost(*rank, "is lost", ": " + lost.reason);
   }
   for (const LostRank& lost : pulse_->lost()) check_lost(lost.rank, "has died", "");
   check_wire();

@@ -6,6 +6,8 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "hemiola/base/bytes.hpp"
 #include "hemiola/base/deadline.hpp"
@@ -29,6 +31,10 @@ class WireKind {
   /// members.
   virtual Bytes card(const Members& members) = 0;
 
+  /// How much memory in common `connect` takes from the members' ground, each piece counted as Ground does; the rest it
+  /// asks for itself.
+  virtual std::size_t ground_bytes(const Members&) const { return 0; }
+
   /// Collective over the members. `cards` are theirs, in their order. Throws TimeoutError or LostRankError, naming a
   /// member; ArgumentError where these members cannot be joined, which all of them find.
   virtual std::unique_ptr<Wire> connect(const Members& members, std::span<const Bytes> cards,
@@ -38,9 +44,18 @@ class WireKind {
 /// What a rank joins the members by; throws where what was asked for cannot be had here.
 using WireChoice = std::function<std::shared_ptr<WireKind>()>;
 
-/// Chooses, exchanges the members' cards and connects them. Collective over the members. Throws as `connect` does; on every
-/// rank ArgumentError where one cannot choose, has a member out of reach or no card, and MismatchError where members have
-/// come with different kinds.
+struct WiresRequest {
+  std::span<const WireChoice> choices;
+  std::string_view terms = "";  ///< what all must say alike, in lines such as name=value
+  std::size_t more_ground = 0;  ///< bytes for others than wires
+};
+
+/// Chooses, exchanges the members' cards, lays their ground where anything stands on it, and connects them, by as many wires
+/// as there are choices. Collective over the members. Throws as `connect` does; on every rank ArgumentError where one cannot choose, has a member out of reach or no
+/// card, and MismatchError where members have come with different kinds, count themselves in different orders, or
+/// have other terms, of which an error tells the first that differs.
+std::vector<std::unique_ptr<Wire>> connect_wires(const WiresRequest& request, Members* members,
+                                                 const Deadline& deadline);
 std::unique_ptr<Wire> connect_wire(const WireChoice& choose, const Members& members,
                                    const Deadline& deadline);
 

@@ -25,8 +25,8 @@ Topic agree_on_topics(const Members& members, const Deadline& deadline) {
     std::random_device device;
     drawn = (std::uint64_t{device()} << 32 | device()) / kTopicsOfACommunicator * kTopicsOfACommunicator;
   }
-  const auto all = members.session->exchange(members.ranks, "control plane between hosts",
-                                             std::as_bytes(std::span(&drawn, 1)), deadline);
+  const auto all =
+      members.exchange("control plane between hosts", std::as_bytes(std::span(&drawn, 1)), deadline);
   HEMIOLA_CHECK(all.front().size() == sizeof drawn, "a number of topics that is none");
   std::memcpy(&drawn, all.front().data(), sizeof drawn);
   return drawn;

@@ -3,7 +3,6 @@
 // byte order, which the session sees to.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -86,9 +85,7 @@ class Talk {
   std::unique_ptr<Courier::Subscription> subscribe(Topic topic, Courier::Handler hear) const {
     return courier_->subscribe(topic,
                                [this, hear = std::move(hear)](Rank from, std::span<const std::byte> message) {
-                                 const auto at = std::ranges::lower_bound(members_.ranks, from);
-                                 if (at != members_.ranks.end() && *at == from)
-                                   hear(Rank{at - members_.ranks.begin()}, message);
+                                 if (const auto rank = members_.number_of(from)) hear(*rank, message);
                                });
   }
 

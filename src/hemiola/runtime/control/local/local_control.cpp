@@ -28,14 +28,19 @@ class Pieces {
 
 }  // namespace
 
-Control LocalControl::connect(const Members& members, const Deadline& deadline) const {
+std::size_t LocalControl::ground_bytes(const Members& members) const {
   const int ranks = members.count();
   std::size_t bytes = 0;
   for (std::size_t part :
        {LocalRoll::region_bytes(ranks), LocalPulse::region_bytes(ranks), LocalLateRegister::region_bytes(),
         LocalFigures::region_bytes(ranks), LocalChoices::region_bytes()})
     bytes += Pieces::whole_pages(part);
-  const std::shared_ptr<SharedRegion> region = members.session->shared(members.ranks, bytes, deadline);
+  return bytes;
+}
+
+Control LocalControl::connect(const Members& members, const Deadline& deadline) const {
+  const int ranks = members.count();
+  const std::shared_ptr<SharedRegion> region = members.shared(ground_bytes(members), deadline);
   if (!region)
     throw ArgumentError(
         "the control plane 'local' needs memory that all ranks share, and these ranks have none");

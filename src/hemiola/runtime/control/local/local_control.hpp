@@ -8,6 +8,7 @@ namespace hemiola {
 class LocalControl final : public ControlKind {
  public:
   std::string_view name() const override { return "local"; }
+  std::size_t ground_bytes(const Members& members) const override;
   /// Throws ArgumentError where the members have no memory in common.
   Control connect(const Members& members, const Deadline& deadline) const override;
 };

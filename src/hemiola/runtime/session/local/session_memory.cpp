@@ -34,6 +34,10 @@ constexpr std::uint64_t kNeverUsed = 0, kGivenBack = 2;
 /// Of a member's arrival.
 constexpr std::uint64_t kGaveUp = std::uint64_t{1} << 63;
 
+/// Whoever comes first waits for ranks that may need its core: it sleeps, and is then preferred to those that had it. Who
+/// yields on a busy machine comes back when all others have had their turn, a millisecond or more each.
+constexpr int kYields = 0, kLongestSleep_us = 500;
+
 constexpr std::uint64_t page_rounded(std::uint64_t bytes) {
   return rounded_up(bytes, kPage);
 }
@@ -271,7 +275,7 @@ void SessionMemory::give_back(Entry* entry) const {
 }
 
 SessionMemory::Entry& SessionMemory::await_entry(const Request& request, std::uint64_t key) const {
-  for (Pause pause;; pause.wait()) {
+  for (Pause pause(kLongestSleep_us, kYields);; pause.wait()) {
     Entry* entry = find(key);
     const std::uint64_t offset = entry != nullptr ? entry->offset.load() : 0;
     if (offset != 0) return *entry;
@@ -302,7 +306,7 @@ void SessionMemory::await_members(const Request& request, Prefix& prefix) const 
     }
     return ranks;
   };
-  for (Pause pause;; pause.wait()) {
+  for (Pause pause(kLongestSleep_us, kYields);; pause.wait()) {
     const std::vector<Rank> ranks = missing();
     if (ranks.empty()) return;
     const std::vector<Rank> ended = ended_among(request.members, request.ended);

@@ -8,7 +8,7 @@ namespace hemiola {
 std::unique_ptr<Wire> EmulatedKind::connect(const Members& members, std::span<const Bytes> cards,
                                             const Deadline& deadline) {
   auto network = std::make_shared<const EmulatedNetwork>(topology_, conditions_, members.ranks);
-  auto state = members.session->shared(members.ranks, SharedNetwork::region_bytes(*network), deadline);
+  auto state = members.shared(SharedNetwork::region_bytes(*network), deadline);
   if (!state)
     throw ArgumentError("a network is emulated between ranks that share memory; these have none in common");
   return std::make_unique<EmulatedWire>(inner_->connect(members, cards, deadline), std::move(network),

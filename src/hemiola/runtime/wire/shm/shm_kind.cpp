@@ -28,10 +28,13 @@ Waiting waiting_on(const Session& session) {
 
 }  // namespace
 
+std::size_t ShmKind::ground_bytes(const Members& members) const {
+  return Ground::bytes_of_piece(ShmWire::region_bytes(members.count()));
+}
+
 std::unique_ptr<Wire> ShmKind::connect(const Members& members, std::span<const Bytes>,
                                        const Deadline& deadline) {
-  std::shared_ptr<SharedRegion> region =
-      members.session->shared(members.ranks, ShmWire::region_bytes(members.count()), deadline);
+  std::shared_ptr<SharedRegion> region = members.shared(ShmWire::region_bytes(members.count()), deadline);
   if (!region) throw ArgumentError("the wire 'shm' joins ranks that share memory; these have none in common");
   return std::make_unique<ShmWire>(
       std::move(region), members.self, members.count(),

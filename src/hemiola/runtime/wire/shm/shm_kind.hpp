@@ -16,6 +16,7 @@ class ShmKind final : public WireKind {
   }
   /// Nothing: who shares memory needs no address.
   Bytes card(const Members&) override { return {}; }
+  std::size_t ground_bytes(const Members& members) const override;
   std::unique_ptr<Wire> connect(const Members& members, std::span<const Bytes> cards,
                                 const Deadline& deadline) override;
 

@@ -83,7 +83,7 @@ ShmWire::ShmWire(std::span<std::byte> region, Rank self, int rank_count, const S
       own_doorbell_(
           object_at<RankControl>(checked(region, self, rank_count), Layout(rank_count).rank(self)).doorbell),
       own_memory_(object_at<RankControl>(region, Layout(rank_count).rank(self)).memory),
-      bounce_(kFetchBytes) {
+      bounce_(std::make_unique_for_overwrite<std::byte[]>(kFetchBytes)) {
   const Layout layout(rank_count);
   peers_.reserve(static_cast<std::size_t>(rank_count));
   for (Rank peer : indices<Rank>(rank_count)) {
@@ -91,8 +91,8 @@ ShmWire::ShmWire(std::span<std::byte> region, Rank self, int rank_count, const S
     ChannelWriter out(object_at<ChannelControl>(region, layout.control(self, peer)),
                       region.data() + layout.ring(self, peer));
     ChannelReader in(object_at<ChannelControl>(region, layout.control(peer, self)),
-                     region.data() + layout.ring(peer, self), peer, PeerMemory(control.memory),
-                     bounce_.data(), &tag_);
+                     region.data() + layout.ring(peer, self), peer, PeerMemory(control.memory), bounce_.get(),
+                     &tag_);
     peers_.push_back({std::move(out), std::move(in), control.doorbell, false});
   }
   busy_.reserve(peers_.size());

@@ -73,7 +73,7 @@ class ShmWire final : public Wire {
   Doorbell& own_doorbell_;
   std::unique_ptr<Bell> bell_;  ///< null: nobody sleeps on descriptors
   MemoryOwner own_memory_;
-  std::vector<std::byte> bounce_;
+  std::unique_ptr<std::byte[]> bounce_;  ///< not written before it is needed: untouched memory costs nothing
   std::vector<Peer> peers_;
   std::vector<Rank> busy_;  ///< ranks with something posted, so that progress does not look at all
 };

@@ -32,7 +32,7 @@ bool has_rdma(const std::vector<std::string>& packaged) {
 
 std::vector<Rank> rdma_ranks(const Members& members, bool own, const Deadline& deadline) {
   const Bytes mine{own ? std::byte{1} : std::byte{0}};
-  const std::vector<Bytes> told = members.session->exchange(members.ranks, "who has RDMA", mine, deadline);
+  const std::vector<Bytes> told = members.exchange("who has RDMA", mine, deadline);
   std::vector<Rank> ranks;
   for (std::size_t i = 0; i < told.size(); ++i)
     if (told[i] == Bytes{std::byte{1}}) ranks.push_back(members.ranks[i]);
