@@ -419,6 +419,40 @@ def sequence() -> list[int]:
     return [world._get_sequence_number_for_group() - before, inner._get_sequence_number_for_group()]
 
 
+def operation_types() -> tuple[dict[str, tuple[int, int]], tuple[str, str]]:
+    """Return by operation what its Work says that it is, ours and gloo's; and what waiting for pending works raises."""
+    rank, n = place()
+    gloo, world = dist.new_group(backend="gloo"), dist.group.WORLD
+    t, parts = torch.ones(n), [torch.ones(1) for _ in range(n)]
+    following, before = (rank + 1) % n, (rank - 1) % n
+    works: dict[str, Callable[[Any], Any]] = {
+        "all_reduce": lambda group: dist.all_reduce(t, group=group, async_op=True),
+        "broadcast": lambda group: dist.broadcast(t, 0, group=group, async_op=True),
+        "reduce": lambda group: dist.reduce(t, 0, group=group, async_op=True),
+        "all_gather": lambda group: dist.all_gather(parts, t[:1], group=group, async_op=True),
+        "all_gather_into_tensor": lambda group: dist.all_gather_into_tensor(
+            t, torch.ones(1), group=group, async_op=True
+        ),
+        "reduce_scatter": lambda group: dist.reduce_scatter(torch.ones(1), parts, group=group, async_op=True),
+        "all_to_all": lambda group: dist.all_to_all_single(t, torch.ones(n), group=group, async_op=True),
+        "gather": lambda group: dist.gather(t[:1], parts if rank == 0 else None, 0, group, async_op=True),
+        "scatter": lambda group: dist.scatter(t[:1], parts if rank == 0 else None, 0, group, async_op=True),
+        "barrier": lambda group: dist.barrier(group=group, async_op=True),
+        "send": lambda group: dist.isend(t, following, group=group),
+        "recv": lambda group: dist.irecv(torch.empty(n), before, group=group),
+    }
+    found, begun = {}, list[Any]()
+    for name, begin in works.items():
+        both = [begin(group) for group in (world, gloo)]
+        found[name] = tuple(work._get_op_type() for work in both)
+        begun += both
+        for work in begun if name != "send" else []:  # whose receivers come next
+            work.wait()
+    dist.barrier(gloo)
+    dist.destroy_process_group(gloo)
+    return found, told(lambda: world._wait_for_pending_works())
+
+
 def inside() -> list[Any]:
     """What goes around the group, to the gloo inside, is refused at once; a timeout that PyTorch sets there is the
     group's."""

@@ -21,6 +21,7 @@ FUNCTIONS = [
     "failed_futures",
     "together",
     "sequence",
+    "operation_types",
     "inside",
     "messages",
     "groups",
@@ -139,6 +140,16 @@ def test_collectives_are_counted_and_none_reaches_the_gloo_inside(found: dict[st
     for own, inner in found["sequence"]:
         assert own == 2
         assert inner == 0
+
+
+def test_a_work_says_what_it_is_as_gloos_does(found: dict[str, list[Any]]) -> None:
+    for types, (kind, _) in found["operation_types"]:
+        own = {name: number for name, (number, _) in types.items()}
+        gloo = {name: number for name, (_, number) in types.items()}
+        assert gloo.pop("reduce_scatter") == 100  # unknown
+        assert own.pop("reduce_scatter") == 9
+        assert own == gloo
+        assert kind == "NotImplementedError"
 
 
 def test_the_gloo_inside_meets_nobody_and_refuses_what_would_move(found: dict[str, list[Any]]) -> None:

@@ -27,6 +27,7 @@ from hemiola.torch.device_collectives import Queued
 from hemiola.torch.messages import Messages
 from hemiola.torch.monitoring import MonitoredBarrier
 from hemiola.torch.open_groups import OPEN
+from hemiola.torch.operation_types import OF_CALL
 from hemiola.torch.options import Options
 from hemiola.torch.recorder import Recorder
 from hemiola.torch.records import save_after
@@ -104,7 +105,7 @@ class Group(AcceleratedCollectives):
             work.on_end = partial(self.recorder.over, entry)
         else:
             self.recorder.over(entry, None)
-        work.times_ns = entry.times_ns
+        work.times_ns, work.op_type = entry.times_ns, OF_CALL[entry.kind]
         return work
 
     def seen(self) -> tuple[Sequence[RankArrivals], Sequence[SlowRank]]:
@@ -212,7 +213,8 @@ class Group(AcceleratedCollectives):
         return False
 
     def _wait_for_pending_works(self) -> None:
-        """Return: there are no hooks to wait for."""
+        """Raise NotImplementedError, which is a RuntimeError, as gloo does."""
+        raise _not_there("waiting for pending works", "wait for each Work")
 
     def eager_connect_single_device(self, device: Any = None) -> None:
         """Return: all ranks are connected."""

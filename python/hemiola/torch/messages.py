@@ -9,6 +9,7 @@ from typing import Any
 from hemiola._core import Complaint
 from hemiola.communicator import Communicator, Handle
 from hemiola.errors import ArgumentError
+from hemiola.torch.operation_types import OF_CALL
 from hemiola.torch.recorder import Recorder
 from hemiola.torch.tensors import content
 from hemiola.torch.work import Message
@@ -45,6 +46,7 @@ class Messages:
 
     def _noted(self, handle: Handle[Any], tensors: Any, kind: str, src: int, dst: int) -> Any:
         work = Message(handle, tensors)
+        work.op_type = OF_CALL[kind]
         entry = self.recorder.message(kind, tensors[0], src, dst)
         work.on_end = partial(self.recorder.over, entry)
         if self._coalesced is not None:

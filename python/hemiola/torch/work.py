@@ -18,6 +18,7 @@ from torch._C._distributed_c10d import Work
 from hemiola.communicator.handle import Handle
 from hemiola.errors import HemiolaError
 from hemiola.torch.errors import for_torch
+from hemiola.torch.operation_types import UNKNOWN
 
 _UNBOUNDED = timedelta(0)
 
@@ -30,12 +31,18 @@ def _duration_ms(work: Any) -> float:
     return float((ended_ns - began_ns) * 1e-6)
 
 
+def _op_type(work: Any) -> int:
+    """Return PyTorch's number of what it does."""
+    return int(work.op_type)
+
+
 class Finished(Work):
     """An operation that is over, and went well: those that block raise their errors themselves."""
 
-    #: When it began and ended, by time.monotonic_ns; whoever makes it says so.
+    #: When it began and ended, by time.monotonic_ns; whoever makes it says so, and what it is.
     times_ns: Callable[[], tuple[int, int]] | None = None
-    _get_duration = _duration_ms
+    op_type = UNKNOWN
+    _get_duration, _get_op_type = _duration_ms, _op_type
 
     def __init__(self, result: Any) -> None:
         super().__init__()
@@ -102,7 +109,8 @@ class Running(Work):
 
     #: As of `Finished`.
     times_ns: Callable[[], tuple[int, int]] | None = None
-    _get_duration = _duration_ms
+    op_type = UNKNOWN
+    _get_duration, _get_op_type = _duration_ms, _op_type
 
     def __init__(
         self,

@@ -388,9 +388,9 @@ class Operations {
     OpType type;
   };
   static constexpr Kind kAllReduce{"all_reduce", OpType::ALLREDUCE},
-      kBroadcast{"broadcast", OpType::BROADCAST}, kAllGather{"all_gather", OpType::_ALLGATHER_BASE},
-      kReduceScatter{"reduce_scatter", OpType::_REDUCE_SCATTER_BASE},
-      kAllToAll{"all_to_all", OpType::ALLTOALL_BASE}, kBarrier{"barrier", OpType::BARRIER};
+      kBroadcast{"broadcast", OpType::BROADCAST}, kAllGather{"all_gather", OpType::ALLGATHER},
+      kReduceScatter{"reduce_scatter", OpType::REDUCE_SCATTER}, kAllToAll{"all_to_all", OpType::ALLTOALL},
+      kBarrier{"barrier", OpType::BARRIER};
   using Types = std::map<at::ScalarType, int>;
 
   static bool fit(const at::Tensor& output, const at::Tensor& input) {
