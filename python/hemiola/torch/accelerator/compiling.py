@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import torch
-from torch.utils import cpp_extension
 
 from hemiola.errors import ArgumentError
 
@@ -101,6 +100,8 @@ def _run_compiler(made: Path) -> None:
             f"the accelerator needs a C++17 compiler, and there is no '{compiler[0]}': install one (on Debian or "
             f"Ubuntu: apt-get install g++), or say in CXX where it is"
         )
+    from torch.utils import cpp_extension  # looks for a CUDA toolkit, and warns where there is none
+
     folders = [*cpp_extension.include_paths(), sysconfig.get_paths()["include"]]
     command = [
         *compiler,
