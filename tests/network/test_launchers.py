@@ -22,6 +22,9 @@ PROGRAM = str(Path(__file__).with_name("collective_rank.py"))
 LIMIT_S = 120.0
 MET = [f"{rank}: group 12" for rank in range(4)]
 
+#: What torch_rank.py says.
+RING_TOLD = [f"{rank}: {20 if rank in (0, 3) else 10}, {(rank - 1) % 4} from the left" for rank in range(4)]
+
 Start = Callable[..., subprocess.Popen[str]]
 
 
@@ -77,9 +80,7 @@ def test_a_process_group_of_pytorchs_spans_hosts(start: Start) -> None:
     outs = [host.communicate(timeout=LIMIT_S)[0] for host in hosts]
     assert [host.returncode for host in hosts] == [0, 0], outs
     told = sorted(line for out in outs for line in out.splitlines() if "from the left" in line)
-    assert told == [
-        f"{rank}: {20 if rank in (0, 3) else 10}, {(rank - 1) % 4} from the left" for rank in range(4)
-    ]
+    assert told == RING_TOLD
 
 
 def test_ranks_with_a_pods_variables_meet_at_an_address_from_a_range_of_ports(start: Start) -> None:
@@ -200,13 +201,15 @@ PartitionName=all Nodes=host[0-1] Default=YES State=UP OverSubscribe=YES
 """
 
 
-def test_ranks_of_a_real_srun_meet_at_the_first_node(cluster: Cluster, start: Start, tmp_path: Path) -> None:
+@pytest.fixture
+def srun(cluster: Cluster, start: Start, tmp_path: Path) -> Callable[..., subprocess.Popen[str]]:
+    """What starts two tasks on each of two nodes by a Slurm of the test's own."""
     if os.geteuid() != 0 or not all(map(shutil.which, ("slurmctld", "slurmd", "srun"))):
         pytest.skip("needs Slurm (apt install slurmctld slurmd slurm-client) and root")
     (tmp_path / "state").mkdir()
     configuration = tmp_path / "slurm.conf"
     configuration.write_text(SLURM.format(folder=tmp_path, cores=os.cpu_count()))
-    own = {"SLURM_CONF": str(configuration), "HEMIOLA_TOKEN": secrets.token_hex(32)}
+    own = {"SLURM_CONF": str(configuration)}
     start(0, ["slurmctld", "-D", "-c"], **own)
     for host in cluster.hosts:
         start(host.number, ["slurmd", "-D", "-N", host.name], **own)
@@ -214,5 +217,28 @@ def test_ranks_of_a_real_srun_meet_at_the_first_node(cluster: Cluster, start: St
     while "idle 2" not in start(0, ["sinfo", "-h", "-o", "%T %D"], **own).communicate(timeout=LIMIT_S)[0]:
         assert time.monotonic() < until, (tmp_path / "slurmctld.log").read_text()
         time.sleep(0.2)
-    program = [sys.executable, PROGRAM, "groups"]
-    assert said(start(0, ["srun", "-N", "2", "-n", "4", "--ntasks-per-node=2", *program], **own)) == MET
+
+    def step(words: list[str], **more: str) -> subprocess.Popen[str]:
+        return start(0, ["srun", "-N", "2", "-n", "4", "--ntasks-per-node=2", *words], **own, **more)
+
+    return step
+
+
+def test_ranks_of_a_real_srun_meet_at_the_first_node(srun: Start) -> None:
+    ranks = srun([sys.executable, PROGRAM, "groups"], HEMIOLA_TOKEN=secrets.token_hex(32))
+    assert said(ranks) == MET
+
+
+#: As docs/torch.md has it.
+UNDER_SRUN = 'export RANK=$SLURM_PROCID WORLD_SIZE=$SLURM_NTASKS LOCAL_RANK=$SLURM_LOCALID; exec "$@"'
+
+
+def test_a_process_group_of_pytorchs_starts_under_a_real_srun(srun: Start) -> None:
+    if importlib.util.find_spec("torch") is None:
+        pytest.skip("needs PyTorch, whose process group this is (pip install torch)")
+    program = [sys.executable, str(Path(__file__).with_name("torch_rank.py"))]
+    at = {"MASTER_ADDR": "host0", "MASTER_PORT": "29513", "OMP_NUM_THREADS": "1"}
+    ranks = srun(["sh", "-c", UNDER_SRUN, "sh", *program], **at)
+    out, _ = ranks.communicate(timeout=LIMIT_S)
+    assert ranks.returncode == 0, out
+    assert sorted(re.findall(r"\d: \d+, \d from the left", out)) == RING_TOLD
