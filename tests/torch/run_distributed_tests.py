@@ -1,5 +1,6 @@
-"""Runs tests of PyTorch's own DistributedTest on "hemiola": run_distributed_tests.py RANKS TEST... prints a line of
-JSON for each: its name, "passed", "skipped" or "failed", and why.
+"""Runs tests of PyTorch's own DistributedTest on "hemiola" or "gloo": run_distributed_tests.py RANKS BACKEND TEST...
+prints a line of JSON for each: its name, "passed", "skipped", "failed" or, where this PyTorch has no such test,
+"absent", and why.
 
 The module decides by the backend's name, when it is imported and when a test runs, what it lets a backend do; so it is
 imported as for gloo, and told the name afterwards. Ranks are forked, so that PyTorch is imported once."""
@@ -38,8 +39,8 @@ class QuickTime:
         time.sleep(POLL_S if seconds == THEIRS_S else seconds)
 
 
-def suite(rank_count: int) -> Any:
-    """Import DistributedTest and return it with ranks that are forked and run "hemiola"."""
+def suite(rank_count: int, backend: str) -> Any:
+    """Import DistributedTest and return it with ranks that are forked and run on a backend."""
     os.environ |= {
         "BACKEND": "gloo",
         "WORLD_SIZE": str(rank_count),
@@ -59,28 +60,28 @@ def suite(rank_count: int) -> Any:
         common_distributed.DistTestCases.backend_feature[feature].add("hemiola")
     common_distributed.get_timeout = lambda test: LIMIT_S
     distributed_test.time = QuickTime()
-    distributed_test.BACKEND = "hemiola"
+    distributed_test.BACKEND = backend
     # From fewer than 8 ranks on, tests of groups run for this name alone.
     os.environ["BACKEND"] = "mpi"
 
-    class OnHemiola(distributed_test.TestDistBackend, distributed_test.DistributedTest._DistTestBase):  # type: ignore[misc]
+    class OnBackend(distributed_test.TestDistBackend, distributed_test.DistributedTest._DistTestBase):  # type: ignore[misc]
         def setUp(self) -> None:
             super().setUp()
             self._start_processes(torch.multiprocessing.get_context("fork").Process)
 
-    return OnHemiola
+    return OnBackend
 
 
 @contextmanager
-def named_as_it_compares(test: str) -> Iterator[None]:
-    """Have a test that compares names find gloo's, and the group be of "hemiola" nevertheless."""
+def named_as_it_compares(test: str, used: str) -> Iterator[None]:
+    """Have a test that compares names find gloo's, and the group be of the other backend nevertheless."""
     import torch.distributed as dist
     from torch.testing._internal.distributed import distributed_test
 
     real = dist.init_process_group
 
     def init(*, backend: str, **how: Any) -> None:
-        real(backend="hemiola", **how)
+        real(backend=used, **how)
 
     with ExitStack() as patched:
         if COMPARE_THE_MODULES_NAME in test:
@@ -92,11 +93,13 @@ def named_as_it_compares(test: str) -> Iterator[None]:
         yield
 
 
-def run(suite_class: Any, test: str) -> dict[str, str]:
+def run(suite_class: Any, backend: str, test: str) -> dict[str, str]:
     """Run one test in ranks of its own."""
+    if not hasattr(suite_class, test):
+        return {"test": test, "outcome": "absent", "why": "", "seconds": "0"}
     result = unittest.TestResult()
     began = time.monotonic()
-    with named_as_it_compares(test), redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+    with named_as_it_compares(test, backend), redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
         suite_class(test).run(result)
     wrong = [*result.failures, *result.errors]
     outcome = "skipped" if result.skipped else "failed" if wrong else "passed"
@@ -111,10 +114,10 @@ def run(suite_class: Any, test: str) -> dict[str, str]:
 
 def main() -> None:
     """Run the tests."""
-    rank_count, *tests = sys.argv[1:]
-    suite_class = suite(int(rank_count))
+    rank_count, backend, *tests = sys.argv[1:]
+    suite_class = suite(int(rank_count), backend)
     for test in tests:
-        print(json.dumps(run(suite_class, test)), flush=True)
+        print(json.dumps(run(suite_class, backend, test)), flush=True)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ def listed() -> Iterator[tuple[str, int]]:
 @pytest.mark.parametrize("rank_count", [2, 3, 4])
 def test_what_gloo_passes_of_pytorchs_distributed_test_passes(rank_count: int) -> None:
     tests = [test for test, ranks in listed() if ranks == rank_count]
-    command = [sys.executable, str(HERE / "run_distributed_tests.py"), str(rank_count), *tests]
+    command = [sys.executable, str(HERE / "run_distributed_tests.py"), str(rank_count), "hemiola", *tests]
     done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
     found = [json.loads(line) for line in done.stdout.splitlines()]
     assert [one["test"] for one in found] == tests, done.stderr
