@@ -26,7 +26,8 @@ GROUP_LIMIT_S = 30
 def run(module: str, functions: list[str], rank_count: int, backend: str = "hemiola") -> dict[str, list[Any]]:
     """Run them, and return by function what each rank has returned. Raises AssertionError with what one has raised.
 
-    With several backends, "hemiola,gloo", a rank returns a list with what it has returned on each.
+    With several backends, "hemiola,gloo", a rank returns a list with what it has returned on each. "beside" is Hemiola
+    as it is where a group may have a backend for another device, too: inside a group of PyTorch's.
     """
     command = [sys.executable, __file__, str(rank_count), backend, module, *functions]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
@@ -34,6 +35,14 @@ def run(module: str, functions: list[str], rank_count: int, backend: str = "hemi
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-6000:]
     found: dict[str, list[Any]] = pickle.loads(bytes.fromhex(done.stdout.splitlines()[-1]))
     return found
+
+
+def make_beside(given: Any, options: Any) -> Any:
+    """Make a group as `hemiola.torch.making` does where there is another device."""
+    from hemiola.torch import making
+
+    making._may_stand_beside_others = lambda: True
+    return making.make(given, options)
 
 
 def be_rank(
@@ -44,6 +53,8 @@ def be_rank(
     import torch.distributed as dist
 
     torch.set_num_threads(1)
+    if backend == "beside":
+        dist.Backend.register_backend(backend, make_beside, extended_api=True, devices=["cpu"])
     dist.init_process_group(
         backend,
         init_method=f"file://{at}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -262,7 +263,7 @@ def together() -> None:
 
 
 def messages() -> None:
-    """Between two ranks: with tags, several at once, and from whoever sends."""
+    """Between two ranks: with tags, and several at once."""
     rank, n = place()
     right, left = (rank + 1) % n, (rank - 1) % n
     x, y = torch.empty(3), torch.empty(4)
@@ -275,8 +276,13 @@ def messages() -> None:
     for work in dist.batch_isend_irecv(ops):
         work.wait()
     same(x, own(left, 3))
+
+
+def messages_of_whoever_sends() -> None:
+    """From any rank to one, which learns from which."""
+    rank, n = place()
     if rank == 0:
-        came = set()
+        x, came = torch.empty(3), set()
         for _ in range(n - 1):
             source = dist.recv(x)
             same(x, own(10 + source, 3))
@@ -335,8 +341,10 @@ def merged() -> list[int]:
 
 
 def estimated() -> dict[str, Any]:
-    """What PyTorch's estimator says of collectives that do not run, and what it refuses."""
+    """What PyTorch's estimator says of collectives that do not run, and what it refuses; nothing without it."""
     rank, n = place()
+    if not hasattr(dist, "_time_estimator"):
+        return {}
     sizes = {"small": 1 << 10, "large": 1 << 22}
     seen: dict[str, Any] = {}
     for name, size in sizes.items():
@@ -385,9 +393,20 @@ def timed() -> list[float]:
     waited_for = dist.barrier(async_op=True)
     waited_for.wait()
     blocking = c10d.AllreduceOptions()
-    blocking.asyncOp = False
+    if hasattr(blocking, "asyncOp"):  # else nothing tells a group that a call blocks
+        blocking.asyncOp = False
     works = (running, waited_for, group.allreduce([torch.ones(1 << 16)], blocking))
     return [work._get_duration() for work in works]
+
+
+def properties() -> None:
+    """Whatever PyTorch has for a group to say of itself is said, or refused as not there."""
+    world: Any = dist.group.WORLD
+    for asked in (world, world._get_backend(torch.device("cpu"))):
+        for name in dir(type(asked)):
+            if isinstance(getattr(type(asked), name, None), property):
+                with suppress(NotImplementedError):
+                    getattr(asked, name)
 
 
 def watched_barrier() -> list[tuple[str, str]]:
@@ -454,8 +473,8 @@ def operation_types() -> tuple[dict[str, tuple[int, int]], tuple[str, str]]:
 
 
 def inside() -> list[Any]:
-    """What goes around the group, to the gloo inside, is refused at once; a timeout that PyTorch sets there is the
-    group's."""
+    """What goes around the group, to the gloo inside, is refused at once, unless that had to connect when it was made;
+    a timeout that PyTorch sets there is the group's."""
     world: Any = dist.group.WORLD
     inner = world._get_backend(torch.device("cpu"))
     refused = [
@@ -466,7 +485,8 @@ def inside() -> list[Any]:
     dist.distributed_c10d._set_pg_timeout(timedelta(seconds=77))
     found_s, world._limit_s = world._limit_s, limit_s
     dist.barrier()
-    return [refused, found_s]
+    is_lazy = "lazy_init" in c10d.ProcessGroupGloo.create_device.__doc__
+    return [is_lazy, refused, found_s]
 
 
 def late() -> tuple[tuple[str, str], float]:

@@ -96,8 +96,8 @@ def test_shards_and_a_rank_that_is_late_fail_in_the_same_way(way: str) -> None:
 #: What PyTorch's own classes do for every group: names, numbers, and where a backend is kept.
 _OF_PYTORCH = {
     "BackendType CUSTOM GLOO MPI NCCL UCC UNDEFINED XCCL Options boxed unbox",
-    "_backend_id _device_types _get_backend _id _register_backend _set_default_backend",
-    "_set_group_desc _set_group_name bound_device_id group_desc group_name rank size",
+    "_backend_id _device_types _get_backend get_backend _id _register_backend _set_default_backend options",
+    "_set_group_desc _set_group_name _set_group_uid bound_device_id group_desc group_name rank size",
     "setUsePgForSymmMemRendezvous use_pg_for_symm_mem_rendezvous _pybind11_conduit_v1_",
 }
 

@@ -1,5 +1,5 @@
 """A group of ranks as PyTorch holds it: what is neither a collective nor a message, and the two classes of PyTorch that
-it can be, `Backend` where Python may derive from it and else `ProcessGroup`."""
+it can be, `ProcessGroup` and, beside other backends, `Backend`."""
 
 from __future__ import annotations
 
@@ -216,6 +216,43 @@ class Group(AcceleratedCollectives):
         """Raise NotImplementedError, which is a RuntimeError, as gloo does."""
         raise _not_there("waiting for pending works", "wait for each Work")
 
+    #: Read by PyTorch before it asks for more; inherited, each would ask itself without end where a Backend is.
+    supports_abort_hooks = supports_completion_hooks = supports_window = property(lambda self: False)
+    supports_shrinking = supports_reconfigure = property(lambda self: False)
+
+    def register_abort_hook(self, *given: Any) -> None:
+        """Raise NotImplementedError."""
+        raise _not_there("register_abort_hook", "operations raise LostRankError where a group is aborted")
+
+    def register_pre_hook(self, *given: Any) -> None:
+        """Raise NotImplementedError."""
+        raise _not_there(
+            "a hook around operations", "hemiola.torch.save_records tells them, with their times"
+        )
+
+    register_post_hook = unregister_pre_hook = unregister_post_hook = register_pre_hook
+    unregister_abort_hook = register_abort_hook
+
+    def reconfigure(self, *given: Any) -> Any:
+        """Raise NotImplementedError."""
+        raise _not_there("reconfigure", "destroy the group and make another")
+
+    get_reconfigure_handle = reconfigure
+
+    def new_window(self, *given: Any) -> Any:
+        """Raise NotImplementedError."""
+        raise _not_there("new_window", "send and receive messages")
+
+    def gather_single(self, *given: Any, **named: Any) -> Any:
+        """Raise NotImplementedError."""
+        raise _not_there("gather_single", "gather into a list, such as the output's chunks")
+
+    gather_into_tensor = gather_single
+
+    def _add_ephemeral_timeout(self, *given: Any) -> None:
+        """Raise NotImplementedError."""
+        raise _not_there("_add_ephemeral_timeout", "set_timeout")
+
     def eager_connect_single_device(self, device: Any = None) -> None:
         """Return: all ranks are connected."""
 
@@ -232,6 +269,15 @@ os.register_at_fork(after_in_child=partial(atexit.unregister, _shut_down_all))  
 
 def _not_there(what: str, instead: str) -> NotImplementedError:
     return NotImplementedError(f"hemiola: {what} is not supported; {instead}")
+
+
+def _check_merged(number: int, size: int) -> None:
+    """Raise ArgumentError where a rank is one too many of those that meet at a store to become one group."""
+    if not number < size:
+        raise ArgumentError(
+            f"merge_remote_group: expected {size} ranks at the store, found rank {number}; use a new store for each "
+            f"merged group"
+        )
 
 
 class _NoStore(c10d.Store):
@@ -256,26 +302,35 @@ _NO_STORE = _NoStore()
 
 
 @cache
-def _gloo_device(process: int) -> Any:
-    """Return the one listening socket, and its thread, that all gloos inside of a process share.
+def _gloo_device(process: int) -> Any | None:
+    """Return the one listening socket, and its thread, that all gloos inside of a process share; None where gloo does
+    not know how to connect when something first moves through it.
 
     By process, since a fork has no thread of its parent's.
     """
-    return c10d.ProcessGroupGloo.create_device(hostname="127.0.0.1", lazy_init=True)
+    try:
+        return c10d.ProcessGroupGloo.create_device(hostname="127.0.0.1", lazy_init=True)
+    except TypeError:
+        return None
 
 
 class _Inside(c10d.ProcessGroupGloo):
     """The gloo in a group, which hands it what PyTorch asks a backend for and only the group can answer.
 
     It would connect when something first moves through it, and its store refuses that: so making it costs no message.
+    In versions whose gloo connects at once it meets the other ranks', and what PyTorch moves through it gets there.
     """
 
-    supports_time_estimate = property(lambda self: True)
+    supports_time_estimate = _supports_time_estimate = property(lambda self: True)
 
     def __init__(self, group: Group, timeout: timedelta) -> None:
-        options = c10d.ProcessGroupGloo._Options()
-        options._devices, options._threads, options._timeout = [_gloo_device(os.getpid())], 1, timeout
-        super().__init__(_NO_STORE, group._comm.rank, group._comm.rank_count, options)
+        rank, rank_count, device = group._comm.rank, group._comm.rank_count, _gloo_device(os.getpid())
+        if device is None:
+            super().__init__(c10d.PrefixStore("inside", group._store), rank, rank_count, timeout)
+        else:
+            options = c10d.ProcessGroupGloo._Options()
+            options._devices, options._threads, options._timeout = [device], 1, timeout
+            super().__init__(_NO_STORE, rank, rank_count, options)
         self._group = weakref.ref(group)
 
     def _set_default_timeout(self, timeout: timedelta) -> None:
@@ -294,7 +349,8 @@ class _Inside(c10d.ProcessGroupGloo):
 
 
 class HemiolaProcessGroup(Messages, Group, c10d.ProcessGroup):
-    """A group where Python may derive from `ProcessGroup` alone.
+    """A group that has all of a process group's tensors: PyTorch's callers in Python reach its methods with nothing in
+    between, and get its Works as they are.
 
     The gloo inside is what PyTorch finds when it asks a group for its backend; nothing that moves reaches it.
     """
@@ -303,8 +359,12 @@ class HemiolaProcessGroup(Messages, Group, c10d.ProcessGroup):
         c10d.ProcessGroup.__init__(self, place.rank, place.rank_count)
         self.join(place, timeout, options)
         self._inner = _Inside(self, timeout)
-        self._register_backend(torch.device("cpu"), c10d.ProcessGroup.BackendType.GLOO, self._inner)
-        self._set_default_backend(c10d.ProcessGroup.BackendType.GLOO)
+        kinds, may_choose = c10d.ProcessGroup.BackendType, hasattr(self, "_set_default_backend")
+        self._register_backend(
+            torch.device("cpu"), kinds.GLOO if may_choose else kinds.UNDEFINED, self._inner
+        )
+        if may_choose:  # else the default is who is registered as UNDEFINED
+            self._set_default_backend(kinds.GLOO)
 
     def split_group(
         self,
@@ -353,11 +413,7 @@ class HemiolaProcessGroup(Messages, Group, c10d.ProcessGroup):
         They are numbered in the order in which they come, as gloo's are.
         """
         number = store.add("hemiola/merged", 1) - 1
-        if not number < size:
-            raise ArgumentError(
-                f"merge_remote_group: expected {size} ranks at the store, found rank {number}; use a new store for "
-                f"each merged group"
-            )
+        _check_merged(number, size)
         whole = HemiolaProcessGroup(
             Place(store, number, size), timeout or timedelta(seconds=self._limit_s), self._options
         )
@@ -369,15 +425,21 @@ class HemiolaProcessGroup(Messages, Group, c10d.ProcessGroup):
 
 
 class HemiolaBackend(Messages, Group, c10d.Backend):
-    """A group where Python may derive from `Backend`: PyTorch's own `ProcessGroup` has it inside, beside others."""
+    """A group where Python may derive from `Backend`: PyTorch's own `ProcessGroup` has it inside, beside others.
 
-    supports_coalescing = property(lambda self: True)
-    supports_splitting = supports_shrinking = supports_reconfigure = property(lambda self: False)
+    PyTorch wraps every Work of such a class in one of its own (PyWorkHolder), which passes on `wait` and `get_future`
+    and answers all else as for an operation that never ends.
+    """
+
+    supports_coalescing = supports_splitting = property(lambda self: True)
     supports_time_estimate = _supports_time_estimate = property(lambda self: True)
+    #: PyTorch asks for it before it splits or merges.
+    options = property(lambda self: self._options_for_torch)
 
     def __init__(self, place: Place, timeout: timedelta, options: Options) -> None:
         c10d.Backend.__init__(self, place.rank, place.rank_count)
         self.join(place, timeout, options)
+        self._options_for_torch = c10d.Backend.Options("hemiola", timeout)
 
     def supports_tensor_alloc(self, device: Any) -> bool:
         """Return False: memory is PyTorch's."""
@@ -396,12 +458,33 @@ class HemiolaBackend(Messages, Group, c10d.Backend):
         """Raise NotImplementedError."""
         raise _not_there("memory_stats", "look at /proc/self/smaps")
 
+    def split(self, store: Any, ranks: Sequence[int], options: Any) -> Any:
+        """Make a group of some of the ranks, numbered as given; what PyTorch's split_group asks a backend for."""
+        self._split_count += 1
+        name = f"{self.record_name}:split:{self._split_count}:{list(ranks)}"
+        part = HemiolaBackend(
+            Place(store, list(ranks).index(self.rank()), len(ranks), Part(self, list(ranks), name)),
+            timedelta(seconds=self._limit_s),
+            options if isinstance(options, Options) else self._options,
+        )
+        part.known_as(name, [self.job_ranks[r] for r in ranks])
+        return part
+
     def merge(self, store: Any, options: Any, rank: int, size: int) -> Any:
         """Make a group of this one's ranks and others'; what PyTorch's merge_remote_group asks a backend for."""
+        _check_merged(rank, size)
         timeout = timedelta(seconds=self._limit_s)
         return HemiolaBackend(
             Place(store, rank, size), timeout, options if isinstance(options, Options) else self._options
         )
+
+    def allreduce_sparse(self, tensors: Any, opts: Any = None) -> Any:
+        """Add up sparse tensors."""
+        return self.allreduce(tensors, opts)
+
+    def get_error(self) -> Any:
+        """Raise NotImplementedError."""
+        raise _not_there("get_error", "operations raise what went wrong")
 
     def shrink(self, *given: Any, **named: Any) -> Any:
         """Raise NotImplementedError."""

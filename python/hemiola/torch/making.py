@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import torch
 from torch import distributed as dist
 
 from hemiola.errors import ArgumentError
@@ -43,7 +44,7 @@ def make(given: Any, options: Any) -> Any:
         )
     begin_recording()
     begin_telling(given.group_rank)
-    route = HemiolaBackend if python_may_derive_from_backend() else HemiolaProcessGroup
+    route = HemiolaBackend if _may_stand_beside_others() else HemiolaProcessGroup
     ranks = list(given.global_ranks_in_group or range(given.group_size))
     place = Place(given.store, given.group_rank, given.group_size, _part_of_job(ranks, given.group_id))
     made = route(place, given.timeout, options)
@@ -59,3 +60,11 @@ def _part_of_job(ranks: Sequence[int], name: str) -> Part | None:
         return Part(group_of(), ranks, name)
     except ArgumentError:
         return None
+
+
+def _may_stand_beside_others() -> bool:
+    """Say whether the group may have to share a `ProcessGroup` of PyTorch's, with the backend of another device.
+
+    PyTorch does not tell which backends a group is to have; a `ProcessGroup` of ours has the group for itself.
+    """
+    return torch.cuda.device_count() > 0 and python_may_derive_from_backend()
