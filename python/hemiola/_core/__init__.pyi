@@ -1114,6 +1114,34 @@ def estimate_by_steps_s(
     O(links on its way) per transfer.
     """
 
+def estimate_exchange_s(
+    topology: Topology, nbytes: int, late: Mapping[int, float], slow: Mapping[int, float]
+) -> tuple[float, float]:
+    """
+    Return about what a direct all-to-all takes, and what it would cost to simulate it, without its schedule.
+
+    Parameters
+    ----------
+    topology : Topology that connects all ranks.
+    nbytes : int >= 0, one rank's buffer in bytes.
+    late : mapping of rank to seconds.
+    slow : mapping of rank to factor >= 1.
+
+    Returns
+    -------
+    (float, float): seconds, what the busiest link needs and the longest latency; and the cost of a fluid simulation, in
+    transfers that have links for themselves.
+
+    Raises
+    ------
+    ArgumentError
+        as hemiola.simulate.
+
+    Notes
+    -----
+    O(1) per pair of ranks and link between them.
+    """
+
 def write_trace(
     schedule: Schedule, topology: Topology, nbytes: int, timeline: Timeline, path: str | os.PathLike
 ) -> None:

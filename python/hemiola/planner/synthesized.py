@@ -61,10 +61,10 @@ _CHUNKS = {
 }
 #: The collectives in which every chunk has its own destination.
 _WITH_WAYS = ("scatter", "gather", "all_to_all")
-#: Of these, chunks that go their ways, times links between ranks, those through switches counted one by one: about a
-#: second. Where all ways begin or end at one rank, chunks wait there, so that one of K a rank takes the root of K
+#: Of these, chunks that go their ways, times links between ranks, those through switches counted one by one: one to
+#: two seconds. Where all ways begin or end at one rank, chunks wait there, so that one of K a rank takes the root of K
 #: times as long; in an all-to-all many ways are found at once.
-_MOST_WAY_WORK = {"scatter": 160_000_000, "gather": 160_000_000, "all_to_all": 8_000_000}
+_MOST_WAY_WORK = {"scatter": 280_000_000, "gather": 280_000_000, "all_to_all": 8_000_000}
 #: The same where no switch is on the way: an all-to-all of 200 ranks with four links each is about a second.
 _MOST_WAYS_WITHOUT_SWITCHES, _MOST_WAY_LINKS_WITHOUT_SWITCHES = 40_000, 200_000
 #: Of a scatter or a gather there, whose ways all begin or end at one rank, of all together: about a second.

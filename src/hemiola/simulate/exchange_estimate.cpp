@@ -73,7 +73,8 @@ StepEstimate estimate_exchange(const Topology& topology, std::int64_t bytes, con
     load.add(Routes(topology, pairs));
   }
   const double duration = simulation::within_limit(arrival + load.duration());
-  return {static_cast<Picoseconds>(duration), static_cast<double>(n) * (n - 1) + kShareOfWork * load.shared()};
+  return {static_cast<Picoseconds>(duration),
+          static_cast<double>(n) * (n - 1) + kShareOfWork * load.shared()};
 }
 
 }  // namespace hemiola
