@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <deque>
 #include <memory>
 #include <string>
 #include <utility>
@@ -29,18 +30,21 @@ class TcpOverLoopback final : public WireKind {
     static const Token token = Token::random();
     auto reception = std::make_shared<Reception>(
         listen_at(address_), Credentials{.token = token, .rank = members.session->rank()});
-    kind_ = std::make_unique<TcpKind>(TcpOptions{std::move(reception), {address_}, sockets_per_pair_});
-    return kind_->card(members);
+    kinds_.push_back(
+        std::make_unique<TcpKind>(TcpOptions{std::move(reception), {address_}, sockets_per_pair_}));
+    return kinds_.back()->card(members);
   }
   std::unique_ptr<Wire> connect(const Members& members, std::span<const Bytes> cards,
                                 const Deadline& deadline) override {
-    return kind_->connect(members, cards, deadline);
+    const std::unique_ptr<TcpKind> kind = std::move(kinds_.front());
+    kinds_.pop_front();
+    return kind->connect(members, cards, deadline);
   }
 
  private:
   Endpoint address_;
   int sockets_per_pair_;
-  std::unique_ptr<TcpKind> kind_;
+  std::deque<std::unique_ptr<TcpKind>> kinds_;  ///< of wires that have a card and are not connected
 };
 
 /// The path that scripts/cpp_tests.sh has found among Python's packages comes first, and without it the system's UCX, so that
