@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import hemiola as hm
+from hemiola.algorithms import slow_bypass
 from hemiola.errors import ArgumentError
 
 NBYTES = 256 << 20
@@ -73,3 +74,18 @@ def test_a_communicator_runs_it() -> None:
     network = hm.topologies.switch_2d([4, 3], latency_s=1e-6, bandwidth=[1e9, 1e8])
     now = hm.Conditions(slow={5: 4.0})
     assert hm.launch(summed, 12, emulate=network, conditions=now, timeout_s=120) == [True] * 12
+
+
+@pytest.mark.parametrize("dims", [(4, 4), (3, 5), (5, 6), (4, 6)])
+def test_its_messages_are_counted_without_writing_them(dims: tuple[int, int]) -> None:
+    schedule = hm.algorithms.all_reduce_bypassed_rail(dims, {0: 4.0}, segments=1)
+    assert slow_bypass._message_count(*dims) == schedule.transfer_count
+
+
+def test_a_pattern_too_large_for_a_plan_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    def write(*_: object) -> None:
+        raise AssertionError("written")
+
+    monkeypatch.setattr(slow_bypass, "_Bodies", write)
+    network = hm.topologies.switch_2d([16, 8], latency_s=1e-6, bandwidth=[300e9, 25e9])
+    hm.plan(network, "all_reduce", NBYTES, hm.Conditions(slow={5: 4.0}), effort=0.01)

@@ -67,3 +67,21 @@ def test_segments_are_for_one_slow_rank_behind_one_switch(
     now = hm.Conditions(slow=slow)
     task = Task("all_reduce", network.rank_count, MIB, port_speed(network, now), now, 0, network)
     assert not list(in_segments(task, 0.0, set()))
+
+
+def test_it_leaves_algorithms_for_a_late_rank_their_chance() -> None:
+    # The exchange of 992,000 transfers would take all that may be simulated, and hide nothing of the delay.
+    now = hm.Conditions(late={3: 0.064}, slow={7: 1.5})
+    plan = hm.plan(switch(125), "all_reduce", 1 << 30, now)
+    assert plan.seconds <= 1.02 * plan.bound_s
+
+
+def test_a_delay_counts_for_no_fewer_segments() -> None:
+    network, nbytes = switch(64), 4 * MIB
+    labels = []
+    for late in ({}, {3: 10.0}):
+        now = hm.Conditions(late=late, slow={7: 2.0})
+        task = Task("all_reduce", 64, nbytes, port_speed(network, now), now, 0, network)
+        (one,) = in_segments(task, 0.0, set())
+        labels.append(one.variant)
+    assert labels[0] == labels[1]

@@ -419,3 +419,23 @@ def test_links_of_almost_no_bandwidth_are_refused_and_not_planned_with_for_ever(
     network = hm.Topology(2, rows, switch_count=2)
     with pytest.raises(ArgumentError, match="more than 45 days"):
         hm.plan(network, "all_reduce", 1, hm.Conditions(late={0: 0.0173}))
+
+
+def test_relays_are_worked_out_only_for_several_slow_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+    def work_out(*_: object) -> None:
+        raise AssertionError("worked out")
+
+    monkeypatch.setattr("hemiola.algorithms.slow_relayed.relayed_body", work_out)
+    for ranks, slow in ((40, {7: 2.0}), (40, {7: 2.0, 8: 2.0})):
+        network = hm.topologies.switch(ranks, latency_s=1e-6, bandwidth=25e9)
+        hm.plan(network, "all_reduce", 1 << 20, hm.Conditions(slow=slow))
+
+
+def test_where_messages_cost_fewer_of_them_are_looked_at_in_large_exchanges_too() -> None:
+    # 8 ranks behind one NIC send 592 messages of a microsecond each to others in a direct exchange; Bruck's send 10.
+    network = hm.topologies.hosts(
+        75, 8, 1, latency_s=1e-6, bandwidth=100e9, nic_latency_s=2e-6, nic_bandwidth=25e9, nic_message_s=1e-6
+    )  # fmt: skip
+    plan = hm.plan(network, "all_to_all", 600 * 8)
+    assert plan.name == "all_to_all_bruck"
+    assert plan.seconds < 0.5e-3 < 8 * 592e-6

@@ -92,6 +92,32 @@ def _shares(width: int, rows: int) -> tuple[float, float, float, float] | None:
     return time, f0 * time / columns, (f - b) * time / columns, b * time / columns
 
 
+def _times(width: int, rows: int) -> Integers:
+    """Return how often each of the three kinds of share occurs."""
+    return np.array([width - 1, (width - 1) * (rows - 1), (width - 1) * (rows - 1)])
+
+
+def _units(shares: Sequence[float], width: int, rows: int) -> list[int]:
+    """Return how many equal units come closest to the three shares, the smallest of which has a few at most."""
+    found = []
+    for least in range(1, _MOST_UNITS + 1):
+        units = np.maximum(1, np.rint(np.array(shares) / min(shares) * least)).astype(int)
+        error = np.abs(units / (units * _times(width, rows)).sum() / np.array(shares) - 1).max()
+        found.append((round(float(error), 6), least, units.tolist()))
+    chosen: list[int] = min(found)[2]
+    return chosen
+
+
+def _message_count(width: int, rows: int) -> int:
+    """Return how many messages a segment has, without writing them; 0 where there is none."""
+    shares = _shares(width, rows)
+    if shares is None:
+        return 0
+    of_column = 2 * rows * (width - 1) + 2 * (rows - 1)
+    of_kind = np.array([of_column, of_column, of_column + 1])  # the last ones take one way more
+    return int((np.array(_units(shares[1:], width, rows)) * _times(width, rows) * of_kind).sum())
+
+
 @dataclass(frozen=True)
 class _Place:
     """Where ranks are: the slow rank's row and column are the first ones."""
@@ -116,12 +142,7 @@ class _Bodies:
             )
         self.time, *parts = shares
         self._at = _Place(width, rows, slow_rank)
-        found = []
-        for least in range(1, _MOST_UNITS + 1):
-            units = np.maximum(1, np.rint(np.array(parts) / min(parts) * least)).astype(int)
-            error = np.abs(units / (units * self._times(width, rows)).sum() / np.array(parts) - 1).max()
-            found.append((round(float(error), 6), least, units.tolist()))
-        own, other, bypassed = min(found)[2]
+        own, other, bypassed = _units(parts, width, rows)
         self.owner: list[int] = []
         messages: list[Message] = []
         for column in range(1, width):
@@ -134,11 +155,6 @@ class _Bodies:
                     messages += self._bypassing(row, column, len(self.owner))
                     self.owner.append(self._at.rank(row, 0))
         self.pattern, self.steps = self._in_steps(messages)
-
-    @staticmethod
-    def _times(width: int, rows: int) -> Integers:
-        """How many units there are of each of the three kinds."""
-        return np.array([width - 1, (width - 1) * (rows - 1), (width - 1) * (rows - 1)])
 
     def _of_column(self, owner: int, column: int, unit: int) -> Iterator[Message]:
         at = self._at
@@ -242,6 +258,8 @@ def _variants(task: Task) -> list[Variant]:
     if inside <= 2 * between:
         return []
     width, rows = grid.dims
+    if not 0 < _message_count(width, rows) <= _MOST_TRANSFERS:
+        return []  # writing them alone would take as long as a plan may
     bodies = _Bodies(width, rows, 0)
     serial_s, latency_s = task.nbytes / between, max(grid.latency_s[1], 1e-12)
     most = min(_MOST_SEGMENTS, _MOST_TRANSFERS // len(bodies.pattern))

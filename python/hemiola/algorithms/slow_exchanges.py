@@ -313,9 +313,13 @@ class _RailBodies(_Bodies):
 
 
 def with_several_slow_ranks(
-    body_of: _BodyOf, task: Task, most_segments: int = MOST_SEGMENTS_PLANNED
+    body_of: _BodyOf,
+    task: Task,
+    most_segments: Callable[[ExchangeBody], int] = lambda _: MOST_SEGMENTS_PLANNED,
 ) -> list[Variant]:
     """Return the best number of segments where rounds of equal messages would keep ports waiting.
+
+    A body takes its time to make, so none is where there is nothing to offer.
 
     These exchanges send many small messages. Of these, one after the other is what a port is planned to carry: hosts,
     too, take time for each, which no simulation counts.
@@ -327,7 +331,7 @@ def with_several_slow_ranks(
     body = body_of(n, slow)
     unit = 2 * (n - 1) / body.transfers
     choice = best_measurable_segments(
-        task.core, load=body.load, rounds=body.rounds, message=unit, most_segments=most_segments
+        task.core, load=body.load, rounds=body.rounds, message=unit, most_segments=most_segments(body)
     )
     if choice is None:
         return []

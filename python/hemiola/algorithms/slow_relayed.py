@@ -152,9 +152,12 @@ def _variants(task: Task) -> list[Variant]:
     slow = task.conditions.slow_ranks
     if sum(factor > 1 for factor in slow.values()) > _MOST_PLANNED:
         return []
-    fitting = _MOST_TRANSFERS // relayed_body(task.rank_count, slow).transfers
-    most = max(MOST_SEGMENTS_PLANNED, min(fitting, _MOST_SEGMENTS_PLANNED))
-    return with_several_slow_ranks(relayed_body, task, most)
+    return with_several_slow_ranks(relayed_body, task, _most_segments)
+
+
+def _most_segments(body: ExchangeBody) -> int:
+    fitting = _MOST_TRANSFERS // body.transfers
+    return max(MOST_SEGMENTS_PLANNED, min(fitting, _MOST_SEGMENTS_PLANNED))
 
 
 ALGORITHMS = (

@@ -17,8 +17,8 @@ _SEGMENTS = (2, 4, 8, 16, 32, 64)
 _CLOSE = 1.01
 #: Of all ranks together: a schedule of more takes seconds and half a GB to make.
 _MOST_TRANSFERS = 1 << 25
-#: Simulated at most; for more the formula stands.
-_MOST_SIMULATED = 1_000_000
+#: Simulated at most, so that others can be, too; for more the formula stands.
+_MOST_SIMULATED = 500_000
 
 
 def in_segments(task: Task, bound_s: float, known: Container[str]) -> Iterator[Candidate]:
@@ -38,7 +38,7 @@ def in_segments(task: Task, bound_s: float, known: Container[str]) -> Iterator[C
     waits_s = task.speed.latency_s + (n - 2) * task.speed.message_s
     a_segment = 2 * (n if factor < 2 else n - 1) * (n - 1)
     found = [
-        (task.delay_s + (segments + 1) * waits_s + (1 + min(1.0, factor - 1) / segments) * whole_s, segments)
+        ((segments + 1) * waits_s + (1 + min(1.0, factor - 1) / segments) * whole_s, segments)
         for segments in _SEGMENTS
         if segments * a_segment <= _MOST_TRANSFERS
     ]
@@ -53,7 +53,7 @@ def in_segments(task: Task, bound_s: float, known: Container[str]) -> Iterator[C
     yield Candidate(
         _NAME,
         label,
-        max(bound_s, seconds),
+        max(bound_s, task.delay_s + seconds),
         segments * a_segment,
         partial(exchange.function, **arguments),
         parts=None if exchange.parts is None else partial(exchange.parts, **arguments),

@@ -119,7 +119,8 @@ def plan(
             if (
                 is_network_alone
             ):  # ranks that run this tell from messages how fast ports are: no short ones for them
-                found = [*in_segments(task, bound.seconds, {one.label for one in found}), *found]
+                more = list(in_segments(task, bound.seconds, {one.label for one in found}))
+                found = sorted([*more, *found], key=lambda one: one.formula_s) if more else found
         if not found:
             raise ArgumentError(
                 f"no known algorithm runs {kind} on {topology.rank_count} ranks; bring a schedule of your own"

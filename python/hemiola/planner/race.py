@@ -68,7 +68,8 @@ class Race:
         self._budget = TRANSFER_BUDGET[network] * effort
         self._least_s = least_s
         self._may_make = _ESTIMATED_TRANSFERS * effort
-        self._most_exchanged = _MOST_EXCHANGED_HOPS * effort
+        self._most_exchanged, self._most_followed = _MOST_EXCHANGED_HOPS * effort, _MOST_HOPS * effort
+        self._messages_cost = bool((topology.links["message_s"] > 0).any())
         self._for_the_first = self._budget  #: after the race, where an estimate has won it
         self._cost: dict[tuple[str, str], float] = {}  #: of simulating what was estimated
         self.left_out: list[LeftOut] = []  #: of which nothing is known but a formula that knows too little
@@ -166,9 +167,14 @@ class Race:
         return None
 
     def _is_large_exchange(self, candidate: Candidate) -> bool:
-        """Say whether it is a published all-to-all whose ways are so many that making and following them takes long."""
+        """Say whether it is a published all-to-all whose ways are so many that making and following them takes long.
+
+        Only where nothing but its links decides: crowding tells more of a schedule, and where messages have a cost,
+        fewer of them may be worth more bytes."""
         is_published = self._least_s is not None and candidate.name.startswith("all_to_all_")
-        return is_published and candidate.transfer_count * mean_hops(self._topology) > self._most_exchanged
+        if not is_published or self._crowding_s is not None or self._messages_cost:
+            return False
+        return candidate.transfer_count * mean_hops(self._topology) > self._most_exchanged
 
     def _without_schedule(self, candidate: Candidate) -> Alternative:
         """Estimate a direct exchange from the links that it uses; leave the others out."""
@@ -180,18 +186,17 @@ class Race:
             None,
             candidate.transfer_count,
         )
-        if candidate.name == _DIRECT_EXCHANGE:
+        hops = candidate.transfer_count * mean_hops(self._topology)
+        is_direct = candidate.name == _DIRECT_EXCHANGE
+        if is_direct and hops <= self._most_followed:
             estimated_s, work = estimate_exchange_s(
                 self._topology, self._nbytes, self._conditions.late, self._conditions.slow_ranks
             )
             self._cost[candidate.name, candidate.variant] = work
             return replace(judged, estimated_s=max(estimated_s, least_s))
-        hops = candidate.transfer_count * mean_hops(self._topology)
-        self.left_out.append(
-            LeftOut(
-                candidate.label, too_many(hops, "links on the ways of its transfers", self._most_exchanged)
-            )
-        )
+        most = self._most_followed if is_direct else self._most_exchanged
+        reason = too_many(hops, "links on the ways of its transfers", most)
+        self.left_out.append(LeftOut(candidate.label, reason))
         return judged
 
     def _generate(self, candidate: Candidate) -> Schedule | None:
