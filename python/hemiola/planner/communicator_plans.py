@@ -92,7 +92,7 @@ class CommunicatorPlans:
         self._given = given
         self._emulated = emulated
         self._conditions = conditions
-        self._adapt = adapt
+        self._adapt = tuple(adapt)
         self._followed: dict[tuple[int, bytes], tuple[Recipe, Schedule | ScheduleParts]] = {}
         #: By everything that a choice depends on, what was chosen; with the groups that plan for parts of this network.
         self._decided: dict[tuple[object, ...], bytes] = {}
