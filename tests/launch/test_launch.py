@@ -44,7 +44,7 @@ def test_a_rank_that_raises_is_named_with_its_traceback_and_cause() -> None:
 
 def test_ranks_of_one_host_talk_by_tcp_where_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEMIOLA_WIRE", "tcp")
-    monkeypatch.setenv("HEMIOLA_INTERFACE", "127.0.0.0/8")
+    monkeypatch.setenv("HEMIOLA_PORTS", "29600-29700")  # of which ranks take the first ones
     assert hm.launch(work.carrier_of_the_other, 2, timeout_s=LIMIT_S) == ["tcp", "tcp"]
 
 

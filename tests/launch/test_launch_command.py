@@ -48,7 +48,6 @@ def test_ranks_of_one_host_meet_where_a_wire_needs_addresses(
     launch: Launch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HEMIOLA_WIRE", "tcp")
-    monkeypatch.setenv("HEMIOLA_INTERFACE", "127.0.0.0/8")
     words = "import hemiola as hm; comm = hm.init(timeout_s=60); comm.barrier(); print(comm.traffic().carriers[1])"
     code, out, _ = launch("-n", "2", sys.executable, "-c", words)
     assert (code, out) == (0, ["[0] tcp", "[1] "])

@@ -107,8 +107,9 @@ def groups(comm: hm.Communicator) -> str:
 
 def mistakes(comm: hm.Communicator) -> str:
     """One rank passes something else; all are told, and go on."""
-    told = []
+    told, order = [], list(range(comm.rank_count))
     for wrong in (
+        lambda: comm.group([1, 0, *order[2:]] if comm.rank == 0 else order),
         lambda: comm.all_reduce(np.ones(10 if comm.rank != 1 else 11, np.float32)),
         lambda: comm.broadcast(np.ones(10, np.float32), root=0 if comm.rank != 1 else 1),
         lambda: comm.all_reduce(np.ones(10, np.float32)) if comm.rank != 1 else comm.barrier(),

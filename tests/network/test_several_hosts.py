@@ -125,7 +125,7 @@ def test_groups_of_ranks_of_several_hosts_and_of_one_work_side_by_side(job: Job)
 def test_a_mistake_of_one_rank_is_told_to_all_and_all_go_on(job: Job, place: tuple[int, int, str]) -> None:
     for rank, told in enumerate(job(*place)):
         last = "argument" if rank == 1 else "mismatch"
-        assert told["mistakes"] == f"mismatch mismatch mismatch mismatch {last}"
+        assert told["mistakes"] == f"mismatch mismatch mismatch mismatch mismatch {last}"
 
 
 def strike_at_work(ranks: list[subprocess.Popen[str]], victim: int, strike: signal.Signals) -> None:

@@ -22,7 +22,7 @@ import hemiola
 from hemiola.environment import INTERFACE, IP_FAMILY, reachable_addresses
 from hemiola.environment.kernel import adopt_orphans, end_with_parent
 from hemiola.errors import ArgumentError
-from hemiola.launch.meeting_place import Secret, free_port, on_this_host
+from hemiola.launch.meeting_place import MeetingPlace, Secret, free_port
 from hemiola.launch.place import Place, thread_limit
 from hemiola.launch.side_by_side import Running, attend, ended_in_the_end
 
@@ -107,11 +107,12 @@ def _run(order: Order, rendezvous: str) -> int:
 
 def _started(order: Order, rendezvous: str) -> Iterator[Running]:
     """Start the ranks one after the other."""
-    token = bytes.fromhex(order.token)
-    if not token:
-        rendezvous, token = on_this_host()
+    is_alone = not order.token
+    meeting = (
+        MeetingPlace.on_this_host() if is_alone else MeetingPlace(rendezvous, bytes.fromhex(order.token))
+    )
     agent = os.getpid()
-    with Secret(token) as secret:
+    with Secret(meeting.token) as secret:
         for local_rank in range(order.local_rank_count):
             rank = order.first_rank + local_rank
             place = Place(
@@ -120,10 +121,10 @@ def _started(order: Order, rendezvous: str) -> Iterator[Running]:
                 local_rank,
                 order.local_rank_count,
                 order.job,
-                rendezvous,
+                meeting.rendezvous,
                 secret.text,
             )
-            defaults = thread_limit(order.local_rank_count) | {"PYTHONUNBUFFERED": "1"}
+            defaults = meeting.variables | thread_limit(order.local_rank_count) | {"PYTHONUNBUFFERED": "1"}
             process = subprocess.Popen(
                 order.command,
                 env=defaults | os.environ | place.variables(),

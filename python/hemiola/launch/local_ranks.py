@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, TypeVar, overload
 
 from hemiola._core import Topology
@@ -20,7 +20,7 @@ from hemiola.arguments import typed
 from hemiola.communicator.emulation import Emulation
 from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError, FailedRankError, TimeoutError
-from hemiola.launch.meeting_place import Secret, on_this_host
+from hemiola.launch.meeting_place import MeetingPlace, Secret
 from hemiola.launch.place import Place, thread_limit
 from hemiola.launch.report import REPORT_LENGTH
 from hemiola.launch.travel import packed_call, script
@@ -258,19 +258,19 @@ class _RankProcesses:
         self._ranks: list[_Rank] = []
         self._selector = selectors.DefaultSelector()
         job = uuid.uuid4().hex
-        rendezvous, token = on_this_host()
+        meeting = MeetingPlace.on_this_host()
         try:
-            with Secret(token) as secret:
+            with Secret(meeting.token) as secret:
                 for rank in range(count):
-                    place = Place(rank, count, rank, count, job, rendezvous, secret.text)
-                    self._start(place, secret, payload)
+                    place = Place(rank, count, rank, count, job, meeting.rendezvous, secret.text)
+                    variables = meeting.variables | thread_limit(count) | os.environ | place.variables()
+                    self._start(variables, secret, payload)
         except BaseException:
             self.end()
             raise
 
-    def _start(self, place: Place, secret: Secret, payload: _Payload) -> None:
+    def _start(self, environment: Mapping[str, str], secret: Secret, payload: _Payload) -> None:
         read_end, write_end = os.pipe()
-        environment = thread_limit(place.rank_count) | os.environ | place.variables()
         command = [sys.executable, "-m", "hemiola.launch.rank"]
         numbers = [str(payload.descriptor), str(write_end), str(os.getpid())]
         try:

@@ -6,16 +6,18 @@ import os
 import secrets
 import socket
 from contextlib import suppress
+from dataclasses import dataclass, field
 
 from hemiola.communicator.joining import needs_addresses
-from hemiola.environment import PORTS, TOKEN_BYTES
+from hemiola.environment import INTERFACE, IP_FAMILY, PORTS, TOKEN_BYTES
 from hemiola.errors import ArgumentError
 
 
 def free_port() -> int:
     """Return a port that is free now, one of HEMIOLA_PORTS where that is set."""
     ports = PORTS.value()
-    for port in ports or (0,):
+    # Ranks take the first ones of the range, perhaps before rank 0 has come to listen here.
+    for port in reversed(ports) if ports else (0,):
         with suppress(OSError), socket.create_server(("", port)) as server:
             return int(server.getsockname()[1])
     raise ArgumentError(f"{PORTS.name}: expected a free port among {ports}, found none")
@@ -44,9 +46,19 @@ class Secret:
             os.close(descriptor)
 
 
-def on_this_host() -> tuple[str, bytes]:
-    """Return where the ranks of a job on this host alone meet, and a token for them; "" and b"" where memory in common
-    is all that they need."""
-    if not needs_addresses():
-        return "", b""
-    return f"127.0.0.1:{free_port()}", secrets.token_bytes(TOKEN_BYTES)
+@dataclass(frozen=True)
+class MeetingPlace:
+    """Where the ranks of a job on this host alone meet, and a token for them; all empty where memory in common is all
+    that they need. `variables` are further ones that they are to have, unless the user has set them."""
+
+    rendezvous: str = ""
+    token: bytes = b""
+    variables: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def on_this_host(cls) -> MeetingPlace:
+        """Choose one, on the loopback interface: there may be no other."""
+        if not needs_addresses():
+            return cls()
+        host, network = ("[::1]", "::1/128") if IP_FAMILY.value() == 6 else ("127.0.0.1", "127.0.0.0/8")
+        return cls(f"{host}:{free_port()}", secrets.token_bytes(TOKEN_BYTES), {INTERFACE.name: network})

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
+import threading
 import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -60,6 +61,7 @@ _MOST_OVER_NICS = 1.25
 _MOST_REMEMBERED = 256
 #: Choices, and followed recipes, that are kept.
 _MOST_FOLLOWED = 256
+_remembering = threading.Lock()
 
 
 class CommunicatorPlans:
@@ -221,10 +223,11 @@ class CommunicatorPlans:
             *(hash(self.network()), self._hosts, tuple(self._nics), self._adapt),
             *(kind, nbytes, root, tuple(sorted(slow.items())), algorithm, sparse),
         )
-        if asked not in self._decided:
-            _make_room(self._decided)
-            self._decided[asked] = self._decide(kind, nbytes, root, slow, algorithm, sparse).to_bytes()
-        return self._decided[asked]
+        decided = self._decided.get(asked)
+        if decided is None:
+            decided = self._decide(kind, nbytes, root, slow, algorithm, sparse).to_bytes()
+            _remember(self._decided, asked, decided)
+        return decided
 
     def _decide(
         self,
@@ -282,11 +285,12 @@ class CommunicatorPlans:
     def _read(self, words: bytes) -> tuple[Recipe, Schedule | ScheduleParts]:
         """Return a recipe and what it makes; the latest are remembered, so that coming back to one is cheap."""
         key = hash(self.network()), words
-        if key not in self._followed:
+        followed = self._followed.get(key)
+        if followed is None:
             recipe = Recipe.from_bytes(words)
-            _make_room(self._followed)
-            self._followed[key] = recipe, recipe.made_on(self.network())
-        return self._followed[key]
+            followed = recipe, recipe.made_on(self.network())
+            _remember(self._followed, key, followed)
+        return followed
 
     def _planned(self, kind: str, nbytes: int, conditions: Conditions, root: int = 0) -> Plan:
         """Ask the planner, with all that is known about this network."""
@@ -441,10 +445,12 @@ class CommunicatorPlans:
         )
 
 
-def _make_room(remembered: dict[Any, Any]) -> None:
-    """Forget the oldest where there are as many as are kept."""
-    if len(remembered) >= _MOST_FOLLOWED:
-        remembered.pop(next(iter(remembered)), None)
+def _remember(remembered: dict[Any, Any], key: object, value: object) -> None:
+    """Keep a value, and forget the oldest where there are as many as are kept; groups share these, in threads."""
+    with _remembering:
+        if len(remembered) >= _MOST_FOLLOWED:
+            remembered.pop(next(iter(remembered)))
+        remembered[key] = value
 
 
 def _bucket(nbytes: int) -> int:

@@ -459,12 +459,17 @@ class HemiolaBackend(Messages, Group, c10d.Backend):
         raise _not_there("memory_stats", "look at /proc/self/smaps")
 
     def split(self, store: Any, ranks: Sequence[int], options: Any) -> Any:
-        """Make a group of some of the ranks, numbered as given; what PyTorch's split_group asks a backend for."""
+        """Make a group of some of the ranks, numbered as given; what PyTorch's split_group asks a backend for.
+
+        Returns None on a rank that is not among them: PyTorch asks all.
+        """
         self._split_count += 1
+        if self.rank() not in ranks:
+            return None
         name = f"{self.record_name}:split:{self._split_count}:{list(ranks)}"
         part = HemiolaBackend(
             Place(store, list(ranks).index(self.rank()), len(ranks), Part(self, list(ranks), name)),
-            timedelta(seconds=self._limit_s),
+            getattr(options, "_timeout", None) or timedelta(seconds=self._limit_s),
             options if isinstance(options, Options) else self._options,
         )
         part.known_as(name, [self.job_ranks[r] for r in ranks])

@@ -67,4 +67,11 @@ def _may_stand_beside_others() -> bool:
 
     PyTorch does not tell which backends a group is to have; a `ProcessGroup` of ours has the group for itself.
     """
-    return torch.cuda.device_count() > 0 and python_may_derive_from_backend()
+    return python_may_derive_from_backend() and (torch.cuda.device_count() > 0 or _has_another_accelerator())
+
+
+def _has_another_accelerator() -> bool:
+    """Say whether PyTorch has been built for an accelerator that is none of CUDA's or ROCm's."""
+    accelerator = getattr(torch, "accelerator", None)
+    device = accelerator.current_accelerator() if accelerator else None
+    return device is not None and device.type != "cuda"

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <utility>
 
+#include "hemiola/base/error.hpp"
 #include "hemiola/runtime/session/courier.hpp"
 
 namespace hemiola {
@@ -22,7 +23,8 @@ class Dispatcher {
   /// Its end waits for a handler that runs.
   std::unique_ptr<Courier::Subscription> subscribe(Topic topic, Courier::Handler handler) {
     const std::lock_guard lock(handlers_->mutex);
-    handlers_->by_topic[topic] = std::move(handler);
+    const bool is_free = handlers_->by_topic.emplace(topic, std::move(handler)).second;
+    HEMIOLA_CHECK(is_free, "somebody hears that topic already");
     return std::make_unique<Held>(handlers_, topic);
   }
 

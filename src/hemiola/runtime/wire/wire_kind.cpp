@@ -127,7 +127,7 @@ std::pair<std::string, std::string> first_difference(const std::string& terms, c
   do {
     if (!std::getline(left, a)) a = "nothing more";
     if (!std::getline(right, b)) b = "nothing more";
-  } while (a == b);
+  } while (a == b && (left || right));
   return {a, b};
 }
 

@@ -18,13 +18,13 @@ namespace {
 enum class Subject : Topic { roll, pulse, late, figures, choices };
 constexpr Topic kTopicsOfACommunicator = 16;
 
-/// The first member draws a number that no other communicator has, such as one of the same ranks.
+/// Takes what the first member has drawn, a number that no other communicator has, such as one of the same ranks. All draw:
+/// ranks that do not agree on the order, which they learn only later, must not come to the topics of their session.
 Topic agree_on_topics(const Members& members, const Deadline& deadline) {
+  std::random_device device;
   std::uint64_t drawn = 0;
-  if (members.self == hosts::Talk::kKeeper) {
-    std::random_device device;
+  while (drawn < kTopicsOfACommunicator)
     drawn = (std::uint64_t{device()} << 32 | device()) / kTopicsOfACommunicator * kTopicsOfACommunicator;
-  }
   const auto all =
       members.exchange("control plane between hosts", std::as_bytes(std::span(&drawn, 1)), deadline);
   HEMIOLA_CHECK(all.front().size() == sizeof drawn, "a number of topics that is none");
