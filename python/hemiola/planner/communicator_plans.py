@@ -303,6 +303,7 @@ class CommunicatorPlans:
                 root=root,
                 combine_bandwidth=self._combine_bandwidth,
                 crowding=self._crowding,
+                watches_ports=True,
             )
 
     def _late_search(self, found: Plan) -> LateSearch | None:

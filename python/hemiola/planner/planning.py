@@ -55,6 +55,7 @@ def plan(
     crowding: float = 0.0,
     codecs: Speeds | None = None,
     effort: float = 1.0,
+    watches_ports: bool = False,
 ) -> Plan:
     """Choose the schedule for a collective on a topology.
 
@@ -75,6 +76,8 @@ def plan(
         this machine. Only where there is a density.
     effort : float, above 0 and at most 1,000; how many times as much as usual may be made and simulated. That is
         counted in transfers, so that the same call gives the same plan on every machine.
+    watches_ports : bool, whether ranks are to tell from the messages how fast ports are, as communicators do: those of
+        exchanges for slow ranks are then no shorter than that takes.
 
     Returns
     -------
@@ -116,9 +119,7 @@ def plan(
             is_network_alone = math.isinf(combine_bandwidth)
             told_costs = is_network_alone or speed.message_s > 0
             found, left_out = _found(topology, task, bound.seconds, effort, messages_are_told=told_costs)
-            if (
-                is_network_alone
-            ):  # ranks that run this tell from messages how fast ports are: no short ones for them
+            if is_network_alone and not watches_ports:
                 more = list(in_segments(task, bound.seconds, {one.label for one in found}))
                 found = sorted([*more, *found], key=lambda one: one.formula_s) if more else found
         if not found:
