@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import tempfile
 import urllib.request
 from contextlib import suppress
@@ -79,7 +80,8 @@ def explained() -> tuple[str, str]:
 
 def told() -> str:
     """What Prometheus reads of this rank."""
-    port = 20_000 + os.getppid() % 20_000
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1] - dist.get_rank()  # each rank adds its own number
     os.environ["HEMIOLA_PROMETHEUS"] = str(port)
     os.environ["LOCAL_RANK"] = str(dist.get_rank())
     dist.new_group([dist.get_rank()], use_local_synchronization=True)
