@@ -15,6 +15,7 @@ from hemiola._core.algorithms import Variant
 from hemiola.algorithms import slow_shares
 from hemiola.algorithms.algorithm import Algorithm, Paper
 from hemiola.algorithms.open_shop import cut_into_slots
+from hemiola.algorithms.slow_pipeline import pipelined
 from hemiola.algorithms.slow_shares import Integers
 from hemiola.algorithms.task import Task
 from hemiola.arguments import typed
@@ -132,7 +133,7 @@ class _Place:
 
 
 class _Bodies:
-    """Writes the schedule; in body b stage s is that of segment b - s."""
+    """Writes the schedule."""
 
     def __init__(self, width: int, rows: int, slow_rank: int) -> None:
         shares = _shares(width, rows)
@@ -222,16 +223,17 @@ class _Bodies:
         return np.array(found, np.int64), steps
 
     def schedule(self, segments: int) -> Schedule:
-        stage, bodies = self.pattern[:, 5], []
-        for body in range(segments + _STAGES - 1):
-            rows = self.pattern[:, :5].copy()
-            rows[:, 0] += body * self.steps
-            rows[:, 3] += (body - stage) * len(self.owner)
-            bodies.append(rows[(stage <= body) & (body - stage < segments)])
+        rows = pipelined(
+            self.pattern[:, :5],
+            self.pattern[:, 5],
+            segments=segments,
+            steps=self.steps,
+            chunks=len(self.owner),
+        )
         collective = Collective.with_owners(
             "all_reduce", self._at.width * self._at.rows, self.owner * segments
         )
-        return Schedule.from_transfers(collective, np.concatenate(bodies))
+        return Schedule.from_transfers(collective, rows)
 
 
 def _unable(task: Task) -> str:

@@ -19,6 +19,7 @@ from hemiola._core.algorithms import (
 from hemiola.algorithms import slow_shares
 from hemiola.algorithms.algorithm import Algorithm, Paper
 from hemiola.algorithms.open_shop import MOST_UNITS, cut_into_slots
+from hemiola.algorithms.slow_pipeline import pipelined
 from hemiola.algorithms.slow_shares import Floats, Integers
 from hemiola.algorithms.task import Task
 from hemiola.arguments import typed
@@ -238,17 +239,12 @@ class _Bodies:
 
     def schedule(self, slots: list[Integers]) -> Schedule:
         pattern = exchange_pattern(self._units, slots)
-        bodies = [self._body(pattern, body, len(slots)) for body in range(self._segments + 1)]
+        rows = pipelined(
+            pattern, 1 - pattern[:, 4], segments=self._segments, steps=len(slots), chunks=self._total
+        )
         owner = np.tile(np.repeat(np.arange(len(self._units)), self._units), self._segments)
         collective = Collective.with_owners("all_reduce", len(self._units), owner.tolist())
-        return Schedule.from_transfers(collective, np.concatenate(bodies))
-
-    def _body(self, pattern: Integers, body: int, slot_count: int) -> Integers:
-        raw = pattern[:, 4] == 1
-        kept: Integers = pattern[(raw & (body < self._segments)) | (~raw & (body > 0))].copy()
-        kept[:, 0] += body * slot_count
-        kept[:, 3] += np.where(kept[:, 4] == 1, body, body - 1) * self._total
-        return kept
+        return Schedule.from_transfers(collective, rows)
 
 
 class _RailBodies(_Bodies):
@@ -349,7 +345,8 @@ def _with_several_slow_hosts(task: Task) -> list[Variant]:
     return [best_rail_variant(task.core, load=body.load, rounds=body.rounds, chunks=units)]
 
 
-def _too_few_ranks(task: Task) -> str:
+def too_few_ranks(task: Task) -> str:
+    """Say what keeps an exchange from running, if anything."""
     return "" if task.rank_count >= 2 else f"expected at least 2 ranks, found {task.rank_count}"
 
 
@@ -366,7 +363,7 @@ ALGORITHMS = (
         function=all_reduce_open_shop_exchange,
         needs="slow",
         formula="T(K+1)/K·N·β for the busiest port's load T, bandwidth only",
-        unable=_too_few_ranks,
+        unable=too_few_ranks,
         variants=partial(with_several_slow_ranks, open_shop_body),
     ),
     Algorithm(
@@ -380,7 +377,7 @@ ALGORITHMS = (
         needs="slow",
         steps_formula="K+1",
         formula="max(2(n-1)/Σ 1/l, max l)(K+1)/K·N·β, bandwidth only",
-        unable=_too_few_ranks,
+        unable=too_few_ranks,
         variants=partial(with_several_slow_ranks, paced_body),
     ),
     Algorithm(

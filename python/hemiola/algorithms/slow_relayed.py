@@ -17,8 +17,10 @@ from hemiola.algorithms.open_shop import cut_into_slots
 from hemiola.algorithms.slow_exchanges import (
     MOST_SEGMENTS_PLANNED,
     ExchangeBody,
+    too_few_ranks,
     with_several_slow_ranks,
 )
+from hemiola.algorithms.slow_pipeline import pipelined
 from hemiola.algorithms.slow_shares import Integers
 from hemiola.algorithms.slow_trees import NO_PARENT, Trees, relay_trees
 from hemiola.algorithms.task import Task
@@ -86,7 +88,7 @@ def relayed_body(rank_count: int, slow: Mapping[int, float]) -> ExchangeBody:
 
 
 class _Bodies:
-    """Writes the schedule; in body b stage s is that of segment b - s."""
+    """Writes the schedule."""
 
     def __init__(self, factors: slow_shares.Floats) -> None:
         trees = relay_trees(factors)
@@ -100,16 +102,12 @@ class _Bodies:
         self._pattern = _in_slots(messages, slots, times)
 
     def schedule(self, segments: int) -> Schedule:
-        stage, bodies = self._pattern[:, 4], []
-        for body in range(segments + _STAGES - 1):
-            rows = self._pattern.copy()
-            rows[:, 0] += body * self.cost.rounds
-            rows[:, 3] += (body - stage) * len(self._owner)
-            rows[:, 4] = stage < _STAGES // 2
-            bodies.append(rows[(stage <= body) & (body - stage < segments)])
+        stage = self._pattern[:, 4]
+        pattern = np.column_stack([self._pattern[:, :4], stage < _STAGES // 2])
+        rows = pipelined(pattern, stage, segments=segments, steps=self.cost.rounds, chunks=len(self._owner))
         owner = np.tile(self._owner, segments).tolist()
         collective = Collective.with_owners("all_reduce", self._ranks, owner)
-        return Schedule.from_transfers(collective, np.concatenate(bodies))
+        return Schedule.from_transfers(collective, rows)
 
 
 @lru_cache(maxsize=16)
@@ -144,10 +142,6 @@ def _in_slots(messages: Integers, slots: list[Integers], times: int) -> Integers
     return np.array(rows, np.int64)
 
 
-def _too_few_ranks(task: Task) -> str:
-    return "" if task.rank_count >= 2 else f"expected at least 2 ranks, found {task.rank_count}"
-
-
 def _variants(task: Task) -> list[Variant]:
     slow = task.conditions.slow_ranks
     if sum(factor > 1 for factor in slow.values()) > _MOST_PLANNED:
@@ -171,7 +165,7 @@ ALGORITHMS = (
         function=all_reduce_relayed_exchange,
         needs="slow",
         formula="T(K+1)/K·N·β for the busiest port's load T with any trees, bandwidth only",
-        unable=_too_few_ranks,
+        unable=too_few_ranks,
         variants=_variants,
     ),
 )

@@ -1,0 +1,31 @@
+"""A buffer in segments, one behind the other: while one is in its last stage, others are in earlier ones."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hemiola.algorithms.slow_shares import Integers
+
+
+def pipelined(pattern: Integers, stage: Integers, *, segments: int, steps: int, chunks: int) -> Integers:
+    """Write a segment's messages once for each segment; in body b stage s is that of segment b - s.
+
+    Parameters
+    ----------
+    pattern : rows of step within a body, src, dst, chunk of the segment, reduce.
+    stage : of each of these, int >= 0.
+    segments, steps, chunks : int, how many there are; steps of a body, chunks of a segment.
+
+    Returns
+    -------
+    rows of step, src, dst, chunk, reduce, body by body.
+    """
+    bodies = []
+    for body in range(segments + int(stage.max(initial=0))):
+        segment = body - stage
+        rows = pattern.copy()
+        rows[:, 0] += body * steps
+        rows[:, 3] += segment * chunks
+        bodies.append(rows[(segment >= 0) & (segment < segments)])
+    written: Integers = np.concatenate(bodies)
+    return written
