@@ -96,6 +96,8 @@ class CommunicatorPlans:
         self._conditions = conditions
         self._adapt = tuple(adapt)
         self._followed: dict[tuple[int, bytes], tuple[Recipe, Schedule | ScheduleParts]] = {}
+        #: Of those that are made rank by rank, what all ranks do.
+        self._wholes: dict[tuple[int, bytes], Schedule] = {}
         #: By everything that a choice depends on, what was chosen; with the groups that plan for parts of this network.
         self._decided: dict[tuple[object, ...], bytes] = {}
         self.speed = PortSpeed(1e-6, 5e9)
@@ -140,6 +142,7 @@ class CommunicatorPlans:
         self._combine_bandwidth, self._copy_bandwidth = measured._combine_bandwidth, measured._copy_bandwidth
         self._all_see_arrivals = measured._all_see_arrivals
         self._decided, self._followed = measured._decided, measured._followed
+        self._wholes = measured._wholes
         if self._rank_count == 1:
             return
         if measured._given is None and measured._shares_memory:
@@ -257,7 +260,7 @@ class CommunicatorPlans:
         """
         recipe, made = self._read(words)
         late = None
-        if recipe.late is not None and (whole := self._whole(recipe, made)) is not None:
+        if recipe.late is not None and (whole := self._whole(words, recipe, made)) is not None:
             late = self._late_rule(recipe.late, whole, nbytes)
             made = made if late is None else whole
         if recipe.sparse is not None:
@@ -344,12 +347,18 @@ class CommunicatorPlans:
         nic_s = 2 * (self._host_count - 1) / self._host_count * found.nbytes / speed.bandwidth
         return _LEAST_TOLD_S <= found.seconds <= _MOST_OVER_NICS * nic_s
 
-    def _whole(self, recipe: Recipe, made: Schedule | ScheduleParts) -> Schedule | None:
+    def _whole(self, words: bytes, recipe: Recipe, made: Schedule | ScheduleParts) -> Schedule | None:
         """Return the whole of a schedule, which has to be known where a late rank is looked for; nothing if long."""
         if isinstance(made, Schedule):
             return made
-        is_short = bool(recipe.alternatives) and recipe.alternatives[0].transfer_count <= _MOST_SPREAD
-        return recipe.schedule_on(self.network()) if is_short else None
+        if not recipe.alternatives or recipe.alternatives[0].transfer_count > _MOST_SPREAD:
+            return None
+        key = hash(self.network()), words
+        whole = self._wholes.get(key)
+        if whole is None:
+            whole = recipe.schedule_on(self.network())
+            _remember(self._wholes, key, whole)
+        return whole
 
     def _late_rule(self, search: LateSearch, plain: Schedule, nbytes: int) -> LateRule | None:
         """Say how a late rank is found in an all-reduce of so many bytes; nothing where that saves little."""

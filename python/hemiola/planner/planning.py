@@ -117,11 +117,14 @@ def plan(
         with bar.part(_MAKING):
             # Cores that add have costs a message, too; unless the links say which, none are made on purpose.
             is_network_alone = math.isinf(combine_bandwidth)
-            told_costs = is_network_alone or speed.message_s > 0
-            found, left_out = _found(topology, task, bound.seconds, effort, messages_are_told=told_costs)
-            if is_network_alone and not watches_ports:
-                more = list(in_segments(task, bound.seconds, {one.label for one in found}))
-                found = sorted([*more, *found], key=lambda one: one.formula_s) if more else found
+            found, left_out = _found(
+                topology,
+                task,
+                bound.seconds,
+                effort,
+                messages_are_told=is_network_alone or speed.message_s > 0,
+                may_be_short=is_network_alone and not watches_ports,
+            )
         if not found:
             raise ArgumentError(
                 f"no known algorithm runs {kind} on {topology.rank_count} ranks; bring a schedule of your own"
@@ -170,14 +173,20 @@ def plan(
 
 
 def _found(
-    topology: Topology, task: Task, bound_s: float, effort: float, *, messages_are_told: bool
+    topology: Topology,
+    task: Task,
+    bound_s: float,
+    effort: float,
+    *,
+    messages_are_told: bool,
+    may_be_short: bool,
 ) -> tuple[list[Candidate], list[LeftOut]]:
     """List what may race, and what is too large to be made for it.
 
     What was made for the topology comes first, then what knows more of it than a port: hundreds of slices of the latter
     would leave the former nothing to be made with. Those for grids come last, since the largest would leave the others
     nothing to be simulated with. What takes latency out by sending more messages is there where it is told what these
-    cost.
+    cost, and messages of exchanges for slow ranks are shorter than telling ports apart takes where they may be.
     """
     known = candidates(task)
     made = synthesized(topology, task, bound_s, effort)
@@ -186,6 +195,8 @@ def _found(
     if messages_are_told and is_uneven(topology):
         made += through_hosts(task, bound_s, effort)
     plain = [one for one in (*known, *hop_apart) if isinstance(one, Candidate) and not one.knows_topology]
+    if may_be_short:
+        plain += in_segments(task, bound_s, {one.label for one in plain})
     found = [
         *(one for one in made if isinstance(one, Candidate)),
         *(one for one in (*known, *hop_apart) if isinstance(one, Candidate) and one.knows_topology),

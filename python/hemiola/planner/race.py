@@ -174,26 +174,23 @@ class Race:
         is_published = self._least_s is not None and candidate.name.startswith("all_to_all_")
         if not is_published or self._crowding_s is not None or self._messages_cost:
             return False
-        return candidate.transfer_count * mean_hops(self._topology) > self._most_exchanged
+        return self._hops(candidate.transfer_count) > self._most_exchanged
+
+    def _hops(self, transfer_count: int) -> float:
+        """Return about how many links there are on the ways of so many transfers between any ranks."""
+        return transfer_count * mean_hops(self._topology)
 
     def _without_schedule(self, candidate: Candidate) -> Alternative:
         """Estimate a direct exchange from the links that it uses; leave the others out."""
-        least_s = self._least_s or 0.0
-        judged = Alternative(
-            candidate.name,
-            candidate.variant,
-            max(candidate.formula_s, least_s),
-            None,
-            candidate.transfer_count,
-        )
-        hops = candidate.transfer_count * mean_hops(self._topology)
+        judged = self._judge(candidate, None, None)
+        hops = self._hops(candidate.transfer_count)
         is_direct = candidate.name == _DIRECT_EXCHANGE
         if is_direct and hops <= self._most_followed:
             estimated_s, work = estimate_exchange_s(
                 self._topology, self._nbytes, self._conditions.late, self._conditions.slow_ranks
             )
             self._cost[candidate.name, candidate.variant] = work
-            return replace(judged, estimated_s=max(estimated_s, least_s))
+            return replace(judged, estimated_s=max(estimated_s, self._least_s or 0.0))
         most = self._most_followed if is_direct else self._most_exchanged
         reason = too_many(hops, "links on the ways of its transfers", most)
         self.left_out.append(LeftOut(candidate.label, reason))
@@ -223,12 +220,12 @@ class Race:
         """Return what making and estimating a candidate costs, in transfers between neighbours."""
         if not any(word in candidate.name for word in _BETWEEN_ALL):
             return candidate.transfer_count
-        return candidate.transfer_count * (1 + mean_hops(self._topology)) / 2
+        return (candidate.transfer_count + self._hops(candidate.transfer_count)) / 2
 
     def _goes_far(self, schedule: Schedule) -> bool:
         """Say whether it takes too long to follow its transfers; those between neighbours are a link long."""
         is_local = len(np.asarray(schedule.pairs)) <= 2 * self._topology.link_count
-        return not is_local and schedule.transfer_count * mean_hops(self._topology) > _MOST_HOPS
+        return not is_local and self._hops(schedule.transfer_count) > _MOST_HOPS
 
     def _too_long(self, schedule: Schedule, best_s: float) -> float | None:
         """Return what the busiest link takes if that is longer than the best so far, unless the schedule is small.

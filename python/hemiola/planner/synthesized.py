@@ -102,10 +102,7 @@ def synthesized(
     found: list[Candidate | LeftOut] = []
     networks = [(topology, "")]
     if any(factor > _ALIKE for factor in task.conditions.slow_ranks.values()):
-        slower: dict[int | tuple[int, int] | str, float] = {
-            rank: factor for rank, factor in task.conditions.slow_ranks.items()
-        }
-        networks.append((topology.degraded(slower), ", of slow links"))
+        networks.append((_as_slow_as_now(topology, task), ", of slow links"))
     shares = [effort / len(networks)] * len(networks)
     if len(networks) == 2 and not _fits(topology, task, shares[0]):
         shares = [effort, 0.0]  # half is too little for either; as if nobody were slow takes less to find
@@ -120,6 +117,14 @@ def synthesized(
         *_around_late_rank(topology, task, bound_s),
         *_one_shots(topology, task, bound_s, effort),
     ]
+
+
+def _as_slow_as_now(topology: Topology, task: Task) -> Topology:
+    """Return it with the links of ranks that are slow as slow as they are."""
+    slower: dict[int | tuple[int, int] | str, float] = {
+        rank: factor for rank, factor in task.conditions.slow_ranks.items()
+    }
+    return topology.degraded(slower)
 
 
 def _fits(topology: Topology, task: Task, effort: float) -> bool:
@@ -191,8 +196,7 @@ def _on_late_rails(topology: Topology, task: Task, bound_s: float) -> Iterator[C
     """Where ranks of several hosts have a NIC each, in shares for NICs as slow as they are now."""
     if topology.node_count in (1, topology.rank_count):
         return
-    slower: dict[int | tuple[int, int] | str, float] = dict(task.conditions.slow_ranks.items())
-    network = topology.degraded(slower) if slower else topology
+    network = _as_slow_as_now(topology, task) if task.conditions.slow_ranks else topology
     per_piece = 2 * topology.rank_count * (topology.rank_count // topology.node_count)
     for pieces in (pieces for pieces in _PIECES_ON_RAILS if per_piece * pieces <= _MOST_RAIL_TRANSFERS):
         try:
