@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache, partial
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch._C import _distributed_c10d as c10d
@@ -216,6 +216,19 @@ class Group(AcceleratedCollectives):
         """Raise NotImplementedError, which is a RuntimeError, as gloo does."""
         raise _not_there("waiting for pending works", "wait for each Work")
 
+    def _part(
+        self, store: Any, ranks: Sequence[int], name: str, timeout: timedelta | None, options: Any
+    ) -> Any:
+        """Make a group of the same class of some of the ranks, this one among them; what is not said is as here."""
+        chosen, kind = list(ranks), cast(Any, type(self))
+        part = kind(
+            Place(store, chosen.index(self._comm.rank), len(chosen), Part(self, chosen, name)),
+            timeout or timedelta(seconds=self._limit_s),
+            options if isinstance(options, Options) else self._options,
+        )
+        part.known_as(name, [self.job_ranks[rank] for rank in chosen])
+        return part
+
     #: Read by PyTorch before it asks for more; inherited, each would ask itself without end where a Backend is.
     supports_abort_hooks = supports_completion_hooks = supports_window = property(lambda self: False)
     supports_shrinking = supports_reconfigure = property(lambda self: False)
@@ -383,17 +396,8 @@ class HemiolaProcessGroup(Messages, Group, c10d.ProcessGroup):
         if self.rank() not in new_ranks:
             return None
         name = group_name or f"{self.group_name}:split:{self._split_count}:{list(new_ranks)}"
-        part = HemiolaProcessGroup(
-            Place(
-                c10d.PrefixStore(f"split {self._split_count} {list(new_ranks)}", self._store),
-                list(new_ranks).index(self.rank()),
-                len(new_ranks),
-                Part(self, list(new_ranks), name),
-            ),
-            timeout or timedelta(seconds=self._limit_s),
-            opts if isinstance(opts, Options) else self._options,
-        )
-        part.known_as(name, [self.job_ranks[rank] for rank in new_ranks])
+        store = c10d.PrefixStore(f"split {self._split_count} {list(new_ranks)}", self._store)
+        part = self._part(store, new_ranks, name, timeout, opts)
         part._set_group_name(name)
         part._set_group_desc(group_desc or f"{self.group_desc}:split")
         return part
@@ -467,13 +471,7 @@ class HemiolaBackend(Messages, Group, c10d.Backend):
         if self.rank() not in ranks:
             return None
         name = f"{self.record_name}:split:{self._split_count}:{list(ranks)}"
-        part = HemiolaBackend(
-            Place(store, list(ranks).index(self.rank()), len(ranks), Part(self, list(ranks), name)),
-            getattr(options, "_timeout", None) or timedelta(seconds=self._limit_s),
-            options if isinstance(options, Options) else self._options,
-        )
-        part.known_as(name, [self.job_ranks[r] for r in ranks])
-        return part
+        return self._part(store, ranks, name, getattr(options, "_timeout", None), options)
 
     def merge(self, store: Any, options: Any, rank: int, size: int) -> Any:
         """Make a group of this one's ranks and others'; what PyTorch's merge_remote_group asks a backend for."""
