@@ -12,7 +12,6 @@ from hemiola import algorithms, topologies
 from hemiola._core import Schedule, Topology
 from hemiola.conditions import Conditions
 from hemiola.reproduce.optcc_rails import (
-    LATENCY_S,
     eight_a_host,
     figures_10_and_22,
     sweeps_of_rails,
@@ -20,9 +19,13 @@ from hemiola.reproduce.optcc_rails import (
 )
 from hemiola.reproduce.optcc_tables import (
     GIB,
+    LATENCY_S,
+    MIB,
+    MOST_SMALL_RANKS,
     NIC,
     bandwidth_only,
     bound_seconds,
+    most_transfers,
     noise,
     one_ranks_program,
     r2ccl_ratio,
@@ -33,13 +36,8 @@ from hemiola.reproduce.report import Report
 from hemiola.reproduce.slow_measured import measured
 from hemiola.simulate import simulate
 
-MIB = 1 << 20
 RANK_COUNTS = (8, 16, 32, 64, 128, 256, 512, 1024)
-#: Schedules larger than this are not simulated; the number of segments is cut to fit.
-_MOST_TRANSFERS = 6_000_000
-#: The same beyond so many ranks, where fewer would leave only one or two segments: a minute and 2 GB each.
-_MOST_SMALL_RANKS, _MOST_LARGE_TRANSFERS = 256, 28_000_000
-#: The same where all messages of a segment share ports, which takes the simulator longer.
+#: Larger schedules are not simulated where all messages of a segment share ports, which takes the simulator longer.
 _MOST_SMALL_TRANSFERS = 1_500_000
 #: Beyond, cutting a body into slots takes seconds; a dash stands in the table.
 _MOST_OPEN_SHOP_RANKS = 64
@@ -66,14 +64,10 @@ def exchange_seconds(rank_count: int, nbytes: int, slow: Slow) -> float:
     larger counts are tried, too.
     """
     k = algorithms.best_segment_count(rank_count, dict(slow), LATENCY_S * NIC / nbytes)
-    most = max(1, min(256, _most_transfers(rank_count) // (2 * rank_count * (rank_count - 1))))
-    multiples = (1, 2, 4) if rank_count <= _MOST_SMALL_RANKS else (1, 2)
+    most = max(1, min(256, most_transfers(rank_count) // (2 * rank_count * (rank_count - 1))))
+    multiples = (1, 2, 4) if rank_count <= MOST_SMALL_RANKS else (1, 2)
     counts = sorted({min(most, max(1, k * times)) for times in multiples})
     return min(_seconds(algorithms.all_reduce_weighted_exchange, rank_count, nbytes, slow, k) for k in counts)
-
-
-def _most_transfers(rank_count: int) -> int:
-    return _MOST_TRANSFERS if rank_count <= _MOST_SMALL_RANKS else _MOST_LARGE_TRANSFERS
 
 
 def _seconds(exchange: Exchange, rank_count: int, nbytes: int, slow: Slow, segments: int) -> float:
@@ -91,7 +85,7 @@ def several_seconds(exchange: Exchange, rank_count: int, nbytes: int, slow: Slow
 def optcc_seconds(rank_count: int, nbytes: int, factor: float) -> float:
     """Simulate OptCC's ring of healthy ranks in its best number of segments, or as many as are affordable."""
     k = algorithms.best_optcc_segment_count(rank_count, {0: factor}, LATENCY_S * NIC / nbytes)
-    most = max(1, _most_transfers(rank_count) // (2 * rank_count * (rank_count - 1)))
+    most = max(1, most_transfers(rank_count) // (2 * rank_count * (rank_count - 1)))
     return _seconds(algorithms.all_reduce_optcc, rank_count, nbytes, {0: factor}, min(k, most))
 
 

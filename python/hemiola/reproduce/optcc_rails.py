@@ -6,15 +6,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hemiola import algorithms
-from hemiola.reproduce.optcc_tables import GIB, NIC, bound_seconds, rails
+from hemiola.reproduce.optcc_tables import (
+    GIB,
+    LATENCY_S,
+    MIB,
+    NIC,
+    bound_seconds,
+    most_transfers,
+    rails,
+)
 from hemiola.reproduce.report import Report
 from hemiola.simulate import simulate
 
-LATENCY_S = 5e-6
-MIB = 1 << 20
 HOST_COUNTS = (4, 8, 16, 32, 64, 128, 256)
-#: Schedules larger than this are not simulated, beyond so many ranks larger than that; the number of segments is cut.
-_MOST_TRANSFERS, _MOST_SMALL_RANKS, _MOST_LARGE_TRANSFERS = 6_000_000, 256, 28_000_000
 _RAIL_COLUMNS = (
     "hosts",
     "k",
@@ -127,8 +131,7 @@ def _one_slow(hosts: int, per_host: int, nbytes: int, factor: float) -> tuple[ob
 
 def _rail_row(hosts: int, per_host: int) -> tuple[object, ...]:
     nbytes, ranks = 8 * GIB, hosts * per_host
-    most = _MOST_TRANSFERS if ranks <= _MOST_SMALL_RANKS else _MOST_LARGE_TRANSFERS
-    k = max(1, min(32, most // (2 * ranks * (ranks - 1))))
+    k = max(1, min(32, most_transfers(ranks) // (2 * ranks * (ranks - 1))))
     ring = _ring_seconds(ranks, per_host, nbytes)
     times, bounds = [], []
     for factor in (1.0, 8 / 7, 2.0):

@@ -13,8 +13,18 @@ from hemiola.reproduce.report import Report
 from hemiola.simulate import simulate
 
 NIC = 25e9
-GIB = 1 << 30
+LATENCY_S = 5e-6
+MIB, GIB = 1 << 20, 1 << 30
 _NOISE = 0.1
+#: Schedules larger than this are not simulated; the number of segments is cut to fit.
+_MOST_TRANSFERS = 6_000_000
+#: The same beyond so many ranks, where fewer would leave only one or two segments: a minute and 2 GB each.
+MOST_SMALL_RANKS, _MOST_LARGE_TRANSFERS = 256, 28_000_000
+
+
+def most_transfers(rank_count: int) -> int:
+    """Return how large a schedule is simulated."""
+    return _MOST_TRANSFERS if rank_count <= MOST_SMALL_RANKS else _MOST_LARGE_TRANSFERS
 
 
 def ideal_cluster(rank_count: int) -> Topology:
