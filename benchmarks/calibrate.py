@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -23,7 +22,7 @@ from rich.console import Console
 from hemiola.cli.output import table
 from hemiola.cluster import Cluster
 from hemiola.machine import describe_machine
-from meeting import meeting
+from meeting import run_job
 
 #: Of an Ethernet frame of 1,514 bytes TCP's payload has so many.
 PAYLOAD = 1448 / 1514
@@ -32,18 +31,10 @@ CLOSE, LONGEST_S = 0.05, 10.0
 
 def calibrate(cluster: Cluster, per_host: int) -> dict[str, Any]:
     """Run `hemiola calibrate` on all hosts; return what its rank 0 says, and how long the command took."""
-    count = per_host * len(cluster.hosts)
-    shared = os.environ | meeting(cluster, count, per_host) | {"OMP_NUM_THREADS": "1"}
-    begin, ranks = time.monotonic(), []
-    for rank in range(count):
-        own = {"HEMIOLA_RANK": str(rank), "HEMIOLA_LOCAL_RANK": str(rank % per_host)}
-        command = [sys.executable, "-m", "hemiola", "calibrate", "--json", "-o", "/dev/null"]
-        ranks.append(
-            cluster.start(rank // per_host, command, env=shared | own, stdout=subprocess.PIPE, text=True)
-        )
-    said = [rank.communicate(timeout=120)[0] for rank in ranks]
-    if any(rank.returncode for rank in ranks):
-        raise SystemExit(f"hemiola calibrate failed: exit codes {[rank.returncode for rank in ranks]}")
+    hosts = [rank // per_host for rank in range(per_host * len(cluster.hosts))]
+    begin = time.monotonic()
+    command = [sys.executable, "-m", "hemiola", "calibrate", "--json", "-o", "/dev/null"]
+    said = run_job(cluster, hosts, command, per_host, limit_s=120)
     return json.loads(said[0]) | {"command_s": time.monotonic() - begin}
 
 

@@ -27,7 +27,8 @@ from hemiola.cli.output import table
 from hemiola.cluster import Cluster
 from hemiola.machine import describe_machine
 from hemiola.units import format_bytes
-from shared_nics import calibrated, run_job
+from meeting import run_job
+from shared_nics import calibrated
 
 RANK_SCRIPT = Path(__file__).resolve().parent / "measured_over_simulated_rank.py"
 #: Hosts, ranks on each, rate of their NICs.

@@ -12,7 +12,6 @@ import argparse
 import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -28,7 +27,7 @@ from hemiola.cli.output import table
 from hemiola.cluster import Cluster
 from hemiola.machine import describe_machine
 from hemiola.units import format_bytes
-from meeting import meeting
+from meeting import run_job
 
 RANK_SCRIPT = Path(__file__).resolve().parent / "shared_nics_rank.py"
 HOSTS, RANKS_PER_HOST, RATE = 4, 2, "200mbit"
@@ -41,23 +40,6 @@ PLACEMENTS = {
 }
 LEAST_OF_SIMULATED = 0.9
 MOST_OF_PAYLOAD = 1.05
-
-
-def run_job(
-    cluster: Cluster, hosts: Sequence[int], command: Sequence[str], per_host: int = RANKS_PER_HOST
-) -> list[str]:
-    """Run a command as every rank of a job, rank r on host `hosts[r]`; return what each printed."""
-    job = meeting(cluster, len(hosts), per_host, on_host=hosts[0])
-    processes = []
-    for rank, host in enumerate(hosts):
-        own = {"HEMIOLA_RANK": str(rank), "HEMIOLA_LOCAL_RANK": str(list(hosts[:rank]).count(host))}
-        processes.append(
-            cluster.start(host, command, env=os.environ | job | own, stdout=subprocess.PIPE, text=True)
-        )
-    said = [process.communicate()[0] for process in processes]
-    if any(process.returncode for process in processes):
-        raise RuntimeError(f"{command[0]} … ended with {[process.returncode for process in processes]}")
-    return said
 
 
 def calibrated(
@@ -140,7 +122,7 @@ def placed(
         progress.advance(task)
         network = hm.Topology.load(path)
         command = [sys.executable, str(RANK_SCRIPT), str(path), str(rounds), *map(str, sizes)]
-        figures = [json.loads(line) for line in run_job(cluster, hosts, command)]
+        figures = [json.loads(line) for line in run_job(cluster, hosts, command, RANKS_PER_HOST)]
         progress.advance(task)
     for size in sizes:
         row = compared(network, hosts, size, [each[str(size)] for each in figures])
