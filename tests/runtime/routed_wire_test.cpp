@@ -5,6 +5,7 @@
 
 #include <functional>
 
+#include "contracts/connect_wire.hpp"
 #include "contracts/local_sessions.hpp"
 #include "contracts/wire_kinds.hpp"
 #include "hemiola/base/error.hpp"

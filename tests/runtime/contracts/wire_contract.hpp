@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "connect_wire.hpp"
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/random.hpp"
 #include "hemiola/runtime/executor/host/combine.hpp"

@@ -211,10 +211,4 @@ std::vector<std::unique_ptr<Wire>> connect_wires(const WiresRequest& request, Me
   return wires;
 }
 
-std::unique_ptr<Wire> connect_wire(const WireChoice& choose, const Members& members,
-                                   const Deadline& deadline) {
-  Members own = members;
-  return std::move(connect_wires({.choices = std::span(&choose, 1)}, &own, deadline).front());
-}
-
 }  // namespace hemiola

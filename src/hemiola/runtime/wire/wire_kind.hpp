@@ -51,12 +51,10 @@ struct WiresRequest {
 };
 
 /// Chooses, exchanges the members' cards, lays their ground where anything stands on it, and connects them, by as many wires
-/// as there are choices. Collective over the members. Throws as `connect` does; on every rank ArgumentError where one cannot choose, has a member out of reach or no
-/// card, and MismatchError where members have come with different kinds, count themselves in different orders, or
-/// have other terms, of which an error tells the first that differs.
+/// as there are choices. Collective over the members. Throws as `connect` does; on every rank ArgumentError where one cannot
+/// choose, has a member out of reach or no card, and MismatchError where members have come with different kinds, count
+/// themselves in different orders, or have other terms, of which an error tells the first that differs.
 std::vector<std::unique_ptr<Wire>> connect_wires(const WiresRequest& request, Members* members,
                                                  const Deadline& deadline);
-std::unique_ptr<Wire> connect_wire(const WireChoice& choose, const Members& members,
-                                   const Deadline& deadline);
 
 }  // namespace hemiola

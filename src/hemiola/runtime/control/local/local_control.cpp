@@ -1,7 +1,6 @@
 #include "hemiola/runtime/control/local/local_control.hpp"
 
 #include "hemiola/base/error.hpp"
-#include "hemiola/base/rounding.hpp"
 #include "hemiola/runtime/control/local/local_choices.hpp"
 #include "hemiola/runtime/control/local/local_figures.hpp"
 #include "hemiola/runtime/control/local/local_late_register.hpp"
@@ -16,11 +15,10 @@ class Pieces {
  public:
   explicit Pieces(std::span<std::byte> region) : left_(region) {}
   std::span<std::byte> next(std::size_t bytes) {
-    const std::span<std::byte> piece = left_.first(whole_pages(bytes));
+    const std::span<std::byte> piece = left_.first(Ground::bytes_of_piece(bytes));
     left_ = left_.subspan(piece.size());
     return piece;
   }
-  static std::size_t whole_pages(std::size_t bytes) { return rounded_up(bytes, std::size_t{4096}); }
 
  private:
   std::span<std::byte> left_;
@@ -34,7 +32,7 @@ std::size_t LocalControl::ground_bytes(const Members& members) const {
   for (std::size_t part :
        {LocalRoll::region_bytes(ranks), LocalPulse::region_bytes(ranks), LocalLateRegister::region_bytes(),
         LocalFigures::region_bytes(ranks), LocalChoices::region_bytes()})
-    bytes += Pieces::whole_pages(part);
+    bytes += Ground::bytes_of_piece(part);
   return bytes;
 }
 
