@@ -12,6 +12,7 @@ import ml_dtypes
 import numpy as np
 
 import hemiola as hm
+from hemiola.communicator.launch_environment import job_of
 from hemiola.errors import ArgumentError, HemiolaError
 from waiting import tell, wait_until_told
 
@@ -239,7 +240,7 @@ def errors_in_a_group(victim: int) -> tuple[str, int | None, int | None, str] | 
 def init_with(options_of_rank: dict[int, dict[str, Any]]) -> str:
     """Join with options that may differ from the others'; return the error."""
     try:
-        hm.init(**{"timeout_s": 60, **options_of_rank.get(int(os.environ["HEMIOLA_RANK"]), {})})
+        hm.init(**{"timeout_s": 60, **options_of_rank.get(job_of().rank, {})})
     except HemiolaError as error:
         return f"{type(error).__name__}: {error}"
     return ""

@@ -23,10 +23,11 @@ PyCommunicator::PyCommunicator(std::shared_ptr<Session> session, const std::vect
                                const CommunicatorOptions& options, Chooser chooser,
                                const PyCommunicator* parent) {
   const std::vector<Rank> ranks(members.begin(), members.end());
+  Communicator::Expected expected{.ranks = ranks};
   const std::shared_ptr<CommunicatorCore> above = parent != nullptr ? parent->core() : nullptr;
   const auto check = [&] {
     raise_signals();
-    if (above) above->communicator.expect(ranks);
+    if (above) above->communicator.expect(&expected);
   };
   CommunicatorCore* core = nullptr;
   {

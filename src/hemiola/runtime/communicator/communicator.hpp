@@ -106,10 +106,16 @@ class Communicator {
   /// choose again, for those. Called in the thread that runs the operation; all ranks do the same at the same operation.
   using Renew = std::function<PreparedCall(const PreparedCall&, const Check& interrupted)>;
   void when_outdated(Renew renew) { renew_ = std::move(renew); }
-  /// For whoever waits for some of its ranks (by their numbers in the session) outside an operation, to make a group of
-  /// them: throws LostRankError where one has closed it, or has given it up over what this rank has not noticed yet. That
-  /// one will not come, or with a failure behind it that this rank will then have behind it, too.
-  void expect(const std::vector<Rank>& ranks);
+  /// Some of its ranks, by their numbers in the session, for whom somebody waits.
+  struct Expected {
+    std::vector<Rank> ranks;
+    std::int64_t closed_since_ns = 0;  ///< when one was first seen to have closed its communicator
+  };
+  /// For whoever waits for some of its ranks outside an operation, to make a group of them: throws LostRankError where one has
+  /// closed it, or has given it up over what this rank has not noticed yet. That one will not come, or with a failure
+  /// behind it that this rank will then have behind it, too. Between hosts, who has closed it may have done so over
+  /// the loss of another, of which this rank is about to be told.
+  void expect(Expected* expected);
   /// For an error outside an operation, after which this rank's calls are no longer the others': as if an operation had
   /// raised it. Throws what every further call raises where the communicator was given up before.
   void break_off(const std::exception_ptr& error);

@@ -6,7 +6,7 @@
 namespace hemiola {
 
 UcxDesk::UcxDesk(std::unique_ptr<UcxWorker> worker, UcxMoment* moment, const std::vector<UcxPeer>& peers)
-    : worker_(std::move(worker)), moment_(moment), clients_(peers.size()) {
+    : moment_(moment), clients_(peers.size()), ucx_(&worker->functions()), worker_(std::move(worker)) {
   for (std::size_t i = 0; i < peers.size(); ++i) {
     clients_[i].desk = this;
     clients_[i].key = peers[i].key;
@@ -15,9 +15,12 @@ UcxDesk::UcxDesk(std::unique_ptr<UcxWorker> worker, UcxMoment* moment, const std
   worker_->on_arrival(has_arrived, this);
 }
 
-/// The worker first: it may call back while it ends.
+/// The worker before all else, since it may call back while it ends.
 UcxDesk::~UcxDesk() {
-  worker_.reset();
+  if (announced_ == 0)
+    worker_.reset();
+  else
+    UcxWorker::abandon(std::move(worker_));
 }
 
 void UcxDesk::announce(Bytes own_address) {
@@ -78,7 +81,7 @@ void UcxDesk::tell(Client* client, bool answers) {
 
 void UcxDesk::has_been_sent(void* request, ucp::Status, void* user_data) {
   auto* const note = static_cast<Note*>(user_data);
-  note->desk->worker_->functions().request_free(request);
+  note->desk->ucx_->request_free(request);
   note->desk->notes_.give_back(note);
 }
 

@@ -19,6 +19,9 @@ class UcxLibrary {
   /// "1.22.0"
   const std::string& version() const { return version_; }
   const ucp::Functions& functions() const { return functions_; }
+  /// Whether a worker that has not answered everybody who connects to it may be destroyed. 1.13 ends the process over that, by an
+  /// assertion that later versions do without.
+  bool may_destroy_unanswered() const { return may_destroy_unanswered_; }
 
   /// In UCX's words.
   std::string text_of(ucp::Status status) const;
@@ -29,12 +32,13 @@ class UcxLibrary {
  private:
   UcxLibrary(void* handle, std::string path);
   void look_up(void* handle);
-  void check_version() const;
+  void check_version();
   static UcxLibrary find(const std::vector<std::string>& packaged);
 
   std::string path_;
   std::string version_;
   ucp::Functions functions_ = {};
+  bool may_destroy_unanswered_ = false;
 };
 
 }  // namespace hemiola

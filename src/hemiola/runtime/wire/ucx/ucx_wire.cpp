@@ -48,15 +48,22 @@ UcxWire::UcxWire(UcxPlace place, Rank self, std::vector<UcxPeer> peers)
   take(std::move(place.worker));
 }
 
-/// What has been sent is still under way where nothing else has gone wrong.
+/// What has been sent is still under way where nothing else has gone wrong. The end of a worker calls back whatever it still
+/// has, so it comes only when it has nothing: a greeting to somebody who has gone would be such a thing.
 UcxWire::~UcxWire() {
   const bool is_orderly = std::ranges::all_of(
       lines_, [](const auto& line) { return line->is_idle() && line->broken == ucp::Status::ok; });
   if (is_orderly && worker_) {
     worker_->flush(kFlushLimit_s);
-    if (moment_.in_flight == 0) worker_.reset();
+    if (moment_.in_flight == 0 && all_stand()) worker_.reset();
   }
   if (worker_) retire_worker();
+  UcxWorker::abandon(std::move(retired_));
+}
+
+bool UcxWire::all_stand() const {
+  return std::ranges::all_of(
+      lines_, [](const auto& line) { return !line->endpoint.is_open() || line->endpoint.stands(); });
 }
 
 void UcxWire::watch(int descriptor) const {
@@ -207,6 +214,7 @@ std::vector<LostRank> UcxWire::lost() const {
 /// Nobody lets it make progress any more, so it does nothing; but it goes only at the next reset, since UCX ends a process over
 /// the end of a worker to which that is just connecting or sending.
 void UcxWire::retire_worker() {
+  UcxWorker::abandon(std::move(retired_));
   retired_ = end_requests() ? std::move(worker_) : nullptr;
   (void)worker_.release();
   moment_.in_flight = 0;
@@ -216,10 +224,8 @@ void UcxWire::retire_worker() {
 /// process ends, since its requests would call back, and 1.13 ends the process over them.
 bool UcxWire::end_requests() {
   std::vector<UcxEndpoint*> closing;
-  bool may_all_close = true;
+  const bool may_all_close = all_stand();
   for (const auto& line : lines_) {
-    if (!line->endpoint.is_open()) continue;
-    may_all_close = may_all_close && line->endpoint.stands();
     if (!line->endpoint.may_close()) continue;
     line->endpoint.close();
     closing.push_back(&line->endpoint);

@@ -65,4 +65,8 @@ void UcxWorker::flush(double limit_s) {
   functions().request_free(request);
 }
 
+void UcxWorker::abandon(std::unique_ptr<UcxWorker> worker) {
+  if (worker && !worker->library().may_destroy_unanswered()) (void)worker.release();
+}
+
 }  // namespace hemiola

@@ -31,6 +31,9 @@ class UcxWorker {
   int descriptor() const { return descriptor_; }
   /// Sends what has been posted, for so long at most.
   void flush(double limit_s);
+  /// Destroys a worker to which others may just be connecting; where UCX would not survive that, it stays, with its descriptors,
+  /// until the process ends.
+  static void abandon(std::unique_ptr<UcxWorker> worker);
 
  private:
   std::shared_ptr<const UcxContext> context_;
