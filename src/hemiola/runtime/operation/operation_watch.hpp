@@ -46,7 +46,8 @@ class OperationWatch final : public Supervisor {
   void check_wire();
   void check_lost(Rank rank, const char* event, const std::string& reason) const;
   std::int64_t last_sign_ns(Rank rank) const;
-  void check_surrender() const;
+  void check_surrender();
+  bool is_long_ago(std::int64_t* first_ns, std::int64_t limit_ns) const;
   void check_deadline() const;
   std::string operation() const;
   std::string absent_ranks() const;
@@ -64,6 +65,8 @@ class OperationWatch final : public Supervisor {
   std::vector<Rank> unseen_;
   bool has_called_ = false;        ///< for the words of all
   std::int64_t wire_lost_ns_ = 0;  ///< since when the wire has lost somebody; 0: it has not
+  std::int64_t left_alone_ns_ =
+      0;  ///< since when somebody has given up who was through with the operation; 0: nobody has
 };
 
 }  // namespace hemiola

@@ -34,12 +34,15 @@ class SharedRegion {
 };
 
 inline constexpr std::string_view kProcessHasEnded = "its process has ended";
+inline constexpr std::string_view kHasLeft = "it has left the job";
 
 struct LostRank {
   Rank rank;
   std::string reason;  ///< kProcessHasEnded, or in other words
 
   bool has_died() const { return reason == kProcessHasEnded; }
+  /// In good order.
+  bool has_left() const { return reason == kHasLeft; }
 };
 
 /// What the ranks' common clock shows. Two ranks that read it at one instant differ by `error_ns` at most.

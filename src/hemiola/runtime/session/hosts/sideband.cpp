@@ -421,8 +421,7 @@ void Sideband::complain(const std::string& text) {
 /// What is still to be sent goes first. Others answer by ending the connection, and then nothing can get lost on it: an end
 /// with something unread would take back what is on its way.
 void Sideband::say_farewell() {
-  const std::string reason = "it has left the job";
-  spread(FrameKind::left, 0, with_head(FloodHead{self_, 0, 0}, std::as_bytes(std::span(reason))), self_);
+  spread(FrameKind::left, 0, with_head(FloodHead{self_, 0, 0}, std::as_bytes(std::span(kHasLeft))), self_);
   const Clock::time_point until = Clock::now() + limits_.farewell;
   for (Line& line : lines_) {
     if (!line.parting) line.stream.put(FrameKind::parting, 0, {});
