@@ -222,6 +222,19 @@ TEST_P(UcxWireOver, AfterAResetNothingTouchesTheCallersMemory) {
   greet(&job);
 }
 
+/// Rank 0 asks where its peer is, sends, and goes, at three points on the way of what it has asked.
+TEST_P(UcxWireOver, AWireMayEndWhileItsQuestionIsUnderWay) {
+  for (const int rounds : {0, 1, 30}) {
+    UcxJob job(2, GetParam());
+    for (std::size_t rank = 0; rank < 2; ++rank) job[rank].reset(1);
+    const Bytes out = pattern(100, 1);
+    job[0].send(Rank{1}, out.data(), out.size(), Source::settled);
+    for (int i = 0; i < rounds; ++i) job[0].progress();
+    job.wires[0].reset();
+    let_happen_what_may({&job[1]});
+  }
+}
+
 /// It looks at nothing while the other sends and waits.
 TEST_P(UcxWireOver, ARankThatIsLateIsServedAndNotLost) {
   UcxJob job(2, GetParam());

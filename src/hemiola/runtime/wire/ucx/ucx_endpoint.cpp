@@ -43,9 +43,11 @@ void UcxEndpoint::greet(unsigned id) {
                                                      self->ucx_->request_free(request);
                                                    }},
                                   .user_data = this};
+  is_greeting_ = true;
   const ucp::StatusPointer request =
       ucx_->am_send_nbx(endpoint_, id, &kGreeting, sizeof kGreeting, nullptr, 0, &params);
-  if (request == nullptr) note_greeted(ucp::Status::ok);
+  if (request == nullptr || ucp::is_error(request))
+    note_greeted(request == nullptr ? ucp::Status::ok : ucp::status_of(request));
 }
 
 void UcxEndpoint::close() {

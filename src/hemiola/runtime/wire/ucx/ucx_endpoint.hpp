@@ -25,6 +25,8 @@ class UcxEndpoint {
   /// Sends something that its receiver drops, under this id, so that it is known when the connection stands.
   void greet(unsigned id);
   bool stands() const { return stands_; }
+  /// Whether the greeting is still under way: neither has it arrived nor has it failed.
+  bool is_greeting() const { return is_greeting_; }
   /// Not before it stands: UCX 1.13 ends the process over its own messages that it finds waiting then.
   bool may_close() const { return is_open() && tells_of_end_ && stands_; }
   /// Begins to end it by force, with all its requests.
@@ -35,13 +37,17 @@ class UcxEndpoint {
   std::vector<std::string> transports() const;
 
  private:
-  void note_greeted(ucp::Status status) { stands_ = status == ucp::Status::ok; }
+  void note_greeted(ucp::Status status) {
+    stands_ = status == ucp::Status::ok;
+    is_greeting_ = false;
+  }
 
   const ucp::Functions* ucx_ = nullptr;
   ucp::Endpoint* endpoint_ = nullptr;
   ucp::StatusPointer closing_ = nullptr;
   bool tells_of_end_ = false;
   bool stands_ = false;
+  bool is_greeting_ = false;
   std::string why_not_;
 };
 

@@ -55,15 +55,12 @@ UcxWire::~UcxWire() {
       lines_, [](const auto& line) { return line->is_idle() && line->broken == ucp::Status::ok; });
   if (is_orderly && worker_) {
     worker_->flush(kFlushLimit_s);
-    if (moment_.in_flight == 0 && all_stand()) worker_.reset();
+    const bool is_greeting =
+        std::ranges::any_of(lines_, [](const auto& line) { return line->endpoint.is_greeting(); });
+    if (moment_.in_flight == 0 && !is_greeting) worker_.reset();
   }
   if (worker_) retire_worker();
-  UcxWorker::abandon(std::move(retired_));
-}
-
-bool UcxWire::all_stand() const {
-  return std::ranges::all_of(
-      lines_, [](const auto& line) { return !line->endpoint.is_open() || line->endpoint.stands(); });
+  if (!is_first_epoch()) UcxWorker::abandon(std::move(retired_));
 }
 
 void UcxWire::watch(int descriptor) const {
@@ -224,8 +221,10 @@ void UcxWire::retire_worker() {
 /// process ends, since its requests would call back, and 1.13 ends the process over them.
 bool UcxWire::end_requests() {
   std::vector<UcxEndpoint*> closing;
-  const bool may_all_close = all_stand();
+  bool may_all_close = true;
   for (const auto& line : lines_) {
+    if (!line->endpoint.is_open()) continue;
+    may_all_close = may_all_close && line->endpoint.stands();
     if (!line->endpoint.may_close()) continue;
     line->endpoint.close();
     closing.push_back(&line->endpoint);

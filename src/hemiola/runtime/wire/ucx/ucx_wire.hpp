@@ -87,8 +87,6 @@ class UcxWire final : public Wire {
   void come_to_epoch();
   void retire_worker();
   bool end_requests();
-  /// Whether no way is still being made.
-  bool all_stand() const;
   void watch(int descriptor) const;
   bool is_first_epoch() const { return moment_.epoch == 0; }
 
