@@ -10,6 +10,9 @@ a full table of descriptors, a rank that comes late by 10 s and another job do n
 whom nothing happens; an impostor is told why it is refused, and the rank in whose
 place it came joins; nothing is left on any host. The kinds of fault are in network_faults_strikes.py.
 
+Over MPI ranks have places that mpirun has given, and what cannot happen to those is left out; their messages go by this
+machine's memory, and only beats by the NICs.
+
     python benchmarks/network_faults.py [--runs 50] [--seed 1] [--first 0] [--only KIND …] [--hosts 3]
         [--ranks-per-host 2] [--wire auto] [--undisturbed 1] [--json]
 
@@ -31,8 +34,8 @@ from rich.progress import Progress
 from hemiola.cli.output import table
 from hemiola.cluster import Cluster
 from hemiola.machine import describe_machine
-from network_faults_job import HangError, Job, Outcome
-from network_faults_strikes import IMPOSTORS, LATEST_STRIKE_S, RATE, STRIKES, impostor
+from network_faults_job import HangError, Outcome, new_job
+from network_faults_strikes import IMPOSTORS, LATEST_STRIKE_S, OVER_MPI, RATE, STRIKES, impostor
 from network_report import Spread
 
 KINDS = [*STRIKES, *IMPOSTORS]
@@ -41,7 +44,7 @@ KINDS = [*STRIKES, *IMPOSTORS]
 def trial(cluster: Cluster, kind: str, seed: str, options: argparse.Namespace) -> Outcome:
     """Run one job and its fault; see that its ranks end and leave nothing."""
     chance, outcome = random.Random(seed), Outcome(kind)
-    job = Job(cluster, options.ranks_per_host, options.wire, undisturbed_s=options.undisturbed)
+    job = new_job(cluster, options.ranks_per_host, options.wire, undisturbed_s=options.undisturbed)
     try:
         if kind in IMPOSTORS:
             impostor(job, kind, chance, outcome)
@@ -106,6 +109,8 @@ def main() -> int:
     )
     parser.add_argument("--json", action="store_true", help="print a line of JSON for each trial")
     options = parser.parse_args()
+    if "mpi" in options.wire.split(","):
+        options.only = [kind for kind in options.only if kind in OVER_MPI]
     outcomes = []
     with (
         Cluster(options.hosts, rate=RATE) as cluster,

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from typing import Any
 
 from hemiola.cluster import Cluster
 from meeting import PORT, meeting
+from mpi_seats import Seats, entering
 
 RANK_SCRIPT = Path(__file__).resolve().parent / "network_faults_rank.py"
 #: How long a rank may take for anything before it counts as hanging.
@@ -173,6 +175,50 @@ class Job:
                     if code not in (0, -signal.SIGKILL):
                         outcome.complaints.append(f"rank {rank} ended with exit code {code}")
             end(process)
+
+
+@dataclass
+class MpiJob(Job):
+    """One whose ranks have the places that an mpirun has given, and talk by MPI, which reaches all of them by this
+    machine's memory. They are on hosts in that each has its own network, by which they hear who lives; the launcher is
+    not told of deaths."""
+
+    seats: Seats = field(init=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        with tempfile.TemporaryDirectory() as folder:
+            mpirun = [str(Path(sys.executable).with_name("mpirun"))]
+            self.seats = Seats.reserve(mpirun, self.rank_count, folder)
+
+    def process(self, rank: int, **other: str) -> subprocess.Popen[str]:
+        host = self.host_of(rank)
+        options: dict[str, Any] = {
+            "env": os.environ | {name: self.environment(rank)[name] for name in self._KEPT} | other
+        }
+        self.seats.give(rank, options, self.meeting["HEMIOLA_JOB"], (rank % self.per_host, self.per_host))
+        return subprocess.Popen(
+            [sys.executable, str(RANK_SCRIPT)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            preexec_fn=entering(self.cluster, host),
+            **options,
+        )
+
+    def close(self, outcome: Outcome) -> None:
+        try:
+            super().close(outcome)
+        finally:
+            self.seats.give_up()
+
+    #: Of the variables of other jobs: the rest is MPI's to say.
+    _KEPT = ("HEMIOLA_JOB", "HEMIOLA_TIMEOUT", "HEMIOLA_WIRE", "OMP_NUM_THREADS")
+
+
+def new_job(cluster: Cluster, per_host: int, wire: str, **more: Any) -> Job:
+    """Return a job that has not begun, on the wire that HEMIOLA_WIRE names."""
+    return (MpiJob if "mpi" in wire.split(",") else Job)(cluster, per_host, wire, **more)
 
 
 def hear(process: subprocess.Popen[str], who: str) -> dict[str, Any]:

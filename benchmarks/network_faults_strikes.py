@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 
 from meeting import PORT
-from network_faults_job import HANG_S, Job, Outcome, end, hear
+from network_faults_job import HANG_S, Job, Outcome, end, hear, new_job
 from network_faults_rank import LATE_S
 
 RATE = "400mbit"
@@ -178,7 +178,7 @@ def _fill_table(job: Job, rank: int) -> None:
 
 def two_jobs(job: Job, chance: random.Random, outcome: Outcome) -> None:
     """Have another job on the same hosts and kill one of its ranks: this one does not notice."""
-    other = Job(job.cluster, job.per_host, job.wire, port=PORT + 1)
+    other = new_job(job.cluster, job.per_host, job.wire, port=PORT + 1)
     try:
         other.start(range(other.rank_count))
         other.wait_until_working()
@@ -209,6 +209,12 @@ STRIKES: dict[str, Strike] = {
         two_jobs,
     )
 }
+
+#: What can happen to ranks that an MPI has started: where they meet is its own affair, as are the descriptors that it
+#: needs.
+OVER_MPI = tuple(
+    kind for kind in STRIKES if kind not in ("stranger", "full_table", "full_table_and_kill", "rates")
+)
 
 #: Who comes in a rank's place, what is different about it, and a word of what it must be told.
 IMPOSTORS: dict[str, tuple[Callable[[], dict[str, str]], str]] = {

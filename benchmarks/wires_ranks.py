@@ -6,19 +6,14 @@ given. What a wire cannot be asked (a network is emulated in shared memory) is s
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 import json
 import os
-import secrets
 import socket
 import subprocess
-import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,12 +22,11 @@ import hemiola as hm
 from hemiola.cluster import Cluster
 from hemiola.environment import JOB, LOCAL_RANK, LOCAL_RANK_COUNT, RANK, RANK_COUNT, RENDEZVOUS, TOKEN
 from hemiola.whole_file import write_whole
+from mpi_seats import Seats, entering
 
 #: benchmarks/wires.py says here what to do: {"hosts": how many, "mpirun": [words of the command], "carriers": [by which
 #: ranks must reach each other], "told": the path of a file for what came}.
 PLAN = "WIRES_PLAN"
-_SEAT = Path(__file__).with_name("wires_seat.py")
-_CLONE_NEWNET = 0x40000000
 #: What `init` says where a test emulates a network.
 _REFUSALS = (
     "a network is emulated in shared memory",
@@ -43,45 +37,6 @@ _CHECK = 3
 #: How the tests have ended so far, a line each.
 _TOLD: list[str] = []
 _popen = subprocess.Popen.__init__
-
-
-@dataclass
-class Seats:
-    """The places in a job that mpirun has given to processes which do nothing but keep them."""
-
-    mpirun: subprocess.Popen[bytes]
-    variables: dict[int, dict[str, str]] = field(default_factory=dict)
-    descriptors: dict[int, int] = field(default_factory=dict)
-    taken: list[subprocess.Popen[Any]] = field(default_factory=list)
-
-    @classmethod
-    def reserve(cls, mpirun: list[str], count: int, folder: str) -> Seats:
-        """Have mpirun start so many, and wait for what each was told."""
-        path = f"{folder}/{secrets.token_hex(4)}"
-        with socket.socket(socket.AF_UNIX) as server:
-            server.bind(path)
-            server.listen(count)
-            server.settimeout(60)
-            command = [*mpirun, "-n", str(count), sys.executable, "-I", "-S", str(_SEAT), path]
-            seats = cls(subprocess.Popen(command, stdout=subprocess.DEVNULL))
-            for _ in range(count):
-                with server.accept()[0] as connection:
-                    words, descriptors, _, _ = socket.recv_fds(connection, 1 << 20, 1)
-                told = json.loads(words)
-                seats.variables[told["rank"]] = told["variables"]
-                if descriptors:
-                    seats.descriptors[told["rank"]] = descriptors[0]
-        return seats
-
-    def is_over(self) -> bool:
-        return len(self.taken) == len(self.variables) and all(each.poll() is not None for each in self.taken)
-
-    def give_up(self) -> None:
-        self.mpirun.terminate()
-        self.mpirun.wait()
-        for descriptor in self.descriptors.values():
-            os.close(descriptor)
-        self.descriptors.clear()
 
 
 class Placing:
@@ -109,24 +64,12 @@ class Placing:
         )
         options["env"] = dict(environment)
         if self._cluster is not None:
-            options["preexec_fn"] = self._entering(rank % len(self._cluster.hosts))
+            options["preexec_fn"] = entering(self._cluster, rank % len(self._cluster.hosts))
         if self._mpirun is not None:
             self._seat(process, job, rank, count, options)
         else:
             options["env"] |= self._meeting(job, rank, count)
         _popen(process, *words, **options)
-
-    def _entering(self, host: int) -> Callable[[], None]:
-        """Return what makes a process one of another host: it has another network, and nothing else of its own."""
-        assert self._cluster is not None
-        path, libc = f"/proc/{self._cluster.hosts[host].process}/ns/net", ctypes.CDLL(None, use_errno=True)
-
-        def enter() -> None:
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-            if libc.setns(descriptor, _CLONE_NEWNET) != 0:
-                raise OSError(ctypes.get_errno(), "setns")
-
-        return enter
 
     def _local(self, rank: int, count: int) -> tuple[int, int]:
         """Return which of its host's ranks a rank is, and how many that host has."""
@@ -159,18 +102,9 @@ class Placing:
             self._give_up_seats(only_those_over=True)
             self._seats[job] = Seats.reserve(self._mpirun, count, self._folder)
         seats, local = self._seats[job], self._local(rank, count)
-        own = seats.variables[rank] | {"I_MPI_HYDRA_UUID": job}
-        if self._cluster is not None:
-            for name, value in zip(("RANKID", "NRANKS"), local, strict=True):
-                own[f"MPI_LOCAL{name}"] = str(value)
-            for name, value in zip(("RANK", "SIZE"), local, strict=True):
-                own |= {f"OMPI_COMM_WORLD_LOCAL_{name}": str(value)} if "OMPI_COMM_WORLD_RANK" in own else {}
         for variable in (RANK, RANK_COUNT, LOCAL_RANK, LOCAL_RANK_COUNT):
             options["env"].pop(variable.name, None)  # or this would count as a rank of hemiola.launch
-        options["env"] |= own
-        if rank in seats.descriptors:
-            options["env"]["PMI_FD"] = str(seats.descriptors[rank])
-            options["pass_fds"] = (*options.get("pass_fds", ()), seats.descriptors[rank])
+        seats.give(rank, options, job, local if self._cluster is not None else None)
         seats.taken.append(process)
 
     def _give_up_seats(self, *, only_those_over: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""What mpirun starts for benchmarks/wires_ranks.py: tells what it was given, and keeps the place for another
+"""What mpirun starts for benchmarks/mpi_seats.py: tells what it was given, and keeps the place for another
 process.
 
 Argument: the path of a socket. Imports nothing but the standard library."""
