@@ -101,6 +101,11 @@ APART_OVER_MPI = {
     "test_nothing_is_left_in_shared_memory_after_a_kill": "MPICH leaves memory of its own behind a rank that is killed",
 }
 
+#: Of ranks between which UCX is.
+APART_OVER_UCX = {
+    "test_a_rank_that_dies_is_named_and_the_others_can_talk_on": "what UCX has taken over goes with a killed rank",
+}
+
 
 @dataclass
 class Found:
@@ -141,11 +146,17 @@ def run(wire: str, paths: list[str], mpirun: list[str], expression: str) -> Foun
             check=False,
         )
         for line in told.read_text().splitlines() if told.exists() else ():
-            _take(json.loads(line), APART | APART_OVER_MPI if way.by_mpi else APART, found)
+            _take(json.loads(line), apart_over(way), found)
     found.seconds = time.monotonic() - begin
     if done.returncode not in (0, 1):
         found.complaint = f"pytest ended with exit code {done.returncode}: {done.stdout[-2000:]}"
     return found
+
+
+def apart_over(way: Way) -> dict[str, str]:
+    """Return what tests promise that this way does not, by a part of their names, with the reason."""
+    of_carrier = {"mpi": APART_OVER_MPI, "ucx": APART_OVER_UCX}
+    return APART | {name: why for each in way.carriers for name, why in of_carrier.get(each, {}).items()}
 
 
 def _take(told: dict[str, str], apart: dict[str, str], found: Found) -> None:
