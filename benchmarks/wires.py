@@ -94,10 +94,11 @@ _FINALIZED = "MPI_Finalize waits for all ranks; the launcher, which would end a 
 #: And what they promise of ranks that are not MPI's.
 APART_OVER_MPI = {
     "test_closing_aborts_what_runs_in_the_background_and_the_others_are_told": _FINALIZED,
-    "test_closing_during_a_call_ends_it_and_the_others_are_told_who_has_closed[thread]": _FINALIZED,
+    "test_closing_during_a_call_ends_it_and_the_others_are_told_who_has_closed": _FINALIZED,
     "test_a_rank_that_has_closed_is_noticed_at_once_though_it_lives": _FINALIZED,
     "test_a_rank_that_waits_for_others_to_join_hears_control_c": "how many ranks there are is MPI's to say",
     "test_a_rank_lost_while_a_group_is_made_has_its_number_in_the_communicator_that_makes_it": _FINALIZED,
+    "test_a_rank_that_dies_is_named_and_the_others_can_talk_on": "what MPI has taken over goes with a killed rank",
     "test_nothing_is_left_in_shared_memory_after_a_kill": "MPICH leaves memory of its own behind a rank that is killed",
 }
 
