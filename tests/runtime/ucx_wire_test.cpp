@@ -371,6 +371,16 @@ TEST(RdmaRanks, AHostWithoutCardsNeedsNoUcx) {
   EXPECT_FALSE(has_rdma({"/nowhere/libucp.so.0"}));
 }
 
+TEST(TransportNames, GoWithoutCmaUnlessItIsAskedForByName) {
+  EXPECT_EQ(without_cma(nullptr), "^cma");
+  EXPECT_EQ(without_cma("all"), "^cma");
+  EXPECT_EQ(without_cma("^rc"), "^rc,cma");
+  EXPECT_EQ(without_cma("tcp"), "tcp");
+  EXPECT_EQ(without_cma("shm"), "posix,sysv");
+  EXPECT_EQ(without_cma("sm,tcp"), "posix,sysv,tcp");
+  EXPECT_EQ(without_cma("tcp,cma"), "tcp,cma");
+}
+
 TEST(TransportNames, AreReadFromWhatUcxPrints) {
   const auto names_in = [](const char* text) {
     return transport_names([&](std::FILE* stream) { std::fputs(text, stream); });

@@ -60,6 +60,20 @@ std::vector<std::string> transport_names(const std::function<void(std::FILE*)>& 
   return names;
 }
 
+std::string without_cma(const char* transports) {
+  const std::string all = transports != nullptr ? transports : "all";
+  if (all == "all") return "^cma";
+  if (all.starts_with('^')) return all + ",cma";
+  std::string left;
+  for (std::size_t begin = 0; begin <= all.size();) {
+    const std::size_t end = std::min(all.find(',', begin), all.size());
+    const std::string name = all.substr(begin, end - begin);
+    left += (left.empty() ? "" : ",") + (name == "shm" || name == "sm" ? "posix,sysv" : name);
+    begin = end + 1;
+  }
+  return left;
+}
+
 /// UCX's names: rc_verbs, rc_mlx5, dc_mlx5, ud_verbs, ud_mlx5, srd (and what versions between call rc, dc and ud).
 bool is_rdma(const std::string& transport) {
   const std::string name = transport.substr(0, transport.find('/'));

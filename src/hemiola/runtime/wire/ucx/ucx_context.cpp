@@ -1,5 +1,7 @@
 #include "hemiola/runtime/wire/ucx/ucx_context.hpp"
 
+#include <cstdlib>
+
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/home_process.hpp"
 #include "hemiola/runtime/wire/ucx/transport_names.hpp"
@@ -26,7 +28,9 @@ UcxContext::UcxContext(const UcxLibrary& library, const std::string& transports)
   ucp::Config* config = nullptr;
   check(functions().config_read(nullptr, nullptr, &config), "read its settings");
   ucp::Status status = ucp::Status::ok;
-  if (!transports.empty()) status = functions().config_modify(config, "TLS", transports.c_str());
+  std::string used = transports;
+  if (!library.survives_cma()) used = without_cma(used.empty() ? std::getenv("UCX_TLS") : used.c_str());
+  if (!used.empty()) status = functions().config_modify(config, "TLS", used.c_str());
   const ucp::ContextParams params{
       .field_mask = ucp::ContextParams::kFeatures,
       .features = ucp::ContextParams::kWakeup | ucp::ContextParams::kActiveMessages};

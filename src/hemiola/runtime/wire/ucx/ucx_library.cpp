@@ -123,7 +123,7 @@ void UcxLibrary::look_up(void* handle) {
 void UcxLibrary::check_version() {
   unsigned major = 0, minor = 0, release = 0;
   functions_.get_version(&major, &minor, &release);
-  may_destroy_unanswered_ = minor > kLeastMinor;
+  is_newer_than_1_13_ = minor > kLeastMinor;
   if (major == kMajor && minor >= kLeastMinor) return;
   throw ArgumentError("expected UCX 1.13 or a newer 1.x, found " + version_ + " at " + path_ + ". " +
                       kHowToInstall);

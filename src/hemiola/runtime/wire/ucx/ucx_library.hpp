@@ -21,7 +21,9 @@ class UcxLibrary {
   const ucp::Functions& functions() const { return functions_; }
   /// Whether a worker that has not answered everybody who connects to it may be destroyed. 1.13 ends the process over that, by an
   /// assertion that later versions do without.
-  bool may_destroy_unanswered() const { return may_destroy_unanswered_; }
+  bool may_destroy_unanswered() const { return is_newer_than_1_13_; }
+  /// Whether a process that reads a dead one's memory (CMA) is told so. 1.13 ends it.
+  bool survives_cma() const { return is_newer_than_1_13_; }
 
   /// In UCX's words.
   std::string text_of(ucp::Status status) const;
@@ -38,7 +40,7 @@ class UcxLibrary {
   std::string path_;
   std::string version_;
   ucp::Functions functions_ = {};
-  bool may_destroy_unanswered_ = false;
+  bool is_newer_than_1_13_ = false;
 };
 
 }  // namespace hemiola
