@@ -41,14 +41,22 @@ class Seats:
             server.settimeout(60)
             command = [*mpirun, "-n", str(count), sys.executable, "-I", "-S", str(_SEAT), path]
             seats = cls(subprocess.Popen(command, stdout=subprocess.DEVNULL))
-            for _ in range(count):
-                with server.accept()[0] as connection:
-                    words, descriptors, _, _ = socket.recv_fds(connection, 1 << 20, 1)
-                told = json.loads(words)
-                seats.variables[told["rank"]] = told["variables"]
-                if descriptors:
-                    seats.descriptors[told["rank"]] = descriptors[0]
+            try:
+                for _ in range(count):
+                    seats._take_place(server)
+            except OSError:
+                seats.give_up()
+                raise
         return seats
+
+    def _take_place(self, server: socket.socket) -> None:
+        """Hear of the next one."""
+        with server.accept()[0] as connection:
+            words, descriptors, _, _ = socket.recv_fds(connection, 1 << 20, 1)
+        told = json.loads(words)
+        self.variables[told["rank"]] = told["variables"]
+        if descriptors:
+            self.descriptors[told["rank"]] = descriptors[0]
 
     def give(
         self, rank: int, options: dict[str, Any], job: str, on_host: tuple[int, int] | None = None

@@ -111,6 +111,8 @@ def main() -> int:
     options = parser.parse_args()
     if "mpi" in options.wire.split(","):
         options.only = [kind for kind in options.only if kind in OVER_MPI]
+    if not options.only:
+        parser.error(f"over MPI there are {', '.join(OVER_MPI)}")
     outcomes = []
     with (
         Cluster(options.hosts, rate=RATE) as cluster,

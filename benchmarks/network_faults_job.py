@@ -181,7 +181,7 @@ class Job:
 class MpiJob(Job):
     """One whose ranks have the places that an mpirun has given, and talk by MPI, which reaches all of them by this
     machine's memory. They are on hosts in that each has its own network, by which they hear who lives; the launcher is
-    not told of deaths."""
+    not told of deaths. Whether a rank's process is left is seen by its end alone, since it is none of the host's."""
 
     seats: Seats = field(init=False)
 

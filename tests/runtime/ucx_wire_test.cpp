@@ -371,8 +371,13 @@ TEST(RdmaRanks, AHostWithoutCardsNeedsNoUcx) {
   EXPECT_FALSE(has_rdma({"/nowhere/libucp.so.0"}));
 }
 
+TEST(TransportNames, AreFoundAmongTheSettings) {
+  const auto print = [](const char* text) { return [text](std::FILE* stream) { std::fputs(text, stream); }; };
+  EXPECT_EQ(transports_set(print("#\nUCX_NET_DEVICES=all\nUCX_TLS=tcp,self\n")), "tcp,self");
+  EXPECT_EQ(transports_set(print("UCX_TLS_MORE=1\n")), "all");
+}
+
 TEST(TransportNames, GoWithoutCmaUnlessItIsAskedForByName) {
-  EXPECT_EQ(without_cma(nullptr), "^cma");
   EXPECT_EQ(without_cma("all"), "^cma");
   EXPECT_EQ(without_cma("^rc"), "^rc,cma");
   EXPECT_EQ(without_cma("tcp"), "tcp");

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hemiola import environment
 from hemiola._core import Communicator as CoreCommunicator
-from hemiola._core import Complaint, HostsSession, Session, Topology
+from hemiola._core import Complaint, Session, Topology
 from hemiola.arguments import typed
 from hemiola.communicator.arguments import seconds_of
 from hemiola.communicator.arrivals import Arrivals
@@ -590,10 +590,7 @@ def _close_all() -> None:
     still_open = list(_open)
     for communicator in still_open:
         communicator.close()
-    for communicator in still_open:
-        if isinstance(communicator._session, HostsSession):
-            communicator._session.leave()
-    leave_all()
+    leave_all([communicator._session for communicator in still_open])
 
 
 def _checked_bytes(nbytes: int) -> int:

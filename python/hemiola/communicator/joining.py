@@ -29,12 +29,20 @@ _QUIET_END_S = 60.0
 _joined: list[HostsSession] = []
 
 
-def leave_all() -> None:
-    """Say farewell to the ranks of other hosts, and to MPI: this process ends, and not by accident."""
-    for session in _joined:
-        session.leave()
-    # Whoever fails does not wait for the others to come to the end of MPI: its launcher ends them.
-    all_is_well = getattr(sys, "last_value", None) is None
+def leave_all(sessions: Sequence[Session]) -> None:
+    """Say farewell to the ranks of other hosts, and to MPI: this process ends, and not by accident.
+
+    Parameters
+    ----------
+    sessions : sequence of Session, of communicators that were open until now.
+    """
+    # Whoever fails does not wait for the others to come to the end of MPI: its launcher ends them. Nor who knows of one
+    # that will not come there.
+    is_complete = not any(session.misses_somebody for session in (*sessions, *_joined))
+    all_is_well = is_complete and getattr(sys, "last_value", None) is None
+    for session in (*sessions, *_joined):
+        if isinstance(session, HostsSession):
+            session.leave()
     try:
         leave_mpi(all_is_well=all_is_well, timeout_s=_QUIET_END_S)
     except TimeoutError as error:

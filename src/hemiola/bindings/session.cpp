@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <string>
@@ -121,6 +122,12 @@ void bind_session(nb::module_& m) {
            "Those that go on, as all of them agree.")
       .def(
           "host_of", [](const Session& s, int rank) { return s.host_of(Rank{rank}); }, "rank"_a)
+      .def_prop_ro(
+          "misses_somebody",
+          [](const Session& s) {
+            return std::ranges::any_of(s.lost(), [](const LostRank& lost) { return !lost.has_left(); });
+          },
+          "Whether a rank has been lost that did not leave in good order.")
       .def_prop_ro("rank", [](const Session& s) { return static_cast<int>(s.rank()); })
       .def_prop_ro("rank_count", &Session::rank_count);
 

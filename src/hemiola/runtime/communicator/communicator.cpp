@@ -18,9 +18,6 @@ constexpr auto kGlance =
 
 constexpr int kLongestNap_us = 200;
 
-/// How long it may take until this rank is told, too, of the loss over which another has closed its communicator.
-constexpr std::int64_t kGrace_ns = 1'000'000'000;
-
 std::int64_t steady_ns() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
@@ -350,10 +347,8 @@ void Communicator::expect(Expected* expected) {
     const Rank in_session = members_.ranks[static_cast<std::size_t>(given_up.rank)];
     if (std::ranges::find(expected->ranks, in_session) == expected->ranks.end()) continue;
     if (given_up.failure == Failure::closed) {
-      if (expected->closed_since_ns == 0) expected->closed_since_ns = members_.now_ns();
-      const bool may_be_explained = members_.session->courier() != nullptr &&
-                                    members_.now_ns() - expected->closed_since_ns < kGrace_ns;
-      if (may_be_explained) continue;
+      const bool may_be_explained = !expected->closed.has_lasted(kSurrenderGrace_ns, members_.now_ns());
+      if (may_be_explained && members_.session->courier() != nullptr) continue;
       throw members_.lost(given_up.rank, given_up.text);
     }
     if (is_broken_) continue;

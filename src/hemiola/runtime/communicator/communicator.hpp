@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "hemiola/base/home_process.hpp"
+#include "hemiola/base/since.hpp"
 #include "hemiola/runtime/communicator/connection.hpp"
 #include "hemiola/runtime/communicator/prepared_call.hpp"
 #include "hemiola/runtime/communicator/turn.hpp"
@@ -109,7 +110,7 @@ class Communicator {
   /// Some of its ranks, by their numbers in the session, for whom somebody waits.
   struct Expected {
     std::vector<Rank> ranks;
-    std::int64_t closed_since_ns = 0;  ///< when one was first seen to have closed its communicator
+    Since closed = {};  ///< one has closed its communicator
   };
   /// For whoever waits for some of its ranks outside an operation, to make a group of them: throws LostRankError where one has
   /// closed it, or has given it up over what this rank has not noticed yet. That one will not come, or with a failure

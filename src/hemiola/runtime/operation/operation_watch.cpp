@@ -22,9 +22,6 @@ constexpr std::int64_t kPatience_ns = 50'000'000;
 /// How long a lost connection may be unexplained.
 constexpr std::int64_t kGrace_ns = 2'000'000'000;
 
-/// How long an operation may go on with which somebody was through who has given up since.
-constexpr std::int64_t kShortGrace_ns = 200'000'000;
-
 void append(const std::string& name, std::string* list) {
   *list += (list->empty() ? "" : ", ") + name;
 }
@@ -39,7 +36,7 @@ void OperationWatch::begin(std::uint64_t number, const Signature& signature, dou
   begin_ns_ = members_->now_ns();
   interrupted_ = &interrupted;
   has_called_ = false;
-  wire_lost_ns_ = left_alone_ns_ = 0;
+  wire_lost_ = given_up_after_ = {};
   unseen_.clear();
   for (Rank rank : indices<Rank>(members_->count()))
     if (rank != members_->self) unseen_.push_back(rank);
@@ -138,17 +135,11 @@ void OperationWatch::check_losses(const std::vector<LostRank>& in_session) {
   check_wire();
 }
 
-/// Whether it is so long since this was first asked in the operation.
-bool OperationWatch::is_long_ago(std::int64_t* first_ns, std::int64_t limit_ns) const {
-  if (*first_ns == 0) *first_ns = members_->now_ns();
-  return members_->now_ns() - *first_ns >= limit_ns;
-}
-
 /// A connection ends before it is known why: whoever has given up, or died, is told of by other ways, and with its reason.
 void OperationWatch::check_wire() {
   const std::vector<LostRank> lost = wire_->lost();
   if (lost.empty()) return;
-  if (!is_long_ago(&wire_lost_ns_, kGrace_ns) && members_->session->courier()) return;
+  if (!wire_lost_.has_lasted(kGrace_ns, members_->now_ns()) && members_->session->courier()) return;
   for (const LostRank& one : lost) check_lost(one.rank, "is lost", ": " + one.reason);
 }
 
@@ -162,12 +153,13 @@ void OperationWatch::check_lost(Rank rank, const char* event, const std::string&
 }
 
 /// Whoever was through with this operation has given up over a later one, which this rank may still come to, to be told the same;
-/// but perhaps it waits for something that went with that rank's wire.
+/// but perhaps it waits for something that went with that rank's wire. Who aborts means all, at once.
 void OperationWatch::check_surrender() {
   for (const Pulse::GivenUp& given_up : pulse_->given_up()) {
     if (given_up.failure == Failure::closed)
       check_lost(given_up.rank, "has closed its communicator", "");
-    else if (!roll_->has_completed(given_up.rank, number_) || is_long_ago(&left_alone_ns_, kShortGrace_ns))
+    else if (given_up.failure == Failure::aborted || !roll_->has_completed(given_up.rank, number_) ||
+             given_up_after_.has_lasted(kSurrenderGrace_ns, members_->now_ns()))
       throw_surrender(given_up, *members_, operation() + ": ");
   }
 }

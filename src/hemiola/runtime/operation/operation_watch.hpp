@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "hemiola/base/since.hpp"
 #include "hemiola/runtime/control/pulse.hpp"
 #include "hemiola/runtime/control/roll.hpp"
 #include "hemiola/runtime/executor/supervisor.hpp"
@@ -47,7 +48,6 @@ class OperationWatch final : public Supervisor {
   void check_lost(Rank rank, const char* event, const std::string& reason) const;
   std::int64_t last_sign_ns(Rank rank) const;
   void check_surrender();
-  bool is_long_ago(std::int64_t* first_ns, std::int64_t limit_ns) const;
   void check_deadline() const;
   std::string operation() const;
   std::string absent_ranks() const;
@@ -63,10 +63,9 @@ class OperationWatch final : public Supervisor {
   std::int64_t begin_ns_ = 0;
   const std::function<void()>* interrupted_ = nullptr;
   std::vector<Rank> unseen_;
-  bool has_called_ = false;        ///< for the words of all
-  std::int64_t wire_lost_ns_ = 0;  ///< since when the wire has lost somebody; 0: it has not
-  std::int64_t left_alone_ns_ =
-      0;  ///< since when somebody has given up who was through with the operation; 0: nobody has
+  bool has_called_ = false;  ///< for the words of all
+  Since wire_lost_;          ///< the wire has lost somebody
+  Since given_up_after_;     ///< somebody has given up who was through with the operation
 };
 
 }  // namespace hemiola

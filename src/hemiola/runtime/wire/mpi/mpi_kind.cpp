@@ -1,6 +1,5 @@
 #include "hemiola/runtime/wire/mpi/mpi_kind.hpp"
 
-#include <algorithm>
 #include <cstring>
 
 #include "hemiola/base/error.hpp"
@@ -30,10 +29,7 @@ std::unique_ptr<Wire> MpiKind::connect(const Members& members, std::span<const B
     std::memcpy(&tag, cards[i].data(), sizeof tag);
     peers.push_back({.mpi_rank = static_cast<int>(members.ranks[i]), .send_tag = tag, .receive_tag = tag_});
   }
-  const auto somebody_is_missed = [session = members.session] {
-    return std::ranges::any_of(session->lost(), [](const LostRank& lost) { return !lost.has_left(); });
-  };
-  return std::make_unique<MpiWire>(world_, members.self, peers, somebody_is_missed);
+  return std::make_unique<MpiWire>(world_, members.self, peers);
 }
 
 }  // namespace hemiola

@@ -26,10 +26,8 @@ Request request_of(Rank peer, std::uint64_t direction, std::uint64_t number) {
 
 }  // namespace
 
-MpiWire::MpiWire(std::shared_ptr<MpiWorld> world, Rank self, const std::vector<MpiPeer>& peers,
-                 std::function<bool()> somebody_is_missed)
+MpiWire::MpiWire(std::shared_ptr<MpiWorld> world, Rank self, const std::vector<MpiPeer>& peers)
     : world_(std::move(world)),
-      somebody_is_missed_(std::move(somebody_is_missed)),
       self_(self),
       traits_{.messages = {.slice_bytes = MpiFrame::kPayload, .join_bytes = MpiFrame::kPayload},
               .carries_signatures = true,
@@ -48,7 +46,7 @@ MpiWire::MpiWire(std::shared_ptr<MpiWorld> world, Rank self, const std::vector<M
 
 MpiWire::~MpiWire() {
   const bool is_done = std::ranges::all_of(lines_, [](const auto& line) { return !line->has_posts(); });
-  if (!is_sound_ || !is_done || somebody_is_missed_()) world_->note_failure();
+  if (!is_sound_ || !is_done) world_->note_failure();
   std::vector<MpiFrameInFlight> left;
   for (const auto& line : lines_) {
     for (const MpiFrameInFlight& frame : line->out.take_in_flight()) left.push_back(frame);

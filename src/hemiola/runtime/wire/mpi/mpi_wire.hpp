@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,10 +22,8 @@ struct MpiPeer {
 
 class MpiWire final : public Wire {
  public:
-  /// `peers` by their numbers in the group, this rank among them. `world` has been entered. `somebody_is_missed` says in the
-  /// end whether the job has lost a rank, which will then not come to MPI_Finalize.
-  MpiWire(std::shared_ptr<MpiWorld> world, Rank self, const std::vector<MpiPeer>& peers,
-          std::function<bool()> somebody_is_missed);
+  /// `peers` by their numbers in the group, this rank among them. `world` has been entered.
+  MpiWire(std::shared_ptr<MpiWorld> world, Rank self, const std::vector<MpiPeer>& peers);
   ~MpiWire() override;
 
   Request send(Rank dst, const std::byte* data, std::size_t bytes, Source source) override;
@@ -67,7 +64,6 @@ class MpiWire final : public Wire {
   bool look_for_others();
 
   std::shared_ptr<MpiWorld> world_;
-  std::function<bool()> somebody_is_missed_;
   Rank self_;
   WireTraits traits_;
   OperationTag tag_;

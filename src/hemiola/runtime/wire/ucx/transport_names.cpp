@@ -60,8 +60,15 @@ std::vector<std::string> transport_names(const std::function<void(std::FILE*)>& 
   return names;
 }
 
-std::string without_cma(const char* transports) {
-  const std::string all = transports != nullptr ? transports : "all";
+std::string transports_set(const std::function<void(std::FILE*)>& print) {
+  static constexpr std::string_view kName = "UCX_TLS=";
+  std::istringstream lines(printed(print));
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with(kName)) return line.substr(kName.size());
+  return "all";
+}
+
+std::string without_cma(const std::string& all) {
   if (all == "all") return "^cma";
   if (all.starts_with('^')) return all + ",cma";
   std::string left;

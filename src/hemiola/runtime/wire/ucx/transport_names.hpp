@@ -15,7 +15,11 @@ std::vector<std::string> transport_names(const std::function<void(std::FILE*)>& 
 /// Whether one moves data by the network card, past the processor: InfiniBand, RoCE, EFA.
 bool is_rdma(const std::string& transport);
 
-/// What UCX_TLS says, or null where it is not set, without CMA, unless that is asked for by its own name.
-std::string without_cma(const char* transports);
+/// What UCX_TLS is in the settings that `print` prints; "all" where it is not among them.
+std::string transports_set(const std::function<void(std::FILE*)>& print);
+
+/// A value of UCX_TLS without CMA, unless that is asked for by its own name. Of what "shm" stands for are left memory of POSIX and
+/// of System V.
+std::string without_cma(const std::string& transports);
 
 }  // namespace hemiola

@@ -111,12 +111,16 @@ struct RequestParams {
 };
 static_assert(sizeof(RequestParams) == 72 && offsetof(RequestParams, user_data) == 32);
 
+/// Of `config_print`: names and values.
+constexpr int kPrintConfig = 1;
+
 /// By the names they have in UCX, without the "ucp_".
 struct Functions {
   void (*get_version)(unsigned* major, unsigned* minor, unsigned* release);
   const char* (*get_version_string)();
   Status (*config_read)(const char* environment_prefix, const char* file, Config** config);
   Status (*config_modify)(Config* config, const char* name, const char* value);
+  void (*config_print)(const Config* config, std::FILE* stream, const char* title, int flags);
   void (*config_release)(Config* config);
   Status (*init_version)(unsigned major, unsigned minor, const ContextParams* params, const Config* config,
                          Context** context);

@@ -1,7 +1,5 @@
 #include "hemiola/runtime/wire/ucx/ucx_context.hpp"
 
-#include <cstdlib>
-
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/home_process.hpp"
 #include "hemiola/runtime/wire/ucx/transport_names.hpp"
@@ -29,7 +27,12 @@ UcxContext::UcxContext(const UcxLibrary& library, const std::string& transports)
   check(functions().config_read(nullptr, nullptr, &config), "read its settings");
   ucp::Status status = ucp::Status::ok;
   std::string used = transports;
-  if (!library.survives_cma()) used = without_cma(used.empty() ? std::getenv("UCX_TLS") : used.c_str());
+  if (!library.survives_cma()) {
+    const auto print = [&](std::FILE* stream) {
+      functions().config_print(config, stream, nullptr, ucp::kPrintConfig);
+    };
+    used = without_cma(used.empty() ? transports_set(print) : used);
+  }
   if (!used.empty()) status = functions().config_modify(config, "TLS", used.c_str());
   const ucp::ContextParams params{
       .field_mask = ucp::ContextParams::kFeatures,

@@ -20,7 +20,7 @@ UcxDesk::~UcxDesk() {
   if (announced_ == 0)
     worker_.reset();
   else
-    UcxWorker::abandon(std::move(worker_));
+    UcxWorker::destroy_or_leave(std::move(worker_));
 }
 
 void UcxDesk::announce(Bytes own_address) {

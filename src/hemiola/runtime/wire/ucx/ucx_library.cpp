@@ -96,6 +96,7 @@ void UcxLibrary::look_up(void* handle) {
   find("ucp_get_version_string", &functions_.get_version_string);
   find("ucp_config_read", &functions_.config_read);
   find("ucp_config_modify", &functions_.config_modify);
+  find("ucp_config_print", &functions_.config_print);
   find("ucp_config_release", &functions_.config_release);
   find("ucp_init_version", &functions_.init_version);
   find("ucp_cleanup", &functions_.cleanup);

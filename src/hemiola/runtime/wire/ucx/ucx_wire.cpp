@@ -54,13 +54,18 @@ UcxWire::~UcxWire() {
   const bool is_orderly = std::ranges::all_of(
       lines_, [](const auto& line) { return line->is_idle() && line->broken == ucp::Status::ok; });
   if (is_orderly && worker_) {
-    worker_->flush(kFlushLimit_s);
+    const bool has_flushed = worker_->flush(kFlushLimit_s);
     const bool is_greeting =
         std::ranges::any_of(lines_, [](const auto& line) { return line->endpoint.is_greeting(); });
-    if (moment_.in_flight == 0 && !is_greeting) worker_.reset();
+    if (moment_.in_flight == 0 && !is_greeting) {
+      if (has_flushed)
+        worker_.reset();
+      else
+        UcxWorker::destroy_or_leave(std::move(worker_));
+    }
   }
   if (worker_) retire_worker();
-  if (!is_first_epoch()) UcxWorker::abandon(std::move(retired_));
+  if (!is_first_epoch()) UcxWorker::destroy_or_leave(std::move(retired_));
 }
 
 void UcxWire::watch(int descriptor) const {
@@ -78,9 +83,13 @@ void UcxWire::take(std::unique_ptr<UcxWorker> worker) {
 }
 
 /// Only now, since whoever gives up resets and does not go on.
-void UcxWire::come_to_epoch() {
+void UcxWire::come_to_epoch() try {
   take(std::make_unique<UcxWorker>(context_));
   desk_.announce(worker_->address());
+} catch (const ArgumentError& e) {
+  throw LostRankError(
+      std::string(e.what()) +
+      "; if too many files are open, raise the limit with 'ulimit -n' (docs/several-hosts.md)");
 }
 
 UcxWire::Line& UcxWire::line_of(Rank peer) const {
@@ -208,10 +217,12 @@ std::vector<LostRank> UcxWire::lost() const {
   return lost;
 }
 
-/// Nobody lets it make progress any more, so it does nothing; but it goes only at the next reset, since UCX ends a process over
-/// the end of a worker to which that is just connecting or sending.
+/// Nobody lets it make progress any more, so it does nothing, and nobody is woken by what still comes to it; but it goes only at
+/// the next reset, if UCX survives that, since it ends a process over the end of a worker to which that is just connecting or
+/// sending.
 void UcxWire::retire_worker() {
-  UcxWorker::abandon(std::move(retired_));
+  ::epoll_ctl(events_.get(), EPOLL_CTL_DEL, worker_->descriptor(), nullptr);
+  UcxWorker::destroy_or_leave(std::move(retired_));
   retired_ = end_requests() ? std::move(worker_) : nullptr;
   (void)worker_.release();
   moment_.in_flight = 0;

@@ -53,19 +53,22 @@ bool UcxWorker::arm() {
   return status == ucp::Status::ok;
 }
 
-void UcxWorker::flush(double limit_s) {
+bool UcxWorker::flush(double limit_s) {
   const ucp::RequestParams params;
   const ucp::StatusPointer request = functions().worker_flush_nbx(worker_, &params);
-  if (request == nullptr || ucp::is_error(request)) return;
+  if (request == nullptr || ucp::is_error(request)) return request == nullptr;
   const Deadline deadline(limit_s);
-  for (Pause pause(100);
-       functions().request_check_status(request) == ucp::Status::in_progress && !deadline.passed();
-       pause.wait())
+  ucp::Status status = ucp::Status::in_progress;
+  for (Pause pause(100); !deadline.passed(); pause.wait()) {
     progress();
+    status = functions().request_check_status(request);
+    if (status != ucp::Status::in_progress) break;
+  }
   functions().request_free(request);
+  return status == ucp::Status::ok;
 }
 
-void UcxWorker::abandon(std::unique_ptr<UcxWorker> worker) {
+void UcxWorker::destroy_or_leave(std::unique_ptr<UcxWorker> worker) {
   if (worker && !worker->library().may_destroy_unanswered()) (void)worker.release();
 }
 

@@ -29,11 +29,11 @@ class UcxWorker {
   /// Once nothing is left to do: its descriptor can be read when there is. False: there is something already.
   bool arm();
   int descriptor() const { return descriptor_; }
-  /// Sends what has been posted, for so long at most.
-  void flush(double limit_s);
+  /// Sends what has been posted, for so long at most. Returns whether all has gone.
+  bool flush(double limit_s);
   /// Destroys a worker to which others may just be connecting; where UCX would not survive that, it stays, with its descriptors,
   /// until the process ends.
-  static void abandon(std::unique_ptr<UcxWorker> worker);
+  static void destroy_or_leave(std::unique_ptr<UcxWorker> worker);
 
  private:
   std::shared_ptr<const UcxContext> context_;
