@@ -40,6 +40,22 @@ def test_an_estimate_by_steps_is_near_what_a_simulation_finds(
     assert work >= schedule.transfer_count
 
 
+@pytest.mark.parametrize("nbytes", [50_000, 1_000_000, 20_000_000])
+@pytest.mark.parametrize(
+    "network",
+    [hm.topologies.torus([7, 9], **LINK), hm.topologies.mesh([6, 8], **LINK), hm.topologies.ring(40, **LINK)],
+    ids=["torus", "mesh", "ring"],
+)
+@pytest.mark.parametrize("name", ["all_to_all_pairwise", "all_gather_direct_rounds"])
+def test_steps_in_which_nothing_waits_for_what_lands_overlap(
+    network: hm.Topology, name: str, nbytes: int
+) -> None:
+    # As if each step waited for the one before, or each flow had its way for itself, up to 3.5 times as long.
+    schedule = hm.algorithms.get(name).generate(network.rank_count)
+    estimated_s, _ = estimate_by_steps_s(schedule, network, nbytes, {}, {})
+    assert estimated_s == pytest.approx(hm.simulate(schedule, network, nbytes).seconds, rel=0.1)
+
+
 def test_flows_that_share_links_cost_more_and_a_late_or_slow_rank_takes_longer() -> None:
     # Given a line of 3 whose ranks 0 and 1 send 50 kB each to rank 2. They share the link 1 -> 2: 1/6 of 2 * 2 comes on
     # top. One after the other: 1 us each, and 2 us of latency for the first, 1 us for the second, are over after 3 us.
@@ -92,7 +108,9 @@ def test_a_large_all_to_all_is_planned_without_its_schedule() -> None:
     plan = hm.plan(hm.topologies.torus([10, 10, 9], **LINK), "all_to_all", MIB)
     assert plan.name == "all_to_all_direct"
     assert plan.alternatives[0].estimated_s == plan.seconds >= plan.bound_s
-    assert {"all_to_all_pairwise", "all_to_all_bruck"} <= {one.label for one in plan.left_out}
+    assert {"all_to_all_pairwise", "all_to_all_bruck"} <= {
+        one.label for one in plan.left_out
+    }
     assert "schedule" not in vars(plan)
 
 

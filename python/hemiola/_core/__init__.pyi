@@ -1101,8 +1101,10 @@ def estimate_by_steps_s(
 
     Returns
     -------
-    (float, float): seconds, if every step waited for the one before, for what its busiest link needs and its longest
-    latency; and the cost of a fluid simulation, in transfers that have links for themselves.
+    (float, float): seconds, the least of these: if every step waited for the one before, for what its busiest link needs and
+    its longest latency; if each transfer had its way for itself, in the schedule's order; and, where nobody is late and
+    nothing waits for what lands, if links served one step after the other. And the cost of a fluid simulation, in transfers
+    that have links for themselves.
 
     Raises
     ------

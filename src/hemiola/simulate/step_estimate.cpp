@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "hemiola/schedule/routes.hpp"
+#include "hemiola/simulate/link_turns.hpp"
 #include "hemiola/simulate/setting.hpp"
 #include "hemiola/simulate/slot_numbers.hpp"
 
@@ -121,7 +122,9 @@ class InOrder {
     const Chunk chunk{static_cast<std::int32_t>(schedule_.chunk()[t])};
     const double bytes = setting_.bytes(schedule_.chunk()[t]);
     double begin = static_cast<double>(std::max(setting_.arrival(ends.src), setting_.arrival(ends.dst)));
-    begin = std::max(begin, slot(ends.src, ends.src_slot, chunk).ready_before(step));
+    const double ready = slot(ends.src, ends.src_slot, chunk).ready_before(step);
+    waits_ = waits_ || ready > 0;
+    begin = std::max(begin, ready);
     double slowest = 0, latency = 0;
     for (int link : routes_.path(pair)) {
       begin = std::max(begin, is_free_[static_cast<std::size_t>(link)]);
@@ -134,6 +137,8 @@ class InOrder {
     end_ = std::max(end_, begin + slowest + latency);
   }
   double end() const { return end_; }
+  /// Whether a transfer waited for what another brought.
+  bool waits() const { return waits_; }
 
  private:
   /// What has landed in steps before the latest one that wrote, and in that one.
@@ -162,6 +167,7 @@ class InOrder {
   std::vector<Slot> landed_;
   std::vector<double> is_free_;  ///< by link, when
   double end_ = 0;
+  bool waits_ = false;
 };
 
 }  // namespace
@@ -173,19 +179,24 @@ StepEstimate estimate_by_steps(const Schedule& schedule, const Topology& topolog
   const Routes routes(topology, schedule.pairs());
   StepLoad load(setting, routes, schedule.pairs());
   InOrder in_order(schedule, setting, routes);
+  simulation::LinkTurns turns(setting, routes);
   double duration = 0, work = 0;
   for (Rank rank : indices<Rank>(topology.rank_count()))
     duration = std::max(duration, static_cast<double>(setting.arrival(rank)));
+  const bool in_turns = duration == 0;  // it says nothing of late ranks
   for (std::size_t s = 0; s + 1 < schedule.step_offset().size(); ++s) {
     for (auto t = static_cast<std::size_t>(schedule.step_offset()[s]);
          t < static_cast<std::size_t>(schedule.step_offset()[s + 1]); ++t)
       if (const double chunk_bytes = setting.bytes(schedule.chunk()[t]); chunk_bytes > 0) {
         load.add(s, schedule.link()[t], chunk_bytes);
         in_order.send(s + 1, static_cast<TransferId>(t));
+        if (in_turns && !in_order.waits()) turns.add(schedule.link()[t], chunk_bytes);
       }
     load.end(&duration, &work);
+    turns.end_step();
   }
   duration = std::min(duration, in_order.end());
+  if (in_turns && !in_order.waits()) duration = std::min(duration, turns.end());
   return {static_cast<Picoseconds>(simulation::within_limit(duration)), work};
 }
 

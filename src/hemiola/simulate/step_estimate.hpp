@@ -14,9 +14,10 @@ namespace hemiola {
 inline constexpr double kShareOfWork = 1.0 / 6;
 
 struct StepEstimate {
-  /// The smaller of two: if every step waited for the one before, for what its busiest link needs and its longest latency;
-  /// and if transfers took their turns in the schedule's order, each with its whole way for itself. The one is right where
-  /// many share links in few steps, the other where each has links for itself and steps overlap.
+  /// The smallest of these: if every step waited for the one before, for what its busiest link needs and its longest
+  /// latency; if transfers took their turns in the schedule's order, each with its whole way for itself; and, where
+  /// nobody is late and no transfer reads what another brought, if links served one step after the other (`LinkTurns`). The first is right
+  /// where many share links in few steps, the second where each has links for itself and steps overlap.
   Picoseconds duration = 0;
   /// What a fluid simulation costs, in transfers that have links for themselves: a flow that begins or ends changes those
   /// it shares links with.
