@@ -1206,6 +1206,7 @@ def synthesize_forest(
     root: int = 0,
     up_and_down_only: bool = False,
 ) -> Synthesis: ...
+def far_first_exchange(topology: Topology) -> Schedule: ...
 
 class Bound:
     """One lower bound: its name, its time, and what proves it."""

@@ -21,6 +21,7 @@ from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
 from hemiola.planner.brought import made_now
 from hemiola.planner.crowding import crowding_s
+from hemiola.planner.far_first import far_first
 from hemiola.planner.in_segments import in_segments
 from hemiola.planner.on_grid import on_grid
 from hemiola.planner.one_hop import one_hop
@@ -192,6 +193,8 @@ def _found(
     made = synthesized(topology, task, bound_s, effort)
     on_grids = [*on_grid(task, bound_s, effort)] if is_uneven(topology) else []
     hop_apart = [*one_hop(task, bound_s, effort)] if messages_are_told else []
+    if is_uneven(topology):
+        made += far_first(task, bound_s)
     if messages_are_told and is_uneven(topology):
         made += through_hosts(task, bound_s, effort)
     plain = [one for one in (*known, *hop_apart) if isinstance(one, Candidate) and not one.knows_topology]

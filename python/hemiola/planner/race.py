@@ -28,7 +28,7 @@ TRANSFER_BUDGET = {"fifo": 2_000_000, "fluid": 1_000_000}
 #: Transfers that are made and estimated, at most, where formulas know too little of a network: about as long. Those of
 #: algorithms in which all ranks send to all count for half the links on their ways, and half of one.
 _ESTIMATED_TRANSFERS = 7_000_000
-_BETWEEN_ALL = ("_direct", "_bruck", "_pairwise", "_exchange")
+_BETWEEN_ALL = ("_direct", "_bruck", "_pairwise", "_exchange", "_far_first")
 #: Links on the ways of all transfers of a schedule, about: following more takes longer than a plan may.
 _MOST_HOPS = 60_000_000
 #: The same of an all-to-all: beyond, a direct one is estimated without its schedule, which takes a third of the time,

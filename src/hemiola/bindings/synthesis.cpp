@@ -6,6 +6,7 @@
 #include "hemiola/bindings/bindings.hpp"
 #include "hemiola/bindings/gil.hpp"
 #include "hemiola/bindings/long_call.hpp"
+#include "hemiola/synthesis/far_first.hpp"
 #include "hemiola/synthesis/forest/forest.hpp"
 #include "hemiola/synthesis/stream.hpp"
 #include "hemiola/synthesis/synthesize.hpp"
@@ -127,6 +128,13 @@ void bind_synthesis(nb::module_& m) {
       },
       "topology"_a, "kind"_a, nb::kw_only(), "trees"_a, "pieces"_a, "nbytes"_a, "root"_a = 0,
       "up_and_down_only"_a = false);
+  m.def(
+      "far_first_exchange",
+      [](const Topology& topology) {
+        const LongCall call;
+        return synthesis::far_first_exchange(topology);
+      },
+      "topology"_a);
 }
 
 }  // namespace hemiola::bindings

@@ -1,0 +1,20 @@
+"""A direct exchange that sends to the farthest ranks first, as the planner's candidate where some ranks are farther
+than others: their latency passes while nearer ones are sent to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from hemiola._core import far_first_exchange
+from hemiola.algorithms import Candidate, Task
+
+_NAME = "all_to_all_far_first"
+
+
+def far_first(task: Task, bound_s: float) -> Iterator[Candidate]:
+    """List it for an all-to-all; its formula is the lower bound, since only the links say how near it comes to that."""
+    if task.kind != "all_to_all" or task.nbytes == 0 or task.topology is None:
+        return
+    count = task.rank_count * (task.rank_count - 1)
+    yield Candidate(_NAME, "", bound_s, count, partial(far_first_exchange, task.topology))
