@@ -5,13 +5,16 @@ from __future__ import annotations
 import pytest
 
 import hemiola as hm
+from hemiola.errors import ArgumentError
+from hemiola.planner import through_hosts
 from hemiola.synthesis.host_shares import broadcast_through_hosts
 
 HOSTS = {"latency_s": 1e-6, "bandwidth": 300e9, "nic_latency_s": 5e-6, "nic_bandwidth": 25e9}
 
 
 @pytest.mark.parametrize(
-    ("hosts", "per_host", "root", "pieces"), [(2, 2, 0, 1), (3, 2, 3, 1), (4, 3, 5, 2), (5, 4, 19, 3)]
+    ("hosts", "per_host", "root", "pieces"),
+    [(2, 2, 0, 1), (3, 2, 3, 1), (4, 3, 5, 2), (4, 3, 4, 2), (5, 4, 19, 3), (6, 1, 2, 2)],
 )
 def test_a_broadcast_through_hosts_is_right_both_ways(
     hosts: int, per_host: int, root: int, pieces: int
@@ -35,9 +38,46 @@ def test_large_hosts_are_planned_with_as_many_pieces_as_may_be_made() -> None:
     # 832 ranks behind one switch: searching for 64 chunks took 8 CPU s, and 1.9 times as long as this by simulation.
     network = hm.topologies.dgx_a100(104, rails=False)
     plan = hm.plan(network, "broadcast", 3_318_991, root=444)
-    assert plan.alternatives[0].label == "through_hosts (4 pieces)"
-    assert plan.seconds <= 56e-6
+    assert plan.alternatives[0].label == "through_hosts (8 pieces)"
+    assert plan.seconds <= 43e-6
     assert any(one.label.startswith("synthesized (64 chunks") for one in plan.left_out)
+
+
+def test_few_chunks_are_not_searched_for_beside_large_shares() -> None:
+    # 256 ranks on hosts with a NIC: 4 chunks of 300 kB take 85 us, shares 41.
+    network = hm.topologies.hosts(32, 8, 1, **HOSTS)
+    labels = [
+        {one.label for one in hm.plan(network, "broadcast", nbytes, root=3).alternatives}
+        for nbytes in (128 << 10, 300_000)
+    ]
+    assert ["synthesized (4 chunks)" in among for among in labels] == [True, False]
+    assert "synthesized (16 chunks)" in labels[1]
+
+
+def test_what_is_estimated_and_wins_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+
+    def count(hosts: int, per_host: int, root: int, pieces: int) -> hm.Schedule:
+        made.append(pieces)
+        return broadcast_through_hosts(hosts, per_host, root, pieces)
+
+    monkeypatch.setattr(through_hosts, "broadcast_through_hosts", count)
+    plan = hm.plan(hm.topologies.dgx_a100(32), "broadcast", 3_318_991, root=44)
+    assert plan.alternatives[0].label == "through_hosts (16 pieces)"
+    assert plan.alternatives[0].estimated_s == plan.seconds
+    assert plan.schedule.transfer_count == plan.alternatives[0].transfer_count
+    assert made.count(16) == 1
+
+
+@pytest.mark.parametrize(
+    ("hosts", "per_host", "root", "pieces"),
+    [(1, 4, 0, 1), (2, 0, 0, 1), (2, 2, 4, 1), (2, 2, -1, 1), (2, 2, 0, 0)],
+)
+def test_hosts_roots_and_pieces_that_cannot_be_are_rejected(
+    hosts: int, per_host: int, root: int, pieces: int
+) -> None:
+    with pytest.raises(ArgumentError, match="broadcast_through_hosts: expected"):
+        broadcast_through_hosts(hosts, per_host, root, pieces)
 
 
 def test_a_reduction_goes_the_same_way_back() -> None:
@@ -46,6 +86,6 @@ def test_a_reduction_goes_the_same_way_back() -> None:
         [one for one in hm.plan(network, kind, 256 << 10, root=3).alternatives if one.name == "through_hosts"]
         for kind in ("broadcast", "reduce")
     )
-    assert {one.variant for one in broadcast} == {"1 pieces", "4 pieces", "16 pieces"}
+    assert {one.variant for one in broadcast} == {"1 pieces", "4 pieces", "8 pieces", "16 pieces"}
     assert [one.variant for one in reduce] == [one.variant for one in broadcast]
     assert reduce[0].seconds == pytest.approx(broadcast[0].seconds, rel=0.02)

@@ -28,7 +28,7 @@ from hemiola.planner.one_hop import one_hop
 from hemiola.planner.outcome import LeftOut, Plan
 from hemiola.planner.race import TRANSFER_BUDGET, Race, SparseRace
 from hemiola.planner.synthesized import ONE_SHOT, is_uneven, synthesized
-from hemiola.planner.through_hosts import through_hosts
+from hemiola.planner.through_hosts import least_chunks_beside, through_hosts
 from hemiola.progress import ProgressBar
 from hemiola.topology.named_nics import settled
 from hemiola.topology.port_speed import port_speed
@@ -190,13 +190,15 @@ def _found(
     cost, and messages of exchanges for slow ranks are shorter than telling ports apart takes where they may be.
     """
     known = candidates(task)
-    made = synthesized(topology, task, bound_s, effort)
+    in_shares: list[Candidate | LeftOut] = []
+    if messages_are_told and is_uneven(topology):
+        in_shares += through_hosts(task, bound_s, effort)
+    made = synthesized(topology, task, bound_s, effort, least_chunks=least_chunks_beside(in_shares, task))
     on_grids = [*on_grid(task, bound_s, effort)] if is_uneven(topology) else []
     hop_apart = [*one_hop(task, bound_s, effort)] if messages_are_told else []
     if is_uneven(topology):
         made += far_first(task, bound_s)
-    if messages_are_told and is_uneven(topology):
-        made += through_hosts(task, bound_s, effort)
+    made += in_shares
     plain = [one for one in (*known, *hop_apart) if isinstance(one, Candidate) and not one.knows_topology]
     if may_be_short:
         plain += in_segments(task, bound_s, {one.label for one in plain})

@@ -72,6 +72,7 @@ class Race:
         self._messages_cost = bool((topology.links["message_s"] > 0).any())
         self._for_the_first = self._budget  #: after the race, where an estimate has won it
         self._cost: dict[tuple[str, str], float] = {}  #: of simulating what was estimated
+        self._best_estimated: tuple[Alternative, Schedule] | None = None
         self.left_out: list[LeftOut] = []  #: of which nothing is known but a formula that knows too little
         self._codecs: Speeds | None = None  #: of conditions with a density
 
@@ -87,6 +88,7 @@ class Race:
         )
         made: dict[tuple[str, str], tuple[float, Schedule]] = {}
         seen = []
+        self._best_estimated = None
         total = sum(candidate.transfer_count for candidate in found)
         with ProgressBar("simulating") as bar:
             for candidate in found:
@@ -98,6 +100,7 @@ class Race:
                     schedule = self._generate(candidate) if simulating and not is_predicted else None
                     judged = self._judge(candidate, schedule, None if best is None else best[0])
                 seen.append(replace(judged, is_predicted=is_predicted))
+                self._keep_if_best_estimated(judged, schedule)
                 if schedule is None or judged.simulated_s is None:
                     continue
                 standing = (judged.simulated_s, candidate.name, candidate.variant)
@@ -115,7 +118,23 @@ class Race:
         chosen = next(one for one in found if (one.name, one.variant) == (winner.name, winner.variant))
         if (winner.name, winner.variant) in made:
             chosen = replace(chosen, generate=partial(given, made[winner.name, winner.variant][1]))
+        elif (kept := self._kept(winner)) is not None:
+            chosen = replace(chosen, generate=partial(given, kept))
         return tuple(ranked), chosen
+
+    def _keep_if_best_estimated(self, judged: Alternative, schedule: Schedule | None) -> None:
+        """Keep the schedule of the lowest estimate so far, so that a winner that is not simulated is not made twice."""
+        if schedule is None or judged.estimated_s is None or schedule.transfer_count > _ESTIMATED_TRANSFERS:
+            return
+        if self._best_estimated is None or judged.estimated_s < (self._best_estimated[0].estimated_s or 0.0):
+            self._best_estimated = judged, schedule
+
+    def _kept(self, alternative: Alternative) -> Schedule | None:
+        """Return the schedule of one that was estimated, if that is the one that was kept."""
+        if self._best_estimated is None:
+            return None
+        judged, schedule = self._best_estimated
+        return schedule if (judged.name, judged.variant) == (alternative.name, alternative.variant) else None
 
     def _made_to_be_sure(self, first: Alternative, found: Sequence[Candidate]) -> Schedule | None:
         """Make what an estimate puts first again, if what is set aside for that allows for simulating it.
@@ -125,7 +144,12 @@ class Race:
         if first.estimated_s is None or self._cost[key] > self._for_the_first:
             return None
         self._for_the_first -= self._cost[key]
-        return next(one for one in found if (one.name, one.variant) == key).generate()
+        kept = self._kept(first)
+        return (
+            kept
+            if kept is not None
+            else next(one for one in found if (one.name, one.variant) == key).generate()
+        )
 
     def _is_predicted(self, candidate: Candidate) -> bool:
         """Say whether a candidate's formula is what the simulation would find."""

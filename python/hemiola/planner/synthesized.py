@@ -91,25 +91,25 @@ _MOST_ONE_SHOT_PORT = 2.0
 
 
 def synthesized(
-    topology: Topology, task: Task, bound_s: float, effort: float = 1.0
+    topology: Topology, task: Task, bound_s: float, effort: float = 1.0, *, least_chunks: int = 1
 ) -> list[Candidate | LeftOut]:
     """List what is synthesized for a topology, with so many times the usual effort, and what is left out.
 
     Their formula is the lower bound, since only a simulation knows how near they come to it: they are simulated
     first. Where ranks are slow, schedules are made for links as slow as they are now, and as if nobody were: whichever
-    goes more ways round the slow links is not the better one everywhere.
+    goes more ways round the slow links is not the better one everywhere. Fewer than `least_chunks` are not tried.
     """
     found: list[Candidate | LeftOut] = []
     networks = [(topology, "")]
     if any(factor > _ALIKE for factor in task.conditions.slow_ranks.values()):
         networks.append((_as_slow_as_now(topology, task), ", of slow links"))
     shares = [effort / len(networks)] * len(networks)
-    if len(networks) == 2 and not _fits(topology, task, shares[0]):
+    if len(networks) == 2 and not _fits(topology, task, shares[0], least_chunks):
         shares = [effort, 0.0]  # half is too little for either; as if nobody were slow takes less to find
     for (network, note), share in zip(networks, shares, strict=True):
         if is_uneven(network) or _is_small_mesh_of_one_root(network, task):
             found += [
-                *_matched(network, task, bound_s, note, share),
+                *_matched(network, task, bound_s, note, share, least_chunks),
                 *_forests(network, task, bound_s, note, effort),
             ]
     return [
@@ -127,10 +127,10 @@ def _as_slow_as_now(topology: Topology, task: Task) -> Topology:
     return topology.degraded(slower)
 
 
-def _fits(topology: Topology, task: Task, effort: float) -> bool:
+def _fits(topology: Topology, task: Task, effort: float, least_chunks: int) -> bool:
     """Say whether anything is matched with so much effort; yes where matching it would be how to tell."""
     return task.kind in _WITH_WAYS or any(
-        isinstance(one, Candidate) for one in _matched(topology, task, 0.0, "", effort)
+        isinstance(one, Candidate) for one in _matched(topology, task, 0.0, "", effort, least_chunks)
     )
 
 
@@ -260,7 +260,7 @@ def _transfer_count(task: Task, chunks: int) -> int:
 
 
 def _matched(
-    topology: Topology, task: Task, bound_s: float, note: str, effort: float
+    topology: Topology, task: Task, bound_s: float, note: str, effort: float, least_chunks: int
 ) -> Iterator[Candidate | LeftOut]:
     links = topology.link_count
     if (
@@ -279,7 +279,7 @@ def _matched(
     has_one_end = task.kind in ("scatter", "gather")
     unit = "chunks" if task.kind in _WITH_ONE_ROOT else "chunks a rank"
     most_chunks = _MOST_CHUNKS_OF_SMALL if task.nbytes < _SMALL_BUFFER else math.inf
-    for chunks in (one for one in _CHUNKS[task.kind] if one <= most_chunks):
+    for chunks in (one for one in _CHUNKS[task.kind] if least_chunks <= one <= most_chunks):
         variant = f"{chunks} {unit}{note}"
         count = _transfer_count(task, chunks)
         work = count * per_transfer * (math.isqrt(chunks) if has_one_end and has_switches else 1)

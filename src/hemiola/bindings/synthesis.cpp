@@ -8,6 +8,7 @@
 #include "hemiola/bindings/long_call.hpp"
 #include "hemiola/synthesis/far_first.hpp"
 #include "hemiola/synthesis/forest/forest.hpp"
+#include "hemiola/synthesis/host_shares.hpp"
 #include "hemiola/synthesis/stream.hpp"
 #include "hemiola/synthesis/synthesize.hpp"
 
@@ -128,6 +129,13 @@ void bind_synthesis(nb::module_& m) {
       },
       "topology"_a, "kind"_a, nb::kw_only(), "trees"_a, "pieces"_a, "nbytes"_a, "root"_a = 0,
       "up_and_down_only"_a = false);
+  m.def(
+      "broadcast_through_hosts",
+      [](int host_count, int ranks_per_host, int root, int pieces) {
+        const LongCall call;
+        return synthesis::broadcast_through_hosts({host_count, ranks_per_host, Rank{root}, pieces});
+      },
+      "host_count"_a, "ranks_per_host"_a, nb::kw_only(), "root"_a, "pieces"_a);
   m.def(
       "far_first_exchange",
       [](const Topology& topology) {
