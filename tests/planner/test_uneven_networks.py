@@ -288,6 +288,15 @@ def test_small_networks_are_searched_more_than_once() -> None:
     assert plan.seconds <= 1.04 * plan.bound_s
 
 
+def test_large_networks_are_searched_twice_where_more_chunks_do_not_fit() -> None:
+    # The first search takes 1.31 times the bound, the second, by lot, 1.20.
+    network = hm.topologies.dgx_a100(31)
+    plan = hm.plan(network, "all_gather", 434_077_568, hm.Conditions(slow={124: 2.0, 177: 4.0}))
+    assert plan.alternatives[0].label == "synthesized (1 chunks a rank, of slow links)"
+    assert plan.seconds <= 1.21 * plan.bound_s
+    assert any(one.label.startswith("synthesized (4 chunks") for one in plan.left_out)
+
+
 @pytest.mark.parametrize(
     ("sides", "most"), [([10, 12], 1.11), ([8, 15], 1.13), ([16, 16], 1.08), ([8, 8, 8], 1.08)]
 )

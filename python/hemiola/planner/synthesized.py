@@ -46,7 +46,8 @@ _MOST_RANKS_OF_MESH_OF_ONE_ROOT = 16
 #: Bandwidths that differ by less are one.
 _ALIKE = 1 + 1e-9
 #: Searches for one schedule, of which the best counts, as far as together they take no more than this share of all:
-#: those after the first choose by lot, which on small networks is worth some percent.
+#: those after the first choose by lot, which on small networks is worth some percent. Where all ranks want all chunks,
+#: two as far as all of them together fit.
 _MOST_TRIALS, _SHARE_OF_TRIALS = 4, 0.05
 #: Chunks per rank that are tried; of a broadcast and a reduce, in all, since only many of them fill a long way.
 _CHUNKS = {
@@ -59,7 +60,9 @@ _CHUNKS = {
     "gather": (1, 4, 16),
     "all_to_all": (1, 4, 16),
 }
-#: The collectives in which every chunk has its own destination.
+#: The collectives in which all ranks want all chunks, or have a part of them, and those in which every chunk has its
+#: own destination.
+_FLOODS = ("all_reduce", "all_gather", "reduce_scatter")
 _WITH_WAYS = ("scatter", "gather", "all_to_all")
 #: Of these, chunks that go their ways, times links between ranks, those through switches counted one by one: one to
 #: two seconds. Where all ways begin or end at one rank, chunks wait there, so that one of K a rank takes the root of K
@@ -279,6 +282,7 @@ def _matched(
     has_one_end = task.kind in ("scatter", "gather")
     unit = "chunks" if task.kind in _WITH_ONE_ROOT else "chunks a rank"
     most_chunks = _MOST_CHUNKS_OF_SMALL if task.nbytes < _SMALL_BUFFER else math.inf
+    fitting: list[tuple[int, float]] = []
     for chunks in (one for one in _CHUNKS[task.kind] if least_chunks <= one <= most_chunks):
         variant = f"{chunks} {unit}{note}"
         count = _transfer_count(task, chunks)
@@ -295,12 +299,17 @@ def _matched(
             yield LeftOut(f"synthesized ({variant})", too_many(*passed[0]))
             continue
         left, links_left = left - work, links_left - looked_at
-        trials = max(1, min(_MOST_TRIALS, int(_SHARE_OF_TRIALS * total / work)))
+        fitting.append((chunks, work))
+    # What is left is too little for more chunks; elsewhere a second search, by lot, is not known to be worth its time.
+    is_twice = task.kind in _FLOODS and sum(work for _, work in fitting) <= left
+    for chunks, work in fitting:
+        trials = min(_MOST_TRIALS, max(2 if is_twice else 1, int(_SHARE_OF_TRIALS * total / work)))
+        count = _transfer_count(task, chunks)
         generate = partial(_search, topology, task, chunks, trials)
         if task.kind in _WITH_WAYS:
             schedule = generate()
             count, generate = schedule.transfer_count, partial(given, schedule)
-        yield Candidate("synthesized", variant, bound_s, count, generate)
+        yield Candidate("synthesized", f"{chunks} {unit}{note}", bound_s, count, generate)
 
 
 def _room_to_match(topology: Topology, task: Task, effort: float) -> tuple[str, float, float]:
