@@ -36,6 +36,10 @@ _MOST_TRANSFERS = 400_000
 #: Each chunk has a way of its own there, which takes the cube of the ranks behind switches.
 _MOST_RANKS_WITH_WAYS = 24
 _CHUNKS, _PIECES, _PARTS = (2, 8, 32), (4, 16, 128), (4, 16, 64)
+#: Ranks and switches of a forest. Beyond `_MANY_VERTICES` trees from every rank are packed for one number of pieces
+#: alone: of a cube of 128 ranks each number takes 29 CPU s.
+_MOST_VERTICES, _MANY_VERTICES, _PIECES_OF_MANY = 128, 64, (16,)
+_WITH_ONE_ROOT = ("broadcast", "reduce")
 
 
 @dataclass(frozen=True)
@@ -147,9 +151,11 @@ def _others(setting: Setting) -> Iterator[tuple[str, hm.Schedule]]:
 
 
 def _forests(setting: Setting) -> Iterator[tuple[str, hm.Schedule]]:
-    if setting.topology.rank_count + setting.topology.switch_count > 128:
+    vertices = setting.topology.rank_count + setting.topology.switch_count
+    if vertices > _MOST_VERTICES:
         return
-    for pieces in _PIECES:
+    is_long = vertices > _MANY_VERTICES and setting.kind not in _WITH_ONE_ROOT
+    for pieces in _PIECES_OF_MANY if is_long else _PIECES:
         try:
             found = forest(
                 setting.topology, setting.kind, pieces=pieces, nbytes=setting.nbytes, root=setting.root
