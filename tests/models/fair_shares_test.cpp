@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <deque>
 #include <iterator>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "hemiola/base/random.hpp"
@@ -36,21 +39,35 @@ class Network {
     for (const auto& change : changes) flows_.at(change.flow).rate = change.rate;
     return changes.size();
   }
+  /// The largest difference to rates from scratch, relative to them.
+  double error() const {
+    const auto [paths, rates] = all();
+    FairFilling filling;
+    const std::span<const double> fresh = filling.fill(paths, capacity_);
+    double most = 0;
+    for (std::size_t f = 0; f < rates.size(); ++f)
+      most = std::max(most, std::abs(rates[f] - fresh[f]) / fresh[f]);
+    return most;
+  }
   double rate(FlowId flow) const { return flows_.at(flow).rate; }
   std::size_t size() const { return flows_.size(); }
   FlowId any(std::uint32_t index) const { return std::next(flows_.begin(), index)->first; }
 
   void expect_max_min_fair() const {
+    const auto [paths, rates] = all();
+    hemiola::expect_max_min_fair(capacity_, paths, rates);
+  }
+
+ private:
+  std::pair<std::vector<std::span<const int>>, std::vector<double>> all() const {
     std::vector<std::span<const int>> paths;
     std::vector<double> rates;
     for (const auto& [id, flow] : flows_) {
       paths.emplace_back(*flow.path);
       rates.push_back(flow.rate);
     }
-    hemiola::expect_max_min_fair(capacity_, paths, rates);
+    return {paths, rates};
   }
-
- private:
   struct Flow {
     const Path* path;
     double rate;
@@ -121,6 +138,59 @@ TEST(FairShares, RatesAreMaxMinFairWhateverComesAndGoes) {
       network.expect_max_min_fair();
     }
   }
+}
+
+// Ways along the rows and columns of a torus, in one direction each: all flows are connected, and a change concerns few of
+// them. With one capacity for all links levels meet; with many they do not.
+Path path_on_torus(int side, Random* random) {
+  const auto below = [&](int n) { return static_cast<int>(random->below(static_cast<std::uint32_t>(n))); };
+  Path path;
+  int x = below(side), y = below(side);
+  for (int hops = below(side); hops-- > 0; x = (x + 1) % side) path.push_back(2 * (y * side + x));
+  for (int hops = below(side); hops-- > 0; y = (y + 1) % side) path.push_back(2 * (y * side + x) + 1);
+  if (path.empty()) path.push_back(2 * (y * side + x));
+  return path;
+}
+
+TEST(FairShares, RatesStayMaxMinFairOverManySmallChangesAndErrorsDoNotPileUp) {
+  constexpr int side = 8;
+  for (const std::uint32_t speeds : {1u, 3u, 1000u})
+    for (std::uint64_t seed = 0; seed < 3; ++seed) {
+      SCOPED_TRACE(testing::Message() << speeds << " speeds, seed " << seed);
+      Random random(seed);
+      std::vector<double> capacity(2 * side * side);
+      for (double& c : capacity) c = 1 + random.below(speeds);
+      Network network(capacity);
+      for (int f = 0; f < 300; ++f) network.add(path_on_torus(side, &random));
+      for (int change = 0; change < 1000; ++change) {
+        network.remove(network.any(random.below(static_cast<std::uint32_t>(network.size()))));
+        if (change % 2 == 0) network.settle();
+        if (change < 800) network.add(path_on_torus(side, &random));
+        network.settle();
+        if (change % 7 != 0) continue;
+        ASSERT_LT(network.error(), 1e-11) << "change " << change;
+      }
+      network.expect_max_min_fair();
+    }
+}
+
+TEST(FairRepair, IsGivenUpWhereItTakesTooManyLooks) {
+  // Three flows on link 0, of which one has come; the others were alone with its capacity.
+  const Path path{0};
+  SharedFlows shared;
+  shared.links.resize(1);
+  shared.link(0).capacity = 6;
+  for (FlowId f = 0; f < 3; ++f) {
+    shared.link(0).flows.push_back(f);
+    shared.flows.push_back({.path = path, .rate = f < 2 ? 3.0 : 0.0, .full_link = f < 2 ? 0 : -1});
+  }
+  FairRepair repair(&shared);
+  const int changed = 0;
+  const FlowId added = 2;
+  EXPECT_FALSE(repair.repair({&changed, 1}, {&added, 1}, 2));
+  ASSERT_TRUE(repair.repair({&changed, 1}, {&added, 1}, 100));
+  EXPECT_EQ(repair.concerned().size(), 3u);
+  for (FlowId f : repair.concerned()) EXPECT_EQ(shared.flow(f).next_rate, 2);
 }
 
 }  // namespace

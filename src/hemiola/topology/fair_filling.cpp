@@ -30,6 +30,7 @@ std::span<const double> FairFilling::fill(std::span<const std::span<const int>> 
 void FairFilling::count_flows(std::span<const std::span<const int>> paths, std::span<const double> capacity) {
   paths_ = paths;
   rates_.resize(paths.size());
+  full_links_.resize(paths.size());
   open_flows_.resize(paths.size());
   std::iota(open_flows_.begin(), open_flows_.end(), 0u);
   if (links_.size() < capacity.size()) links_.resize(capacity.size());
@@ -56,7 +57,7 @@ std::size_t FairFilling::fill_a_level() {
   const std::size_t fixed = std::erase_if(open_flows_, [&](std::uint32_t f) {
     for (int l : paths_[f]) {
       if (!link(l).is_full) continue;
-      fix(f);
+      fix(f, l);
       return true;
     }
     return false;
@@ -67,7 +68,10 @@ std::size_t FairFilling::fill_a_level() {
 
 std::size_t FairFilling::fix_all() {
   const std::size_t fixed = open_flows_.size();
-  for (std::uint32_t f : open_flows_) rates_[f] = level_;
+  for (std::uint32_t f : open_flows_) {
+    rates_[f] = level_;
+    full_links_[f] = paths_[f].front();
+  }
   for (int l : open_links_) link(l).open = 0;
   open_flows_.clear();
   return fixed;
@@ -105,7 +109,7 @@ void FairFilling::fill_link_by_link() {
     }
     raise_level(share);
     for (std::uint32_t u = link(l).first_use; u != kLast; u = uses_[u].next)
-      if (rates_[uses_[u].flow] == kOpen) fix(uses_[u].flow);
+      if (rates_[uses_[u].flow] == kOpen) fix(uses_[u].flow, l);
   }
   open_flows_.clear();
 }
@@ -114,8 +118,9 @@ void FairFilling::raise_level(double share) {
   if (share > level_ && !is_same_rate(share, level_)) level_ = share;
 }
 
-void FairFilling::fix(std::uint32_t flow) {
+void FairFilling::fix(std::uint32_t flow, int full_link) {
   rates_[flow] = level_;
+  full_links_[flow] = full_link;
   for (int l : paths_[flow]) {
     link(l).spare -= level_;
     --link(l).open;

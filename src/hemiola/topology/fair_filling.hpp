@@ -21,6 +21,8 @@ class FairFilling {
   /// the next call. Flows whose rates differ by no more than rounding get the same one. Cost: O(f h + l log l) for f
   /// flows with paths of h links, and the l links on them; no allocations after a call as large.
   std::span<const double> fill(std::span<const std::span<const int>> paths, std::span<const double> capacity);
+  /// Per flow of the last call: a link of its path that is full and on which nobody has more.
+  std::span<const int> full_links() const { return full_links_; }
 
  private:
   struct Use {
@@ -43,11 +45,12 @@ class FairFilling {
   void string_uses();
   void fill_link_by_link();
   void raise_level(double share);
-  void fix(std::uint32_t flow);
+  void fix(std::uint32_t flow, int full_link);
 
   std::span<const std::span<const int>> paths_;
   std::vector<LinkState> links_;  ///< of all links; closed but while they are filled
   std::vector<double> rates_;
+  std::vector<int> full_links_;
   std::vector<std::uint32_t> open_flows_;
   std::vector<int> open_links_;
   double level_ = 0;

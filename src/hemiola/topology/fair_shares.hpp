@@ -4,14 +4,13 @@
 
 #include <cstdint>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "hemiola/topology/fair_filling.hpp"
+#include "hemiola/topology/fair_repair.hpp"
+#include "hemiola/topology/shared_flows.hpp"
 
 namespace hemiola {
-
-using FlowId = std::uint32_t;
 
 class FairShares {
  public:
@@ -21,8 +20,8 @@ class FairShares {
   };
 
   /// Capacities, one per link; rates are in the same unit.
-  explicit FairShares(std::vector<double> capacity)
-      : capacity_(std::move(capacity)), links_(capacity_.size()) {}
+  explicit FairShares(std::vector<double> capacity);
+  FairShares(const FairShares&) = delete;  // one of its parts refers to another
 
   /// A flow over the links of `path`, which must outlive it. It has no rate until the next `settle`.
   FlowId add(std::span<const int> path);
@@ -30,37 +29,34 @@ class FairShares {
   void remove(FlowId flow);
 
   /// The flows whose rates are no longer what they were, with the new ones. Valid until the next call.
-  /// Cost: that of FairFilling for the flows that are connected to a change through links shared with other flows.
+  /// Cost: the flows on links on which a rate changes, a few times each, and O(log l) per such link of l; where these are
+  /// most of the flows, that of FairFilling for those connected to a change through links shared with other flows.
   std::span<const Change> settle();
 
  private:
-  struct Flow {
-    std::span<const int> path;
-    double rate = 0;         ///< 0: not yet known
-    std::uint32_t seen = 0;  ///< the settle that collected it last
-    bool is_alive = false;
-  };
-  struct SharedLink {
-    std::vector<FlowId> flows;  ///< may hold dead ones where the link has changed since the last settle
-    std::uint32_t seen = 0;
-    bool has_changed = false;
-  };
-
-  SharedLink& link(int l) { return links_[static_cast<std::size_t>(l)]; }
-  const SharedLink& link(int l) const { return links_[static_cast<std::size_t>(l)]; }
+  using Flow = SharedFlows::Flow;
+  using Link = SharedFlows::Link;
+  Flow& flow(FlowId f) { return shared_.flow(f); }
+  Link& link(int l) { return shared_.link(l); }
+  const Link& link(int l) const { return shared_.link(l); }
   void mark_changed(std::span<const int> path);
-  void settle_around(int l);
+  bool settle_alone(int l);
   bool is_alone(FlowId flow) const;
   void fill_alone(FlowId flow);
+  bool are_few_concerned() const;
+  bool repair();
+  void fill_around(int l);
   void collect_from(int start);
   void visit(int l);
-  void note_rates(std::span<const double> rates);
   void note_rate(FlowId flow, double rate);
 
   std::vector<double> capacity_;
-  std::vector<Flow> flows_;
-  std::vector<SharedLink> links_;
-  std::vector<FlowId> free_, removed_;
+  SharedFlows shared_;
+  FairRepair repair_;
+  int pause_left_ = 0;          ///< settles for which rates are not mended
+  int next_pause_ = 1;          ///< how many these will be when mending is given up next
+  std::int64_t use_count_ = 0;  ///< links on the paths of all flows
+  std::vector<FlowId> free_, removed_, added_;
   std::vector<int> changed_links_;
   std::uint32_t settle_number_ = 0;
   std::vector<FlowId> group_flows_;
