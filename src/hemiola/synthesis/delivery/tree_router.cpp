@@ -40,6 +40,7 @@ void shuffle(std::vector<T>* items, Random* random) {
 TreeRouter::TreeRouter(const Delivery& delivery, std::uint64_t seed)
     : delivery_(delivery),
       channels_(delivery.channels),
+      ports_(channels_),
       random_(seed),
       trees_(delivery.holders.size()),
       load_(channels_.link_count(), 0),
@@ -120,46 +121,68 @@ void TreeRouter::load(const std::vector<std::uint32_t>& tree, int sign) {
     for (const Hop& hop : channels_.hops(c)) load_[hop.link] += sign * static_cast<double>(hop.busy);
 }
 
-double TreeRouter::length(std::uint32_t channel) const {
-  double sum = 0;
-  for (const Hop& hop : channels_.hops(channel)) {
-    const double share = fair_load_ > 0 ? (load_[hop.link] + static_cast<double>(hop.busy)) / fair_load_ : 0;
-    sum += static_cast<double>(hop.delay) * (1 + kCongestion * steep(share));
-  }
-  return sum;
+double TreeRouter::length(const Hop& hop) const {
+  const double share = fair_load_ > 0 ? (load_[hop.link] + static_cast<double>(hop.busy)) / fair_load_ : 0;
+  return static_cast<double>(hop.delay) * (1 + kCongestion * steep(share));
 }
 
 /// From the holders, until there is a cheapest way to everybody who wants one of the chunks.
 void TreeRouter::search(const Batch& batch) {
-  ++search_number_;
-  std::size_t left = 0;
-  for (const std::uint32_t chunk : batch)
-    for (const Rank rank : delivery_.wanted[chunk])
-      if (std::exchange(wanted_in_[static_cast<std::size_t>(rank)], search_number_) != search_number_) ++left;
-  using Entry = std::pair<double, int>;
-  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> frontier;
-  std::fill(distance_.begin(), distance_.end(), std::numeric_limits<double>::infinity());
+  std::size_t left = mark_wanted(batch);
+  begin_search();
   for (const Rank rank : delivery_.holders[batch[0]]) {
     distance_[static_cast<std::size_t>(rank)] = 0;
     came_through_[static_cast<std::size_t>(rank)] = kNoChannel;
-    frontier.push({0, rank});
+    frontier_.emplace_back(0, static_cast<int>(rank));
   }
-  while (!frontier.empty()) {
-    const auto [distance, rank] = frontier.top();
-    frontier.pop();
+  while (!frontier_.empty()) {
+    std::pop_heap(frontier_.begin(), frontier_.end(), std::greater<>{});
+    const auto [distance, rank] = frontier_.back();
+    frontier_.pop_back();
     if (distance > distance_[static_cast<std::size_t>(rank)]) continue;
     if (wanted_in_[static_cast<std::size_t>(rank)] == search_number_) {
       wanted_in_[static_cast<std::size_t>(rank)] = 0;
       if (--left == 0) return;
     }
-    for (std::uint32_t c = channels_.first_out(rank); c < channels_.first_out(rank + 1); ++c) {
-      const auto next = static_cast<std::size_t>(channels_[c].dst);
-      const double there = distance + length(c);
-      if (there >= distance_[next]) continue;
-      distance_[next] = there;
-      came_through_[next] = c;
-      frontier.push({there, channels_[c].dst});
-    }
+    for (std::uint32_t port = ports_.first_of(rank); port < ports_.first_of(rank + 1); ++port)
+      go_through(port, distance);
+  }
+}
+
+/// Returns how many ranks want one of the chunks.
+std::size_t TreeRouter::mark_wanted(const Batch& batch) {
+  ++search_number_;
+  std::size_t count = 0;
+  for (const std::uint32_t chunk : batch)
+    for (const Rank rank : delivery_.wanted[chunk])
+      if (std::exchange(wanted_in_[static_cast<std::size_t>(rank)], search_number_) != search_number_)
+        ++count;
+  return count;
+}
+
+void TreeRouter::begin_search() {
+  constexpr double far = std::numeric_limits<double>::infinity();
+  std::fill(distance_.begin(), distance_.end(), far);
+  arrival_.assign(ports_.group_count(), far);
+  frontier_.clear();
+}
+
+/// Ways on from a port, unless another port of its group was as near: from there they are no longer.
+void TreeRouter::go_through(std::uint32_t port, double distance) {
+  const std::span<const std::uint32_t> channels = ports_.channels(port);
+  const double behind = distance + length(channels_.hops(channels[0])[0]);
+  double& nearest = arrival_[ports_.group(port)];
+  if (behind >= nearest) return;
+  nearest = behind;
+  for (const std::uint32_t c : channels) {
+    const auto next = static_cast<std::size_t>(channels_[c].dst);
+    double there = behind;
+    for (const Hop& hop : channels_.hops(c).subspan(1)) there += length(hop);
+    if (there >= distance_[next]) continue;
+    distance_[next] = there;
+    came_through_[next] = c;
+    frontier_.emplace_back(there, channels_[c].dst);
+    std::push_heap(frontier_.begin(), frontier_.end(), std::greater<>{});
   }
 }
 

@@ -3,12 +3,12 @@
 #pragma once
 
 #include <cstdint>
-#include <queue>
 #include <utility>
 #include <vector>
 
 #include "hemiola/base/random.hpp"
 #include "hemiola/synthesis/delivery/delivery.hpp"
+#include "hemiola/synthesis/delivery/port_groups.hpp"
 #include "hemiola/synthesis/delivery/trees.hpp"
 
 namespace hemiola::synthesis {
@@ -18,8 +18,8 @@ class TreeRouter {
   /// The delivery must be reachable, and must outlive the router.
   TreeRouter(const Delivery& delivery, std::uint64_t seed);
 
-  /// Cost: a few searches for cheapest ways per rank or chunk, whichever are more; chunks with the same holders share
-  /// searches as far as that does no harm.
+  /// Cost: a few searches for cheapest ways per rank or chunk, whichever are more, of some looks at each rank and port;
+  /// chunks with the same holders share searches as far as that does no harm.
   Trees route();
 
  private:
@@ -29,21 +29,28 @@ class TreeRouter {
   std::vector<Batch> batches();
   void choose_again(const Batch& batch);
   void search(const Batch& batch);
+  void begin_search();
+  std::size_t mark_wanted(const Batch& batch);
   std::vector<std::uint32_t> tree_to(const std::vector<Rank>& wanted);
   void load(const std::vector<std::uint32_t>& tree, int sign);
-  double length(std::uint32_t channel) const;
+  double length(const Hop& hop) const;
+  void go_through(std::uint32_t port, double distance);
   /// When the last chunk may be there: the busiest link's time and the longest way's. Overwrites `distance_`.
   double end_estimate();
 
   const Delivery& delivery_;
   const Channels& channels_;
+  const PortGroups ports_;
   Random random_;
   Trees trees_;
   std::vector<double> load_;                 ///< per link, the time that it is busy with what has chosen it
   double fair_load_ = 0;                     ///< what a link should carry
   std::vector<double> distance_;             ///< per rank, in the last search
   std::vector<std::uint32_t> came_through_;  ///< per rank, the channel of the cheapest way
-  std::vector<int> in_tree_;                 ///< per rank, the number of the last tree that it was in
+  std::vector<double> arrival_;  ///< per group of ports, the least distance behind one of them in this search
+  using Entry = std::pair<double, int>;
+  std::vector<Entry> frontier_;  ///< a heap of distances and ranks
+  std::vector<int> in_tree_;     ///< per rank, the number of the last tree that it was in
   int tree_number_ = 0;
   std::vector<std::uint64_t> wanted_in_;  ///< per rank, the number of the search that is to find a way to it
   std::uint64_t search_number_ = 0;

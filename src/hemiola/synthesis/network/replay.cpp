@@ -5,23 +5,25 @@
 #include <queue>
 #include <vector>
 
+#include "hemiola/base/huge_pages.hpp"
 #include "hemiola/synthesis/network/longest.hpp"
-#include "hemiola/synthesis/network/rank_chunk_table.hpp"
+#include "hemiola/synthesis/network/send_places.hpp"
 
 namespace hemiola::synthesis {
 namespace {
 
 /// Where every channel is one link, the order of the list is the order of every link.
 Picoseconds replay_in_order(const Channels& channels, const Sends& sends, int chunk_count) {
-  RankChunkTable<Picoseconds> there(channels.rank_count(), chunk_count);
+  const SendPlaces places(channels, sends, chunk_count);
+  LargeVector<Picoseconds> there(places.count(), 0);
   std::vector<Picoseconds> free(channels.count(), 0);
   Picoseconds last = 0;
-  for (const Send& send : sends) {
-    const std::uint32_t c = send.channel;
+  for (std::size_t i = 0; i < sends.size(); ++i) {
+    const std::uint32_t c = sends[i].channel;
     const Hop& hop = channels.hops(c)[0];
-    const Picoseconds start = within_longest(std::max(free[c], there.at(channels[c].src, send.chunk)));
+    const Picoseconds start = within_longest(std::max(free[c], there[places.from(i)]));
     free[c] = start + hop.busy;
-    Picoseconds& come = there.at(channels[c].dst, send.chunk);
+    Picoseconds& come = there[places.to(i)];
     come = std::max(come, start + hop.delay);
     last = std::max(last, come);
   }
@@ -34,7 +36,8 @@ class SwitchedReplay {
   SwitchedReplay(const Channels& channels, const Sends& sends, int chunk_count)
       : channels_(channels),
         sends_(sends),
-        arrived_(channels.rank_count(), chunk_count, 0),
+        places_(channels, sends, chunk_count),
+        arrived_(places_.count(), 0),
         free_(channels.link_count(), 0),
         queue_(channels.link_count()),
         sent_(channels.link_count(), 0),
@@ -44,12 +47,11 @@ class SwitchedReplay {
       const std::uint32_t port = channels.hops(c)[0].link;
       if (std::find(ports.begin(), ports.end(), port) == ports.end()) ports.push_back(port);
     }
-    RankChunkTable<std::int32_t> listed(channels.rank_count(), chunk_count);
+    LargeVector<std::int32_t> listed(places_.count(), 0);
     for (std::uint32_t i = 0; i < sends.size(); ++i) {
-      const Channel& ends = channels[sends[i].channel];
       queue_[port_of(i)].push_back(i);
-      awaits_.push_back(listed.at(ends.src, sends[i].chunk));
-      ++listed.at(ends.dst, sends[i].chunk);
+      awaits_.push_back(listed[places_.from(i)]);
+      ++listed[places_.to(i)];
     }
   }
 
@@ -66,9 +68,8 @@ class SwitchedReplay {
         continue;
       }
       last = event.time;
-      const Rank rank = channels_[c].dst;
-      ++arrived_.at(rank, sends_[event.send].chunk);
-      for (const std::uint32_t port : ports_of_[static_cast<std::size_t>(rank)])
+      ++arrived_[places_.to(event.send)];
+      for (const std::uint32_t port : ports_of_[static_cast<std::size_t>(channels_[c].dst)])
         send_what_is_there(port, event.time);
     }
     return last;
@@ -91,7 +92,7 @@ class SwitchedReplay {
     const std::vector<std::uint32_t>& queue = queue_[port];
     for (std::uint32_t& at = sent_[port]; at < queue.size(); ++at) {
       const std::uint32_t send = queue[at];
-      if (arrived_.at(channels_[sends_[send].channel].src, sends_[send].chunk) < awaits_[send]) return;
+      if (arrived_[places_.from(send)] < awaits_[send]) return;
       cross(send, 0, now);
     }
   }
@@ -105,7 +106,8 @@ class SwitchedReplay {
 
   const Channels& channels_;
   const Sends& sends_;
-  RankChunkTable<std::int32_t> arrived_;
+  SendPlaces places_;
+  LargeVector<std::int32_t> arrived_;  ///< per slot, how many sends have brought something
   std::vector<std::int32_t>
       awaits_;  ///< per send, how many that bring its chunk to its source are listed before it
   std::vector<Picoseconds> free_;
@@ -124,14 +126,15 @@ Picoseconds replay(const Channels& channels, const Sends& sends, int chunk_count
 }
 
 void number_steps(const Channels& channels, int chunk_count, Sends* sends) {
-  RankChunkTable<std::int32_t> ready(channels.rank_count(), chunk_count);
+  const SendPlaces places(channels, *sends, chunk_count);
+  LargeVector<std::int32_t> ready(places.count(), 0);
   std::vector<std::int32_t> next(channels.link_count(), 0);
-  for (Send& send : *sends) {
-    const Channel& ends = channels[send.channel];
-    std::int32_t step = ready.at(ends.src, send.chunk);
+  for (std::size_t i = 0; i < sends->size(); ++i) {
+    Send& send = (*sends)[i];
+    std::int32_t step = ready[places.from(i)];
     for (const Hop& hop : channels.hops(send.channel)) step = std::max(step, next[hop.link]);
     for (const Hop& hop : channels.hops(send.channel)) next[hop.link] = step + 1;
-    std::int32_t& ready_there = ready.at(ends.dst, send.chunk);
+    std::int32_t& ready_there = ready[places.to(i)];
     ready_there = std::max(ready_there, step + 1);
     send.step = step;
   }

@@ -8,9 +8,9 @@
 
 namespace hemiola::synthesis {
 
-/// What the simulator's fifo network makes of the sends. Cost O(sends); memory one time per rank and chunk. Chunks that
-/// no send brought are there from the beginning; where several sends bring a chunk to one rank, it passes it on when those
-/// before have come.
+/// What the simulator's fifo network makes of the sends. Cost O(sends), times a logarithm behind switches; memory O(sends).
+/// Chunks that no send brought are there from the beginning; where several sends bring a chunk to one rank, it passes it on
+/// when those before have come.
 Picoseconds replay(const Channels& channels, const Sends& sends, int chunk_count);
 
 /// Sets the least steps such that a chunk leaves after the step in which it came and that a link's steps ascend.
