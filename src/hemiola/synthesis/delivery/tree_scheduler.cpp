@@ -19,13 +19,6 @@ constexpr std::size_t kMostAsked = 6;
 
 }  // namespace
 
-/// For a heap whose top is, of the earliest turn, the send with the longest way to go.
-bool TreeScheduler::Longest::operator()(SendId a, SendId b) const {
-  const Planned &x = (*planned)[a], &y = (*planned)[b];
-  if (x.turn != y.turn) return x.turn > y.turn;
-  return x.to_go != y.to_go ? x.to_go < y.to_go : x.tie < y.tie;
-}
-
 TreeScheduler::TreeScheduler(const Channels& channels, const Trees& trees, TreeOrder order)
     : channels_(channels),
       waiting_(channels.link_count()),
@@ -82,10 +75,7 @@ bool TreeScheduler::run(SearchState* state, Sends* sends) {
   std::size_t reported = sends->size();
   for (const SendId send : at_once_) enable(send);
   while (true) {
-    std::sort(to_serve_.begin(), to_serve_.end());
-    to_serve_.erase(std::unique(to_serve_.begin(), to_serve_.end()), to_serve_.end());
-    if (takes_turns_) sort_by_turn(&to_serve_);
-    for (const std::uint32_t port : std::exchange(to_serve_, {})) serve(port);
+    serve_called();
     if (events_.empty()) break;
     now_ = within_longest(events_.top().time);
     while (!events_.empty() && events_.top().time == now_) {
@@ -93,7 +83,9 @@ bool TreeScheduler::run(SearchState* state, Sends* sends) {
       events_.pop();
       if (event.kind == Event::link_free) {
         to_serve_.push_back(event.what);
-        for (const std::uint32_t port : std::exchange(held_up_[event.what], {})) to_serve_.push_back(port);
+        std::vector<std::uint32_t>& held_up = held_up_[event.what];
+        to_serve_.insert(to_serve_.end(), held_up.begin(), held_up.end());
+        held_up.clear();
       } else {
         arrive(event.what);
       }
@@ -108,11 +100,21 @@ bool TreeScheduler::run(SearchState* state, Sends* sends) {
   return state->advance(static_cast<std::int64_t>(sends->size() - reported));
 }
 
+/// The ports that may have something to send, each once.
+void TreeScheduler::serve_called() {
+  std::erase_if(to_serve_,
+                [this](std::uint32_t port) { return waiting_[port].empty() || free_[port] > now_; });
+  std::sort(to_serve_.begin(), to_serve_.end());
+  to_serve_.erase(std::unique(to_serve_.begin(), to_serve_.end()), to_serve_.end());
+  if (takes_turns_ && to_serve_.size() > 1) sort_by_turn(&to_serve_);
+  for (const std::uint32_t port : to_serve_) serve(port);
+  to_serve_.clear();
+}
+
 /// Ports share links behind switches: the one that has the chunk whose turn it is goes first.
 void TreeScheduler::sort_by_turn(std::vector<std::uint32_t>* ports) const {
   std::stable_sort(ports->begin(), ports->end(), [&](std::uint32_t a, std::uint32_t b) {
-    if (waiting_[a].empty() || waiting_[b].empty()) return waiting_[a].size() > waiting_[b].size();
-    return Longest{&planned_}(waiting_[b].front(), waiting_[a].front());
+    return waiting_[b].front() < waiting_[a].front();
   });
 }
 
@@ -123,32 +125,34 @@ void TreeScheduler::arrive(SendId send) {
 }
 
 void TreeScheduler::enable(SendId send) {
-  std::vector<SendId>& heap = waiting_[port_of(send)];
-  heap.push_back(send);
-  std::push_heap(heap.begin(), heap.end(), Longest{&planned_});
-  to_serve_.push_back(port_of(send));
+  const Planned& planned = planned_[send];
+  const std::uint32_t port = channels_.hops(planned.channel)[0].link;
+  std::vector<Waiting>& heap = waiting_[port];
+  heap.push_back({planned.to_go, planned.turn, planned.tie, planned.channel, send});
+  std::push_heap(heap.begin(), heap.end());
+  to_serve_.push_back(port);
 }
 
 /// Starts the first of the waiting sends whose whole way is free.
 void TreeScheduler::serve(std::uint32_t port) {
-  std::vector<SendId>& heap = waiting_[port];
-  std::vector<SendId> blocked;
+  std::vector<Waiting>& heap = waiting_[port];
+  blocked_.clear();
   const std::size_t most = takes_turns_ ? kMostAsked : heap.size();
-  while (!heap.empty() && free_[port] <= now_ && blocked.size() < most) {
-    std::pop_heap(heap.begin(), heap.end(), Longest{&planned_});
-    const SendId send = heap.back();
+  while (!heap.empty() && free_[port] <= now_ && blocked_.size() < most) {
+    const Waiting first = heap.front();
+    std::pop_heap(heap.begin(), heap.end());
     heap.pop_back();
     std::uint32_t blocked_by = kNone;
-    if (is_open(planned_[send].channel, &blocked_by)) {
-      start(send);
+    if (is_open(first.channel, &blocked_by)) {
+      start(first.send);
       continue;
     }
     held_up_[blocked_by].push_back(port);
-    blocked.push_back(send);
+    blocked_.push_back(first);
   }
-  for (const SendId send : blocked) {
-    heap.push_back(send);
-    std::push_heap(heap.begin(), heap.end(), Longest{&planned_});
+  for (const Waiting& waiting : blocked_) {
+    heap.push_back(waiting);
+    std::push_heap(heap.begin(), heap.end());
   }
 }
 

@@ -51,20 +51,29 @@ class TreeScheduler {
     std::uint32_t what;  ///< a link, or the send that arrives
     bool operator>(const Event& other) const { return time > other.time; }
   };
-  struct Longest {
-    const std::vector<Planned>* planned;
-    bool operator()(SendId a, SendId b) const;
+  /// What a port decides by, beside the send, so that it need not be looked up.
+  struct Waiting {
+    Picoseconds to_go;
+    std::uint32_t turn;
+    std::uint32_t tie;
+    std::uint32_t channel;
+    SendId send;
+    /// For a heap whose top is, of the earliest turn, the send with the longest way to go.
+    bool operator<(const Waiting& other) const {
+      if (turn != other.turn) return turn > other.turn;
+      return to_go != other.to_go ? to_go < other.to_go : tie < other.tie;
+    }
   };
 
   void plan(const Trees& trees, TreeOrder order);
   void add(std::uint32_t channel, std::uint32_t chunk, std::vector<ArrivalsId>* arrivals_at);
+  void serve_called();
   void sort_by_turn(std::vector<std::uint32_t>* ports) const;
   void arrive(SendId send);
   void enable(SendId send);
   void serve(std::uint32_t port);
   bool is_open(std::uint32_t channel, std::uint32_t* blocked_by) const;
   void start(SendId send);
-  std::uint32_t port_of(SendId send) const { return channels_.hops(planned_[send].channel)[0].link; }
 
   const Channels& channels_;
   Sends* sends_ = nullptr;
@@ -72,9 +81,10 @@ class TreeScheduler {
   std::vector<Planned> planned_;
   std::vector<Arrivals> arrivals_;
   std::vector<SendId> at_once_;  ///< sends whose chunk is there from the beginning
-  std::vector<std::vector<SendId>>
-      waiting_;                    ///< per link out of a rank, a heap of the sends that wait for it
-  std::vector<Picoseconds> free_;  ///< per link
+  std::vector<std::vector<Waiting>>
+      waiting_;  ///< per link out of a rank, a heap of the sends that wait for it
+  std::vector<Waiting> blocked_;
+  std::vector<Picoseconds> free_;                    ///< per link
   std::vector<std::vector<std::uint32_t>> held_up_;  ///< per link of a switch, the ports that wait for it
   bool takes_turns_;
   std::vector<std::uint32_t> to_serve_;
