@@ -1334,6 +1334,10 @@ class Session:
 
     def host_of(self, rank: int) -> int: ...
     @property
+    def misses_somebody(self) -> bool:
+        """Whether a rank has been lost that did not leave in good order."""
+
+    @property
     def rank(self) -> int: ...
     @property
     def rank_count(self) -> int: ...
