@@ -76,11 +76,15 @@ WIRES: dict[str, Way] = {
 _SILENCE = "a rank of another host that stands still is lost after the silence, before its time is up"
 _UNTOLD = "when ranks came is told in shared memory only"
 _EMULATED = "its network is emulated, in shared memory only"
+_COPIED = (
+    "send returns when a short message has been copied; what has not left goes with a rank that is killed"
+)
 _OWN_PLACE = "its ranks meet at an address of their own"
 #: What tests promise of ranks that share memory alone, by a part of their names.
 APART = {
     "test_a_stopped_rank_is_named_after_the_timeout": _SILENCE,
     "test_a_rank_that_does_not_come_is_named_and_learns_that_it_was_missed": _SILENCE,
+    "test_a_rank_that_dies_is_named_and_the_others_can_talk_on": _COPIED,
     "test_the_log_of_arrivals_is_bounded": _UNTOLD,
     "test_arrivals_show_who_was_late": _UNTOLD,
     "test_time_in_another_communicators_operation_is_nobodys_own": _UNTOLD,
@@ -98,13 +102,7 @@ APART_OVER_MPI = {
     "test_a_rank_that_has_closed_is_noticed_at_once_though_it_lives": _FINALIZED,
     "test_a_rank_that_waits_for_others_to_join_hears_control_c": "how many ranks there are is MPI's to say",
     "test_a_rank_lost_while_a_group_is_made_has_its_number_in_the_communicator_that_makes_it": _FINALIZED,
-    "test_a_rank_that_dies_is_named_and_the_others_can_talk_on": "what MPI has taken over goes with a killed rank",
     "test_nothing_is_left_in_shared_memory_after_a_kill": "MPICH leaves memory of its own behind a rank that is killed",
-}
-
-#: Of ranks between which UCX is.
-APART_OVER_UCX = {
-    "test_a_rank_that_dies_is_named_and_the_others_can_talk_on": "what UCX has taken over goes with a killed rank",
 }
 
 
@@ -147,17 +145,11 @@ def run(wire: str, paths: list[str], mpirun: list[str], expression: str) -> Foun
             check=False,
         )
         for line in told.read_text().splitlines() if told.exists() else ():
-            _take(json.loads(line), apart_over(way), found)
+            _take(json.loads(line), APART | APART_OVER_MPI if way.by_mpi else APART, found)
     found.seconds = time.monotonic() - begin
     if done.returncode not in (0, 1):
         found.complaint = f"pytest ended with exit code {done.returncode}: {done.stdout[-2000:]}"
     return found
-
-
-def apart_over(way: Way) -> dict[str, str]:
-    """Return what tests promise that this way does not, by a part of their names, with the reason."""
-    of_carrier = {"mpi": APART_OVER_MPI, "ucx": APART_OVER_UCX}
-    return APART | {name: why for each in way.carriers for name, why in of_carrier.get(each, {}).items()}
 
 
 def _take(told: dict[str, str], apart: dict[str, str], found: Found) -> None:
