@@ -1,4 +1,4 @@
-"""A host is cut off while a DDP training runs over it: both sides name the ranks that they no longer hear."""
+"""A host is cut off while a training runs over it: both sides name the ranks that they no longer hear."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ LIMIT_S = 60.0
 
 
 @pytest.mark.long
-def test_ranks_of_a_training_name_those_on_the_other_side_of_a_cut() -> None:
+@pytest.mark.parametrize("model", ["ddp", "fsdp2"])
+def test_ranks_of_a_training_name_those_on_the_other_side_of_a_cut(model: str) -> None:
     pytest.importorskip("torch", reason="needs PyTorch, whose training this is (pip install torch)")
     with where_permitted(), Cluster(2) as cluster:
         environment = os.environ | {"OMP_NUM_THREADS": "1"}
         ranks = [
             cluster.start(
                 rank,
-                [sys.executable, PROGRAM, str(rank), "2"],
+                [sys.executable, PROGRAM, str(rank), "2", model],
                 env=environment,
                 text=True,
                 stdin=subprocess.DEVNULL,

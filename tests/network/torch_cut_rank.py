@@ -1,6 +1,7 @@
-"""One rank of a DDP training on several hosts, whose network is cut while it trains: torch_cut_rank.py RANK RANKS.
+"""One rank of a training on several hosts, whose network is cut while it trains: torch_cut_rank.py RANK RANKS MODEL,
+which is "ddp" or "fsdp2".
 
-Prints "trains" and then what backward has raised, as JSON."""
+Prints "trains" and then what a step has raised, as JSON."""
 
 import itertools
 import json
@@ -11,12 +12,13 @@ from datetime import timedelta
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.distributed.fsdp import fully_shard
 
 
 def main() -> None:
     """Train until something is raised."""
     torch.set_num_threads(1)
-    rank, rank_count = map(int, sys.argv[1:])
+    rank, rank_count = map(int, sys.argv[1:3])
     dist.init_process_group(
         "hemiola",
         init_method="tcp://host0:29513",
@@ -24,7 +26,9 @@ def main() -> None:
         world_size=rank_count,
         timeout=timedelta(seconds=60),
     )
-    model = nn.parallel.DistributedDataParallel(nn.Linear(64, 64))
+    plain = nn.Linear(64, 64)
+    is_sharded = sys.argv[3] == "fsdp2"
+    model = fully_shard(plain) if is_sharded else nn.parallel.DistributedDataParallel(plain)
     end_s = time.monotonic() + 60
     try:
         for step in itertools.count():
