@@ -56,7 +56,8 @@ def synthesize(
         latency later (real networks, and `hemiola.simulate`); or "occupies", the link stays taken for the
         latency too (the model of [TACOS]).
     trials : int >= 1, searches with different seeds, of which the fastest schedule is kept; by default as
-        many as take about a tenth of a second. Fewer where one meets the bound: nothing is left to find.
+        many as take a tenth of a second to two, and at least one. Fewer where one meets the bound: nothing is
+        left to find.
     threads : int >= 1, threads to search on; by default the processors this process may use.
     progress : True shows a bar with the time left on a terminal once a second has passed; a function is
         called with (sends decided, sends to decide) about every 50 ms; False does neither.

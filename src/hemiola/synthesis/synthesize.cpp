@@ -22,9 +22,11 @@
 namespace hemiola::synthesis {
 namespace {
 
-/// Sends that all trials of a search may decide together where the caller does not say how many trials: about a tenth
-/// of a second.
+/// Sends of a flood that all trials of a search may decide together where the caller does not say how many trials: a tenth of
+/// a second to one, by how many ports a send may choose from.
 constexpr std::int64_t kCheapSends = 1 << 20;
+/// So many of them a send of a delivery costs, which has a way to find.
+constexpr std::int64_t kDeliveryCost = 8;
 constexpr std::int64_t kMostCheapTrials = 64;
 
 /// One phase's search after the other, sharing the progress display and the wish to stop.
@@ -64,12 +66,14 @@ class Synthesizer {
     if (phase.to_all) {
       const Flood flood(channels, phase.holders);
       const FloodSearch search_flood(flood);
-      run(flood.sends_needed(), port_bound(flood), search_flood);
+      run(flood.sends_needed(), trials_for(flood.sends_needed()), port_bound(flood), search_flood);
     } else {
       const Delivery delivery{channels, phase.holders, phase.wanted};
-      run(sends_at_least(phase), port_bound(delivery), [&](std::uint64_t seed, int, SearchState* state) {
-        return search_delivery(delivery, seed, state);
-      });
+      const std::int64_t sends = sends_at_least(phase);
+      run(sends, trials_for(kDeliveryCost * sends), port_bound(delivery),
+          [&](std::uint64_t seed, int, SearchState* state) {
+            return search_delivery(delivery, seed, state);
+          });
     }
   }
 
@@ -81,7 +85,7 @@ class Synthesizer {
     if (std::optional<Sends> sends = flood_by_translates(flood))
       return Synthesis{assemble(collective_, channels_, std::move(*sends)), 0, port_bound(flood), 1, false};
     Schedule::Columns columns;
-    run(flood.sends_needed(), port_bound(flood), [&](std::uint64_t seed, int, SearchState* state) {
+    run(flood.sends_needed(), 1, port_bound(flood), [&](std::uint64_t seed, int, SearchState* state) {
       Candidate candidate;
       candidate.complete = match_into_columns(flood, seed, state, &columns);
       return candidate;
@@ -91,9 +95,9 @@ class Synthesizer {
   }
 
   template <typename Search>
-  void run(std::int64_t sends, Picoseconds bound, const Search& search) {
+  void run(std::int64_t sends, int trials, Picoseconds bound, const Search& search) {
     TrialOptions trial_options;
-    trial_options.trials = trials_for(sends);
+    trial_options.trials = trials;
     trial_options.threads = options_.threads;
     trial_options.bound = bound;
     if (options_.report)
