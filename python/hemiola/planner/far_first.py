@@ -9,7 +9,8 @@ from functools import partial
 from hemiola._core import far_first_exchange
 from hemiola.algorithms import Candidate, Task
 
-_NAME = "all_to_all_far_first"
+#: Its name among candidates.
+FAR_FIRST = "all_to_all_far_first"
 
 
 def far_first(task: Task, bound_s: float) -> Iterator[Candidate]:
@@ -17,4 +18,4 @@ def far_first(task: Task, bound_s: float) -> Iterator[Candidate]:
     if task.kind != "all_to_all" or task.nbytes == 0 or task.topology is None:
         return
     count = task.rank_count * (task.rank_count - 1)
-    yield Candidate(_NAME, "", bound_s, count, partial(far_first_exchange, task.topology))
+    yield Candidate(FAR_FIRST, "", bound_s, count, partial(far_first_exchange, task.topology))

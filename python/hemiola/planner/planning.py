@@ -21,7 +21,7 @@ from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
 from hemiola.planner.brought import made_now
 from hemiola.planner.crowding import crowding_s
-from hemiola.planner.far_first import far_first
+from hemiola.planner.far_first import FAR_FIRST, far_first
 from hemiola.planner.in_segments import in_segments
 from hemiola.planner.on_grid import on_grid
 from hemiola.planner.one_hop import one_hop
@@ -149,9 +149,8 @@ def plan(
             sparse = SparseRace(
                 topology, nbytes, replace(conditions, density=told.density), network, codecs or speeds()
             )
-            can_be_coded = [
-                one for one in found if one.name != ONE_SHOT
-            ]  # programs with scratch slots are plain
+            # Programs with scratch slots are plain; and what is coded is simulated, which over many hops takes minutes.
+            can_be_coded = [one for one in found if one.name not in (ONE_SHOT, FAR_FIRST)]
             coded, coded_alternatives, coded_chosen = sparse.compare(kind, can_be_coded, alternatives[0])
             bound = lower_bound(topology, kind, nbytes, conditions=sparse.conditions, root=root)
             if coded.is_coded:

@@ -300,7 +300,7 @@ def _matched(
             continue
         left, links_left = left - work, links_left - looked_at
         fitting.append((chunks, work))
-    # What is left is too little for more chunks; elsewhere a second search, by lot, is not known to be worth its time.
+    # What is left would do for all of it once more; elsewhere a second search is not known to be worth its time.
     is_twice = task.kind in _FLOODS and sum(work for _, work in fitting) <= left
     for chunks, work in fitting:
         trials = min(_MOST_TRIALS, max(2 if is_twice else 1, int(_SHARE_OF_TRIALS * total / work)))

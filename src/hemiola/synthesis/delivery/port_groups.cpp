@@ -87,6 +87,8 @@ bool PortGroups::joins(const Channels& channels, std::uint32_t port, Group* grou
     if (at == first.size() || channels[first[at]].dst != channels[c].dst) return false;
     if (!have_same_rest(channels, c, first[at++])) return false;
   }
+  if (at < first.size() && channels[first[at]].dst == rank) ++at;
+  if (at != first.size()) return false;
   group->to_first_rank = to_first_rank;
   return true;
 }
