@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "hemiola/base/descriptor.hpp"
 #include "hemiola/base/error.hpp"
 #include "hemiola/runtime/net/tcp_socket.hpp"
 
@@ -39,8 +40,7 @@ Acceptor::Acceptor(Descriptor listener, Credentials own, const AcceptorLimits& l
       events_(::epoll_create1(EPOLL_CLOEXEC)) {
   if (!events_)
     throw LostRankError(std::string("cannot watch for connections from other ranks: ") +
-                        std::strerror(errno) +
-                        "; if too many files are open, raise the limit with 'ulimit -n'");
+                        std::strerror(errno) + kRaiseFileLimit);
   watch(events_, listener_.get());
 }
 

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "hemiola/base/descriptor.hpp"
 #include "hemiola/base/error.hpp"
 
 namespace hemiola {
@@ -17,7 +18,7 @@ std::unique_ptr<Door> Reception::open() {
   Descriptor bell(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!bell)
     throw LostRankError(std::string("cannot wait for connections from other ranks: ") + std::strerror(errno) +
-                        "; if too many files are open, raise the limit with 'ulimit -n'");
+                        kRaiseFileLimit);
   std::uint32_t number = 0;
   {
     const std::lock_guard lock(mutex_);

@@ -89,8 +89,7 @@ bool is_for_lack_of_room(int error) {
 }
 
 std::string lack_of_room(const std::string& of_what, int error) {
-  return "no room for " + of_what + " (" + std::strerror(error) +
-         "); if too many files are open, raise the limit with 'ulimit -n'";
+  return "no room for " + of_what + " (" + std::strerror(error) + ")" + kRaiseFileLimit;
 }
 
 Endpoint local_endpoint(const Descriptor& socket) {

@@ -37,7 +37,7 @@ int wait_for_events(int epoll, std::span<epoll_event> events, int timeout_us) {
 Poller::Poller() : epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
   if (!epoll_)
     throw LostRankError(std::string("cannot wait for messages of other ranks: ") + std::strerror(errno) +
-                        "; if too many files are open, raise the limit with 'ulimit -n'");
+                        kRaiseFileLimit);
 }
 
 void Poller::watch(int descriptor, std::uint32_t key) {

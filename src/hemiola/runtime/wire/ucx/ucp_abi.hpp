@@ -27,8 +27,12 @@ using StatusPointer = void*;
 inline bool is_error(StatusPointer pointer) {
   return reinterpret_cast<std::uintptr_t>(pointer) >= static_cast<std::uintptr_t>(std::intptr_t{-100});
 }
-inline Status status_of(StatusPointer error) {
-  return static_cast<Status>(reinterpret_cast<std::intptr_t>(error));
+inline bool is_over(StatusPointer pointer) {
+  return pointer == nullptr || is_error(pointer);
+}
+/// Of what is over.
+inline Status status_of(StatusPointer over) {
+  return static_cast<Status>(reinterpret_cast<std::intptr_t>(over));
 }
 
 struct Config;

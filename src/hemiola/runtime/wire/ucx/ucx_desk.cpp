@@ -6,7 +6,7 @@
 namespace hemiola {
 
 UcxDesk::UcxDesk(std::unique_ptr<UcxWorker> worker, UcxMoment* moment, const std::vector<UcxPeer>& peers)
-    : moment_(moment), clients_(peers.size()), ucx_(&worker->functions()), worker_(std::move(worker)) {
+    : ucx_(&worker->functions()), worker_(std::move(worker)), moment_(moment), clients_(peers.size()) {
   for (std::size_t i = 0; i < peers.size(); ++i) {
     clients_[i].desk = this;
     clients_[i].key = peers[i].key;
@@ -17,10 +17,7 @@ UcxDesk::UcxDesk(std::unique_ptr<UcxWorker> worker, UcxMoment* moment, const std
 
 /// The worker before all else, since it may call back while it ends.
 UcxDesk::~UcxDesk() {
-  if (announced_ == 0)
-    worker_.reset();
-  else
-    UcxWorker::destroy_or_leave(std::move(worker_));
+  UcxWorker::end(std::move(worker_), announced_ == 0);
 }
 
 void UcxDesk::announce(Bytes own_address) {
@@ -74,8 +71,8 @@ void UcxDesk::tell(Client* client, bool answers) {
   const ucp::StatusPointer request = worker_->functions().am_send_nbx(
       client->endpoint.get(), kUcxMessageId, &note->header, sizeof note->header, note->address.data(),
       note->address.size(), &params);
-  if (request != nullptr && !ucp::is_error(request)) return;
-  if (request != nullptr) client->failure = ucp::status_of(request);
+  if (!ucp::is_over(request)) return;
+  if (ucp::is_error(request)) client->failure = ucp::status_of(request);
   notes_.give_back(note);
 }
 

@@ -65,14 +65,14 @@ class UcxDesk {
   void tell(Client* client, bool answers);
   void answer();
 
+  const ucp::Functions* ucx_;
+  std::unique_ptr<UcxWorker> worker_;
   UcxMoment* moment_;
   std::vector<Client> clients_;  ///< by peer; they stay where they are
   UcxPool<Note> notes_;
   std::uint64_t announced_ = 0;
   Bytes own_address_;
   bool has_questions_ = false;
-  const ucp::Functions* ucx_;
-  std::unique_ptr<UcxWorker> worker_;
 };
 
 }  // namespace hemiola

@@ -46,8 +46,7 @@ void UcxEndpoint::greet(unsigned id) {
   is_greeting_ = true;
   const ucp::StatusPointer request =
       ucx_->am_send_nbx(endpoint_, id, &kGreeting, sizeof kGreeting, nullptr, 0, &params);
-  if (request == nullptr || ucp::is_error(request))
-    note_greeted(request == nullptr ? ucp::Status::ok : ucp::status_of(request));
+  if (ucp::is_over(request)) note_greeted(ucp::status_of(request));
 }
 
 void UcxEndpoint::close() {
@@ -56,7 +55,7 @@ void UcxEndpoint::close() {
 }
 
 bool UcxEndpoint::is_closed() {
-  if (closing_ == nullptr || ucp::is_error(closing_)) return true;
+  if (ucp::is_over(closing_)) return true;
   if (ucx_->request_check_status(closing_) == ucp::Status::in_progress) return false;
   ucx_->request_free(std::exchange(closing_, nullptr));
   return true;

@@ -32,10 +32,10 @@ void UcxSender::begin(const UcxEndpoint& endpoint, Outgoing* outgoing) {
   const ucp::StatusPointer request =
       ucx_->am_send_nbx(endpoint.get(), kUcxMessageId, &outgoing->header, sizeof outgoing->header,
                         outgoing->data, outgoing->bytes, &params);
-  if (request != nullptr && !ucp::is_error(request))
-    ++moment_->in_flight;
+  if (ucp::is_over(request))
+    note_end(outgoing, ucp::status_of(request));
   else
-    note_end(outgoing, request == nullptr ? ucp::Status::ok : ucp::status_of(request));
+    ++moment_->in_flight;
 }
 
 void UcxSender::has_been_sent(void* request, ucp::Status status, void* user_data) {

@@ -57,15 +57,10 @@ UcxWire::~UcxWire() {
     const bool has_flushed = worker_->flush(kFlushLimit_s);
     const bool is_greeting =
         std::ranges::any_of(lines_, [](const auto& line) { return line->endpoint.is_greeting(); });
-    if (moment_.in_flight == 0 && !is_greeting) {
-      if (has_flushed)
-        worker_.reset();
-      else
-        UcxWorker::destroy_or_leave(std::move(worker_));
-    }
+    if (moment_.in_flight == 0 && !is_greeting) UcxWorker::end(std::move(worker_), has_flushed);
   }
   if (worker_) retire_worker();
-  if (!is_first_epoch()) UcxWorker::destroy_or_leave(std::move(retired_));
+  UcxWorker::end(std::move(retired_), is_first_epoch());
 }
 
 void UcxWire::watch(int descriptor) const {
@@ -73,7 +68,7 @@ void UcxWire::watch(int descriptor) const {
   event.events = EPOLLIN;
   if (::epoll_ctl(events_.get(), EPOLL_CTL_ADD, descriptor, &event) == 0 || errno == EEXIST) return;
   throw LostRankError(std::string("cannot wait for messages of other ranks by UCX: ") + std::strerror(errno) +
-                      "; if too many files are open, raise the limit with 'ulimit -n'");
+                      kRaiseFileLimit);
 }
 
 void UcxWire::take(std::unique_ptr<UcxWorker> worker) {
@@ -87,9 +82,7 @@ void UcxWire::come_to_epoch() try {
   take(std::make_unique<UcxWorker>(context_));
   desk_.announce(worker_->address());
 } catch (const ArgumentError& e) {
-  throw LostRankError(
-      std::string(e.what()) +
-      "; if too many files are open, raise the limit with 'ulimit -n' (docs/several-hosts.md)");
+  throw LostRankError(std::string(e.what()) + kRaiseFileLimit + " (docs/several-hosts.md)");
 }
 
 UcxWire::Line& UcxWire::line_of(Rank peer) const {
@@ -222,7 +215,7 @@ std::vector<LostRank> UcxWire::lost() const {
 /// sending.
 void UcxWire::retire_worker() {
   ::epoll_ctl(events_.get(), EPOLL_CTL_DEL, worker_->descriptor(), nullptr);
-  UcxWorker::destroy_or_leave(std::move(retired_));
+  UcxWorker::end(std::move(retired_), false);
   retired_ = end_requests() ? std::move(worker_) : nullptr;
   (void)worker_.release();
   moment_.in_flight = 0;

@@ -56,7 +56,7 @@ bool UcxWorker::arm() {
 bool UcxWorker::flush(double limit_s) {
   const ucp::RequestParams params;
   const ucp::StatusPointer request = functions().worker_flush_nbx(worker_, &params);
-  if (request == nullptr || ucp::is_error(request)) return request == nullptr;
+  if (ucp::is_over(request)) return ucp::status_of(request) == ucp::Status::ok;
   const Deadline deadline(limit_s);
   ucp::Status status = ucp::Status::in_progress;
   for (Pause pause(100); !deadline.passed(); pause.wait()) {
@@ -68,8 +68,8 @@ bool UcxWorker::flush(double limit_s) {
   return status == ucp::Status::ok;
 }
 
-void UcxWorker::destroy_or_leave(std::unique_ptr<UcxWorker> worker) {
-  if (worker && !worker->library().may_destroy_unanswered()) (void)worker.release();
+void UcxWorker::end(std::unique_ptr<UcxWorker> worker, bool owes_nobody) {
+  if (worker && !owes_nobody && !worker->library().may_destroy_unanswered()) (void)worker.release();
 }
 
 }  // namespace hemiola

@@ -31,9 +31,9 @@ class UcxWorker {
   int descriptor() const { return descriptor_; }
   /// Sends what has been posted, for so long at most. Returns whether all has gone.
   bool flush(double limit_s);
-  /// Destroys a worker to which others may just be connecting; where UCX would not survive that, it stays, with its descriptors,
-  /// until the process ends.
-  static void destroy_or_leave(std::unique_ptr<UcxWorker> worker);
+  /// Destroys a worker, if there is one. `owes_nobody`: nobody can just be connecting to it, or it has answered all who are;
+  /// else, where UCX would not survive that, it stays, with its descriptors, until the process ends.
+  static void end(std::unique_ptr<UcxWorker> worker, bool owes_nobody);
 
  private:
   std::shared_ptr<const UcxContext> context_;
