@@ -179,7 +179,7 @@ TEST(FairRepair, IsGivenUpWhereItTakesTooManyLooks) {
   const Path path{0};
   SharedFlows shared;
   shared.links.resize(1);
-  shared.link(0).capacity = 6;
+  shared.capacity = {6};
   for (FlowId f = 0; f < 3; ++f) {
     shared.link(0).flows.push_back(f);
     shared.flows.push_back({.path = path, .rate = f < 2 ? 3.0 : 0.0, .full_link = f < 2 ? 0 : -1});

@@ -97,7 +97,7 @@ void FairRepair::work_out(int l) {
       most = std::max(most, limit);
     }
   }
-  const double capacity = shared_.link(l).capacity;
+  const double capacity = shared_.capacity_of(l);
   if (open > 0)
     state.share = raised_share(l, (capacity - taken) / static_cast<double>(open), most);
   else if (taken > capacity && !is_same_rate(taken, capacity))
@@ -119,7 +119,7 @@ double FairRepair::raised_share(int l, double share, double most) {
       else
         taken += limit;
     }
-    const double next = (shared_.link(l).capacity - taken) / static_cast<double>(open);
+    const double next = (shared_.capacity_of(l) - taken) / static_cast<double>(open);
     if (next <= share) break;
     share = next;
   }

@@ -17,17 +17,11 @@ constexpr std::int64_t kLooksPerUse = 2;
 /// After mending was given up, filling is next for one settle, two, four, … but no more.
 constexpr int kLongestPause = 64;
 
-SharedFlows without_flows(const std::vector<double>& capacity) {
-  SharedFlows shared;
-  shared.links.resize(capacity.size());
-  for (std::size_t l = 0; l < capacity.size(); ++l) shared.links[l].capacity = capacity[l];
-  return shared;
-}
-
 }  // namespace
 
 FairShares::FairShares(std::vector<double> capacity)
-    : capacity_(std::move(capacity)), shared_(without_flows(capacity_)), repair_(&shared_) {}
+    : shared_{.flows = {}, .links = std::vector<Link>(capacity.size()), .capacity = std::move(capacity)},
+      repair_(&shared_) {}
 
 FlowId FairShares::add(std::span<const int> path) {
   if (free_.empty()) {
@@ -95,8 +89,8 @@ bool FairShares::is_alone(FlowId f) const {
 void FairShares::fill_alone(FlowId f) {
   flow(f).seen = settle_number_;
   flow(f).full_link = *std::ranges::min_element(
-      flow(f).path, [this](int a, int b) { return link(a).capacity < link(b).capacity; });
-  note_rate(f, link(flow(f).full_link).capacity);
+      flow(f).path, [this](int a, int b) { return shared_.capacity_of(a) < shared_.capacity_of(b); });
+  note_rate(f, shared_.capacity_of(flow(f).full_link));
 }
 
 bool FairShares::are_few_concerned() const {
@@ -127,7 +121,7 @@ void FairShares::fill_around(int l) {
   if (link(l).seen == settle_number_) return;
   collect_from(l);
   heed_interrupt(kPerFlow * static_cast<std::int64_t>(group_flows_.size()));
-  const std::span<const double> rates = filling_.fill(group_paths_, capacity_);
+  const std::span<const double> rates = filling_.fill(group_paths_, shared_.capacity);
   for (std::size_t i = 0; i < rates.size(); ++i) {
     flow(group_flows_[i]).full_link = filling_.full_links()[i];
     note_rate(group_flows_[i], rates[i]);

@@ -50,7 +50,6 @@ class FairShares {
   void visit(int l);
   void note_rate(FlowId flow, double rate);
 
-  std::vector<double> capacity_;
   SharedFlows shared_;
   FairRepair repair_;
   int pause_left_ = 0;          ///< settles for which rates are not mended

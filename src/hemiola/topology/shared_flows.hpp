@@ -22,7 +22,6 @@ struct SharedFlows {
   };
   struct Link {
     std::vector<FlowId> flows;  ///< may hold dead ones where the link has changed since the last settle
-    double capacity = 0;
     std::uint32_t seen = 0;
     bool has_changed = false;
   };
@@ -31,9 +30,11 @@ struct SharedFlows {
   const Flow& flow(FlowId f) const { return flows[f]; }
   Link& link(int l) { return links[static_cast<std::size_t>(l)]; }
   const Link& link(int l) const { return links[static_cast<std::size_t>(l)]; }
+  double capacity_of(int l) const { return capacity[static_cast<std::size_t>(l)]; }
 
   std::vector<Flow> flows;
   std::vector<Link> links;
+  std::vector<double> capacity;  ///< per link
 };
 
 }  // namespace hemiola
