@@ -38,9 +38,10 @@ def leave_all(sessions: Sequence[Session]) -> None:
     """
     # Whoever fails does not wait for the others to come to the end of MPI: its launcher ends them. Nor who knows of one
     # that will not come there.
-    is_complete = not any(session.misses_somebody for session in (*sessions, *_joined))
+    every = (*sessions, *_joined)
+    is_complete = not any(session.misses_somebody for session in every)
     all_is_well = is_complete and getattr(sys, "last_value", None) is None
-    for session in (*sessions, *_joined):
+    for session in every:
         if isinstance(session, HostsSession):
             session.leave()
     try:

@@ -144,12 +144,9 @@ class Race:
         if first.estimated_s is None or self._cost[key] > self._for_the_first:
             return None
         self._for_the_first -= self._cost[key]
-        kept = self._kept(first)
-        return (
-            kept
-            if kept is not None
-            else next(one for one in found if (one.name, one.variant) == key).generate()
-        )
+        if (kept := self._kept(first)) is not None:
+            return kept
+        return next(one for one in found if (one.name, one.variant) == key).generate()
 
     def _is_predicted(self, candidate: Candidate) -> bool:
         """Say whether a candidate's formula is what the simulation would find."""

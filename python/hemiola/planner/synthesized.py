@@ -282,7 +282,7 @@ def _matched(
     has_one_end = task.kind in ("scatter", "gather")
     unit = "chunks" if task.kind in _WITH_ONE_ROOT else "chunks a rank"
     most_chunks = _MOST_CHUNKS_OF_SMALL if task.nbytes < _SMALL_BUFFER else math.inf
-    fitting: list[tuple[int, float]] = []
+    fitting: list[tuple[int, str, int, float]] = []  # chunks, what they are called, transfers, work
     for chunks in (one for one in _CHUNKS[task.kind] if least_chunks <= one <= most_chunks):
         variant = f"{chunks} {unit}{note}"
         count = _transfer_count(task, chunks)
@@ -299,17 +299,16 @@ def _matched(
             yield LeftOut(f"synthesized ({variant})", too_many(*passed[0]))
             continue
         left, links_left = left - work, links_left - looked_at
-        fitting.append((chunks, work))
+        fitting.append((chunks, variant, count, work))
     # What is left would do for all of it once more; elsewhere a second search is not known to be worth its time.
-    is_twice = task.kind in _FLOODS and sum(work for _, work in fitting) <= left
-    for chunks, work in fitting:
+    is_twice = task.kind in _FLOODS and sum(work for *_, work in fitting) <= left
+    for chunks, variant, count, work in fitting:
         trials = min(_MOST_TRIALS, max(2 if is_twice else 1, int(_SHARE_OF_TRIALS * total / work)))
-        count = _transfer_count(task, chunks)
         generate = partial(_search, topology, task, chunks, trials)
         if task.kind in _WITH_WAYS:
             schedule = generate()
             count, generate = schedule.transfer_count, partial(given, schedule)
-        yield Candidate("synthesized", f"{chunks} {unit}{note}", bound_s, count, generate)
+        yield Candidate("synthesized", variant, bound_s, count, generate)
 
 
 def _room_to_match(topology: Topology, task: Task, effort: float) -> tuple[str, float, float]:

@@ -40,15 +40,15 @@ def through_hosts(task: Task, bound_s: float, effort: float = 1.0) -> Iterator[C
         return
     messages_cost = bool((task.topology.links["message_s"] > 0).any())
     most = left = _MOST_TRANSFERS * effort
-    first = most if messages_cost else _MOST_OF_FIRST * effort
+    limit = most if messages_cost else _MOST_OF_FIRST * effort
     for pieces in _PIECES if task.nbytes < _LARGE_BUFFER else reversed(_PIECES):
         count = pieces * (task.rank_count - per_host) * (task.rank_count - 1)
         label = f"{pieces} pieces"
-        if count > max(first, left):
-            yield LeftOut(f"through_hosts ({label})", too_many(count, "transfers", max(first, left)))
+        if count > limit:
+            yield LeftOut(f"through_hosts ({label})", too_many(count, "transfers", limit))
             continue
-        left -= min(count, _SHARE_OF_FIRST * most) if first > most else count
-        first = 0.0
+        left -= min(count, _SHARE_OF_FIRST * most) if limit > most else count
+        limit = left
         generate = partial(_made, task, len(counts), per_host, pieces)
         yield Candidate("through_hosts", label, bound_s, count, generate)
 
