@@ -18,6 +18,8 @@ from typing import Any
 
 from hemiola.cluster import Cluster
 
+#: Of the MPI in this environment.
+MPIRUN = str(Path(sys.executable).with_name("mpirun"))
 _SEAT = Path(__file__).with_name("mpi_seat.py")
 _CLONE_NEWNET = 0x40000000
 

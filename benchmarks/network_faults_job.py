@@ -16,11 +16,13 @@ from typing import Any
 
 from hemiola.cluster import Cluster
 from meeting import PORT, meeting
-from mpi_seats import Seats, entering
+from mpi_seats import MPIRUN, Seats, entering
 
 RANK_SCRIPT = Path(__file__).resolve().parent / "network_faults_rank.py"
 #: How long a rank may take for anything before it counts as hanging.
 HANG_S = 60.0
+#: What ranks that an MPI has started are told of what others are: the rest is its to say.
+_SAID_BESIDE_MPI = ("HEMIOLA_JOB", "HEMIOLA_TIMEOUT", "HEMIOLA_WIRE", "OMP_NUM_THREADS")
 
 
 class HangError(RuntimeError):
@@ -188,13 +190,12 @@ class MpiJob(Job):
     def __post_init__(self) -> None:
         super().__post_init__()
         with tempfile.TemporaryDirectory() as folder:
-            mpirun = [str(Path(sys.executable).with_name("mpirun"))]
-            self.seats = Seats.reserve(mpirun, self.rank_count, folder)
+            self.seats = Seats.reserve([MPIRUN], self.rank_count, folder)
 
     def process(self, rank: int, **other: str) -> subprocess.Popen[str]:
-        host = self.host_of(rank)
+        told = self.environment(rank)
         options: dict[str, Any] = {
-            "env": os.environ | {name: self.environment(rank)[name] for name in self._KEPT} | other
+            "env": os.environ | {name: told[name] for name in _SAID_BESIDE_MPI} | other
         }
         self.seats.give(rank, options, self.meeting["HEMIOLA_JOB"], (rank % self.per_host, self.per_host))
         return subprocess.Popen(
@@ -202,7 +203,7 @@ class MpiJob(Job):
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            preexec_fn=entering(self.cluster, host),
+            preexec_fn=entering(self.cluster, self.host_of(rank)),
             **options,
         )
 
@@ -211,9 +212,6 @@ class MpiJob(Job):
             super().close(outcome)
         finally:
             self.seats.give_up()
-
-    #: Of the variables of other jobs: the rest is MPI's to say.
-    _KEPT = ("HEMIOLA_JOB", "HEMIOLA_TIMEOUT", "HEMIOLA_WIRE", "OMP_NUM_THREADS")
 
 
 def new_job(cluster: Cluster, per_host: int, wire: str, **more: Any) -> Job:

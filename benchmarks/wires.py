@@ -30,6 +30,7 @@ from rich.console import Console
 
 from hemiola.cli.output import table
 from hemiola.machine import describe_machine
+from mpi_seats import MPIRUN
 from wires_ranks import PLAN
 
 TESTS = Path(__file__).resolve().parents[1] / "tests"
@@ -80,7 +81,7 @@ _COPIED = (
     "send returns when a short message has been copied; what has not left goes with a rank that is killed"
 )
 _OWN_PLACE = "its ranks meet at an address of their own"
-#: What tests promise of ranks that share memory alone, by a part of their names.
+#: What tests promise of ranks that share memory and meet there alone, by a part of their names.
 APART = {
     "test_a_stopped_rank_is_named_after_the_timeout": _SILENCE,
     "test_a_rank_that_does_not_come_is_named_and_learns_that_it_was_missed": _SILENCE,
@@ -128,6 +129,7 @@ def files(only: Iterable[str]) -> list[str]:
 def run(wire: str, paths: list[str], mpirun: list[str], expression: str) -> Found:
     """Run the tests over one wire."""
     way, found, begin = WIRES[wire], Found(wire), time.monotonic()
+    apart = APART | APART_OVER_MPI if way.by_mpi else APART
     with tempfile.TemporaryDirectory() as folder:
         told = Path(folder, "told")
         plan: dict[str, Any] = {"hosts": way.hosts, "carriers": way.carriers, "told": str(told)}
@@ -145,7 +147,7 @@ def run(wire: str, paths: list[str], mpirun: list[str], expression: str) -> Foun
             check=False,
         )
         for line in told.read_text().splitlines() if told.exists() else ():
-            _take(json.loads(line), APART | APART_OVER_MPI if way.by_mpi else APART, found)
+            _take(json.loads(line), apart, found)
     found.seconds = time.monotonic() - begin
     if done.returncode not in (0, 1):
         found.complaint = f"pytest ended with exit code {done.returncode}: {done.stdout[-2000:]}"
@@ -187,7 +189,7 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", choices=list(WIRES), default=list(WIRES), metavar="WIRE")
     parser.add_argument("--tests", nargs="+", default=[], metavar="FILE", help="such as faults, collectives")
     parser.add_argument("-k", default="", help="as pytest has it")
-    parser.add_argument("--mpirun", default=str(Path(sys.executable).with_name("mpirun")))
+    parser.add_argument("--mpirun", default=MPIRUN)
     parser.add_argument("--json", action="store_true", help="print a line of JSON for each wire")
     options = parser.parse_args()
     all_found = []
