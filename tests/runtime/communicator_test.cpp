@@ -9,6 +9,7 @@
 #include <atomic>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <thread>
 
 #include "hemiola/algorithms/late/late_segmented.hpp"
@@ -444,6 +445,114 @@ TEST_P(CommunicatorOver, GroupsWorkSideBySide) {
         pair.comm().run(pair.all_reduce(&x));
         EXPECT_EQ(x, expected);
       }
+    });
+  for (std::thread& thread : threads) thread.join();
+}
+
+/// Runs `body` for each rank with several communicators of all ranks over one session.
+void on_groups(const Setting& setting, int rank_count, int group_count,
+               const std::function<void(Session&, std::deque<User>&)>& body) {
+  const Sessions sessions(setting, rank_count);
+  std::vector<std::thread> threads;
+  for (Rank rank : indices<Rank>(rank_count))
+    threads.emplace_back([&, rank] {
+      const auto session = sessions.join(rank);
+      std::deque<User> groups;
+      for (int group = 0; group < group_count; ++group)
+        groups.emplace_back(session, all_of(rank_count), setting.options);
+      body(*session, groups);
+    });
+  for (std::thread& thread : threads) thread.join();
+}
+
+// Given groups whose operations in the background are over before the next one's begin. Expect that a thread serves many.
+TEST_P(CommunicatorOver, GroupsThatTakeTurnsShareAThread) {
+  constexpr int kGroups = 8;
+  on_groups(options(2), 2, kGroups, [&](Session& session, std::deque<User>& groups) {
+    EXPECT_EQ(session.progress.count(), 0);
+    for (User& group : groups) {
+      Array x = input_of(group.rank(), 100);
+      EXPECT_TRUE(group.comm().start(group.all_reduce(&x))->wait_for(60));
+      EXPECT_EQ(x, sum_of(2, 100));
+      std::this_thread::sleep_for(
+          std::chrono::milliseconds(2));  // what has ended comes to rest a moment later
+    }
+    EXPECT_LT(session.progress.count(), kGroups / 2);
+  });
+}
+
+// Given groups that ranks use in opposite orders. Expect results: each waits for a rank that is about to use another one.
+TEST_P(CommunicatorOver, GroupsMayBeUsedInDifferentOrdersInTheBackground) {
+  constexpr std::size_t kGroups = 8;
+  on_groups(options(2), 2, kGroups, [&](Session&, std::deque<User>& groups) {
+    std::vector<Array> arrays(kGroups, input_of(groups.front().rank(), 100));
+    std::vector<std::shared_ptr<PendingOperation>> pending;
+    for (std::size_t i = 0; i < kGroups; ++i) {
+      const std::size_t which = groups.front().rank() == 0 ? i : kGroups - 1 - i;
+      pending.push_back(groups[which].comm().start(groups[which].all_reduce(&arrays[which])));
+    }
+    for (const auto& operation : pending) EXPECT_TRUE(operation->wait_for(60));
+    for (const Array& array : arrays) EXPECT_EQ(array, sum_of(2, 100));
+  });
+}
+
+// Given what follows an operation in the background, in its thread. Expect that it may wait for what comes after only
+// where nobody else has to come first.
+TEST_P(CommunicatorOver, WhatFollowsAnOperationMayNotWaitForThoseOfItsOwnThread) {
+  on_users(2, options(2), [&](User& user) {
+    Array first = input_of(user.rank(), 10), second = first, third = first;
+    std::string told;
+    std::atomic<bool> has_run = false;
+    const std::function<void()> wait = [&] {
+      try {
+        user.comm().run(user.all_reduce(&third));
+        has_run = true;
+      } catch (const ArgumentError& error) {
+        told = error.what();
+      }
+    };
+    // Rank 1 comes once both have what follows, so that it is called where they run.
+    if (user.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    const auto one = user.comm().start(user.all_reduce(&first));
+    if (user.rank() == 0) one->when_done(wait);
+    const auto two = user.comm().start(user.all_reduce(&second));
+    if (user.rank() == 0) two->when_done(wait);
+    EXPECT_TRUE(two->wait_for(60));
+    if (user.rank() == 1) user.comm().run(user.all_reduce(&third));
+    while (user.rank() == 0 && !has_run) std::this_thread::yield();
+    EXPECT_EQ(third, sum_of(2, 10));
+    EXPECT_EQ(told.find("a callback of an operation in the background"),
+              user.rank() == 0 ? 0 : std::string::npos);
+  });
+}
+
+// Given a communicator that ends with what follows its operation, in that operation's thread. Expect that it ends, and that
+// those it had yet to run fail.
+TEST_P(CommunicatorOver, WhatFollowsAnOperationMayBeTheCommunicatorsEnd) {
+  constexpr int kRanks = 2;
+  const Setting setting = options(kRanks);
+  const Sessions sessions(setting, kRanks);
+  std::vector<std::thread> threads;
+  for (Rank rank : indices<Rank>(kRanks))
+    threads.emplace_back([&, rank] {
+      std::optional<User> user;
+      user.emplace(sessions.join(rank), all_of(kRanks), setting.options);
+      Array first = input_of(rank, 10), second = first;
+      if (rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      const auto one = user->comm().start(user->all_reduce(&first));
+      std::atomic<bool> has_ended = false;
+      if (rank == 1) {
+        EXPECT_TRUE(one->wait_for(60));
+        return;
+      }
+      const auto two = user->comm().start(user->all_reduce(&second));
+      one->when_done([&] {
+        user.reset();
+        has_ended = true;
+      });
+      EXPECT_TRUE(one->wait_for(60));
+      EXPECT_THROW(two->wait_for(60), LostRankError);
+      while (!has_ended) std::this_thread::yield();
     });
   for (std::thread& thread : threads) thread.join();
 }

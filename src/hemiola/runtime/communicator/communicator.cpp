@@ -13,15 +13,7 @@
 namespace hemiola {
 namespace {
 
-constexpr auto kGlance =
-    std::chrono::milliseconds(20);  ///< how often a waiting thread looks for an interrupt
-
 constexpr int kLongestNap_us = 200;
-
-std::int64_t steady_ns() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
-}
 
 Members members_of(std::shared_ptr<Session> session, std::vector<Rank> ranks) {
   Members members{std::move(session), std::move(ranks), Rank{0}};
@@ -80,58 +72,6 @@ std::optional<Breakage> classify(const std::exception_ptr& error, const Members&
 
 }  // namespace
 
-bool PendingOperation::wait_for(double timeout_s) {
-  home_.check();
-  std::unique_lock lock(mutex_);
-  if (!changed_.wait_for(lock, std::chrono::duration<double>(timeout_s), [this] { return done_; }))
-    return false;
-  if (error_) std::rethrow_exception(error_);
-  return true;
-}
-
-bool PendingOperation::is_done() const {
-  home_.check();
-  std::lock_guard lock(mutex_);
-  return done_;
-}
-
-std::pair<std::int64_t, std::int64_t> PendingOperation::times_ns() const {
-  home_.check();
-  std::lock_guard lock(mutex_);
-  return {began_ns_, ended_ns_};
-}
-
-void PendingOperation::begin() {
-  std::lock_guard lock(mutex_);
-  began_ns_ = steady_ns();
-}
-
-void PendingOperation::finish(std::exception_ptr error) {
-  std::shared_ptr<const void> released = std::move(call_.keep_alive);
-  std::vector<std::function<void()>> thens;
-  {
-    std::lock_guard lock(mutex_);
-    done_ = true;
-    ended_ns_ = steady_ns();
-    error_ = std::move(error);
-    thens = std::move(thens_);
-  }
-  changed_.notify_all();
-  for (const auto& then : thens) then();
-}
-
-void PendingOperation::when_done(std::function<void()> then) {
-  home_.check();
-  {
-    std::lock_guard lock(mutex_);
-    if (!done_) {
-      thens_.push_back(std::move(then));
-      return;
-    }
-  }
-  then();
-}
-
 Communicator::Communicator(std::shared_ptr<Session> session, std::vector<Rank> members,
                            const CommunicatorOptions& options, const Check& interrupted)
     : members_(members_of(std::move(session), std::move(members))),
@@ -141,7 +81,9 @@ Communicator::Communicator(std::shared_ptr<Session> session, std::vector<Rank> m
       watch_(&members_, connection_.control.roll.get(), connection_.control.pulse.get(),
              connection_.wire.get()),
       arrivals_(members_.count()),
-      own_time_(&members_.session->in_operations_ns) {
+      own_time_(&members_.session->in_operations_ns),
+      background_(&members_.session->progress,
+                  [this](PendingOperation* operation) { run_in_background(operation); }) {
   if (!connection_.message_wire) return;
   const Messenger::Owner owner{&members_, connection_.control.pulse.get(), &is_broken_, &broken_,
                                [this](const std::exception_ptr& error) { heed_failed_messages(error); }};
@@ -150,7 +92,7 @@ Communicator::Communicator(std::shared_ptr<Session> session, std::vector<Rank> m
 
 Communicator::~Communicator() {
   close();
-  if (worker_.joinable()) worker_.join();
+  background_.end(std::make_exception_ptr(ClosedError(ending_, ending_text_)));
   if (messenger_) messenger_->close(options_.timeout_s, ending_text_);
   connection_.control.pulse->give_up(Failure::closed, rank(), closed_text(members_));
 }
@@ -170,18 +112,17 @@ void Communicator::abort(const std::string& reason) {
 }
 
 std::string Communicator::ending_text() const {
-  const std::lock_guard lock(queue_mutex_);
+  const std::lock_guard lock(ending_mutex_);
   return ending_text_;
 }
 
 void Communicator::end(Failure how, const std::string& text) {
-  const std::lock_guard lock(queue_mutex_);
+  const std::lock_guard lock(ending_mutex_);
   if (!closing_) {
     ending_ = how;
     ending_text_ = text;
   }
   closing_ = true;
-  queue_changed_.notify_all();
 }
 
 void Communicator::check_open() const {
@@ -199,57 +140,24 @@ Communicator::Check Communicator::until_closed(const Check& interrupted) {
 
 void Communicator::run(const PreparedCall& call, const Check& interrupted) {
   const Check check = until_closed(interrupted);
-  await_background(check);
+  background_.await_all(check);
   const auto held = running_.take(check);
   execute(call, check);
 }
 
 std::shared_ptr<PendingOperation> Communicator::start(PreparedCall call) {
-  auto pending = std::make_shared<PendingOperation>();
-  pending->call_ = std::move(call);
-  std::lock_guard lock(queue_mutex_);
   check_open();
-  queue_.push_back(pending);
-  if (!worker_.joinable()) worker_ = std::thread([this] { work(); });
-  queue_changed_.notify_all();
+  auto pending = std::make_shared<PendingOperation>(std::move(call));
+  background_.start(pending);
   return pending;
 }
 
-void Communicator::await_background(const Check& interrupted) {
-  std::unique_lock lock(queue_mutex_);
-  while (!queue_.empty() || working_) {
-    if (queue_changed_.wait_for(lock, kGlance) == std::cv_status::no_timeout) continue;
-    lock.unlock();
-    interrupted();
-    lock.lock();
-  }
-}
-
-void Communicator::work() {
+void Communicator::run_in_background(PendingOperation* operation) {
   const Check aborted = [this] { check_open(); };
-  while (true) {
-    std::shared_ptr<PendingOperation> next;
-    {
-      std::unique_lock lock(queue_mutex_);
-      working_ = false;
-      queue_changed_.notify_all();
-      queue_changed_.wait(lock, [this] { return closing_ || !queue_.empty(); });
-      if (queue_.empty()) return;
-      next = std::move(queue_.front());
-      queue_.pop_front();
-      working_ = true;
-    }
-    std::exception_ptr error;
-    try {
-      const auto held = running_.take(aborted);
-      aborted();
-      next->begin();
-      execute(next->call_, aborted);
-    } catch (...) {
-      error = std::current_exception();
-    }
-    next->finish(error);
-  }
+  const auto held = running_.take(aborted);
+  aborted();
+  operation->begin();
+  execute(operation->call(), aborted);
 }
 
 /// Operations are chosen when they are called, which may be long before their turn.

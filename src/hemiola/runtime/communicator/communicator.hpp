@@ -1,25 +1,23 @@
 // What a user holds, without Python: ranks that can run collectives together. Operations run one after the other,
-// in the caller's thread or in one of the communicator's own. It gives them numbers, waits until all ranks have come,
+// in the caller's thread or in one that the job lends. It gives them numbers, waits until all ranks have come,
 // and recovers from those that fail; what an operation does is the operation's affair.
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
-#include "hemiola/base/home_process.hpp"
 #include "hemiola/base/since.hpp"
+#include "hemiola/runtime/communicator/background.hpp"
 #include "hemiola/runtime/communicator/connection.hpp"
+#include "hemiola/runtime/communicator/pending_operation.hpp"
 #include "hemiola/runtime/communicator/prepared_call.hpp"
 #include "hemiola/runtime/communicator/turn.hpp"
 #include "hemiola/runtime/executor/executor.hpp"
@@ -32,34 +30,6 @@
 #include "hemiola/runtime/session/members.hpp"
 
 namespace hemiola {
-
-/// An operation that runs in the background.
-class PendingOperation {
- public:
-  /// True once it is over; rethrows its error. `timeout_s` bounds the waiting, not the operation.
-  bool wait_for(double timeout_s);
-  bool is_done() const;
-  /// When its turn came and when it was over, in nanoseconds of the steady clock; 0 where that is still to come.
-  std::pair<std::int64_t, std::int64_t> times_ns() const;
-  /// Calls `then` once it is over, in the thread that runs operations, which it must not hold up; at once where it is
-  /// over already.
-  void when_done(std::function<void()> then);
-
- private:
-  friend class Communicator;
-  void begin();
-  void finish(std::exception_ptr error);
-
-  HomeProcess home_;
-  PreparedCall call_;
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  bool done_ = false;
-  std::int64_t began_ns_ = 0;
-  std::int64_t ended_ns_ = 0;
-  std::exception_ptr error_;
-  std::vector<std::function<void()>> thens_;
-};
 
 class Communicator {
  public:
@@ -182,8 +152,7 @@ class Communicator {
   void recover(std::uint64_t number);
   void give_up(Failure failure, Rank culprit, const std::string& text);
   void heed_failed_messages(const std::exception_ptr& error);
-  void await_background(const Check& interrupted);
-  void work();
+  void run_in_background(PendingOperation* operation);
   void end(Failure how, const std::string& text);
 
   const Members members_;
@@ -202,14 +171,11 @@ class Communicator {
   std::atomic<bool> is_broken_ = false;
   std::unique_ptr<Messenger> messenger_;  ///< guards itself; null: there are no messages
 
-  mutable std::mutex queue_mutex_;  ///< guards the rest
-  std::condition_variable queue_changed_;
-  std::deque<std::shared_ptr<PendingOperation>> queue_;
-  bool working_ = false;            ///< on an operation that is no longer in the queue
+  mutable std::mutex ending_mutex_;
   Failure ending_ = Failure::none;  ///< how it was closed; this and its text are written before `closing_`
   std::string ending_text_;
   std::atomic<bool> closing_ = false;
-  std::thread worker_;
+  Background background_;  ///< guards itself
 };
 
 }  // namespace hemiola

@@ -45,23 +45,21 @@ class Messenger::Access {
   std::unique_lock<std::mutex> lock_;
 };
 
-/// A thread that moves messages; without one, the worker does.
+/// A thread that moves messages; without one, the task does.
 class Messenger::Driver {
  public:
-  explicit Driver(Messenger* of) : of_(of) { count(+1); }
+  explicit Driver(Messenger* of) : of_(of) {
+    const Access access(of_);
+    ++of_->drivers_;
+  }
   ~Driver() {
-    count(-1);
-    of_->changed_.notify_all();
+    const Access access(of_);
+    --of_->drivers_;
+    if (of_->needs_the_task()) of_->wake_task();
   }
   Driver(const Driver&) = delete;
 
  private:
-  void count(int change) {
-    const Access access(of_);
-    of_->drivers_ += change;
-    if (of_->drivers_ == 0 && !of_->worker_.joinable() && !of_->is_closing_ && of_->has_work())
-      of_->worker_ = std::thread([of = of_] { of->work(); });
-  }
   Messenger* of_;
 };
 
@@ -69,7 +67,9 @@ Messenger::Messenger(std::unique_ptr<Wire> wire, Owner owner)
     : wire_(std::move(wire)),
       owner_(std::move(owner)),
       grace_(owner_.members->session->courier() != nullptr ? kGraceBetweenHosts : kGrace),
-      mailbox_(wire_.get(), owner_.members) {}
+      mailbox_(wire_.get(), owner_.members),
+      nap_(kFirstNap),
+      task_(&owner_.members->session->progress, [this] { return work(); }) {}
 
 void Messenger::post(const RequestPtr& request) {
   std::exception_ptr refused;
@@ -157,25 +157,32 @@ void Messenger::rest(int idle_rounds) {
   if (!broken_) wire_->wait(std::min(waiting.sleep_us, kLongestSleep_us));
 }
 
-void Messenger::work() {
-  std::chrono::microseconds nap = kFirstNap;
-  while (true) {
-    bool moved = false;
-    {
-      const Access access(this);
-      if (is_closing_) return;
-      moved = drivers_ == 0 && move();
-    }
-    tell_owner();
-    std::unique_lock lock(mutex_);
-    if (is_closing_) return;
-    nap = moved ? kFirstNap : std::min<std::chrono::microseconds>(2 * nap, kLongestNap);
-    if (drivers_ == 0 && has_work()) {
-      changed_.wait_for(lock, nap);
-    } else {
-      changed_.wait(lock, [this] { return is_closing_ || (drivers_ == 0 && has_work()); });
-      nap = kFirstNap;
-    }
+bool Messenger::work() {
+  bool moved = false;
+  {
+    const Access access(this);
+    if (needs_the_task()) moved = move();
+  }
+  tell_owner();
+  std::unique_lock lock(mutex_);
+  nap_ = moved ? kFirstNap : std::min<std::chrono::microseconds>(2 * nap_, kLongestNap);
+  if (needs_the_task()) changed_.wait_for(lock, nap_);
+  if (needs_the_task()) return true;
+  nap_ = kFirstNap;
+  return false;
+}
+
+bool Messenger::needs_the_task() const {
+  return drivers_ == 0 && !is_closing_ && has_work();
+}
+
+/// Where nobody can be had to move messages, they fail.
+void Messenger::wake_task() {
+  changed_.notify_all();
+  try {
+    task_.wake();
+  } catch (...) {
+    break_down(std::current_exception());
   }
 }
 
@@ -309,7 +316,7 @@ void Messenger::close(double patience_s, const std::string& why) {
     is_closing_ = true;
     changed_.notify_all();
   }
-  if (worker_.joinable()) worker_.join();
+  task_.end();
   const Deadline patience(patience_s);
   int idle_rounds = 0;
   while (true) {

@@ -1,6 +1,6 @@
 // Messages between two ranks as callers see them: any thread may start one and wait for it; nobody waits longer than its
-// deadline, or for a rank that is gone. Whoever waits moves all messages of this rank; where nobody does, a thread of its
-// own, which exists from the first message on that nobody waits for.
+// deadline, or for a rank that is gone. Whoever waits moves all messages of this rank; where nobody does, a thread that the
+// job lends.
 #pragma once
 
 #include <atomic>
@@ -12,10 +12,10 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 
 #include "hemiola/runtime/control/pulse.hpp"
 #include "hemiola/runtime/messages/mailbox.hpp"
+#include "hemiola/runtime/session/progress_threads.hpp"
 
 namespace hemiola {
 
@@ -64,7 +64,9 @@ class Messenger {
   bool step();
   bool move();
   void rest(int idle_rounds);
-  void work();
+  bool work();
+  bool needs_the_task() const;
+  void wake_task();
   bool has_work() const;
   void inspect();
   void note_losses();
@@ -92,7 +94,8 @@ class Messenger {
   int drivers_ = 0;  ///< threads that wait for a message, and move all
   bool is_closing_ = false;
   std::condition_variable changed_;
-  std::thread worker_;
+  std::chrono::microseconds nap_;  ///< of the task
+  ProgressTask task_;              ///< guards itself
 };
 
 }  // namespace hemiola

@@ -15,6 +15,7 @@
 #include "hemiola/base/deadline.hpp"
 #include "hemiola/base/index.hpp"
 #include "hemiola/runtime/session/courier.hpp"
+#include "hemiola/runtime/session/progress_threads.hpp"
 
 namespace hemiola {
 
@@ -104,6 +105,9 @@ class Session {
 
   /// How long this rank has been in operations of communicators over this session.
   std::atomic<std::int64_t> in_operations_ns = 0;
+
+  /// In which communicators over this session go on in the background.
+  ProgressThreads progress;
 };
 
 }  // namespace hemiola

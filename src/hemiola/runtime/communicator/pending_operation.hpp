@@ -1,0 +1,50 @@
+// An operation that runs in the background, as whoever has started it holds it.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "hemiola/base/home_process.hpp"
+#include "hemiola/runtime/communicator/prepared_call.hpp"
+
+namespace hemiola {
+
+class PendingOperation {
+ public:
+  using Then = std::function<void()>;
+
+  explicit PendingOperation(PreparedCall call) : call_(std::move(call)) {}
+
+  /// True once it is over; rethrows its error. `timeout_s` bounds the waiting, not the operation.
+  bool wait_for(double timeout_s);
+  bool is_done() const;
+  /// When its turn came and when it was over, in nanoseconds of the steady clock; 0 where that is still to come.
+  std::pair<std::int64_t, std::int64_t> times_ns() const;
+  /// Calls `then` once it is over, in the thread that runs operations, which it must not hold up; at once where it is
+  /// over already.
+  void when_done(Then then);
+
+  /// For whoever runs it: what there is to run, that it begins, and that it is over, when its memory is let go of. Returns
+  /// what is to be called then.
+  const PreparedCall& call() const { return call_; }
+  void begin();
+  [[nodiscard]] std::vector<Then> finish(std::exception_ptr error);
+
+ private:
+  HomeProcess home_;
+  PreparedCall call_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  bool done_ = false;
+  std::int64_t began_ns_ = 0;
+  std::int64_t ended_ns_ = 0;
+  std::exception_ptr error_;
+  std::vector<Then> thens_;
+};
+
+}  // namespace hemiola
