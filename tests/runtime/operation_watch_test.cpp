@@ -134,7 +134,7 @@ TEST_F(OperationWatchAlone, WhoWasThroughAndGaveUpLaterLeavesTimeToEnd) {
   for (const std::uint64_t number : {0u, 1u}) {
     const std::int64_t begin_ms = 1000 * static_cast<std::int64_t>(number);
     session_->now_ns = 1 + begin_ms * 1'000'000;
-    watch_.begin(number, Signature{}, 300, no_check_);
+    watch_.begin(number, Signature{}, 300, no_check_, members_.now_ns());
     EXPECT_FALSE(ends_at(begin_ms));
     EXPECT_FALSE(ends_at(begin_ms + 199));
     EXPECT_TRUE(ends_at(begin_ms + 200));
@@ -143,13 +143,13 @@ TEST_F(OperationWatchAlone, WhoWasThroughAndGaveUpLaterLeavesTimeToEnd) {
 
 TEST_F(OperationWatchAlone, WhoGaveUpBeforeItsEndIsHeardAtOnce) {
   roll_.completed = 0;
-  watch_.begin(0, Signature{}, 300, no_check_);
+  watch_.begin(0, Signature{}, 300, no_check_, members_.now_ns());
   EXPECT_TRUE(ends_at(0));
 }
 
 TEST_F(OperationWatchAlone, WhoAbortsIsHeardAtOnceThoughItWasThrough) {
   pulse_.failure = Failure::aborted;
-  watch_.begin(0, Signature{}, 300, no_check_);
+  watch_.begin(0, Signature{}, 300, no_check_, members_.now_ns());
   EXPECT_TRUE(ends_at(0));
 }
 
@@ -162,7 +162,7 @@ TEST(OperationWatch, WhoGivesUpOverADeathAndEndsIsNotBlamedForIt) {
   const InProcessWire wire(mailboxes_for(3), Rank{2}, {});
   OperationWatch watch(&members, &roll, &pulse, &wire);
   const std::function<void()> no_check;
-  watch.begin(0, Signature{}, 300, no_check);
+  watch.begin(0, Signature{}, 300, no_check, members.now_ns());
   try {
     watch.check();
     watch.check();

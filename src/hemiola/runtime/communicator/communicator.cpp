@@ -186,10 +186,12 @@ void Communicator::execute_now(const PreparedCall& call, const Check& interrupte
   const Signature signature = call.operation->signature();
   executor().begin_operation();
   has_begun_ = true;
-  watch_.begin(number, signature, call.timeout_s > 0 ? call.timeout_s : options_.timeout_s, interrupted);
+  const std::int64_t now_ns = members_.now_ns();
+  const double timeout_s = call.timeout_s > 0 ? call.timeout_s : options_.timeout_s;
+  watch_.begin(number, signature, timeout_s, interrupted, now_ns);
   connection_.wire->begin_operation(tag_of(number, signature));
-  roll().publish(number, {signature, call.complaint, own_time_.enter(members_.now_ns()),
-                          call.operation->wants_arrivals()});
+  roll().publish(number,
+                 {signature, call.complaint, own_time_.enter(now_ns), call.operation->wants_arrivals()});
   try {
     if (!call.complaint.empty()) {
       recover(number);

@@ -12,29 +12,35 @@ constexpr auto kGlance = std::chrono::milliseconds(5);
 }  // namespace
 
 Turn::Held Turn::take(const std::function<void()>& check) {
-  const auto self = std::this_thread::get_id();
+  HEMIOLA_CHECK(!is_mine(), "a thread waits for its own turn to end");
+  if (try_take()) [[likely]]
+    return Held(this);
+  struct Counted {
+    explicit Counted(std::atomic<int>* count) : count_(count) { count_->fetch_add(1); }
+    ~Counted() { count_->fetch_sub(1); }
+    std::atomic<int>* count_;
+  };
+  const Counted counted(&waiting_);
   std::unique_lock lock(mutex_);
-  HEMIOLA_CHECK(holder_ != self, "a thread waits for its own turn to end");
-  while (holder_ != std::thread::id()) {
+  while (!try_take()) {
     if (ended_.wait_for(lock, kGlance) == std::cv_status::no_timeout || !check) continue;
     lock.unlock();
     check();
     lock.lock();
   }
-  holder_ = self;
   return Held(this);
 }
 
-bool Turn::is_mine() const {
-  const std::lock_guard lock(mutex_);
-  return holder_ == std::this_thread::get_id();
+bool Turn::try_take() {
+  std::thread::id nobody;
+  return holder_.compare_exchange_strong(nobody, std::this_thread::get_id());
 }
 
 void Turn::end() {
-  {
-    const std::lock_guard lock(mutex_);
-    holder_ = {};
-  }
+  holder_.store({});
+  if (waiting_.load() == 0) [[likely]]
+    return;
+  const std::lock_guard lock(mutex_);  // whoever waits has looked, and sleeps, or will look
   ended_.notify_one();
 }
 

@@ -2,6 +2,7 @@
 // at whether it should, and a thread whose turn it is can be told so instead of waiting for itself.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <mutex>
@@ -25,14 +26,18 @@ class Turn {
   /// Waits for it; not for a thread that has it. `check` is called now and then and throws to stop waiting.
   [[nodiscard]] Held take(const std::function<void()>& check = {});
   /// Whether the calling thread has it.
-  bool is_mine() const;
+  bool is_mine() const { return holder_.load(std::memory_order_relaxed) == std::this_thread::get_id(); }
 
  private:
+  bool try_take();
   void end();
 
-  mutable std::mutex mutex_;
+  /// Of no thread: nobody's. A thread that sets it to its own, or back, needs no lock; one that waits is counted before it
+  /// looks again, and whoever ends a turn looks at that count afterwards.
+  std::atomic<std::thread::id> holder_;
+  std::atomic<int> waiting_ = 0;
+  std::mutex mutex_;
   std::condition_variable ended_;
-  std::thread::id holder_;  ///< of no thread: nobody's
 };
 
 }  // namespace hemiola

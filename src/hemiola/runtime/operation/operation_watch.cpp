@@ -29,11 +29,11 @@ void append(const std::string& name, std::string* list) {
 }  // namespace
 
 void OperationWatch::begin(std::uint64_t number, const Signature& signature, double timeout_s,
-                           const std::function<void()>& interrupted) {
+                           const std::function<void()>& interrupted, std::int64_t now_ns) {
   number_ = number;
   signature_ = signature;
   timeout_s_ = timeout_s;
-  begin_ns_ = members_->now_ns();
+  begin_ns_ = now_ns;
   interrupted_ = &interrupted;
   has_called_ = false;
   wire_lost_ = given_up_after_ = {};

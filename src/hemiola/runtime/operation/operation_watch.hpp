@@ -23,9 +23,9 @@ class OperationWatch final : public Supervisor {
   OperationWatch(const Members* members, Roll* roll, Pulse* pulse, const Wire* wire)
       : members_(members), roll_(roll), pulse_(pulse), wire_(wire) {}
 
-  /// `interrupted` is called now and then and throws to abort; may be empty.
+  /// `interrupted` is called now and then and throws to abort; may be empty. `now_ns`: by the session's clock.
   void begin(std::uint64_t number, const Signature& signature, double timeout_s,
-             const std::function<void()>& interrupted);
+             const std::function<void()>& interrupted, std::int64_t now_ns);
 
   bool admits(Rank peer) override;
   /// It is known by now that ranks disagree; `check` looks only at who lives.

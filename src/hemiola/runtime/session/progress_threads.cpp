@@ -55,6 +55,11 @@ int ProgressThreads::count() const {
   return static_cast<int>(threads_.size());
 }
 
+int ProgressThreads::resting() const {
+  const std::lock_guard lock(shared_->mutex);
+  return static_cast<int>(shared_->resting);
+}
+
 void ProgressThreads::run(std::function<void()> work) {
   const std::lock_guard lock(shared_->mutex);
   shared_->waiting.push_back(std::move(work));

@@ -21,6 +21,8 @@ class ProgressThreads {
 
   /// How many there are: those that run something, and those that rest. None ends before the job does.
   int count() const;
+  /// How many of them rest.
+  int resting() const;
 
  private:
   friend class ProgressTask;

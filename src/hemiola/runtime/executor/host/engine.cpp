@@ -195,11 +195,11 @@ void Engine::drive(Supervisor* supervisor) {
   const bool is_small = bytes(Region::input) + bytes(Region::output) <= kPolledBytes;
   Patience patience(options_.waiting, is_small ? &poll_record_ : nullptr);
   while (true) {
-    bool moved = admit(supervisor);
     start_ready();
     if (tasks_left_ == 0) return;
-    moved |= wire_->progress();
+    bool moved = wire_->progress();
     moved |= poll();
+    moved |= admit(supervisor);  // last: what this rank sends has left by now
     if (moved || next_ready_ < ready_.size() || copy_one())
       patience.renew();
     else

@@ -32,8 +32,7 @@ struct ChannelPosition {
     return {static_cast<std::uint32_t>(value >> 32), static_cast<std::uint32_t>(value)};
   }
   void store(std::atomic<std::uint64_t>& word) const {
-    // Sequentially consistent, for the doorbell.
-    word.store(std::uint64_t{epoch} << 32 | line);
+    word.store(std::uint64_t{epoch} << 32 | line, std::memory_order_release);
   }
 };
 

@@ -9,9 +9,8 @@ namespace hemiola {
 
 /// One per rank, in zero-filled shared memory.
 ///
-/// The order that makes it safe, all sequentially consistent: the sleeper says that it is asleep, then looks
-/// for news; the bringer writes its news, then looks whether the other sleeps. At least one of them sees the
-/// other.
+/// The order that makes it safe, with a fence in between on both sides: the sleeper says that it is asleep, then looks
+/// for news; the bringer writes its news, then looks whether the other sleeps. At least one of them sees the other.
 class alignas(128) Doorbell {
  public:
   /// Sleeps unless `find_news()` finds some, until rung or until `timeout_us` has passed.
@@ -19,6 +18,7 @@ class alignas(128) Doorbell {
   void sleep_unless(FindNews find_news, int timeout_us) {
     const std::uint32_t rings = rings_.load();
     asleep_.store(kHere);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
     if (!find_news()) sleep(rings, timeout_us);
     asleep_.store(0);
   }
@@ -27,12 +27,14 @@ class alignas(128) Doorbell {
   void sleep_by(std::uint64_t bell) {
     bell_.store(bell);
     asleep_.store(kByBell);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
   }
   void is_awake() { asleep_.store(0); }
 
-  /// To be called after the news is written with a sequentially consistent store.
+  /// To be called after the news is written; the later, the more of that has left this core, for which the fence waits.
   void ring() {
-    if (asleep_.load() != 0) wake();
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (asleep_.load(std::memory_order_relaxed) != 0) wake();
   }
 
  private:
