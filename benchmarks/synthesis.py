@@ -3,7 +3,7 @@
 Goals (issue "asymmetry in space"): the slot bound on meshes, at most one slot more on tori, and the bound itself
 within 0.5 % for four chunks per rank; 1.005 of the in-rate bound on meshes with two speeds; 0.95 of the exact cut
 on a 3D-RFS, 0.97 on a two-dimensional switch; 0.1 s of CPU for 1,024 ranks. `--large SIDES` (such as 200x200)
-streams one all-gather to disk and verifies the file instead.
+streams one all-gather of a mesh, with `--torus` of a torus, to disk and verifies the file instead.
 """
 
 from __future__ import annotations
@@ -36,12 +36,14 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--large", metavar="SIDES", help="stream a mesh of these sides to disk and verify it")
+    parser.add_argument("--torus", action="store_true", help="of --large: its links lead around the ends")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--record", type=Path, help="JSON file to keep what --large measured in")
     arguments = parser.parse_args()
     print(json.dumps({"machine": describe_machine()}))
     if arguments.large:
-        measured = scale.on_disk([int(side) for side in arguments.large.split("x")], arguments.threads)
+        sides = [int(side) for side in arguments.large.split("x")]
+        measured = scale.on_disk(sides, arguments.threads, is_torus=arguments.torus)
         print(json.dumps(measured))
         if arguments.record:
             scale.keep(arguments.record, measured)

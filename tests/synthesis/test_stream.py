@@ -37,6 +37,28 @@ def test_the_file_says_what_was_promised(tmp_path: Path) -> None:
     assert made.step_count == schedule.step_count == 512
 
 
+def test_a_streamed_torus_takes_as_many_ticks_as_its_ports_need(tmp_path: Path) -> None:
+    # Given a 40 x 48 torus: a rank lacks 1,919 chunks and has 4 links, so that it needs 480 ticks. Its ranks could be
+    # numbered in more shapes than are tried in full.
+    path = tmp_path / "torus.schedb"
+    torus = grid([40, 48], wrap=True)
+    made = synthesize_to_file(torus, "all_gather", path, nbytes=1920 << 20)
+    assert made.streamed
+    assert made.transfer_count == 1920 * 1919
+    assert made.step_count == 480
+    assert hm.verify(hm.ScheduleFile(path)) == []
+
+
+def test_a_streamed_torus_whose_chunks_begin_late_is_matched(tmp_path: Path) -> None:
+    # Given chunks of 1,024 B, which a link takes in 19 ns, and latency of 500 ns: a chunk may leave 26 ticks after its
+    # arrival at the soonest, which no translates allow for.
+    path = tmp_path / "torus.schedb"
+    made = synthesize_to_file(grid([8, 8], wrap=True), "all_gather", path, nbytes=64 << 10)
+    assert made.streamed
+    assert made.step_count > 16
+    assert hm.verify(hm.ScheduleFile(path)) == []
+
+
 @pytest.mark.parametrize("kind", ["all_reduce", "reduce_scatter", "broadcast", "scatter"])
 def test_what_cannot_be_streamed_is_written_all_the_same(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "x.schedb"
@@ -59,11 +81,12 @@ def test_a_folder_that_does_not_exist_is_named(tmp_path: Path) -> None:
         synthesize_to_file(ring(3), "all_gather", tmp_path / "missing" / "x.schedb")
 
 
-def test_ctrl_c_leaves_no_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("wrap", [False, True], ids=["mesh", "torus"])
+def test_ctrl_c_leaves_no_file(wrap: bool, tmp_path: Path) -> None:
     def interrupt(_done: int, _total: int) -> None:
         raise KeyboardInterrupt
 
     path = tmp_path / "x.schedb"
     with pytest.raises(KeyboardInterrupt):
-        synthesize_to_file(grid([60, 60]), "all_gather", path, threads=1, progress=interrupt)
+        synthesize_to_file(grid([60, 60], wrap=wrap), "all_gather", path, threads=1, progress=interrupt)
     assert list(tmp_path.iterdir()) == []

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <future>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "hemiola/base/error.hpp"
@@ -11,6 +12,7 @@
 #include "hemiola/schedule/file/schedule_file.hpp"
 #include "hemiola/synthesis/flood/flood_search.hpp"
 #include "hemiola/synthesis/flood/tick_matcher.hpp"
+#include "hemiola/synthesis/flood/translates.hpp"
 #include "hemiola/synthesis/network/longest.hpp"
 #include "hemiola/synthesis/network/phases.hpp"
 #include "hemiola/synthesis/network/reachability.hpp"
@@ -21,36 +23,40 @@ namespace {
 
 constexpr auto kReportInterval = std::chrono::milliseconds(50);
 
-class TickStream {
+/// Writes what all channels carry tick by tick, each pair of ranks numbered as its channel.
+class TickWriter {
  public:
-  TickStream(const Collective& collective, const Flood& flood, const Options& options, int lag,
-             ByteSink* sink)
-      : flood_(flood),
-        options_(options),
-        pair_count_(flood.channels.count()),
-        writer_(collective, {}, pairs_of(flood.channels), sink),
-        matcher_(flood, Random(options.seed).next(), lag) {}
+  TickWriter(const Collective& collective, const Channels& channels, ByteSink* sink)
+      : channels_(channels), writer_(collective, {}, pairs_of(channels), sink) {}
 
-  /// While a pass is written, the next one is decided.
-  Streamed operator()() {
-    const auto policy = options_.threads > 1 ? std::launch::async : std::launch::deferred;
-    Streamed result;
-    result.streamed = true;
-    std::future<void> writing;
-    while (!matcher_.is_done()) {
-      result.transfer_count += matcher_.advance(options_.threads);
-      if (writing.valid()) writing.get();
-      matcher_.swap_picks(&pass_);
-      writing = std::async(policy, [this] { write_pass(); });
-      report(result.transfer_count);
+  /// Ticks in ascending order; `chunk_on(channel)` may be kIdle.
+  template <typename ChunkOn>
+  void write(int tick, const ChunkOn& chunk_on) {
+    pair_.clear();
+    chunk_.clear();
+    for (std::uint32_t c = 0; c < channels_.count(); ++c) {
+      const std::uint32_t chunk = chunk_on(c);
+      if (chunk == kIdle) continue;
+      pair_.push_back(c);
+      chunk_.push_back(chunk);
     }
-    writing.get();
-    writer_.finish();
-    result.step_count = step_count_;
-    const auto all = static_cast<__int128>(result.step_count) * flood_.channels.hops(0)[0].delay;
-    result.duration_at_most = static_cast<Picoseconds>(std::min<__int128>(all, kLongest));
-    return result;
+    writer_.add_copies(Step{tick}, pair_, chunk_);
+    if (chunk_.empty()) return;
+    result_.transfer_count += static_cast<std::int64_t>(chunk_.size());
+    result_.step_count = tick + 1;
   }
+
+  std::int64_t written() const { return result_.transfer_count; }
+
+  Streamed finish() {
+    writer_.finish();
+    const auto all = static_cast<__int128>(result_.step_count) * channels_.hops(0)[0].delay;
+    result_.duration_at_most = static_cast<Picoseconds>(std::min<__int128>(all, kLongest));
+    result_.streamed = true;
+    return result_;
+  }
+
+  static constexpr std::uint32_t kIdle = ~0u;
 
  private:
   static std::vector<RankPair> pairs_of(const Channels& channels) {
@@ -59,21 +65,52 @@ class TickStream {
     return pairs;
   }
 
-  void write_pass() {
-    for (int tick = 0; tick < pass_.tick_count; ++tick) {
-      pair_.clear();
-      chunk_.clear();
-      for (std::uint32_t c = 0; c < pair_count_; ++c) {
-        const std::uint32_t chunk = matcher_.pick(pass_, tick, c);
-        if (chunk == TickMatcher::kIdle) continue;
-        pair_.push_back(c);
-        chunk_.push_back(chunk);
-      }
-      writer_.add_copies(Step{pass_.first_tick + tick}, pair_, chunk_);
-      if (!chunk_.empty()) step_count_ = pass_.first_tick + tick + 1;
+  const Channels& channels_;
+  ScheduleWriter writer_;
+  std::vector<std::uint32_t> pair_, chunk_;  ///< of one tick
+  Streamed result_;
+};
+static_assert(TickWriter::kIdle == TickMatcher::kIdle && TickWriter::kIdle == Translates::kIdle);
+
+class TickStream {
+ public:
+  TickStream(const Collective& collective, const Flood& flood, const Options& options, ByteSink* sink)
+      : flood_(flood), options_(options), writer_(collective, flood.channels, sink) {}
+
+  Streamed of_translates(Translates translates) {
+    std::vector<std::uint32_t> picks;
+    for (int tick = 0; tick < translates.tick_count(); ++tick) {
+      translates.find_picks(tick, &picks);
+      writer_.write(tick, [&](std::uint32_t channel) { return picks[channel]; });
+      report(writer_.written());
     }
+    return writer_.finish();
   }
 
+  /// While a pass is written, the next one is decided.
+  Streamed of_matches(int lag) {
+    TickMatcher matcher(flood_, Random(options_.seed).next(), lag);
+    TickPicks pass;  // the last one that was decided
+    const auto write_pass = [&] {
+      for (int tick = 0; tick < pass.tick_count; ++tick)
+        writer_.write(pass.first_tick + tick,
+                      [&](std::uint32_t channel) { return matcher.pick(pass, tick, channel); });
+    };
+    const auto policy = options_.threads > 1 ? std::launch::async : std::launch::deferred;
+    std::int64_t decided = 0;
+    std::future<void> writing;
+    while (!matcher.is_done()) {
+      decided += matcher.advance(options_.threads);
+      if (writing.valid()) writing.get();
+      matcher.swap_picks(&pass);
+      writing = std::async(policy, write_pass);
+      report(decided);
+    }
+    writing.get();
+    return writer_.finish();
+  }
+
+ private:
   void report(std::int64_t done) {
     const auto now = std::chrono::steady_clock::now();
     if (!options_.report || now < next_report_) return;
@@ -84,12 +121,7 @@ class TickStream {
 
   const Flood& flood_;
   const Options& options_;
-  std::uint32_t pair_count_;  ///< pair c is channel c's
-  ScheduleWriter writer_;
-  TickMatcher matcher_;
-  TickPicks pass_;                           ///< the last one that was decided
-  std::vector<std::uint32_t> pair_, chunk_;  ///< of one of its ticks
-  int step_count_ = 0;
+  TickWriter writer_;
   std::chrono::steady_clock::time_point next_report_ = std::chrono::steady_clock::now() + kReportInterval;
 };
 
@@ -103,8 +135,13 @@ Streamed synthesize_into(const Topology& topology, const Collective& collective,
     const Channels channels(topology, chunk_bytes(collective, options.buffer_bytes), options.latency);
     check_reachable(channels, phases[0]);
     const Flood flood(channels, phases[0].holders);
-    if (const std::optional<int> lag = tick_lag(flood))
-      return TickStream(collective, flood, options, *lag, sink)();
+    if (const std::optional<int> lag = tick_lag(flood)) {
+      TickStream stream(collective, flood, options, sink);
+      if (*lag == 0)
+        if (std::optional<Translates> translates = Translates::of(flood))
+          return stream.of_translates(std::move(*translates));
+      return stream.of_matches(*lag);
+    }
   }
   const Synthesis found = synthesize(topology, collective, options);
   write_binary(found.schedule, sink);

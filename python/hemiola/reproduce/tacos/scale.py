@@ -101,21 +101,22 @@ def _growth(times: Sequence[tuple[int, float]]) -> str:
     return f"{grows} (the paper: n^2; its code, measured: n^3.2)."
 
 
-def on_disk(sides: Sequence[int], threads: int | None = None) -> dict[str, Any]:
+def on_disk(sides: Sequence[int], threads: int | None = None, *, is_torus: bool = False) -> dict[str, Any]:
     """Write an all-gather of a mesh to disk while it is found, verify and simulate the file; say what that took."""
-    network = topologies.mesh(list(sides), **LINK)
+    network = (topologies.torus if is_torus else topologies.mesh)(list(sides), **LINK)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "large.schedb"
         started = time.monotonic()
-        made = synthesize_to_file(network, "all_gather", path, threads=threads, progress=False)
+        nbytes = network.rank_count * _CHUNK_BYTES
+        made = synthesize_to_file(network, "all_gather", path, threads=threads, nbytes=nbytes, progress=False)
         written = time.monotonic()
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         file = ScheduleFile(path)
         violations = verify(file)
         verified = time.monotonic()
-        simulated = simulate(file, network, network.rank_count * _CHUNK_BYTES, network="fifo")
+        simulated = simulate(file, network, nbytes, network="fifo")
         return {
-            "mesh": _name(sides),
+            "mesh": f"{_name(sides)} torus" if is_torus else _name(sides),
             "ranks": network.rank_count,
             "transfers": made.transfer_count,
             "slots": made.step_count,

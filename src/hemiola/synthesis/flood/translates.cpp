@@ -1,5 +1,6 @@
 #include "hemiola/synthesis/flood/translates.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -10,32 +11,9 @@ namespace {
 /// Beyond, sends are written as they are found, not listed.
 constexpr std::int64_t kMostSends = std::int64_t{1} << 26;
 constexpr int kMostShapes = 4096;
+constexpr int kNobody = Translates::kNobody;
 /// Ways to grow that are tried.
 constexpr std::uint32_t kMostWays = 16;
-
-/// Ranks numbered row by row in a grid whose ends meet.
-class Shape {
- public:
-  explicit Shape(std::vector<int> sides) : sides_(std::move(sides)) {}
-
-  int sum(int a, int b) const { return combined(a, b, 1); }
-  int difference(int a, int b) const { return combined(a, b, -1); }
-
- private:
-  int combined(int a, int b, int sign) const {
-    int result = 0, stride = 1;
-    for (const int side : sides_) {
-      const int digit = a % side + sign * (b % side) + side;
-      result += digit % side * stride;
-      stride *= side;
-      a /= side;
-      b /= side;
-    }
-    return result;
-  }
-
-  std::vector<int> sides_;  ///< the last one of the grid first
-};
 
 /// Offsets of rank 0's neighbours.
 std::vector<int> directions_of(const Channels& channels) {
@@ -45,58 +23,67 @@ std::vector<int> directions_of(const Channels& channels) {
   return directions;
 }
 
-bool looks_alike_from_all(const Channels& channels, const Shape& shape, const std::vector<int>& directions) {
-  for (int rank = 0; rank < channels.rank_count(); ++rank) {
-    if (channels.first_out(rank + 1) - channels.first_out(rank) != directions.size()) return false;
-    for (const int direction : directions)
-      if (channels.between(Rank{rank}, Rank{shape.sum(rank, direction)}) == channels.count()) return false;
-  }
-  return true;
-}
-
-/// Tries the shapes that a number of ranks allows.
+/// Tries the shapes that a number of ranks allows, side by side from the last one on. What the sides so far say of the
+/// neighbours is tested before further sides are: of 40,000 ranks there are more shapes than can be tried.
 class ShapeSearch {
  public:
   ShapeSearch(const Channels& channels, const std::vector<int>& directions)
-      : channels_(channels), directions_(directions) {}
+      : channels_(channels),
+        directions_(directions),
+        last_with_(static_cast<std::size_t>(channels.rank_count())) {}
 
-  std::optional<Shape> operator()() { return with_sides(channels_.rank_count()); }
+  std::optional<GridShape> operator()() { return with_sides(channels_.rank_count()); }
 
  private:
   /// The sides so far, and one more of `ranks`, or several.
-  std::optional<Shape> with_sides(int ranks) {
-    if (++tried_ > kMostShapes) return std::nullopt;
-    sides_.push_back(ranks);
-    Shape shape(sides_);
-    sides_.pop_back();
-    if (looks_alike_from_all(channels_, shape, directions_)) return shape;
-    for (int side = 2; side <= ranks / 2; ++side) {
-      if (ranks % side != 0) continue;
+  std::optional<GridShape> with_sides(int ranks) {
+    for (int side = ranks; side > 1 && tried_ < kMostShapes; side = next_divisor(ranks, side)) {
+      ++tried_;
       sides_.push_back(side);
-      std::optional<Shape> found = with_sides(ranks / side);
+      GridShape shape(sides_);
+      std::optional<GridShape> found;
+      if (looks_alike_from_all(shape)) found = side == ranks ? std::move(shape) : with_sides(ranks / side);
       sides_.pop_back();
       if (found) return found;
     }
     return std::nullopt;
   }
 
+  /// All of them first, then from the smallest on up to half; 1 after the last.
+  static int next_divisor(int ranks, int side) {
+    for (int next = side == ranks ? 2 : side + 1; next <= ranks / 2; ++next)
+      if (ranks % next == 0) return next;
+    return 1;
+  }
+
+  /// Whether each rank has a neighbour at each of rank 0's offsets, as far as the digits of these last sides tell.
+  bool looks_alike_from_all(const GridShape& shape) {
+    std::fill(last_with_.begin(), last_with_.end(), -1);
+    for (int rank = 0; rank < channels_.rank_count(); ++rank) {
+      const std::uint32_t end = channels_.first_out(rank + 1);
+      if (end - channels_.first_out(rank) != directions_.size()) return false;
+      for (std::uint32_t c = channels_.first_out(rank); c < end; ++c)
+        last_with_[static_cast<std::size_t>(channels_[c].dst % shape.size())] = rank;
+      for (const int direction : directions_)
+        if (last_with_[static_cast<std::size_t>(shape.sum(rank, direction))] != rank) return false;
+    }
+    return true;
+  }
+
   const Channels& channels_;
   const std::vector<int>& directions_;
   std::vector<int> sides_;
+  std::vector<int> last_with_;  ///< by digits, the last rank with a neighbour that has them
   int tried_ = 0;
 };
 
 /// Grows one tree per chunk of rank 0, all of them together, tick by tick.
 class TreeGrower {
  public:
-  static constexpr int kIdle = -1;
-  struct Edge {
-    int parent = kIdle;  ///< rank that sends
-    int tree = 0;
-  };
-  using Tick = std::vector<Edge>;  ///< by direction
+  using Edge = Translates::Edge;
+  using Tick = Translates::Tick;
 
-  TreeGrower(const Shape& shape, const std::vector<int>& directions, int rank_count, int tree_count,
+  TreeGrower(const GridShape& shape, const std::vector<int>& directions, int rank_count, int tree_count,
              std::uint32_t way)
       : shape_(shape),
         directions_(directions),
@@ -104,7 +91,7 @@ class TreeGrower {
         rank_count_(rank_count),
         left_(static_cast<std::int64_t>(tree_count) * (rank_count - 1)),
         reached_(static_cast<std::size_t>(tree_count) * static_cast<std::size_t>(rank_count)),
-        taken_by_(reached_.size(), kIdle),
+        taken_by_(reached_.size(), kNobody),
         waiting_(directions.size()),
         first_(directions.size()),
         tried_(directions.size()) {
@@ -150,9 +137,9 @@ class TreeGrower {
     }
     for (std::size_t direction = 0; direction < directions_.size(); ++direction) {
       const Edge& edge = (*tick)[direction];
-      if (edge.parent == kIdle) continue;
+      if (edge.parent == kNobody) continue;
       const std::size_t end = end_of(direction, edge);
-      taken_by_[end] = kIdle;
+      taken_by_[end] = kNobody;
       reach(edge.tree, static_cast<int>(end % static_cast<std::size_t>(rank_count_)));
     }
     return used;
@@ -172,7 +159,7 @@ class TreeGrower {
       const std::size_t end = end_of(direction, edge);
       if (reached_[end]) continue;
       int& holder = taken_by_[end];
-      if (holder != kIdle && !match(static_cast<std::size_t>(holder), tick)) continue;
+      if (holder != kNobody && !match(static_cast<std::size_t>(holder), tick)) continue;
       taken_by_[end] = static_cast<int>(direction);
       (*tick)[direction] = edge;
       return true;
@@ -180,7 +167,7 @@ class TreeGrower {
     return false;
   }
 
-  const Shape& shape_;
+  const GridShape& shape_;
   const std::vector<int>& directions_;
   std::uint32_t
       way_;  ///< a bit for each direction, every fourth the same: whether it leaves the newest ranks first
@@ -204,11 +191,12 @@ int chunks_of_each(const Flood& flood) {
 }
 
 /// Of each channel, the number of its direction.
-std::vector<std::size_t> directions_of_channels(const Channels& channels, const Shape& shape,
-                                                const std::vector<int>& directions) {
-  std::vector<std::size_t> of_offset(static_cast<std::size_t>(channels.rank_count()));
-  for (std::size_t d = 0; d < directions.size(); ++d) of_offset[static_cast<std::size_t>(directions[d])] = d;
-  std::vector<std::size_t> result;
+std::vector<std::uint32_t> directions_of_channels(const Channels& channels, const GridShape& shape,
+                                                  const std::vector<int>& directions) {
+  std::vector<std::uint32_t> of_offset(static_cast<std::size_t>(channels.rank_count()));
+  for (std::uint32_t d = 0; d < directions.size(); ++d)
+    of_offset[static_cast<std::size_t>(directions[d])] = d;
+  std::vector<std::uint32_t> result;
   for (std::uint32_t c = 0; c < channels.count(); ++c)
     result.push_back(of_offset[static_cast<std::size_t>(shape.difference(channels[c].dst, channels[c].src))]);
   return result;
@@ -216,29 +204,58 @@ std::vector<std::size_t> directions_of_channels(const Channels& channels, const 
 
 }  // namespace
 
-std::optional<Sends> flood_by_translates(const Flood& flood) {
+std::optional<Translates> Translates::of(const Flood& flood) {
   const Channels& channels = flood.channels;
   const int chunks = chunks_of_each(flood);
-  if (chunks == 0 || flood.sends_needed() > kMostSends) return std::nullopt;
+  if (chunks == 0) return std::nullopt;
   const std::vector<int> directions = directions_of(channels);
-  const std::optional<Shape> shape = ShapeSearch(channels, directions)();
+  std::optional<GridShape> shape = ShapeSearch(channels, directions)();
   if (!shape) return std::nullopt;
-  std::optional<std::vector<TreeGrower::Tick>> ticks;
-  for (std::uint32_t way = 0; !ticks && way < kMostWays; ++way)
-    ticks = TreeGrower(*shape, directions, channels.rank_count(), chunks, way)();
-  if (!ticks) return std::nullopt;
+  for (std::uint32_t way = 0; way < kMostWays; ++way)
+    if (auto tree = TreeGrower(*shape, directions, channels.rank_count(), chunks, way)())
+      return Translates(flood, std::move(*shape), directions, std::move(*tree));
+  return std::nullopt;
+}
 
-  const std::vector<std::size_t> direction = directions_of_channels(channels, *shape, directions);
+Translates::Translates(const Flood& flood, GridShape shape, const std::vector<int>& directions,
+                       std::vector<Tick> tree)
+    : flood_(&flood),
+      shape_(std::move(shape)),
+      tree_(std::move(tree)),
+      direction_(directions_of_channels(flood.channels, shape_, directions)),
+      roots_(directions.size()) {}
+
+void Translates::find_picks(int tick, std::vector<std::uint32_t>* picks) {
+  const Tick& edges = tree_[static_cast<std::size_t>(tick)];
+  for (std::size_t direction = 0; direction < edges.size(); ++direction)
+    if (edges[direction].parent != kNobody)
+      shape_.differences_from_all(edges[direction].parent, &roots_[direction]);
+  const Channels& channels = flood_->channels;
+  picks->resize(channels.count());
+  for (std::uint32_t c = 0; c < channels.count(); ++c) {
+    const Edge& edge = edges[direction_[c]];
+    if (edge.parent == kNobody) {
+      (*picks)[c] = kIdle;
+      continue;
+    }
+    const auto root =
+        static_cast<std::size_t>(roots_[direction_[c]][static_cast<std::size_t>(channels[c].src)]);
+    (*picks)[c] = static_cast<std::uint32_t>(flood_->start[root][static_cast<std::size_t>(edge.tree)]);
+  }
+}
+
+std::optional<Sends> flood_by_translates(const Flood& flood) {
+  if (flood.sends_needed() > kMostSends) return std::nullopt;
+  std::optional<Translates> translates = Translates::of(flood);
+  if (!translates) return std::nullopt;
   Sends sends;
   sends.reserve(static_cast<std::size_t>(flood.sends_needed()));
-  for (std::size_t tick = 0; tick < ticks->size(); ++tick)
-    for (std::uint32_t c = 0; c < channels.count(); ++c) {
-      const TreeGrower::Edge& edge = (*ticks)[tick][direction[c]];
-      if (edge.parent == TreeGrower::kIdle) continue;
-      const int root = shape->difference(channels[c].src, edge.parent);
-      const Chunk chunk = flood.start[static_cast<std::size_t>(root)][static_cast<std::size_t>(edge.tree)];
-      sends.push_back({static_cast<std::int32_t>(tick), c, static_cast<std::uint32_t>(chunk)});
-    }
+  std::vector<std::uint32_t> picks;
+  for (int tick = 0; tick < translates->tick_count(); ++tick) {
+    translates->find_picks(tick, &picks);
+    for (std::uint32_t c = 0; c < picks.size(); ++c)
+      if (picks[c] != Translates::kIdle) sends.push_back({tick, c, picks[c]});
+  }
   return sends;
 }
 
