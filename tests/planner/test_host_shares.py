@@ -7,20 +7,21 @@ import pytest
 import hemiola as hm
 from hemiola.errors import ArgumentError
 from hemiola.planner import through_hosts
-from hemiola.synthesis.host_shares import broadcast_through_hosts
+from hemiola.synthesis.host_shares import broadcast_through_hosts, reduce_through_hosts
 
 HOSTS = {"latency_s": 1e-6, "bandwidth": 300e9, "nic_latency_s": 5e-6, "nic_bandwidth": 25e9}
 
 
 @pytest.mark.parametrize(
     ("hosts", "per_host", "root", "pieces"),
-    [(2, 2, 0, 1), (3, 2, 3, 1), (4, 3, 5, 2), (4, 3, 4, 2), (5, 4, 19, 3), (6, 1, 2, 2)],
+    [(2, 2, 0, 1), (3, 2, 3, 1), (4, 3, 5, 2), (4, 3, 4, 2), (5, 4, 19, 3), (6, 1, 2, 2), (2, 1, 1, 2)],
 )
 def test_a_broadcast_through_hosts_is_right_both_ways(
     hosts: int, per_host: int, root: int, pieces: int
 ) -> None:
     schedule = broadcast_through_hosts(hosts, per_host, root, pieces)
     assert hm.verify(schedule) == []
+    assert reduce_through_hosts(hosts, per_host, root, pieces) == schedule.reverse()
     assert hm.verify(schedule.reverse()) == []
     assert schedule.transfer_count == pieces * (hosts - 1) * per_host * (hosts * per_host - 1)
 
@@ -76,8 +77,9 @@ def test_what_is_estimated_and_wins_is_made_once(monkeypatch: pytest.MonkeyPatch
 def test_hosts_roots_and_pieces_that_cannot_be_are_rejected(
     hosts: int, per_host: int, root: int, pieces: int
 ) -> None:
-    with pytest.raises(ArgumentError, match="broadcast_through_hosts: expected"):
-        broadcast_through_hosts(hosts, per_host, root, pieces)
+    for make in (broadcast_through_hosts, reduce_through_hosts):
+        with pytest.raises(ArgumentError, match=f"{make.__name__}: expected"):
+            make(hosts, per_host, root, pieces)
 
 
 def test_a_reduction_goes_the_same_way_back() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from hemiola._core import Schedule
 from hemiola.algorithms import Candidate, Task
 from hemiola.planner.outcome import LeftOut, too_many
-from hemiola.synthesis.host_shares import broadcast_through_hosts
+from hemiola.synthesis.host_shares import broadcast_through_hosts, reduce_through_hosts
 
 #: Of a share; and transfers of all candidates together: making and estimating these takes a second.
 _PIECES, _MOST_TRANSFERS = (1, 4, 8, 16), 3_000_000
@@ -62,5 +62,5 @@ def least_chunks_beside(found: Sequence[Candidate | LeftOut], task: Task) -> int
 
 
 def _made(task: Task, host_count: int, per_host: int, pieces: int) -> Schedule:
-    broadcast = broadcast_through_hosts(host_count, per_host, task.root, pieces)
-    return broadcast if task.kind == "broadcast" else broadcast.reverse()
+    make = broadcast_through_hosts if task.kind == "broadcast" else reduce_through_hosts
+    return make(host_count, per_host, task.root, pieces)

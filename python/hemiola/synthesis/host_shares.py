@@ -1,9 +1,10 @@
-"""Broadcasts between hosts of several ranks, each with a port of its own: shares that go through all ranks."""
+"""Broadcasts and reductions between hosts of several ranks, each with a port of its own: shares that pass all ranks."""
 
 from __future__ import annotations
 
 from hemiola._core import Schedule
-from hemiola._core import broadcast_through_hosts as made_in_core
+from hemiola._core import broadcast_through_hosts as broadcast_made_in_core
+from hemiola._core import reduce_through_hosts as reduce_made_in_core
 
 
 def broadcast_through_hosts(host_count: int, ranks_per_host: int, root: int, pieces: int = 1) -> Schedule:
@@ -16,6 +17,11 @@ def broadcast_through_hosts(host_count: int, ranks_per_host: int, root: int, pie
 
     Where ranks are numbered host by host and each of g has a port of N/(g · t) beyond its host, K pieces take three
     latencies between ranks, one within a host, and 2t beside what the slices take within hosts; trees would take a
-    latency for each level. Run backwards, it is a reduce.
+    latency for each level.
     """
-    return made_in_core(host_count, ranks_per_host, root=root, pieces=pieces)
+    return broadcast_made_in_core(host_count, ranks_per_host, root=root, pieces=pieces)
+
+
+def reduce_through_hosts(host_count: int, ranks_per_host: int, root: int, pieces: int = 1) -> Schedule:
+    """Go the ways of that broadcast backwards, as its `reverse` does, which takes several times as long to sort."""
+    return reduce_made_in_core(host_count, ranks_per_host, root=root, pieces=pieces)

@@ -137,6 +137,13 @@ void bind_synthesis(nb::module_& m) {
       },
       "host_count"_a, "ranks_per_host"_a, nb::kw_only(), "root"_a, "pieces"_a);
   m.def(
+      "reduce_through_hosts",
+      [](int host_count, int ranks_per_host, int root, int pieces) {
+        const LongCall call;
+        return synthesis::reduce_through_hosts({host_count, ranks_per_host, Rank{root}, pieces});
+      },
+      "host_count"_a, "ranks_per_host"_a, nb::kw_only(), "root"_a, "pieces"_a);
+  m.def(
       "far_first_exchange",
       [](const Topology& topology) {
         const LongCall call;

@@ -1,4 +1,4 @@
-// A broadcast between hosts of several ranks, each with a port of its own: shares that go through all ranks.
+// A broadcast, or a reduce, between hosts of several ranks, each with a port of its own: shares that go through all ranks.
 //
 //   root ──► ranks of its host, a slice each ──► rank of the same number on each other host, a share of it each
 //        ──► ranks of that number on all hosts ──► all ranks of a host
@@ -19,5 +19,7 @@ struct HostShares {
 /// Cost: O(1) per transfer, of which there are pieces * (ranks - ranks_per_host) * (ranks - 1), and O(ranks * hosts *
 /// pieces). Transfers are made in the schedule's own order, so that nothing is sorted.
 Schedule broadcast_through_hosts(const HostShares& shares);
+/// That backwards: what reverse() gives, without sorting it.
+Schedule reduce_through_hosts(const HostShares& shares);
 
 }  // namespace hemiola::synthesis
