@@ -99,6 +99,11 @@ TEST(WidePorts, KeepWhatPairsKeptOneByOneSay) {
     const std::vector<std::uint32_t> found = named(ports, static_cast<int>(random.below(40)), channels);
     EXPECT_EQ(std::set<std::uint32_t>(found.begin(), found.end()), expected) << "turn " << turn;
     EXPECT_EQ(found.size(), expected.size());
+    for (std::uint32_t c = 0; c < channels.count(); ++c) {
+      if (!ports.has(c)) continue;
+      EXPECT_EQ(ports.is_channel_open(c),
+                std::ranges::none_of(closed, [&](std::uint32_t l) { return passes(channels, c, l); }));
+    }
   }
 }
 

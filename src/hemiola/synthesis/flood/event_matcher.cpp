@@ -23,9 +23,12 @@ EventMatcher::EventMatcher(const Flood& flood, const SpeedClasses& classes, std:
       order_(order),
       random_(seed),
       wide_(channels_, classes_),
+      turns_(wide_.has_any() ? classes_.count() + 1 : 0, channels_.rank_count()),
       have_(flood.start.size(), flood.chunk_count),
       holders_(wide_.has_any() ? static_cast<std::size_t>(flood.chunk_count) : 0, channels_.rank_count()),
       there_(flood.start.size(), flood.chunk_count),
+      there_count_(flood.start.size(), 0),
+      found_nothing_(channels_.count()),
       lacks_(flood.start.size(), flood.chunk_count),
       free_(channels_.link_count(), 0),
       turn_(channels_.link_count(), 0),
@@ -36,10 +39,14 @@ EventMatcher::EventMatcher(const Flood& flood, const SpeedClasses& classes, std:
       waits_(channels_.count(), 0),
       waiting_into_(flood.start.size(), 0),
       under_way_to_(flood.start.size(), 0),
-      looked_at_with_(flood.start.size(), flood.chunk_count) {
+      looked_at_with_(flood.start.size(), flood.chunk_count),
+      all_through_ranks_(static_cast<std::size_t>(classes_.count() + 1) * flood.start.size()),
+      sends_around_(all_through_ranks_.size(), 0) {
   for (int speed = 1; speed <= classes_.count(); ++speed)
     rarity_.emplace_back(classes_.clusters(speed), classes_.cluster_count(speed), flood.chunk_count);
+  for (std::uint32_t c = 0; c < channels_.count(); ++c) delay_.push_back(channels_.delay(c));
   index_links();
+  find_told_by_ports();
   for (std::uint32_t c = 0; c < channels_.count(); ++c)
     if (!wide_.has(c)) narrow_out_[static_cast<std::size_t>(channels_[c].src)].push_back(c);
   for (Rank rank : indices<Rank>(channels_.rank_count()))
@@ -71,11 +78,20 @@ void EventMatcher::index_links() {
       if (!wide_.is_marked_over(c, hop.link)) over_[next[hop.link]++] = c;
 }
 
+void EventMatcher::find_told_by_ports() {
+  is_told_by_port_.assign(channels_.count(), 0);
+  for (std::uint32_t c = 0; c < channels_.count(); ++c)
+    is_told_by_port_[c] = wide_.has(c) && std::ranges::all_of(channels_.hops(c), [&](const Hop& hop) {
+                            const auto [soonest, latest] = head_start_[hop.link];
+                            return soonest == latest && wide_.is_marked_over(c, hop.link);
+                          });
+}
+
 void EventMatcher::hold_at_first(const Flood& flood) {
   for (Rank rank : indices<Rank>(channels_.rank_count()))
     for (Chunk chunk : flood.start[static_cast<std::size_t>(rank)]) {
       expect(rank, static_cast<std::uint32_t>(chunk));
-      insert(there_[rank], static_cast<std::uint32_t>(chunk));
+      arrive(rank, static_cast<std::uint32_t>(chunk));
     }
   missing_ = std::accumulate(lacks_.begin(), lacks_.end(), std::int64_t{0});
 }
@@ -143,30 +159,25 @@ void EventMatcher::match_marked() {
   marked_.clear();
   std::sort(narrow.begin(), narrow.end());
 
-  /// The channel of a wide port whose turn it is.
-  struct Head {
-    std::uint64_t priority;
-    std::uint32_t port;
-    int first, passed;
-    bool operator>(const Head& other) const { return priority > other.priority; }
-  };
-  std::priority_queue<Head, std::vector<Head>, std::greater<>> wide;
-  const auto push_next = [&](std::uint32_t port, int first, int passed) {
+  const auto add_next = [&](std::uint32_t port, int first, int passed) {
     const std::uint32_t channel = wide_.next_marked(port, first, &passed);
-    if (channel != WidePorts::kNone) wide.push({priority(channel, passed), port, first, passed});
+    if (channel != WidePorts::kNone) turns_.add(classes_.class_of(channel), {channel, port, first, passed});
   };
   wide_.for_each_marked(
-      [&](std::uint32_t port) { push_next(port, first_choice(wide_.src(port), wide_.first_link(port)), 0); });
+      [&](std::uint32_t port) { add_next(port, first_choice(wide_.src(port), wide_.first_link(port)), 0); });
 
-  for (auto next = narrow.begin(); next != narrow.end() || !wide.empty();) {
-    if (wide.empty() || (next != narrow.end() && *next < wide.top().priority)) {
+  auto next = narrow.begin();
+  while (true) {
+    const Turn* wide = turns_.next();
+    if (next != narrow.end() && (wide == nullptr || *next < priority(wide->channel, wide->passed))) {
       match(static_cast<std::uint32_t>(*next++));
       continue;
     }
-    const Head head = wide.top();
-    wide.pop();
-    if (wide_.is_open(head.port)) match(static_cast<std::uint32_t>(head.priority));
-    if (wide_.is_open(head.port)) push_next(head.port, head.first, head.passed + 1);
+    if (wide == nullptr) break;
+    const Turn turn = *wide;
+    turns_.take();
+    if (wide_.is_open(turn.port)) match(turn.channel);
+    if (wide_.is_open(turn.port)) add_next(turn.port, turn.first, turn.passed + 1);
   }
   wide_.forget_marks();
 }
@@ -175,7 +186,7 @@ void EventMatcher::match(std::uint32_t channel) {
   if (!is_open(channel)) return;
   const std::uint32_t chunk = choose(channel);
   if (chunk == Rarity::kNone) return;
-  const bool waits = patient_ && comes_sooner(channel, chunk);
+  const bool waits = chunk == kSooner || (patient_ && comes_sooner(channel, chunk));
   waiting_into_[static_cast<std::size_t>(channels_[channel].dst)] += waits - waits_[channel];
   waits_[channel] = waits;
   if (!waits) send(channel, chunk);
@@ -189,7 +200,7 @@ void EventMatcher::handle(const Event& event) {
     return;
   }
   const Rank rank = channels_[event.what].dst;
-  insert(there_[rank], event.chunk);
+  arrive(rank, event.chunk);
   for (const std::uint32_t c : narrow_out_[static_cast<std::size_t>(rank)])
     if (!contains(have_[channels_[c].dst], event.chunk)) mark(c);
   if (wide_.has_any()) wide_.mark_out_of(rank, holders_[static_cast<int>(event.chunk)]);
@@ -214,6 +225,7 @@ void EventMatcher::note_whether_closed(std::uint32_t link) {
 /// Whether a chunk that starts now finds every link of its way free.
 bool EventMatcher::is_open(std::uint32_t channel) const {
   if (lacks_[static_cast<std::size_t>(channels_[channel].dst)] == 0) return false;
+  if (is_told_by_port_[channel]) return wide_.is_channel_open(channel);
   Picoseconds at = now_;
   for (const Hop& hop : channels_.hops(channel)) {
     if (free_[hop.link] > at) return false;
@@ -222,19 +234,72 @@ bool EventMatcher::is_open(std::uint32_t channel) const {
   return true;
 }
 
+/// kSooner for a chunk that faster channels bring sooner, whichever it is.
 std::uint32_t EventMatcher::choose(std::uint32_t channel) {
   const int speed = classes_.class_of(channel);
   const Channel& ends = channels_[channel];
   const std::uint64_t *there = there_[ends.src], *have = have_[ends.dst];
   const Rarity& around = rarity_in(speed + 1);
   const int outer = classes_.cluster_of(speed + 1, ends.dst);
+  FoundNothing& nothing = found_nothing_[channel];
+  const std::int32_t source_has = there_count_[static_cast<std::size_t>(ends.src)];
   if (speed > 0) {
     const std::uint64_t* unknown = rarity_in(speed).unknown(classes_.cluster_of(speed, ends.dst));
-    const std::uint32_t chunk =
-        around.rarest(outer, [=](std::size_t w) { return there[w] & unknown[w]; }, &random_);
+    const std::uint32_t chunk = rarest_unless(nothing.unknown == source_has, around, outer,
+                                              [=](std::size_t w) { return there[w] & unknown[w]; });
+    if (chunk == Rarity::kNone) nothing.unknown = source_has;
     if (chunk != Rarity::kNone || !may_repeat(channel)) return chunk;
   }
-  return around.rarest(outer, [=](std::size_t w) { return there[w] & ~have[w]; }, &random_);
+  const auto lacking = [=](std::size_t w) { return there[w] & ~have[w]; };
+  if (speed > 0 && patient_ && nothing.lacking != source_has && all_come_sooner(channel)) {
+    const std::uint64_t dice = random_.next();
+    return any_chunk(there_.words(), lacking, dice) == Rarity::kNone ? Rarity::kNone : kSooner;
+  }
+  const std::uint32_t chunk = rarest_unless(nothing.lacking == source_has, around, outer, lacking);
+  if (chunk == Rarity::kNone) nothing.lacking = source_has;
+  return chunk;
+}
+
+/// Nothing where that is known; the dice roll all the same, so that what is known changes no schedule.
+template <typename Word>
+std::uint32_t EventMatcher::rarest_unless(bool is_empty, const Rarity& around, int cluster, Word word) {
+  if (!is_empty) return around.rarest(cluster, word, &random_);
+  random_.next();
+  return Rarity::kNone;
+}
+
+/// Whether faster channels, one from each other rank of the destination's cluster, could each bring all that it lacks
+/// before this channel brings a chunk. What the cluster has then comes sooner, from whichever rank it is.
+bool EventMatcher::all_come_sooner(std::uint32_t channel) {
+  const int speed = classes_.class_of(channel);
+  const Rank dst = channels_[channel].dst;
+  AllThroughRanks& all = all_through_ranks_[static_cast<std::size_t>(speed) * there_count_.size() +
+                                            static_cast<std::size_t>(dst)];
+  if (all.now != now_ || all.sends != sends_around(speed, dst)) {
+    all.now = now_;
+    all.sends = sends_around(speed, dst);
+    all.latest = latest_through_ranks(speed, dst);
+  }
+  return all.latest <= now_ + delay_[channel];
+}
+
+/// When the last of these channels would have brought all; kLongest where a rank of the cluster has none.
+Picoseconds EventMatcher::latest_through_ranks(int speed, Rank dst) const {
+  const auto lacking = static_cast<Picoseconds>(lacks_[static_cast<std::size_t>(dst)]);
+  Picoseconds latest = now_;
+  int faster_ones = 0;
+  for (std::uint32_t i = channels_.first_in(dst); i < channels_.first_in(dst + 1); ++i) {
+    const std::uint32_t faster = into_by_speed_[i];
+    if (classes_.class_of(faster) >= speed) break;
+    const Hop& port = channels_.hops(faster)[0];
+    const Picoseconds start = std::max(free_[port.link], now_);
+    const auto all = static_cast<__int128>(lacking - 1) * port.busy;
+    const auto end = std::min<__int128>(start + all + delay_[faster], kLongest);
+    latest = std::max(latest, static_cast<Picoseconds>(end));
+    ++faster_ones;
+  }
+  const int others = classes_.cluster_size(speed, classes_.cluster_of(speed, dst)) - 1;
+  return faster_ones == others ? latest : kLongest;
 }
 
 /// Whether the destination's own links will be busy for longer than those into its cluster: if not, every chunk that
@@ -253,7 +318,7 @@ bool EventMatcher::may_repeat(std::uint32_t channel) {
 /// lacks before this channel could bring this one chunk.
 bool EventMatcher::comes_sooner(std::uint32_t channel, std::uint32_t chunk) const {
   const Rank dst = channels_[channel].dst;
-  const Picoseconds arrival = now_ + channels_.delay(channel);
+  const Picoseconds arrival = now_ + delay_[channel];
   const auto lacking = static_cast<Picoseconds>(lacks_[static_cast<std::size_t>(dst)]);
   for (std::uint32_t i = channels_.first_in(dst); i < channels_.first_in(dst + 1); ++i) {
     const std::uint32_t faster = into_by_speed_[i];
@@ -262,7 +327,7 @@ bool EventMatcher::comes_sooner(std::uint32_t channel, std::uint32_t chunk) cons
     const Hop& port = channels_.hops(faster)[0];
     const Picoseconds start = std::max(free_[port.link], now_);
     const auto all = static_cast<__int128>(lacking - 1) * port.busy;
-    if (start + all + channels_.delay(faster) <= arrival) return true;
+    if (start + all + delay_[faster] <= arrival) return true;
   }
   return false;
 }
@@ -271,6 +336,8 @@ void EventMatcher::send(std::uint32_t channel, std::uint32_t chunk) {
   const Channel& ends = channels_[channel];
   sends_->push_back({0, channel, chunk});
   expect(ends.dst, chunk);
+  for (int speed = 1; speed <= classes_.count(); ++speed)
+    for (const Rank end : {ends.src, ends.dst}) ++sends_around(speed, end);
   --missing_;
   Picoseconds at = now_;
   for (const Hop& hop : channels_.hops(channel)) {
@@ -288,6 +355,11 @@ void EventMatcher::send(std::uint32_t channel, std::uint32_t chunk) {
   ++under_way_to_[static_cast<std::size_t>(ends.dst)];
   const int n = channels_.rank_count();
   turn_[channels_.hops(channel)[0].link] = ((ends.dst - ends.src) % n + n) % n;
+}
+
+void EventMatcher::arrive(Rank rank, std::uint32_t chunk) {
+  insert(there_[rank], chunk);
+  ++there_count_[static_cast<std::size_t>(rank)];
 }
 
 void EventMatcher::expect(Rank rank, std::uint32_t chunk) {

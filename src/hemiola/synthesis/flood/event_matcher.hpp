@@ -21,6 +21,7 @@
 #include "hemiola/synthesis/flood/flood.hpp"
 #include "hemiola/synthesis/flood/rarity.hpp"
 #include "hemiola/synthesis/flood/speed_classes.hpp"
+#include "hemiola/synthesis/flood/turns.hpp"
 #include "hemiola/synthesis/flood/wide_ports.hpp"
 #include "hemiola/synthesis/network/sends.hpp"
 #include "hemiola/synthesis/trials.hpp"
@@ -51,7 +52,21 @@ class EventMatcher {
     bool operator>(const Event& other) const { return time > other.time; }
   };
 
+  /// How many chunks a channel's source had when none of them could be chosen. A chunk that a rank or cluster has stays
+  /// there, so that only a further one of the source can be.
+  struct FoundNothing {
+    std::int32_t unknown = -1;  ///< of those that the destination's cluster lacks
+    std::int32_t lacking = -1;  ///< of those that the destination lacks
+  };
+  /// What latest_through_ranks said, as long as nothing is sent to or from the cluster and it is as late.
+  struct AllThroughRanks {
+    Picoseconds now = -1, latest = 0;
+    std::uint32_t sends = 0;
+  };
+  static constexpr std::uint32_t kSooner = Rarity::kNone - 1;
+
   void index_links();
+  void find_told_by_ports();
   void hold_at_first(const Flood& flood);
   void mark(std::uint32_t channel);
   void mark_all();
@@ -65,10 +80,19 @@ class EventMatcher {
 
   bool is_open(std::uint32_t channel) const;
   std::uint32_t choose(std::uint32_t channel);
+  template <typename Word>
+  std::uint32_t rarest_unless(bool is_empty, const Rarity& around, int cluster, Word word);
+  bool all_come_sooner(std::uint32_t channel);
+  Picoseconds latest_through_ranks(int speed, Rank dst) const;
   bool may_repeat(std::uint32_t channel);
   bool comes_sooner(std::uint32_t channel, std::uint32_t chunk) const;
   void send(std::uint32_t channel, std::uint32_t chunk);
+  void arrive(Rank rank, std::uint32_t chunk);
   void expect(Rank rank, std::uint32_t chunk);
+  std::uint32_t& sends_around(int speed, Rank rank) {
+    return sends_around_[static_cast<std::size_t>(speed) * lacks_.size() +
+                         static_cast<std::size_t>(classes_.cluster_of(speed, rank))];
+  }
 
   const Channels& channels_;
   const SpeedClasses& classes_;
@@ -80,11 +104,16 @@ class EventMatcher {
   bool patient_ = true;  ///< whether slow channels leave chunks to faster ones
 
   WidePorts wide_;
-  ChunkSets have_;                   ///< per rank, chunks that are there or on their way
-  ChunkSets holders_;                ///< per chunk, ranks that have it so; empty where no port is wide
-  ChunkSets there_;                  ///< per rank
-  std::vector<Rarity> rarity_;       ///< of what ranks have, in clusters(1) … clusters(count())
-  std::vector<std::int32_t> lacks_;  ///< per rank, how many chunks it does not have
+  Turns turns_;                                ///< of its ports
+  std::vector<std::uint8_t> is_told_by_port_;  ///< per channel, whether it is open where `wide_` says so
+  ChunkSets have_;                             ///< per rank, chunks that are there or on their way
+  ChunkSets holders_;  ///< per chunk, ranks that have it so; empty where no port is wide
+  ChunkSets there_;    ///< per rank
+  std::vector<std::int32_t> there_count_;
+  std::vector<Picoseconds> delay_;           ///< per channel, together: its links lie far apart
+  std::vector<FoundNothing> found_nothing_;  ///< per channel
+  std::vector<Rarity> rarity_;               ///< of what ranks have, in clusters(1) … clusters(count())
+  std::vector<std::int32_t> lacks_;          ///< per rank, how many chunks it does not have
 
   std::vector<Picoseconds> free_;  ///< per link
   std::vector<int> turn_;          ///< per link, distance to the peer that it served last
@@ -100,6 +129,8 @@ class EventMatcher {
   std::vector<std::int32_t> waiting_into_;       ///< per rank, how many channels into it do
   std::vector<std::int32_t> under_way_to_;       ///< per rank, chunks
   std::vector<std::int32_t> looked_at_with_;     ///< per rank, what it lacked when those were looked at last
+  std::vector<AllThroughRanks> all_through_ranks_;  ///< per speed and destination
+  std::vector<std::uint32_t> sends_around_;         ///< per speed and cluster, to or from its ranks
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
 };
 

@@ -24,22 +24,25 @@ Rarity::Rarity(const std::vector<int>& cluster_of, int cluster_count, int chunk_
       level_count_(rarity_level(static_cast<std::uint32_t>(largest_cluster(cluster_of, cluster_count))) + 1),
       holders_(static_cast<std::size_t>(cluster_count) * chunk_count_, 0),
       population_(static_cast<std::size_t>(cluster_count * level_count_), 0),
+      filled_(static_cast<std::size_t>(cluster_count), level_count_),
       sets_(population_.size(), chunk_count) {
   for (int cluster = 0; cluster < cluster_count; ++cluster) {
     population_[static_cast<std::size_t>(first_level(cluster))] = chunk_count;
+    if (chunk_count > 0) insert(filled_[cluster], 0);
     for (std::uint32_t chunk = 0; chunk < chunk_count_; ++chunk) insert(sets_[first_level(cluster)], chunk);
   }
 }
 
 void Rarity::add(int cluster, std::uint32_t chunk) {
   std::uint32_t& count = holders(cluster, chunk);
-  const int old_level = first_level(cluster) + rarity_level(count);
-  const int new_level = first_level(cluster) + rarity_level(++count);
+  const int old_level = rarity_level(count), new_level = rarity_level(++count), first = first_level(cluster);
   if (new_level == old_level) return;
-  remove(sets_[old_level], chunk);
-  insert(sets_[new_level], chunk);
-  --population_[static_cast<std::size_t>(old_level)];
-  ++population_[static_cast<std::size_t>(new_level)];
+  remove(sets_[first + old_level], chunk);
+  insert(sets_[first + new_level], chunk);
+  if (--population_[static_cast<std::size_t>(first + old_level)] == 0)
+    remove(filled_[cluster], static_cast<std::uint32_t>(old_level));
+  if (++population_[static_cast<std::size_t>(first + new_level)] == 1)
+    insert(filled_[cluster], static_cast<std::uint32_t>(new_level));
 }
 
 }  // namespace hemiola::synthesis

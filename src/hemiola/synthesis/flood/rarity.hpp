@@ -45,6 +45,7 @@ class Rarity {
   int level_count_;                       ///< per cluster
   std::vector<std::uint32_t> holders_;    ///< per cluster and chunk
   std::vector<std::int32_t> population_;  ///< per cluster and level, the number of chunks
+  ChunkSets filled_;                      ///< per cluster, the levels with any
   ChunkSets sets_;                        ///< per cluster and level, the chunks
 };
 
@@ -66,13 +67,15 @@ std::uint32_t any_chunk(std::size_t words, Word word, std::uint64_t dice) {
 template <typename Word>
 std::uint32_t Rarity::rarest(int cluster, Word word, Random* random) const {
   const std::uint64_t dice = random->next();
-  for (int level = first_level(cluster); level < first_level(cluster + 1); ++level) {
-    if (population_[static_cast<std::size_t>(level)] == 0) continue;
-    const std::uint64_t* set = sets_[level];
-    const std::uint32_t chunk =
-        any_chunk(sets_.words(), [&](std::size_t w) { return set[w] & word(w); }, dice);
-    if (chunk != kNone) return chunk;
-  }
+  const std::uint64_t* filled = filled_[cluster];
+  for (std::size_t at = 0; at < filled_.words(); ++at)
+    for (std::uint64_t levels = filled[at]; levels != 0; levels &= levels - 1) {
+      const std::uint64_t* set =
+          sets_[first_level(cluster) + static_cast<int>(at * 64) + std::countr_zero(levels)];
+      const std::uint32_t chunk =
+          any_chunk(sets_.words(), [&](std::size_t w) { return set[w] & word(w); }, dice);
+      if (chunk != kNone) return chunk;
+    }
   return kNone;
 }
 

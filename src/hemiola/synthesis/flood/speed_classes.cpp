@@ -88,6 +88,8 @@ SpeedClasses::SpeedClasses(const Channels& channels) : class_of_(channels.count(
     int count = 0;
     cluster_of_.push_back(components.numbered(&count));
     cluster_count_.push_back(count);
+    cluster_size_.emplace_back(static_cast<std::size_t>(count), 0);
+    for (const int cluster : cluster_of_.back()) ++cluster_size_.back()[static_cast<std::size_t>(cluster)];
     cluster_rate_.push_back(entry_rates(channels, cluster_of_.back(), count));
     for (std::uint32_t c = 0; c < channels.count(); ++c)
       if (class_of_[c] == speed) components.join(channels[c].src, channels[c].dst);

@@ -26,6 +26,10 @@ class SpeedClasses {
   }
   const std::vector<int>& clusters(int speed) const { return cluster_of_[static_cast<std::size_t>(speed)]; }
   int cluster_count(int speed) const { return cluster_count_[static_cast<std::size_t>(speed)]; }
+  /// In ranks.
+  int cluster_size(int speed, int cluster) const {
+    return cluster_size_[static_cast<std::size_t>(speed)][static_cast<std::size_t>(cluster)];
+  }
   /// Chunks per picosecond that can enter a cluster from outside, over all links together.
   double cluster_rate(int speed, int cluster) const {
     return cluster_rate_[static_cast<std::size_t>(speed)][static_cast<std::size_t>(cluster)];
@@ -37,6 +41,7 @@ class SpeedClasses {
   std::vector<std::uint8_t> class_of_;
   std::vector<std::vector<int>> cluster_of_;
   std::vector<int> cluster_count_;
+  std::vector<std::vector<int>> cluster_size_;
   std::vector<std::vector<double>> cluster_rate_;
 };
 

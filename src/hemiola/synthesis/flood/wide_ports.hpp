@@ -39,6 +39,12 @@ class WidePorts {
   template <typename Visit>
   void for_each_marked(Visit visit) const;
   bool is_open(std::uint32_t port) const { return ports_[port].closing == 0; }
+  /// As far as links that all channels of its port or into its rank pass tell.
+  bool is_channel_open(std::uint32_t channel) const {
+    const std::uint32_t port = port_of_[channel];
+    return is_open(port) &&
+           !contains(closed_into_[ports_[port].speed], static_cast<std::uint32_t>(channels_[channel].dst));
+  }
   Rank src(std::uint32_t port) const { return ports_[port].src; }
   std::uint32_t first_link(std::uint32_t port) const { return ports_[port].link; }
   /// The first marked channel of those to the rank that is `passed` places after `first`, and to the ranks after that,
