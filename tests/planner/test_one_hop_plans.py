@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 import hemiola as hm
-from hemiola.synthesis.full_mesh import broadcast_through_all
+from hemiola.errors import ArgumentError
+from hemiola.synthesis.full_mesh import broadcast_through_all, reduce_through_all
 from hemiola.verify import first_violation
 
 LINK = {"latency_s": 1e-6, "bandwidth": 50e9}
@@ -17,6 +18,7 @@ def test_a_broadcast_through_all_is_right_and_takes_what_it_says(ranks: int, roo
     network = hm.topologies.fully_connected(ranks, **LINK)
     schedule = broadcast_through_all(ranks, root, pieces)
     assert hm.verify(schedule) == []
+    assert reduce_through_all(ranks, root, pieces) == schedule.reverse()
     assert hm.verify(schedule.reverse()) == []
     expected_s = 2e-6 + (pieces + 1) / pieces * 240_000 / 50e9
     assert hm.simulate(schedule, network, nbytes).seconds == pytest.approx(expected_s, rel=1e-6)
@@ -49,6 +51,46 @@ def test_slow_and_late_ranks_are_simulated() -> None:
         found = hm.simulate(plan.schedule, network, 64 << 20, conditions)
         assert plan.seconds == pytest.approx(found.seconds, rel=1e-3)
         assert plan.seconds <= 2.05 * plan.bound_s
+
+
+@pytest.mark.parametrize(("ranks", "pieces", "lag"), [(2, 3, 2), (3, 4, 2), (7, 5, 3), (5, 1, 3)])
+def test_a_reduction_through_all_is_the_broadcast_turned_round(ranks: int, pieces: int, lag: int) -> None:
+    for root in range(ranks):
+        broadcast = broadcast_through_all(ranks, root, pieces, lag)
+        assert broadcast.transfer_count == pieces * (ranks - 1) ** 2
+        assert hm.verify(broadcast) == []
+        assert reduce_through_all(ranks, root, pieces, lag) == broadcast.reverse()
+
+
+@pytest.mark.parametrize(
+    ("ranks", "root", "pieces", "lag"),
+    [(1, 0, 1, 1), (3, 3, 1, 1), (3, -1, 1, 1), (3, 0, 0, 1), (3, 0, 1, 0)],
+)
+def test_ranks_roots_pieces_and_lags_that_cannot_be_are_rejected(
+    ranks: int, root: int, pieces: int, lag: int
+) -> None:
+    for make in (broadcast_through_all, reduce_through_all):
+        with pytest.raises(ArgumentError, match=f"{make.__name__}: expected"):
+            make(ranks, root, pieces, lag)
+
+
+@pytest.mark.parametrize("kind", ["broadcast", "reduce"])
+def test_small_buffers_go_through_all_of_2048_ranks_behind_a_switch(kind: str) -> None:
+    # Given 4 KiB, 2.5 us and 25 GB/s: two latencies and twice 0.16 us, where a tree pays eleven latencies.
+    plan = hm.plan(hm.topologies.switch(2048, latency_s=2.5e-6, bandwidth=25e9), kind, 4096)
+    assert plan.alternatives[0].label == "through_all (1 pieces)"
+    assert plan.seconds == pytest.approx(5.33e-6, rel=0.01)
+    assert plan.schedule.transfer_count == 2047**2
+
+
+def test_trees_are_kept_where_more_pieces_promise_little() -> None:
+    # 1 GiB on 300 ranks: 64 pieces, 5.7 million transfers, would take as long as a tree in 371 chunks. 16 MiB on 1,024
+    # with a slow rank: 8 pieces take 1.25 times the bound, trees by simulation 1.07, by their formula 1.27.
+    for ranks, nbytes, slow in ((300, 1 << 30, {}), (1024, 16 << 20, {5: 2.0})):
+        network = hm.topologies.switch(ranks, latency_s=2.5e-6, bandwidth=25e9)
+        plan = hm.plan(network, "broadcast", nbytes, hm.Conditions(slow=slow))
+        assert plan.name == "broadcast_circulant"
+        assert plan.seconds <= 1.07 * plan.bound_s
 
 
 @pytest.mark.parametrize(("bandwidth", "lag", "first_s"), [(200e9, 4, 2.225e-6), (9e9, 2, 10e-6)])

@@ -15,10 +15,19 @@ from hemiola import algorithms
 from hemiola._core import Schedule, Topology
 from hemiola.algorithms import Candidate, Task
 from hemiola.planner.outcome import LeftOut, too_many
-from hemiola.synthesis.full_mesh import broadcast_through_all, is_full_mesh, is_lone_switch
+from hemiola.synthesis.full_mesh import (
+    broadcast_through_all,
+    is_full_mesh,
+    is_lone_switch,
+    reduce_through_all,
+)
 
 #: Of each share of a broadcast through all ranks, and its transfers: 1,024 ranks hand on one piece.
 _PIECES, _MOST_TRANSFERS = (1, 2, 4, 8, 16, 64), 1_200_000
+#: The same where the formula is exact, or where it promises no more than such a share of what pipelined trees and
+#: fewer pieces take by theirs: 3,000 ranks hand on one piece, made in a third of a second. Trees that a slow rank is a
+#: leaf of are faster than their formula, by a sixth where that was simulated.
+_MOST_BY_FORMULA, _SHARE, _SHARE_BESIDE_SLOW = 9_000_000, 0.95, 0.75
 #: Parts of a direct all-reduce, and transfers of its transfers: about a third of a second to simulate.
 _PARTS, _MOST_TRANSFERS_IN_PARTS = (2, 4, 16, 64), 300_000
 #: What parts must save at least to be worth more messages.
@@ -77,18 +86,22 @@ def one_hop(task: Task, bound_s: float, effort: float = 1.0) -> Iterator[Candida
 
 
 def _through_all(task: Task, hop: _Hop, bound_s: float, effort: float) -> Iterator[Candidate | LeftOut]:
-    n, most = task.rank_count, _MOST_TRANSFERS * effort
-    is_mesh = hop.port_count > 1
+    n, is_mesh = task.rank_count, hop.port_count > 1
     is_simulation = is_mesh and not task.conditions.slow_ranks and task.delay_s == 0 and hop.message_s == 0
+    most = (_MOST_BY_FORMULA if is_simulation else _MOST_TRANSFERS) * effort
+    rival_s = bound_s if is_mesh else task.delay_s + _pipelined_trees_s(task, hop)
+    share = _SHARE_BESIDE_SLOW if task.conditions.slow_ranks else _SHARE
     fitting = []
     for pieces in _PIECES:
-        if (count := pieces * (n - 1) ** 2) > most:
-            yield LeftOut(f"through_all ({pieces} pieces)", too_many(count, "transfers", most))
-            continue
         piece_s = hop.to_all_s(task.nbytes / pieces, n)
         lag = 1 if is_mesh or piece_s == 0 else min(pieces, 1 + math.ceil(hop.latency_s / piece_s))
         first_s = max(hop.latency_s + piece_s, lag * piece_s)  # until the first is handed on
         seconds = max(bound_s, task.delay_s + first_s + pieces * piece_s + hop.latency_s)
+        count = pieces * (n - 1) ** 2
+        if count > most and (count > _MOST_BY_FORMULA * effort or seconds > share * rival_s):
+            yield LeftOut(f"through_all ({pieces} pieces)", too_many(count, "transfers", most))
+            continue
+        rival_s = min(rival_s, seconds)
         fitting.append((seconds, pieces, count, lag))
     # What is simulated costs the race, what is predicted does not.
     for seconds, pieces, count, lag in fitting if is_simulation else _fewest_of_the_close(fitting):
@@ -103,6 +116,13 @@ def _through_all(task: Task, hop: _Hop, bound_s: float, effort: float) -> Iterat
         )
 
 
+def _pipelined_trees_s(task: Task, hop: _Hop) -> float:
+    """Return what the best number of chunks takes down a tree through a switch, a level for each bit of a rank."""
+    whole_s = task.nbytes / hop.bandwidth
+    levels_s = (math.ceil(math.log2(task.rank_count)) - 1) * (hop.latency_s + hop.message_s)
+    return (math.sqrt(whole_s) + math.sqrt(levels_s)) ** 2 + hop.latency_s
+
+
 def _fewest_of_the_close(fitting: Sequence[_Cut]) -> Sequence[_Cut]:
     """Keep of predictions, by increasing number of pieces, the first that is as good as the best but for a percent."""
     close_s = _CLOSE * min((one[0] for one in fitting), default=0.0)
@@ -110,8 +130,8 @@ def _fewest_of_the_close(fitting: Sequence[_Cut]) -> Sequence[_Cut]:
 
 
 def _made_through_all(task: Task, pieces: int, lag: int) -> Schedule:
-    broadcast = broadcast_through_all(task.rank_count, task.root, pieces, lag)
-    return broadcast if task.kind == "broadcast" else broadcast.reverse()
+    make = broadcast_through_all if task.kind == "broadcast" else reduce_through_all
+    return make(task.rank_count, task.root, pieces, lag)
 
 
 def _in_parts(task: Task, hop: _Hop, bound_s: float, effort: float) -> Iterator[Candidate | LeftOut]:

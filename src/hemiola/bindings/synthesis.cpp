@@ -9,6 +9,7 @@
 #include "hemiola/synthesis/far_first.hpp"
 #include "hemiola/synthesis/forest/forest.hpp"
 #include "hemiola/synthesis/host_shares.hpp"
+#include "hemiola/synthesis/rank_shares.hpp"
 #include "hemiola/synthesis/stream.hpp"
 #include "hemiola/synthesis/synthesize.hpp"
 
@@ -143,6 +144,20 @@ void bind_synthesis(nb::module_& m) {
         return synthesis::reduce_through_hosts({host_count, ranks_per_host, Rank{root}, pieces});
       },
       "host_count"_a, "ranks_per_host"_a, nb::kw_only(), "root"_a, "pieces"_a);
+  m.def(
+      "broadcast_through_all",
+      [](int rank_count, int root, int pieces, int lag) {
+        const LongCall call;
+        return synthesis::broadcast_through_all({rank_count, Rank{root}, pieces, lag});
+      },
+      "rank_count"_a, nb::kw_only(), "root"_a, "pieces"_a, "lag"_a);
+  m.def(
+      "reduce_through_all",
+      [](int rank_count, int root, int pieces, int lag) {
+        const LongCall call;
+        return synthesis::reduce_through_all({rank_count, Rank{root}, pieces, lag});
+      },
+      "rank_count"_a, nb::kw_only(), "root"_a, "pieces"_a, "lag"_a);
   m.def(
       "far_first_exchange",
       [](const Topology& topology) {
