@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -68,6 +69,43 @@ def test_an_all_gather_takes_as_many_ticks_as_the_ports_need(network: str, chunk
     schedule = hm.synthesize(topology, "all_gather", chunks, trials=1, progress=False)
     assert schedule.step_count == fewest_ticks(topology, chunks)
     assert hm.verify(schedule) == []
+
+
+def fewest_late_ticks(sides: list[int], lag: int) -> int:
+    """A rank's links bring its chunk to no more ranks a tick than there are links, and over a hop in 1 + lag ticks."""
+    hops = [
+        sum(min(at, side - at) for at, side in zip(place, sides, strict=True))
+        for place in itertools.product(*map(range, sides))
+    ]
+    reached, ticks = 1, 0
+    while reached < len(hops):
+        near = sum(hop <= ticks // (1 + lag) + 1 for hop in hops)
+        reached, ticks = min(reached + 2 * len(sides), near), ticks + 1
+    return ticks
+
+
+@pytest.mark.parametrize(
+    ("sides", "lag", "over"),
+    [
+        ([8, 8], 10, 0),  # seven hops of 11 before the farthest rank's tick: 78
+        ([16, 16], 2, 0),
+        ([16, 16], 5, 0),
+        ([6, 6, 6], 2, 0),
+        ([32, 32], 1, 0),
+        ([5, 7], 5, 1),
+    ],
+)
+def test_chunks_that_leave_late_lose_little_but_the_ways_to_far_ranks(
+    sides: list[int], lag: int, over: int
+) -> None:
+    n = math.prod(sides)
+    chunk_s = 25_000 / 50e9
+    torus = hm.topologies.torus(sides, latency_s=lag * chunk_s, bandwidth=50e9)
+    schedule = hm.synthesize(torus, "all_gather", nbytes=25_000 * n, trials=1, progress=False)
+    assert hm.verify(schedule) == []
+    assert hm.simulate(schedule, torus, 25_000 * n, network="fifo").seconds == pytest.approx(
+        (fewest_late_ticks(sides, lag) + over + lag) * chunk_s
+    )
 
 
 @pytest.mark.parametrize("kind", ["reduce_scatter", "all_reduce"])

@@ -137,9 +137,8 @@ Streamed synthesize_into(const Topology& topology, const Collective& collective,
     const Flood flood(channels, phases[0].holders);
     if (const std::optional<int> lag = tick_lag(flood)) {
       TickStream stream(collective, flood, options, sink);
-      if (*lag == 0)
-        if (std::optional<Translates> translates = Translates::of(flood))
-          return stream.of_translates(std::move(*translates));
+      if (std::optional<Translates> translates = Translates::of(flood, *lag))
+        return stream.of_translates(std::move(*translates));
       return stream.of_matches(*lag);
     }
   }

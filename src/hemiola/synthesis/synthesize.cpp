@@ -82,7 +82,7 @@ class Synthesizer {
     check_reachable(channels_, phase);
     const Flood flood(channels_, phase.holders);
     if (tick_lag(flood) != 0 || trials_for(flood.sends_needed()) != 1) return std::nullopt;
-    if (std::optional<Sends> sends = flood_by_translates(flood))
+    if (std::optional<Sends> sends = flood_by_translates(flood, 0))
       return Synthesis{assemble(collective_, channels_, std::move(*sends)), 0, port_bound(flood), 1, false};
     Schedule::Columns columns;
     run(flood.sends_needed(), 1, port_bound(flood), [&](std::uint64_t seed, int, SearchState* state) {

@@ -38,7 +38,8 @@ FloodSearch::FloodSearch(const Flood& flood) : flood_(flood) {
     lag_ = *lag;
   else
     classes_.emplace(flood.channels);
-  if (!classes_ && lag_ == 0) translates_ = flood_by_translates(flood);
+  if (!classes_) translates_ = flood_by_translates(flood, lag_);
+  if (translates_ && lag_ > 0) number_steps(flood.channels, flood.chunk_count, &*translates_);
 }
 
 Candidate FloodSearch::operator()(std::uint64_t seed, int trial, SearchState* state) const {

@@ -30,7 +30,7 @@ class FloodSearch {
   const Flood& flood_;
   int lag_ = 0;                          ///< of ticks
   std::optional<SpeedClasses> classes_;  ///< where ticks do not fit
-  std::optional<Sends> translates_;      ///< the first trial's, where nothing can have fewer ticks
+  std::optional<Sends> translates_;      ///< the first trial's, where ranks look alike
 };
 
 }  // namespace hemiola::synthesis

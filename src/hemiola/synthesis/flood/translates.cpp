@@ -12,8 +12,11 @@ namespace {
 constexpr std::int64_t kMostSends = std::int64_t{1} << 26;
 constexpr int kMostShapes = 4096;
 constexpr int kNobody = Translates::kNobody;
-/// Ways to grow that are tried.
+/// Ways to grow that are tried where a chunk may leave in the tick after its arrival: the first that will do.
 constexpr std::uint32_t kMostWays = 16;
+/// Elsewhere the best of these, if it takes no more than one in so many ticks over the fewest, and one.
+constexpr std::uint32_t kLateWays[] = {15, 1, 2, 0};
+constexpr int kShareOver = 32;
 
 /// Offsets of rank 0's neighbours.
 std::vector<int> directions_of(const Channels& channels) {
@@ -77,37 +80,74 @@ class ShapeSearch {
   int tried_ = 0;
 };
 
+/// How many ranks are within 1, 2, … hops of rank 0, itself among them.
+std::vector<std::int64_t> ranks_within(const GridShape& shape, const std::vector<int>& directions) {
+  std::vector<bool> is_reached(static_cast<std::size_t>(shape.size()), false);
+  std::vector<int> ranks{0};
+  is_reached[0] = true;
+  std::vector<std::int64_t> within;
+  for (std::size_t first = 0; first < ranks.size();) {
+    const std::size_t end = ranks.size();
+    for (; first < end; ++first)
+      for (const int direction : directions) {
+        const int rank = shape.sum(ranks[first], direction);
+        if (is_reached[static_cast<std::size_t>(rank)]) continue;
+        is_reached[static_cast<std::size_t>(rank)] = true;
+        ranks.push_back(rank);
+      }
+    within.push_back(static_cast<std::int64_t>(ranks.size()));
+  }
+  return within;
+}
+
+/// In fewer ticks no flood is done: each direction takes an edge a tick, and a hop takes 1 + lag.
+int fewest_ticks(const GridShape& shape, const std::vector<int>& directions, int tree_count, int lag) {
+  const std::vector<std::int64_t> within = ranks_within(shape, directions);
+  const std::int64_t all = static_cast<std::int64_t>(tree_count) * shape.size();
+  std::int64_t reached = tree_count;
+  int ticks = 0;
+  for (; reached < all; ++ticks) {
+    const auto hop = std::min(static_cast<std::size_t>(ticks / (1 + lag)), within.size() - 1);
+    reached = std::min(reached + static_cast<std::int64_t>(directions.size()), tree_count * within[hop]);
+  }
+  return ticks;
+}
+
 /// Grows one tree per chunk of rank 0, all of them together, tick by tick.
 class TreeGrower {
  public:
   using Edge = Translates::Edge;
   using Tick = Translates::Tick;
 
-  TreeGrower(const GridShape& shape, const std::vector<int>& directions, int rank_count, int tree_count,
+  TreeGrower(const GridShape& shape, const std::vector<int>& directions, int tree_count, int lag,
              std::uint32_t way)
       : shape_(shape),
         directions_(directions),
         way_(way),
-        rank_count_(rank_count),
-        left_(static_cast<std::int64_t>(tree_count) * (rank_count - 1)),
-        reached_(static_cast<std::size_t>(tree_count) * static_cast<std::size_t>(rank_count)),
+        rank_count_(shape.size()),
+        left_(static_cast<std::int64_t>(tree_count) * (rank_count_ - 1)),
+        reached_(static_cast<std::size_t>(tree_count) * static_cast<std::size_t>(rank_count_)),
         taken_by_(reached_.size(), kNobody),
+        arriving_(static_cast<std::size_t>(lag) + 1),
         waiting_(directions.size()),
         first_(directions.size()),
         tried_(directions.size()) {
-    for (int tree = 0; tree < tree_count; ++tree) reach(tree, 0);
+    for (int tree = 0; tree < tree_count; ++tree) {
+      reached_[place(tree, 0)] = true;
+      let_send({0, tree});
+    }
   }
 
-  /// Nothing where more ticks are needed than there must be.
-  std::optional<std::vector<Tick>> operator()() {
+  /// Nothing where more than so many ticks are needed.
+  std::optional<std::vector<Tick>> operator()(int most_ticks) {
     const auto width = static_cast<std::int64_t>(directions_.size());
-    std::int64_t idle_allowed = (width - left_ % width) % width;
     std::vector<Tick> ticks;
     while (left_ > 0) {
-      const std::int64_t used = grow(&ticks.emplace_back(directions_.size()));
-      idle_allowed -= width - used;
-      left_ -= used;
-      if (idle_allowed < 0) return std::nullopt;
+      if (left_ > width * (most_ticks - static_cast<std::int64_t>(ticks.size()))) return std::nullopt;
+      std::vector<Edge>& arriving = arriving_[ticks.size() % arriving_.size()];
+      for (const Edge& edge : arriving) let_send(edge);
+      arriving.clear();
+      left_ -= grow(&ticks.emplace_back(directions_.size()), &arriving);
     }
     return ticks;
   }
@@ -118,9 +158,9 @@ class TreeGrower {
            static_cast<std::size_t>(rank);
   }
 
-  void reach(int tree, int rank) {
-    reached_[place(tree, rank)] = true;
-    for (std::vector<Edge>& edges : waiting_) edges.push_back({rank, tree});
+  /// In each direction, from the edge's parent.
+  void let_send(const Edge& edge) {
+    for (std::vector<Edge>& edges : waiting_) edges.push_back(edge);
   }
 
   /// Where an edge of a direction leads.
@@ -128,8 +168,9 @@ class TreeGrower {
     return place(edge.tree, shape_.sum(edge.parent, directions_[direction]));
   }
 
-  /// Gives each direction an edge to a rank that no other of this tick reaches. Returns how many have one.
-  std::int64_t grow(Tick* tick) {
+  /// Gives each direction an edge to a rank that no other of this tick reaches, and lists those that next leave these.
+  /// Returns how many have one.
+  std::int64_t grow(Tick* tick, std::vector<Edge>* reached) {
     std::int64_t used = 0;
     for (std::size_t direction = 0; direction < directions_.size(); ++direction) {
       ++round_;
@@ -140,7 +181,8 @@ class TreeGrower {
       if (edge.parent == kNobody) continue;
       const std::size_t end = end_of(direction, edge);
       taken_by_[end] = kNobody;
-      reach(edge.tree, static_cast<int>(end % static_cast<std::size_t>(rank_count_)));
+      reached_[end] = true;
+      reached->push_back({static_cast<int>(end % static_cast<std::size_t>(rank_count_)), edge.tree});
     }
     return used;
   }
@@ -174,9 +216,10 @@ class TreeGrower {
   int rank_count_;
   std::int64_t left_;
   std::vector<bool> reached_;
-  std::vector<int> taken_by_;               ///< in this tick, by which direction
-  std::vector<std::vector<Edge>> waiting_;  ///< by direction, in the order in which parents were reached
-  std::vector<std::size_t> first_;          ///< by direction: before it, all ends are reached
+  std::vector<int> taken_by_;                ///< in this tick, by which direction
+  std::vector<std::vector<Edge>> arriving_;  ///< by tick, round: where trees grow on from 1 + lag ticks later
+  std::vector<std::vector<Edge>> waiting_;   ///< by direction, in the order in which parents were reached
+  std::vector<std::size_t> first_;           ///< by direction: before it, all ends are reached
   std::vector<int> tried_;
   int round_ = 0;
 };
@@ -202,19 +245,36 @@ std::vector<std::uint32_t> directions_of_channels(const Channels& channels, cons
   return result;
 }
 
+std::optional<std::vector<Translates::Tick>> grown(const GridShape& shape, const std::vector<int>& directions,
+                                                   int tree_count, int lag) {
+  const int fewest = fewest_ticks(shape, directions, tree_count, lag);
+  std::optional<std::vector<Translates::Tick>> best;
+  if (lag == 0) {
+    for (std::uint32_t way = 0; !best && way < kMostWays; ++way)
+      best = TreeGrower(shape, directions, tree_count, lag, way)(fewest);
+    return best;
+  }
+  int most = fewest + fewest / kShareOver + 1;
+  for (const std::uint32_t way : kLateWays) {
+    if (most < fewest) break;
+    if (auto tree = TreeGrower(shape, directions, tree_count, lag, way)(most)) best = std::move(tree);
+    if (best) most = static_cast<int>(best->size()) - 1;
+  }
+  return best;
+}
+
 }  // namespace
 
-std::optional<Translates> Translates::of(const Flood& flood) {
+std::optional<Translates> Translates::of(const Flood& flood, int lag) {
   const Channels& channels = flood.channels;
   const int chunks = chunks_of_each(flood);
   if (chunks == 0) return std::nullopt;
   const std::vector<int> directions = directions_of(channels);
   std::optional<GridShape> shape = ShapeSearch(channels, directions)();
   if (!shape) return std::nullopt;
-  for (std::uint32_t way = 0; way < kMostWays; ++way)
-    if (auto tree = TreeGrower(*shape, directions, channels.rank_count(), chunks, way)())
-      return Translates(flood, std::move(*shape), directions, std::move(*tree));
-  return std::nullopt;
+  std::optional<std::vector<Tick>> tree = grown(*shape, directions, chunks, lag);
+  if (!tree) return std::nullopt;
+  return Translates(flood, std::move(*shape), directions, std::move(*tree));
 }
 
 Translates::Translates(const Flood& flood, GridShape shape, const std::vector<int>& directions,
@@ -244,9 +304,9 @@ void Translates::find_picks(int tick, std::vector<std::uint32_t>* picks) {
   }
 }
 
-std::optional<Sends> flood_by_translates(const Flood& flood) {
+std::optional<Sends> flood_by_translates(const Flood& flood, int lag) {
   if (flood.sends_needed() > kMostSends) return std::nullopt;
-  std::optional<Translates> translates = Translates::of(flood);
+  std::optional<Translates> translates = Translates::of(flood, lag);
   if (!translates) return std::nullopt;
   Sends sends;
   sends.reserve(static_cast<std::size_t>(flood.sends_needed()));

@@ -12,10 +12,10 @@
 
 namespace hemiola::synthesis {
 
-/// A flood in the fewest ticks that its links allow. For networks whose ranks, numbered row by row in a grid of some
+/// A flood in the fewest ticks that its links allow, or where chunks leave late, next to it. For networks whose ranks, numbered row by row in a grid of some
 /// shape, have neighbours at the same offsets, counted around the grid's ends: rings, tori, circulants, hypercubes, and
 /// a link for every pair; and for floods in which every rank begins with as many chunks of its own. A tick is the time
-/// in which a link takes one chunk, which may leave again in the next. Source: after the spanning trees with labels of
+/// in which a link takes one chunk, which may leave again `lag` ticks after the next. Source: after the spanning trees with labels of
 /// their own of edge-disjoint broadcasts in Cayley graphs; the tree is grown tick by tick, the nearest ranks first, by
 /// matching directions to ranks.
 class Translates {
@@ -31,7 +31,7 @@ class Translates {
 
   /// Nothing for other networks and floods, or where no tree was found. The flood must outlive the result. Cost: O(links)
   /// per shape of which the first sides fit, O(ranks) per chunk of a rank and direction, and memory for that.
-  static std::optional<Translates> of(const Flood& flood);
+  static std::optional<Translates> of(const Flood& flood, int lag);
 
   int tick_count() const { return static_cast<int>(tree_.size()); }
   /// The chunk that each channel carries in a tick; kIdle for nothing. Cost: O(channels).
@@ -49,6 +49,6 @@ class Translates {
 };
 
 /// All sends of a flood by translates, or nothing: where there are none, and beyond 2^26 sends.
-std::optional<Sends> flood_by_translates(const Flood& flood);
+std::optional<Sends> flood_by_translates(const Flood& flood, int lag);
 
 }  // namespace hemiola::synthesis
