@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import hemiola as hm
-from hemiola.planner.machine_model import EngineCosts, Footprint, memory_network, small_costs
+from hemiola.planner.machine_model import EngineCosts, Footprint, WorkRates, memory_network, small_costs
 
 MIB = 1 << 20
 KINDS = (
@@ -19,8 +19,8 @@ KINDS = (
 )
 
 
-def footprint(received: list[float], combined: list[float], steps: int = 1, messages: int = 1) -> Footprint:
-    return Footprint(steps, messages, np.array(received), np.array(combined))
+def footprint(received: list[float], combined: list[float], hops: int = 1, messages: int = 1) -> Footprint:
+    return Footprint(hops, messages, np.array(received), np.array(combined))
 
 
 def test_several_ranks_copy_from_one_at_once_in_memory() -> None:
@@ -42,7 +42,7 @@ def test_a_root_that_gathers_copies_everything_itself() -> None:
 @pytest.mark.parametrize("rank_count", [2, 3, 8])
 def test_what_is_predicted_in_memory_is_never_below_its_bound(kind: str, rank_count: int) -> None:
     memory = memory_network(rank_count, 1e9)
-    costs = EngineCosts(2, 0.0, 0.0, 0.0, 1e9, 1e9)
+    costs = EngineCosts(0.0, 0.0, 0.0, WorkRates(1e9, 1e9), WorkRates(2e9, 2e9))
     schedule = hm.plan(hm.topologies.switch(rank_count, latency_s=1e-6, bandwidth=1e9), kind, MIB).schedule
     network_s = hm.simulate(schedule, memory, MIB).seconds
     predicted_s = costs.seconds(Footprint.of(schedule), MIB, network_s)
@@ -53,27 +53,38 @@ def test_a_footprint_counts_messages_at_both_ends_and_shares_of_the_buffer() -> 
     """Given a ring of 4, 2 * 3 steps. Derivation: every rank sends and receives one of 4 chunks in each, and combines
     in the first three."""
     found = Footprint.of(hm.algorithms.all_reduce_ring(4))
-    assert (found.steps, found.messages) == (6, 12)
+    assert (found.hops, found.messages) == (6, 12)
     assert found.received.tolist() == [1.5] * 4
     assert found.combined.tolist() == [0.75] * 4
 
 
 def test_the_longest_of_network_rank_and_cores_counts_and_small_costs_come_on_top() -> None:
-    """Given 1 MB/s of copying, 2 MB/s of adding, and ranks that receive 1, 1 and 2 MB, the last combining one.
+    """Given ranks that copy 1 MB/s and combine 0.5, twice as much in sum on two cores, and receive 1, 1 and 2 MB,
+    of which the last combines one.
 
-    Derivation: the last works 2 + 0.5 = 2.5 s, all 4.5 s, which is 2.25 s on two cores and 4.5 on one.
+    Derivation: the last works 1 + 2 = 3 s, all 5 s, which is 2.5 s on two cores and 5 on one.
     """
-    asked = footprint([1.0, 1.0, 2.0], [0.0, 0.0, 1.0], steps=3, messages=4)
-    two, one = (EngineCosts(cores, 0.1, 0.01, 0.001, 1e6, 2e6) for cores in (2, 1))
+    asked = footprint([1.0, 1.0, 2.0], [0.0, 0.0, 1.0], hops=3, messages=4)
+    rates = WorkRates(1e6, 0.5e6)
+    two = EngineCosts(0.1, 0.01, 0.001, rates, WorkRates(2e6, 1e6))
+    one = EngineCosts(0.1, 0.01, 0.001, rates, rates)
     small_s = 0.1 + 3 * 0.01 + 4 * 0.001
-    assert two.seconds(asked, 10**6, network_s=1.0) == pytest.approx(2.5 + small_s)
-    assert two.seconds(asked, 10**6, network_s=3.0) == pytest.approx(3.0 + small_s)
-    assert one.seconds(asked, 10**6, network_s=1.0) == pytest.approx(4.5 + small_s)
+    assert two.seconds(asked, 10**6, network_s=1.0) == pytest.approx(3.0 + small_s)
+    assert two.seconds(asked, 10**6, network_s=4.0) == pytest.approx(4.0 + small_s)
+    assert one.seconds(asked, 10**6, network_s=1.0) == pytest.approx(5.0 + small_s)
 
 
-def test_small_costs_are_found_from_schedules_that_differ_in_steps_and_messages() -> None:
-    shapes = [footprint([0.0], [0.0], steps, messages) for steps, messages in ((7, 14), (1, 14), (3, 6))]
-    taken_s = [5e-6 + 2e-6 * each.steps + 1e-7 * each.messages for each in shapes]
+def test_hops_are_those_of_one_chunk() -> None:
+    """Given a pipeline of 8 chunks through 4 ranks, 3 + 7 steps. Derivation: each chunk goes through 3 ranks."""
+    rows = [(chunk + hop, hop, hop + 1, chunk, False) for chunk in range(8) for hop in range(3)]
+    pipeline = hm.Schedule.from_transfers(hm.Collective.make("broadcast", 4, 8), rows)
+    assert pipeline.step_count == 10
+    assert Footprint.of(pipeline).hops == 3
+
+
+def test_small_costs_are_found_from_schedules_that_differ_in_hops_and_messages() -> None:
+    shapes = [footprint([0.0], [0.0], hops, messages) for hops, messages in ((7, 14), (1, 14), (3, 6))]
+    taken_s = [5e-6 + 2e-6 * each.hops + 1e-7 * each.messages for each in shapes]
     assert small_costs(shapes, taken_s) == pytest.approx((5e-6, 2e-6, 1e-7))
 
 
@@ -90,3 +101,10 @@ def test_schedules_that_are_all_alike_share_what_they_take() -> None:
     """Given two ranks, whose schedules are one step of two messages. Expect their sum to be what was measured."""
     found = small_costs([footprint([0.0], [0.0], 1, 2)] * 3, [6e-6] * 3)
     assert found[0] + found[1] + 2 * found[2] == pytest.approx(6e-6)
+
+
+@pytest.mark.parametrize("kind", ["all_to_all", "all_gather", "reduce_scatter"])
+def test_shares_are_those_of_the_buffer_that_a_size_is_said_of(kind: str) -> None:
+    """Derivation: in one step each of 4 ranks receives three quarters of a buffer, from the others."""
+    found = Footprint.of(hm.algorithms.get(f"{kind}_direct").generate(4))
+    assert found.received.tolist() == [0.75] * 4

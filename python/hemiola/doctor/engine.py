@@ -19,15 +19,33 @@ from hemiola.measure.joined import everybodys
 from hemiola.measure.pattern import Pattern
 from hemiola.measure.trial import Trial, combine, measure
 from hemiola.planner.core_rates import Work, add, best_rate
-from hemiola.planner.machine_model import EngineCosts, Footprint, memory_network, small_costs
+from hemiola.planner.machine_model import EngineCosts, Footprint, WorkRates, small_costs
 from hemiola.simulate import simulate
 
-#: Schedules of an all-gather that have few and many steps and messages.
-_SMALL = ("all_gather_ring", "all_gather_direct", "all_gather_bruck")
-_SMALL_REPEATS = 10
+#: Schedules that have few and many hops and messages, by how ranks talk. In memory none is a ring: there each rank
+#: waits for the next as often as there are ranks, which on fewer cores than ranks takes some ten times a chain's hops,
+#: and where a ring is planned its bytes count. Over an emulated network what counts is how late its clock wakes ranks.
+_SMALL_IN_MEMORY = (
+    ("all_gather", "all_gather_direct"),
+    ("all_gather", "all_gather_bruck"),
+    ("broadcast", "broadcast_chain"),
+    ("reduce", "reduce_chain"),
+)
+_SMALL_EMULATED = (
+    ("all_gather", "all_gather_ring"),
+    ("all_gather", "all_gather_direct"),
+    ("all_gather", "all_gather_bruck"),
+)
+_SMALL_REPEATS = 20
+#: Collectives in one step, in which all ranks copy or combine at once, or the root alone does.
+_TOGETHER = ("all_to_all", "reduce_scatter")
+_ALONE = ("gather", "reduce")
+#: Buffers that are moved, from messages that stream to those that are fetched from memory, and how often.
+_MOVED_SIZES = (16 << 10, 128 << 10, 1 << 20, 8 << 20, 32 << 20)
+_MOVED_REPEATS = (20, 20, 20, 5, 5)
 #: Buffers that are copied and added to: in a core's own cache, in a shared one, in memory.
-_SIZES = (32 << 10, 512 << 10, 8 << 20)
-_REPEATS = 5
+_COPIED_SIZES = (32 << 10, 512 << 10, 8 << 20)
+_COPIED_REPEATS = 5
 #: How long all ranks copy at once, to see what share of the cores they get beside whatever else runs.
 _CROWDED_S = 0.02
 #: A difference of two measured times is not taken for less.
@@ -35,83 +53,138 @@ _LEAST_S = 1e-7
 
 
 @dataclass(frozen=True)
+class Rates:
+    """Bytes per second for buffers of some sizes: of one rank and of all in sum, copied and combined."""
+
+    sizes: tuple[int, ...]
+    alone: tuple[WorkRates, ...]
+    together: tuple[WorkRates, ...]
+
+    def at(self, nbytes: int) -> tuple[WorkRates, WorkRates]:
+        """Return those for a size between the measured ones: alone, and together."""
+        return self._between(self.alone, nbytes), self._between(self.together, nbytes)
+
+    def _between(self, rates: tuple[WorkRates, ...], nbytes: int) -> WorkRates:
+        place, places = np.log2(max(nbytes, 1)), np.log2(self.sizes)
+        copied, combined = (
+            float(np.interp(place, places, each))
+            for each in ([rate.copied for rate in rates], [rate.combined for rate in rates])
+        )
+        return WorkRates(copied, combined)
+
+
+@dataclass(frozen=True)
 class Engine:
     """The costs of a job's ranks; the same on all of them.
 
-    `copying` and `adding` are a core's bytes per second for buffers of `_SIZES`, at best; `core_share` is how much of
-    the cores ranks get that all work at once; `emulated` is the network that ranks behave like, None where they share
-    memory as it is.
+    `emulated` is the network that ranks behave like, None where they share memory as it is.
     """
 
     rank_count: int
     emulated: Topology | None
-    core_count: int
-    core_share: float
     small_s: tuple[float, float, float]
-    copying: NDArray[np.float64]
-    adding: NDArray[np.float64]
+    rates: Rates
 
     @classmethod
     def measured(cls, comm: Communicator, job: Job) -> Engine:
-        """Measure, as one of the ranks; all call this, and all go by what rank 0 finds."""
-        copying = np.array([_rate(size, np.copyto) for size in _SIZES])
-        adding = np.array([_rate(size, add) for size in _SIZES])
-        comm.barrier()
-        together = sum(everybodys(comm, _crowded_rate()))
-        cores = min(job.rank_count, core_count())
-        share = min(1.0, together / (cores * float(copying[0])))
-        bare = cls(job.rank_count, job.emulated, core_count(), share, (0.0, 0.0, 0.0), copying, adding)
+        """Measure, as one of the ranks; all call this, and all go by what rank 0 finds.
+
+        In memory it is the engine that moves bytes; over an emulated network its times would be the network's, so there
+        a core's copies and additions stand for it.
+        """
+        rates = _copied(comm, job) if job.is_emulated else _moved(comm, job)
+        bare = cls(job.rank_count, job.emulated, (0.0, 0.0, 0.0), rates)
         own = replace(bare, small_s=bare._small_costs(comm, job.conditions))
         found: Engine = everybodys(comm, own)[0]
         return found
 
     def seconds(self, schedule: Schedule, nbytes: int, conditions: Conditions) -> float:
         """Predict what a schedule takes here."""
-        copying, adding = (self.core_share * _at(rates, nbytes) for rates in (self.copying, self.adding))
-        costs = EngineCosts(self.core_count, *self.small_s, copying, adding)
+        costs = EngineCosts(*self.small_s, *self.rates.at(nbytes))
         network_s = self._network_s(schedule, nbytes, conditions)
         return costs.seconds(Footprint.of(schedule), nbytes, network_s)
 
     def _network_s(self, schedule: Schedule, nbytes: int, conditions: Conditions) -> float:
-        network = self.emulated or memory_network(
-            self.rank_count, self.core_share * _at(self.copying, nbytes)
-        )
-        return simulate(schedule, network, nbytes, conditions).seconds
+        if self.emulated is None:
+            return 0.0  # whoever receives copies, which the rates say
+        return simulate(schedule, self.emulated, nbytes, conditions).seconds
 
     def _small_costs(self, comm: Communicator, conditions: Conditions) -> tuple[float, float, float]:
-        """Measure what moves next to nothing, and find what a call, a step and a message cost."""
-        pattern = Pattern("all_gather", self.rank_count, self.rank_count, np.dtype(np.float32))
+        """Measure what moves next to nothing, and find what a call, a hop and a message cost."""
         footprints, taken_s = [], []
-        for name in _SMALL:
+        for kind, name in _SMALL_IN_MEMORY if self.emulated is None else _SMALL_EMULATED:
+            pattern = Pattern(kind, self.rank_count, self.rank_count, np.dtype(np.float32))
             schedule = algorithms.get(name).generate(self.rank_count)
-            trial = Trial(pattern=pattern, schedule=schedule, spaced=True, warmups=2, repeats=_SMALL_REPEATS)
-            seen = combine(pattern, everybodys(comm, measure(comm, trial)), spaced=True)
+            seen_s = _taken_s(comm, pattern, schedule, _SMALL_REPEATS)
             footprints.append(Footprint.of(schedule))
-            taken_s.append(max(_LEAST_S, seen.p50_s - self._network_s(schedule, pattern.nbytes, conditions)))
+            taken_s.append(max(_LEAST_S, seen_s - self._network_s(schedule, pattern.nbytes, conditions)))
         return small_costs(footprints, taken_s)
 
 
-def _at(rates: NDArray[np.float64], nbytes: int) -> float:
-    """Return the rate for a buffer of a size between those that were measured."""
-    return float(np.interp(np.log2(max(nbytes, 1)), np.log2(_SIZES), rates))
+def _taken_s(comm: Communicator, pattern: Pattern, schedule: Schedule, repeats: int) -> float:
+    """Return the median of what a schedule takes, spaced by barriers; the same on all ranks."""
+    trial = Trial(pattern=pattern, schedule=schedule, spaced=True, warmups=2, repeats=repeats)
+    return combine(pattern, everybodys(comm, measure(comm, trial)), spaced=True).p50_s
+
+
+def _moved(comm: Communicator, job: Job) -> Rates:
+    """Measure collectives in one step; what next to nothing takes of each is subtracted."""
+    alone, together = (
+        [
+            _rates_of(comm, job, kinds, size, repeats)
+            for size, repeats in zip(_MOVED_SIZES, _MOVED_REPEATS, strict=True)
+        ]
+        for kinds in (_ALONE, _TOGETHER)
+    )
+    return Rates(_MOVED_SIZES, tuple(alone), tuple(together))
+
+
+def _rates_of(comm: Communicator, job: Job, kinds: tuple[str, str], size: int, repeats: int) -> WorkRates:
+    found = []
+    for kind in kinds:
+        schedule = algorithms.get(f"{kind}_direct").generate(job.rank_count)
+        full, empty = (
+            Pattern.of_bytes(kind, job.rank_count, nbytes, np.dtype(np.float32))
+            for nbytes in (size, 4 * job.rank_count)
+        )
+        full_s, empty_s = (_taken_s(comm, pattern, schedule, repeats) for pattern in (full, empty))
+        moved = float(Footprint.of(schedule).received.sum()) * full.nbytes
+        found.append(moved / max(_LEAST_S, full_s - empty_s))
+    copied, combined = found
+    return WorkRates(copied, combined)
+
+
+def _copied(comm: Communicator, job: Job) -> Rates:
+    """Measure what cores copy and add while all ranks do, and what share of them ranks get beside all else."""
+    copying, adding = (np.array([_rate(size, work) for size in _COPIED_SIZES]) for work in (np.copyto, add))
+    comm.barrier()
+    crowded = sum(everybodys(comm, _crowded_rate()))
+    cores = min(job.rank_count, core_count())
+    share = min(1.0, crowded / (cores * float(copying[0])))
+    alone = [
+        WorkRates(share * copies, share / (1 / copies + 1 / adds))
+        for copies, adds in zip(copying, adding, strict=True)
+    ]
+    together = [WorkRates(cores * rate.copied, cores * rate.combined) for rate in alone]
+    return Rates(_COPIED_SIZES, tuple(alone), tuple(together))
 
 
 @lru_cache(maxsize=1)
 def _arrays() -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    return np.ones(_SIZES[-1] // 4, np.float32), np.ones(_SIZES[-1] // 4, np.float32)
+    return np.ones(_COPIED_SIZES[-1] // 4, np.float32), np.ones(_COPIED_SIZES[-1] // 4, np.float32)
 
 
 def _rate(nbytes: int, work: Work) -> float:
     """Return the bytes per second that this rank's core gets done of them at best, while all ranks are at it."""
     total, addend = (array[: nbytes // 4] for array in _arrays())
-    return best_rate(work, total, addend, _REPEATS)
+    return best_rate(work, total, addend, _COPIED_REPEATS)
 
 
 def _crowded_rate() -> float:
     """Return the bytes per second that this rank copies in its own cache for a while in which all ranks do."""
-    total, addend = (array[: _SIZES[0] // 4] for array in _arrays())
+    total, addend = (array[: _COPIED_SIZES[0] // 4] for array in _arrays())
     begin, copied = time.perf_counter(), 0
     while (elapsed_s := time.perf_counter() - begin) < _CROWDED_S:
         np.copyto(total, addend)
-        copied += _SIZES[0]
+        copied += _COPIED_SIZES[0]
     return copied / elapsed_s

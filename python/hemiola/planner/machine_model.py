@@ -30,10 +30,11 @@ def memory_network(rank_count: int, bandwidth: float) -> Topology:
 
 @dataclass(frozen=True)
 class Footprint:
-    """What a schedule asks of the engine: how many steps it has, and how many messages the rank with most sends and
-    receives; as shares of the buffer, by rank, what it receives and what of that it combines."""
+    """What a schedule asks of the engine: through how many ranks one after the other a chunk goes at most, and how many
+    messages the rank with most sends and receives; as shares of the buffer, by rank, what it receives and what of that
+    it combines."""
 
-    steps: int
+    hops: int
     messages: int
     received: NDArray[np.float64]
     combined: NDArray[np.float64]
@@ -43,15 +44,38 @@ class Footprint:
         """Count."""
         transfers = np.asarray(schedule.transfers)
         weights = np.asarray(schedule.chunk_weights, np.float64)
-        share = weights[transfers["chunk"]] / weights.sum()
         count = schedule.rank_count
+        # Of an all-to-all every rank has a buffer of its own chunks; of all others the chunks are one buffer.
+        buffers = count if schedule.collective.kind == "all_to_all" else 1
+        share = buffers * weights[transfers["chunk"]] / weights.sum()
         ends = np.concatenate([transfers["src"], transfers["dst"]])
         return cls(
-            schedule.step_count,
+            _hops(transfers, count, schedule.chunk_count),
             int(np.bincount(ends, minlength=count).max()),
             np.bincount(transfers["dst"], share, minlength=count).astype(np.float64),
             np.bincount(transfers["dst"], share * transfers["reduce"], minlength=count).astype(np.float64),
         )
+
+
+def _hops(transfers: NDArray[np.void], rank_count: int, chunk_count: int) -> int:
+    """Return the most transfers of one chunk that wait for each other, each for what its sender gets by the one before.
+
+    Those of other chunks come along: a rank that is woken for one takes what else is there.
+    """
+    reached = np.zeros((rank_count, chunk_count), np.int64)
+    for step in np.unique(transfers["step"]):
+        now = transfers[transfers["step"] == step]
+        after = reached[now["src"], now["chunk"]] + 1
+        np.maximum.at(reached, (now["dst"], now["chunk"]), after)
+    return int(reached.max(initial=0))
+
+
+@dataclass(frozen=True)
+class WorkRates:
+    """Bytes per second of what is received and copied, and of what is received and combined."""
+
+    copied: float
+    combined: float
 
 
 @dataclass(frozen=True)
@@ -60,34 +84,32 @@ class EngineCosts:
 
     Parameters
     ----------
-    core_count : int, cores that all ranks share.
-    call_s, step_s, message_s : float, seconds of a call, of every step (a rank is woken for it), and of every message
-        of the rank that has most.
-    copy_bandwidth, combine_bandwidth : float, bytes per second at which one core copies, and adds.
+    call_s, hop_s, message_s : float, seconds of a call, of every hop of a chunk (a rank is woken for it), and of every
+        message of the rank that has most.
+    alone, together : WorkRates, of a rank while the others wait for it, and of all ranks in sum while all work.
     """
 
-    core_count: int
     call_s: float
-    step_s: float
+    hop_s: float
     message_s: float
-    copy_bandwidth: float
-    combine_bandwidth: float
+    alone: WorkRates
+    together: WorkRates
 
     def seconds(self, footprint: Footprint, nbytes: int, network_s: float) -> float:
         """Return what a schedule takes whose bytes take so long on the network alone.
 
         Copies and additions are made while bytes travel, so the longest of three counts: the network; the rank that has
-        most to copy and to add; all ranks' work, where they are more than cores. Calls, steps and messages come on top.
+        most to copy and to add; all ranks' work, which shares cores and memory. Calls, hops and messages come on top.
         """
-        work_s = nbytes * (
-            footprint.received / self.copy_bandwidth + footprint.combined / self.combine_bandwidth
-        )
-        longest_s = max(network_s, float(work_s.max()), float(work_s.sum()) / self.core_count)
-        return self.call_s + self.step_s * footprint.steps + self.message_s * footprint.messages + longest_s
+        copied, combined = footprint.received - footprint.combined, footprint.combined
+        alone_s = copied / self.alone.copied + combined / self.alone.combined
+        together_s = copied.sum() / self.together.copied + combined.sum() / self.together.combined
+        longest_s = max(network_s, nbytes * float(alone_s.max()), nbytes * float(together_s))
+        return self.call_s + self.hop_s * footprint.hops + self.message_s * footprint.messages + longest_s
 
 
 def small_costs(footprints: Sequence[Footprint], taken_s: Sequence[float]) -> tuple[float, float, float]:
-    """Find what a call, a step and a message cost, where schedules that move next to nothing took so long.
+    """Find what a call, a hop and a message cost, where schedules that move next to nothing took so long.
 
     Parameters
     ----------
@@ -99,7 +121,7 @@ def small_costs(footprints: Sequence[Footprint], taken_s: Sequence[float]) -> tu
     Three times in seconds, none below 0. What counts is by what share a measurement is missed; where several answers
     fit equally well, as for two ranks, whose schedules are all alike, the smallest one.
     """
-    counts = np.array([(1.0, each.steps, each.messages) for each in footprints])
+    counts = np.array([(1.0, each.hops, each.messages) for each in footprints])
     shares = counts / np.asarray(taken_s)[:, None]
     kept = [0, 1, 2]
     # The last that is kept is above 0, as all counts are.
@@ -107,5 +129,5 @@ def small_costs(footprints: Sequence[Footprint], taken_s: Sequence[float]) -> tu
         del kept[int(found.argmin())]
     costs = np.zeros(3)
     costs[kept] = found
-    call_s, step_s, message_s = costs.tolist()
-    return call_s, step_s, message_s
+    call_s, hop_s, message_s = costs.tolist()
+    return call_s, hop_s, message_s
