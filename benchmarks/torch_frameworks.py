@@ -29,6 +29,7 @@ from hemiola.cli.output import table
 from hemiola.cluster import Cluster
 from hemiola.machine import describe_machine
 from hemiola.whole_file import write_whole
+from older_torch import averages
 from torch_trainings import TRAININGS
 
 RANKS, HOSTS, LIMIT_S = 4, 2, 180.0
@@ -58,7 +59,8 @@ def be_rank(training: str, backend: str, rank: int, local: range, at: tuple[str,
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
     dist.init_process_group(backend, timeout=timedelta(seconds=60))
-    losses = TRAININGS[training][0](backend)
+    with averages():
+        losses = TRAININGS[training][0](backend)
     write_whole(into / f"{backend}-{rank}.json", json.dumps(losses))
     dist.destroy_process_group()
 

@@ -16,6 +16,7 @@ import numpy as np
 
 import hemiola as hm
 from hemiola.errors import HemiolaError
+from hemiola.planner.communicator_plans import CommunicatorPlans
 from waiting import tell, wait_until_told
 
 #: What a rank saw: the name of the exception it got (or ""), its message, and anything else.
@@ -114,8 +115,15 @@ def doomed_at_a_known_time(victim: int) -> float:
     return time.monotonic()
 
 
-def one_stays_away(absent: int, timeout_s: float) -> Seen:
-    """All but one call all_reduce; that one is asleep."""
+def one_stays_away(absent: int, timeout_s: float, choosing_s: float = 0.0) -> Seen:
+    """All but one call all_reduce, whose schedule takes so long to choose; that one is asleep."""
+    decide = CommunicatorPlans.decide
+
+    def decide_slowly(plans: CommunicatorPlans, kind: str, nbytes: int, *more: Any) -> bytes:
+        time.sleep(choosing_s if nbytes >= BIG else 0)
+        return decide(plans, kind, nbytes, *more)
+
+    CommunicatorPlans.decide = decide_slowly  # type: ignore[method-assign]
     comm = start()
     if comm.rank == absent:
         time.sleep(3 * timeout_s)

@@ -120,8 +120,10 @@ def test_a_stopped_rank_is_named_after_the_timeout() -> None:
         assert again == "TimeoutError"
 
 
-def test_a_rank_that_does_not_come_is_named_and_learns_that_it_was_missed() -> None:
-    seen = what_ranks_saw("one_stays_away", ODD, 1.0)
+@pytest.mark.parametrize("choosing_s", [0.0, 1.5])
+def test_a_rank_that_does_not_come_is_named_and_learns_that_it_was_missed(choosing_s: float) -> None:
+    """Also where another rank takes longer to choose the schedule than the others wait."""
+    seen = what_ranks_saw("one_stays_away", ODD, 1.0, choosing_s)
     for rank, (kind, message, intact) in seen.items():
         assert kind == "TimeoutError"
         if rank != ODD:

@@ -3,10 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <map>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "contracts/on_threads.hpp"
+#include "hemiola/base/error.hpp"
 #include "in_process/in_process_control.hpp"
 #include "in_process/in_process_session.hpp"
 
@@ -32,6 +37,34 @@ class CommonChoiceTest : public ::testing::Test {
       CommonChoice choice(&members, &control, advance_s);
       what(rank, choice, {[rank](const Question&) { return word(rank); }, nullptr});
     });
+  }
+
+  /// What each rank that asks is told when it gives up after so long, while rank 0 chooses until all of these have; the
+  /// other ranks do not come.
+  std::map<Rank, std::string> told_while_rank_0_chooses(int rank_count, const std::vector<Rank>& asking,
+                                                        double timeout_s) {
+    std::atomic<bool> is_choosing = false;
+    std::atomic<std::size_t> given_up = 0;
+    std::vector<std::string> told(static_cast<std::size_t>(rank_count), "nothing");
+    ask(rank_count, 0, [&](Rank rank, CommonChoice& choice, const Chooser&) {
+      const auto choose = [&](const Question&) {
+        is_choosing = true;
+        while (given_up < asking.size()) std::this_thread::yield();
+        return word(Rank{0});
+      };
+      if (rank == 0) choice.recipe(of_size(100), 0, {choose, nullptr}, kForever_s, {});
+      if (std::ranges::find(asking, rank) == asking.end()) return;
+      while (!is_choosing) std::this_thread::yield();
+      try {
+        choice.recipe(of_size(100), 0, {choose, nullptr}, timeout_s, {});
+      } catch (const TimeoutError& e) {
+        told[static_cast<std::size_t>(rank)] = e.what();
+      }
+      given_up += 1;
+    });
+    std::map<Rank, std::string> by_rank;
+    for (Rank rank : asking) by_rank[rank] = told[static_cast<std::size_t>(rank)];
+    return by_rank;
   }
 
   static Question of_size(std::int64_t bytes) { return {CollectiveKind::all_reduce, bytes, Rank{0}, "", {}}; }
@@ -75,6 +108,22 @@ TEST_F(CommonChoiceTest, NobodyWaitsForWhoeverChoseLast) {
     EXPECT_NE(choice.recipe(of_size(1000), 0, chooser, kForever_s, {}), word(Rank{1}));
     left -= 1;
   });
+}
+
+// Given a rank that chooses for longer than another waits, and one that does not come to the call at all. Expect that both
+// are named: the second would be missing however fast the first chose.
+TEST_F(CommonChoiceTest, WhoeverHasNotComeIsNamedBesideWhoeverIsSlowToChoose) {
+  const std::string told = told_while_rank_0_chooses(3, {Rank{1}}, 0.2).at(Rank{1});
+  EXPECT_NE(told.find("rank 0"), std::string::npos) << told;
+  EXPECT_NE(told.find("rank 2"), std::string::npos) << told;
+}
+
+// The same with all ranks there. Expect that those who wait do not blame each other.
+TEST_F(CommonChoiceTest, WhoeverWaitsForTheChoiceIsNotMissing) {
+  for (const auto& [rank, told] : told_while_rank_0_chooses(3, {Rank{1}, Rank{2}}, 1)) {
+    EXPECT_NE(told.find("rank 0"), std::string::npos) << told;
+    EXPECT_EQ(told.find(rank == 1 ? "rank 2" : "rank 1"), std::string::npos) << told;
+  }
 }
 
 }  // namespace

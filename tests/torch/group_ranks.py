@@ -14,6 +14,7 @@ import torch.distributed as dist
 from torch._C import _distributed_c10d as c10d
 
 import hemiola.torch as hemiola_torch
+from hemiola.torch.operation_types import UNKNOWN
 
 
 def place() -> tuple[int, int]:
@@ -396,6 +397,7 @@ def timed() -> list[float]:
     if hasattr(blocking, "asyncOp"):  # else nothing tells a group that a call blocks
         blocking.asyncOp = False
     works = (running, waited_for, group.allreduce([torch.ones(1 << 16)], blocking))
+    works[-1].wait()
     return [work._get_duration() for work in works]
 
 
@@ -462,9 +464,13 @@ def operation_types() -> tuple[dict[str, tuple[int, int]], tuple[str, str]]:
     }
     found, begun = {}, list[Any]()
     for name, begin in works.items():
-        both = [begin(group) for group in (world, gloo)]
-        found[name] = tuple(work._get_op_type() for work in both)
-        begun += both
+        begun.append(begin(world))
+        ours = begun[-1]._get_op_type()
+        try:
+            begun.append(begin(gloo))
+            found[name] = ours, begun[-1]._get_op_type()
+        except RuntimeError:  # some gloos do not have all
+            found[name] = ours, UNKNOWN
         for work in begun if name != "send" else []:  # whose receivers come next
             work.wait()
     dist.barrier(gloo)

@@ -9,6 +9,9 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
+if not hasattr(torch, "_import_device_backends"):  # a PyTorch that loads no backend unasked
+    import hemiola.torch  # noqa: F401
+
 
 def held() -> dict[str, int]:
     """Count what this process holds of the system."""

@@ -59,9 +59,11 @@ def what_is_reduced() -> dict[tuple[str, str], str]:
                 x = x.permute(2, 0, 1).contiguous().permute(1, 2, 0) if permuted else x
                 assert x.is_contiguous() is not permuted
                 opts = torch._C._distributed_c10d.AllreduceOptions()
-                opts.reduceOp, opts.asyncOp = reduction(op), False
+                opts.reduceOp = reduction(op)
+                if hasattr(opts, "asyncOp"):  # else nothing tells a group that a call blocks
+                    opts.asyncOp = False
                 try:
-                    dist.group.WORLD.allreduce([x], opts)
+                    dist.group.WORLD.allreduce([x], opts).wait()
                 except ValueError as error:
                     found[name, op] = type(error).__name__
                 else:

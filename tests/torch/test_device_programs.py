@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from of_pytorch import needs_triton
 from recorded_queue import Impure, RecordedQueue, run_all
 
 import hemiola as hm
@@ -75,6 +76,7 @@ CASES = [(name, False) for name in SCHEDULES] + [
 ]
 
 
+@needs_triton
 @pytest.mark.parametrize(("name", "in_place"), CASES)
 def test_what_is_queued_is_pure_matches_and_can_be_run_again(name: str, in_place: bool) -> None:
     schedule = SCHEDULES[name]()
@@ -167,6 +169,7 @@ def test_tensors_that_do_not_fit_are_refused_before_anything_is_queued() -> None
     assert queue.queued == []
 
 
+@needs_triton
 def test_bfloat16_is_rounded_to_nearest_even_by_the_kernels() -> None:
     rng = np.random.default_rng(0)
     a, b = (

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 from forked import run
+from of_pytorch import needs_triton
 
 RANKS = 4
 
@@ -21,10 +22,12 @@ def found() -> dict[str, list[Any]]:
     return run("device_ranks", ["bits", "in_a_group"], RANKS)
 
 
+@needs_triton
 def test_every_schedule_has_the_bits_of_the_hosts_executor(found: dict[str, list[Any]]) -> None:
     assert found["bits"] == [2 * 16] * RANKS
 
 
+@needs_triton
 def test_a_groups_tensors_on_a_device_go_by_the_queue_and_what_it_cannot_do_is_refused(
     found: dict[str, list[Any]],
 ) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from forked import run
+from of_pytorch import needs_analyzer
 
 RANKS = 3
 FUNCTIONS = ["recorded", "many", "explained", "told"]
@@ -72,6 +73,7 @@ def test_an_error_and_a_signal_write_what_has_been_done(folder: Path) -> None:
         assert "float32[4]" in failed[0]["error"]
 
 
+@needs_analyzer
 def test_pytorchs_analyzer_matches_all_ranks_and_names_the_operation_that_does_not_fit(folder: Path) -> None:
     dump = pickle.loads((folder / "hemiola_record_0").read_bytes())
     assert len(dump["entries"]) >= 8

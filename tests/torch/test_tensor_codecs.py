@@ -10,10 +10,12 @@ import pytest
 os.environ["TRITON_INTERPRET"] = "1"  # before Triton is imported: there may be no GPU
 
 import torch
+from of_pytorch import needs_triton
 
 import hemiola as hm
 from hemiola.torch import codecs
 
+pytestmark = needs_triton
 SIZES = (0, 1, 63, 64, 65, 4096, 9001)
 DTYPES = (torch.float32, torch.float64, torch.float16, torch.int8, torch.bool, torch.complex64)
 

@@ -8,7 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from of_pytorch import needs_backends_loaded
 
+pytestmark = needs_backends_loaded
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 LIMIT_S = 120
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from of_pytorch import needs_fsdp2
 
 BENCHMARK = Path(__file__).resolve().parents[2] / "benchmarks/torch_frameworks.py"
 
@@ -22,6 +23,7 @@ def check_equal(trainings: list[str], into: Path) -> None:
     ]
 
 
+@needs_fsdp2
 def test_sharded_replicas_and_a_pipeline_train_as_on_gloo_to_six_digits(tmp_path: Path) -> None:
     check_equal(["hsdp", "pipeline"], tmp_path)
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 from forked import run
+from of_pytorch import HAS_FSDP2
 
 RANKS = 2
-TRAININGS = ["ddp", "fsdp2", "functional"]
+TRAININGS = ["ddp", *(["fsdp2"] if HAS_FSDP2 else []), "functional"]
 
 
 def test_trainings_equal_gloos_to_six_digits_and_reach_no_gloo() -> None:

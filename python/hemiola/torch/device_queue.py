@@ -51,7 +51,7 @@ class ProcessGroupQueue:
 
     def __init__(self, group: Any, device: Any) -> None:
         self._group, self._device = group, device
-        self._coalesces = bool(group._get_backend(device).supports_coalescing)
+        self._coalesces = bool(getattr(group._get_backend(device), "supports_coalescing", False))
 
     def begin(self) -> None:
         """Do nothing: the stream knows its order."""

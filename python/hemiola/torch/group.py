@@ -12,6 +12,7 @@ from datetime import timedelta
 from functools import cache, partial
 from typing import Any, cast
 
+import numpy as np
 import torch
 from torch._C import _distributed_c10d as c10d
 
@@ -24,6 +25,7 @@ from hemiola.torch.accelerated_collectives import AcceleratedCollectives
 from hemiola.torch.accelerator import operations_of
 from hemiola.torch.compiling import leave_to_python
 from hemiola.torch.device_collectives import Queued
+from hemiola.torch.kept_works import KeptWorks, pytorch_keeps_works
 from hemiola.torch.messages import Messages
 from hemiola.torch.monitoring import MonitoredBarrier
 from hemiola.torch.open_groups import OPEN
@@ -70,6 +72,8 @@ class Group(AcceleratedCollectives):
 
     #: While there is one, collectives are added to it and none runs.
     _estimate: TimeEstimate | None = None
+    #: PyTorch knows it by now, or has forgotten it: nobody else holds it open.
+    is_pytorchs = False
 
     def join(self, place: Place, timeout: timedelta, options: Options) -> None:
         """Come together with the other ranks."""
@@ -79,6 +83,7 @@ class Group(AcceleratedCollectives):
         self.begin(comm, timeout, f"rank {rank} of {rank_count}")
         self._monitored_barrier = MonitoredBarrier(comm)
         self._split_count = 0
+        self._kept_works = None if pytorch_keeps_works() else KeptWorks()
         self.recorder = Recorder(save_after)
         self.accelerate(operations_of(comm._core, self._limit_s, self.recorder))
         self.known_as("", range(rank_count))
@@ -106,6 +111,8 @@ class Group(AcceleratedCollectives):
         else:
             self.recorder.over(entry, None)
         work.times_ns, work.op_type = entry.times_ns, OF_CALL[entry.kind]
+        if self._kept_works is not None:
+            self._kept_works.add(work)
         return work
 
     def seen(self) -> tuple[Sequence[RankArrivals], Sequence[SlowRank]]:
@@ -339,7 +346,11 @@ class _Inside(c10d.ProcessGroupGloo):
     def __init__(self, group: Group, timeout: timedelta) -> None:
         rank, rank_count, device = group._comm.rank, group._comm.rank_count, _gloo_device(os.getpid())
         if device is None:
-            super().__init__(c10d.PrefixStore("inside", group._store), rank, rank_count, timeout)
+            number = np.frombuffer(
+                os.urandom(8), np.int64
+            ).copy()  # a store may outlive a group: no name twice
+            group._comm.broadcast(number, 0)
+            super().__init__(c10d.PrefixStore(f"inside {number[0]}", group._store), rank, rank_count, timeout)
         else:
             options = c10d.ProcessGroupGloo._Options()
             options._devices, options._threads, options._timeout = [device], 1, timeout

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch import distributed as dist
+from torch._C import _distributed_c10d as c10d
 
 from hemiola.errors import ArgumentError
 from hemiola.torch.group import (
@@ -17,6 +18,7 @@ from hemiola.torch.group import (
     python_may_derive_from_backend,
 )
 from hemiola.torch.lookup import group_of
+from hemiola.torch.open_groups import OPEN
 from hemiola.torch.options import Options
 from hemiola.torch.prometheus import begin_telling
 from hemiola.torch.records import begin_recording
@@ -42,6 +44,8 @@ def make(given: Any, options: Any) -> Any:
             f"pg_options: expected hemiola.torch.Options, found {type(options).__name__}; such as "
             f"hemiola.torch.Options(keep_inputs=True)"
         )
+    if not hasattr(c10d.ProcessGroup, "shutdown"):
+        _close_forgotten()
     begin_recording()
     begin_telling(given.group_rank)
     route = HemiolaBackend if _may_stand_beside_others() else HemiolaProcessGroup
@@ -49,7 +53,15 @@ def make(given: Any, options: Any) -> Any:
     place = Place(given.store, given.group_rank, given.group_size, _part_of_job(ranks, given.group_id))
     made = route(place, given.timeout, options)
     made.known_as(given.group_id, ranks)
+    made.is_pytorchs = True
     return made
+
+
+def _close_forgotten() -> None:
+    """Close the groups that PyTorch has destroyed, where it tells them nothing of it (2.4): the next one made does."""
+    known = dist.distributed_c10d._world.pg_map
+    for group in [group for group in OPEN if group.is_pytorchs and group not in known]:
+        group.shutdown()
 
 
 def _part_of_job(ranks: Sequence[int], name: str) -> Part | None:

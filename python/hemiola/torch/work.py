@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from queue import SimpleQueue
 from typing import Any
 
@@ -18,6 +19,7 @@ from torch._C._distributed_c10d import Work
 from hemiola.communicator.handle import Handle
 from hemiola.errors import HemiolaError
 from hemiola.torch.errors import for_torch
+from hemiola.torch.loosely import held, loosely
 from hemiola.torch.operation_types import UNKNOWN
 
 _UNBOUNDED = timedelta(0)
@@ -68,16 +70,18 @@ class Finished(Work):
 
     def result(self) -> Any:
         """Return the tensors with the result."""
-        return self._result
+        return held(self._result)
 
-    def told(self) -> Any:
-        """Return the same."""
-        return self._result
+    told = result
+
+    def hold_loosely(self) -> None:
+        """Leave it to whoever has called to keep the tensors."""
+        self._result = loosely(self._result)
 
     def get_future(self) -> Any:
         """Return a future of the result, which is there."""
         future: Any = torch.futures.Future()
-        future.set_result(self._result)
+        future.set_result(held(self._result))
         return future
 
 
@@ -122,7 +126,7 @@ class Running(Work):
         super().__init__()
         self._handles, self._result, self._completion, self._finish = handles, result, completion, finish
         self._ending = threading.Lock()
-        self._is_over = False
+        self._is_over = self._is_loose = False
         self._error: Exception | None = None
         #: Called once with what it has raised, or None.
         self.on_end: Callable[[Exception | None], None] | None = None
@@ -161,8 +165,17 @@ class Running(Work):
                     error = raised
             self._error, self._is_over = error, True
             self._handles, self._finish = (), None
+            if self._is_loose:
+                self._result = loosely(self._result)
         if self.on_end is not None:
             self.on_end(error)
+
+    def hold_loosely(self) -> None:
+        """Leave it to whoever has called to keep the tensors, once it is over."""
+        with self._ending:
+            self._is_loose = True
+            if self._is_over:
+                self._result = loosely(self._result)
 
     def pending(self) -> Sequence[Any]:
         """Return what runs it in the core."""
@@ -190,21 +203,21 @@ class Running(Work):
     def result(self) -> Any:
         """Return the tensors with the result; waits for it."""
         self.wait()
-        return self._result
+        return held(self._result)
 
     def told(self) -> Any:
         """Return the tensors where the result will be."""
-        return self._result
+        return held(self._result)
 
-    def _value(self, _: Any) -> Any:
+    def _value(self, result: Any, _: Any) -> Any:
         if self._error is not None:
             raise self._error
-        return self._result
+        return result
 
     def get_future(self) -> Any:
-        """Return a future of the result, which raises what the operation raised."""
+        """Return a future of the result, which raises what the operation raised; it keeps the tensors."""
         over: Any = torch.futures.Future()
-        told = over.then(self._value)
+        told = over.then(partial(self._value, held(self._result)))
         if self._is_over or self._completion is None:
             _complete(self, over)
         else:

@@ -19,7 +19,8 @@ class Pulse {
  public:
   virtual ~Pulse() = default;
 
-  /// Says that this rank is waiting, not stopped; called now and then during an operation.
+  /// Says that this rank is waiting, not stopped; called now and then during an operation, and before one, while another
+  /// rank chooses its schedule.
   virtual void beat() = 0;
   /// When the rank last said so, by the session's clock; 0: never.
   virtual std::int64_t last_sign_ns(Rank rank) const = 0;

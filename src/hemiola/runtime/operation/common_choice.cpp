@@ -7,6 +7,8 @@
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/hash.hpp"
+#include "hemiola/base/units.hpp"
+#include "hemiola/runtime/operation/silence.hpp"
 #include "hemiola/runtime/operation/surrender.hpp"
 
 namespace hemiola {
@@ -101,10 +103,12 @@ Bytes CommonChoice::decide(const Question& question, const ChoiceKey& key, const
   }
 }
 
+/// Beats, for whoever gives up waiting names those that do not.
 std::optional<Bytes> CommonChoice::await_decision(const ChoiceKey& key, const Deadline& deadline,
                                                   const Check& check) {
   using State = Choices::Answer::State;
   Deadline glance(kGlance_s);
+  control_->pulse->beat();
   for (auto nap = kFirstNap;; nap = std::min(2 * nap, kLongestNap)) {
     const Choices::Answer choice = control_->choices->look(key);
     if (choice.state == State::outdated) return std::nullopt;
@@ -113,26 +117,40 @@ std::optional<Bytes> CommonChoice::await_decision(const ChoiceKey& key, const De
       return recipe_of(choice.bytes);
     }
     if (glance.passed()) {
+      control_->pulse->beat();
       if (check) check();
-      check_claimer(choice.claimer, deadline);
+      check_claimer(choice.claimer);
+      if (deadline.passed()) give_up_on(choice.claimer, deadline.seconds());
       glance = Deadline(kGlance_s);
     }
     std::this_thread::sleep_for(nap);
   }
 }
 
-void CommonChoice::check_claimer(Rank claimer, const Deadline& deadline) const {
-  const std::string rank = members_->name(claimer);
+/// Who is lost is looked up first: whoever leaves says why before, and is not to be blamed for leaving.
+void CommonChoice::check_claimer(Rank claimer) const {
+  const std::vector<LostRank> lost = members_->session->lost();
   for (const Pulse::GivenUp& given_up : control_->pulse->given_up()) {
     if (given_up.failure != Failure::closed || given_up.rank == claimer) throw_surrender(given_up, *members_);
   }
-  for (const LostRank& lost : members_->session->lost())
-    if (lost.rank == members_->world_rank(claimer))
-      throw members_->lost(claimer, rank + " is lost while it chose a schedule for all: " + lost.reason);
-  if (deadline.passed())
-    throw TimeoutError(
-        rank +
-        ", which came first to a call that leaves the schedule to the planner, has not chosen one in time");
+  for (const LostRank& one : lost)
+    if (one.rank == members_->world_rank(claimer))
+      throw members_->lost(
+          claimer, members_->name(claimer) + " is lost while it chose a schedule for all: " + one.reason);
+}
+
+/// Whoever chooses shows no signs meanwhile, and may merely be slow; who else shows none is missing, too, whoever chooses.
+void CommonChoice::give_up_on(Rank claimer, double waited_s) const {
+  std::string missing;
+  for (Rank rank : indices<Rank>(members_->count()))
+    if (rank != claimer && rank != members_->self &&
+        is_silent(*members_, control_->pulse->last_sign_ns(rank), waited_s))
+      missing += (missing.empty() ? "" : ", ") + members_->name(rank);
+  if (!missing.empty()) missing = "; " + missing + " has not arrived, or stands still";
+  throw TimeoutError(
+      members_->name(claimer) +
+      ", which came first to a call that leaves the schedule to the planner, has not chosen one within " +
+      format_seconds(waited_s) + missing);
 }
 
 }  // namespace hemiola

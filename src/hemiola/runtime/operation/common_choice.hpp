@@ -60,7 +60,8 @@ class CommonChoice {
 
   /// The recipe that is in force for a question, asked in an epoch of the conditions (see ChoiceKey); calls `decide` on
   /// the rank that asks first. Nothing: the epoch is over, ask about the present one. Throws ArgumentError where the
-  /// rank that chose found nothing to run, LostRankError where it has died, TimeoutError after `timeout_s`.
+  /// rank that chose found nothing to run, LostRankError where it has died, TimeoutError after `timeout_s`, which names it
+  /// and all that show no sign of life.
   std::optional<Bytes> recipe(const Question& question, std::uint64_t epoch, const Chooser& chooser,
                               double timeout_s, const Check& check);
 
@@ -68,7 +69,8 @@ class CommonChoice {
   void let_the_last_chooser_go_first(const ChoiceKey& key) const;
   Bytes decide(const Question& question, const ChoiceKey& key, const Chooser& chooser);
   std::optional<Bytes> await_decision(const ChoiceKey& key, const Deadline& deadline, const Check& check);
-  void check_claimer(Rank claimer, const Deadline& deadline) const;
+  void check_claimer(Rank claimer) const;
+  [[noreturn]] void give_up_on(Rank claimer, double waited_s) const;
 
   const Members* members_;
   const Control* control_;

@@ -5,6 +5,7 @@
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/units.hpp"
 #include "hemiola/runtime/operation/agreement.hpp"
+#include "hemiola/runtime/operation/silence.hpp"
 #include "hemiola/runtime/operation/surrender.hpp"
 
 namespace hemiola {
@@ -92,11 +93,10 @@ std::int64_t OperationWatch::last_sign_ns(Rank rank) const {
 
 /// Those that have arrived but show no sign of life, neither progress to the end nor waiting.
 std::string OperationWatch::stopped_ranks() const {
-  const auto silence_ns = static_cast<std::int64_t>(1e9 * std::min(0.5, timeout_s_ / 2));
   std::string stopped;
   for (Rank rank : indices<Rank>(members_->count()))
     if (rank != members_->self && roll_->has_arrived(rank, number_) && !roll_->has_completed(rank, number_) &&
-        members_->now_ns() - last_sign_ns(rank) > silence_ns)
+        is_silent(*members_, last_sign_ns(rank), timeout_s_))
       append(members_->name(rank), &stopped);
   return stopped;
 }

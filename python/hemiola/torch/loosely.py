@@ -1,0 +1,25 @@
+"""Tensors, in lists or not, that whoever has made a call holds, and this does not."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import torch
+
+
+def loosely(result: Any) -> Any:
+    """Return the same with a reference that does not keep it in place of each tensor."""
+    if isinstance(result, torch.Tensor):
+        return weakref.ref(result)
+    return [loosely(one) for one in result] if isinstance(result, list | tuple) else result
+
+
+def held(result: Any) -> Any:
+    """Return what `loosely` was given; anything else as it is. Raises RuntimeError where a tensor is gone."""
+    if isinstance(result, weakref.ref):
+        tensor = result()
+        if tensor is None:
+            raise RuntimeError("hemiola: the result of an operation was asked for, whose tensors are gone")
+        return tensor
+    return [held(one) for one in result] if isinstance(result, list) else result

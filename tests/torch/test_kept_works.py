@@ -1,0 +1,114 @@
+"""Works for a PyTorch that forgets them, and groups for one that does not say when it has destroyed them."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+from typing import Any
+
+import pytest
+import torch
+import torch.distributed as dist
+
+from hemiola.torch import making
+from hemiola.torch.kept_works import KeptWorks, pytorch_keeps_works
+from hemiola.torch.work import Finished, Running
+
+
+class Handle:
+    """What a Work waits for."""
+
+    def __init__(self) -> None:
+        self.over = threading.Event()
+
+    def wait(self, limit_s: float | None = None) -> None:
+        self.over.wait(limit_s)
+
+    def done(self) -> bool:
+        return self.over.is_set()
+
+
+def begun(tensor: Any) -> tuple[Running, Handle]:
+    handle: Any = Handle()
+    return Running([handle], [[tensor]], None), handle
+
+
+def test_a_work_that_nobody_holds_lives_on_and_its_tensors_do_not() -> None:
+    kept = KeptWorks()
+    tensor = torch.ones(3)
+    work, handle = begun(tensor)
+    kept.add(work)
+    seen, of_tensor = weakref.ref(work), weakref.ref(tensor)
+    del work, tensor
+    gc.collect()
+    assert of_tensor() is not None  # the operation writes to it
+    handle.over.set()
+    living = seen()
+    assert living is not None
+    assert living.wait()
+    gc.collect()
+    assert of_tensor() is None
+
+
+def test_whoever_holds_the_tensors_finds_them_in_the_result_and_in_the_future() -> None:
+    kept = KeptWorks()
+    tensor = torch.ones(3)
+    work, handle = begun(tensor)
+    handle.over.set()
+    finished = Finished([tensor])
+    for one in (work, finished):
+        kept.add(one)
+        one.wait()
+    assert work.result()[0][0] is tensor
+    assert work.get_future().wait()[0][0] is tensor
+    assert finished.result()[0] is tensor
+    assert finished.get_future().wait()[0] is tensor
+    del tensor
+    gc.collect()
+    with pytest.raises(RuntimeError, match="whose tensors are gone"):
+        work.result()
+
+
+def test_a_future_keeps_its_tensors_though_nobody_else_does() -> None:
+    kept = KeptWorks()
+    work, handle = begun(torch.ones(3))
+    kept.add(work)
+    handle.over.set()
+    future = work.get_future()  # as of a tensor that a hook of DDP's has made for the call
+    gc.collect()
+    assert torch.equal(future.wait()[0][0], torch.ones(3))
+
+
+def test_tensors_of_what_ended_and_nobody_waits_for_go_when_the_next_is_begun() -> None:
+    kept = KeptWorks()
+    tensor = torch.ones(3)
+    work, handle = begun(tensor)
+    kept.add(work)
+    handle.over.set()
+    of_tensor = weakref.ref(tensor)
+    del work, tensor
+    kept.add(Finished([]))
+    gc.collect()
+    assert of_tensor() is None
+
+
+def test_this_pytorch_keeps_works() -> None:
+    """The one of `make test` does; where one does not, the trainings of tests/torch hang unless groups keep theirs."""
+    assert pytorch_keeps_works() == hasattr(dist.ProcessGroup, "shutdown")
+
+
+def test_a_group_that_pytorch_has_forgotten_is_closed_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Group:
+        is_pytorchs = True
+        is_open = True
+
+        def shutdown(self) -> None:
+            self.is_open = False
+
+    known, forgotten, of_others = Group(), Group(), Group()
+    of_others.is_pytorchs = False  # made by split_group, say: PyTorch never knew it
+    monkeypatch.setattr(making, "OPEN", {known, forgotten, of_others})
+    monkeypatch.setitem(dist.distributed_c10d._world.pg_map, known, None)
+    making._close_forgotten()
+    assert [group.is_open for group in (known, forgotten, of_others)] == [True, False, True]
