@@ -3,8 +3,10 @@
 import pytest
 
 from hemiola.cli import truth as printed
+from hemiola.doctor.engine import Rates
 from hemiola.doctor.settings import KINDS, Job, Setting, every_job, sampled_jobs
 from hemiola.doctor.truth import Row, hold_to_truth, summaries
+from hemiola.planner.machine_model import WorkRates
 
 _HERE = Setting(Job(2, False), "all_reduce", 4096)
 _THERE = Setting(Job(2, True, "late"), "broadcast", 4096)
@@ -81,8 +83,8 @@ def test_the_last_rank_is_the_one_that_is_late_or_slow() -> None:
     assert Job(3, False).emulated is None
 
 
-def test_every_collective_is_predicted_and_measured_twice() -> None:
-    job = Job(3, True, "slow")
+@pytest.mark.parametrize("job", [Job(3, True, "slow"), Job(2, False)], ids=["emulated", "memory"])
+def test_every_collective_is_predicted_and_measured_twice(job: Job) -> None:
     rows: list[Row] = []
     hold_to_truth([(job, [Setting(job, kind, 5000) for kind in KINDS])], rows.append)
     assert {each.setting.kind for each in rows} == set(KINDS)
@@ -91,6 +93,15 @@ def test_every_collective_is_predicted_and_measured_twice() -> None:
         assert min(each.measured_s) > 0
         # The slow rank's port alone, or the fastest way of one block: predictions are never below the bound.
         assert 0 < each.bound_s <= each.predicted_s * 1.0001
+
+
+def test_rates_between_two_sizes_are_interpolated_and_beyond_them_kept() -> None:
+    """Given rates of 1 and 3 MB/s for 4 KiB and 64 KiB. Derivation: 16 KiB lies half way, by powers of 2."""
+    slow, fast = WorkRates(1e6, 2e6), WorkRates(3e6, 6e6)
+    rates = Rates((4096, 65536), (slow, fast), (fast, slow))
+    assert rates.at(16384) == (WorkRates(2e6, 4e6), WorkRates(2e6, 4e6))
+    assert rates.at(1) == (slow, fast)
+    assert rates.at(1 << 30) == (fast, slow)
 
 
 def test_without_time_nothing_is_measured() -> None:

@@ -31,7 +31,10 @@ def _lack_of_triton() -> str:
         for one in map(Requirement, metadata.requires("hemiola") or ())
         if one.name == "triton" and one.marker is not None and one.marker.evaluate({"extra": "triton"})
     )
-    found = metadata.version("triton")
+    try:
+        found = metadata.version("triton")
+    except metadata.PackageNotFoundError:
+        return "Triton is not here"
     return "" if found in needed.specifier else f"{needed.name}{needed.specifier} is needed, {found} is here"
 
 

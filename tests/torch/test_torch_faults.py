@@ -115,3 +115,4 @@ def test_every_method_of_c10d_is_defined_here_and_none_falls_through(ours: Any, 
     fall_through = {name for name in names - of_pytorch if getattr(ours, name) is getattr(base, name)}
     assert fall_through == set()
     assert {"allreduce", "broadcast", "barrier", "send", "recv"} <= names
+    assert not hasattr(c10d.ProcessGroup, "shutdown") or {"abort", "shutdown"} <= names

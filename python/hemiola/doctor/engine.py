@@ -25,16 +25,17 @@ from hemiola.simulate import simulate
 #: Schedules that have few and many hops and messages, by how ranks talk. In memory none is a ring: there each rank
 #: waits for the next as often as there are ranks, which on fewer cores than ranks takes some ten times a chain's hops,
 #: and where a ring is planned its bytes count. Over an emulated network what counts is how late its clock wakes ranks.
+#: Chains have one chunk: of more, those without bytes would be no messages.
 _SMALL_IN_MEMORY = (
-    ("all_gather", "all_gather_direct"),
-    ("all_gather", "all_gather_bruck"),
-    ("broadcast", "broadcast_chain"),
-    ("reduce", "reduce_chain"),
+    ("all_gather", "all_gather_direct", None),
+    ("all_gather", "all_gather_bruck", None),
+    ("broadcast", "broadcast_chain", 1),
+    ("reduce", "reduce_chain", 1),
 )
 _SMALL_EMULATED = (
-    ("all_gather", "all_gather_ring"),
-    ("all_gather", "all_gather_direct"),
-    ("all_gather", "all_gather_bruck"),
+    ("all_gather", "all_gather_ring", None),
+    ("all_gather", "all_gather_direct", None),
+    ("all_gather", "all_gather_bruck", None),
 )
 _SMALL_REPEATS = 20
 #: Collectives in one step, in which all ranks copy or combine at once, or the root alone does.
@@ -112,9 +113,9 @@ class Engine:
     def _small_costs(self, comm: Communicator, conditions: Conditions) -> tuple[float, float, float]:
         """Measure what moves next to nothing, and find what a call, a hop and a message cost."""
         footprints, taken_s = [], []
-        for kind, name in _SMALL_IN_MEMORY if self.emulated is None else _SMALL_EMULATED:
+        for kind, name, chunks in _SMALL_IN_MEMORY if self.emulated is None else _SMALL_EMULATED:
             pattern = Pattern(kind, self.rank_count, self.rank_count, np.dtype(np.float32))
-            schedule = algorithms.get(name).generate(self.rank_count)
+            schedule = algorithms.get(name).generate(self.rank_count, chunk_count=chunks)
             seen_s = _taken_s(comm, pattern, schedule, _SMALL_REPEATS)
             footprints.append(Footprint.of(schedule))
             taken_s.append(max(_LEAST_S, seen_s - self._network_s(schedule, pattern.nbytes, conditions)))

@@ -48,7 +48,9 @@ class Footprint:
         # Of an all-to-all every rank has a buffer of its own chunks; of all others the chunks are one buffer.
         buffers = count if schedule.collective.kind == "all_to_all" else 1
         share = buffers * weights[transfers["chunk"]] / weights.sum()
-        ends = np.concatenate([transfers["src"], transfers["dst"]])
+        # What goes between two ranks in a step is one message, as the engine joins it while it is small.
+        messages = np.unique(transfers[["step", "src", "dst"]])
+        ends = np.concatenate([messages["src"], messages["dst"]])
         return cls(
             _hops(transfers, count, schedule.chunk_count),
             int(np.bincount(ends, minlength=count).max()),

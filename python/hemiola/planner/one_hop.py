@@ -99,7 +99,8 @@ def _through_all(task: Task, hop: _Hop, bound_s: float, effort: float) -> Iterat
         seconds = max(bound_s, task.delay_s + first_s + pieces * piece_s + hop.latency_s)
         count = pieces * (n - 1) ** 2
         if count > most and (count > _MOST_BY_FORMULA * effort or seconds > share * rival_s):
-            yield LeftOut(f"through_all ({pieces} pieces)", too_many(count, "transfers", most))
+            limit = max(most, _MOST_BY_FORMULA * effort) if count > _MOST_BY_FORMULA * effort else most
+            yield LeftOut(f"through_all ({pieces} pieces)", too_many(count, "transfers", limit))
             continue
         rival_s = min(rival_s, seconds)
         fitting.append((seconds, pieces, count, lag))

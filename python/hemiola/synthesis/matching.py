@@ -210,7 +210,7 @@ def synthesize_to_file(
     Notes
     -----
     Memory of a streamed search: one bit per rank and chunk, and four bytes for each chunk that a rank has yet
-    to pass on. About 2.5 bytes a transfer on disk.
+    to pass on; where the network looks the same from every rank, one tree. About 2.5 bytes a transfer on disk.
     """
     target = os.fspath(path)
     unfinished = f"{target}.part"

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import deque
 from functools import cache
+from threading import Lock
 from typing import Any
 
 from torch._C import _distributed_c10d as c10d
@@ -37,14 +38,16 @@ class KeptWorks:
     COUNT = 4096
 
     def __init__(self) -> None:
+        self._lock = Lock()
         self._latest: deque[Finished | Running] = deque(maxlen=self.COUNT)
         self._under_way: deque[Running] = deque(maxlen=self.COUNT)
 
     def add(self, work: Finished | Running) -> None:
         """Keep one more; let go of the tensors of those that have ended and for which nobody has waited."""
-        while self._under_way and self._under_way[0].is_completed():
-            self._under_way.popleft()
-        work.hold_loosely()
-        self._latest.append(work)
-        if isinstance(work, Running):
-            self._under_way.append(work)
+        with self._lock:
+            while self._under_way and self._under_way[0].is_completed():
+                self._under_way.popleft()
+            work.hold_loosely()
+            self._latest.append(work)
+            if isinstance(work, Running):
+                self._under_way.append(work)

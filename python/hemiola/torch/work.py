@@ -217,7 +217,8 @@ class Running(Work):
     def get_future(self) -> Any:
         """Return a future of the result, which raises what the operation raised; it keeps the tensors."""
         over: Any = torch.futures.Future()
-        told = over.then(partial(self._value, held(self._result)))
+        result = None if self._error is not None else held(self._result)  # a failed one has none to tell
+        told = over.then(partial(self._value, result))
         if self._is_over or self._completion is None:
             _complete(self, over)
         else:

@@ -74,13 +74,13 @@ std::shared_ptr<CommunicatorCore> PyCommunicator::core() const {
 void PyCommunicator::run(const Call& call) {
   const Visit visit(this, Purpose::take_part);
   const GilReleased release;
-  visit->communicator.run(visit->desk.prepare(call, interrupted()), interrupted());
+  visit->communicator.run(visit->desk->prepare(call, interrupted()), interrupted());
 }
 
 std::shared_ptr<PendingOperation> PyCommunicator::start(const Call& call, std::shared_ptr<const void> owner) {
   const Visit visit(this, Purpose::take_part);
   const GilReleased release;
-  PreparedCall prepared = visit->desk.prepare(call, interrupted());
+  PreparedCall prepared = visit->desk->prepare(call, interrupted());
   prepared.keep_alive = std::move(owner);
   const std::string wrong = prepared.complaint;
   auto pending = visit->communicator.start(std::move(prepared));
@@ -110,7 +110,7 @@ nb::bytes PyCommunicator::recipe(std::string_view kind, std::int64_t byte_count,
   Bytes words;
   {
     const GilReleased release;
-    words = visit->desk.recipe(collective, byte_count, Rank{root}, interrupted());
+    words = visit->desk->recipe(collective, byte_count, Rank{root}, interrupted());
   }
   return to_python(words);
 }
@@ -171,7 +171,7 @@ Communicator::Health PyCommunicator::health() {
 bool PyCommunicator::expects_late_rank(std::int64_t bytes) {
   const Visit visit(this, Purpose::look);
   GilReleased release;
-  return visit->desk.expects_late_rank(bytes, interrupted());
+  return visit->desk->expects_late_rank(bytes, interrupted());
 }
 
 std::vector<std::string> PyCommunicator::carriers() const {

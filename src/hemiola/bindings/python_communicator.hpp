@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -26,8 +27,9 @@ namespace hemiola::bindings {
 struct CommunicatorCore {
   CommunicatorCore(std::shared_ptr<Session> session, std::vector<Rank> members,
                    const CommunicatorOptions& options, Chooser chooser, const std::function<void()>& check)
-      : communicator(std::move(session), std::move(members), options, check),
-        desk(&communicator, std::move(chooser)) {}
+      : communicator(std::move(session), std::move(members), options, check) {
+    desk.emplace(&communicator, std::move(chooser));
+  }
 
   /// An operation in the background may need the GIL to come to its end, so whoever has it lets go of it.
   static void destroy(const CommunicatorCore* core) {
@@ -35,8 +37,8 @@ struct CommunicatorCore {
     delete core;
   }
 
+  std::optional<CallDesk> desk;  ///< made last, but used by what runs until the communicator has ended
   Communicator communicator;
-  CallDesk desk;
 };
 
 /// What Python holds. Threads that are in a call keep the core, so that closing takes nothing away from under them. All

@@ -22,7 +22,8 @@ struct Background::Queue {
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<std::shared_ptr<PendingOperation>> operations;
-  std::atomic<int> unfinished = 0;  ///< of these, and of what has been taken out to be run
+  std::atomic<int> unfinished =
+      0;  ///< of these, and of what has been taken out, until what follows it has been called
   std::thread::id runner;
 
   std::shared_ptr<PendingOperation> take() {
@@ -37,13 +38,15 @@ struct Background::Queue {
     const auto thens = operation->finish(error);
     {
       const std::lock_guard lock(mutex);
-      unfinished.fetch_sub(1, std::memory_order_release);
       runner = std::this_thread::get_id();
     }
-    changed.notify_all();
     for (const auto& then : thens) then();
-    const std::lock_guard lock(mutex);
-    runner = {};
+    {
+      const std::lock_guard lock(mutex);
+      runner = {};
+      unfinished.fetch_sub(1, std::memory_order_release);
+    }
+    changed.notify_all();
   }
 
   bool step() {
@@ -75,7 +78,7 @@ void Background::start(const std::shared_ptr<PendingOperation>& operation) {
     task_.wake();
   } catch (...) {
     const std::lock_guard lock(queue_->mutex);
-    std::erase(queue_->operations, operation);
+    if (std::erase(queue_->operations, operation) == 0) return;  // another start has had it run
     queue_->unfinished.fetch_sub(1, std::memory_order_relaxed);
     throw;
   }
@@ -84,11 +87,13 @@ void Background::start(const std::shared_ptr<PendingOperation>& operation) {
 void Background::await_all(const std::function<void()>& interrupted) const {
   if (queue_->unfinished.load(std::memory_order_acquire) == 0) return;
   std::unique_lock lock(queue_->mutex);
-  if (queue_->runner == std::this_thread::get_id())
+  if (queue_->runner == std::this_thread::get_id()) {
+    if (queue_->unfinished.load(std::memory_order_relaxed) == 1) return;  // the one that this follows
     throw ArgumentError(
         "a callback of an operation in the background cannot wait here: its thread has yet to run operations "
         "that were "
         "started before this call. Start this one in the background, too");
+  }
   while (queue_->unfinished.load(std::memory_order_relaxed) > 0) {
     if (queue_->changed.wait_for(lock, kGlance) == std::cv_status::no_timeout) continue;
     lock.unlock();

@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 constexpr auto kInspection = 5ms;
 /// How long what a rank has sent may still come once it is known to be gone: on one host, and between several.
 constexpr auto kGrace = 200ms, kGraceBetweenHosts = 1000ms;
-constexpr auto kFirstNap = 20us, kLongestNap = 1000us;
+constexpr auto kAwake = 0us, kFirstNap = 20us, kLongestNap = 1000us;
 constexpr int kLongestSleep_us = 200;  ///< with the lock held, for which others may wait
 
 constexpr const char* kGoOn = ". docs/failures.md says how the ranks that are left can go on.";
@@ -68,7 +68,7 @@ Messenger::Messenger(std::unique_ptr<Wire> wire, Owner owner)
       owner_(std::move(owner)),
       grace_(owner_.members->session->courier() != nullptr ? kGraceBetweenHosts : kGrace),
       mailbox_(wire_.get(), owner_.members),
-      nap_(kFirstNap),
+      nap_(kAwake),
       task_(&owner_.members->session->progress, [this] { return work(); }) {}
 
 void Messenger::post(const RequestPtr& request) {
@@ -89,23 +89,28 @@ void Messenger::post(const RequestPtr& request) {
 }
 
 void Messenger::run(const RequestPtr& request, const Check& interrupted) {
-  const Driver driver(this);
-  post(request);
-  try {
-    drive(request, Deadline(1e9), interrupted);
-  } catch (...) {
-    {
-      const Access access(this);
-      give_up(request, std::make_exception_ptr(LostRankError(named(*request) + " was interrupted")));
+  {
+    const Driver driver(this);
+    post(request);
+    try {
+      drive(request, Deadline(1e9), interrupted);
+    } catch (...) {
+      {
+        const Access access(this);
+        give_up(request, std::make_exception_ptr(LostRankError(named(*request) + " was interrupted")));
+      }
+      tell_owner();
+      throw;
     }
-    tell_owner();
-    throw;
   }
+  tell_owner();  // whoever drives last may find that nobody can take over
   if (request->error) std::rethrow_exception(request->error);
 }
 
 bool Messenger::wait_for(const RequestPtr& request, double timeout_s, const Check& interrupted) {
-  if (!drive(request, Deadline(timeout_s), interrupted)) return false;
+  const bool is_over = drive(request, Deadline(timeout_s), interrupted);
+  tell_owner();
+  if (!is_over) return false;
   if (request->error) std::rethrow_exception(request->error);
   return true;
 }
@@ -157,19 +162,21 @@ void Messenger::rest(int idle_rounds) {
   if (!broken_) wire_->wait(std::min(waiting.sleep_us, kLongestSleep_us));
 }
 
+/// What has ended lets go of its memory at the end, with which the communicator may go, and this with it.
 bool Messenger::work() {
-  bool moved = false;
-  {
-    const Access access(this);
-    if (needs_the_task()) moved = move();
-  }
   tell_owner();
-  std::unique_lock lock(mutex_);
-  nap_ = moved ? kFirstNap : std::min<std::chrono::microseconds>(2 * nap_, kLongestNap);
-  if (needs_the_task()) changed_.wait_for(lock, nap_);
-  if (needs_the_task()) return true;
-  nap_ = kFirstNap;
-  return false;
+  {
+    std::unique_lock lock(mutex_);
+    if (nap_ > kAwake && needs_the_task()) changed_.wait_for(lock, nap_);
+  }
+  const Access access(this);
+  const bool moved = needs_the_task() && move();
+  const bool has_more = needs_the_task() || is_to_be_told_;
+  if (!has_more)
+    nap_ = kAwake;
+  else
+    nap_ = moved || nap_ == kAwake ? kFirstNap : std::min<std::chrono::microseconds>(2 * nap_, kLongestNap);
+  return has_more;
 }
 
 bool Messenger::needs_the_task() const {

@@ -2,8 +2,8 @@
 
 #include <condition_variable>
 #include <deque>
+#include <exception>
 #include <mutex>
-#include <system_error>
 #include <utility>
 
 #include "hemiola/base/error.hpp"
@@ -37,6 +37,12 @@ struct ProgressThreads::Shared {
 ProgressThreads::ProgressThreads() : shared_(std::make_shared<Shared>()) {}
 
 ProgressThreads::~ProgressThreads() {
+  if (!home_
+           .is_here()) {  // the threads are in another process, and may have held the lock when this one was forked
+    new std::shared_ptr<Shared>(std::move(shared_));
+    new std::vector<std::thread>(std::move(threads_));
+    return;
+  }
   {
     const std::lock_guard lock(shared_->mutex);
     shared_->is_over = true;
@@ -44,10 +50,10 @@ ProgressThreads::~ProgressThreads() {
   }
   const auto self = std::this_thread::get_id();
   for (std::thread& thread : threads_)
-    if (home_.is_here() && thread.get_id() != self)
+    if (thread.get_id() != self)
       thread.join();
     else
-      thread.detach();  // itself, or in a forked child, to which it has not come
+      thread.detach();
 }
 
 int ProgressThreads::count() const {
@@ -69,7 +75,7 @@ void ProgressThreads::run(std::function<void()> work) {
   }
   try {
     threads_.emplace_back([shared = shared_] { shared->serve(); });
-  } catch (const std::system_error& error) {
+  } catch (const std::exception& error) {
     shared_->waiting.pop_back();
     throw LostRankError(
         std::string("no room for another thread, in which operations go on in the background (") +
