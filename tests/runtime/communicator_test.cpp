@@ -139,16 +139,22 @@ class Sessions {
   std::vector<std::shared_ptr<Session>> made_;
 };
 
-/// Runs `body` on a thread per rank, each with a communicator of all of them.
-void on_users(int rank_count, const Setting& setting, const std::function<void(User&)>& body) {
+/// Runs `body` on a thread per rank, each with its session of one job.
+void on_ranks(int rank_count, const Setting& setting,
+              const std::function<void(Rank, const std::shared_ptr<Session>&)>& body) {
   const Sessions sessions(setting, rank_count);
   std::vector<std::thread> threads;
   for (Rank rank : indices<Rank>(rank_count))
-    threads.emplace_back([&, rank] {
-      User user(sessions.join(rank), all_of(rank_count), setting.options);
-      body(user);
-    });
+    threads.emplace_back([&, rank] { body(rank, sessions.join(rank)); });
   for (std::thread& thread : threads) thread.join();
+}
+
+/// The same, each with a communicator of all of them.
+void on_users(int rank_count, const Setting& setting, const std::function<void(User&)>& body) {
+  on_ranks(rank_count, setting, [&](Rank, const std::shared_ptr<Session>& session) {
+    User user(session, all_of(rank_count), setting.options);
+    body(user);
+  });
 }
 
 /// Element i is a function of rank and place.
@@ -430,39 +436,28 @@ TEST_P(CommunicatorOver, AnAllReduceFindsItsLateRank) {
 TEST_P(CommunicatorOver, GroupsWorkSideBySide) {
   constexpr int kRanks = 4;
   const Setting setting = options(kRanks);
-  const Sessions sessions(setting, kRanks);
-  std::vector<std::thread> threads;
-  for (Rank rank : indices<Rank>(kRanks))
-    threads.emplace_back([&, rank] {
-      const auto session = sessions.join(rank);
-      const bool odd = rank % 2 == 1;
-      User pair(session, odd ? std::vector{Rank{1}, Rank{3}} : std::vector{Rank{0}, Rank{2}},
-                setting.options);
-      for (std::size_t size : {3000, 10}) {
-        Array x = input_of(rank, size), expected = input_of(odd ? 1 : 0, size);
-        const Array other = input_of(odd ? 3 : 2, size);
-        std::transform(expected.begin(), expected.end(), other.begin(), expected.begin(), std::plus<>());
-        pair.comm().run(pair.all_reduce(&x));
-        EXPECT_EQ(x, expected);
-      }
-    });
-  for (std::thread& thread : threads) thread.join();
+  on_ranks(kRanks, setting, [&](Rank rank, const std::shared_ptr<Session>& session) {
+    const bool odd = rank % 2 == 1;
+    User pair(session, odd ? std::vector{Rank{1}, Rank{3}} : std::vector{Rank{0}, Rank{2}}, setting.options);
+    for (std::size_t size : {3000, 10}) {
+      Array x = input_of(rank, size), expected = input_of(odd ? 1 : 0, size);
+      const Array other = input_of(odd ? 3 : 2, size);
+      std::transform(expected.begin(), expected.end(), other.begin(), expected.begin(), std::plus<>());
+      pair.comm().run(pair.all_reduce(&x));
+      EXPECT_EQ(x, expected);
+    }
+  });
 }
 
-/// Runs `body` for each rank with several communicators of all ranks over one session.
+/// Runs `body` on a thread per rank, each with several communicators of all of them over one session.
 void on_groups(const Setting& setting, int rank_count, int group_count,
                const std::function<void(Session&, std::deque<User>&)>& body) {
-  const Sessions sessions(setting, rank_count);
-  std::vector<std::thread> threads;
-  for (Rank rank : indices<Rank>(rank_count))
-    threads.emplace_back([&, rank] {
-      const auto session = sessions.join(rank);
-      std::deque<User> groups;
-      for (int group = 0; group < group_count; ++group)
-        groups.emplace_back(session, all_of(rank_count), setting.options);
-      body(*session, groups);
-    });
-  for (std::thread& thread : threads) thread.join();
+  on_ranks(rank_count, setting, [&](Rank, const std::shared_ptr<Session>& session) {
+    std::deque<User> groups;
+    for (int group = 0; group < group_count; ++group)
+      groups.emplace_back(session, all_of(rank_count), setting.options);
+    body(*session, groups);
+  });
 }
 
 // Given groups whose operations in the background are over before the next one's begin. Expect that a thread serves many.
@@ -530,30 +525,26 @@ TEST_P(CommunicatorOver, WhatFollowsAnOperationMayNotWaitForThoseOfItsOwnThread)
 TEST_P(CommunicatorOver, WhatFollowsAnOperationMayBeTheCommunicatorsEnd) {
   constexpr int kRanks = 2;
   const Setting setting = options(kRanks);
-  const Sessions sessions(setting, kRanks);
-  std::vector<std::thread> threads;
-  for (Rank rank : indices<Rank>(kRanks))
-    threads.emplace_back([&, rank] {
-      std::optional<User> user;
-      user.emplace(sessions.join(rank), all_of(kRanks), setting.options);
-      Array first = input_of(rank, 10), second = first;
-      if (rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(100));
-      const auto one = user->comm().start(user->all_reduce(&first));
-      std::atomic<bool> has_ended = false;
-      if (rank == 1) {
-        EXPECT_TRUE(one->wait_for(60));
-        return;
-      }
-      const auto two = user->comm().start(user->all_reduce(&second));
-      one->when_done([&] {
-        user.reset();
-        has_ended = true;
-      });
+  on_ranks(kRanks, setting, [&](Rank rank, const std::shared_ptr<Session>& session) {
+    std::optional<User> user;
+    user.emplace(session, all_of(kRanks), setting.options);
+    Array first = input_of(rank, 10), second = first;
+    if (rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    const auto one = user->comm().start(user->all_reduce(&first));
+    std::atomic<bool> has_ended = false;
+    if (rank == 1) {
       EXPECT_TRUE(one->wait_for(60));
-      EXPECT_THROW(two->wait_for(60), LostRankError);
-      while (!has_ended) std::this_thread::yield();
+      return;
+    }
+    const auto two = user->comm().start(user->all_reduce(&second));
+    one->when_done([&] {
+      user.reset();
+      has_ended = true;
     });
-  for (std::thread& thread : threads) thread.join();
+    EXPECT_TRUE(one->wait_for(60));
+    EXPECT_THROW(two->wait_for(60), LostRankError);
+    while (!has_ended) std::this_thread::yield();
+  });
 }
 
 std::string name_of(const ::testing::TestParamInfo<Ground>& info) {

@@ -93,9 +93,8 @@ def let_go() -> list[bool]:
     ended = weakref.ref(group)
     dist.destroy_process_group(group)
     del group
-    if not hasattr(
-        c10d.ProcessGroup, "shutdown"
-    ):  # such a PyTorch tells nobody; the next group sees what it has forgotten
+    # A PyTorch without it tells nobody; the next group sees what it has forgotten.
+    if not hasattr(c10d.ProcessGroup, "shutdown"):
         dist.new_group()
     gc.collect()
     return [seen() is None, ended() is None, operations() is None]

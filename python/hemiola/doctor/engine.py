@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,28 +120,41 @@ class Engine:
     def _small_costs(self, comm: Communicator, conditions: Conditions) -> tuple[float, float, float]:
         """Measure what moves next to nothing, and find what a call, a hop and a message cost."""
         small = _SMALL_IN_MEMORY if self.emulated is None else _SMALL_EMULATED
-        patterns = [
-            Pattern(kind, self.rank_count, self.rank_count, np.dtype(np.float32)) for kind, _, _ in small
-        ]
-        schedules = [
-            algorithms.get(name).generate(self.rank_count, chunk_count=chunks) for _, name, chunks in small
-        ]
-        runs = [
-            [_taken_s(comm, *each, _SMALL_REPEATS) for each in zip(patterns, schedules, strict=True)]
-            for _ in range(2)
+        trials = [
+            _Timed(
+                Pattern(kind, self.rank_count, self.rank_count, np.dtype(np.float32)),
+                algorithms.get(name).generate(self.rank_count, chunk_count=chunks),
+                _SMALL_REPEATS,
+            )
+            for kind, name, chunks in small
         ]
         taken_s = [
-            max(_LEAST_S, seen_s - self._network_s(schedule, pattern.nbytes, conditions))
-            for pattern, schedule, seen_s in zip(
-                patterns, schedules, np.min(runs, axis=0).tolist(), strict=True
-            )
+            max(_LEAST_S, seen_s - self._network_s(each.schedule, each.pattern.nbytes, conditions))
+            for each, seen_s in zip(trials, _taken_s(comm, trials), strict=True)
         ]
-        footprints = [self._footprint(schedule) for schedule in schedules]
+        footprints = [self._footprint(each.schedule) for each in trials]
         return small_costs(footprints, taken_s)
 
 
-def _taken_s(comm: Communicator, pattern: Pattern, schedule: Schedule, repeats: int) -> float:
-    """Return the median of what a schedule takes, spaced by barriers; the same on all ranks."""
+class _Timed(NamedTuple):
+    """What is timed, and how often."""
+
+    pattern: Pattern
+    schedule: Schedule
+    repeats: int
+
+
+def _taken_s(comm: Communicator, trials: Sequence[_Timed]) -> list[float]:
+    """Return the median of what each takes, spaced by barriers; the same on all ranks.
+
+    Of two runs with all others in between, the faster: what a moment does to one it does not do to both.
+    """
+    runs = [[_median_s(comm, *each) for each in trials] for _ in range(2)]
+    fastest_s: list[float] = np.min(runs, axis=0).tolist()
+    return fastest_s
+
+
+def _median_s(comm: Communicator, pattern: Pattern, schedule: Schedule, repeats: int) -> float:
     trial = Trial(pattern=pattern, schedule=schedule, spaced=True, warmups=2, repeats=repeats)
     return combine(pattern, everybodys(comm, measure(comm, trial)), spaced=True).p50_s
 
@@ -147,10 +162,16 @@ def _taken_s(comm: Communicator, pattern: Pattern, schedule: Schedule, repeats: 
 def _moved(comm: Communicator, job: Job) -> Rates:
     """Measure collectives in one step; what next to nothing takes of each is subtracted."""
     kinds = (*_ALONE, *_TOGETHER)
-    # Of two runs with all others in between, the faster: what a moment does to one it does not do to both.
-    runs = [[_moving_s(comm, job, kind) for kind in kinds] for _ in range(2)]
+    schedules = [algorithms.get(f"{kind}_direct").generate(job.rank_count) for kind in kinds]
+    sizes = ((4 * job.rank_count, _SMALL_REPEATS), *zip(_MOVED_SIZES, _MOVED_REPEATS, strict=True))
+    trials = [
+        _Timed(Pattern.of_bytes(kind, job.rank_count, size, np.dtype(np.float32)), schedule, repeats)
+        for kind, schedule in zip(kinds, schedules, strict=True)
+        for size, repeats in sizes
+    ]
+    by_kind = np.reshape(_taken_s(comm, trials), (len(kinds), len(sizes)))
     gathered, reduced, exchanged, scattered = (
-        _rates(job, kind, taken_s) for kind, taken_s in zip(kinds, np.min(runs, axis=0), strict=True)
+        _rates(schedule, taken_s) for schedule, taken_s in zip(schedules, by_kind, strict=True)
     )
     return Rates(
         _MOVED_SIZES,
@@ -159,24 +180,12 @@ def _moved(comm: Communicator, job: Job) -> Rates:
     )
 
 
-def _moving_s(comm: Communicator, job: Job, kind: str) -> list[float]:
-    """Return what a collective takes of next to nothing, and of each size."""
-    schedule = algorithms.get(f"{kind}_direct").generate(job.rank_count)
-    return [
-        _taken_s(comm, Pattern.of_bytes(kind, job.rank_count, size, np.dtype(np.float32)), schedule, repeats)
-        for size, repeats in (
-            (4 * job.rank_count, _SMALL_REPEATS),
-            *zip(_MOVED_SIZES, _MOVED_REPEATS, strict=True),
-        )
-    ]
-
-
-def _rates(job: Job, kind: str, taken_s: NDArray[np.float64]) -> list[float]:
+def _rates(schedule: Schedule, taken_s: NDArray[np.float64]) -> list[float]:
     """Return the bytes per second for each size that are moved in what it takes more than next to nothing."""
-    received = Footprint.of(algorithms.get(f"{kind}_direct").generate(job.rank_count)).received.sum()
+    received = float(Footprint.of(schedule).received.sum())
     empty_s, *full_s = taken_s.tolist()
     return [
-        float(received) * size / max(_LEAST_S, each_s - empty_s)
+        received * size / max(_LEAST_S, each_s - empty_s)
         for size, each_s in zip(_MOVED_SIZES, full_s, strict=True)
     ]
 

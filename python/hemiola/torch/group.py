@@ -346,9 +346,8 @@ class _Inside(c10d.ProcessGroupGloo):
     def __init__(self, group: Group, timeout: timedelta) -> None:
         rank, rank_count, device = group._comm.rank, group._comm.rank_count, _gloo_device(os.getpid())
         if device is None:
-            number = np.frombuffer(
-                os.urandom(8), np.int64
-            ).copy()  # a store may outlive a group: no name twice
+            # A store may outlive a group: no name twice.
+            number = np.frombuffer(os.urandom(8), np.int64).copy()
             group._comm.broadcast(number, 0)
             super().__init__(c10d.PrefixStore(f"inside {number[0]}", group._store), rank, rank_count, timeout)
         else:

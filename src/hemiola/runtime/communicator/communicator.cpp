@@ -1,8 +1,8 @@
 #include "hemiola/runtime/communicator/communicator.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <new>
+#include <thread>
 #include <utility>
 
 #include "hemiola/base/error.hpp"
