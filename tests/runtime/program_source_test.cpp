@@ -6,6 +6,9 @@
 #include <memory>
 #include <vector>
 
+#include "hemiola/algorithms/published/all_to_all.hpp"
+#include "hemiola/algorithms/published/direct.hpp"
+#include "hemiola/algorithms/published/ring.hpp"
 #include "hemiola/algorithms/slow/weighted_exchange.hpp"
 
 namespace hemiola {
@@ -61,6 +64,26 @@ TEST(ProgramSource, AThousandRanksHaveTheSameProgramsToo) {
     const auto options = options_for(1 << 24, false, true);
     EXPECT_EQ(whole.compile(Rank{rank}, options), parts.compile(Rank{rank}, options)) << "rank " << rank;
   }
+}
+
+/// Given a wire for which what nobody passes on or adds to may travel whole. Expect one message a chunk there, slices
+/// elsewhere, on every rank.
+TEST(ProgramSource, OnlyWhatComesToRestTravelsWhole) {
+  const auto messages = [](const Schedule& schedule, Rank rank) {
+    CompileOptions options = options_for(4 << 10, false, false);
+    options.rules.resting_bytes = 1 << 20;
+    const Program program = ProgramSource(std::make_shared<const Schedule>(schedule)).compile(rank, options);
+    std::size_t count = 0;
+    for (const Lane& lane : program.lanes) count += lane.tasks.size();
+    return count;
+  };
+  for (Rank rank : indices<Rank>(4)) {
+    EXPECT_EQ(messages(algorithms::all_to_all_pairwise(4), rank), 6) << "three out, three in";
+    EXPECT_EQ(messages(algorithms::all_gather_direct(4), rank), 6);
+    EXPECT_EQ(messages(algorithms::all_gather_ring(4), rank), 6 * 16) << "passed on";
+  }
+  for (Rank rank : indices<Rank>(2))
+    EXPECT_GT(messages(algorithms::all_reduce_direct(2), rank), 16) << "added";
 }
 
 TEST(ProgramSource, DifferentSchedulesHaveDifferentDigests) {

@@ -120,7 +120,7 @@ TEST(ShmWire, ALineCounterThatPasses32BitsDoesNotMatter) {
   ChannelControl& control = *new (region.span().data()) ChannelControl{};
   std::byte* ring = region.span().data() + 4096;
   MemoryCard card{};
-  std::vector<std::byte> bounce(kFetchBytes);
+  std::vector<std::byte> bounce(kCombinedBytes);
   OperationTag own;
   const std::uint32_t near_end = 0u - 4096u;  // a multiple of the ring's lines: offset 0
   control.written.store(near_end);
@@ -153,7 +153,7 @@ class ChannelEnds {
       : region_(1),
         control_(*new (region_.span().data()) ChannelControl{}),
         owner_(card_),
-        bounce_(kFetchBytes),
+        bounce_(kCombinedBytes),
         writer(control_, region_.span().data() + 4096),
         reader(control_, region_.span().data() + 4096, Rank{0}, PeerMemory(card_), bounce_.data(), &own) {
     card_.token.fetch_xor(token_error);
@@ -174,7 +174,19 @@ class ChannelEnds {
   }
   std::uint32_t lines_freed() const { return ChannelPosition::load(control_.freed).line; }
   Fetching verdict() const { return control_.fetching.load(); }
-  void say_fetching_costs(float cost) { control_.fetch_cost.store(cost); }
+  void say_fetching_costs(float cost) {
+    for (ReadingCosts& costs : control_.costs) costs.fetch.store(cost);
+  }
+  struct Streaming {
+    float take, stream;
+  };
+  void say_streaming_costs(const Streaming& cost) {
+    for (ReadingCosts& costs : control_.costs) {
+      costs.take.store(cost.take);
+      costs.stream.store(cost.stream);
+    }
+  }
+  const ReadingCosts& costs(std::size_t kind) const { return control_.costs[kind]; }
 
  private:
   AnonymousRegion region_;
@@ -327,6 +339,42 @@ TEST(ShmWireFetching, ABigMessageTakesTheWayThatCostsLess) {
     }
     EXPECT_EQ(fetched, expected);
   }
+}
+
+/// Given a reader that fetches at a cost between those of the ring's two copies together and of the way through it. Expect
+/// that a writer who has nothing else to do copies, and one who has lets fetch.
+TEST(ShmWireFetching, AnIdleWriterCopiesWhereThatIsDoneSooner) {
+  for (const auto& [source, expected] : {std::pair{Source::idle, 7}, {Source::settled, 57}}) {
+    ChannelEnds ends;
+    ends.teach();
+    const auto out = message(Rank{0}, Rank{1}, 1, kBigBytes);
+    std::vector<std::byte> in(out.size());
+    int fetched = 0;
+    for (int i = 0; i < 64; ++i) {
+      ends.say_fetching_costs(1);
+      ends.say_streaming_costs({.take = 2, .stream = 0.5});
+      const auto sent = ends.writer.post({out.data(), out.size(), source});
+      while (ends.writer.progress()) {
+      }
+      fetched += !ends.writer.done(sent);
+      ends.reader.post({{in.data(), nullptr, nullptr}, in.size()});
+      ends.settle();
+      ASSERT_EQ(in, out);
+    }
+    EXPECT_EQ(fetched, expected);
+  }
+}
+
+TEST(ShmWireFetching, MessagesOfAnotherSizeAreJudgedByThemselves) {
+  EXPECT_EQ(size_class(1), 0u);
+  EXPECT_EQ(size_class(kBigBytes), 0u);
+  EXPECT_EQ(size_class(2 * kBigBytes - 1), 0u);
+  EXPECT_EQ(size_class(2 * kBigBytes), 1u);
+  EXPECT_EQ(size_class(std::size_t{1} << 40), kSizeClasses - 1);
+  ChannelEnds ends;
+  ends.teach();
+  EXPECT_GT(ends.costs(0).take, 0);
+  EXPECT_EQ(ends.costs(1).take, 0) << "of a size that has not been sent";
 }
 
 /// The sender gives up and goes on using its memory while the receiver is about to fetch.

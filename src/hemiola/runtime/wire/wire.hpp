@@ -36,6 +36,7 @@ struct Landing {
 enum class Source : std::uint8_t {
   settled,  ///< they stay as they are for long, or are in no cache
   working,  ///< the rank rewrites them in its cache again and again: taking them from there would disturb it
+  idle,  ///< they stay, and the rank does nothing else: its peer, who takes them, is all that is waited for
 };
 
 /// What a message says of the operation that it belongs to, on wires that carry it.

@@ -16,6 +16,8 @@ struct MessageRules {
       1 << 20;  ///< longer chunks are cut into slices: cutting finer helps pipelining no more
   std::int64_t join_bytes = 1 << 20;  ///< neighbouring chunks are joined up to this, at most a slice
   std::int64_t pack_bytes = 8 << 10;  ///< so are others up to this: a copy costs less than a message
+  std::int64_t resting_bytes =
+      0;  ///< a slice of a chunk that no rank passes on or adds to, where that may be longer: nothing is pipelined
 };
 
 /// How to wait for it: poll, then pause, then let others run, then sleep.

@@ -294,9 +294,10 @@ Request Engine::send(const Task& o) {
 
 /// A rank that only sends rewrites nothing.
 Source Engine::source_of(const Place& place) const {
+  if (!receives_) return program_->channels.size() == 1 ? Source::idle : Source::settled;
   const bool in_place = regions_[Region::input] == regions_[Region::output];
   const bool users = place.region == Region::input || place.region == Region::output;
-  return in_place && users && receives_ && program_->bytes[static_cast<int>(Region::output)] <= kCachedBytes
+  return in_place && users && program_->bytes[static_cast<int>(Region::output)] <= kCachedBytes
              ? Source::working
              : Source::settled;
 }

@@ -81,6 +81,15 @@ MessageRules rules_of(const CompileOptions& options) {
   return rules;
 }
 
+/// Whether no rank passes on what has come to it, or adds to it.
+bool brings_to_rest(const Schedule& schedule) {
+  const Collective& collective = schedule.collective();
+  for (std::int64_t i = 0; i < schedule.transfer_count(); ++i)
+    if (schedule.reduces(i) || !collective.defined_before(schedule.pair_of(i).src, schedule.chunk_of(i)))
+      return false;
+  return true;
+}
+
 class Compiler {
  public:
   Compiler(const Collective& collective, std::span<const std::int64_t> weights, const RankPart& part,
@@ -545,7 +554,11 @@ Program compile(const Collective& collective, std::span<const std::int64_t> chun
 }
 
 Program compile(const Schedule& schedule, Rank rank, const CompileOptions& options) {
-  return compile(schedule.collective(), schedule.chunk_weights(), part_of(schedule, rank), options);
+  const MessageRules& rules = options.rules;
+  CompileOptions chosen = options;
+  if (rules.resting_bytes > rules.slice_bytes && brings_to_rest(schedule))
+    chosen.rules.slice_bytes = rules.resting_bytes;
+  return compile(schedule.collective(), schedule.chunk_weights(), part_of(schedule, rank), chosen);
 }
 
 }  // namespace hemiola

@@ -66,20 +66,26 @@ void ChannelWriter::say_tag(const OperationTag& tag) {
   said_ = tag;
 }
 
-/// Where the reader may, and where that costs less than two copies through the ring as far as is known.
+/// Where the reader may, and where that costs less than two copies through the ring as far as is known; of an idle writer's,
+/// who copies while the reader does, what counts is when the reader has them.
 bool ChannelWriter::is_to_fetch(const OutgoingMessage& message) {
-  if (message.source != Source::settled ||
+  if (message.source == Source::working ||
       control_.fetching.load(std::memory_order_relaxed) != Fetching::works)
     return false;
-  const float fetching = control_.fetch_cost.load(std::memory_order_relaxed);
-  const float taking = control_.take_cost.load(std::memory_order_relaxed);
+  const ReadingCosts& costs = control_.costs[message.size_class];
+  const float fetching = costs.fetch.load(std::memory_order_relaxed);
+  const float taking = costs.take.load(std::memory_order_relaxed);
+  const float copying = copiers_[message.size_class].cost();
   if (fetching == 0) return true;
-  if (taking == 0 || copier_.cost() == 0) return false;
-  const bool is_better = fetching < copier_.cost() + taking;
-  return trials_.next() != is_better;
+  if (taking == 0 || copying == 0) return false;
+  const bool is_idle = message.source == Source::idle;
+  const float through_ring = is_idle ? costs.stream.load(std::memory_order_relaxed) : copying + taking;
+  const bool is_better = fetching < through_ring;
+  return trials_[message.size_class].next() != is_better;
 }
 
 void ChannelWriter::begin_big(OutgoingMessage* message) {
+  message->size_class = size_class(message->bytes);
   const bool fetched = is_to_fetch(*message);
   const BigHeader header{message->bytes, fetched ? reinterpret_cast<std::uintptr_t>(message->data) : 0};
   std::memcpy(place(), &header, sizeof header);
@@ -101,7 +107,7 @@ bool ChannelWriter::stream(OutgoingMessage* message) {
   if (movable(message->bytes) < std::min(message->bytes, kPieceBytes)) look_for_space();
   const std::size_t bytes = movable(message->bytes);
   if (bytes == 0) return false;
-  copier_.copy(place(), message->data, bytes);
+  copiers_[message->size_class].copy(place(), message->data, bytes);
   advance(bytes);
   // Only now, beside the word on the same line: the reader, who looks at it all the time, would take the line away.
   if (!message->begun)
@@ -196,6 +202,8 @@ std::optional<OperationTag> ChannelReader::foreign() const {
 
 bool ChannelReader::begin_big(IncomingMessage* message, std::uint64_t source) {
   message->source = source;
+  message->whole_bytes = message->bytes;
+  message->begin_ticks = ticks();
   if (source != 0) return fetch(message);  // the line is freed when all is fetched
   free_line();
   if (control_.fetching.load(std::memory_order_relaxed) == Fetching::untried)
@@ -212,26 +220,46 @@ bool ChannelReader::stream(IncomingMessage* message) {
   if (movable(message->bytes) < std::min(message->bytes, kPieceBytes)) look_for_data();
   const std::size_t bytes = movable(message->bytes);
   if (bytes == 0) return false;
-  if (taking_cost_.measure(bytes, [&] { land(message, place(), bytes); }))
-    control_.take_cost.store(taking_cost_.per_byte(), std::memory_order_relaxed);
+  const bool is_big = message->whole_bytes > 0;
+  const std::uint64_t begin = is_big ? ticks() : 0;
+  land(message, place(), bytes);
+  if (is_big) message->moved_ticks += ticks() - begin;
   advance(bytes);
   position_.store(control_.freed);
-  if (message->bytes == 0) complete_front();
+  if (message->bytes == 0) complete(*message);
   return true;
 }
 
 /// What has been fetched counts only if the writer was still in this epoch afterwards: when an operation fails
 /// there, its wire is reset before the memory is used for anything else.
 bool ChannelReader::fetch(IncomingMessage* message) {
-  const std::size_t bytes = std::min(message->bytes, kFetchBytes);
-  bool is_there = false;
-  fetching_cost_.measure(bytes, [&] { is_there = fetch_piece(message, bytes); });
-  if (!is_there) return false;
-  control_.fetch_cost.store(fetching_cost_.per_byte(), std::memory_order_relaxed);
+  const bool combines = message->landing.combine != nullptr;
+  const std::size_t bytes = std::min(message->bytes, combines ? kCombinedBytes : kFetchBytes);
+  const std::uint64_t begin = ticks();
+  if (!fetch_piece(message, bytes)) return false;
+  message->moved_ticks += ticks() - begin;
   if (message->bytes > 0) return true;
   free_line();
-  complete_front();
+  complete(*message);
   return true;
+}
+
+void ChannelReader::complete(const IncomingMessage& message) {
+  if (message.whole_bytes > 0) note_costs(message);
+  complete_front();
+}
+
+void ChannelReader::note_costs(const IncomingMessage& message) {
+  const std::size_t kind = size_class(message.whole_bytes);
+  const auto note = [&](std::uint64_t taken, MoveCost* cost, std::atomic<float>* said) {
+    cost->note(taken, message.whole_bytes);
+    said->store(cost->per_byte(), std::memory_order_relaxed);
+  };
+  ReadingCosts& said = control_.costs[kind];
+  Costs& costs = costs_[kind];
+  if (message.source != 0) return note(message.moved_ticks, &costs.fetch, &said.fetch);
+  note(message.moved_ticks, &costs.take, &said.take);
+  note(ticks() - message.begin_ticks, &costs.stream, &said.stream);
 }
 
 bool ChannelReader::fetch_piece(IncomingMessage* message, std::size_t wanted) {

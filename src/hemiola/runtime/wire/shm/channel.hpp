@@ -7,8 +7,10 @@
 // first of an operation where messages bear signatures, else where the hint comes or goes.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -42,6 +44,24 @@ enum class Fetching : std::uint32_t { untried, works, refused };
 /// Of how many messages that have begun the sizes are kept: as many as share a line with `written`.
 inline constexpr std::size_t kSizesKept = 28;
 
+/// From this size on a message is big: fetching it costs a system call, streaming it a second copy.
+inline constexpr std::size_t kBigBytes = 32 << 10;
+
+/// Big messages of about one size, by powers of two: what a byte costs depends on the caches that a message fits into.
+inline constexpr std::size_t kSizeClasses = 12;
+inline std::size_t size_class(std::size_t bytes) {
+  return std::clamp<std::size_t>(static_cast<std::size_t>(std::bit_width(bytes / kBigBytes)), 1,
+                                 kSizeClasses) -
+         1;
+}
+
+/// What a reader says of messages of one size class, in ticks per byte, 0 while it does not know.
+struct ReadingCosts {
+  std::atomic<float> fetch;   ///< of what it fetches
+  std::atomic<float> take;    ///< of what it takes from the ring, while it does
+  std::atomic<float> stream;  ///< of what it takes from the ring, with its waiting for more
+};
+
 /// The shared words of a channel, each on cache lines of its own (two lines: the prefetcher fetches pairs).
 struct ChannelControl {
   alignas(128) std::atomic<std::uint64_t> written;  ///< by the writer
@@ -49,18 +69,17 @@ struct ChannelControl {
       [kSizesKept];  ///< by the writer, in turn; kBigMark: see the message's first line; kTagMark: no message
   alignas(128) std::atomic<std::uint64_t> freed;  ///< by the reader
   std::atomic<Fetching> fetching;                 ///< by the reader
-  /// By the reader, in ticks per byte, 0 while it does not know: of what it fetches, and of what it takes from the ring.
-  std::atomic<float> fetch_cost, take_cost;
+  alignas(128) ReadingCosts costs[kSizeClasses];  ///< by the reader
 };
 
 /// Messages start at a line, so no element lies across the ring's end.
 inline constexpr std::size_t kLineBytes = 64;
 inline constexpr std::size_t kRingBytes = 256 << 10;
 inline constexpr std::size_t kPieceBytes = 32 << 10;
-/// From this size on a message is big: fetching it costs a system call, streaming it a second copy.
-inline constexpr std::size_t kBigBytes = 32 << 10;
-/// What is fetched at a time: as much as leaves the second-level cache to the data it meets there.
-inline constexpr std::size_t kFetchBytes = 128 << 10;
+/// What is fetched at a time to be combined: as much as leaves the second-level cache to the data it meets there.
+inline constexpr std::size_t kCombinedBytes = 128 << 10;
+/// What is fetched at a time to where it stays: a system call more per so many bytes is no cost.
+inline constexpr std::size_t kFetchBytes = 1 << 20;
 
 inline constexpr std::uint16_t kBigMark = 0xffff;
 /// The line says which tag all messages bear from here on.
@@ -132,7 +151,8 @@ struct OutgoingMessage {
   const std::byte* data;
   std::size_t bytes;
   Source source = Source::settled;
-  bool begun = false;     ///< the reader can know of it
+  bool begun = false;  ///< the reader can know of it
+  std::size_t size_class = 0;
   OperationTag tag = {};  ///< of all messages the same, but for the hint, where they bear no signatures
 };
 
@@ -169,9 +189,10 @@ class ChannelWriter : public ChannelEnd<OutgoingMessage> {
   /// Of each message that is written, but not completed: the line whose release by the reader completes it. Only
   /// messages that are being fetched wait for the reader, and those behind them.
   Fifo<std::uint32_t> unread_;
-  RingCopier copier_;
-  Trials trials_;      ///< of fetching and of the ring
-  OperationTag said_;  ///< in this epoch
+  // By size class:
+  std::array<RingCopier, kSizeClasses> copiers_;
+  std::array<Trials, kSizeClasses> trials_;  ///< of fetching and of the ring
+  OperationTag said_;                        ///< in this epoch
 };
 
 struct IncomingMessage {
@@ -179,11 +200,15 @@ struct IncomingMessage {
   std::size_t bytes;         ///< that may come; once it has begun, that are still to come
   bool begun = false;        ///< its size has been read
   std::uint64_t source = 0;  ///< where it is in the writer's memory; 0: it comes through the ring
+  // Of a big one:
+  std::size_t whole_bytes = 0;
+  std::uint64_t begin_ticks = 0;  ///< when it has begun
+  std::uint64_t moved_ticks = 0;  ///< what moving its bytes has taken
 };
 
 class ChannelReader : public ChannelEnd<IncomingMessage> {
  public:
-  /// `bounce` holds kFetchBytes: what is fetched to be combined passes through it. `own`: the tag of the operation that this
+  /// `bounce` holds kCombinedBytes: what is fetched to be combined passes through it. `own`: the tag of the operation that this
   /// rank is in, which outlives this and gets the hints of messages that land.
   ChannelReader(ChannelControl& control, std::byte* ring, Rank writer, PeerMemory memory, std::byte* bounce,
                 OperationTag* own)
@@ -209,6 +234,8 @@ class ChannelReader : public ChannelEnd<IncomingMessage> {
   bool stream(IncomingMessage* message);
   bool fetch(IncomingMessage* message);
   bool fetch_piece(IncomingMessage* message, std::size_t bytes);
+  void complete(const IncomingMessage& message);
+  void note_costs(const IncomingMessage& message);
   void land(IncomingMessage* message, const std::byte* from, std::size_t bytes);
   void free_line();
 
@@ -217,7 +244,10 @@ class ChannelReader : public ChannelEnd<IncomingMessage> {
   std::uint64_t payload_bytes_ = 0;
   PeerMemory memory_;
   std::byte* bounce_;
-  MoveCost fetching_cost_, taking_cost_;
+  struct Costs {
+    MoveCost fetch, take, stream;
+  };
+  std::array<Costs, kSizeClasses> costs_;
   OperationTag* own_;
   OperationTag tag_;  ///< of the messages that come now
 };

@@ -29,12 +29,11 @@ class MoveCost {
     if (bytes < kLeastBytes) return move(), false;
     const std::uint64_t begin = ticks();
     move();
-    note(static_cast<float>(ticks() - begin) / static_cast<float>(bytes));
+    note(ticks() - begin, bytes);
     return true;
   }
-
- private:
-  void note(float cost) {
+  void note(std::uint64_t taken, std::size_t bytes) {
+    const float cost = static_cast<float>(taken) / static_cast<float>(bytes);
     if (per_byte_ == 0)
       per_byte_ = cost;
     else
@@ -42,7 +41,8 @@ class MoveCost {
                    (std::min(cost, kMost * per_byte_) - per_byte_);
   }
 
-  static constexpr float kWeightOfLess = 0.5f;
+ private:
+  static constexpr float kWeightOfLess = 0.75f;
   static constexpr float kWeightOfMore = 0.125f;
   /// A move that takes longer than so many times what was usual was interrupted.
   static constexpr float kMost = 4;
@@ -51,13 +51,13 @@ class MoveCost {
 };
 
 /// Now and then a choice goes against what is known, so that it stays true: often at first, when a move may have met memory
-/// that nobody had touched before, then once in 256 times.
+/// that nobody had touched before, then twice in a row in 256 times: the first may meet cold caches.
 class Trials {
  public:
   /// Whether this choice is a trial.
   bool next() {
     ++choices_;
-    return choices_ < kApart ? std::has_single_bit(choices_) : choices_ % kApart == 0;
+    return choices_ < kApart ? std::has_single_bit(choices_) : choices_ % kApart < 2;
   }
 
  private:

@@ -21,8 +21,8 @@ int ranks_on_this_host(const Session& session) {
 }
 
 /// Spinning pays only where the rank that is waited for has a core of its own.
-Waiting waiting_on(const Session& session) {
-  if (ranks_on_this_host(session) <= usable_cores()) return {};
+Waiting waiting_on(bool shares_core) {
+  if (!shares_core) return {.yields = 10000};  // some milliseconds: a sleeping core wakes late
   return {.spins = 20, .yields = 200, .sleep_us = 500};
 }
 
@@ -36,9 +36,11 @@ std::unique_ptr<Wire> ShmKind::connect(const Members& members, std::span<const B
                                        const Deadline& deadline) {
   std::shared_ptr<SharedRegion> region = members.shared(ShmWire::region_bytes(members.count()), deadline);
   if (!region) throw ArgumentError("the wire 'shm' joins ranks that share memory; these have none in common");
-  return std::make_unique<ShmWire>(
-      std::move(region), members.self, members.count(),
-      ShmOptions{.waiting = waiting_on(*members.session), .carries_signatures = carries_signatures_});
+  const bool shares_core = ranks_on_this_host(*members.session) > usable_cores();
+  return std::make_unique<ShmWire>(std::move(region), members.self, members.count(),
+                                   ShmOptions{.waiting = waiting_on(shares_core),
+                                              .shares_core = shares_core,
+                                              .carries_signatures = carries_signatures_});
 }
 
 }  // namespace hemiola

@@ -76,14 +76,15 @@ std::size_t ShmWire::region_bytes(int rank_count) {
 }
 
 ShmWire::ShmWire(std::span<std::byte> region, Rank self, int rank_count, const ShmOptions& options)
-    : traits_{.messages = {.slice_bytes = 128 << 10},
+    : traits_{.messages = {.slice_bytes = 128 << 10, .resting_bytes = std::int64_t{1} << 60},
               .carries_signatures = options.carries_signatures,
               .carries_hints = true,
               .waiting = options.waiting},
+      shares_core_(options.shares_core),
       own_doorbell_(
           object_at<RankControl>(checked(region, self, rank_count), Layout(rank_count).rank(self)).doorbell),
       own_memory_(object_at<RankControl>(region, Layout(rank_count).rank(self)).memory),
-      bounce_(std::make_unique_for_overwrite<std::byte[]>(kFetchBytes)) {
+      bounce_(std::make_unique_for_overwrite<std::byte[]>(kCombinedBytes)) {
   const Layout layout(rank_count);
   peers_.reserve(static_cast<std::size_t>(rank_count));
   for (Rank peer : indices<Rank>(rank_count)) {
@@ -115,6 +116,7 @@ ShmWire::Peer& ShmWire::busy(Rank rank) {
 Request ShmWire::send(Rank dst, const std::byte* data, std::size_t bytes, Source source) {
   Peer& peer = busy(dst);
   peer.sent_bytes += bytes;
+  if (source == Source::idle && shares_core_) source = Source::settled;
   return request_of(dst, 0, peer.out.post({.data = data, .bytes = bytes, .source = source, .tag = tag_}));
 }
 

@@ -18,6 +18,7 @@ namespace hemiola {
 
 struct ShmOptions {
   Waiting waiting = {};
+  bool shares_core = false;  ///< ranks are more than cores: nothing that a rank does is done for nothing
   bool carries_signatures = false;  ///< as of WireTraits; the same on all ranks
 };
 
@@ -69,6 +70,7 @@ class ShmWire final : public Wire {
 
   std::shared_ptr<SharedRegion> memory_;  ///< null: somebody else keeps it
   WireTraits traits_;
+  const bool shares_core_;
   OperationTag tag_;
   Doorbell& own_doorbell_;
   std::unique_ptr<Bell> bell_;  ///< null: nobody sleeps on descriptors
