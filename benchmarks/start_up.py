@@ -20,13 +20,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 import hemiola as hm
-from hemiola.cli.output import table
-from hemiola.machine import describe_machine
-from hemiola.progress import ProgressBar
-from shared_memory import peer_python
 from start_up_rank import first_call
 
 RANK_SCRIPT = Path(__file__).with_name("start_up_rank.py")
@@ -62,6 +56,10 @@ def launched(contender: str, ranks: int) -> tuple[float, float]:
 
 def command_of(contender: str, ranks: int) -> list[str]:
     """Return the command that starts a job's ranks."""
+    from shared_memory import (
+        peer_python,  # not at the top: ranks of hm.launch import this script, MPI's do not
+    )
+
     if contender == "hemiola launch":
         launcher = [sys.executable, "-m", "hemiola", "launch", "-n", str(ranks), sys.executable]
         return [*launcher, str(RANK_SCRIPT), "hemiola"]
@@ -87,6 +85,12 @@ def spread(values: list[float], unit: float) -> str:
 
 def main() -> None:
     """Measure, and print a table of launches and one of imports."""
+    from rich.console import Console
+
+    from hemiola.cli.output import table
+    from hemiola.machine import describe_machine
+    from hemiola.progress import ProgressBar
+
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--ranks", type=int, nargs="+", default=[2, 4])
     parser.add_argument("--rounds", type=int, default=11)

@@ -55,15 +55,10 @@ def leave_all(sessions: Sequence[Session]) -> None:
 os.register_at_fork(after_in_child=_joined.clear)
 
 
-def needs_addresses() -> bool:
-    """Return whether a wire was asked for that needs addresses, also between ranks of one host."""
-    return "tcp" in environment.WIRE.value().split(",")
-
-
 def meets_at_address(job: Job) -> bool:
     """Return whether a job's ranks meet at an address: its launcher says that some are on other hosts, such an address
     was given, or a wire was asked for that needs addresses."""
-    return job.spans_hosts or environment.RENDEZVOUS.value() is not None or needs_addresses()
+    return job.spans_hosts or environment.RENDEZVOUS.value() is not None or environment.needs_addresses()
 
 
 def join(job: Job, timeout_s: float) -> Session:

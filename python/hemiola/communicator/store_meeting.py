@@ -15,8 +15,9 @@ from typing import Protocol, runtime_checkable
 
 from hemiola import environment
 from hemiola._core import LocalSession, Session
-from hemiola.communicator.joining import Doorway, needs_addresses
+from hemiola.communicator.joining import Doorway
 from hemiola.communicator.rendezvous import Meeting
+from hemiola.environment import needs_addresses
 from hemiola.errors import ArgumentError, MismatchError, TimeoutError
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.0005, 0.05

@@ -13,6 +13,7 @@ from hemiola.environment.variables import (
     LOCAL_RANK_COUNT,
     LOG,
     MPI,
+    PIN,
     PORTS,
     PREFIX,
     PROMETHEUS,
@@ -30,6 +31,7 @@ from hemiola.environment.variables import (
     HostPort,
     Variable,
     check,
+    needs_addresses,
     unknown,
 )
 
@@ -42,6 +44,7 @@ __all__ = [
     "LOCAL_RANK_COUNT",
     "LOG",
     "MPI",
+    "PIN",
     "PORTS",
     "PREFIX",
     "PROMETHEUS",
@@ -62,6 +65,7 @@ __all__ = [
     "Variable",
     "check",
     "nearest_first",
+    "needs_addresses",
     "reachable_addresses",
     "ucx_libraries",
     "unknown",

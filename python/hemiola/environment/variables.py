@@ -169,6 +169,12 @@ def _text(text: str) -> str:
     return text
 
 
+def _on_off(text: str) -> bool:
+    if text.lower() not in ("on", "off"):
+        raise FormatError(f"expected on or off, found '{text[:60]}'")
+    return text.lower() == "on"
+
+
 def _auto_on_off(text: str) -> str:
     if text.lower() not in ("auto", "on", "off"):
         raise FormatError(f"expected auto, on or off, found '{text[:60]}'")
@@ -314,6 +320,15 @@ TORCH_ACCELERATOR: Variable[str] = Variable(
     "differ. Default: `auto`, where it is there.",
     _auto_on_off,
 )
+PIN: Variable[bool] = Variable(
+    f"{PREFIX}PIN",
+    "on or off",
+    False,
+    "Whether `hemiola.launch` and `hemiola launch` keep every rank on cores of its own, or on one that it shares with "
+    "others where there are more ranks than cores. For ranks without threads of their own; nothing happens where the "
+    "launcher itself may not run on all cores, because somebody has chosen already. Default: off.",
+    _on_off,
+)
 
 #: The table, in the order of docs/environment.md.
 VARIABLES: tuple[Variable[Any], ...] = (
@@ -336,7 +351,13 @@ VARIABLES: tuple[Variable[Any], ...] = (
     RECORD,
     PROMETHEUS,
     TORCH_ACCELERATOR,
+    PIN,
 )
+
+
+def needs_addresses() -> bool:
+    """Return whether a wire was asked for that needs addresses, also between ranks of one host."""
+    return "tcp" in WIRE.value().split(",")
 
 
 def unknown(environment: Mapping[str, str] | None = None) -> dict[str, str | None]:

@@ -1,7 +1,19 @@
 """Local ranks started from Python: `launch` calls a function in processes of their own and returns what they return.
 
-Outside, `hemiola.launch` is that function; this package is what it is made of. `rank` runs in each process."""
+Outside, `hemiola.launch` is that function; this package is what it is made of. It is loaded when it is first asked for:
+agents and commands, which start programs, have no use for it."""
 
-from hemiola.launch.local_ranks import launch
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hemiola.launch.local_ranks import launch
 
 __all__ = ["launch"]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "launch":
+        raise AttributeError(f"module 'hemiola.launch' has no attribute '{name}'")
+    from hemiola.launch import local_ranks
+
+    return local_ranks.launch

@@ -16,12 +16,14 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 import hemiola
-from hemiola.environment import INTERFACE, IP_FAMILY, reachable_addresses
+from hemiola.environment import INTERFACE, IP_FAMILY, PIN, reachable_addresses
 from hemiola.environment.kernel import adopt_orphans, end_with_parent
 from hemiola.errors import ArgumentError
+from hemiola.launch.cores import keep_on_its_cores
 from hemiola.launch.meeting_place import MeetingPlace, Secret, free_port
 from hemiola.launch.place import Place, thread_limit
 from hemiola.launch.side_by_side import Running, attend, ended_in_the_end
@@ -133,12 +135,18 @@ def _started(order: Order, rendezvous: str) -> Iterator[Running]:
                 stderr=subprocess.PIPE,
                 process_group=0,
                 pass_fds=secret.descriptors,
-                preexec_fn=lambda: end_with_parent(agent),
+                preexec_fn=partial(_before_it_runs, agent, local_rank, order.local_rank_count),
             )
             yield Running(str(rank) if order.labels else "", process)
 
 
+def _before_it_runs(agent: int, local_rank: int, local_rank_count: int) -> None:
+    end_with_parent(agent)
+    keep_on_its_cores(local_rank, local_rank_count)
+
+
 def _readiness(order: Order) -> Readiness:
+    PIN.value()  # told before anything runs where it cannot be read
     if order.local_rank_count == order.rank_count:
         return Readiness(hemiola.__version__, "", 0)
     address = reachable_addresses(INTERFACE.value(), IP_FAMILY.value())[0].address

@@ -8,8 +8,7 @@ import socket
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from hemiola.communicator.joining import needs_addresses
-from hemiola.environment import INTERFACE, IP_FAMILY, PORTS, TOKEN_BYTES
+from hemiola.environment import INTERFACE, IP_FAMILY, PORTS, TOKEN_BYTES, needs_addresses
 from hemiola.errors import ArgumentError
 
 

@@ -44,6 +44,11 @@ class Place:
         return {variable.name: str(value) for variable, value in values.items()}
 
 
+def own_variables(rank: int) -> dict[str, str]:
+    """Return the variables in which a rank's differ from those of the others where all ranks are on this host."""
+    return {variable.name: str(rank) for variable in (RANK, LOCAL_RANK)}
+
+
 def thread_limit(ranks: int) -> dict[str, str]:
     """Return the variable that gives every rank's numerical libraries an equal share of the cores."""
     return {"OMP_NUM_THREADS": str(max(1, len(os.sched_getaffinity(0)) // ranks))}

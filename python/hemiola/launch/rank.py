@@ -1,19 +1,48 @@
-"""What runs in each process that hemiola.launch starts: python -m hemiola.launch.rank <payload> <report> <parent>."""
+"""What runs in each process that hemiola.launch starts: the function, and the report of how it ended."""
 
 from __future__ import annotations
 
+import contextlib
+import multiprocessing.process
 import multiprocessing.spawn
 import os
 import pickle
 import sys
 import traceback
+from collections.abc import Iterator
 from typing import Any
 
 from hemiola.communicator.emulation import set_launched_emulation
-from hemiola.environment.kernel import end_with_parent
-from hemiola.launch.local_ranks import importing_script
 from hemiola.launch.report import REPORT_LENGTH
 from hemiola.launch.travel import packed
+
+#: Whether this process is a rank that is importing the script which launched it.
+_importing_script = False
+
+
+def is_importing_script() -> bool:
+    """Return whether this is a rank whose launching script is being imported: its top level must not launch again."""
+    return _importing_script
+
+
+@contextlib.contextmanager
+def _marked_as_importing_script() -> Iterator[None]:
+    global _importing_script
+    _importing_script = True
+    try:
+        yield
+    finally:
+        _importing_script = False
+
+
+def _differ_from_other_ranks() -> None:
+    """Have secrets and random numbers of its own, which a process of its own would have made when it loaded this.
+
+    Python's `random` sees to that itself; hashes of text stay those of the fork server on all ranks.
+    """
+    multiprocessing.process.current_process().authkey = os.urandom(32)
+    if random := sys.modules.get("numpy.random"):
+        random.seed()
 
 
 def _keep_from_children(report: int) -> None:
@@ -31,7 +60,7 @@ def _call(payload: int) -> Any:
     with os.fdopen(os.open(f"/proc/self/fd/{payload}", os.O_RDONLY), "rb") as file:
         preparation, emulation, call = pickle.load(file)
     set_launched_emulation(emulation)
-    with importing_script():
+    with _marked_as_importing_script():
         multiprocessing.spawn.prepare(preparation)
     fn, args = pickle.loads(call)
     return fn(*args)
@@ -52,17 +81,12 @@ def _report_of(payload: int) -> bytes:
             return pickle.dumps(("error", (None, text)))
 
 
-def main() -> None:
-    """Run one rank."""
-    payload, report, parent = (int(number) for number in sys.argv[1:4])
-    end_with_parent(parent)
+def run(payload: int, report: int) -> None:
+    """Be one rank: call the function in the file `payload`, and write to the pipe `report` how it ended."""
     process = os.getpid()
+    _differ_from_other_ranks()
     _keep_from_children(report)
     text = _report_of(payload)
     if os.getpid() == process:
         with os.fdopen(os.dup(report), "wb") as file:
             file.write(REPORT_LENGTH.pack(len(text)) + text)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,29 @@
+"""Which of this machine's cores a rank is kept on, where HEMIOLA_PIN asks for that."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from hemiola.environment import PIN
+
+
+def keep_on_its_cores(local_rank: int, local_rank_count: int) -> None:
+    """Keep this process on a rank's cores if that is asked for, and nobody has chosen cores for it.
+
+    Parameters
+    ----------
+    local_rank : int >= 0, below local_rank_count.
+    local_rank_count : int, ranks on this host.
+    """
+    allowed = sorted(os.sched_getaffinity(0))
+    if PIN.value() and len(allowed) == os.cpu_count():
+        os.sched_setaffinity(0, share_of(allowed, local_rank, local_rank_count))
+
+
+def share_of(cores: Sequence[int], rank: int, rank_count: int) -> Sequence[int]:
+    """Return a rank's cores: neighbours of its own, as many as for the others or one more; where there are more ranks
+    than cores, one, in turn."""
+    if rank_count > len(cores):
+        return [cores[rank % len(cores)]]
+    return cores[rank * len(cores) // rank_count : (rank + 1) * len(cores) // rank_count]
