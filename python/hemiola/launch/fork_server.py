@@ -26,6 +26,7 @@ def _load() -> None:
     """Import what every rank needs. Objects made here live as long as the process, so that nobody looks for garbage
     among them: neither now nor in a rank, which would copy all the pages that it looks at."""
     gc.disable()
+    import hemiola.algorithms.transfer_rows  # which a first plan needs
     import hemiola.communicator.init
     import hemiola.launch.rank  # noqa: F401
 
