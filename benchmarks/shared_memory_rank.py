@@ -16,7 +16,30 @@ ORDER_BYTES = 64
 Operation = Callable[[], None]
 
 
-class Hemiola:
+class Library:
+    """What all have in common."""
+
+    rank: int
+    rank_count: int
+
+    def barrier(self) -> None:
+        raise NotImplementedError
+
+    def share(self, order: np.ndarray) -> None:
+        """Give all ranks what rank 0 has."""
+        raise NotImplementedError
+
+    def operation(self, collective: str, x: np.ndarray, y: np.ndarray, part: np.ndarray) -> Operation:
+        raise NotImplementedError
+
+    def total(self, value: float) -> float:
+        """Add a value over all ranks."""
+        sum_here = np.array([value], dtype=np.float32)
+        self.operation("all_reduce_in_place", sum_here, sum_here, sum_here)()
+        return float(sum_here[0])
+
+
+class Hemiola(Library):
     def __init__(self, keep_inputs: bool = True) -> None:
         import hemiola
 
@@ -43,7 +66,7 @@ class Hemiola:
         return lambda: self.comm.reduce_scatter(x, out=part, sparse=False)
 
 
-class Mpi:
+class Mpi(Library):
     def __init__(self) -> None:
         from mpi4py import MPI
 
@@ -70,13 +93,13 @@ class Mpi:
         return lambda: self._comm.Reduce_scatter_block(x, part)
 
 
-class Gloo:
-    def __init__(self) -> None:
+class Torch(Library):
+    def __init__(self, backend: str = "gloo") -> None:
         import torch
         import torch.distributed as dist
 
         torch.set_num_threads(1)
-        dist.init_process_group("gloo")
+        dist.init_process_group(backend)
         self._torch, self._dist = torch, dist
         self.rank, self.rank_count = dist.get_rank(), dist.get_world_size()
 
@@ -108,7 +131,7 @@ LIBRARIES = {
     "openmpi": Mpi,
     "mpich": Mpi,
     "impi": Mpi,
-    "gloo": Gloo,
+    "gloo": Torch,
 }
 
 
@@ -117,7 +140,7 @@ def contribution(rank: int, count: int) -> np.ndarray:
     return ((np.arange(count) * 7 + rank * 3) % 11).astype(np.float32)
 
 
-def wrong_elements(library: Hemiola | Mpi | Gloo, collective: str, nbytes: int) -> int:
+def wrong_elements(library: Library, collective: str, nbytes: int) -> int:
     """Run the collective once on known data and count this rank's wrong elements."""
     n, count = library.rank_count, nbytes // 4
     piece = count // n
@@ -138,7 +161,7 @@ def wrong_elements(library: Hemiola | Mpi | Gloo, collective: str, nbytes: int) 
     return int((part != total[library.rank * piece : (library.rank + 1) * piece]).sum())
 
 
-def measure(library: Hemiola | Mpi | Gloo, collective: str, nbytes: int, repeats: int) -> float:
+def measure(library: Library, collective: str, nbytes: int, repeats: int) -> float:
     """Return seconds per operation, as rank 0 sees `repeats` of them between two barriers."""
     # Written before they are read: pages that never were are all one page, which is in the cache.
     x, y = (np.ones(nbytes // 4, dtype=np.float32) for _ in range(2))
@@ -154,10 +177,19 @@ def measure(library: Hemiola | Mpi | Gloo, collective: str, nbytes: int, repeats
     return (time.perf_counter() - begin) / repeats
 
 
-def serve(library: Hemiola | Mpi | Gloo, harness: socket.socket | None) -> None:
-    """Follow the harness's orders until it closes the connection."""
-    lines = harness.makefile("rw") if harness else None
-    if lines:
+def measured(library: Library, words: list[str]) -> str:
+    """Carry out one order on this rank."""
+    collective, nbytes, repeats = words[0], int(words[1]), int(words[2])
+    if repeats > 0:
+        return f"{measure(library, collective, nbytes, repeats)!r} 0"
+    return f"0.0 {int(library.total(wrong_elements(library, collective, nbytes)))}"
+
+
+def serve(library: Library, answer: Callable[[Library, list[str]], str]) -> None:
+    """Follow the harness's orders until it closes the connection; arguments: library, port of the harness."""
+    lines = None
+    if library.rank == 0:
+        lines = socket.create_connection(("127.0.0.1", int(sys.argv[2]))).makefile("rw")
         print(os.getpid(), file=lines, flush=True)
     while True:
         order = np.zeros(ORDER_BYTES, dtype=np.uint8)
@@ -168,26 +200,10 @@ def serve(library: Hemiola | Mpi | Gloo, harness: socket.socket | None) -> None:
         words = order.tobytes().rstrip(b"\0").decode().split()
         if not words:
             return
-        collective, nbytes, repeats = words[0], int(words[1]), int(words[2])
-        wrong = np.array([0.0], dtype=np.float32)
-        if repeats == 0:
-            wrong[0] = wrong_elements(library, collective, nbytes)
-            library.operation("all_reduce_in_place", wrong, wrong, wrong)()
-            seconds = 0.0
-        else:
-            seconds = measure(library, collective, nbytes, repeats)
+        said = answer(library, words)
         if lines:
-            print(f"{seconds!r} {int(wrong[0])}", file=lines, flush=True)
-
-
-def main() -> None:
-    """Arguments: library, port of the harness."""
-    library = LIBRARIES[sys.argv[1]]()
-    connection = None
-    if library.rank == 0:
-        connection = socket.create_connection(("127.0.0.1", int(sys.argv[2])))
-    serve(library, connection)
+            print(said, file=lines, flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    serve(LIBRARIES[sys.argv[1]](), measured)

@@ -56,9 +56,8 @@ def launched(contender: str, ranks: int) -> tuple[float, float]:
 
 def command_of(contender: str, ranks: int) -> list[str]:
     """Return the command that starts a job's ranks."""
-    from shared_memory import (
-        peer_python,  # not at the top: ranks of hm.launch import this script, MPI's do not
-    )
+    # Not at the top: ranks of hm.launch import this script, MPI's do not.
+    from contenders import peer_python
 
     if contender == "hemiola launch":
         launcher = [sys.executable, "-m", "hemiola", "launch", "-n", str(ranks), sys.executable]
