@@ -3,7 +3,7 @@ that no idle rank that spins takes a core from the others.
 
 Peers live in environments of their own under build/peers, made on first use, and run as their users would run them: as
 many ranks as fit are left to the library's own binding; where ranks share cores, Open MPI yields when idle (it is
-slower otherwise) and MPICH runs with its defaults (it has no such setting)."""
+slower otherwise) and MPICH runs with its defaults (it has no such setting). Hemiola's are begun by `hemiola launch`."""
 
 from __future__ import annotations
 
@@ -59,6 +59,8 @@ def command_of(
         return [[str(python.parent / "mpirun"), "-n", str(ranks), *flags, *order]], [environment]
     if name in ("mpich", "impi"):
         return [[str(python.parent / "mpiexec"), "-n", str(ranks), *order]], [{}]
+    if name.startswith("hemiola") and name != "hemiola_torch":
+        return [[str(python), "-m", "hemiola", "launch", "-n", str(ranks), "--", *order]], [{}]
     job = f"benchmark-{os.getpid()}-{port}"
     environments = [
         {

@@ -31,12 +31,20 @@ def test_shares_cover_the_cores_evenly(rank_count: int) -> None:
     assert max(loads) - min(loads) <= 1
 
 
-def test_ranks_are_pinned_only_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ranks_that_share_cores_evenly_are_pinned_and_others_when_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     cores = sorted(allowed())
     if len(cores) != os.cpu_count():
         pytest.skip(f"this process may use {len(cores)} of {os.cpu_count()} cores")
     monkeypatch.delenv("HEMIOLA_PIN", raising=False)
-    assert hm.launch(allowed, 2, timeout_s=LIMIT_S) == [set(cores)] * 2
+    two_each = 2 * len(cores)
+    for ranks in (len(cores), len(cores) + 1) if len(cores) > 1 else (1,):
+        assert hm.launch(allowed, ranks, timeout_s=LIMIT_S) == [set(cores)] * ranks
+    in_turn = [{cores[rank % len(cores)]} for rank in range(two_each)]
+    assert hm.launch(allowed, two_each, timeout_s=LIMIT_S) == in_turn
+    monkeypatch.setenv("HEMIOLA_PIN", "off")
+    assert hm.launch(allowed, two_each, timeout_s=LIMIT_S) == [set(cores)] * two_each
     monkeypatch.setenv("HEMIOLA_PIN", "on")
     ranks = len(cores) + 1
     expected = [{cores[rank % len(cores)]} for rank in range(ranks)]
@@ -63,5 +71,5 @@ def test_a_choice_of_cores_by_somebody_else_stands(monkeypatch: pytest.MonkeyPat
 
 def test_another_word_is_refused_before_anything_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEMIOLA_PIN", "maybe")
-    with pytest.raises(ArgumentError, match=r"HEMIOLA_PIN: expected on or off, found 'maybe'"):
+    with pytest.raises(ArgumentError, match=r"HEMIOLA_PIN: expected auto, on or off, found 'maybe'"):
         hm.launch(allowed, 2, timeout_s=LIMIT_S)

@@ -169,12 +169,6 @@ def _text(text: str) -> str:
     return text
 
 
-def _on_off(text: str) -> bool:
-    if text.lower() not in ("on", "off"):
-        raise FormatError(f"expected on or off, found '{text[:60]}'")
-    return text.lower() == "on"
-
-
 def _auto_on_off(text: str) -> str:
     if text.lower() not in ("auto", "on", "off"):
         raise FormatError(f"expected auto, on or off, found '{text[:60]}'")
@@ -320,14 +314,14 @@ TORCH_ACCELERATOR: Variable[str] = Variable(
     "differ. Default: `auto`, where it is there.",
     _auto_on_off,
 )
-PIN: Variable[bool] = Variable(
+PIN: Variable[str] = Variable(
     f"{PREFIX}PIN",
-    "on or off",
-    False,
+    "auto, on or off",
+    "auto",
     "Whether `hemiola.launch` and `hemiola launch` keep every rank on cores of its own, or on one that it shares with "
-    "others where there are more ranks than cores. For ranks without threads of their own; nothing happens where the "
-    "launcher itself may not run on all cores, because somebody has chosen already. Default: off.",
-    _on_off,
+    "others where there are more ranks than cores. Nothing happens where the launcher itself may not run on all cores, "
+    "because somebody has chosen already. Default: `auto`, where two ranks or more, as many on each, share every core.",
+    _auto_on_off,
 )
 
 #: The table, in the order of docs/environment.md.

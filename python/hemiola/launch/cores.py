@@ -1,4 +1,4 @@
-"""Which of this machine's cores a rank is kept on, where HEMIOLA_PIN asks for that."""
+"""Which of this machine's cores a rank is kept on, as HEMIOLA_PIN says."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hemiola.environment import PIN
 
 
 def keep_on_its_cores(local_rank: int, local_rank_count: int) -> None:
-    """Keep this process on a rank's cores if that is asked for, and nobody has chosen cores for it.
+    """Keep this process on a rank's cores if that is asked for or pays, and nobody has chosen cores for it.
 
     Parameters
     ----------
@@ -17,8 +17,14 @@ def keep_on_its_cores(local_rank: int, local_rank_count: int) -> None:
     local_rank_count : int, ranks on this host.
     """
     allowed = sorted(os.sched_getaffinity(0))
-    if PIN.value() and len(allowed) == os.cpu_count():
+    if _pins(len(allowed), local_rank_count) and len(allowed) == os.cpu_count():
         os.sched_setaffinity(0, share_of(allowed, local_rank, local_rank_count))
+
+
+def _pins(core_count: int, rank_count: int) -> bool:
+    pin = PIN.value().lower()
+    shares_evenly = rank_count > core_count and rank_count % core_count == 0
+    return pin == "on" or (pin == "auto" and shares_evenly)
 
 
 def share_of(cores: Sequence[int], rank: int, rank_count: int) -> Sequence[int]:

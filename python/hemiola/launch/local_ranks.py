@@ -97,7 +97,8 @@ def launch(
     process has ended, which waits for threads that the function has left behind. Ctrl-C interrupts this process only,
     which then ends the ranks. Unless OMP_NUM_THREADS is set, it is set for the ranks so that their numerical
     libraries share the cores: with a thread per core in each rank, those that wait for each other in a
-    matrix product take the cores from the ranks that work.
+    matrix product take the cores from the ranks that work. Ranks that share cores, as many on each, are kept on
+    them (HEMIOLA_PIN).
     """
     if not isinstance(ranks, int) or not 1 <= ranks <= _MOST_RANKS:
         raise ArgumentError(f"launch: expected 1 … {_MOST_RANKS} ranks, found {ranks!r}")
