@@ -76,8 +76,10 @@ _MOST_LINKS_FROM_ONE_ROOT = 10_000_000
 _PIECES, _PIECES_OF_ONE_ROOT = (2, 8, 32), (16, 64, 256)
 #: Below, few pieces are tried where only one number can be, and no more chunks than this.
 _SMALL_BUFFER, _MOST_CHUNKS_OF_SMALL = 4 << 20, 256
-#: Of a forest around a late rank, which Python takes apart.
-_MOST_LATE_TRANSFERS = 40_000
+#: Of a forest around a late rank, which Python takes apart; of one that reduces all where the delay is long enough, and
+#: vertices where nobody is slow and no rails are used: up to half a second.
+_MOST_LATE_TRANSFERS, _MOST_LATE_TRANSFERS_OF_WHOLE = 40_000, 210_000
+_MOST_VERTICES_OF_LATE_FOREST = 168
 #: The same, and chunks down each tree, where every two ranks have a link, so that nothing is to be searched for.
 _MOST_LATE_TRANSFERS_OF_FULL_MESH, _PIECES_OF_FULL_MESH = 150_000, (4, 16, 64, 256)
 #: Chunks of each rail on hosts with a late rank, and transfers, which are quickly made: the most take 0.2 s.
@@ -164,25 +166,29 @@ def _around_late_rank(topology: Topology, task: Task, bound_s: float) -> Iterato
     has_one = task.kind == "all_reduce" and len(task.late_ranks) == 1
     if not has_one or topology.rank_count < 3 or topology.switch_count == 1:
         return
-    yield from _on_late_rails(topology, task, bound_s)
+    yield from (on_rails := list(_on_late_rails(topology, task, bound_s)))
+    may_be_large = not on_rails and not task.conditions.slow_ranks
+    most_vertices = _MOST_VERTICES_OF_LATE_FOREST if may_be_large else _MOST_VERTICES_OF_ONE_ROOT
     own_links = int(np.count_nonzero(np.asarray(topology.links)["src"] == task.late_ranks[0]))
     vertices, pairs = topology.rank_count + topology.switch_count, own_links * topology.link_count
     is_made = is_full_mesh(topology)
     can_search = vertices <= _MOST_VERTICES_OF_ONE_ROOT and pairs <= _MOST_LATE_LINKS
-    if not is_made and vertices > _MOST_VERTICES_OF_ONE_ROOT:
-        yield LeftOut("late_forest", too_many(vertices, "ranks and switches", _MOST_VERTICES_OF_ONE_ROOT))
+    if not is_made and vertices > most_vertices:
+        yield LeftOut("late_forest", too_many(vertices, "ranks and switches", most_vertices))
         return
     if not is_made and pairs > _MOST_LATE_LINKS:
         reason = too_many(pairs, "pairs of a link of the late rank and any", _MOST_LATE_LINKS)
         yield LeftOut("late_forest", reason)
         return
-    most = _MOST_LATE_TRANSFERS_OF_FULL_MESH if is_made else _MOST_LATE_TRANSFERS
+    most_of_whole = _MOST_LATE_TRANSFERS_OF_FULL_MESH if is_made else _MOST_LATE_TRANSFERS_OF_WHOLE
+    most_of_share = _MOST_LATE_TRANSFERS_OF_FULL_MESH if is_made else _MOST_LATE_TRANSFERS
     share, per_piece = 1.0, 0.0
     for pieces in _PIECES_OF_FULL_MESH if is_made else _PIECES_OF_ONE_ROOT:
-        if per_piece * pieces > most:
-            return
-        whole = _late_forest(topology, task, pieces, 1.0, most)
+        most = most_of_whole if share == 1 else most_of_share
+        fits = per_piece * pieces <= most
+        whole = _late_forest(topology, task, pieces, 1.0, most) if fits else None
         if whole is None:
+            yield LeftOut("late_forest", f"with {pieces} pieces: none of at most {most:,} transfers")
             return
         yield _of_late_forest(whole, f"{pieces} pieces", bound_s)
         if not per_piece:
@@ -191,7 +197,7 @@ def _around_late_rank(topology: Topology, task: Task, bound_s: float) -> Iterato
             share = min(1.0, math.floor(64 * task.delay_s / reduced_s) / 64) if reduced_s > 0 else 1.0
         if not 0 < share < 1 or not can_search:
             continue
-        if (partly := _late_forest(topology, task, pieces, share, most)) is not None:
+        if (partly := _late_forest(topology, task, pieces, share, most_of_share)) is not None:
             yield _of_late_forest(partly, f"{pieces} pieces, {share:.2f} of the buffer", bound_s)
 
 
