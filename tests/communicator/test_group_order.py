@@ -61,7 +61,8 @@ def test_closed_groups_leave_no_descriptor_thread_mapping_or_memory_behind() -> 
         # Threads are the job's: one more, with its stack and heap, comes where all are taken at that moment.
         more = last["threads"] - second["threads"]
         assert last["threads"] < 12
-        assert last["mappings"] <= second["mappings"] + 4 * more
+        # Python takes memory for its own objects 1 MiB at a time; 96 groups that left a mapping each would be 96.
+        assert last["mappings"] <= second["mappings"] + 4 * more + 4
         assert last["descriptors"] == second["descriptors"]
         # As many groups have been closed in between as would have taken four times what the first did, had they stayed.
         assert kib < 4 * open_kib / 10
