@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "hemiola/bindings/array_argument.hpp"
-#include "hemiola/bindings/gil.hpp"
+#include "hemiola/bindings/left_to_python.hpp"
 #include "hemiola/runtime/communicator/call_desk.hpp"
 
 namespace hemiola::bindings {
@@ -37,11 +37,7 @@ struct PyCall {
 template <typename Made = Schedule>
 std::shared_ptr<const Made> share(nanobind::handle object) {
   const Made* made = nanobind::cast<const Made*>(object);
-  auto* owner = new nanobind::object(nanobind::borrow(object));
-  return {made, [owner](const Made*) {
-            GilHeld gil;
-            delete owner;
-          }};
+  return {ended_with_gil(new nanobind::object(nanobind::borrow(object))), made};
 }
 
 /// The call that the core understands, and the arrays that it views. Needs the GIL when it is made and when it ends.

@@ -13,6 +13,7 @@
 #include "hemiola/base/error.hpp"
 #include "hemiola/bindings/array_argument.hpp"
 #include "hemiola/bindings/gil.hpp"
+#include "hemiola/bindings/left_to_python.hpp"
 #include "hemiola/bindings/signals.hpp"
 
 namespace nb = nanobind;
@@ -57,12 +58,9 @@ double timeout_of(const PyMessage& from, double otherwise) {
                       nb::cast<std::string>(nb::repr(from.timeout_s)).substr(0, 60));
 }
 
-/// An array that is let go of with the GIL, in whatever thread.
+/// An array that any thread may let go of.
 std::shared_ptr<const ArrayArgument> array_of(const PyMessage& from) {
-  std::shared_ptr<ArrayArgument> array(new ArrayArgument, [](ArrayArgument* a) {
-    const GilHeld gil;
-    delete a;
-  });
+  const auto array = ended_with_gil(new ArrayArgument);
   const std::string wrong = array->take(from.array);
   if (!wrong.empty()) throw ArgumentError(call_of(from) + wrong);
   if (!array->view().contiguous)

@@ -6,6 +6,7 @@
 #include "hemiola/base/deadline.hpp"
 #include "hemiola/base/error.hpp"
 #include "hemiola/bindings/bytes.hpp"
+#include "hemiola/bindings/left_to_python.hpp"
 
 namespace nb = nanobind;
 
@@ -78,6 +79,7 @@ void PyCommunicator::run(const Call& call) {
 }
 
 std::shared_ptr<PendingOperation> PyCommunicator::start(const Call& call, std::shared_ptr<const void> owner) {
+  end_what_is_left();  // here, so that no more is kept than what is under way
   const Visit visit(this, Purpose::take_part);
   const GilReleased release;
   PreparedCall prepared = visit->desk->prepare(call, interrupted());
@@ -97,6 +99,7 @@ int PyCommunicator::run_message(const PyMessage& from) {
 }
 
 PendingMessage PyCommunicator::start_message(const PyMessage& from) {
+  end_what_is_left();
   const Visit visit(this, Purpose::take_part);
   const auto request = request_of(from, visit->communicator);
   const GilReleased release;

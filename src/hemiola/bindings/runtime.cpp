@@ -26,6 +26,7 @@
 #include "hemiola/bindings/call_arguments.hpp"
 #include "hemiola/bindings/conditions.hpp"
 #include "hemiola/bindings/gil.hpp"
+#include "hemiola/bindings/left_to_python.hpp"
 #include "hemiola/bindings/messages.hpp"
 #include "hemiola/bindings/python_communicator.hpp"
 #include "hemiola/bindings/signals.hpp"
@@ -152,8 +153,12 @@ int late_segment_steps(int rank_count, const std::vector<int>& node_of_rank) {
 }
 
 bool wait_for(PendingOperation& pending, std::optional<double> timeout_s) {
-  const GilReleased release;
-  return wait_hearing_signals(pending, timeout_s.value_or(std::numeric_limits<double>::infinity()));
+  const auto is_over = [&] {
+    const GilReleased release;
+    return wait_hearing_signals(pending, timeout_s.value_or(std::numeric_limits<double>::infinity()));
+  }();
+  end_what_is_left();
+  return is_over;
 }
 
 void bind_options(nb::module_& m) {
@@ -191,10 +196,7 @@ std::shared_ptr<PendingOperation> start(PyCommunicator& communicator, std::strin
                                         nb::handle output, nb::handle op, nb::handle root,
                                         nb::handle schedule, nb::handle timeout_s, nb::handle sparse) {
   const PyCall from{kind, input, output, op, root, schedule, timeout_s, sparse};
-  const std::shared_ptr<const CallArguments> arguments(new CallArguments(from), [](const CallArguments* a) {
-    GilHeld gil;
-    delete a;
-  });
+  const auto arguments = ended_with_gil(new CallArguments(from));
   return communicator.start(arguments->call(), arguments);
 }
 
