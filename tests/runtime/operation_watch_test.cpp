@@ -172,5 +172,20 @@ TEST(OperationWatch, WhoGivesUpOverADeathAndEndsIsNotBlamedForIt) {
   }
 }
 
+TEST(OperationWatch, SaysThatNobodyWaitsOnlyBesideCallersOfWhomNoneDoes) {
+  OperationWatch watch(nullptr, nullptr, nullptr, nullptr);
+  EXPECT_TRUE(watch.is_awaited());
+  Callers callers;
+  watch.run_beside(&callers);
+  EXPECT_FALSE(watch.is_awaited());
+  {
+    const Callers::OneWaits waits(&callers);
+    EXPECT_TRUE(watch.is_awaited());
+  }
+  EXPECT_FALSE(watch.is_awaited());
+  watch.run_beside(nullptr);
+  EXPECT_TRUE(watch.is_awaited());
+}
+
 }  // namespace
 }  // namespace hemiola::testing

@@ -94,6 +94,7 @@ void Background::await_all(const std::function<void()>& interrupted) const {
         "that were "
         "started before this call. Start this one in the background, too");
   }
+  const Callers::OneWaits waits(callers_.get());
   while (queue_->unfinished.load(std::memory_order_relaxed) > 0) {
     if (queue_->changed.wait_for(lock, kGlance) == std::cv_status::no_timeout) continue;
     lock.unlock();

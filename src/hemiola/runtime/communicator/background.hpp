@@ -19,6 +19,8 @@ class Background {
   Background(ProgressThreads* threads, Run run);
   Background(const Background&) = delete;
 
+  /// Those who have started operations, and those who wait for all; for who runs one.
+  const std::shared_ptr<Callers>& callers() const { return callers_; }
   /// Runs it after those that came before. Throws as ProgressTask::wake does; then it has not come.
   void start(const std::shared_ptr<PendingOperation>& operation);
   /// Until all that have come are over; `interrupted` is called now and then, and throws to stop waiting. Throws
@@ -31,6 +33,7 @@ class Background {
  private:
   struct Queue;
 
+  std::shared_ptr<Callers> callers_ = std::make_shared<Callers>();
   std::shared_ptr<Queue> queue_;  ///< what follows an operation may be the end of its communicator
   ProgressTask task_;
 };

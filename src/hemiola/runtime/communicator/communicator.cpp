@@ -142,12 +142,13 @@ void Communicator::run(const PreparedCall& call, const Check& interrupted) {
   const Check check = until_closed(interrupted);
   background_.await_all(check);
   const auto held = running_.take(check);
+  watch_.run_beside(nullptr);
   execute(call, check);
 }
 
 std::shared_ptr<PendingOperation> Communicator::start(PreparedCall call) {
   check_open();
-  auto pending = std::make_shared<PendingOperation>(std::move(call));
+  auto pending = std::make_shared<PendingOperation>(std::move(call), background_.callers());
   background_.start(pending);
   return pending;
 }
@@ -157,6 +158,7 @@ void Communicator::run_in_background(PendingOperation* operation) {
   const auto held = running_.take(aborted);
   aborted();
   operation->begin();
+  watch_.run_beside(background_.callers().get());
   execute(operation->call(), aborted);
 }
 

@@ -15,6 +15,7 @@ std::int64_t steady_ns() {
 
 bool PendingOperation::wait_for(double timeout_s) {
   home_.check();
+  const Callers::OneWaits waits(callers_.get());
   std::unique_lock lock(mutex_);
   if (!changed_.wait_for(lock, std::chrono::duration<double>(timeout_s), [this] { return done_; }))
     return false;

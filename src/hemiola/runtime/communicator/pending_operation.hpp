@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>
 
 #include "hemiola/base/home_process.hpp"
 #include "hemiola/runtime/communicator/prepared_call.hpp"
+#include "hemiola/runtime/operation/callers.hpp"
 
 namespace hemiola {
 
@@ -18,7 +20,9 @@ class PendingOperation {
  public:
   using Then = std::function<void()>;
 
-  explicit PendingOperation(PreparedCall call) : call_(std::move(call)) {}
+  /// `callers`: those of its communicator.
+  PendingOperation(PreparedCall call, std::shared_ptr<Callers> callers)
+      : call_(std::move(call)), callers_(std::move(callers)) {}
 
   /// True once it is over; rethrows its error. `timeout_s` bounds the waiting, not the operation.
   bool wait_for(double timeout_s);
@@ -38,6 +42,7 @@ class PendingOperation {
  private:
   HomeProcess home_;
   PreparedCall call_;
+  std::shared_ptr<Callers> callers_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool done_ = false;

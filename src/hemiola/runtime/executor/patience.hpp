@@ -1,6 +1,6 @@
 // How to wait when nothing moves: poll while that pays, spin briefly, then let others run, then sleep, and ask the
 // supervisor now and then. On a machine with more ranks than cores the rank that is waited for needs the core, so there
-// is next to no spinning then.
+// is next to no spinning then; nor in the background of a caller that works, whose core it is.
 #pragma once
 
 #include <sched.h>
@@ -45,6 +45,10 @@ class PollRecord {
 
 class Patience {
  public:
+  /// Pauses while nobody waits for the result: a peer that is here answers meanwhile. One that works, too, is away for as
+  /// long as the system gives it its core, and whoever spins meanwhile uses up the time that it is to get itself later.
+  static constexpr int kSpinsBesideWork = 20;
+
   /// The record outlives it; null: nothing is polled for.
   explicit Patience(const Waiting& waiting, PollRecord* record = nullptr)
       : waiting_(waiting), record_(record) {}
@@ -57,16 +61,18 @@ class Patience {
 
   /// Throws what the supervisor throws.
   void wait(Wire* wire, Supervisor* supervisor) {
-    if (idle_rounds_ == 0) polls_ = record_ != nullptr && record_->pays() ? waiting_.polls : 0;
+    const bool is_awaited = supervisor->is_awaited();
+    if (idle_rounds_ == 0) polls_ = record_ != nullptr && is_awaited && record_->pays() ? waiting_.polls : 0;
     ++idle_rounds_;
     if (idle_rounds_ <= polls_) return;
     if (polls_ > 0 && idle_rounds_ == polls_ + 1) record_->missed();
-    if (idle_rounds_ <= polls_ + waiting_.spins) {
+    const int spins = is_awaited ? waiting_.spins : std::min(waiting_.spins, kSpinsBesideWork);
+    if (idle_rounds_ <= polls_ + spins) {
       relax_core();
       return;
     }
     consult(supervisor);
-    if (idle_rounds_ <= polls_ + waiting_.spins + waiting_.yields)
+    if (is_awaited && idle_rounds_ <= polls_ + spins + waiting_.yields)
       sched_yield();
     else
       wire->wait(waiting_.sleep_us);

@@ -13,6 +13,8 @@ class Supervisor {
   virtual bool admits(Rank peer) = 0;
   /// Called every few milliseconds while nothing moves; throws to abort (deadline, a death, the user's interrupt).
   virtual void check() = 0;
+  /// Whether whoever wants the result waits for it. Otherwise its core is wanted for other work meanwhile.
+  virtual bool is_awaited() const { return true; }
 };
 
 }  // namespace hemiola

@@ -12,6 +12,7 @@
 #include "hemiola/runtime/control/roll.hpp"
 #include "hemiola/runtime/executor/supervisor.hpp"
 #include "hemiola/runtime/operation/arrival_log.hpp"
+#include "hemiola/runtime/operation/callers.hpp"
 #include "hemiola/runtime/session/members.hpp"
 #include "hemiola/runtime/wire/wire.hpp"
 
@@ -27,11 +28,15 @@ class OperationWatch final : public Supervisor {
   void begin(std::uint64_t number, const Signature& signature, double timeout_s,
              const std::function<void()>& interrupted, std::int64_t now_ns);
 
+  /// The next operations run in the background of these, which outlive them; null: their caller waits in them.
+  void run_beside(const Callers* callers) { beside_ = callers; }
+
   bool admits(Rank peer) override;
   /// It is known by now that ranks disagree; `check` looks only at who lives.
   void stop_comparing() { unseen_.clear(); }
   /// Throws LostRankError or TimeoutError that names the rank; MismatchError, if comparing.
   void check() override;
+  bool is_awaited() const override { return beside_ == nullptr || beside_->any_waits(); }
   /// This rank's part is done. Where messages carry what ranks do, and everybody depends on everybody, that proves that all
   /// have come and agree; where not everybody does, ranks vote. `awaits_words`: all have said that they want to know when
   /// each has come, so words will tell.
@@ -57,6 +62,7 @@ class OperationWatch final : public Supervisor {
   Roll* roll_;
   Pulse* pulse_;
   const Wire* wire_;
+  const Callers* beside_ = nullptr;
   std::uint64_t number_ = 0;
   Signature signature_;
   double timeout_s_ = 0;

@@ -1,0 +1,91 @@
+#include "hemiola/runtime/executor/patience.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <thread>
+
+#include "hemiola/runtime/communicator/pending_operation.hpp"
+#include "in_process/in_process_wire.hpp"
+
+namespace hemiola {
+namespace {
+
+using hemiola::testing::InProcessWire;
+using hemiola::testing::mailboxes_for;
+
+class SleepCountingWire : public InProcessWire {
+ public:
+  SleepCountingWire() : InProcessWire(mailboxes_for(1), Rank{0}, {}) {}
+  void wait(int) override { ++sleeps; }
+  int sleeps = 0;
+};
+
+class Caller : public Supervisor {
+ public:
+  bool admits(Rank) override { return true; }
+  void check() override {}
+  bool is_awaited() const override { return waits; }
+  bool waits = true;
+};
+
+constexpr Waiting kWaiting{.polls = 0, .spins = 100, .yields = 10, .sleep_us = 1};
+
+class PatienceTest : public ::testing::Test {
+ protected:
+  /// How often so many rounds without news sleep.
+  int sleeps_in(int rounds) {
+    wire_.sleeps = 0;
+    for (int i = 0; i < rounds; ++i) patience_.wait(&wire_, &caller_);
+    return wire_.sleeps;
+  }
+
+  SleepCountingWire wire_;
+  Caller caller_;
+  Patience patience_{kWaiting};
+};
+
+TEST_F(PatienceTest, SpinsAndYieldsBeforeItSleepsWhereSomebodyWaits) {
+  EXPECT_EQ(sleeps_in(110), 0);
+  EXPECT_EQ(sleeps_in(5), 5);
+}
+
+TEST_F(PatienceTest, SleepsAfterAFewPausesInTheBackgroundOfACallerThatWorks) {
+  caller_.waits = false;
+  EXPECT_EQ(sleeps_in(Patience::kSpinsBesideWork), 0);
+  EXPECT_EQ(sleeps_in(5), 5);
+}
+
+TEST_F(PatienceTest, SpinsOnOnceTheCallerWaits) {
+  caller_.waits = false;
+  EXPECT_EQ(sleeps_in(Patience::kSpinsBesideWork + 5), 5);
+  caller_.waits = true;
+  EXPECT_EQ(sleeps_in(110 - Patience::kSpinsBesideWork - 5), 0);
+  EXPECT_EQ(sleeps_in(1), 1);
+}
+
+TEST_F(PatienceTest, PollsOnlyWhereSomebodyWaits) {
+  PollRecord record;
+  Patience patience({.polls = 50, .spins = 0, .yields = 0, .sleep_us = 1}, &record);
+  caller_.waits = false;
+  patience.wait(&wire_, &caller_);
+  EXPECT_EQ(wire_.sleeps, 1);
+  patience.renew();
+  caller_.waits = true;
+  for (int i = 0; i < 50; ++i) patience.wait(&wire_, &caller_);
+  EXPECT_EQ(wire_.sleeps, 1);
+}
+
+TEST(PendingOperation, WhoeverWaitsForItIsCountedUntilItIsOver) {
+  const auto callers = std::make_shared<Callers>();
+  PendingOperation operation(PreparedCall{}, callers);
+  EXPECT_FALSE(callers->any_waits());
+  std::thread caller([&] { EXPECT_TRUE(operation.wait_for(60)); });
+  while (!callers->any_waits()) std::this_thread::yield();
+  EXPECT_TRUE(operation.finish(nullptr).empty());
+  caller.join();
+  EXPECT_FALSE(callers->any_waits());
+}
+
+}  // namespace
+}  // namespace hemiola
