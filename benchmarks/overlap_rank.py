@@ -3,20 +3,25 @@
 Orders: "check <collective> <bytes> <operations>", answered with the number of wrong elements; "work <work> <units>
 <repeats>"; "alone <collective> <bytes> <operations> <repeats>", which blocks in each operation; "together <collective>
 <bytes> <operations> <work> <units> <repeats>", which starts operations, works, and waits for them. The three are
-answered with seconds, and seconds of processor time a rank, each per repeat."""
+answered with seconds, and seconds of processor time a rank, each per repeat; "done <collective> <bytes> <operations>
+<repeats>" with the seconds after which the last operation is over while its caller does not stop working in Python."""
 
 import os
 import sys
 import time
 from collections.abc import Callable
+from typing import Any
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # before NumPy is loaded
 
 import numpy as np
 
-from shared_memory_rank import Hemiola, Library, Operation, Torch, contribution, serve
+from shared_memory_rank import Hemiola, Library, Torch, contribution, serve
 
-Start = Callable[[], Operation]
+#: What is started has `wait`.
+Start = Callable[[], Any]
+#: How long a caller works in Python to see when operations are over.
+PYTHON_S = 0.06
 
 #: In the second-level cache with room to spare.
 CACHED = np.full(16 << 10, 0.5, dtype=np.float32)
@@ -54,16 +59,24 @@ class HemiolaBehind(Hemiola):
 
     def start(self, collective: str, whole: np.ndarray, part: np.ndarray) -> Start:
         if collective == "all_reduce":
-            return lambda: self.comm.all_reduce(whole, sparse=False, wait=False).wait
-        return lambda: self.comm.all_gather(part, out=whole, sparse=False, wait=False).wait
+            return lambda: self.comm.all_reduce(whole, sparse=False, wait=False)
+        return lambda: self.comm.all_gather(part, out=whole, sparse=False, wait=False)
+
+    @staticmethod
+    def is_done(started: Any) -> bool:
+        return bool(started.done())
 
 
 class TorchBehind(Torch):
     def start(self, collective: str, whole: np.ndarray, part: np.ndarray) -> Start:
         to, piece = map(self._torch.from_numpy, (whole, part))
         if collective == "all_reduce":
-            return lambda: self._dist.all_reduce(to, async_op=True).wait
-        return lambda: self._dist.all_gather_into_tensor(to, piece, async_op=True).wait
+            return lambda: self._dist.all_reduce(to, async_op=True)
+        return lambda: self._dist.all_gather_into_tensor(to, piece, async_op=True)
+
+    @staticmethod
+    def is_done(started: Any) -> bool:
+        return bool(started.is_completed())
 
 
 LIBRARIES = {
@@ -90,8 +103,8 @@ def wrong_elements(
     part = contribution(library.rank, piece)
     pending = [library.start(collective, whole, part)() for whole in wholes]
     elements(100)
-    for wait in pending:
-        wait()
+    for each in pending:
+        each.wait()
     return sum(int((whole[: len(expected)] != expected).sum()) for whole in wholes)
 
 
@@ -106,6 +119,22 @@ def timed(library: Library, body: Callable[[], None], repeats: int) -> str:
     library.barrier()
     seconds, cpu_s = time.perf_counter() - begin_s, time.process_time() - begin_cpu_s
     return f"{seconds / repeats!r} {library.total(cpu_s) / library.rank_count / repeats!r}"
+
+
+def done_after_s(library: HemiolaBehind | TorchBehind, starts: list[Start], repeats: int) -> float:
+    """Return the median of the seconds after which the last operation is over; at most PYTHON_S."""
+    seen = []
+    for _ in range(repeats):
+        library.barrier()
+        begin_s, over_s = time.perf_counter(), PYTHON_S
+        pending = [start() for start in starts]
+        while (now_s := time.perf_counter() - begin_s) < PYTHON_S:
+            if over_s == PYTHON_S and library.is_done(pending[-1]):
+                over_s = now_s
+        for each in pending:
+            each.wait()
+        seen.append(over_s)
+    return float(np.median(seen))
 
 
 def measured(library: HemiolaBehind | TorchBehind, words: list[str]) -> str:
@@ -124,13 +153,15 @@ def measured(library: HemiolaBehind | TorchBehind, words: list[str]) -> str:
         blocking = [library.operation(IN_PLACE[collective], whole, whole, part) for whole in wholes]
         return timed(library, lambda: [run() for run in blocking], int(given[3]))
     starts = [library.start(collective, whole, part) for whole in wholes]
+    if order == "done":
+        return f"{done_after_s(library, starts, int(given[3]))!r} 0.0"
     work, units = WORKS[given[3]], int(given[4])
 
     def together() -> None:
         pending = [start() for start in starts]
         work(units)
-        for wait in pending:
-            wait()
+        for each in pending:
+            each.wait()
 
     return timed(library, together, int(given[5]))
 
