@@ -27,7 +27,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import Progress
 
-from contenders import ROOT, Contender, contender
+from contenders import ROOT, Contender, contender, repeats_for
 from hemiola.cli.output import table
 from hemiola.machine import describe_machine
 from hemiola.units import format_bytes
@@ -39,7 +39,7 @@ OURS, AGAIN, PEER = "hemiola", "hemiola_again", "gloo"
 CONTENDERS = (OURS, AGAIN, "hemiola_torch", PEER)
 COLLECTIVES = ("all_reduce", "all_gather")
 WORKS = ("python", "elements", "product")
-MEASUREMENT_S = 0.05
+MOST_REPEATS = 2000
 DONE_REPEATS = 3
 
 
@@ -94,11 +94,6 @@ def asked(of: Contender, *order: object) -> tuple[float, float]:
     return float(seconds), float(cpu_s)
 
 
-def repeats_for(seconds: float) -> int:
-    """Repeats of a measurement: enough to outlast the clock, the barriers and a hiccup of the machine."""
-    return max(2, min(2000, round(MEASUREMENT_S / max(seconds, 1e-9))))
-
-
 def units_for(of: Contender, work: str, seconds: float) -> int:
     """Return how much work takes as long as that."""
     units = 1
@@ -112,9 +107,11 @@ def measure(cell: Cell, contenders: list[Contender], rounds: int, tick: Any) -> 
     wrong = {c.name: int(c.ask("check", *cell.moved)[0]) for c in contenders}
     seen, repeats = {}, {}
     for c in contenders:
-        alone_s = asked(c, "alone", *cell.moved, repeats_for(asked(c, "alone", *cell.moved, 3)[0]))[0]
+        alone_s = asked(
+            c, "alone", *cell.moved, repeats_for(asked(c, "alone", *cell.moved, 3)[0], MOST_REPEATS)
+        )[0]
         seen[c.name] = Seen(units_for(c, cell.work, alone_s))
-        repeats[c.name] = repeats_for(alone_s)
+        repeats[c.name] = repeats_for(alone_s, MOST_REPEATS)
     for turn in range(rounds):
         for c in contenders[turn % len(contenders) :] + contenders[: turn % len(contenders)]:
             of, count = seen[c.name], repeats[c.name]

@@ -27,7 +27,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from busy_processes import busy_processes
-from contenders import PEERS, ROOT, Contender, contender
+from contenders import PEERS, ROOT, Contender, contender, repeats_for
 from hemiola.cli.output import table
 from hemiola.machine import core_count, describe_machine
 from hemiola.units import format_bytes
@@ -51,7 +51,7 @@ PRICED = "all_reduce_in_place"
 #: Hemiola once more, as a control.
 AGAIN = "hemiola_again"
 LEAST_MEDIAN = 1.3
-MEASUREMENT_S = 0.05
+MOST_REPEATS = 5000
 
 
 def memory_limit_s(nbytes: int) -> float:
@@ -79,11 +79,6 @@ def memory_limit_s(nbytes: int) -> float:
     return best
 
 
-def repeats_for(seconds: float) -> int:
-    """Operations per measurement: enough to outlast the clock, the barriers and a hiccup of the machine."""
-    return max(2, min(5000, round(MEASUREMENT_S / max(seconds, 1e-9))))
-
-
 def measured(of: Contender, collective: str, nbytes: int, repeats: int) -> tuple[float, int]:
     """Order one measurement; return seconds per operation and wrong elements."""
     seconds, wrong = of.ask(collective, nbytes, repeats)
@@ -104,7 +99,10 @@ def run(
             contenders = [c for name, c in started.items() if name in (ours, again, *PEERS)]
             for nbytes in sizes:
                 wrong = {c.name: measured(c, collective, nbytes, 0)[1] for c in contenders}
-                repeats = {c.name: repeats_for(measured(c, collective, nbytes, 3)[0]) for c in contenders}
+                repeats = {
+                    c.name: repeats_for(measured(c, collective, nbytes, 3)[0], MOST_REPEATS)
+                    for c in contenders
+                }
                 times: dict[str, list[float]] = {c.name: [] for c in contenders}
                 for turn in range(rounds):
                     for c in contenders[turn % len(contenders) :] + contenders[: turn % len(contenders)]:

@@ -319,50 +319,44 @@ TEST(ShmWireFetching, BytesThatTheirRankIsWorkingOnAreNotTakenFromUnderIt) {
   EXPECT_TRUE(ends.writer.done(sent)) << "all of it is in the ring";
 }
 
+/// Sends 64 big messages, before each of which the reader says what ways cost; returns how many it fetched.
+template <typename SayCosts>
+int count_fetched(Source source, SayCosts say_costs) {
+  ChannelEnds ends;
+  ends.teach();
+  const auto out = message(Rank{0}, Rank{1}, 1, kBigBytes);
+  std::vector<std::byte> in(out.size());
+  int fetched = 0;
+  for (int i = 0; i < 64; ++i) {
+    say_costs(&ends);
+    const auto sent = ends.writer.post({out.data(), out.size(), source});
+    while (ends.writer.progress()) {
+    }
+    fetched += !ends.writer.done(sent);
+    ends.reader.post({{in.data(), nullptr, nullptr}, in.size()});
+    ends.settle();
+    EXPECT_EQ(in, out);
+  }
+  return fetched;
+}
+
 /// Given a reader that says what fetching costs. Expect that big messages take the cheaper way, all but the trials.
 TEST(ShmWireFetching, ABigMessageTakesTheWayThatCostsLess) {
-  for (const auto& [cost, expected] : {std::pair{1e-9f, 57}, {1e9f, 7}}) {
-    ChannelEnds ends;
-    ends.teach();
-    const auto out = message(Rank{0}, Rank{1}, 1, kBigBytes);
-    std::vector<std::byte> in(out.size());
-    int fetched = 0;
-    for (int i = 0; i < 64; ++i) {
-      ends.say_fetching_costs(cost);
-      const auto sent = ends.writer.post({out.data(), out.size()});
-      while (ends.writer.progress()) {
-      }
-      fetched += !ends.writer.done(sent);
-      ends.reader.post({{in.data(), nullptr, nullptr}, in.size()});
-      ends.settle();
-      ASSERT_EQ(in, out);
-    }
-    EXPECT_EQ(fetched, expected);
-  }
+  for (const auto& [cost, expected] : {std::pair{1e-9f, 57}, {1e9f, 7}})
+    EXPECT_EQ(
+        count_fetched(Source::settled, [cost = cost](ChannelEnds* ends) { ends->say_fetching_costs(cost); }),
+        expected);
 }
 
 /// Given a reader that fetches at a cost between those of the ring's two copies together and of the way through it. Expect
 /// that a writer who has nothing else to do copies, and one who has lets fetch.
 TEST(ShmWireFetching, AnIdleWriterCopiesWhereThatIsDoneSooner) {
-  for (const auto& [source, expected] : {std::pair{Source::idle, 7}, {Source::settled, 57}}) {
-    ChannelEnds ends;
-    ends.teach();
-    const auto out = message(Rank{0}, Rank{1}, 1, kBigBytes);
-    std::vector<std::byte> in(out.size());
-    int fetched = 0;
-    for (int i = 0; i < 64; ++i) {
-      ends.say_fetching_costs(1);
-      ends.say_streaming_costs({.take = 2, .stream = 0.5});
-      const auto sent = ends.writer.post({out.data(), out.size(), source});
-      while (ends.writer.progress()) {
-      }
-      fetched += !ends.writer.done(sent);
-      ends.reader.post({{in.data(), nullptr, nullptr}, in.size()});
-      ends.settle();
-      ASSERT_EQ(in, out);
-    }
-    EXPECT_EQ(fetched, expected);
-  }
+  const auto say_costs = [](ChannelEnds* ends) {
+    ends->say_fetching_costs(1);
+    ends->say_streaming_costs({.take = 2, .stream = 0.5});
+  };
+  EXPECT_EQ(count_fetched(Source::idle, say_costs), 7);
+  EXPECT_EQ(count_fetched(Source::settled, say_costs), 57);
 }
 
 TEST(ShmWireFetching, MessagesOfAnotherSizeAreJudgedByThemselves) {

@@ -23,14 +23,13 @@ class MoveCost {
   /// Shorter moves tell nothing: stores end in the core's queue before they cost anything.
   static constexpr std::size_t kLeastBytes = 4 << 10;
 
-  /// Does the move; says whether it took its time.
+  /// Does the move, and takes its time where that tells something.
   template <typename Move>
-  bool measure(std::size_t bytes, Move move) {
-    if (bytes < kLeastBytes) return move(), false;
+  void measure(std::size_t bytes, Move move) {
+    if (bytes < kLeastBytes) return move();
     const std::uint64_t begin = ticks();
     move();
     note(ticks() - begin, bytes);
-    return true;
   }
   void note(std::uint64_t taken, std::size_t bytes) {
     const float cost = static_cast<float>(taken) / static_cast<float>(bytes);
