@@ -31,3 +31,22 @@ def test_bounds_count_a_shared_nic_once(hosts: int, ranks: int, nics: int, kind:
         assert bound.seconds <= hm.simulate(schedule, network, nbytes).seconds
     if ranks % nics == 0 and nics < ranks:
         assert hm.simulate(make(hosts, ranks, 16), network, nbytes).seconds < 1.08 * bound.seconds
+
+
+@pytest.mark.parametrize("nic_latency_s", [0.0, 0.5e-6, 1e-6, 3.9e-6])
+def test_ranks_of_a_host_talk_inside_it_however_near_the_nics_switch_is(nic_latency_s: float) -> None:
+    # Given a way over the NIC's switch with as many links as the one inside, and less latency. Then what stays in a host
+    # loads no NIC: no schedule takes longer than where the NIC is far away.
+    def network(nic_latency_s: float) -> hm.Topology:
+        return hm.topologies.hosts(
+            4, 4, latency_s=2e-6, bandwidth=80e9, nic_latency_s=nic_latency_s, nic_bandwidth=12.5e9
+        )
+
+    for kind in KINDS:
+        schedule = getattr(hm.algorithms, f"{kind}_hierarchical")(4, 4, 16)
+        far, near = (hm.simulate(schedule, network(s), 1 << 26).seconds for s in (5e-6, nic_latency_s))
+        assert near <= far
+    plan = hm.plan(network(nic_latency_s), "all_reduce", 1 << 26)
+    assert hm.simulate(plan.schedule, network(nic_latency_s), 1 << 26).seconds == pytest.approx(
+        plan.seconds, rel=0.02
+    )

@@ -1,4 +1,4 @@
-#include "hemiola/runtime/wire/shm/move_cost.hpp"
+#include "hemiola/base/move_cost.hpp"
 
 #include <gtest/gtest.h>
 
@@ -49,6 +49,54 @@ TEST(MoveCost, ACopyPastTheCachesIsACopy) {
       EXPECT_TRUE(std::all_of(to.begin() + static_cast<std::ptrdiff_t>(bytes), to.end(),
                               [](std::byte b) { return b == std::byte{0}; }));
     }
+}
+
+std::array<int, 3> taken{};  // by way
+
+template <std::size_t kWay, int kRepeats>
+void counting_copy(std::byte* to, const std::byte* from, std::size_t bytes) {
+  ++taken[kWay];
+  for (int i = 0; i < kRepeats; ++i) {
+    std::memcpy(to, from, bytes);
+    asm volatile("" ::"r"(to) : "memory");
+  }
+}
+
+constexpr std::array<CopyFunction, 3> kCountedWays{counting_copy<0, 60>, counting_copy<1, 1>,
+                                                   counting_copy<2, 30>};
+
+TEST(MoveCost, ALearntCopierGoesTheCheapestWayAndTriesAllOthers) {
+  LearntCopier<kCountedWays> copier;
+  std::vector<std::byte> from(16 << 10, std::byte{7}), to(from.size());
+  taken = {};
+  constexpr int copies = 4096;
+  for (int i = 0; i < copies; ++i) copier.copy(to.data(), from.data(), from.size());
+  EXPECT_EQ(taken[0] + taken[1] + taken[2], copies);
+  EXPECT_GT(taken[0], 0);
+  EXPECT_GT(taken[2], 0);
+  EXPECT_GT(taken[1], copies / 2);
+  EXPECT_GT(copier.cost(), 0);
+}
+
+TEST(MoveCost, WhatIsTooShortToTellAnythingGoesTheFirstWay) {
+  LearntCopier<kCountedWays> copier;
+  std::vector<std::byte> from(MoveCost::kLeastBytes - 1), to(from.size());
+  taken = {};
+  for (int i = 0; i < 100; ++i) copier.copy(to.data(), from.data(), from.size());
+  EXPECT_EQ(taken, (std::array<int, 3>{100, 0, 0}));
+  EXPECT_EQ(copier.cost(), 0);
+}
+
+TEST(MoveCost, CopiesInQuartersEndWhereTheyShould) {
+  std::array<std::byte, 1200> to{}, from{};
+  for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::byte>(i * 7 + 1);
+  for (const std::size_t bytes : {0u, 1u, 63u, 64u, 255u, 256u, 257u, 511u, 512u, 700u, 1024u, 1199u}) {
+    to.fill(std::byte{0});
+    copy_in_quarters(to.data(), from.data(), bytes);
+    const auto end = to.begin() + static_cast<std::ptrdiff_t>(bytes);
+    EXPECT_TRUE(std::equal(to.begin(), end, from.begin())) << bytes;
+    EXPECT_TRUE(std::all_of(end, to.end(), [](std::byte b) { return b == std::byte{0}; })) << bytes;
+  }
 }
 
 TEST(MoveCost, ARingCopierCopiesWhicheverWayItGoes) {

@@ -27,9 +27,16 @@ inline void bulk_copy(std::byte* to, const std::byte* from, std::size_t bytes) {
   std::memcpy(to + done, from + done, bytes - done);
 }
 
-#if defined(__x86_64__)
-inline constexpr bool kCanBypass = true;
+/// Like memcpy, four streams side by side: of lines that come from far away, as those that another core has just written,
+/// more are on their way at a time than one stream asks for.
+inline void copy_in_quarters(std::byte* to, const std::byte* from, std::size_t bytes) {
+  const std::size_t quarter = bytes / 4 / kStoreLine * kStoreLine;
+  for (std::size_t line = 0; line < quarter; line += kStoreLine)
+    for (std::size_t at = line; at < 4 * quarter; at += quarter) std::memcpy(to + at, from + at, kStoreLine);
+  std::memcpy(to + 4 * quarter, from + 4 * quarter, bytes - 4 * quarter);
+}
 
+#if defined(__x86_64__)
 /// Like memcpy, past the caches: for memory that another core reads next. `to` is the beginning of a line.
 inline void bypassing_copy(std::byte* to, const std::byte* from, std::size_t bytes) {
   std::size_t done = 0;
@@ -41,8 +48,6 @@ inline void bypassing_copy(std::byte* to, const std::byte* from, std::size_t byt
   _mm_sfence();  // whoever sees what is stored from now on sees these bytes, too
 }
 #else
-inline constexpr bool kCanBypass = false;
-
 inline void bypassing_copy(std::byte* to, const std::byte* from, std::size_t bytes) {
   std::memcpy(to, from, bytes);
 }

@@ -7,6 +7,7 @@
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/interrupt.hpp"
+#include "hemiola/topology/host_links.hpp"
 #include "hemiola/topology/sides.hpp"
 
 namespace hemiola {
@@ -16,18 +17,22 @@ constexpr int kUnreached = -1;
 
 struct Distance {
   int hops = kUnreached;
+  int hops_between_hosts = 0;
   Picoseconds latency = 0;
   double seconds_per_byte = 0;
 
-  Distance beyond(const Link& link) const {
+  Distance beyond(const Link& link, bool is_between_hosts) const {
     constexpr Picoseconds longest = std::numeric_limits<Picoseconds>::max();  // sums of days end here
     const Picoseconds sum = latency < longest - link.latency ? latency + link.latency : longest;
-    return {hops + 1, sum, seconds_per_byte + 1 / link.bandwidth_Bps};
+    return {hops + 1, hops_between_hosts + is_between_hosts, sum, seconds_per_byte + 1 / link.bandwidth_Bps};
   }
   bool is_reached() const { return hops != kUnreached; }
   friend bool operator==(const Distance&, const Distance&) = default;
   friend bool operator<(const Distance& a, const Distance& b) {
-    return std::tie(a.hops, a.latency, a.seconds_per_byte) < std::tie(b.hops, b.latency, b.seconds_per_byte);
+    const auto key = [](const Distance& d) {
+      return std::tie(d.hops, d.hops_between_hosts, d.latency, d.seconds_per_byte);
+    };
+    return key(a) < key(b);
   }
 };
 
@@ -35,7 +40,10 @@ struct Distance {
 class Search {
  public:
   explicit Search(const Topology& topology)
-      : topology_(topology), reach_(static_cast<std::size_t>(topology.vertex_count())) {}
+      : topology_(topology), reach_(static_cast<std::size_t>(topology.vertex_count())) {
+    const bool has_hosts = topology.node_count() > 1 && topology.node_count() < topology.rank_count();
+    if (has_hosts) between_hosts_ = links_between_hosts(topology);
+  }
 
   /// Distances from `src` to everything at most as many hops away as the farthest of `wanted`. Returns how many vertices
   /// that are.
@@ -78,12 +86,15 @@ class Search {
     std::vector<int> links;  ///< the last links of all shortest paths, as they were found
   };
 
+  bool is_between_hosts(int link) const {
+    return !between_hosts_.empty() && between_hosts_[static_cast<std::size_t>(link)];
+  }
   Reach& at(Vertex v) { return reach_[static_cast<std::size_t>(v)]; }
 
   void relax_links_of(Vertex v) {
     for (const int* l = topology_.out_begin(v); l != topology_.out_end(v); ++l) {
       const Link& link = topology_.link(*l);
-      const Distance candidate = at(v).distance.beyond(link);
+      const Distance candidate = at(v).distance.beyond(link, is_between_hosts(*l));
       Reach& far = at(link.dst);
       if (!far.distance.is_reached()) reached_.push_back(link.dst);
       if (!far.distance.is_reached() || candidate < far.distance) {
@@ -109,6 +120,7 @@ class Search {
   }
 
   const Topology& topology_;
+  std::vector<bool> between_hosts_;  ///< by link; empty where no host has several ranks beside others
   std::vector<Reach> reach_;
   std::vector<Vertex> reached_;
 };

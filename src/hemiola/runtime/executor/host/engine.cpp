@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <string>
 
-#include "hemiola/base/bulk_copy.hpp"
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/rounding.hpp"
 
@@ -98,13 +97,13 @@ void Engine::begin(const Program& program, const Buffers& buffers, const Arithme
   receives_ = !not_admitted_.empty();
   reset_lanes();
   if (program.moves_input) {
-    bulk_copy(regions_[Region::saved], buffers.input,
-              static_cast<std::size_t>(program.bytes[static_cast<int>(Region::input)]));
+    copier_.copy(regions_[Region::saved], buffers.input,
+                 static_cast<std::size_t>(program.bytes[static_cast<int>(Region::input)]));
     regions_[Region::input] = regions_[Region::saved];
   }
   if (!program.forms.empty()) coder_.begin(program, regions_, arithmetic, combine_);
   for (const Copy& copy : program.copies_before)
-    bulk_copy(at(copy.to), at(copy.from), static_cast<std::size_t>(copy.bytes));
+    copier_.copy(at(copy.to), at(copy.from), static_cast<std::size_t>(copy.bytes));
 }
 
 /// What is saved first is the operation's input; later programs save what earlier ones have left.
@@ -160,7 +159,7 @@ void Engine::multiply_input(const Arithmetic& arithmetic, std::byte* to) {
   std::byte* const output = regions_[Region::output];
   const bool in_place = input < output + bytes(Region::output) && output < input + bytes(Region::input);
   if (in_place && options_.keep_inputs) {
-    bulk_copy(replaced_.get(bytes(Region::output)), output, bytes(Region::output));
+    copier_.copy(replaced_.get(bytes(Region::output)), output, bytes(Region::output));
     has_replaced_ = true;
   }
   const auto multiply = multiply_for(arithmetic.dtype);
@@ -286,7 +285,7 @@ Request Engine::send(const Task& o) {
   std::byte* const staging = at({o.staging_region, o.staging});
   std::byte* to = staging;
   for (std::int32_t i = 0; i < o.piece_count; ++i, ++piece) {
-    bulk_copy(to, at(piece->at), static_cast<std::size_t>(piece->bytes));
+    copier_.copy(to, at(piece->at), static_cast<std::size_t>(piece->bytes));
     to += piece->bytes;
   }
   return wire_->send(peer, staging, static_cast<std::size_t>(o.bytes));
@@ -338,7 +337,7 @@ void Engine::apply(const Task& o) {
     if (piece->combine)
       bulk_combine(combine_, at(piece->at), at(piece->operand), from, bytes);
     else
-      bulk_copy(at(piece->at), from, bytes);
+      copier_.copy(at(piece->at), from, bytes);
     from += bytes;
   }
 }
@@ -399,15 +398,15 @@ void Engine::save(const Task& o) {
     if (is_saved_[index]) continue;
     is_saved_[index] = 1;
     const Save& s = program_->saves[index];
-    bulk_copy(at({Region::saved, s.offset}), at({Region::output, s.offset}),
-              static_cast<std::size_t>(s.bytes));
+    copier_.copy(at({Region::saved, s.offset}), at({Region::output, s.offset}),
+                 static_cast<std::size_t>(s.bytes));
   }
 }
 
 bool Engine::copy_one() {
   if (copies_done_ == program_->copies_after.size()) return false;
   const Copy& copy = program_->copies_after[copies_done_++];
-  bulk_copy(at(copy.to), at(copy.from), static_cast<std::size_t>(copy.bytes));
+  copier_.copy(at(copy.to), at(copy.from), static_cast<std::size_t>(copy.bytes));
   return true;
 }
 
@@ -415,14 +414,15 @@ void Engine::restore() {
   if (program_ == nullptr) return;
   keep_saves();
   for (const KeptSave& kept : kept_)
-    bulk_copy(at({Region::output, kept.range.offset}), kept.copy, static_cast<std::size_t>(kept.range.bytes));
+    copier_.copy(at({Region::output, kept.range.offset}), kept.copy,
+                 static_cast<std::size_t>(kept.range.bytes));
   is_saved_.clear();
   if (has_replaced_)
-    bulk_copy(regions_[Region::output], replaced_.get(0),
-              static_cast<std::size_t>(program_->bytes[static_cast<int>(Region::output)]));
+    copier_.copy(regions_[Region::output], replaced_.get(0),
+                 static_cast<std::size_t>(program_->bytes[static_cast<int>(Region::output)]));
   if (program_->moves_input)
-    bulk_copy(regions_[Region::output], regions_[Region::saved],
-              static_cast<std::size_t>(program_->bytes[static_cast<int>(Region::output)]));
+    copier_.copy(regions_[Region::output], regions_[Region::saved],
+                 static_cast<std::size_t>(program_->bytes[static_cast<int>(Region::output)]));
   begin_operation();
 }
 

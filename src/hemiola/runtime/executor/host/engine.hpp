@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "hemiola/base/move_cost.hpp"
 #include "hemiola/runtime/executor/executor.hpp"
 #include "hemiola/runtime/executor/host/arena.hpp"
 #include "hemiola/runtime/executor/host/coder.hpp"
@@ -98,6 +99,7 @@ class Engine final : public Executor {
   Wire* wire_;
   const EngineOptions options_;
   PollRecord poll_record_;
+  SizedCopier copier_;
   Arena work_;                                ///< scratch, pool and staging
   std::shared_ptr<const void> work_at_wire_;  ///< its registration
   std::deque<Arena> saved_;                   ///< one for each program of an operation

@@ -66,8 +66,8 @@ void ChannelWriter::say_tag(const OperationTag& tag) {
   said_ = tag;
 }
 
-/// Where the reader may, and where that costs less than two copies through the ring as far as is known; of an idle writer's,
-/// who copies while the reader does, what counts is when the reader has them.
+/// Where the reader may, and where that costs less than two copies through the ring as far as is known, or than the time until
+/// the reader has them from there.
 bool ChannelWriter::is_to_fetch(const OutgoingMessage& message) {
   if (message.source == Source::working ||
       control_.fetching.load(std::memory_order_relaxed) != Fetching::works)
@@ -78,8 +78,8 @@ bool ChannelWriter::is_to_fetch(const OutgoingMessage& message) {
   const float copying = copiers_[message.size_class].cost();
   if (fetching == 0) return true;
   if (taking == 0 || copying == 0) return false;
-  const bool is_idle = message.source == Source::idle;
-  const float through_ring = is_idle ? costs.stream.load(std::memory_order_relaxed) : copying + taking;
+  const float through_ring =
+      message.counts_arrival ? costs.stream.load(std::memory_order_relaxed) : copying + taking;
   const bool is_better = fetching < through_ring;
   return trials_[message.size_class].next() != is_better;
 }
@@ -279,7 +279,7 @@ void ChannelReader::land(IncomingMessage* message, const std::byte* from, std::s
     bulk_combine(landing.combine, landing.dst, landing.operand, from, bytes);
     landing.operand += bytes;
   } else if (from != landing.dst) {
-    bulk_copy(landing.dst, from, bytes);
+    copiers_[size_class(message->whole_bytes)].copy(landing.dst, from, bytes);
   }
   landing.dst += bytes;
   message->bytes -= bytes;

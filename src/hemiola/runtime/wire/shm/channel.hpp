@@ -16,7 +16,7 @@
 #include <optional>
 
 #include "hemiola/base/fifo.hpp"
-#include "hemiola/runtime/wire/shm/move_cost.hpp"
+#include "hemiola/base/move_cost.hpp"
 #include "hemiola/runtime/wire/shm/peer_memory.hpp"
 #include "hemiola/runtime/wire/wire.hpp"
 
@@ -46,14 +46,6 @@ inline constexpr std::size_t kSizesKept = 28;
 
 /// From this size on a message is big: fetching it costs a system call, streaming it a second copy.
 inline constexpr std::size_t kBigBytes = 32 << 10;
-
-/// Big messages of about one size, by powers of two: what a byte costs depends on the caches that a message fits into.
-inline constexpr std::size_t kSizeClasses = 12;
-inline std::size_t size_class(std::size_t bytes) {
-  return std::clamp<std::size_t>(static_cast<std::size_t>(std::bit_width(bytes / kBigBytes)), 1,
-                                 kSizeClasses) -
-         1;
-}
 
 /// What a reader says of messages of one size class, in ticks per byte, 0 while it does not know.
 struct ReadingCosts {
@@ -151,7 +143,8 @@ struct OutgoingMessage {
   const std::byte* data;
   std::size_t bytes;
   Source source = Source::settled;
-  bool begun = false;  ///< the reader can know of it
+  bool counts_arrival = false;  ///< its cost is the time until the reader has it, not what both do for it
+  bool begun = false;           ///< the reader can know of it
   std::size_t size_class = 0;
   OperationTag tag = {};  ///< of all messages the same, but for the hint, where they bear no signatures
 };
@@ -247,7 +240,9 @@ class ChannelReader : public ChannelEnd<IncomingMessage> {
   struct Costs {
     MoveCost fetch, take, stream;
   };
+  // By size class:
   std::array<Costs, kSizeClasses> costs_;
+  std::array<StayingCopier, kSizeClasses> copiers_;
   OperationTag* own_;
   OperationTag tag_;  ///< of the messages that come now
 };

@@ -81,6 +81,7 @@ ShmWire::ShmWire(std::span<std::byte> region, Rank self, int rank_count, const S
               .carries_hints = true,
               .waiting = options.waiting},
       shares_core_(options.shares_core),
+      is_pair_(rank_count == 2),
       own_doorbell_(
           object_at<RankControl>(checked(region, self, rank_count), Layout(rank_count).rank(self)).doorbell),
       own_memory_(object_at<RankControl>(region, Layout(rank_count).rank(self)).memory),
@@ -116,8 +117,11 @@ ShmWire::Peer& ShmWire::busy(Rank rank) {
 Request ShmWire::send(Rank dst, const std::byte* data, std::size_t bytes, Source source) {
   Peer& peer = busy(dst);
   peer.sent_bytes += bytes;
-  if (source == Source::idle && shares_core_) source = Source::settled;
-  return request_of(dst, 0, peer.out.post({.data = data, .bytes = bytes, .source = source, .tag = tag_}));
+  const bool counts_arrival = !shares_core_ && (source == Source::idle || is_pair_);
+  return request_of(
+      dst, 0,
+      peer.out.post(
+          {.data = data, .bytes = bytes, .source = source, .counts_arrival = counts_arrival, .tag = tag_}));
 }
 
 Request ShmWire::receive(Rank src, const Landing& landing, std::size_t capacity) {

@@ -71,6 +71,8 @@ class ShmWire final : public Wire {
   std::shared_ptr<SharedRegion> memory_;  ///< null: somebody else keeps it
   WireTraits traits_;
   const bool shares_core_;
+  /// Two ranks alone copy into the ring at the same time as the other does, and each waits for the other's last byte.
+  const bool is_pair_;
   OperationTag tag_;
   Doorbell& own_doorbell_;
   std::unique_ptr<Bell> bell_;  ///< null: nobody sleeps on descriptors

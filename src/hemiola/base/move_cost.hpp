@@ -1,0 +1,133 @@
+// What moving a byte costs a core, learnt from the moves that it makes anyway. Which way is the best depends on the
+// processor, and on one machine on where its ranks happen to run: stores to lines that another core has read cost 0.1 or 0.5 ns
+// a byte there, from one minute to the next.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "hemiola/base/bulk_copy.hpp"
+#include "hemiola/base/ticks.hpp"
+
+namespace hemiola {
+
+/// Of moves of one kind, in ticks per byte: what the latest ones took.
+class MoveCost {
+ public:
+  /// 0: not known yet.
+  float per_byte() const { return per_byte_; }
+
+  /// Shorter moves tell nothing: stores end in the core's queue before they cost anything.
+  static constexpr std::size_t kLeastBytes = 4 << 10;
+
+  /// Does the move, and takes its time where that tells something.
+  template <typename Move>
+  void measure(std::size_t bytes, Move move) {
+    if (bytes < kLeastBytes) return move();
+    const std::uint64_t begin = ticks();
+    move();
+    note(ticks() - begin, bytes);
+  }
+  void note(std::uint64_t taken, std::size_t bytes) {
+    const float cost = static_cast<float>(taken) / static_cast<float>(bytes);
+    if (per_byte_ == 0)
+      per_byte_ = cost;
+    else
+      per_byte_ += (cost < per_byte_ ? kWeightOfLess : kWeightOfMore) *
+                   (std::min(cost, kMost * per_byte_) - per_byte_);
+  }
+
+ private:
+  static constexpr float kWeightOfLess = 0.75f;
+  static constexpr float kWeightOfMore = 0.125f;
+  /// A move that takes longer than so many times what was usual was interrupted.
+  static constexpr float kMost = 4;
+
+  float per_byte_ = 0;
+};
+
+/// Now and then a choice goes against what is known, so that it stays true: often at first, when a move may have met memory
+/// that nobody had touched before, then twice in a row in 256 times: the first may meet cold caches.
+class Trials {
+ public:
+  /// Whether this choice is a trial.
+  bool next() {
+    ++choices_;
+    return choices_ < kApart ? std::has_single_bit(choices_) : choices_ % kApart < 2;
+  }
+
+ private:
+  static constexpr std::uint32_t kApart = 256;
+  std::uint32_t choices_ = 0;
+};
+
+/// Moves of about one size, by powers of two from 64 KiB on: what a byte costs depends on the caches that they fit into.
+inline constexpr std::size_t kSizeClasses = 12;
+inline std::size_t size_class(std::size_t bytes) {
+  constexpr std::size_t first = 32 << 10;
+  return std::clamp<std::size_t>(static_cast<std::size_t>(std::bit_width(bytes / first)), 1, kSizeClasses) -
+         1;
+}
+
+/// Copies in the one of several ways that costs least, as far as it has learnt.
+template <const auto& kWays>
+class LearntCopier {
+ public:
+  void copy(std::byte* to, const std::byte* from, std::size_t bytes) {
+    if (bytes < MoveCost::kLeastBytes) return kWays[0](to, from, bytes);
+    const std::size_t way = choose();
+    costs_[way].measure(bytes, [=] { kWays[way](to, from, bytes); });
+  }
+  /// Ticks per byte; 0: not known yet.
+  float cost() const { return costs_[cheapest()].per_byte(); }
+
+ private:
+  /// What is not known yet comes first.
+  std::size_t cheapest() const {
+    const auto best = std::ranges::min_element(costs_, {}, &MoveCost::per_byte);
+    return static_cast<std::size_t>(best - costs_.begin());
+  }
+  /// A trial goes one of the other ways, of which each has two in turn.
+  std::size_t choose() {
+    if (!trials_.next()) return cheapest();
+    const std::size_t other = trial_count_++ / 2 % (costs_.size() - 1);
+    return (cheapest() + 1 + other) % costs_.size();
+  }
+
+  std::array<MoveCost, kWays.size()> costs_;
+  Trials trials_;
+  std::uint32_t trial_count_ = 0;
+};
+
+using CopyFunction = void (*)(std::byte* to, const std::byte* from, std::size_t bytes);
+
+inline void plain_copy(std::byte* to, const std::byte* from, std::size_t bytes) {
+  std::memcpy(to, from, bytes);
+}
+
+/// Into a ring that another core reads: through the caches, from which each line must first be taken from the reader's, or
+/// past them. `to` is the beginning of a line.
+inline constexpr std::array<CopyFunction, 2> kWaysIntoRing{plain_copy, bypassing_copy};
+using RingCopier = LearntCopier<kWaysIntoRing>;
+
+/// To where this core goes on with them, from memory of its own or from a ring that another core has written. Which is best
+/// depends on the processor and on how far away the lines of both are.
+inline constexpr std::array<CopyFunction, 3> kWaysToStay{plain_copy, bulk_copy, copy_in_quarters};
+using StayingCopier = LearntCopier<kWaysToStay>;
+
+/// One for each size class.
+class SizedCopier {
+ public:
+  void copy(std::byte* to, const std::byte* from, std::size_t bytes) {
+    copiers_[size_class(bytes)].copy(to, from, bytes);
+  }
+
+ private:
+  std::array<StayingCopier, kSizeClasses> copiers_;
+};
+
+}  // namespace hemiola
