@@ -1,0 +1,272 @@
+"""What docs/results/optcc.md prints and OptCC has a closed form for, or traffic over ports does, computed again from
+the formula, which is written here once more: nothing of what made the report is used.
+
+p ranks, N bytes, factors l of slow ranks; over the fault-free T0 = 2(p-1)N/p. Simulated with 5 µs and 25 GB/s."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+
+import pytest
+from printed import GIB, MIB, Row, check, check_quotient, rows_of, section, tables_in
+
+ALPHA, NIC = 5e-6, 25e9
+Factors = tuple[float, ...]
+
+
+def ring_s(p: int, nbytes: float) -> float:
+    return 2 * (p - 1) * (ALPHA + nbytes / p / NIC)
+
+
+def rails_s(p: int, g: int, nbytes: float) -> float:
+    """One fault-free ring for each of a host's g NICs, without latency."""
+    return 2 * (p - 1) * nbytes / (g * p) / NIC
+
+
+def r2ccl(p: int, factor: float) -> float:
+    return 1 + p * (factor - 1) / (2 * (p - 1))
+
+
+def factors_of(text: str) -> Factors:
+    """Printed with three or four digits, of sevenths and thirds."""
+    exact = {f"{value:.{digits}g}": value for value in (8 / 7, 4 / 3) for digits in (3, 4)}
+    return tuple(exact.get(one, 0.0) or float(one) for one in text.split(", "))
+
+
+def shared(p: int, factors: Sequence[float]) -> float:
+    """[OptCC, Theorems 1 and 2] in N: everybody's bytes over everybody's ports."""
+    return 2 * (p - 1) / (p - len(factors) + sum(1 / factor for factor in factors))
+
+
+def one_message(p: int, factors: Factors) -> float:
+    """In N. Give each port a price and a message its ends' times its length: every byte goes up a tree and down it, so
+    that T · Σ prices ≥ N · cheapest tree, whatever the prices are; for one slow rank [OptCC, Theorem 6]. Healthy ports
+    have the price 1, and the best of a slow one is looked for."""
+    slow = tuple(sorted((factor for factor in factors if factor > 1), reverse=True))
+    if not slow:
+        return 2 * (p - 1) / p
+    return max(slow[0], best_prices(p, slow, ()))
+
+
+@lru_cache(maxsize=1 << 16)
+def best_prices(p: int, slow: Factors, prices: Factors) -> float:
+    """The quotient has one peak in each price, so that thirds of the range that cannot have it are left out."""
+    if len(prices) == len(slow):
+        return cheapest_tree(p, slow, prices) / (p - len(slow) + sum(prices))
+    low, high = 0.0, 8.0
+    while high - low > 1e-5:
+        a, b = low + (high - low) / 3, high - (high - low) / 3
+        if best_prices(p, slow, (*prices, a)) < best_prices(p, slow, (*prices, b)):
+            low = a
+        else:
+            high = b
+    return best_prices(p, slow, (*prices, (low + high) / 2))
+
+
+def cheapest_tree(p: int, slow: Factors, prices: Factors) -> float:
+    """Prim's, from a healthy rank: the others are 2 away from it, or on a slow rank that is nearer to all of them."""
+    away = [(1 + price) * factor for price, factor in zip(prices, slow, strict=True)]
+    others, whole, left = 2.0, 0.0, list(range(len(slow)))
+    healthy = p - len(slow) - 1
+    while left:
+        nearest = min(left, key=away.__getitem__)
+        if others <= away[nearest] and healthy:
+            whole, healthy = whole + healthy * others, 0
+        left.remove(nearest)
+        whole += away[nearest]
+        others = min(others, (1 + prices[nearest]) * slow[nearest])
+        for i in left:
+            away[i] = min(away[i], (prices[i] + prices[nearest]) * max(slow[i], slow[nearest]))
+    return whole + healthy * others
+
+
+def test_best_prices_give_theorem_6_and_what_all_trees_give_for_two() -> None:
+    for p, factor in ((8, 8 / 7), (8, 1.5), (64, 2.0), (16, 3.0)):
+        assert one_message(p, (factor,)) == pytest.approx(
+            max(2 * (p - 1) * factor / ((p - 2) * factor + 2), factor)
+        )
+    # By equal prices of all ports, which are best for two of one factor of 4/3 and more.
+    for p, factor in ((8, 1.5), (64, 4 / 3), (64, 2.0)):
+        assert one_message(p, (factor, factor)) == pytest.approx(max(factor, 2 * (p - 3 + 2 * factor) / p))
+
+
+def bound_s(p: int, nbytes: float, factors: Factors, ports: str) -> float:
+    """Shared ports with one latency, the whole buffer through the slowest with one, and by prices with none."""
+    through = ALPHA + max(shared(p, factors), *factors) * nbytes / NIC
+    return through if ports == "shared" else max(through, one_message(p, factors) * nbytes / NIC)
+
+
+def hosts_bound(h: int, g: int, inside: float, factors: Factors, ports: str) -> tuple[float, float]:
+    """In N over a NIC, of h hosts of g ranks with a NIC each and links inside of `inside` NICs a rank: the most of what
+    needs a latency to hold, and of what does not.
+
+    All 2(p-1)N go over NICs and links inside, 2(h-1)N over NICs, all N through the slowest host's. One message a port: a
+    byte to or from a slow host takes l of a healthy one's port, of which at most all that the slow one moves, so that it
+    takes (2 - l)/l of a NIC's bytes away, not 1/l, for the slowest host alone [OptCC, Theorem 13]; over NICs alone hosts
+    are ranks that are g times as fast.
+    """
+    p, slow = h * g, sorted((f for f in factors if f > 1), reverse=True)
+    healthy = h - len(slow)
+    nics = g * (healthy + sum(1 / f for f in slow))
+    with_latency = max(2 * (p - 1) / (p * inside + nics), 2 * (h - 1) / nics)
+    without = max([1.0, *slow]) / g
+    if ports == "one":
+        without = max(without, one_message(h, tuple(slow)) / g)
+        if slow and slow[0] < 2:
+            without = max(without, 2 * (p - 1) / (p * inside + g * (h - 1 + (2 - slow[0]) / slow[0])))
+    return with_latency, without
+
+
+def rails_bound_s(h: int, g: int, nbytes: float, factors: Factors) -> float:
+    with_latency, without = hosts_bound(h, g, g - 1, factors, "one")
+    return max(ALPHA + with_latency * nbytes / NIC, without * nbytes / NIC)
+
+
+def test_table_1() -> None:
+    for row in rows_of("optcc", "Table 1", "cluster", "shared ports"):
+        factors, columns = factors_of(row["l"]), (("shared ports", "shared"), ("one message a port", "one"))
+        several = re.fullmatch(r"(\d+) hosts of (\d+) ranks, links inside (\d+) times a NIC", row["cluster"])
+        if several:
+            h, g, inside = map(int, several.groups())
+            for column, ports in columns:
+                found = max(hosts_bound(h, g, inside, factors, ports))
+                check(row[column], found * g * (h * g) / (2 * (h * g - 1)), row)
+        else:
+            p = int(row["cluster"].removesuffix(" hosts"))
+            check(row["shared ports"], max(shared(p, factors), *factors) * p / (2 * (p - 1)), row)
+            check(row["one message a port"], one_message(p, factors) * p / (2 * (p - 1)), row)
+
+
+def weighted(p: int, factor: float, k: int) -> float:
+    """The weighted exchange in N for one slow rank, as the report says it."""
+    if factor >= 2:
+        return factor * (k + 1) / k
+    return 2 * (p - 1) * factor / ((p - 2) * factor + 2) * (k + factor - 1) / k
+
+
+def test_bandwidth_only() -> None:
+    for row in rows_of("optcc", "Bandwidth only", "ranks", "l", "k", "time"):
+        p, k, factors = int(row["ranks"]), int(row["k"]), factors_of(row["l"])
+        over = p / (2 * (p - 1))
+        check(row["ICCL"], max(factors), row)
+        if row["schedule"] == "all_reduce_paced_exchange":
+            check(row["bound"], max(shared(p, factors), *factors) * over, row)
+            continue
+        check(row["bound"], one_message(p, factors) * over, row)
+        if row["schedule"] == "all_reduce_relayed_exchange":
+            # A body more than segments fills its pipeline.
+            check(row["time"], one_message(p, factors) * over * (k + 1) / k, row)
+        if len(factors) == 1:
+            check(row["R²CCL"], r2ccl(p, factors[0]), row)
+            check(row["time"], weighted(p, factors[0], k) * over, row)
+        else:
+            assert row["R²CCL"] == "–", row
+
+
+def test_noise_is_measured_against_a_calm_exchange_by_its_formula() -> None:
+    """p = 16, k = 32, no fixed costs."""
+    for row in rows_of("optcc", "Noise", "l", "calm / bound"):
+        (factor,) = factors_of(row["l"])
+        check(row["calm / bound"], weighted(16, factor, 32) / one_message(16, (factor,)), row)
+
+
+def test_tasks_of_one_rank() -> None:
+    """A raw part and a result to and from each of the others, in each segment, less what slow ranks own: nothing at 2."""
+    for row in rows_of("optcc", "One rank's program", "k", "tasks"):
+        check(row["tasks"], (4 * 1023 - 2) * int(row["k"]), row, digits=9)
+
+
+def test_measured_over_the_ring_of_the_same_run() -> None:
+    rows = list(rows_of("optcc", "Measured", "setting", "ratio, simulated"))
+    rings = {row["setting"]: row for row in rows if row["schedule"] == "fault-free ring"}
+    for row in rows:
+        for column in ("simulated", "measured"):
+            ring = rings[row["setting"]][f"{column}, ms"]
+            check_quotient(row[f"ratio, {column}"], row[f"{column}, ms"], ring, row)
+
+
+def parts_of(heading: str) -> Iterator[tuple[str, Row]]:
+    """Return the rows of a section's tables, each with the bold title above it."""
+    parts = re.split(r"\n\*\*(.*)\*\*\n", section("optcc", heading))[1:]
+    for title, text in zip(parts[::2], parts[1::2], strict=True):
+        for table in tables_in(text):
+            for row in table:
+                yield title, row
+
+
+def setting(title: str, row: Row) -> tuple[int, int, Factors]:
+    """Return ranks, bytes and factors, of which a table has one by row and the others in its title."""
+    size, count = re.search(r"(\d+) GiB", title), re.search(r"(\d+) ranks", title)
+    both = re.match(r"l = ([\d., ]*\d),", title)
+    p = int(row["ranks"]) if "ranks" in row else int(count[1] if count else 0)
+    nbytes = int(row["MiB"]) * MIB if "MiB" in row else int(size[1] if size else 0) * GIB
+    if "l of both" in row:
+        factors = factors_of(row["l of both"]) * 2
+    elif "l" in row:
+        factors = factors_of(row["l"])
+    else:
+        factors = factors_of(both[1]) if both else (8 / 7 if "8/7" in title else 2.0,)
+    return p, nbytes, factors
+
+
+def test_figures_8_and_20_their_ring_r2ccl_and_bound() -> None:
+    rows = list(parts_of("Figures 8 and 20"))
+    assert len(rows) > 40
+    for title, row in rows:
+        p, nbytes, factors = setting(title, row)
+        check(row["ring ms"], 1e3 * ring_s(p, nbytes), (title, row))
+        check(row["R²CCL"], r2ccl(p, factors[0]), (title, row))
+        check(row["bound"], bound_s(p, nbytes, factors, "one") / ring_s(p, nbytes), (title, row))
+
+
+@pytest.mark.parametrize("heading", ["Figures 9 and 21: two slow hosts", "Figures 9 and 21, sweeps"])
+def test_figures_9_and_21_their_ring_and_bounds(heading: str) -> None:
+    rows = list(parts_of(heading))
+    assert len(rows) > 15
+    for title, row in rows:
+        p, nbytes, factors = setting(title, row)
+        assert len(factors) == 2, title
+        base = ring_s(p, nbytes)
+        check(row["ring ms"], 1e3 * base, (title, row))
+        check(row["bound, shared"], bound_s(p, nbytes, factors, "shared") / base, (title, row))
+        check(row["bound, one message"], bound_s(p, nbytes, factors, "one") / base, (title, row))
+
+
+def test_figures_10_and_22_their_ring_bounds_and_the_papers_own_form() -> None:
+    columns = ("hosts", "k", "ring, ms")
+    rows = [
+        *rows_of("optcc", "Figures 10 and 22: four ranks", *columns),
+        *rows_of("optcc", "Eight ranks a host", *columns),
+    ]
+    for row in rows:
+        g, h, k = int(row["g"]) if "g" in row else 4, int(row["hosts"]), int(row["k"])
+        p = g * h
+        base = rails_s(p, g, 8 * GIB)
+        check(row["ring, ms"], 1e3 * base, row)
+        check(row["paper, l = 2"], 2 * (k + 5.5) / k * p / (2 * (p - 1)), row)
+        for column, factor in (("bound, 8/7", 8 / 7), ("bound, 2", 2.0)):
+            check(row[column], rails_bound_s(h, g, 8 * GIB, (factor,)) / base, row)
+
+
+def rails(heading: str, shape: Callable[[Row], tuple[int, int]]) -> None:
+    for row in rows_of("optcc", heading, "l", "ring, ms", "ICCL", "bound"):
+        h, g = shape(row)
+        nbytes, factors = int(row.get("MiB", "8192")) * MIB, factors_of(row["l"])
+        base = rails_s(h * g, g, nbytes)
+        check(row["ring, ms"], 1e3 * base, row)
+        check(row["ICCL"], max(factors), row)
+        check(row["bound"], rails_bound_s(h, g, nbytes, factors) / base, row)
+
+
+def test_sweeps_of_hosts_their_ring_iccl_and_bound() -> None:
+    rails("Figures 10 and 22, sweeps", lambda row: (64 // int(row["g"]), int(row["g"])))
+    rails("Appendix E.5", lambda row: (int(row["hosts"]), 4))
+
+
+def test_best_prices_are_prices_of_every_factor() -> None:
+    """Given ranks that are all healthy: 2(p-1)/p, as of any tree."""
+    assert one_message(8, (1.0,)) == pytest.approx(2 * 7 / 8)
+    assert math.isclose(one_message(8, (4.0, 2.0, 1.5)), 4.0)
