@@ -42,3 +42,10 @@ def test_a_column_named_after_two_others_is_their_quotient(paper: str) -> None:
                         check_quotient(row[column], row[over], row[under], (heading, row))
                         seen += 1
     assert seen or paper in ("optcc", "levels")
+
+
+@pytest.mark.parametrize("paper", REPORTS)
+def test_nothing_that_was_measured_came_out_wrong(paper: str) -> None:
+    for heading in headings(paper):
+        for row in (row for table in tables(paper, heading) for row in table):
+            assert {row.get(column, "0") for column in ("wrong", "violations")} == {"0"}, (heading, row)

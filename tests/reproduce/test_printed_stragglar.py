@@ -146,7 +146,9 @@ def test_critical_delay() -> None:
 
 
 def test_critical_delays_of_eight_ranks_are_what_the_schedules_lose_without_a_delay() -> None:
-    prompt = [row for row in rows_of("stragglar", "Figure 5: 8 ranks\n", "delay ms") if row["delay ms"] == "0"]
+    prompt = [
+        row for row in rows_of("stragglar", "Figure 5: 8 ranks\n", "delay ms") if row["delay ms"] == "0"
+    ]
     rows = rows_of("stragglar", "Figure 5: 8 ranks, average", "machine", "formula, ms")
     for row, at in zip(rows, prompt, strict=True):
         check(row["formula, ms"], 1e3 * (ALPHA + 3 / 8 * 4 * GIB / SPEEDS[row["machine"]]), row)
@@ -159,7 +161,11 @@ def test_measured_ratios() -> None:
     for heading in ("Measured: 8 processes, 32 MiB", "Measured: 8 processes, 2 MiB"):
         times, (ratio,) = tables("stragglar", heading)
         ring, late = times[:2]
-        for column, of in (("simulated", "simulated"), ("of the fastest", "fastest"), ("of the medians", "median")):
+        for column, of in (
+            ("simulated", "simulated"),
+            ("of the fastest", "fastest"),
+            ("of the medians", "median"),
+        ):
             check_quotient(ratio[column], ring[of], late[of], ratio)
         for row in times:
             check_quotient(row["median / simulated"], row["median"], row["simulated"], row)
