@@ -12,6 +12,7 @@ from functools import lru_cache
 
 import pytest
 from printed import GIB, MIB, Row, check, check_quotient, rows_of, section, tables_in
+from scipy.optimize import linprog
 
 ALPHA, NIC = 5e-6, 25e9
 Factors = tuple[float, ...]
@@ -41,46 +42,52 @@ def shared(p: int, factors: Sequence[float]) -> float:
     return 2 * (p - 1) / (p - len(factors) + sum(1 / factor for factor in factors))
 
 
+@lru_cache(maxsize=1 << 12)
 def one_message(p: int, factors: Factors) -> float:
     """In N. Give each port a price and a message its ends' times its length: every byte goes up a tree and down it, so
-    that T · Σ prices ≥ N · cheapest tree, whatever the prices are; for one slow rank [OptCC, Theorem 6]. Healthy ports
-    have the price 1, and the best of a slow one is looked for."""
-    slow = tuple(sorted((factor for factor in factors if factor > 1), reverse=True))
-    if not slow:
-        return 2 * (p - 1) / p
-    return max(slow[0], best_prices(p, slow, ()))
+    that T · Σ prices ≥ N · cheapest tree, whatever the prices are; for one slow rank [OptCC, Theorem 6]. Healthy ranks
+    have one price. The best prices are a linear program's, to which the cheapest tree by its answer is added until that
+    is no cheaper than those known."""
+    slow = tuple(factor for factor in factors if factor > 1)
+    healthy = p - len(slow)
+    known: list[list[float]] = []
+    prices, most = [1 / p] * (len(slow) + 1), 0.0
+    for _ in range(200):
+        tree = cheapest_tree(healthy, slow, prices)
+        cost = sum(share * price for share, price in zip(tree, prices, strict=True))
+        if known and cost > most * (1 - 1e-9):
+            return cost
+        known.append(tree)
+        # The most T with T ≤ cost of each tree, where all prices together are 1.
+        found = linprog(
+            [0.0] * len(prices) + [-1.0],
+            A_ub=[[-share for share in one] + [1.0] for one in known],
+            b_ub=[0.0] * len(known),
+            A_eq=[[float(healthy)] + [1.0] * len(slow) + [0.0]],
+            b_eq=[1.0],
+        )
+        *prices, most = found.x
+    raise AssertionError(f"no best prices of {factors} after 200 trees")
 
 
-@lru_cache(maxsize=1 << 16)
-def best_prices(p: int, slow: Factors, prices: Factors) -> float:
-    """The quotient has one peak in each price, so that thirds of the range that cannot have it are left out."""
-    if len(prices) == len(slow):
-        return cheapest_tree(p, slow, prices) / (p - len(slow) + sum(prices))
-    low, high = 0.0, 8.0
-    while high - low > 1e-5:
-        a, b = low + (high - low) / 3, high - (high - low) / 3
-        if best_prices(p, slow, (*prices, a)) < best_prices(p, slow, (*prices, b)):
-            low = a
-        else:
-            high = b
-    return best_prices(p, slow, (*prices, (low + high) / 2))
+def cheapest_tree(healthy: int, slow: Factors, prices: Sequence[float]) -> list[float]:
+    """Prim's, from a healthy rank; return how long messages hold healthy ports together, and each slow rank's."""
 
+    def edge(i: int, j: int) -> tuple[float, float]:
+        """Of ends by their place in `prices`: the cost and the length."""
+        length = max(1.0 if end == 0 else slow[end - 1] for end in (i, j))
+        return (prices[i] + prices[j]) * length, length
 
-def cheapest_tree(p: int, slow: Factors, prices: Factors) -> float:
-    """Prim's, from a healthy rank: the others are 2 away from it, or on a slow rank that is nearer to all of them."""
-    away = [(1 + price) * factor for price, factor in zip(prices, slow, strict=True)]
-    others, whole, left = 2.0, 0.0, list(range(len(slow)))
-    healthy = p - len(slow) - 1
-    while left:
-        nearest = min(left, key=away.__getitem__)
-        if others <= away[nearest] and healthy:
-            whole, healthy = whole + healthy * others, 0
-        left.remove(nearest)
-        whole += away[nearest]
-        others = min(others, (1 + prices[nearest]) * slow[nearest])
-        for i in left:
-            away[i] = min(away[i], (prices[i] + prices[nearest]) * max(slow[i], slow[nearest]))
-    return whole + healthy * others
+    held, joined = [0.0] * len(prices), {0}
+    left = {0: healthy - 1} | {i + 1: 1 for i in range(len(slow))}
+    while any(left.values()):
+        cost_of = {(i, j): edge(i, j) for i in joined for j, count in left.items() if count}
+        (i, j), (_, length) = min(cost_of.items(), key=lambda item: item[1])
+        held[i] += left[j] * length
+        held[j] += left[j] * length
+        joined.add(j)
+        left[j] = 0
+    return held
 
 
 def test_best_prices_give_theorem_6_and_what_all_trees_give_for_two() -> None:
@@ -101,12 +108,11 @@ def bound_s(p: int, nbytes: float, factors: Factors, ports: str) -> float:
 
 def hosts_bound(h: int, g: int, inside: float, factors: Factors, ports: str) -> tuple[float, float]:
     """In N over a NIC, of h hosts of g ranks with a NIC each and links inside of `inside` NICs a rank: the most of what
-    needs a latency to hold, and of what does not.
+    has a latency beside it, and of what has none.
 
-    All 2(p-1)N go over NICs and links inside, 2(h-1)N over NICs, all N through the slowest host's. One message a port: a
-    byte to or from a slow host takes l of a healthy one's port, of which at most all that the slow one moves, so that it
-    takes (2 - l)/l of a NIC's bytes away, not 1/l, for the slowest host alone [OptCC, Theorem 13]; over NICs alone hosts
-    are ranks that are g times as fast.
+    All 2(p-1)N go over NICs and links inside, 2(h-1)N over NICs, all N through the slowest host's. One message a port:
+    a byte to or from the slowest host holds a healthy one's port l times as long, so that its NICs add (2 - l)/l of a
+    healthy one's bytes, not 1/l [OptCC, Theorem 13]; over NICs alone hosts are ranks that are g times as fast.
     """
     p, slow = h * g, sorted((f for f in factors if f > 1), reverse=True)
     healthy = h - len(slow)
@@ -174,7 +180,7 @@ def test_noise_is_measured_against_a_calm_exchange_by_its_formula() -> None:
 
 
 def test_tasks_of_one_rank() -> None:
-    """A raw part and a result to and from each of the others, in each segment, less what slow ranks own: nothing at 2."""
+    """A raw part and a result to and from each other rank in each segment; a slow rank of 2 owns nothing."""
     for row in rows_of("optcc", "One rank's program", "k", "tasks"):
         check(row["tasks"], (4 * 1023 - 2) * int(row["k"]), row, digits=9)
 

@@ -1,6 +1,6 @@
 """What docs/results/pccl.md prints and follows from PCCL's equations, from this report's closed forms or from other
-numbers that it prints, computed again from the formula, which is written here once more: nothing of what made the report
-is used. p ranks on N nodes of M ranks and K NICs, m bytes of the whole buffer."""
+numbers that it prints, computed again from the formula, which is written here once more: nothing of what made the
+report is used. p ranks on N nodes of M ranks and K NICs, m bytes of the whole buffer."""
 
 from __future__ import annotations
 

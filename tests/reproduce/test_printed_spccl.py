@@ -56,7 +56,7 @@ def test_formats_of_clustered_places_have_the_sizes_of_their_density() -> None:
     """How many places a draw in runs has is not known, but dense bytes say it: pici's and coo's follow."""
     for index, row in formats():
         given = float(row["dense"])
-        if index == 0 or given < 1.5:
+        if index == 0 or not 1.5 < given < 1000:  # beyond, the slices' headers count
             continue
         low, high = 0.0, 1.0
         while high - low > 1e-12:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import re
 import statistics
+from collections.abc import Callable
 
 from printed import GIB, MIB, ROOT, Row, check, check_quotient, half, report, rows_of, tables
 
@@ -24,6 +25,17 @@ def stragglar_s(n: int, nbytes: float) -> float:
     return (n + math.log2(n) - 2) * (ALPHA + nbytes / (n - 1) / H100)
 
 
+def direct_s(n: int, nbytes: float, bandwidth: float) -> float:
+    """[StragglAR, §4]: one round for each half, in which a rank sends to all others at once."""
+    return 2 * ALPHA + 2 * (n - 1) / n * nbytes / bandwidth
+
+
+def halving_s(n: int, nbytes: float, bandwidth: float) -> float:
+    """For powers of two. Of its 2·log2(n) latencies [StragglAR, §F] those pass while other chunks are on their way that
+    do not follow a round of one chunk: log2(n) + 1 remain."""
+    return (math.log2(n) + 1) * ALPHA + 2 * (n - 1) / n * nbytes / bandwidth
+
+
 def reduce_scatter_s(n: int, nbytes: float, bandwidth: float) -> float:
     """[StragglAR, §B], of the ranks in time."""
     return (n - 2) * (ALPHA + nbytes / (n - 1) / bandwidth)
@@ -35,6 +47,32 @@ def bound_s(n: int, nbytes: float, delay: float, bandwidth: float) -> float:
     late = nbytes / bandwidth
     ports = (2 * (n - 1) * nbytes / bandwidth + delay) / n - delay
     return ALPHA + max(late, ports)
+
+
+def baselines(
+    row: Row, n: int, nbytes: float, delay: float, bandwidth: float, shown: Callable[[float], float]
+) -> None:
+    """Check what does not look at who is late: a ring, recursive halving, all pairs; and that StragglAR's schedule
+    takes what its bytes do and at most its latencies beside. `shown` makes what is printed of seconds after arrival."""
+    power = n & (n - 1) == 0
+    forms = {"ring": ring_s(n, nbytes, bandwidth=bandwidth), "allpairs": direct_s(n, nbytes, bandwidth)}
+    if power:
+        forms["rhd"] = halving_s(n, nbytes, bandwidth)
+    for column, seconds in forms.items():
+        check(row[column], shown(seconds), row)
+    if power:
+        rounds, waits_s = n + math.log2(n) - 2, max(0.0, reduce_scatter_s(n, nbytes, bandwidth) - delay)
+        ends = [shown(waits_s + rounds * (nbytes / (n - 1) / bandwidth + alpha)) for alpha in (0.0, ALPHA)]
+        at = half(row["stragglar"])
+        assert min(ends) - at <= float(row["stragglar"]) <= max(ends) + at, row
+
+
+def in_ms(seconds: float) -> float:
+    return 1e3 * seconds
+
+
+def speed_of(nbytes: float) -> Callable[[float], float]:
+    return lambda seconds: nbytes / seconds / 1e9
 
 
 def test_rounds() -> None:
@@ -74,7 +112,7 @@ def test_ring_and_bound_by_rank_count() -> None:
     for heading in ("Figure 6", "Figure 9"):
         for row in rows_of("stragglar", heading, "n", "ring", "bound"):
             n = int(row["n"])
-            check(row["ring"], 1e3 * ring_s(n, GIB), row)
+            baselines(row, n, GIB, reduce_scatter_s(n, GIB, H100), H100, in_ms)
             check(row["bound"], 1e3 * (ALPHA + GIB / H100), row)
             check_quotient(row["ring / late, no delay"], row["ring"], row["late, no delay"], row)
 
@@ -87,8 +125,8 @@ def sized(heading: str) -> list[tuple[Row, float]]:
 def test_ring_and_bound_by_size() -> None:
     for row, bandwidth in sized("Figure 5: 8 ranks\n"):
         nbytes = int(row["MiB"]) * MIB
-        check(row["ring"], nbytes / ring_s(8, nbytes, bandwidth=bandwidth) / 1e9, row)
         hidden_s = reduce_scatter_s(8, nbytes, bandwidth)
+        baselines(row, 8, nbytes, hidden_s, bandwidth, speed_of(nbytes))
         check(row["bound"], nbytes / bound_s(8, nbytes, hidden_s, bandwidth) / 1e9, row)
 
 
@@ -98,7 +136,7 @@ def growing(heading: str, n: int, nbytes: float, speeds: tuple[float, ...]) -> N
     each = len(rows) // len(speeds)
     for row, bandwidth in zip(rows, [b for b in speeds for _ in range(each)], strict=True):
         delay = float(row["delay ms"]) / 1e3
-        check(row["ring"], 1e3 * (ring_s(n, nbytes, bandwidth=bandwidth) + delay), row)
+        baselines(row, n, nbytes, delay, bandwidth, lambda seconds, delay=delay: 1e3 * (seconds + delay))
         check(row["bound"], 1e3 * (bound_s(n, nbytes, delay, bandwidth) + delay), row)
         if "broadcast" in row:
             check(row["broadcast"], 1e3 * (broadcast_s(n, nbytes, delay, bandwidth) + delay), row)
@@ -124,7 +162,7 @@ def test_broadcast_ring_and_bound_whatever_the_delay() -> None:
     settings += [(4, 100e9, delay) for delay in hidden] + [(4, 100e9, 9.45e-3)] * 9
     for row, (n, bandwidth, delay) in zip((*average, *four), settings, strict=True):
         nbytes = int(row["MiB"]) * MIB
-        check(row["ring"], nbytes / ring_s(n, nbytes, bandwidth=bandwidth) / 1e9, row)
+        baselines(row, n, nbytes, delay, bandwidth, speed_of(nbytes))
         check(row["broadcast"], nbytes / broadcast_s(n, nbytes, delay, bandwidth) / 1e9, row)
         check(row["bound"], nbytes / bound_s(n, nbytes, delay, bandwidth) / 1e9, row)
         faster = max(row["late"], row["late, segmented"], key=float)

@@ -35,8 +35,8 @@ class Network:
         return nbytes * 2 * (self.n - 1) / self.n / self.least_port + self.hops * self.hop_s
 
     def bound_s(self, nbytes: float) -> float:
-        """All must send 2(n-1) buffers, k islands 2(k-1) to each other, and the last of a buffer that enters the slowest
-        rank has come from the farthest one."""
+        """All must send 2(n-1) buffers, k islands 2(k-1) to each other, and the slowest rank receives one, the last of
+        it from the farthest."""
         moved = 2 * (self.n - 1) * nbytes / self.all_ports + self.hop_s
         between = [2 * (k - 1) * nbytes / rate for k, rate in self.islands]
         return max(moved, *between, nbytes / self.least_port + self.hops * self.hop_s)
@@ -126,7 +126,7 @@ def test_unequal_meshes() -> None:
 def test_loads() -> None:
     """MB of 1 GB on 64 ranks. Direct: 2/64 of it from each to each, and through the middle of a line or of a ring (its
     farthest pairs all go one way). Halving sends half to one partner, and gets it back, over a wire each or over all
-    wires between; a two-way ring half of 2·63/64 each way, on a grid's way back over the line at its end once more. Nothing is
+    wires between; a two-way ring half of 2·63/64 each way, on a grid also on its way back from the end. Nothing is
     spread more evenly than 2·63 buffers over all links."""
     piece = 2 * 1000 / 64
     direct = {
@@ -256,7 +256,7 @@ def test_direct_through_switches_and_through_what_they_are_unwound_to() -> None:
 
 
 def grows(heading: str, column: str) -> None:
-    """Check the power of n with which seconds grow, said under each table from the first row that is said to the last."""
+    """Check the power of n with which seconds grow, said under each table of two of its rows."""
     parts = re.split(r"\n\*\*.*\*\*\n", section("tacos", heading))[1:]
     assert len(parts) == 2
     for part in parts:
