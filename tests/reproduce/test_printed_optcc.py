@@ -27,6 +27,18 @@ def rails_s(p: int, g: int, nbytes: float) -> float:
     return 2 * (p - 1) * nbytes / (g * p) / NIC
 
 
+def iccl_s(p: int, nbytes: float, factors: Sequence[float]) -> float:
+    """The ring on the degraded network: all that passes the slowest port, with a latency before and after it."""
+    through = max(factors) * 2 * (p - 1) / p * nbytes / NIC + 2 * ALPHA
+    return max(ring_s(p, nbytes), through)
+
+
+def rail_exchange(h: int, g: int, k: int, factor: float) -> float:
+    """In N over a NIC, for a factor of 2 and more: l(k+1) + 2 of 1/(gk), of which the last all-gather saves a part
+    (docs/design/0007-slow-ranks.md)."""
+    return (factor * (k + 1) + 2 - (h - 2) / ((h - 1) * (g - 1))) / (g * k)
+
+
 def r2ccl(p: int, factor: float) -> float:
     return 1 + p * (factor - 1) / (2 * (p - 1))
 
@@ -225,6 +237,7 @@ def test_figures_8_and_20_their_ring_r2ccl_and_bound() -> None:
         p, nbytes, factors = setting(title, row)
         check(row["ring ms"], 1e3 * ring_s(p, nbytes), (title, row))
         check(row["R²CCL"], r2ccl(p, factors[0]), (title, row))
+        check(row["ICCL"], iccl_s(p, nbytes, factors) / ring_s(p, nbytes), (title, row))
         check(row["bound"], bound_s(p, nbytes, factors, "one") / ring_s(p, nbytes), (title, row))
 
 
@@ -237,6 +250,7 @@ def test_figures_9_and_21_their_ring_and_bounds(heading: str) -> None:
         assert len(factors) == 2, title
         base = ring_s(p, nbytes)
         check(row["ring ms"], 1e3 * base, (title, row))
+        check(row["ICCL"], iccl_s(p, nbytes, factors) / base, (title, row))
         check(row["bound, shared"], bound_s(p, nbytes, factors, "shared") / base, (title, row))
         check(row["bound, one message"], bound_s(p, nbytes, factors, "one") / base, (title, row))
 
@@ -252,6 +266,8 @@ def test_figures_10_and_22_their_ring_bounds_and_the_papers_own_form() -> None:
         p = g * h
         base = rails_s(p, g, 8 * GIB)
         check(row["ring, ms"], 1e3 * base, row)
+        # Latencies of 8 GiB are 2 in 1,000 at most.
+        check(row["l = 2"], rail_exchange(h, g, k, 2.0) * p / (2 * (p - 1)) * g, row, 2e-3)
         check(row["paper, l = 2"], 2 * (k + 5.5) / k * p / (2 * (p - 1)), row)
         for column, factor in (("bound, 8/7", 8 / 7), ("bound, 2", 2.0)):
             check(row[column], rails_bound_s(h, g, 8 * GIB, (factor,)) / base, row)
@@ -265,6 +281,9 @@ def rails(heading: str, shape: Callable[[Row], tuple[int, int]]) -> None:
         check(row["ring, ms"], 1e3 * base, row)
         check(row["ICCL"], max(factors), row)
         check(row["bound"], rails_bound_s(h, g, nbytes, factors) / base, row)
+        if "time" in row and factors[0] >= 2 and nbytes >= 4 * GIB:
+            exchange_s = rail_exchange(h, g, int(row["k"]), factors[0]) * nbytes / NIC
+            check(row["time"], exchange_s / base, row, 2e-3)
 
 
 def test_sweeps_of_hosts_their_ring_iccl_and_bound() -> None:
