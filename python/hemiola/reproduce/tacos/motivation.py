@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 
 from hemiola import algorithms, topologies
 from hemiola._core import Schedule, Topology
+from hemiola.planner import plan
 from hemiola.reproduce.report import Report
 from hemiola.reproduce.tacos import pictures
 from hemiola.reproduce.tacos.measure import (
     GB,
+    KIND,
     LINK,
     bound_s,
     ideal_s,
@@ -94,7 +96,9 @@ def figure_2b(report: Report, command: str, *, rank_count: int = 128) -> None:
     report.section(
         "Figure 2(b): bandwidth by size",
         f"A physical ring of {rank_count} ranks, α 30 ns, 150 GB/s: buffer over time, GB/s. The "
-        "paper's point: the direct algorithm is ahead for 1 KB, the ring for 1 GB.",
+        "paper's point: the direct algorithm is ahead for 1 KB, the ring for 1 GB. `Hemiola` is the faster of what is "
+        "synthesized here and what `hemiola.plan` chooses, which for small buffers is an all-reduce in one shot: every "
+        "rank's buffer goes to all others, who add.",
         command,
     )
     ring = topologies.ring(rank_count, latency_s=30e-9, bandwidth=150e9)
@@ -103,7 +107,8 @@ def figure_2b(report: Report, command: str, *, rank_count: int = 128) -> None:
     rows = []
     for nbytes in sizes:
         times = [seconds(s, ring, nbytes) for s in schedules.values()]
-        times += [synthesized(ring, nbytes, (1, 2)).seconds, bound_s(ring, nbytes)]
+        planned_s = seconds(plan(ring, KIND, nbytes).schedule, ring, nbytes)
+        times += [min(planned_s, synthesized(ring, nbytes, (1, 2)).seconds), bound_s(ring, nbytes)]
         rows.append((nbytes, *(nbytes / t / 1e9 for t in times)))
     columns = ("bytes", *schedules, "Hemiola", "bound")
     report.table("figure_2b", columns, rows)
