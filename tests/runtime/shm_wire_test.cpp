@@ -321,7 +321,7 @@ TEST(ShmWireFetching, BytesThatTheirRankIsWorkingOnAreNotTakenFromUnderIt) {
 
 /// Sends 64 big messages, before each of which the reader says what ways cost; returns how many it fetched.
 template <typename SayCosts>
-int count_fetched(Source source, SayCosts say_costs) {
+int count_fetched(bool counts_arrival, SayCosts say_costs) {
   ChannelEnds ends;
   ends.teach();
   const auto out = message(Rank{0}, Rank{1}, 1, kBigBytes);
@@ -329,7 +329,8 @@ int count_fetched(Source source, SayCosts say_costs) {
   int fetched = 0;
   for (int i = 0; i < 64; ++i) {
     say_costs(&ends);
-    const auto sent = ends.writer.post({out.data(), out.size(), source});
+    const auto sent =
+        ends.writer.post({.data = out.data(), .bytes = out.size(), .counts_arrival = counts_arrival});
     while (ends.writer.progress()) {
     }
     fetched += !ends.writer.done(sent);
@@ -343,20 +344,19 @@ int count_fetched(Source source, SayCosts say_costs) {
 /// Given a reader that says what fetching costs. Expect that big messages take the cheaper way, all but the trials.
 TEST(ShmWireFetching, ABigMessageTakesTheWayThatCostsLess) {
   for (const auto& [cost, expected] : {std::pair{1e-9f, 57}, {1e9f, 7}})
-    EXPECT_EQ(
-        count_fetched(Source::settled, [cost = cost](ChannelEnds* ends) { ends->say_fetching_costs(cost); }),
-        expected);
+    EXPECT_EQ(count_fetched(false, [cost = cost](ChannelEnds* ends) { ends->say_fetching_costs(cost); }),
+              expected);
 }
 
 /// Given a reader that fetches at a cost between those of the ring's two copies together and of the way through it. Expect
-/// that a writer who has nothing else to do copies, and one who has lets fetch.
-TEST(ShmWireFetching, AnIdleWriterCopiesWhereThatIsDoneSooner) {
+/// that a message for which arrival counts is copied, and that any other is fetched.
+TEST(ShmWireFetching, WhereArrivalCountsTheWayIsTakenThatIsDoneSooner) {
   const auto say_costs = [](ChannelEnds* ends) {
     ends->say_fetching_costs(1);
     ends->say_streaming_costs({.take = 2, .stream = 0.5});
   };
-  EXPECT_EQ(count_fetched(Source::idle, say_costs), 7);
-  EXPECT_EQ(count_fetched(Source::settled, say_costs), 57);
+  EXPECT_EQ(count_fetched(true, say_costs), 7);
+  EXPECT_EQ(count_fetched(false, say_costs), 57);
 }
 
 TEST(ShmWireFetching, MessagesOfAnotherSizeAreJudgedByThemselves) {

@@ -82,8 +82,13 @@ class LearntCopier {
     const std::size_t way = choose();
     costs_[way].measure(bytes, [=] { kWays[way](to, from, bytes); });
   }
-  /// Ticks per byte; 0: not known yet.
-  float cost() const { return costs_[cheapest()].per_byte(); }
+  /// Of the cheapest way that is known, in ticks per byte; 0: none is yet.
+  float cost() const {
+    float least = 0;
+    for (const MoveCost& cost : costs_)
+      if (cost.per_byte() > 0 && (least == 0 || cost.per_byte() < least)) least = cost.per_byte();
+    return least;
+  }
 
  private:
   /// What is not known yet comes first.
