@@ -24,6 +24,7 @@ from hemiola.planner.crowding import crowding_s
 from hemiola.planner.far_first import FAR_FIRST, far_first
 from hemiola.planner.in_segments import in_segments
 from hemiola.planner.on_grid import on_grid
+from hemiola.planner.on_mesh import is_enough, on_mesh
 from hemiola.planner.one_hop import one_hop
 from hemiola.planner.outcome import LeftOut, Plan
 from hemiola.planner.race import TRANSFER_BUDGET, Race, SparseRace
@@ -192,8 +193,13 @@ def _found(
     in_shares: list[Candidate | LeftOut] = []
     if messages_are_told and is_uneven(topology):
         in_shares += through_hosts(task, bound_s, effort)
-    made = synthesized(topology, task, bound_s, effort, least_chunks=least_chunks_beside(in_shares, task))
-    on_grids = [*on_grid(task, bound_s, effort)] if is_uneven(topology) else []
+    made = [*on_mesh(task, bound_s, effort)] if is_uneven(topology) else []
+    least_chunks = least_chunks_beside(in_shares, task)
+    trees_are_enough = bool(made) and is_enough(task, effort)
+    made += synthesized(
+        topology, task, bound_s, effort, least_chunks=least_chunks, is_searched=not trees_are_enough
+    )
+    on_grids = [*on_grid(task, bound_s, effort)] if is_uneven(topology) and not trees_are_enough else []
     hop_apart = [*one_hop(task, bound_s, effort)] if messages_are_told else []
     if is_uneven(topology):
         made += far_first(task, bound_s)

@@ -37,29 +37,43 @@ bool is_line(const Dimension& dimension) {
   return dimension.size == 1 || dimension.wires == Wires::line || is_cable;
 }
 
-/// Only dimensions of several ranks, with how many coordinates of each lead a spine.
+/// Only dimensions of several ranks, slow ones first; and how many coordinates of each lead trees.
 struct Mesh {
   explicit Mesh(const MeshLoad& load) : grid(sizes_of(load.dimensions)) {
-    for (int i = 0; i < grid.dimension_count(); ++i) {
-      if (grid.size(i) == 1) continue;
-      wide.push_back(i);
+    for (int i = 0; i < grid.dimension_count(); ++i)
+      if (grid.size(i) > 1) wide.push_back(i);
+    const auto bandwidth = [&](int i) {
+      return load.dimensions[static_cast<std::size_t>(i)].cost.bandwidth_Bps;
+    };
+    std::stable_sort(wide.begin(), wide.end(), [&](int a, int b) { return bandwidth(a) < bandwidth(b); });
+    for (int i : wide) {
       lines.push_back(std::min(grid.size(i), load.line_count.value_or(grid.size(i))));
+      speed.push_back(bandwidth(i) / bandwidth(wide.back()));
     }
   }
-  int dimension_count() const { return static_cast<int>(wide.size()); }
-  /// The dimension, among the wide ones, that is `position`-th in the order that begins with `first`.
-  int in_order(int first, int position) const { return (first + position) % dimension_count(); }
-  /// How many trees have their spine along that dimension: one for each choice of the other coordinates.
-  std::int64_t trees_along(int first) const {
+  std::size_t dimension_count() const { return wide.size(); }
+  int size(std::size_t dimension) const { return grid.size(wide[dimension]); }
+  /// In which order trees leave their root: along slow dimensions first, of several that are as fast along the one behind
+  /// `last`, and along `last` last.
+  std::vector<std::size_t> order_to(std::size_t last) const {
+    std::vector<std::size_t> order;
+    for (std::size_t i = 1; i < wide.size(); ++i) order.push_back((last + i) % wide.size());
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return speed[a] < speed[b]; });
+    order.push_back(last);
+    return order;
+  }
+  /// How many trees have that order: one for each choice of the coordinates across their spine.
+  std::int64_t tree_count(const std::vector<std::size_t>& order) const {
     std::int64_t count = 1;
-    for (int position = 1; position < dimension_count(); ++position)
-      count *= lines[static_cast<std::size_t>(in_order(first, position))];
+    for (std::size_t position = 1; position < order.size(); ++position) count *= lines[order[position]];
     return count;
   }
 
   RankGrid grid;
-  std::vector<int> wide;   ///< dimensions
-  std::vector<int> lines;  ///< of each of them
+  std::vector<int> wide;      ///< dimensions of the grid; others are numbered in this order
+  std::vector<int> lines;     ///< of each of them
+  std::vector<double> speed;  ///< over the fastest one's
 };
 
 /// Solves `rows` of coefficients and a right side; empty where they have not one solution.
@@ -83,42 +97,45 @@ std::vector<double> solved(std::vector<std::vector<double>> rows) {
   return solution;
 }
 
-/// What share of the buffer goes along trees with their spine along each wide dimension, so that the busiest links of
-/// all dimensions take as long. A link is in all trees that have its dimension last, in one of s where one
-/// dimension of s lines comes behind it, and so on. Where no shares do that, the nearest that are none below zero.
-std::vector<double> shares_of(const Mesh& mesh, const MeshLoad& load) {
-  const auto n = static_cast<std::size_t>(mesh.dimension_count());
-  std::vector<std::vector<double>> rows(n + 1, std::vector<double>(n + 2, 0.0));
-  for (int first = 0; first < mesh.dimension_count(); ++first) {
-    double carried = 1;
-    for (int position = mesh.dimension_count() - 1; position >= 0; --position) {
-      const auto dimension = static_cast<std::size_t>(mesh.in_order(first, position));
-      rows[dimension][static_cast<std::size_t>(first)] = carried;
-      carried /= mesh.lines[dimension];
-    }
+/// What part of what goes along trees of an order a link of each dimension carries: all where the dimension is the last
+/// one, one s-th where one of s lines comes behind it, and so on.
+std::vector<double> carried(const Mesh& mesh, const std::vector<std::size_t>& order) {
+  std::vector<double> parts(order.size());
+  double part = 1;
+  for (auto dimension = order.rbegin(); dimension != order.rend(); ++dimension) {
+    parts[*dimension] = part;
+    part /= mesh.lines[*dimension];
   }
-  double fastest = 0;
-  for (int dimension : mesh.wide)
-    fastest = std::max(fastest, load.dimensions[static_cast<std::size_t>(dimension)].cost.bandwidth_Bps);
-  for (std::size_t i = 0; i < n; ++i) {
-    const auto dimension = static_cast<std::size_t>(mesh.wide[i]);
-    rows[i][n] = -load.dimensions[dimension].cost.bandwidth_Bps / fastest;
-    rows[n][i] = 1;
-  }
-  rows[n][n + 1] = 1;
-  std::vector<double> shares = solved(std::move(rows));
-  if (shares.empty()) return std::vector<double>(n, 1.0 / static_cast<double>(n));
-  shares.pop_back();
-  for (double& share : shares) share = std::max(share, 0.0);
-  const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
-  for (double& share : shares) share /= sum;
-  return shares;
+  return parts;
 }
 
-/// One tree: its order of dimensions, and where its spine is.
+/// What share of the buffer goes along the trees that have each dimension last, so that the busiest links of all
+/// dimensions take as long. Trees have the same number of links, so nothing is better. Slow dimensions whose links
+/// have more to carry anyhow, first in all orders, are last in none.
+std::vector<double> shares_of(const Mesh& mesh) {
+  const std::size_t n = mesh.dimension_count();
+  for (std::size_t first = 0; first < n; ++first) {
+    std::vector<std::vector<double>> rows(n - first, std::vector<double>(n - first + 1));
+    for (std::size_t last = first; last < n; ++last) {
+      const std::vector<double> parts = carried(mesh, mesh.order_to(last));
+      for (std::size_t i = first; i < n; ++i) rows[i - first][last - first] = parts[i];
+    }
+    for (std::size_t i = first; i < n; ++i) rows[i - first].back() = mesh.speed[i];
+    const std::vector<double> found = solved(std::move(rows));
+    if (found.empty()) break;
+    const double sum = std::accumulate(found.begin(), found.end(), 0.0);
+    if (std::any_of(found.begin(), found.end(), [&](double share) { return share / sum < 0; })) continue;
+    std::vector<double> shares(n, 0.0);
+    for (std::size_t i = first; i < n; ++i) shares[i] = found[i - first] / sum;
+    return shares;
+  }
+  return std::vector<double>(n, 1.0 / static_cast<double>(n));  // one line each: all links of it carry all
+}
+
+/// One tree: its order of dimensions, and where its root is.
 struct Shape {
-  int first;
-  std::vector<int> through;  ///< its root's coordinates, by wide dimension
+  std::vector<std::size_t> order;
+  std::vector<int> root;  ///< coordinates, by dimension
   double share;
   int chunk_count = 0;
 };
@@ -126,34 +143,35 @@ struct Shape {
 /// How far its farthest rank is from its root.
 int depth(const Mesh& mesh, const Shape& shape) {
   int hops = 0;
-  for (std::size_t i = 0; i < mesh.wide.size(); ++i)
-    hops += std::max(shape.through[i], mesh.grid.size(mesh.wide[i]) - 1 - shape.through[i]);
+  for (std::size_t i = 0; i < mesh.dimension_count(); ++i)
+    hops += std::max(shape.root[i], mesh.size(i) - 1 - shape.root[i]);
   return hops;
 }
 
 /// Roots are in the middle of their spines, and spines in the middle of the mesh where not all lines lead one.
+Shape shape_of(const Mesh& mesh, std::vector<std::size_t> order, std::int64_t number, double share) {
+  Shape shape{std::move(order), std::vector<int>(mesh.dimension_count()), share};
+  shape.root[shape.order[0]] = mesh.size(shape.order[0]) / 2;
+  for (std::size_t position = 1; position < shape.order.size(); ++position) {
+    const std::size_t i = shape.order[position];
+    shape.root[i] = (mesh.size(i) - mesh.lines[i]) / 2 + static_cast<int>(number % mesh.lines[i]);
+    number /= mesh.lines[i];
+  }
+  return shape;
+}
+
 std::vector<Shape> shapes_of(const Mesh& mesh, const MeshLoad& load) {
-  const std::vector<double> shares = shares_of(mesh, load);
+  const std::vector<double> shares = shares_of(mesh);
   std::vector<Shape> shapes;
   double largest = 0;
-  for (int first = 0; first < mesh.dimension_count(); ++first) {
-    const std::int64_t count = mesh.trees_along(first);
-    const double share = shares[static_cast<std::size_t>(first)] / static_cast<double>(count);
+  for (std::size_t last = 0; last < mesh.dimension_count(); ++last) {
+    const std::vector<std::size_t> order = mesh.order_to(last);
+    const std::int64_t count = mesh.tree_count(order);
+    const double share = shares[last] / static_cast<double>(count);
     if (share <= 0) continue;
     largest = std::max(largest, share);
-    for (std::int64_t number = 0; number < count; ++number) {
-      Shape shape{first, std::vector<int>(mesh.wide.size()), share};
-      shape.through[static_cast<std::size_t>(first)] =
-          mesh.grid.size(mesh.wide[static_cast<std::size_t>(first)]) / 2;
-      std::int64_t left = number;
-      for (int position = 1; position < mesh.dimension_count(); ++position) {
-        const auto i = static_cast<std::size_t>(mesh.in_order(first, position));
-        const int before = (mesh.grid.size(mesh.wide[i]) - mesh.lines[i]) / 2;
-        shape.through[i] = before + static_cast<int>(left % mesh.lines[i]);
-        left /= mesh.lines[i];
-      }
-      shapes.push_back(std::move(shape));
-    }
+    for (std::int64_t number = 0; number < count; ++number)
+      shapes.push_back(shape_of(mesh, order, number, share));
   }
   for (Shape& shape : shapes)
     shape.chunk_count = std::max(1, static_cast<int>(std::lround(load.chunk_count * shape.share / largest)));
@@ -161,7 +179,7 @@ std::vector<Shape> shapes_of(const Mesh& mesh, const MeshLoad& load) {
 }
 
 /// Both ways of every cable: that up its dimension, then that down it. The up way of a rank's cable along each dimension
-/// stands at `first[rank][wide dimension]`.
+/// stands at `first[rank][dimension]`.
 class Cables {
  public:
   Cables(const Mesh& mesh, const MeshLoad& load) : wide_count_(mesh.wide.size()) {
@@ -200,17 +218,17 @@ UpDownTree grown(const Mesh& mesh, const Shape& shape, const Cables& cables) {
   UpDownTree tree;
   tree.up_link.assign(static_cast<std::size_t>(grid.rank_count()), UpDownTree::kNone);
   for (Rank rank : indices<Rank>(grid.rank_count())) {
-    bool is_root = true;
-    for (int position = mesh.dimension_count() - 1; position >= 0 && is_root; --position) {
-      const auto i = static_cast<std::size_t>(mesh.in_order(shape.first, position));
-      const int at = grid.coordinate(rank, mesh.wide[i]);
-      if (at == shape.through[i]) continue;
-      is_root = false;
-      tree.up_link[static_cast<std::size_t>(rank)] =
-          at < shape.through[i] ? cables.up(rank, i)
-                                : cables.up(grid.moved(rank, mesh.wide[i], at - 1), i) + 1;
+    const auto leads_up = std::find_if(shape.order.rbegin(), shape.order.rend(), [&](std::size_t i) {
+      return grid.coordinate(rank, mesh.wide[i]) != shape.root[i];
+    });
+    if (leads_up == shape.order.rend()) {
+      tree.root = rank;
+      continue;
     }
-    if (is_root) tree.root = rank;
+    const std::size_t i = *leads_up;
+    const int at = grid.coordinate(rank, mesh.wide[i]);
+    tree.up_link[static_cast<std::size_t>(rank)] =
+        at < shape.root[i] ? cables.up(rank, i) : cables.up(grid.moved(rank, mesh.wide[i], at - 1), i) + 1;
   }
   return tree;
 }
@@ -245,8 +263,8 @@ void check(const MeshLoad& load) {
                         std::to_string(*load.line_count));
   const Mesh mesh(load);
   double trees = 0;
-  for (int first = 0; first < mesh.dimension_count(); ++first)
-    trees += static_cast<double>(mesh.trees_along(first));
+  for (std::size_t last = 0; last < mesh.dimension_count(); ++last)
+    trees += static_cast<double>(mesh.tree_count(mesh.order_to(last)));
   if (2.0 * trees * load.chunk_count * (mesh.grid.rank_count() - 1) > Algorithm::kMaxTransfers)
     throw ArgumentError(name + ": " + std::to_string(mesh.grid.rank_count()) + " ranks and " +
                         std::to_string(load.chunk_count) + " chunks would need more than " +
