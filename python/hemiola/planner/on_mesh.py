@@ -27,8 +27,9 @@ _MOST_TRANSFERS, _FEW_TRANSFERS = 4_200_000, 1_000_000
 _NEAR, _MOST_CANDIDATES = 1.1, 3
 #: Up to so many transfers, fewer chunks are taken where that costs no more than this.
 _AS_GOOD = ((250_000, 1.002), (_FEW_TRANSFERS, 1.005), (math.inf, 1.01))
-#: Up to so many ranks others, which take a second beyond, may be a percent better.
-_MOST_RANKS_WITH_OTHERS = 64
+#: Up to so many ranks others, which take a second beyond, may be a percent better; on one line, for which a forest is
+#: quickly packed, up to more. So they may where buffers are so small that chunks are bytes.
+_MOST_RANKS_WITH_OTHERS, _MOST_RANKS_OF_LINE_WITH_OTHERS, _SMALL_BUFFER = 64, 256, 4096
 #: Chunks of the largest tree that are looked at.
 _CHUNKS = sorted({scale << power for scale in (2, 3) for power in range(16)} | {1})
 
@@ -78,12 +79,13 @@ def is_enough(task: Task, effort: float) -> bool:
 
     Where dimensions of unequal links are more than two, and where ranks are slow or late, they may.
     """
-    if task.kind != "all_reduce" or task.nbytes == 0 or not is_mesh(task):
+    if task.kind != "all_reduce" or task.nbytes < _SMALL_BUFFER or not is_mesh(task):
         return False
     assert task.grid is not None
     is_plain = not task.late_ranks and all(factor == 1 for factor in task.conditions.slow_ranks.values())
     is_even = len(task.grid.dims) <= 2 or len(set(task.grid.bandwidth)) == 1
-    return is_plain and is_even and task.rank_count > _MOST_RANKS_WITH_OTHERS * effort
+    most = _MOST_RANKS_OF_LINE_WITH_OTHERS if len(task.grid.dims) == 1 else _MOST_RANKS_WITH_OTHERS
+    return is_plain and is_even and task.rank_count > most * effort
 
 
 def _choices(task: Task, most_transfers: float) -> list[_Choice]:

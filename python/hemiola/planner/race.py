@@ -39,8 +39,9 @@ _DIRECT_EXCHANGE = "all_to_all_direct"
 #: Ranks times links: beyond, finding the ways of one schedule alone takes longer than a plan may, so that nothing is
 #: simulated where something is known without.
 _MOST_WAYS = 30_000_000
-#: Larger candidates are simulated only if their busiest link leaves them a chance.
-_SMALL_TRANSFERS = 10_000
+#: Larger candidates are simulated only if their busiest link leaves them a chance: against what was simulated, or so
+#: many times what was estimated, which can be low.
+_SMALL_TRANSFERS, _ESTIMATED_TIMES = 10_000, 2.0
 
 
 class Race:
@@ -98,7 +99,7 @@ class Race:
                         seen.append(self._without_schedule(candidate))
                         continue
                     schedule = self._generate(candidate) if simulating and not is_predicted else None
-                    judged = self._judge(candidate, schedule, None if best is None else best[0])
+                    judged = self._judge(candidate, schedule, self._to_beat(best))
                 seen.append(replace(judged, is_predicted=is_predicted))
                 self._keep_if_best_estimated(judged, schedule)
                 if schedule is None or judged.simulated_s is None:
@@ -121,6 +122,13 @@ class Race:
         elif (kept := self._kept(winner)) is not None:
             chosen = replace(chosen, generate=partial(given, kept))
         return tuple(ranked), chosen
+
+    def _to_beat(self, best: tuple[float, str, str] | None) -> float | None:
+        """Return how long a busiest link may take that leaves its schedule a chance."""
+        times = [] if best is None else [best[0]]
+        if self._best_estimated is not None:
+            times.append(_ESTIMATED_TIMES * (self._best_estimated[0].estimated_s or math.inf))
+        return min(times, default=None)
 
     def _keep_if_best_estimated(self, judged: Alternative, schedule: Schedule | None) -> None:
         """Keep the schedule of the lowest estimate so far, so that a winner that is not simulated is not made twice."""
