@@ -42,17 +42,20 @@ class _Choice:
     chunks: int
 
 
-def on_mesh(task: Task, bound_s: float, effort: float = 1.0) -> Iterator[Candidate | LeftOut]:
+def on_mesh(
+    task: Task, bound_s: float, effort: float = 1.0, *, is_alone: bool = False
+) -> Iterator[Candidate | LeftOut]:
     """List what can be made, with so many times the usual effort; nothing where the topology is no mesh.
 
-    Their formula is the lower bound, since only an estimate knows the turns that chunks take.
+    Their formula is the lower bound, since only an estimate knows the turns that chunks take. `is_alone`: nothing else
+    that takes long to make is in the race.
     """
     if task.kind != "all_reduce" or task.nbytes == 0 or not is_mesh(task):
         return
     assert task.grid is not None
     entry = algorithms.get(_NAME)
     stated = arguments_from(task, (name for name, is_required in entry.parameters.items() if is_required))
-    most = math.floor(effort * (_MOST_TRANSFERS if is_enough(task, effort) else _FEW_TRANSFERS))
+    most = math.floor(effort * (_MOST_TRANSFERS if is_alone else _FEW_TRANSFERS))
     choices = _choices(task, most)
     if not choices:
         yield LeftOut(_NAME, too_many(2 * (task.rank_count - 1) * len(task.grid.dims), "transfers", most))

@@ -126,6 +126,7 @@ def plan(
                 effort,
                 messages_are_told=is_network_alone or speed.message_s > 0,
                 may_be_short=is_network_alone and not watches_ports,
+                links_decide=is_network_alone and crowding == 0 and told.density == 1,
             )
         if not found:
             raise ArgumentError(
@@ -181,24 +182,28 @@ def _found(
     *,
     messages_are_told: bool,
     may_be_short: bool,
+    links_decide: bool,
 ) -> tuple[list[Candidate], list[LeftOut]]:
     """List what may race, and what is too large to be made for it.
 
     What was made for the topology comes first, then what knows more of it than a port: hundreds of slices of the latter
     would leave the former nothing to be made with. Those for grids come last, since the largest would leave the others
     nothing to be simulated with. What takes latency out by sending more messages is there where it is told what these
-    cost, and messages of exchanges for slow ranks are shorter than telling ports apart takes where they may be.
+    cost, and messages of exchanges for slow ranks are shorter than telling ports apart takes where they may be. Where
+    nothing but links decides, trees of a mesh may be known to come nearer the bound than what takes long to make.
     """
     known = candidates(task)
     in_shares: list[Candidate | LeftOut] = []
     if messages_are_told and is_uneven(topology):
         in_shares += through_hosts(task, bound_s, effort)
-    made = [*on_mesh(task, bound_s, effort)] if is_uneven(topology) else []
+    may_be_enough = links_decide and is_enough(task, effort)
+    on_meshes = [*on_mesh(task, bound_s, effort, is_alone=may_be_enough)] if is_uneven(topology) else []
+    trees_are_enough = may_be_enough and any(isinstance(one, Candidate) for one in on_meshes)
     least_chunks = least_chunks_beside(in_shares, task)
-    trees_are_enough = bool(made) and is_enough(task, effort)
-    made += synthesized(
+    made = synthesized(
         topology, task, bound_s, effort, least_chunks=least_chunks, is_searched=not trees_are_enough
     )
+    made += on_meshes
     on_grids = [*on_grid(task, bound_s, effort)] if is_uneven(topology) and not trees_are_enough else []
     hop_apart = [*one_hop(task, bound_s, effort)] if messages_are_told else []
     if is_uneven(topology):

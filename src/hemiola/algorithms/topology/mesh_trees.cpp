@@ -11,7 +11,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <iterator>
 #include <numeric>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -233,12 +236,12 @@ UpDownTree grown(const Mesh& mesh, const Shape& shape, const Cables& cables) {
   return tree;
 }
 
-/// The trees' chunks in the order in which they are sent: the j-th of c when (j + 1/2)/c of all are, deep trees first.
+/// The trees' chunks in the order in which they are sent: the j-th of c when (j + 1/2)/c of all are, shallow trees first.
 std::vector<int> trees_of_chunks(const Mesh& mesh, const std::vector<Shape>& shapes) {
   std::vector<std::tuple<double, int, int>> places;
   for (std::size_t tree = 0; tree < shapes.size(); ++tree)
     for (int j = 0; j < shapes[tree].chunk_count; ++j)
-      places.emplace_back((j + 0.5) / shapes[tree].chunk_count, -depth(mesh, shapes[tree]),
+      places.emplace_back((j + 0.5) / shapes[tree].chunk_count, depth(mesh, shapes[tree]),
                           static_cast<int>(tree));
   std::sort(places.begin(), places.end());
   std::vector<int> trees;
@@ -304,6 +307,46 @@ Schedule all_reduce_mesh_trees(const MeshLoad& load) {
 
 namespace {
 
+/// The sizes of the mesh whose links are so far apart in rank numbers; empty where there is none.
+std::vector<int> sizes_from(const std::set<int>& strides, int rank_count) {
+  std::vector<int> sizes;
+  for (auto stride = strides.begin(); stride != strides.end(); ++stride) {
+    const int next = std::next(stride) == strides.end() ? rank_count : *std::next(stride);
+    if (next % *stride != 0 || (sizes.empty() && *stride != 1)) return {};
+    sizes.push_back(next / *stride);
+  }
+  return sizes;
+}
+
+/// Whether the links are those of a mesh, whatever they cost.
+bool is_mesh(const Topology& topology) {
+  std::set<std::pair<int, int>> linked;
+  std::set<int> strides;
+  for (const Link& link : topology.links()) {
+    linked.emplace(link.src, link.dst);
+    strides.insert(std::abs(link.dst - link.src));
+  }
+  const std::vector<int> sizes = sizes_from(strides, topology.rank_count());
+  if (sizes.empty()) return false;
+  std::size_t count = 0;
+  const RankGrid grid(sizes);
+  for (Rank rank : indices<Rank>(topology.rank_count()))
+    for (int i = 0; i < grid.dimension_count(); ++i) {
+      const int at = grid.coordinate(rank, i);
+      if (at + 1 == grid.size(i)) continue;
+      const Rank next = grid.moved(rank, i, at + 1);
+      count += 2;
+      if (!linked.contains({rank, next}) || !linked.contains({next, rank})) return false;
+    }
+  return count == topology.links().size();
+}
+
+std::string why_not(const Task& task) {
+  if (task.topology->switch_count() > 0)
+    return "expected a topology without switches, found " + std::to_string(task.topology->switch_count());
+  return is_mesh(*task.topology) ? "" : "expected a mesh: a grid of lines";
+}
+
 constexpr const char* kDoc = R"(All-reduce on a mesh along spanning trees that load all its links alike.
 
 Each tree reduces its share of the buffer, chunk after chunk, into its root in the middle of a spine along one dimension,
@@ -358,7 +401,8 @@ std::vector<Algorithm> mesh_trees_algorithms() {
               const PerItem& bandwidth, std::int64_t nbytes, int chunks, std::optional<int> lines) {
              return all_reduce_mesh_trees(
                  {topologies::dimensions_of(wires, dims, latency_s, bandwidth), nbytes, chunks, lines});
-           })}}};
+           })},
+       .why_not = why_not}};
 }
 
 }  // namespace hemiola::algorithms
