@@ -1,19 +1,19 @@
-// The trees of a 3 × 3 mesh, o their roots. On the left the three with a spine along the first dimension, whose columns
-// leave it; the others have their spine along the second:
+// Four of the six trees of a 3 × 3 mesh, o their roots; the spines of two are rows, those of two columns:
 //
-//   o───o───o        │   │   │        │   │   │        │ ──────
-//   │   │   │     ───┼───o───┼───     │   │   │     ...o ──────
-//   │   │   │        │   │   │     ───┼───o───┼───     │ ──────
+//   ·──o──·      ·  ·  ·      ·──·──·      ·──·──·
+//   │  │  │      │  │  │      │               │
+//   ·  ·  ·      ·──o──·      o──·──·      ·──o──·
+//   │  │  │      │  │  │      │               │
+//   ·  ·  ·      ·  ·  ·      ·──·──·      ·──·──·
 //
-// A cable is in all trees that have it across, and in one of those that have it along their spine. Each tree carries its
-// share up one way of the cable and down the other, whichever way is up: both ways carry alike.
+// A cable of a column is in all trees whose spines are rows, and in one of the others; of a row likewise. Each tree
+// carries its share up one way of the cable and down the other, whichever way is up: both ways carry alike.
 #include "hemiola/algorithms/topology/mesh_trees.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <iterator>
-#include <numeric>
 #include <set>
 #include <string>
 #include <tuple>
@@ -21,6 +21,7 @@
 
 #include "hemiola/algorithms/index/rank_grid.hpp"
 #include "hemiola/algorithms/topology/grid_dimensions.hpp"
+#include "hemiola/algorithms/topology/mesh_shapes.hpp"
 #include "hemiola/algorithms/topology/tree_turns.hpp"
 #include "hemiola/base/error.hpp"
 #include "hemiola/topology/builders/dimensions.hpp"
@@ -38,147 +39,6 @@ constexpr double kWeightUnits = 1LL << 40;
 bool is_line(const Dimension& dimension) {
   const bool is_cable = dimension.size == 2 && dimension.wires != Wires::switched;
   return dimension.size == 1 || dimension.wires == Wires::line || is_cable;
-}
-
-/// Only dimensions of several ranks, slow ones first; and how many coordinates of each lead trees.
-struct Mesh {
-  explicit Mesh(const MeshLoad& load) : grid(sizes_of(load.dimensions)) {
-    for (int i = 0; i < grid.dimension_count(); ++i)
-      if (grid.size(i) > 1) wide.push_back(i);
-    const auto bandwidth = [&](int i) {
-      return load.dimensions[static_cast<std::size_t>(i)].cost.bandwidth_Bps;
-    };
-    std::stable_sort(wide.begin(), wide.end(), [&](int a, int b) { return bandwidth(a) < bandwidth(b); });
-    for (int i : wide) {
-      lines.push_back(std::min(grid.size(i), load.line_count.value_or(grid.size(i))));
-      speed.push_back(bandwidth(i) / bandwidth(wide.back()));
-    }
-  }
-  std::size_t dimension_count() const { return wide.size(); }
-  int size(std::size_t dimension) const { return grid.size(wide[dimension]); }
-  /// In which order trees leave their root: along slow dimensions first, of several that are as fast along the one behind
-  /// `last`, and along `last` last.
-  std::vector<std::size_t> order_to(std::size_t last) const {
-    std::vector<std::size_t> order;
-    for (std::size_t i = 1; i < wide.size(); ++i) order.push_back((last + i) % wide.size());
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return speed[a] < speed[b]; });
-    order.push_back(last);
-    return order;
-  }
-  /// How many trees have that order: one for each choice of the coordinates across their spine.
-  std::int64_t tree_count(const std::vector<std::size_t>& order) const {
-    std::int64_t count = 1;
-    for (std::size_t position = 1; position < order.size(); ++position) count *= lines[order[position]];
-    return count;
-  }
-
-  RankGrid grid;
-  std::vector<int> wide;      ///< dimensions of the grid; others are numbered in this order
-  std::vector<int> lines;     ///< of each of them
-  std::vector<double> speed;  ///< over the fastest one's
-};
-
-/// Solves `rows` of coefficients and a right side; empty where they have not one solution.
-std::vector<double> solved(std::vector<std::vector<double>> rows) {
-  constexpr double kNothing = 1e-9;
-  const std::size_t n = rows.size();
-  for (std::size_t column = 0; column < n; ++column) {
-    const auto pivot = std::max_element(
-        rows.begin() + static_cast<std::ptrdiff_t>(column), rows.end(),
-        [&](const auto& a, const auto& b) { return std::abs(a[column]) < std::abs(b[column]); });
-    if (std::abs((*pivot)[column]) < kNothing) return {};
-    std::iter_swap(rows.begin() + static_cast<std::ptrdiff_t>(column), pivot);
-    for (std::size_t row = 0; row < n; ++row) {
-      if (row == column) continue;
-      const double factor = rows[row][column] / rows[column][column];
-      for (std::size_t i = column; i <= n; ++i) rows[row][i] -= factor * rows[column][i];
-    }
-  }
-  std::vector<double> solution;
-  for (std::size_t i = 0; i < n; ++i) solution.push_back(rows[i][n] / rows[i][i]);
-  return solution;
-}
-
-/// What part of what goes along trees of an order a link of each dimension carries: all where the dimension is the last
-/// one, one s-th where one of s lines comes behind it, and so on.
-std::vector<double> carried(const Mesh& mesh, const std::vector<std::size_t>& order) {
-  std::vector<double> parts(order.size());
-  double part = 1;
-  for (auto dimension = order.rbegin(); dimension != order.rend(); ++dimension) {
-    parts[*dimension] = part;
-    part /= mesh.lines[*dimension];
-  }
-  return parts;
-}
-
-/// What share of the buffer goes along the trees that have each dimension last, so that the busiest links of all
-/// dimensions take as long. Trees have the same number of links, so nothing is better. Slow dimensions whose links
-/// have more to carry anyhow, first in all orders, are last in none.
-std::vector<double> shares_of(const Mesh& mesh) {
-  const std::size_t n = mesh.dimension_count();
-  for (std::size_t first = 0; first < n; ++first) {
-    std::vector<std::vector<double>> rows(n - first, std::vector<double>(n - first + 1));
-    for (std::size_t last = first; last < n; ++last) {
-      const std::vector<double> parts = carried(mesh, mesh.order_to(last));
-      for (std::size_t i = first; i < n; ++i) rows[i - first][last - first] = parts[i];
-    }
-    for (std::size_t i = first; i < n; ++i) rows[i - first].back() = mesh.speed[i];
-    const std::vector<double> found = solved(std::move(rows));
-    if (found.empty()) break;
-    const double sum = std::accumulate(found.begin(), found.end(), 0.0);
-    if (std::any_of(found.begin(), found.end(), [&](double share) { return share / sum < 0; })) continue;
-    std::vector<double> shares(n, 0.0);
-    for (std::size_t i = first; i < n; ++i) shares[i] = found[i - first] / sum;
-    return shares;
-  }
-  return std::vector<double>(n, 1.0 / static_cast<double>(n));  // one line each: all links of it carry all
-}
-
-/// One tree: its order of dimensions, and where its root is.
-struct Shape {
-  std::vector<std::size_t> order;
-  std::vector<int> root;  ///< coordinates, by dimension
-  double share;
-  int chunk_count = 0;
-};
-
-/// How far its farthest rank is from its root.
-int depth(const Mesh& mesh, const Shape& shape) {
-  int hops = 0;
-  for (std::size_t i = 0; i < mesh.dimension_count(); ++i)
-    hops += std::max(shape.root[i], mesh.size(i) - 1 - shape.root[i]);
-  return hops;
-}
-
-/// Roots are in the middle of their spines, and spines in the middle of the mesh where not all lines lead one.
-Shape shape_of(const Mesh& mesh, std::vector<std::size_t> order, std::int64_t number, double share) {
-  Shape shape{std::move(order), std::vector<int>(mesh.dimension_count()), share};
-  shape.root[shape.order[0]] = mesh.size(shape.order[0]) / 2;
-  for (std::size_t position = 1; position < shape.order.size(); ++position) {
-    const std::size_t i = shape.order[position];
-    shape.root[i] = (mesh.size(i) - mesh.lines[i]) / 2 + static_cast<int>(number % mesh.lines[i]);
-    number /= mesh.lines[i];
-  }
-  return shape;
-}
-
-std::vector<Shape> shapes_of(const Mesh& mesh, const MeshLoad& load) {
-  const std::vector<double> shares = shares_of(mesh);
-  std::vector<Shape> shapes;
-  double largest = 0;
-  for (std::size_t last = 0; last < mesh.dimension_count(); ++last) {
-    const std::vector<std::size_t> order = mesh.order_to(last);
-    const std::int64_t count = mesh.tree_count(order);
-    const double share = shares[last] / static_cast<double>(count);
-    if (share <= 0) continue;
-    largest = std::max(largest, share);
-    for (std::int64_t number = 0; number < count; ++number)
-      shapes.push_back(shape_of(mesh, order, number, share));
-  }
-  for (Shape& shape : shapes)
-    shape.chunk_count = std::max(1, static_cast<int>(std::lround(load.chunk_count * shape.share / largest)));
-  return shapes;
 }
 
 /// Both ways of every cable: that up its dimension, then that down it. The up way of a rank's cable along each dimension
@@ -264,7 +124,7 @@ void check(const MeshLoad& load) {
   if (load.line_count && *load.line_count < 1)
     throw ArgumentError(name + ": expected a line_count of at least 1, found " +
                         std::to_string(*load.line_count));
-  const Mesh mesh(load);
+  const Mesh mesh(load.dimensions, load.line_count);
   double trees = 0;
   for (std::size_t last = 0; last < mesh.dimension_count(); ++last)
     trees += static_cast<double>(mesh.tree_count(mesh.order_to(last)));
@@ -279,10 +139,10 @@ void check(const MeshLoad& load) {
 
 Schedule all_reduce_mesh_trees(const MeshLoad& load) {
   check(load);
-  const Mesh mesh(load);
+  const Mesh mesh(load.dimensions, load.line_count);
   if (mesh.wide.empty())
     return ScheduleBuilder(Collective::make(CollectiveKind::all_reduce, 1, load.chunk_count)).finish();
-  const std::vector<Shape> shapes = shapes_of(mesh, load);
+  const std::vector<Shape> shapes = shapes_of(mesh, load.chunk_count);
   const std::vector<int> tree_of = trees_of_chunks(mesh, shapes);
   const Cables cables(mesh, load);
   std::vector<UpDownTree> trees;
