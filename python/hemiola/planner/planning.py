@@ -40,6 +40,9 @@ _MOST_EFFORT = 1_000.0
 #: A petabyte; larger ones are slips of the unit.
 _MOST_BYTES = 1 << 50
 
+#: How much of the usual goes into trees of a mesh where more than links counts, of which each transfer is looked at.
+_SHARE_BESIDE_LINKS = 0.4
+
 #: About what share of a plan's time its bound and schedules made for the topology take.
 _BOUNDING, _MAKING = 0.1, 0.5
 
@@ -197,7 +200,8 @@ def _found(
     if messages_are_told and is_uneven(topology):
         in_shares += through_hosts(task, bound_s, effort)
     may_be_enough = links_decide and is_enough(task, effort)
-    on_meshes = [*on_mesh(task, bound_s, effort, is_alone=may_be_enough)] if is_uneven(topology) else []
+    for_trees = effort if links_decide else _SHARE_BESIDE_LINKS * effort
+    on_meshes = [*on_mesh(task, bound_s, for_trees, is_alone=may_be_enough)] if is_uneven(topology) else []
     trees_are_enough = may_be_enough and any(isinstance(one, Candidate) for one in on_meshes)
     least_chunks = least_chunks_beside(in_shares, task)
     made = synthesized(
