@@ -111,3 +111,12 @@ def test_the_arguments_make_what_was_planned() -> None:
     plan = hm.plan(network, "all_reduce", 16 * MIB)
     assert plan.name == NAME
     assert hm.algorithms.all_reduce_mesh_trees(**plan.chosen.arguments) == plan.schedule
+
+
+def test_what_is_hopeless_beside_an_estimate_is_not_simulated() -> None:
+    # A binary tree of 0.1 million transfers that share links costs more to simulate than trees to make.
+    plan = hm.plan(hm.topologies.mesh([24, 24], **LINK), "all_reduce", 64 * MIB)
+    tree = next(one for one in plan.alternatives if one.name == "all_reduce_double_binary_tree")
+    assert tree.transfer_count > 10_000
+    assert tree.simulated_s is None
+    assert (tree.busiest_link_s or tree.estimated_s or 0.0) > 2 * plan.seconds
