@@ -47,7 +47,7 @@ topology have names, such as `all_gather_forest`, `all_reduce_themis` or `all_ga
     hemiola simulate all_reduce_themis torus.yaml 64MiB
     hemiola synthesize all_reduce torus.yaml --algorithm multitree --out multitree.sched
 
-BlueConnect and Themis find out which grid a topology is; C-Cube wants the links of a DGX-1.
+BlueConnect, Themis and the trees of a mesh find out which grid a topology is; C-Cube wants the links of a DGX-1.
 """
 
 NEEDS = {"late": "the late rank", "slow": "the slow ranks", "topology": "the topology"}

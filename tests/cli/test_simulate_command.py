@@ -61,6 +61,8 @@ def test_algorithms_for_a_topology_are_simulated_by_name(hemiola, tmp_path: Path
         box = hm.topologies.dgx1()
     elif name.endswith("hierarchical"):  # between nodes that all reach each other
         box = hm.topologies.hosts(2, 2, latency_s=0, bandwidth=2e9, nic_latency_s=0, nic_bandwidth=1e9)
+    elif name.endswith("mesh_trees"):
+        box = hm.topologies.mesh([4, 3], latency_s=0, bandwidth=1e9)
     else:
         box = hm.topologies.ring(4, latency_s=0, bandwidth=1e9)
     box.save(tmp_path / "box.yaml")

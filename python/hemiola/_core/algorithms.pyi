@@ -2189,6 +2189,48 @@ def all_reduce_themis(
     lowest part's of several. Source: [rashidi2022].
     """
 
+def all_reduce_mesh_trees(
+    dims: Sequence[int],
+    wires: Sequence[str],
+    *,
+    latency_s: float | Sequence[float],
+    bandwidth: float | Sequence[float],
+    nbytes: int,
+    chunk_count: int = 16,
+    line_count: int | None = None,
+) -> hemiola._core.Schedule:
+    """
+    All-reduce on a mesh along spanning trees that load all its links alike.
+
+    Each tree reduces its share of the buffer, chunk after chunk, into its root in the middle of a spine along one dimension,
+    and broadcasts it down again; lines along the next dimension leave the spine, and so on. Every line across a
+    mesh of two dimensions is the spine of one tree.
+
+    Parameters
+    ----------
+    dims, wires, latency_s, bandwidth : as hemiola.topologies.grid takes them; wires of more than two ranks are lines.
+    nbytes : int >= 0, one rank's buffer; with the links' costs it decides which chunk takes a link first.
+    chunk_count : int >= 1, chunks of the largest tree's share; smaller ones have as many as make theirs about as large.
+    line_count : int >= 1, optional; at most so many coordinates of each dimension lead trees, those in its middle, which
+        makes ways shorter and the busiest links busier. Default: all.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    ArgumentError
+        if the dimensions make no mesh, an argument is out of range, or there would be more than 2**28 transfers.
+
+    Notes
+    -----
+    Deterministic. Of n ranks, with as many lines as there are and links alike, each link carries (n - 1)/m of the buffer each
+    way, m being how many cables there are, which is the least that an all-reduce along trees can do [nashwilliams1961]; with
+    L lines of a mesh of two dimensions (1 + 1/L)/2. All is over about one longest way of one chunk after that. Per
+    transfer some 0.15 µs.
+    """
+
 def all_reduce_c_cube(*, chunk_count: int = 16) -> hemiola._core.Schedule:
     """
     All-reduce along two binary trees of a DGX-1, reduce and broadcast overlapped.

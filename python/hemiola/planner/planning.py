@@ -24,6 +24,7 @@ from hemiola.planner.crowding import crowding_s
 from hemiola.planner.far_first import FAR_FIRST, far_first
 from hemiola.planner.in_segments import in_segments
 from hemiola.planner.on_grid import on_grid
+from hemiola.planner.on_mesh import is_enough, on_mesh
 from hemiola.planner.one_hop import one_hop
 from hemiola.planner.outcome import LeftOut, Plan
 from hemiola.planner.race import TRANSFER_BUDGET, Race, SparseRace
@@ -38,6 +39,9 @@ _MOST_EFFORT = 1_000.0
 
 #: A petabyte; larger ones are slips of the unit.
 _MOST_BYTES = 1 << 50
+
+#: How much of the usual goes into trees of a mesh where more than links counts, of which each transfer is looked at.
+_SHARE_BESIDE_LINKS = 0.4
 
 #: About what share of a plan's time its bound and schedules made for the topology take.
 _BOUNDING, _MAKING = 0.1, 0.5
@@ -125,6 +129,7 @@ def plan(
                 effort,
                 messages_are_told=is_network_alone or speed.message_s > 0,
                 may_be_short=is_network_alone and not watches_ports,
+                links_decide=is_network_alone and crowding == 0 and told.density == 1,
             )
         if not found:
             raise ArgumentError(
@@ -180,20 +185,30 @@ def _found(
     *,
     messages_are_told: bool,
     may_be_short: bool,
+    links_decide: bool,
 ) -> tuple[list[Candidate], list[LeftOut]]:
     """List what may race, and what is too large to be made for it.
 
     What was made for the topology comes first, then what knows more of it than a port: hundreds of slices of the latter
     would leave the former nothing to be made with. Those for grids come last, since the largest would leave the others
     nothing to be simulated with. What takes latency out by sending more messages is there where it is told what these
-    cost, and messages of exchanges for slow ranks are shorter than telling ports apart takes where they may be.
+    cost, and messages of exchanges for slow ranks are shorter than telling ports apart takes where they may be. Where
+    nothing but links decides, trees of a mesh may be known to come nearer the bound than what takes long to make.
     """
     known = candidates(task)
     in_shares: list[Candidate | LeftOut] = []
     if messages_are_told and is_uneven(topology):
         in_shares += through_hosts(task, bound_s, effort)
-    made = synthesized(topology, task, bound_s, effort, least_chunks=least_chunks_beside(in_shares, task))
-    on_grids = [*on_grid(task, bound_s, effort)] if is_uneven(topology) else []
+    may_be_enough = links_decide and is_enough(task, effort)
+    for_trees = effort if links_decide else _SHARE_BESIDE_LINKS * effort
+    on_meshes = [*on_mesh(task, bound_s, for_trees, is_alone=may_be_enough)] if is_uneven(topology) else []
+    trees_are_enough = may_be_enough and any(isinstance(one, Candidate) for one in on_meshes)
+    least_chunks = least_chunks_beside(in_shares, task)
+    made = synthesized(
+        topology, task, bound_s, effort, least_chunks=least_chunks, is_searched=not trees_are_enough
+    )
+    made += on_meshes
+    on_grids = [*on_grid(task, bound_s, effort)] if is_uneven(topology) and not trees_are_enough else []
     hop_apart = [*one_hop(task, bound_s, effort)] if messages_are_told else []
     if is_uneven(topology):
         made += far_first(task, bound_s)

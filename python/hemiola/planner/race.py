@@ -39,8 +39,10 @@ _DIRECT_EXCHANGE = "all_to_all_direct"
 #: Ranks times links: beyond, finding the ways of one schedule alone takes longer than a plan may, so that nothing is
 #: simulated where something is known without.
 _MOST_WAYS = 30_000_000
-#: Larger candidates are simulated only if their busiest link leaves them a chance.
-_SMALL_TRANSFERS = 10_000
+#: Larger candidates are simulated only if their busiest link leaves them a chance: against what was simulated, or so
+#: many times what was estimated, which can be low. What is estimated at so many times the best, which can be high, is
+#: not simulated either.
+_SMALL_TRANSFERS, _ESTIMATED_TIMES, _HOPELESS_TIMES = 10_000, 2.0, 4.0
 
 
 class Race:
@@ -122,6 +124,13 @@ class Race:
             chosen = replace(chosen, generate=partial(given, kept))
         return tuple(ranked), chosen
 
+    def _to_beat(self, best_s: float | None, times: float) -> float | None:
+        """Return the least of what was simulated, and so many times what was estimated."""
+        known = [] if best_s is None else [best_s]
+        if self._best_estimated is not None:
+            known.append(times * (self._best_estimated[0].estimated_s or math.inf))
+        return min(known, default=None)
+
     def _keep_if_best_estimated(self, judged: Alternative, schedule: Schedule | None) -> None:
         """Keep the schedule of the lowest estimate so far, so that a winner that is not simulated is not made twice."""
         if schedule is None or judged.estimated_s is None or schedule.transfer_count > _ESTIMATED_TRANSFERS:
@@ -155,10 +164,12 @@ class Race:
 
     def _judge(self, candidate: Candidate, schedule: Schedule | None, best_s: float | None) -> Alternative:
         """Simulate a candidate's schedule, unless its busiest link alone says that it is slower than the best."""
-        link_s = None if schedule is None or best_s is None else self._too_long(schedule, best_s)
+        to_beat_s = self._to_beat(best_s, _ESTIMATED_TIMES)
+        link_s = None if schedule is None or to_beat_s is None else self._too_long(schedule, to_beat_s)
         simulated_s = estimated_s = None
         if schedule is not None and link_s is None:
-            estimated_s = self._estimate_if_too_large(candidate, schedule)
+            least_s = self._to_beat(best_s, 1.0)
+            estimated_s = self._estimate_if_too_large(candidate, schedule, least_s)
             simulated_s = self._simulate(schedule) if estimated_s is None else None
         return Alternative(
             candidate.name,
@@ -170,8 +181,11 @@ class Race:
             estimated_s=estimated_s,
         )
 
-    def _estimate_if_too_large(self, candidate: Candidate, schedule: Schedule) -> float | None:
-        """Return about what it takes, where simulating it costs more than is left for that; else take it from that.
+    def _estimate_if_too_large(
+        self, candidate: Candidate, schedule: Schedule, best_s: float | None
+    ) -> float | None:
+        """Return about what it takes, where simulating it costs more than is left for that, or is of no use beside the
+        best; else take it from that.
 
         On a network of fluids flows that share links cost many times what they cost alone.
         """
@@ -181,7 +195,9 @@ class Race:
             schedule, self._topology, self._nbytes, self._conditions.late, self._conditions.slow_ranks
         )
         cost = work if self._network == "fluid" else schedule.transfer_count
-        if cost > self._budget:
+        is_small = schedule.transfer_count <= _SMALL_TRANSFERS
+        is_hopeless = best_s is not None and not is_small and estimated_s > _HOPELESS_TIMES * best_s
+        if cost > self._budget or is_hopeless:
             self._cost[candidate.name, candidate.variant] = cost
             return max(estimated_s + self._beside_s(schedule), self._least_s)
         self._budget -= cost

@@ -96,15 +96,32 @@ _MOST_ONE_SHOT_PORT = 2.0
 
 
 def synthesized(
-    topology: Topology, task: Task, bound_s: float, effort: float = 1.0, *, least_chunks: int = 1
+    topology: Topology,
+    task: Task,
+    bound_s: float,
+    effort: float = 1.0,
+    *,
+    least_chunks: int = 1,
+    is_searched: bool = True,
 ) -> list[Candidate | LeftOut]:
     """List what is synthesized for a topology, with so many times the usual effort, and what is left out.
 
     Their formula is the lower bound, since only a simulation knows how near they come to it: they are simulated
     first. Where ranks are slow, schedules are made for links as slow as they are now, and as if nobody were: whichever
     goes more ways round the slow links is not the better one everywhere. Fewer than `least_chunks` are not tried.
+    Neither schedules nor forests are searched for unless `is_searched`; what is made around a late rank, or in one
+    shot, takes no search.
     """
-    found: list[Candidate | LeftOut] = []
+    return [
+        *(_searched(topology, task, bound_s, effort, least_chunks) if is_searched else []),
+        *_around_late_rank(topology, task, bound_s),
+        *_one_shots(topology, task, bound_s, effort),
+    ]
+
+
+def _searched(
+    topology: Topology, task: Task, bound_s: float, effort: float, least_chunks: int
+) -> Iterator[Candidate | LeftOut]:
     networks = [(topology, "")]
     if any(factor > _ALIKE for factor in task.conditions.slow_ranks.values()):
         networks.append((_as_slow_as_now(topology, task), ", of slow links"))
@@ -113,15 +130,8 @@ def synthesized(
         shares = [effort, 0.0]  # half is too little for either; as if nobody were slow takes less to find
     for (network, note), share in zip(networks, shares, strict=True):
         if is_uneven(network) or _is_small_mesh_of_one_root(network, task):
-            found += [
-                *_matched(network, task, bound_s, note, share, least_chunks),
-                *_forests(network, task, bound_s, note, effort),
-            ]
-    return [
-        *found,
-        *_around_late_rank(topology, task, bound_s),
-        *_one_shots(topology, task, bound_s, effort),
-    ]
+            yield from _matched(network, task, bound_s, note, share, least_chunks)
+            yield from _forests(network, task, bound_s, note, effort)
 
 
 def _as_slow_as_now(topology: Topology, task: Task) -> Topology:

@@ -54,11 +54,13 @@ def generate(
     Parameters
     ----------
     name : str out of `names`.
-    topology : Topology. BlueConnect and Themis want a grid, C-Cube a DGX-1, MultiTree and the programs no switches.
+    topology : Topology. BlueConnect and Themis want a grid, mesh trees one of lines, C-Cube a DGX-1, MultiTree and the
+        programs no switches.
     nbytes : int >= 0, one rank's buffer, for what weighs latency against bandwidth.
     root : int, of a broadcast or a reduce.
     chunk_count : int >= 1, in the algorithm's own unit: parts of the buffer (BlueConnect, Themis), chunks
-        (C-Cube), pieces a tree (forest), chunks per rank (SCCL, TACCL); by default the function's own.
+        (C-Cube), chunks of the largest tree (mesh trees), pieces a tree (forest), chunks per rank (SCCL, TACCL); by
+        default the function's own.
 
     Returns
     -------

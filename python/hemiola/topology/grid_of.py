@@ -98,7 +98,10 @@ def _guessed(topology: Topology, dims: tuple[int, ...]) -> Grid | None:
     for axis, size in enumerate(dims):
         along = links[direct & (steps[:, axis] != 0)]
         if len(along):
-            wires.append(_wires(len(along) * size // ranks, size))
+            joined = _wires(len(along) * size // ranks, size)
+            if joined is None:
+                return None
+            wires.append(joined)
             latency_s.append(float(along["latency_s"][0]))
             bandwidth.append(float(along["bandwidth"][0]))
             continue
@@ -111,10 +114,9 @@ def _guessed(topology: Topology, dims: tuple[int, ...]) -> Grid | None:
     return Grid(dims, tuple(wires), tuple(latency_s), tuple(bandwidth))
 
 
-def _wires(links_a_row: int, size: int) -> str:
-    if links_a_row == 2 * (size - 1):
-        return "line"
-    return "ring" if links_a_row == 2 * size else "fully_connected"
+def _wires(links_a_row: int, size: int) -> str | None:
+    known = {size * (size - 1): "fully_connected", 2 * size: "ring", 2 * (size - 1): "line"}
+    return known.get(links_a_row)
 
 
 def _switch_ports(topology: Topology) -> list[tuple[float, float]]:

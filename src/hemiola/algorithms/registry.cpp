@@ -26,6 +26,7 @@
 #include "hemiola/algorithms/slow/weighted_exchange.hpp"
 #include "hemiola/algorithms/topology/c_cube.hpp"
 #include "hemiola/algorithms/topology/grid_all_reduce.hpp"
+#include "hemiola/algorithms/topology/mesh_trees.hpp"
 #include "hemiola/algorithms/topology/multitree.hpp"
 
 namespace hemiola::algorithms {
@@ -61,6 +62,7 @@ std::vector<Algorithm> collect() {
            pccl_algorithms(),
            multitree_algorithms(),
            grid_algorithms(),
+           mesh_trees_algorithms(),
            c_cube_algorithms(),
        })
     all.insert(all.end(), family.begin(), family.end());

@@ -6,28 +6,13 @@
 #include <tuple>
 #include <utility>
 
+#include "hemiola/algorithms/topology/grid_dimensions.hpp"
 #include "hemiola/algorithms/topology/grid_phase.hpp"
 #include "hemiola/base/error.hpp"
 #include "hemiola/topology/builders/dimensions.hpp"
 
 namespace hemiola::algorithms {
 namespace {
-
-constexpr int kMaxDimensions = 16;
-
-void check_dimensions(const std::string& name, const std::vector<topologies::Dimension>& dimensions) {
-  if (dimensions.empty() || dimensions.size() > kMaxDimensions)
-    throw ArgumentError(name + ": expected 1 … " + std::to_string(kMaxDimensions) + " dimensions, found " +
-                        std::to_string(dimensions.size()));
-  std::int64_t rank_count = 1;
-  for (const auto& dimension : dimensions) {
-    if (dimension.size >= 1) rank_count *= dimension.size;
-    if (dimension.size < 1 || rank_count > Collective::kMaxRanks)
-      throw ArgumentError(name + ": expected sizes of at least 1 that make a grid of at most " +
-                          std::to_string(Collective::kMaxRanks) + " ranks, found size " +
-                          std::to_string(dimension.size));
-  }
-}
 
 void check(const std::string& name, const GridLoad& load) {
   check_dimensions(name, load.dimensions);

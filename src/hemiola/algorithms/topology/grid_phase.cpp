@@ -12,6 +12,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "hemiola/algorithms/topology/grid_dimensions.hpp"
+
 namespace hemiola::algorithms {
 namespace {
 
@@ -20,12 +22,6 @@ using topologies::Wires;
 
 bool is_ring(const Dimension& dimension) {
   return dimension.wires == Wires::ring || dimension.wires == Wires::line;
-}
-
-std::vector<int> sizes_of(const std::vector<Dimension>& dimensions) {
-  std::vector<int> sizes;
-  for (const Dimension& dimension : dimensions) sizes.push_back(dimension.size);
-  return sizes;
 }
 
 /// The ring algorithm, in coordinates of one dimension: what rank x passes on in an exchange, to x + direction.

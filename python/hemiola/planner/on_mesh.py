@@ -1,0 +1,197 @@
+"""Trees of every spine of a mesh, or of those in its middle, as the planner's candidates: how many, and in how many
+chunks, is decided by what the busiest link takes and the longest way of a chunk."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hemiola import algorithms
+from hemiola.algorithms import Candidate, Task
+from hemiola.algorithms.from_task import arguments_from
+from hemiola.planner.brought import given
+from hemiola.planner.outcome import LeftOut, too_many
+from hemiola.topology.grid_of import Grid
+
+_NAME = "all_reduce_mesh_trees"
+#: Of one candidate: making and estimating it takes about a second. Where others race beside it a quarter of that, which
+#: is also what candidates after the first take together.
+_MOST_TRANSFERS, _FEW_TRANSFERS = 4_200_000, 1_000_000
+#: Beside the first, other numbers of lines are tried where they come as near.
+_NEAR, _MOST_CANDIDATES = 1.1, 3
+#: Up to so many transfers, fewer chunks are taken where that costs no more than this.
+_AS_GOOD = ((250_000, 1.002), (_FEW_TRANSFERS, 1.005), (math.inf, 1.01))
+#: Up to so many ranks others, which take a second beyond, may be a percent better; on one line, for which a forest is
+#: quickly packed, up to more. So they may where buffers are so small that chunks are bytes.
+_MOST_RANKS_WITH_OTHERS, _MOST_RANKS_OF_LINE_WITH_OTHERS, _SMALL_BUFFER = 64, 256, 4096
+#: Chunks of the largest tree that are looked at.
+_CHUNKS = sorted({scale << power for scale in (2, 3) for power in range(16)} | {1})
+
+
+@dataclass(frozen=True)
+class _Choice:
+    seconds: float
+    transfers: int
+    lines: int
+    chunks: int
+
+
+def on_mesh(
+    task: Task, bound_s: float, effort: float = 1.0, *, is_alone: bool = False
+) -> Iterator[Candidate | LeftOut]:
+    """List what can be made, with so many times the usual effort; nothing where the topology is no mesh.
+
+    Their formula is the lower bound, since only an estimate knows the turns that chunks take. `is_alone`: nothing else
+    that takes long to make is in the race.
+    """
+    if task.kind != "all_reduce" or task.nbytes == 0 or not is_mesh(task):
+        return
+    assert task.grid is not None
+    entry = algorithms.get(_NAME)
+    stated = arguments_from(task, (name for name, is_required in entry.parameters.items() if is_required))
+    most = math.floor(effort * (_MOST_TRANSFERS if is_alone else _FEW_TRANSFERS))
+    choices = _choices(task, most)
+    if not choices:
+        yield LeftOut(_NAME, too_many(2 * (task.rank_count - 1) * len(task.grid.dims), "transfers", most))
+    transfers = 0
+    for choice in choices[:_MOST_CANDIDATES]:
+        transfers += choice.transfers
+        if choice != choices[0] and transfers > _FEW_TRANSFERS * effort:
+            return
+        arguments = {**stated, "chunk_count": choice.chunks, "line_count": choice.lines}
+        schedule = entry.function(**arguments)
+        label = f"{choice.lines} lines, {choice.chunks} chunks"
+        yield Candidate(
+            _NAME, label, bound_s, schedule.transfer_count, partial(given, schedule), arguments=arguments
+        )
+
+
+def is_mesh(task: Task) -> bool:
+    """Say whether the topology is a grid of lines."""
+    return task.grid is not None and all(wires == "line" for wires in task.grid.wires)
+
+
+def is_enough(task: Task, effort: float) -> bool:
+    """Say whether nothing synthesized for a mesh, and no parts on a grid, come nearer the bound.
+
+    Where dimensions of unequal links are more than two, and where ranks are slow or late, they may.
+    """
+    if task.kind != "all_reduce" or task.nbytes < _SMALL_BUFFER or not is_mesh(task):
+        return False
+    assert task.grid is not None
+    is_plain = not task.late_ranks and all(factor == 1 for factor in task.conditions.slow_ranks.values())
+    is_even = len(task.grid.dims) <= 2 or len(set(task.grid.bandwidth)) == 1
+    most = _MOST_RANKS_OF_LINE_WITH_OTHERS if len(task.grid.dims) == 1 else _MOST_RANKS_WITH_OTHERS
+    return is_plain and is_even and task.rank_count > most * effort
+
+
+def _choices(task: Task, most_transfers: float) -> list[_Choice]:
+    """Return a choice for each number of lines that comes near the best; of those as good that of the fewest transfers
+    is first."""
+    assert task.grid is not None
+    assert task.topology is not None
+    message_s = float(np.asarray(task.topology.links)["message_s"].max())
+    by_lines = []
+    for lines in _line_counts(task.grid.dims):
+        model = _Model(task.grid, lines, message_s)
+        known = list(
+            itertools.takewhile(
+                lambda one: one.transfers <= most_transfers,
+                (model.choice(chunks, task.nbytes) for chunks in _CHUNKS),
+            )
+        )
+        if known:
+            by_lines.append(known)
+    best_s = min((one.seconds for known in by_lines for one in known), default=0.0)
+    found = []
+    for known in by_lines:
+        own_best_s = min(one.seconds for one in known)
+        if own_best_s <= _NEAR * best_s:
+            found.append(next(one for one in known if one.seconds <= own_best_s * _as_good(one.transfers)))
+    return sorted(found, key=lambda one: (one.seconds > _as_good(one.transfers) * best_s, one.transfers))
+
+
+def _as_good(transfers: int) -> float:
+    return next(factor for most, factor in _AS_GOOD if transfers <= most)
+
+
+def _line_counts(dims: tuple[int, ...]) -> list[int]:
+    """Return numbers of lines that are worth a look."""
+    if len(dims) == 1:
+        return [1]
+    most = max(dims)
+    return sorted({min(count, most) for count in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, most)})
+
+
+class _Model:
+    """What trees of so many lines take: the busiest link, and behind it the longest way of one chunk."""
+
+    def __init__(self, grid: Grid, lines: int, message_s: float) -> None:
+        self._lines = lines
+        self._message_s = message_s
+        self._ranks = math.prod(grid.dims)
+        slow_first = np.argsort(grid.bandwidth, kind="stable")
+        self._dims = np.array(grid.dims, np.int64)[slow_first]
+        self._bandwidth, self._latency_s = (
+            np.array(grid.bandwidth)[slow_first],
+            np.array(grid.latency_s)[slow_first],
+        )
+        leading = np.minimum(self._dims, lines)
+        #: Of the buffer that goes along trees that have dimension i last, what a link of dimension j carries.
+        carried = np.array(
+            [_carried(leading, _order(self._bandwidth, last)) for last in range(len(leading))]
+        ).T
+        shares = _shares(carried, self._bandwidth)
+        self._load = carried @ shares
+        spines = np.array([_order(self._bandwidth, last)[0] for last in range(len(leading))])
+        counts = leading.prod() // leading[spines]
+        self._counts, self._share = counts[shares > 0], (shares / counts)[shares > 0]
+        # Roots are in the middle of their spine; the outermost line that leads a tree may be at an edge.
+        middle, edge = self._dims // 2, self._dims - 1 - (self._dims - leading) // 2
+        is_spine = np.arange(len(leading)) == spines[:, None]
+        self._deepest = np.where(is_spine, middle, edge)[shares > 0]
+
+    def choice(self, chunks: int, nbytes: int) -> _Choice:
+        """Return what it takes where the largest trees have so many chunks."""
+        each = np.maximum(1, np.floor(chunks * self._share / self._share.max() + 0.5)).astype(np.int64)
+        total = int((each * self._counts).sum())
+        chunk_bytes = math.ceil(float((self._share / each).max()) * nbytes)
+        busiest_s = (self._load * (nbytes / self._bandwidth + total * self._message_s)).max()
+        hop_s = self._latency_s + chunk_bytes / self._bandwidth + self._message_s
+        seconds = max(
+            float(busiest_s + (self._dims - 1) @ hop_s), float((2 * self._deepest * hop_s).sum(1).max())
+        )
+        return _Choice(seconds, 2 * (self._ranks - 1) * total, self._lines, chunks)
+
+
+def _order(bandwidth: NDArray[np.float64], last: int) -> list[int]:
+    """Return the order of dimensions of trees that have `last` last."""
+    others = [(last + 1 + i) % len(bandwidth) for i in range(len(bandwidth) - 1)]
+    return [*sorted(others, key=lambda dimension: bandwidth[dimension]), last]
+
+
+def _carried(leading: NDArray[np.int64], order: list[int]) -> NDArray[np.float64]:
+    """Return what part of what goes along trees of an order a link of each dimension carries."""
+    carried = np.empty(len(leading))
+    carried[order] = 1 / np.append(np.cumprod(leading[order][:0:-1])[::-1], 1)
+    return carried
+
+
+def _shares(carried: NDArray[np.float64], bandwidth: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return shares for which dimensions take as long, as `all_reduce_mesh_trees` does."""
+    size = len(carried)
+    for first in range(size):
+        try:
+            found = np.linalg.solve(carried[first:, first:], bandwidth[first:] / bandwidth[-1])
+        except np.linalg.LinAlgError:
+            break
+        shares = np.append(np.zeros(first), found / found.sum())
+        if (shares >= 0).all():
+            return shares
+    return np.full(size, 1 / size)
