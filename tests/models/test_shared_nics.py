@@ -35,8 +35,8 @@ def test_bounds_count_a_shared_nic_once(hosts: int, ranks: int, nics: int, kind:
 
 @pytest.mark.parametrize("nic_latency_s", [0.0, 0.5e-6, 1e-6, 3.9e-6])
 def test_ranks_of_a_host_talk_inside_it_however_near_the_nics_switch_is(nic_latency_s: float) -> None:
-    # Given a way over the NIC's switch with as many links as the one inside, and less latency. Then what stays in a host
-    # loads no NIC: no schedule takes longer than where the NIC is far away.
+    # Given a way over the NIC's switch with as many links as the one inside, and less latency. Then what stays in a
+    # host loads no NIC: no schedule takes longer than where the NIC is far away.
     def network(nic_latency_s: float) -> hm.Topology:
         return hm.topologies.hosts(
             4, 4, latency_s=2e-6, bandwidth=80e9, nic_latency_s=nic_latency_s, nic_bandwidth=12.5e9
