@@ -18,12 +18,12 @@ LOOKED_AT = 8
 
 
 def assert_all_began_together(told: list[str], rank_count: int) -> None:
-    """All began at one operation, not before they had looked at enough, and later only by those in which a rank that had
-    no core for a while made looking seem not to pay."""
+    """All began at one operation, not before they had looked at enough, and later only by those in which a rank that
+    had no core for a while made looking seem not to pay."""
     began = re.fullmatch(rf"0: began (\d+) last \[{rank_count - 1}\] of (\d+)", told[0])
     assert began is not None, told
     operations, known = map(int, began.groups())
-    assert LOOKED_AT <= operations
+    assert operations >= LOOKED_AT
     assert known == operations + LATE_MORE
     assert told == [told[0].replace("0", str(rank), 1) for rank in range(rank_count)]
 
