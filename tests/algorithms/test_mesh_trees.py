@@ -170,3 +170,21 @@ def test_meshes_that_make_no_sense_are_refused(
 ) -> None:
     with pytest.raises(ArgumentError, match=reason):
         trees(dims, **changes)
+
+
+@pytest.mark.parametrize("bandwidth", [0.0, -1e9, float("inf"), float("nan"), 1e-300, [1e9, float("inf")]])
+def test_links_that_no_topology_has_are_refused(bandwidth: float | list[float]) -> None:
+    with pytest.raises(ArgumentError, match="all_reduce_mesh_trees: expected a bandwidth above 0 B/s"):
+        hm.algorithms.all_reduce_mesh_trees(
+            [3, 3], ["line", "line"], latency_s=1e-6, bandwidth=bandwidth, nbytes=8
+        )
+
+
+def test_trees_whose_share_is_a_rounding_error_are_not_made() -> None:
+    # Given columns four times as fast as rows, and four of them: trees with spines along columns get no share.
+    def made(fast: float) -> hm.Schedule:
+        return hm.algorithms.all_reduce_mesh_trees(
+            [5, 4], ["line", "line"], latency_s=1e-6, bandwidth=[7e9, fast], nbytes=1 << 20, chunk_count=1
+        )
+
+    assert made(28e9).transfer_count == made(28.0001e9).transfer_count == 2 * 19 * 4

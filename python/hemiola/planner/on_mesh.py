@@ -30,6 +30,8 @@ _AS_GOOD = ((250_000, 1.002), (_FEW_TRANSFERS, 1.005), (math.inf, 1.01))
 #: Up to so many ranks others, which take a second beyond, may be a percent better; on one line, for which a forest is
 #: quickly packed, up to more. So they may where buffers are so small that chunks are bytes.
 _MOST_RANKS_WITH_OTHERS, _MOST_RANKS_OF_LINE_WITH_OTHERS, _SMALL_BUFFER = 64, 256, 4096
+#: Smaller shares are what rounding leaves of none, as in `all_reduce_mesh_trees`.
+_LEAST_SHARE = 1e-9
 #: Chunks of the largest tree that are looked at.
 _CHUNKS = sorted({scale << power for scale in (2, 3) for power in range(16)} | {1})
 
@@ -192,6 +194,6 @@ def _shares(carried: NDArray[np.float64], bandwidth: NDArray[np.float64]) -> NDA
         except np.linalg.LinAlgError:
             break
         shares = np.append(np.zeros(first), found / found.sum())
-        if (shares >= 0).all():
-            return shares
+        if (shares >= -_LEAST_SHARE).all():
+            return np.where(shares > _LEAST_SHARE, shares, 0.0)
     return np.full(size, 1 / size)

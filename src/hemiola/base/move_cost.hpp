@@ -33,7 +33,8 @@ class MoveCost {
     note(ticks() - begin, bytes);
   }
   void note(std::uint64_t taken, std::size_t bytes) {
-    const float cost = static_cast<float>(taken) / static_cast<float>(bytes);
+    // At least one tick: a counter may be slower than a move, and 0 says that nothing is known.
+    const float cost = static_cast<float>(std::max<std::uint64_t>(taken, 1)) / static_cast<float>(bytes);
     if (per_byte_ == 0)
       per_byte_ = cost;
     else

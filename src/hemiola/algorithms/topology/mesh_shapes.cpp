@@ -78,6 +78,9 @@ std::vector<double> carried(const Mesh& mesh, const std::vector<std::size_t>& or
   return parts;
 }
 
+/// Smaller shares are what rounding leaves of none.
+constexpr double kLeastShare = 1e-9;
+
 /// What share of the buffer goes along the trees that have each dimension last, so that the busiest links of all
 /// dimensions take as long. Trees have the same number of links, so nothing is better. Slow dimensions whose links
 /// have more to carry anyhow, first in all orders, are last in none.
@@ -93,9 +96,13 @@ std::vector<double> shares_of(const Mesh& mesh) {
     const std::vector<double> found = solved(std::move(rows));
     if (found.empty()) break;
     const double sum = std::accumulate(found.begin(), found.end(), 0.0);
-    if (std::any_of(found.begin(), found.end(), [&](double share) { return share / sum < 0; })) continue;
+    if (std::any_of(found.begin(), found.end(), [&](double share) { return share / sum < -kLeastShare; }))
+      continue;
     std::vector<double> shares(n, 0.0);
-    for (std::size_t i = first; i < n; ++i) shares[i] = found[i - first] / sum;
+    for (std::size_t i = first; i < n; ++i) {
+      const double share = found[i - first] / sum;
+      if (share > kLeastShare) shares[i] = share;
+    }
     return shares;
   }
   return std::vector<double>(n, 1.0 / static_cast<double>(n));  // one line each: all links of it carry all
@@ -123,7 +130,7 @@ std::vector<Shape> shapes_of(const Mesh& mesh, int chunk_count) {
     const std::vector<std::size_t> order = mesh.order_to(last);
     const std::int64_t count = mesh.tree_count(order);
     const double share = shares[last] / static_cast<double>(count);
-    if (share <= 0) continue;
+    if (share == 0) continue;
     largest = std::max(largest, share);
     for (std::int64_t number = 0; number < count; ++number)
       shapes.push_back(shape_of(mesh, order, number, share));

@@ -17,12 +17,12 @@ struct MeshLoad {
   std::vector<topologies::Dimension> dimensions;
   std::int64_t nbytes;  ///< one rank's buffer
   int chunk_count;      ///< of the tree with the largest share
-  std::optional<int> line_count =
-      {};  ///< lines across each dimension that lead a spine, those in its middle; empty: all
+  /// Lines across each dimension that lead a spine, those in its middle; empty: all.
+  std::optional<int> line_count = {};
 };
 
-/// Throws ArgumentError for dimensions that make no mesh, nbytes < 0, chunk_count < 1, line_count < 1, or more than 2^28
-/// transfers.
+/// Throws ArgumentError for dimensions that make no mesh or whose links no topology has, nbytes < 0, chunk_count < 1,
+/// line_count < 1, or more than 2^28 transfers.
 Schedule all_reduce_mesh_trees(const MeshLoad& load);
 
 std::vector<Algorithm> mesh_trees_algorithms();
