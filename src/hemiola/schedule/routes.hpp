@@ -10,8 +10,8 @@
 
 namespace hemiola {
 
-/// One path per rank pair, of no links within a rank. Fewest links first, then fewest of them between hosts, so that ranks of one host
-/// talk inside it, then least latency, then least time per byte summed over the links.
+/// One path per rank pair, of no links within a rank. Fewest links first, then fewest of them between hosts, so that
+/// ranks of one host talk inside it, then least latency, then least time per byte summed over the links.
 /// Among equals, parallel links and parallel switches take turns by src + dst (as equal-cost routing in switches
 /// does); where ranks relay, the path goes along the lower-numbered of a rank's links first, which is dimension
 /// order on grids. Conditions do not enter: a rank that is slow at the moment relays as ever.

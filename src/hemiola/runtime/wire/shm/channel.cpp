@@ -66,8 +66,8 @@ void ChannelWriter::say_tag(const OperationTag& tag) {
   said_ = tag;
 }
 
-/// Where the reader may, and where that costs less than two copies through the ring as far as is known, or than the time until
-/// the reader has them from there.
+/// Where the reader may, and where that costs less than two copies through the ring as far as is known, or than the time
+/// until the reader has them from there.
 bool ChannelWriter::is_to_fetch(const OutgoingMessage& message) {
   if (message.source == Source::working ||
       control_.fetching.load(std::memory_order_relaxed) != Fetching::works)

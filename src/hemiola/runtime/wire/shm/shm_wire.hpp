@@ -71,7 +71,8 @@ class ShmWire final : public Wire {
   std::shared_ptr<SharedRegion> memory_;  ///< null: somebody else keeps it
   WireTraits traits_;
   const bool shares_core_;
-  /// Two ranks, with no third to wait for, copy into the ring at the same time as the other does, and each waits for the other's last byte.
+  /// Two ranks, with no third to wait for, copy into the ring at the same time, and each waits for the other's last
+  /// byte.
   const bool is_pair_;
   OperationTag tag_;
   Doorbell& own_doorbell_;
