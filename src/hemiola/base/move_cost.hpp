@@ -128,8 +128,10 @@ using StayingCopier = LearntCopier<kWaysToStay>;
 /// One for each size class.
 class SizedCopier {
  public:
-  void copy(std::byte* to, const std::byte* from, std::size_t bytes) {
-    copiers_[size_class(bytes)].copy(to, from, bytes);
+  void copy(std::byte* to, const std::byte* from, std::size_t bytes) { copy(to, from, bytes, bytes); }
+  /// A piece of a move of `whole` bytes.
+  void copy(std::byte* to, const std::byte* from, std::size_t bytes, std::size_t whole) {
+    copiers_[size_class(whole)].copy(to, from, bytes);
   }
 
  private:

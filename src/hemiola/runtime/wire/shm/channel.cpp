@@ -279,7 +279,7 @@ void ChannelReader::land(IncomingMessage* message, const std::byte* from, std::s
     bulk_combine(landing.combine, landing.dst, landing.operand, from, bytes);
     landing.operand += bytes;
   } else if (from != landing.dst) {
-    copiers_[size_class(message->whole_bytes)].copy(landing.dst, from, bytes);
+    copier_.copy(landing.dst, from, bytes, message->whole_bytes);
   }
   landing.dst += bytes;
   message->bytes -= bytes;

@@ -240,9 +240,8 @@ class ChannelReader : public ChannelEnd<IncomingMessage> {
   struct Costs {
     MoveCost fetch, take, stream;
   };
-  // By size class:
-  std::array<Costs, kSizeClasses> costs_;
-  std::array<StayingCopier, kSizeClasses> copiers_;
+  std::array<Costs, kSizeClasses> costs_;  ///< by size class
+  SizedCopier copier_;
   OperationTag* own_;
   OperationTag tag_;  ///< of the messages that come now
 };
