@@ -31,7 +31,7 @@ WireTraits traits_of(const EmulatedNetwork& network, Rank self) {
                     .groups_in_flight = 1,
                     .land_at_once = true,
                     .charges_work = true,
-                    .waiting = {.spins = 0, .yields = 4, .sleep_us = 1000},
+                    .waiting = {.spins = 0, .sleep_us = kLongestSleep_us},
                     .ports = {network.sending_ports(self), network.receiving_ports(self)},
                     .arrival_delay = network.arrival_delay(self)};
   for (Rank peer : indices<Rank>(network.rank_count())) {
@@ -58,6 +58,7 @@ EmulatedWire::EmulatedWire(std::unique_ptr<Wire> inner, std::shared_ptr<const Em
       channels_(2 * static_cast<std::size_t>(network_->rank_count())) {
   traits_.carries_signatures = inner_->traits().carries_signatures;
   traits_.carries_hints = inner_->traits().carries_hints;
+  traits_.waiting.yields = inner_->traits().waiting.yields;
 }
 
 Request EmulatedWire::send(Rank dst, const std::byte* data, std::size_t bytes, Source source) {
