@@ -16,7 +16,8 @@ import scipy.optimize
 import hemiola as hm
 from hemiola.algorithms import Task
 from hemiola.communicator.control_plane import control_plane
-from hemiola.planner import Plan, communicator_plans, race
+from hemiola.planner import Plan, race
+from hemiola.planner.communicator_plans import CommunicatorPlans
 from waiting import is_alive, tell, wait_until, wait_until_told
 
 #: Of the 60 s that an answer may take.
@@ -28,13 +29,13 @@ SIZES = (64, 4096, 1 << 16, 1 << 20)
 def planner(change: Callable[[Plan, hm.Topology], Plan]) -> Iterator[list[str]]:
     """Have this rank's planner come to something else; yield the collectives that it has planned."""
     planned: list[str] = []
-    plan = communicator_plans.plan
+    plan = CommunicatorPlans._planned
 
-    def another(topology: hm.Topology, kind: str, *args: Any, **named: Any) -> Plan:
+    def another(plans: CommunicatorPlans, kind: str, *args: Any, **named: Any) -> Plan:
         planned.append(kind)
-        return change(plan(topology, kind, *args, **named), topology)
+        return change(plan(plans, kind, *args, **named), plans.network())
 
-    with mock.patch.object(communicator_plans, "plan", another):
+    with mock.patch.object(CommunicatorPlans, "_planned", another):
         yield planned
 
 

@@ -26,6 +26,8 @@ from hemiola.simulate import simulate
 
 #: How long the repetitions of one run take about, and how many they are.
 _RUN_S, _FEWEST, _MOST = 0.1, 3, 20
+#: Ways to copy are tried first, and the best is taken from then on.
+_WARMUPS = 5
 
 
 @dataclass(frozen=True)
@@ -123,8 +125,8 @@ def hold_to_truth(
 
     Notes
     -----
-    One process per rank. What runs is the planner's schedule for the network that the ranks measured or emulate; what
-    is predicted of it knows what the engine costs here, too (`Engine`), which each job measures before its settings.
+    One process per rank. What runs is what the communicator would run, over the emulated wire the plan for its network;
+    what is predicted of it knows what the engine costs here, too (`Engine`), which each job measures before its settings.
     Repetitions are spaced by barriers: one takes from the first rank's leaving the barrier to the last rank's end.
     """
     until_s = None if budget_s is None else time.monotonic() + budget_s
@@ -218,10 +220,13 @@ def _hold_as_rank(settings: Sequence[Setting], told: Path, until_s: float | None
 def _first_run(comm: Communicator, engine: Engine, index: int, setting: Setting) -> _Begun:
     pattern, conditions = setting.pattern, setting.job.conditions
     kind, nbytes = pattern.kind, pattern.nbytes
-    schedule = (chosen := plan(comm.topology, kind, nbytes, conditions)).schedule
+    chosen = (
+        plan(comm.topology, kind, nbytes, conditions) if setting.job.is_emulated else comm.plan(kind, nbytes)
+    )
+    schedule = chosen.schedule
     predicted_s = engine.seconds(schedule, nbytes, conditions)
     repeats = int(np.clip(_RUN_S / predicted_s, _FEWEST, _MOST))
-    trial = Trial(pattern=pattern, schedule=schedule, spaced=True, warmups=1, repeats=repeats)
+    trial = Trial(pattern=pattern, schedule=schedule, spaced=True, warmups=_WARMUPS, repeats=repeats)
     bound_s = lower_bound(comm.fastest_topology, kind, nbytes, conditions=conditions).seconds
     network_s = simulate(schedule, comm.topology, nbytes, conditions).seconds
     return _Begun(index, chosen.name, predicted_s, network_s, bound_s, trial, measure(comm, trial))

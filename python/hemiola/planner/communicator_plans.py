@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import os
 import threading
-import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -24,11 +22,13 @@ from hemiola.bounds import lower_bound
 from hemiola.calibration import BRIEF, Grouping, measured_network
 from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
-from hemiola.planner.core_rates import Work, add, best_rate
+from hemiola.planner.core_rates import core_rates
 from hemiola.planner.crowding import BETWEEN_HOSTS
 from hemiola.planner.late_rule import late_rule
-from hemiola.planner.machine_model import memory_network
-from hemiola.planner.outcome import Plan
+from hemiola.planner.machine_model import EngineCosts, memory_network
+from hemiola.planner.memory_speeds import MemorySpeeds, agreed, speeds_of_processes
+from hemiola.planner.on_cores import MOST_ON_CORES, plan_on_cores
+from hemiola.planner.outcome import ON_CORES, Plan
 from hemiola.planner.planning import plan
 from hemiola.planner.recipe import LateSearch, Recipe, SparseWords
 from hemiola.planner.sparse_rule import coded_below, link_bandwidth, message_costs, pause_of
@@ -40,9 +40,6 @@ from hemiola.topology.host_ports import ports_between_hosts, speed_between_hosts
 from hemiola.topology.port_speed import PortSpeed, port_speed
 from hemiola.topology.slow_ports import slow_ports
 
-_REPETITIONS = 8
-_SMALL_BYTES, _LARGE_BYTES = 64, 1 << 20
-_COMBINED_BYTES = 256 << 10
 #: Fewer ranks have nobody to reduce with while they wait.
 _LEAST_LATE_RANKS = 3
 #: Of fewer bytes nobody looks for zeros unasked.
@@ -57,8 +54,6 @@ _LEAST_GAIN = 0.1
 _LEAST_TOLD_S = 0.02
 #: What takes longer than its NICs, by so much, waits for something else, which the forecast does not know.
 _MOST_OVER_NICS = 1.25
-#: Sets of processes whose speeds are kept.
-_MOST_REMEMBERED = 256
 #: Choices, and followed recipes, that are kept.
 _MOST_FOLLOWED = 256
 _remembering = threading.Lock()
@@ -103,6 +98,8 @@ class CommunicatorPlans:
         self.speed = PortSpeed(1e-6, 5e9)
         self._combine_bandwidth = self._copy_bandwidth = math.inf
         self._network = _switch(self._rank_count, self.speed)
+        #: What was measured between ranks that share memory; None where they do not, or where a network was given.
+        self._memory: MemorySpeeds | None = None
         #: By rank, the NIC that it shares, as conditions call it; empty where ranks have ports of their own.
         self._nics: Sequence[str] = ()
         #: Whether all ranks see when bytes come from other hosts; None where nobody has asked.
@@ -117,11 +114,11 @@ class CommunicatorPlans:
         if self._rank_count == 1:
             return
         if self._given is None and self._shares_memory:
-            *speed, self._combine_bandwidth, self._copy_bandwidth = _speeds_of_processes(core)
-            self._network = _switch(self._rank_count, PortSpeed(*speed))
+            self._memory = speeds_of_processes(core)
+            self._combine_bandwidth, self._copy_bandwidth = self._memory.combined, self._memory.copied
+            self._network = _switch(self._rank_count, self._memory.port)
         else:
-            rates = [_measured_rate(add), _measured_rate(np.copyto)]
-            self._combine_bandwidth, self._copy_bandwidth = _agreed(core, rates)
+            self._combine_bandwidth, self._copy_bandwidth = agreed(core, core_rates())
             if self._given is None:
                 self._network = measured_network(core, self._hosts, grouping, BRIEF)
             else:
@@ -140,6 +137,7 @@ class CommunicatorPlans:
             self._take_emulated(self._emulated)
             return
         self._combine_bandwidth, self._copy_bandwidth = measured._combine_bandwidth, measured._copy_bandwidth
+        self._memory = measured._memory
         self._all_see_arrivals = measured._all_see_arrivals
         self._decided, self._followed = measured._decided, measured._followed
         self._wholes = measured._wholes
@@ -278,7 +276,7 @@ class CommunicatorPlans:
             self._rank_count,
             network.name,
             conditions,
-            "fluid",
+            "fluid" if self._engine_costs(size, conditions) is None else ON_CORES,
             lower_bound(self.fastest_network(), kind, size, conditions=conditions, root=root),
             port_speed(network, conditions),
             recipe.alternatives,
@@ -298,6 +296,9 @@ class CommunicatorPlans:
     def _planned(self, kind: str, nbytes: int, conditions: Conditions, root: int = 0) -> Plan:
         """Ask the planner, with all that is known about this network."""
         with ProgressBar("planning", quiet=True):
+            if (costs := self._engine_costs(nbytes, conditions)) is not None:
+                task = Task(kind, self._rank_count, nbytes, self.speed, conditions, root, self.network())
+                return plan_on_cores(task, costs, self.fastest_network())
             return plan(
                 self.network(),
                 kind,
@@ -308,6 +309,14 @@ class CommunicatorPlans:
                 crowding=self._crowding,
                 watches_ports=True,
             )
+
+    def _engine_costs(self, nbytes: int, conditions: Conditions) -> EngineCosts | None:
+        """Return what decides where ranks of one memory have to share cores: not ports, but what the cores have to do.
+
+        What passes all caches is left to ports: relaying it through a cache is faster than reading it anew."""
+        if self._memory is None or conditions != Conditions() or nbytes > MOST_ON_CORES:
+            return None
+        return self._memory.engine_costs(self._rank_count)
 
     def _late_search(self, found: Plan) -> LateSearch | None:
         """Say how to look for a late rank where that may pay.
@@ -483,59 +492,3 @@ def _among(network: Topology, ranks: Sequence[int]) -> Topology:
     except ArgumentError:
         return _switch(len(ranks), port_speed(network))
     return part
-
-
-def _speeds_of_processes(core: CoreCommunicator) -> list[float]:
-    """Return latency in seconds, and bytes per second of messages, of combining and of copying, between processes that
-    share memory; measured when these very processes are together for the first time, since jobs make many groups."""
-    own, together = np.array([os.getpid()], np.int64), np.empty(core.rank_count, np.int64)
-    core.run("all_gather", own, together, "sum", 0, algorithms.all_gather_ring(core.rank_count), None)
-    processes = tuple(together.tolist())
-    # What rank 0 remembers holds for all: others may be new under an old number.
-    speeds = _agreed(core, _speeds.get(processes, [math.nan] * 4))
-    if math.isnan(speeds[0]):
-        rates = [_measured_rate(add), _measured_rate(np.copyto)]
-        speeds = _agreed(core, [*_measured(core), *rates])
-    _speeds[processes] = speeds
-    for oldest in list(_speeds)[:-_MOST_REMEMBERED]:
-        _speeds.pop(oldest, None)
-    return speeds
-
-
-#: By the processes, in order: what was measured between them.
-_speeds: dict[tuple[int, ...], list[float]] = {}
-
-
-def _measured(core: CoreCommunicator) -> tuple[float, float]:
-    """Time a ring, in which every rank sends and receives in every step, with small and large blocks; return latency in
-    seconds and bytes per second."""
-    schedule = algorithms.all_gather_ring(core.rank_count)
-    steps = core.rank_count - 1
-
-    def step_s(block_bytes: int) -> float:
-        block = np.ones(block_bytes, np.uint8)  # pages that were never written are all one
-        whole = np.ones(block_bytes * core.rank_count, np.uint8)
-        times = []
-        for _ in range(_REPETITIONS):
-            begin = time.perf_counter()
-            core.run("all_gather", block, whole, "sum", 0, schedule, None)
-            times.append(time.perf_counter() - begin)
-        return min(times) / steps
-
-    latency_s = step_s(_SMALL_BYTES)
-    return latency_s, _LARGE_BYTES / max(step_s(_LARGE_BYTES) - latency_s, 1e-9)
-
-
-def _measured_rate(work: Work) -> float:
-    """Time what is done to one array with another in a core's cache; return bytes per second."""
-    total, addend = (np.ones(_COMBINED_BYTES // 4, np.float32) for _ in range(2))
-    return best_rate(work, total, addend, _REPETITIONS)
-
-
-def _agreed(core: CoreCommunicator, found: Sequence[float]) -> list[float]:
-    """Return what rank 0 measured."""
-    numbers = np.array(found)
-    schedule = algorithms.get("broadcast_binomial").generate(core.rank_count, root=0)
-    core.run("broadcast", numbers if core.rank == 0 else None, numbers, "sum", 0, schedule, None)
-    agreed: list[float] = numbers.tolist()
-    return agreed

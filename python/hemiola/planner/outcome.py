@@ -18,6 +18,9 @@ from hemiola.units import format_bandwidth, format_bytes, format_seconds
 #: Why a buffer without bytes takes no time, although links have latencies.
 NOTHING_MOVES = "A buffer without bytes moves nothing: no message is sent, so that no latency counts."
 
+#: What plans for ranks that share cores have in place of a network model: hops, messages and work are counted.
+ON_CORES = "cores"
+
 #: Two times closer than this are called the same (simulated times are whole picoseconds, bounds are not).
 SAME = 1.0005
 
@@ -186,6 +189,11 @@ class Plan:
     def _considered(self) -> str:
         count = len(self.alternatives)
         simulated = sum(other.simulated_s is not None for other in self.alternatives)
+        if self.network == ON_CORES:
+            return (
+                f"{_counted(count, 'candidate')} can run this; as the ranks share cores, their hops, messages and "
+                "bytes were counted, at what these were measured to cost."
+            )
         port = f"{format_seconds(self.speed.latency_s)} and {format_bandwidth(self.speed.bandwidth)} a port"
         predicted = sum(other.is_predicted for other in self.alternatives)
         if predicted:
@@ -224,7 +232,8 @@ class Plan:
         if winner.is_predicted:
             source = "by what one rank does"
         if winner.estimated_s is not None:
-            source = "by the links that its steps use"
+            on_cores = self.network == ON_CORES
+            source = "by its hops, messages and bytes" if on_cores else "by the links that its steps use"
         told = [f"{winner.label} is chosen: {format_seconds(winner.seconds)} {source}."]
         comparable = [other for other in others if other.is_comparable == winner.is_comparable]
         if comparable:

@@ -1,0 +1,87 @@
+"""Plans for ranks of one memory that share cores: what counts is how many hops and messages there are, and how much all
+cores have to copy and to add, since whoever waits leaves its core to the others (docs/design/0024)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from hemiola._core import Topology
+from hemiola.algorithms import Candidate, Task, candidates
+from hemiola.bounds import lower_bound
+from hemiola.errors import ArgumentError
+from hemiola.planner.brought import checked, given, made_now
+from hemiola.planner.machine_model import EngineCosts, Footprint
+from hemiola.planner.outcome import ON_CORES, SAME, Alternative, LeftOut, Plan, too_many
+
+#: Larger buffers pass the caches that cores share, and are not planned so.
+MOST_ON_CORES = 32 << 20
+#: Transfers of a schedule whose hops are worth counting.
+_MOST_TRANSFERS = 100_000
+
+
+def plan_on_cores(task: Task, costs: EngineCosts, fastest: Topology) -> Plan:
+    """Choose the algorithm whose hops, messages and work cost least.
+
+    Parameters
+    ----------
+    task : Task, with nobody late or slow, of ranks that share one memory.
+    costs : EngineCosts, of so many ranks on their cores.
+    fastest : Topology, which no schedule can beat.
+
+    Returns
+    -------
+    Plan; of equal times the one with fewest transfers wins. Its times are estimates.
+
+    Raises
+    ------
+    ArgumentError
+        for a collective that nothing known runs on so many ranks.
+    """
+    found = candidates(task)
+    if not found:
+        raise ArgumentError(
+            f"no known algorithm runs {task.kind} on {task.rank_count} ranks; bring a schedule of your own"
+        )
+    # The least there is has to be made, however large.
+    most = max(_MOST_TRANSFERS, min(one.transfer_count for one in found))
+    left_out = [
+        LeftOut(one.label, too_many(one.transfer_count, "transfers to make and count", most))
+        for one in found
+        if one.transfer_count > most
+    ]
+    judged = []
+    for candidate in found:
+        if candidate.transfer_count <= most:
+            schedule = checked(candidate.name, candidate.generate())
+            seconds = costs.seconds(Footprint.of(schedule), task.nbytes, 0.0)
+            judged.append(
+                (_judged(candidate, seconds), replace(candidate, generate=partial(given, schedule)))
+            )
+    judged.sort(key=lambda one: (one[0].seconds, one[0].name, one[0].variant))
+    equals = [one for one in judged if one[0].seconds <= SAME * judged[0][0].seconds]
+    winner, chosen = min(equals, key=lambda one: one[0].transfer_count)
+    return Plan(
+        task.kind,
+        task.nbytes,
+        task.rank_count,
+        "" if task.topology is None else task.topology.name,
+        task.conditions,
+        ON_CORES,
+        lower_bound(fastest, task.kind, task.nbytes, root=task.root),
+        task.speed,
+        (winner, *(one for one, _ in judged if one is not winner)),
+        made_now(chosen),
+        left_out=tuple(left_out),
+    )
+
+
+def _judged(candidate: Candidate, seconds: float) -> Alternative:
+    return Alternative(
+        candidate.name,
+        candidate.variant,
+        candidate.formula_s,
+        None,
+        candidate.transfer_count,
+        estimated_s=seconds,
+    )
