@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +17,6 @@ from hemiola._core import Schedule, Topology
 from hemiola.communicator import Communicator
 from hemiola.conditions import Conditions
 from hemiola.doctor.settings import Job
-from hemiola.machine import core_count
 from hemiola.measure.joined import everybodys
 from hemiola.measure.pattern import Pattern
 from hemiola.measure.trial import Trial, combine, measure
@@ -44,8 +44,10 @@ _SMALL_REPEATS = 20
 _TOGETHER = ("all_to_all", "reduce_scatter")
 _ALONE = ("gather", "reduce")
 #: Buffers that are moved, from messages that stream to those that are fetched from memory, and how often.
-_MOVED_SIZES = (16 << 10, 128 << 10, 1 << 20, 16 << 20)
-_MOVED_REPEATS = (20, 20, 10, 3)
+_MOVED_SIZES = (16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 32 << 20)
+_MOVED_REPEATS = (20, 20, 20, 10, 5, 3)
+#: Before any of these counts: ways to copy are tried first, and the best is taken from then on.
+_WARMUPS = 5
 #: Buffers that are copied and added to: in a core's own cache, in a shared one, in memory.
 _COPIED_SIZES = (32 << 10, 512 << 10, 8 << 20)
 _COPIED_REPEATS = 5
@@ -155,7 +157,7 @@ def _taken_s(comm: Communicator, trials: Sequence[_Timed]) -> list[float]:
 
 
 def _median_s(comm: Communicator, pattern: Pattern, schedule: Schedule, repeats: int) -> float:
-    trial = Trial(pattern=pattern, schedule=schedule, spaced=True, warmups=2, repeats=repeats)
+    trial = Trial(pattern=pattern, schedule=schedule, spaced=True, warmups=_WARMUPS, repeats=repeats)
     return combine(pattern, everybodys(comm, measure(comm, trial)), spaced=True).p50_s
 
 
@@ -195,7 +197,8 @@ def _copied(comm: Communicator, job: Job) -> Rates:
     copying, adding = (np.array([_rate(size, work) for size in _COPIED_SIZES]) for work in (np.copyto, add))
     comm.barrier()
     crowded = sum(everybodys(comm, _crowded_rate()))
-    cores = min(job.rank_count, core_count())
+    allowed = set().union(*everybodys(comm, os.sched_getaffinity(0)))  # launchers keep ranks to some of them
+    cores = min(job.rank_count, len(allowed))
     share = min(1.0, crowded / (cores * float(copying[0])))
     alone = [
         WorkRates(share * copies, share / (1 / copies + 1 / adds))

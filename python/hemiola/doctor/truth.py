@@ -126,7 +126,7 @@ def hold_to_truth(
     Notes
     -----
     One process per rank. What runs is what the communicator would run, over the emulated wire the plan for its network;
-    what is predicted of it knows what the engine costs here, too (`Engine`), which each job measures before its settings.
+    what is predicted of it knows what the engine costs here, too (`Engine`), which each job measures first.
     Repetitions are spaced by barriers: one takes from the first rank's leaving the barrier to the last rank's end.
     """
     until_s = None if budget_s is None else time.monotonic() + budget_s

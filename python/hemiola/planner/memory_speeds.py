@@ -141,7 +141,8 @@ def _cores_of_all(core: CoreCommunicator) -> float:
     own[[number for number in os.sched_getaffinity(0) if number < _MOST_CORES]] = 1
     whole = np.empty(_MOST_CORES * core.rank_count, np.uint8)
     _gather(core, own, whole)
-    return float(max(core_count(), np.count_nonzero(whole.reshape(core.rank_count, -1).any(axis=0))))
+    used = int(np.count_nonzero(whole.reshape(core.rank_count, -1).any(axis=0)))
+    return float(max(core_count(), used))
 
 
 def _gather(core: CoreCommunicator, own: NDArray[np.generic], whole: NDArray[np.generic]) -> None:
