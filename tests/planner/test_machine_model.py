@@ -53,7 +53,7 @@ def test_a_footprint_counts_messages_at_both_ends_and_shares_of_the_buffer() -> 
     in the first three."""
     found = Footprint.of(hm.algorithms.all_reduce_ring(4))
     assert (found.hops, found.messages) == (6, 12)
-    assert found.received.tolist() == [1.5] * 4
+    assert found.moved.tolist() == [1.5] * 4
     assert found.combined.tolist() == [0.75] * 4
 
 
@@ -108,8 +108,17 @@ def test_schedules_that_are_all_alike_share_what_they_take() -> None:
     assert found[0] + found[1] + 2 * found[2] == pytest.approx(6e-6)
 
 
-@pytest.mark.parametrize("kind", ["all_to_all", "all_gather", "reduce_scatter"])
-def test_shares_are_those_of_the_buffer_that_a_size_is_said_of(kind: str) -> None:
-    """Derivation: in one step each of 4 ranks receives three quarters of a buffer, from the others."""
+@pytest.mark.parametrize(
+    ("kind", "own"), [("all_to_all", 0.25), ("all_gather", 0.25), ("reduce_scatter", 0.0)]
+)
+def test_shares_are_those_of_the_buffer_that_a_size_is_said_of(kind: str, own: float) -> None:
+    """Derivation: in one step each of 4 ranks receives three quarters of a buffer, from the others; what it has itself it
+    copies to its output, unless it is added to there."""
     found = Footprint.of(hm.algorithms.get(f"{kind}_direct").generate(4))
-    assert found.received.tolist() == [0.75] * 4
+    assert found.moved.tolist() == [0.75 + own] * 4
+
+
+def test_a_root_that_scatters_moves_its_own_part_while_others_fetch_theirs() -> None:
+    """Given 2 ranks. Derivation: each moves half; where the root gathers it moves both halves."""
+    for name, moved in (("scatter_direct", [0.5, 0.5]), ("gather_direct", [1.0, 0.0])):
+        assert Footprint.of(hm.algorithms.get(name).generate(2)).moved.tolist() == moved

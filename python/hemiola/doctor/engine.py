@@ -27,7 +27,7 @@ from hemiola.simulate import simulate
 #: Schedules that have few and many hops and messages, by how ranks talk. In memory none is a ring: there each rank
 #: waits for the next as often as there are ranks, which on fewer cores than ranks takes some ten times a chain's hops,
 #: and where a ring is planned its bytes count. Over an emulated network what counts is how late its clock wakes ranks.
-#: Chains have one chunk: of more, those without bytes would be no messages.
+#: There chains have one chunk; over an emulated network one of many says what messages cost whose hops overlap.
 _SMALL_IN_MEMORY = (
     ("all_gather", "all_gather_direct", None),
     ("all_gather", "all_gather_bruck", None),
@@ -38,6 +38,7 @@ _SMALL_EMULATED = (
     ("all_gather", "all_gather_ring", None),
     ("all_gather", "all_gather_direct", None),
     ("all_gather", "all_gather_bruck", None),
+    ("broadcast", "broadcast_chain", 16),
 )
 _SMALL_REPEATS = 20
 #: Collectives in one step, in which all ranks copy or combine at once, or the root alone does.
@@ -124,7 +125,8 @@ class Engine:
         small = _SMALL_IN_MEMORY if self.emulated is None else _SMALL_EMULATED
         trials = [
             _Timed(
-                Pattern(kind, self.rank_count, self.rank_count, np.dtype(np.float32)),
+                # an element for every chunk: those without bytes would be no messages
+                Pattern(kind, self.rank_count, self.rank_count * (chunks or 1), np.dtype(np.float32)),
                 algorithms.get(name).generate(self.rank_count, chunk_count=chunks),
                 _SMALL_REPEATS,
             )
@@ -184,10 +186,10 @@ def _moved(comm: Communicator, job: Job) -> Rates:
 
 def _rates(schedule: Schedule, taken_s: NDArray[np.float64]) -> list[float]:
     """Return the bytes per second for each size that are moved in what it takes more than next to nothing."""
-    received = float(Footprint.of(schedule).received.sum())
+    moved = float(Footprint.of(schedule).moved.sum())
     empty_s, *full_s = taken_s.tolist()
     return [
-        received * size / max(_LEAST_S, each_s - empty_s)
+        moved * size / max(_LEAST_S, each_s - empty_s)
         for size, each_s in zip(_MOVED_SIZES, full_s, strict=True)
     ]
 

@@ -31,12 +31,12 @@ def memory_network(rank_count: int, bandwidth: float) -> Topology:
 @dataclass(frozen=True)
 class Footprint:
     """What a schedule asks of the engine: through how many ranks one after the other a chunk goes at most, and how many
-    messages the rank with most sends and receives; as shares of the buffer, by rank, what it receives and what of that
-    it combines."""
+    messages the rank with most sends and receives; as shares of the buffer, by rank, what it moves: what it receives and
+    its own part, where that goes from its input to its output; and what of that it combines."""
 
     hops: int
     messages: int
-    received: NDArray[np.float64]
+    moved: NDArray[np.float64]
     combined: NDArray[np.float64]
 
     @classmethod
@@ -54,9 +54,20 @@ class Footprint:
         return cls(
             _hops(transfers, count, schedule.chunk_count),
             int(np.bincount(ends, minlength=count).max()),
-            np.bincount(transfers["dst"], share, minlength=count).astype(np.float64),
+            np.bincount(transfers["dst"], share, minlength=count) + _own(schedule),
             np.bincount(transfers["dst"], share * transfers["reduce"], minlength=count).astype(np.float64),
         )
+
+
+def _own(schedule: Schedule) -> NDArray[np.float64]:
+    """Return what of the buffer each rank has itself and keeps, but in another array."""
+    kind, count = schedule.collective.kind, schedule.rank_count
+    own = np.zeros(count)
+    if kind in ("gather", "scatter"):
+        own[schedule.collective.root] = 1 / count
+    elif kind in ("all_gather", "all_to_all"):
+        own[:] = 1 / count
+    return own
 
 
 def _hops(transfers: NDArray[np.void], rank_count: int, chunk_count: int) -> int:
@@ -103,7 +114,7 @@ class EngineCosts:
         Copies and additions are made while bytes travel, so the longest of three counts: the network; the rank that has
         most to copy and to add; all ranks' work, which shares cores and memory. Calls, hops and messages come on top.
         """
-        copied, combined = footprint.received - footprint.combined, footprint.combined
+        copied, combined = footprint.moved - footprint.combined, footprint.combined
         alone_s = copied / self.alone.copied + combined / self.alone.combined
         together_s = copied.sum() / self.together.copied + combined.sum() / self.together.combined
         longest_s = max(network_s, nbytes * float(alone_s.max()), nbytes * float(together_s))
