@@ -112,8 +112,8 @@ def test_schedules_that_are_all_alike_share_what_they_take() -> None:
     ("kind", "own"), [("all_to_all", 0.25), ("all_gather", 0.25), ("reduce_scatter", 0.0)]
 )
 def test_shares_are_those_of_the_buffer_that_a_size_is_said_of(kind: str, own: float) -> None:
-    """Derivation: in one step each of 4 ranks receives three quarters of a buffer, from the others; what it has itself it
-    copies to its output, unless it is added to there."""
+    """Derivation: in one step each of 4 ranks receives three quarters of a buffer, from the others; what it has itself
+    it copies to its output, unless it is added to there."""
     found = Footprint.of(hm.algorithms.get(f"{kind}_direct").generate(4))
     assert found.moved.tolist() == [0.75 + own] * 4
 

@@ -76,6 +76,7 @@ Request EmulatedWire::add(Rank peer, bool sending, std::size_t bytes, Request in
   const std::uint64_t number = c.first + c.messages.size();
   const MessageName name{sending ? self_ : peer, sending ? peer : self_, number - c.first_of_epoch};
   c.messages.push_back({name, bytes, inner, sending ? core_free_ns_ : 0});
+  has_unposted_ = true;
   return Request{index << kNumberBits | number};
 }
 
@@ -86,28 +87,34 @@ bool EmulatedWire::done(Request request) const {
   return number < c.first || c.messages[number - c.first].is_done;
 }
 
+/// The network is told of messages before the inner wire moves them, which takes the core a while: bytes that are copied are
+/// under way already.
 bool EmulatedWire::progress() {
+  bool news = false;
+  if (has_unposted_ || is_reacting_) news = settle();
   const bool moved = inner_->progress();
-  if (open_.empty() && !is_reacting_) return moved;
-  SharedNetwork::Session session(&state_);
-  is_reacting_ = settle(&session);
-  return moved || is_reacting_;
+  if (!open_.empty() || is_reacting_) news |= settle();
+  return moved || news;
 }
 
-/// Tells the network what has been posted, moves it on, and looks what has finished.
-bool EmulatedWire::settle(SharedNetwork::Session* session) {
+/// Tells the network what has been posted, moves it on, and looks what has finished, to which we react from then on.
+bool EmulatedWire::settle() {
+  SharedNetwork::Session session(&state_);
+  has_unposted_ = false;
   for (std::size_t index : open_)
     for (Message& m : channels_[index].messages)
-      if (!m.is_posted && !(m.is_posted = session->post(m.name, m.bytes, m.not_before_ns))) break;
-  session->acknowledge();  // what has been posted since the last call was our reaction
-  session->advance();
-  now_ns_ = session->now_ns();
+      if (!m.is_posted && !(m.is_posted = session.post(m.name, m.bytes, m.not_before_ns))) {
+        has_unposted_ = true;
+        break;
+      }
+  session.acknowledge();  // what has been posted since the last call was our reaction
+  session.advance();
+  now_ns_ = session.now_ns();
   bool news = false;
   for (std::size_t i = 0; i < open_.size();) {
     Channel& c = channels_[open_[i]];
     for (Message& m : c.messages)
-      if (m.is_posted && !m.is_done && inner_->done(m.inner) && session->take(m.name))
-        news = m.is_done = true;
+      if (m.is_posted && !m.is_done && inner_->done(m.inner) && session.take(m.name)) news = m.is_done = true;
     for (; !c.messages.empty() && c.messages.front().is_done; ++c.first) c.messages.pop_front();
     if (c.is_open()) {
       ++i;
@@ -116,6 +123,7 @@ bool EmulatedWire::settle(SharedNetwork::Session* session) {
       open_.pop_back();
     }
   }
+  is_reacting_ = news;
   return news;
 }
 
@@ -147,7 +155,7 @@ void EmulatedWire::reset(std::uint64_t epoch) {
     c.messages.clear();
   }
   open_.clear();
-  is_reacting_ = false;
+  is_reacting_ = has_unposted_ = false;
   SharedNetwork::Session session(&state_);
   session.reset(epoch);
 }

@@ -61,7 +61,7 @@ class EmulatedWire final : public Wire {
     return channels_[2 * static_cast<std::size_t>(peer) + sending];
   }
   Request add(Rank peer, bool sending, std::size_t bytes, Request inner);
-  bool settle(SharedNetwork::Session* session);
+  bool settle();
 
   std::unique_ptr<Wire> inner_;
   std::shared_ptr<const EmulatedNetwork> network_;
@@ -73,6 +73,7 @@ class EmulatedWire final : public Wire {
   std::vector<std::size_t> open_;  ///< channels with messages that are not done
   double now_ns_ = 0;              ///< when we last looked
   double core_free_ns_ = 0;        ///< when this rank's core has done all that has been charged
+  bool has_unposted_ = false;      ///< the network has yet to be told of some
   bool is_reacting_ = false;       ///< the network waits for us to say that we have seen what happened
 };
 
