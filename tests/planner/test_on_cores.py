@@ -1,5 +1,8 @@
 """Plans of ranks that share cores, by hand: what counts is hops, messages, and the cores' work."""
 
+import sys
+
+import numpy as np
 import pytest
 
 import hemiola as hm
@@ -89,6 +92,16 @@ def test_what_all_cores_do_is_what_their_ports_did_together() -> None:
     assert costs.together.copied == pytest.approx(10e9)
     assert costs.together.combined == pytest.approx(1 / (1 / 10e9 + 1 / 20e9))
     assert costs.alone.copied == pytest.approx(5e9)
+
+
+def _loaded_by_a_first_call() -> list[str]:
+    comm = hm.init()
+    comm.all_reduce(np.ones(2, np.float32))
+    return [name for name in ("numpy.ma", "scipy", "rich") if name in sys.modules]
+
+
+def test_a_first_call_loads_nothing_slow() -> None:
+    assert hm.launch(_loaded_by_a_first_call, 4) == [[]] * 4
 
 
 def _choices() -> tuple[int, str, str]:
