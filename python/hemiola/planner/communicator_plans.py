@@ -314,7 +314,7 @@ class CommunicatorPlans:
         """Return what decides where ranks of one memory have to share cores: not ports, but what the cores have to do.
 
         What passes all caches is left to ports: relaying it through a cache is faster than reading it anew."""
-        if self._memory is None or conditions != Conditions() or nbytes > MOST_ON_CORES:
+        if self._memory is None or conditions != Conditions() or nbytes * self._rank_count > MOST_ON_CORES:
             return None
         return self._memory.engine_costs(self._rank_count)
 

@@ -14,8 +14,8 @@ from hemiola.planner.brought import checked, given, made_now
 from hemiola.planner.machine_model import EngineCosts, Footprint
 from hemiola.planner.outcome import ON_CORES, SAME, Alternative, LeftOut, Plan, too_many
 
-#: Larger buffers pass the caches that cores share, and are not planned so.
-MOST_ON_CORES = 32 << 20
+#: Bytes of all ranks' buffers together. What passes the caches that cores share is not planned so.
+MOST_ON_CORES = 64 << 20
 #: Transfers of a schedule whose hops are worth counting.
 _MOST_TRANSFERS = 100_000
 
