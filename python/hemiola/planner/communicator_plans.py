@@ -350,9 +350,7 @@ class CommunicatorPlans:
         is_told = self._host_count > 1 and found.seconds >= _LEAST_TOLD_S
         return habit if self._given is not None and is_told else None
 
-    def _planned_for(
-        self, rank: int, quarters: int, found: Plan, habit: LateHabit
-    ) -> tuple[Plan, LateHabit]:
+    def _planned_for(self, rank: int, quarters: int, found: Plan, habit: LateHabit) -> tuple[Plan, LateHabit]:
         """Plan for a rank that comes so much later, and say what that brings; where it brings next to nothing, what was
         found for nobody late stands."""
         delay_s = quarters / 4 * found.seconds

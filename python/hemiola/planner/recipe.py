@@ -73,8 +73,8 @@ class Recipe:
     algorithm : str, the algorithm's name.
     arguments : mapping, those of its function.
     schedule : Schedule, where everybody making it from the arguments would not be sure to make the same; else None.
-    late : LateSearch, for an all-reduce that is to look for a late rank; LateHabit, for one that is planned for the rank
-        that keeps coming last; else None.
+    late : LateSearch, for an all-reduce that is to look for a late rank; LateHabit, for one that is planned for who
+        keeps coming last; else None.
     alternatives : the candidates that were considered, the chosen one first; empty where it was asked for by name.
     sparse : SparseWords, where messages may leave zeros out if that is expected to pay; else None.
     """

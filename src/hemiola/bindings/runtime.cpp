@@ -145,8 +145,9 @@ std::shared_ptr<Function> kept(Function function) {
 Chooser chooser_of(PyDecide py_decide, PyFollow py_follow) {
   const auto decide = [function = kept(std::move(py_decide))](const Question& q) {
     return choosing([&] {
-      const nb::object words = (*function)(nb::cast(name_of(q.kind)), q.byte_count, static_cast<int>(q.root),
-                                           factors_of(q.slow), q.algorithm, written(q.sparse), written(q.late));
+      const nb::object words =
+          (*function)(nb::cast(name_of(q.kind)), q.byte_count, static_cast<int>(q.root), factors_of(q.slow),
+                      q.algorithm, written(q.sparse), written(q.late));
       return bytes_of(nb::cast<nb::bytes>(words));
     });
   };
@@ -330,21 +331,23 @@ void bind_late(nb::module_& m) {
       .def_prop_ro(
           "forecast", [](const LateRule& rule) { return rule.forecast.get(); },
           nb::rv_policy::reference_internal);
-  nb::class_<LateOutlook>(m, "LateOutlook",
-                          "What is predicted of a schedule that is planned for the rank that keeps coming last.")
+  nb::class_<LateOutlook>(
+      m, "LateOutlook",
+      "What is predicted of a schedule that is planned for the rank that keeps coming last.")
       .def(
           "__init__",
           [](LateOutlook* outlook, double plain_s, double delay_s, double finish_s) {
             if (!(plain_s > 0) || !(delay_s >= 0) || !(finish_s >= 0))
-              throw ArgumentError("LateOutlook: expected plain_s above 0, and delay_s and finish_s of 0 or more");
+              throw ArgumentError(
+                  "LateOutlook: expected plain_s above 0, and delay_s and finish_s of 0 or more");
             new (outlook) LateOutlook{plain_s, delay_s, finish_s};
           },
           nb::kw_only(), "plain_s"_a, "delay_s"_a, "finish_s"_a)
       .def_ro("plain_s", &LateOutlook::plain_s)
       .def_ro("delay_s", &LateOutlook::delay_s)
       .def_ro("finish_s", &LateOutlook::finish_s);
-  nb::class_<LatePlan>(
-      m, "LatePlan", "A schedule, and what it brings where the rank that keeps coming last does so again.")
+  nb::class_<LatePlan>(m, "LatePlan",
+                       "A schedule, and what it brings where the rank that keeps coming last does so again.")
       .def(
           "__init__",
           [](LatePlan* plan, const Made& chosen, const LateOutlook& outlook) {

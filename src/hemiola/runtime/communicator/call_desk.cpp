@@ -282,7 +282,8 @@ LateRank CallDesk::expected_late(const Key& key) const {
   const bool may_be_planned = key.kind == OperationKind::all_reduce && key.asked_for == nullptr &&
                               key.algorithm == nullptr && in_force_.slow.empty() &&
                               (key.sparse == SparseMode::no || key.sparse == SparseMode::where_seen);
-  return may_be_planned ? late_habits_.expected(bytes_of_whole(key, communicator_->rank_count())) : LateRank{};
+  return may_be_planned ? late_habits_.expected(bytes_of_whole(key, communicator_->rank_count()))
+                        : LateRank{};
 }
 
 double CallDesk::timeout_of(double asked_for_s) const {
