@@ -1,13 +1,13 @@
 """A rank that keeps coming late on networks that are not one switch: what all-reduces take after it has come.
 
-Ranks are told nothing: they notice the late one, and plan for it. Every call is in turns with one of the schedule that is
-planned for nobody late, between the same processes over the emulated network. Every element is checked. Goal: less than
-0.75 of that schedule's time, and no wrong element.
+Ranks are told nothing: they notice the late one, and plan for it. Every call is in turns with one of the schedule that
+is planned for nobody late, between the same processes over the emulated network. Every element is checked. Goal: less
+than 0.75 of that schedule's time, and no wrong element.
 
     python benchmarks/late_found.py [--calls 8] [--size 256KiB] [--bandwidth 2MB/s]
 
-Prints a JSON line for each network, with the seconds from the late rank's arrival to the last rank's end as median, least and
-most, and one with the machine; exit code 1 for a wrong element."""
+Prints a JSON line for each network, with the seconds from the late rank's arrival to the last rank's end as median,
+least and most, and one with the machine; exit code 1 for a wrong element."""
 
 from __future__ import annotations
 

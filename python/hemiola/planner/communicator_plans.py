@@ -218,8 +218,8 @@ class CommunicatorPlans:
         sparse : bool, "spccl" or None, as of a call: with True messages may leave zeros out where that pays, in a
             schedule that suits them; with None in the one that runs without, too. Those of an algorithm that was asked
             for do. With "spccl" a ring, as in the paper.
-        late : the rank that keeps coming last, and by how many quarters of the time that it takes with nobody late; None
-            where nobody does.
+        late : the rank that keeps coming last, and by how many quarters of the time that it takes with nobody late;
+            None where nobody does.
 
         Returns
         -------
@@ -268,8 +268,8 @@ class CommunicatorPlans:
     ) -> Schedule | ScheduleParts | LateRule | LatePlan | SparsePlan:
         """Return what a recipe says for a collective of `nbytes`.
 
-        That is the schedule, where possible rank by rank, for an all-reduce how to find a late rank where that may pay, or
-        what it is planned for, and when messages leave zeros out where they may.
+        That is the schedule, where possible rank by rank, for an all-reduce how to find a late rank where that may
+        pay, or what planning for one brings, and when messages leave zeros out where they may.
         """
         recipe, made = self._read(words)
         late = outlook = None
