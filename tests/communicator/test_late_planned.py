@@ -11,8 +11,8 @@ LIMIT_S = 200
 SLOW_LINKS = {"latency_s": 1e-4, "bandwidth": 2e6}
 SIZE = 32_000
 #: Given 256 kB over links of 2 MB/s, sβ = 0.128 s. Derivation: 2(n-1)/n of that is the most that an all-reduce needs
-#: where a rank has but one link (0.2 s behind a NIC that two share), and one late by as much leaves a broadcast of sβ at
-#: most. A rank 0.25 s late lets the others do everything meanwhile.
+#: where a rank has but one link (0.2 s behind a NIC that two share), and one late by as much leaves a broadcast of sβ
+#: at most. A rank 0.25 s late lets the others do everything meanwhile.
 DELAY_S = 0.25
 #: Of calls to which a rank is late, more than the eight that are looked at: an interruption spoils some.
 LATE_CALLS = 16

@@ -277,7 +277,7 @@ const std::string* CallDesk::interned(const std::string& algorithm) {
   return algorithm.empty() ? nullptr : &*algorithms_.insert(algorithm).first;
 }
 
-/// Only where the choice is ours, all messages may carry all, and ports are healthy, of which plans for a late rank know.
+/// Only where the choice is ours, and ports are healthy and messages may carry everything, which plans for it take as given.
 LateRank CallDesk::expected_late(const Key& key) const {
   const bool may_be_planned = key.kind == OperationKind::all_reduce && key.asked_for == nullptr &&
                               key.algorithm == nullptr && in_force_.slow.empty() &&

@@ -30,15 +30,15 @@ struct LateOutlook {
   double finish_s = 0;  ///< what that takes from the late rank's arrival on; `plain_s` where it is no better
 
   bool saves() const { return finish_s < plain_s; }
-  /// The share of `plain_s` that it saves, where its late rank comes `lag_s` >= 0 after all others; negative where it costs:
-  /// what is missing of the delay is waited for. At least -1, so that one operation counts for no more than others.
+  /// The share of `plain_s` that it saves, where its late rank comes `lag_s` >= 0 after all others; negative where it
+  /// costs: what is missing of the delay is waited for. At least -1, so that no operation counts for much more than others.
   double gain(double lag_s) const {
     return std::max(-1.0, 1 - (std::max(0.0, delay_s - lag_s) + finish_s) / plain_s);
   }
 };
 
-/// By size, to the next power of two. All ranks of a communicator note the same operations with the same figures, in the
-/// same order, so they expect the same rank at every operation without a message.
+/// By size, to the next power of two. All ranks of a communicator note the same operations with the same figures, in
+/// the same order, so they expect the same rank at every operation without a message.
 class LateHabits {
  public:
   static constexpr std::size_t kOperations = 8;  ///< looked at
@@ -50,8 +50,8 @@ class LateHabits {
   bool pays(std::int64_t bytes) const { return expected(bytes) && habits_[index(bytes)].saves; }
 
   /// An operation to which `last` came `lag_s` after all others. `outlook`: of whom was expected in it.
-  /// A rank is expected once it was last in all that are looked at, by a quarter or more; by the least of these lags, so
-  /// that those behind it last to their ends. It is no longer once what is planned for it would have saved nothing.
+  /// A rank is expected once it was last in all that are looked at, by a quarter or more, and by the least of these lags;
+  /// and no longer, once what is planned for it would have saved nothing.
   void note(std::int64_t bytes, Rank last, double lag_s, const LateOutlook& outlook) {
     Habit& h = habits_[index(bytes)];
     h.rows[h.count++ % kOperations] = {last, lag_s / outlook.plain_s};
