@@ -211,3 +211,48 @@ def groups_in_turn(size: int) -> list[int]:
             group.all_reduce(x, schedule=NAME)
         found.append(int(x[-1]))
     return found
+
+
+def total(size: int, ranks: int, call: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Return the sum of what all ranks bring."""
+    places = np.arange(size, dtype=np.int64) * (ranks * (ranks + 1) // 2)
+    return places + ranks * call * 1000 + ranks * (ranks - 1) // 2
+
+
+def changing_plans(
+    size: int, phases: list[tuple[int, int, float]], adapt: str | None = None
+) -> tuple[int, list[tuple[str, tuple[int, ...], bool]]]:
+    """All-reduce without naming a schedule; phases are of so many calls, to which a rank comes late by a time.
+
+    Return the wrong elements, and after each call what would run, for whom, and whether a late rank is expected.
+    """
+    comm = hm.init(timeout_s=60, adapt=adapt)
+    wrong, seen = 0, []
+    for calls, late, delay_s in phases:
+        for call in range(calls):
+            if comm.rank == late:
+                time.sleep(delay_s)
+            x = contribution(comm.rank, size, call)
+            comm.all_reduce(x)
+            wrong += int((x != total(size, comm.rank_count, call)).sum())
+            plan = comm.plan("all_reduce", x.nbytes)
+            seen.append((plan.name, tuple(plan.conditions.late), comm.expects_late_rank(x.nbytes)))
+    return wrong, seen
+
+
+def plans_in_the_background(size: int, calls: int, late: int, delay_s: float) -> tuple[int, str]:
+    """All but one start all calls at once, when nobody is known to be late, and that one comes late to each.
+
+    Return the wrong elements, and what would run in the end.
+    """
+    comm = hm.init(timeout_s=60)
+    arrays = [contribution(comm.rank, size, call) for call in range(calls)]
+    if comm.rank == late:
+        for x in arrays:
+            time.sleep(delay_s)
+            comm.all_reduce(x)
+    else:
+        for handle in [comm.all_reduce(x, wait=False) for x in arrays]:
+            handle.wait()
+    wrong = [int((x != total(size, comm.rank_count, call)).sum()) for call, x in enumerate(arrays)]
+    return sum(wrong), comm.plan("all_reduce", 8 * size).name

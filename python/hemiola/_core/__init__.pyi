@@ -1441,6 +1441,28 @@ class LateRule:
     @property
     def forecast(self) -> LateForecast: ...
 
+class LateOutlook:
+    """
+    What is predicted of a schedule that is planned for the rank that keeps coming last.
+    """
+
+    def __init__(self, *, plain_s: float, delay_s: float, finish_s: float) -> None: ...
+    @property
+    def plain_s(self) -> float: ...
+    @property
+    def delay_s(self) -> float: ...
+    @property
+    def finish_s(self) -> float: ...
+
+class LatePlan:
+    """
+    A schedule, and what it brings where the rank that keeps coming last does so again.
+    """
+
+    def __init__(self, chosen: Schedule | ScheduleParts, outlook: LateOutlook) -> None: ...
+    @property
+    def outlook(self) -> LateOutlook: ...
+
 class SparsePlan:
     """
     A schedule, when its messages leave zeros out, and where a late rank may pay how it is found; passed in place of a schedule.
@@ -1457,6 +1479,7 @@ class SparsePlan:
         pause: int,
         costs: tuple[tuple[float, float, float], tuple[float, float, float]],
         late: LateRule | None = None,
+        outlook: LateOutlook | None = None,
     ) -> None: ...
 
 class Complaint:
@@ -1539,7 +1562,9 @@ class Communicator:
         session: Session,
         members: Sequence[int],
         options: CommunicatorOptions,
-        decide: Callable[[str, int, int, Mapping[int, float], str, bool | str | None], bytes],
+        decide: Callable[
+            [str, int, int, Mapping[int, float], str, bool | str | None, tuple[int, int] | None], bytes
+        ],
         follow: Callable[[bytes, int], object],
         parent: Communicator | None,
         terms: str,

@@ -16,7 +16,7 @@ import numpy as np
 
 from hemiola import algorithms, codecs, topologies
 from hemiola._core import Communicator as CoreCommunicator
-from hemiola._core import LateRule, Schedule, ScheduleParts, SparsePlan, Topology
+from hemiola._core import LateOutlook, LatePlan, LateRule, Schedule, ScheduleParts, SparsePlan, Topology
 from hemiola.algorithms import Task
 from hemiola.bounds import lower_bound
 from hemiola.calibration import BRIEF, Grouping, measured_network
@@ -30,12 +30,13 @@ from hemiola.planner.memory_speeds import MemorySpeeds, agreed, speeds_of_proces
 from hemiola.planner.on_cores import MOST_ON_CORES, plan_on_cores
 from hemiola.planner.outcome import ON_CORES, Plan
 from hemiola.planner.planning import plan
-from hemiola.planner.recipe import LateSearch, Recipe, SparseWords
+from hemiola.planner.recipe import LateHabit, LateSearch, Recipe, SparseWords
 from hemiola.planner.sparse_rule import coded_below, link_bandwidth, message_costs, pause_of
 from hemiola.planner.spread import segments_of, spread
 from hemiola.planner.suited import suited
 from hemiola.planner.synthesized import ONE_SHOT
 from hemiola.progress import ProgressBar
+from hemiola.synthesis.full_mesh import is_lone_switch
 from hemiola.topology.host_ports import ports_between_hosts, speed_between_hosts
 from hemiola.topology.port_speed import PortSpeed, port_speed
 from hemiola.topology.slow_ports import slow_ports
@@ -52,6 +53,12 @@ _MOST_SPREAD = 1_000_000
 _LEAST_GAIN = 0.1
 #: All-reduces between hosts that take less are not told of, nobody is looked for in them.
 _LEAST_TOLD_S = 0.02
+#: All-reduces on emulated networks that take less are not worth a plan for whom is late.
+_LEAST_PLANNED_S = 0.001
+#: What a plan for a late rank must save, as a share of the time without, and seconds for each message that it has more:
+#: an emulated one takes a machine of two cores about as long, of which its network knows nothing.
+_LEAST_PLANNED_GAIN = 0.05
+_MESSAGE_S = 5e-6
 #: What takes longer than its NICs, by so much, waits for something else, which the forecast does not know.
 _MOST_OVER_NICS = 1.25
 #: Choices, and followed recipes, that are kept.
@@ -197,6 +204,7 @@ class CommunicatorPlans:
         slow: Mapping[int, float],
         algorithm: str,
         sparse: bool | str | None,
+        late: tuple[int, int] | None = None,
     ) -> bytes:
         """Choose for all ranks what a collective runs while those ranks' ports are slow.
 
@@ -210,6 +218,8 @@ class CommunicatorPlans:
         sparse : bool, "spccl" or None, as of a call: with True messages may leave zeros out where that pays, in a
             schedule that suits them; with None in the one that runs without, too. Those of an algorithm that was asked
             for do. With "spccl" a ring, as in the paper.
+        late : the rank that keeps coming last, and by how many quarters of the time that it takes with nobody late;
+            None where nobody does.
 
         Returns
         -------
@@ -222,11 +232,11 @@ class CommunicatorPlans:
         """
         asked = (
             *(hash(self.network()), self._hosts, tuple(self._nics), self._adapt),
-            *(kind, nbytes, root, tuple(sorted(slow.items())), algorithm, sparse),
+            *(kind, nbytes, root, tuple(sorted(slow.items())), algorithm, sparse, late),
         )
         decided = self._decided.get(asked)
         if decided is None:
-            decided = self._decide(kind, nbytes, root, slow, algorithm, sparse).to_bytes()
+            decided = self._decide(kind, nbytes, root, slow, algorithm, sparse, late).to_bytes()
             _remember(self._decided, asked, decided)
         return decided
 
@@ -238,37 +248,48 @@ class CommunicatorPlans:
         slow: Mapping[int, float],
         algorithm: str,
         sparse: bool | str | None,
+        late: tuple[int, int] | None,
     ) -> Recipe:
         if sparse == "spccl":
             algorithm = f"{kind}_ring"
         if algorithm:
             return self._named(algorithm, kind, nbytes, root)
         found = self._planned(kind, nbytes, self._conditions_with(slow), root)
-        late = None if sparse else self._late_search(found)
-        recipe = Recipe.of(found, late)
+        lateness = None if sparse else self._lateness(found)
+        if late is not None and isinstance(lateness, LateHabit):
+            found, lateness = self._planned_for(*late, found, lateness)
+        recipe = Recipe.of(found, lateness)
         if sparse is not False:
             recipe = dataclasses.replace(recipe, sparse=self._sparse_words(found, sparse is True))
         return recipe
 
-    def follow(self, words: bytes, nbytes: int) -> Schedule | ScheduleParts | LateRule | SparsePlan:
+    def follow(
+        self, words: bytes, nbytes: int
+    ) -> Schedule | ScheduleParts | LateRule | LatePlan | SparsePlan:
         """Return what a recipe says for a collective of `nbytes`.
 
-        That is the schedule, where possible rank by rank, for an all-reduce how to find a late rank where that may pay,
-        and when messages leave zeros out where they may.
+        That is the schedule, where possible rank by rank, for an all-reduce how to find a late rank where that may
+        pay, or what planning for one brings, and when messages leave zeros out where they may.
         """
         recipe, made = self._read(words)
-        late = None
-        if recipe.late is not None and (whole := self._whole(words, recipe, made)) is not None:
+        late = outlook = None
+        if isinstance(recipe.late, LateHabit):
+            outlook = _outlook(recipe.late, nbytes)
+        elif recipe.late is not None and (whole := self._whole(words, recipe, made)) is not None:
             late = self._late_rule(recipe.late, whole, nbytes)
             made = made if late is None else whole
         if recipe.sparse is not None:
-            return self._sparse_plan(recipe.sparse, made, late)
+            return self._sparse_plan(recipe.sparse, made, late, outlook)
+        if outlook is not None:
+            return LatePlan(made, outlook)
         return made if late is None else late
 
     def plan(self, words: bytes, kind: str, nbytes: int, root: int, slow: Mapping[int, float]) -> Plan:
         """Return the plan that a recipe came from, with this rank's own bound."""
         recipe, _ = self._read(words)
         network, conditions = self.network(), self._conditions_with(slow)
+        if isinstance(recipe.late, LateHabit) and recipe.late.rank is not None:
+            conditions = Conditions(late={recipe.late.rank: recipe.late.delay_s}, slow=conditions.slow)
         size = _bucket(nbytes)
         return Plan(
             kind,
@@ -318,10 +339,11 @@ class CommunicatorPlans:
             return None
         return self._memory.engine_costs(self._rank_count)
 
-    def _late_search(self, found: Plan) -> LateSearch | None:
-        """Say how to look for a late rank where that may pay.
+    def _lateness(self, found: Plan) -> LateSearch | LateHabit | None:
+        """Say how to look for a late rank, or whether to plan for one that keeps coming last, where that may pay.
 
-        That is on a network, where ports are what takes time, with nobody slow and nobody known to be late.
+        That is on a network, where links are what takes time, with nobody slow and nobody known to be late. Ranks look
+        for each other where one switch joins them or their hosts; on any other emulated network they plan.
         """
         if "late" not in self._adapt:
             return None
@@ -329,11 +351,26 @@ class CommunicatorPlans:
         if not may_pay or found.conditions.slow or found.conditions.late or slow_ports(self.network()):
             return None
         if self._emulated is not None:
-            return LateSearch(self.speed, found.seconds, found.nbytes)
+            if is_lone_switch(self.network()):
+                return LateSearch(self.speed, found.seconds, found.nbytes)
+            return LateHabit(found.seconds, found.nbytes) if found.seconds >= _LEAST_PLANNED_S else None
         speed = self._speed_of_hosts()
-        if speed is None or not self._nics_take_time(found, speed):
-            return None
-        return LateSearch(speed, found.seconds, found.nbytes, self._host_count < self._rank_count)
+        if speed is not None and self._nics_take_time(found, speed):
+            return LateSearch(speed, found.seconds, found.nbytes, self._host_count < self._rank_count)
+        return None
+
+    def _planned_for(self, rank: int, quarters: int, found: Plan, habit: LateHabit) -> tuple[Plan, LateHabit]:
+        """Plan for a rank that comes so much later, and say what that brings; where it brings next to nothing, what was
+        found for nobody late stands."""
+        delay_s = quarters / 4 * found.seconds
+        conditions = Conditions(late={rank: delay_s})
+        planned = self._planned(found.kind, found.nbytes, conditions)
+        finish_s = planned.seconds - delay_s
+        messages = planned.alternatives[0].transfer_count - found.alternatives[0].transfer_count
+        saved_s = found.seconds - finish_s - _MESSAGE_S * max(0, messages)
+        if saved_s < _LEAST_PLANNED_GAIN * found.seconds:
+            return found, dataclasses.replace(habit, delay_s=delay_s, finish_s=found.seconds)
+        return planned, dataclasses.replace(habit, delay_s=delay_s, finish_s=finish_s, rank=rank)
 
     @property
     def _host_count(self) -> int:
@@ -401,7 +438,11 @@ class CommunicatorPlans:
         return SparseWords(below, other.name, other.arguments, other.below, segments, pause, costs)
 
     def _sparse_plan(
-        self, words: SparseWords, made: Schedule | ScheduleParts, late: LateRule | None
+        self,
+        words: SparseWords,
+        made: Schedule | ScheduleParts,
+        late: LateRule | None,
+        outlook: LateOutlook | None,
     ) -> SparsePlan:
         other = None
         if words.algorithm_below > 0:
@@ -415,6 +456,7 @@ class CommunicatorPlans:
             costs=words.costs,
             exchange=algorithms.get("all_reduce_recursive_doubling").generate(self._rank_count),
             late=late,
+            outlook=outlook,
         )
 
     def _sparse_relative(self, recipe: Recipe, segments: int) -> Schedule | ScheduleParts:
@@ -470,6 +512,14 @@ def _remember(remembered: dict[Any, Any], key: object, value: object) -> None:
         if len(remembered) >= _MOST_FOLLOWED:
             remembered.pop(next(iter(remembered)))
         remembered[key] = value
+
+
+def _outlook(habit: LateHabit, nbytes: int) -> LateOutlook:
+    """Say what is predicted for that many bytes."""
+    share = nbytes / habit.nbytes
+    return LateOutlook(
+        plain_s=habit.plain_s * share, delay_s=habit.delay_s * share, finish_s=habit.finish_s * share
+    )
 
 
 def _bucket(nbytes: int) -> int:

@@ -34,6 +34,21 @@ class LateSearch:
 
 
 @dataclass(frozen=True)
+class LateHabit:
+    """That ranks note who comes last, and how an all-reduce of `nbytes` is planned once one rank always does.
+
+    Without it takes `plain_s` seconds. Where the schedule is planned for a late `rank`, that one is `delay_s` late, and
+    it takes `finish_s` from its arrival on; None, while nobody is expected, or where that would save nothing: then
+    `finish_s` is `plain_s`."""
+
+    plain_s: float
+    nbytes: int
+    delay_s: float = 0.0
+    finish_s: float = 0.0
+    rank: int | None = None
+
+
+@dataclass(frozen=True)
 class SparseWords:
     """When messages leave zeros out: below which density those of the chosen schedule do, and below which another
     algorithm runs, whose sums do not fill up on their way, its chunks cut into segments (see `spread`). Ranks look for
@@ -58,7 +73,8 @@ class Recipe:
     algorithm : str, the algorithm's name.
     arguments : mapping, those of its function.
     schedule : Schedule, where everybody making it from the arguments would not be sure to make the same; else None.
-    late : LateSearch, for an all-reduce that is to look for a late rank; else None.
+    late : LateSearch, for an all-reduce that is to look for a late rank; LateHabit, for one that is planned for who
+        keeps coming last; else None.
     alternatives : the candidates that were considered, the chosen one first; empty where it was asked for by name.
     sparse : SparseWords, where messages may leave zeros out if that is expected to pay; else None.
     """
@@ -66,12 +82,12 @@ class Recipe:
     algorithm: str
     arguments: Mapping[str, object] = field(default_factory=dict)
     schedule: Schedule | None = None
-    late: LateSearch | None = None
+    late: LateSearch | LateHabit | None = None
     alternatives: tuple[Alternative, ...] = ()
     sparse: SparseWords | None = None
 
     @classmethod
-    def of(cls, plan: Plan, late: LateSearch | None = None) -> Recipe:
+    def of(cls, plan: Plan, late: LateSearch | LateHabit | None = None) -> Recipe:
         """Put a plan into words."""
         if _is_reproducible(plan.name):
             return cls(plan.name, plan.chosen.arguments, None, late, plan.alternatives)
@@ -163,11 +179,15 @@ def _from_words(words: object) -> object:
     return words
 
 
-def _late_in_words(late: LateSearch) -> list[object]:
+def _late_in_words(late: LateSearch | LateHabit) -> object:
+    if isinstance(late, LateHabit):
+        return dataclasses.asdict(late)
     return [late.speed.latency_s, late.speed.bandwidth, late.plain_s, late.nbytes, late.by_host]
 
 
-def _late_from_words(words: list[Any]) -> LateSearch:
+def _late_from_words(words: Any) -> LateSearch | LateHabit:
+    if isinstance(words, dict):
+        return LateHabit(**words)
     latency_s, bandwidth, plain_s, nbytes, by_host = words
     return LateSearch(PortSpeed(latency_s, bandwidth), plain_s, nbytes, by_host)
 

@@ -48,17 +48,25 @@ RankFactors factors_of(const std::map<Rank, double>& slow) {
   return factors;
 }
 
-/// (kind, bytes, root, slow, algorithm, sparse) -> a recipe, in Python.
+/// (kind, bytes, root, slow, algorithm, sparse, late rank and quarters) -> a recipe, in Python.
 using PyDecide = nb::typed<nb::callable, nb::bytes(std::string, std::int64_t, int, RankFactors, std::string,
-                                                   std::optional<std::variant<bool, std::string>>)>;
-/// (recipe, bytes) -> Schedule, ScheduleParts, LateRule or SparsePlan.
+                                                   std::optional<std::variant<bool, std::string>>,
+                                                   std::optional<std::pair<int, int>>)>;
+/// (recipe, bytes) -> Schedule, ScheduleParts, LateRule, LatePlan or SparsePlan.
 using PyFollow = nb::typed<nb::callable, nb::object(nb::bytes, std::int64_t)>;
 
-/// A schedule, when its messages leave zeros out, and how a late rank is found.
+/// A schedule for a rank that is expected to be late, or for nobody, and what it brings.
+struct LatePlan {
+  ProgramSource chosen;
+  LateOutlook outlook;
+};
+
+/// A schedule, when its messages leave zeros out, and how a late rank is found, or that it is planned for one.
 struct SparsePlan {
   ProgramSource chosen;
   SparseRule rule;
   std::optional<LateRule> late;
+  std::optional<LateOutlook> outlook;
 };
 
 /// A Schedule or ScheduleParts.
@@ -91,11 +99,20 @@ std::optional<std::variant<bool, std::string>> written(SparseMode mode) {
 Selection selection_of(nb::handle object) {
   if (nb::isinstance<SparsePlan>(object)) {
     const auto& plan = nb::cast<const SparsePlan&>(object);
-    return {plan.chosen, plan.late, plan.rule};
+    return {plan.chosen, plan.late, plan.rule, plan.outlook};
+  }
+  if (nb::isinstance<LatePlan>(object)) {
+    const auto& plan = nb::cast<const LatePlan&>(object);
+    return {plan.chosen, std::nullopt, std::nullopt, plan.outlook};
   }
   if (!nb::isinstance<LateRule>(object)) return {source_of(object), std::nullopt};
   LateRule rule = nb::cast<LateRule>(object);
   return {rule.plain, std::move(rule)};
+}
+
+std::optional<std::pair<int, int>> written(const LateRank& late) {
+  if (!late) return std::nullopt;
+  return std::pair(static_cast<int>(late.rank), late.quarters);
 }
 
 /// What Python raised: the sentence of an error of ours, the traceback of any other.
@@ -128,8 +145,9 @@ std::shared_ptr<Function> kept(Function function) {
 Chooser chooser_of(PyDecide py_decide, PyFollow py_follow) {
   const auto decide = [function = kept(std::move(py_decide))](const Question& q) {
     return choosing([&] {
-      const nb::object words = (*function)(nb::cast(name_of(q.kind)), q.byte_count, static_cast<int>(q.root),
-                                           factors_of(q.slow), q.algorithm, written(q.sparse));
+      const nb::object words =
+          (*function)(nb::cast(name_of(q.kind)), q.byte_count, static_cast<int>(q.root), factors_of(q.slow),
+                      q.algorithm, written(q.sparse), written(q.late));
       return bytes_of(nb::cast<nb::bytes>(words));
     });
   };
@@ -313,6 +331,30 @@ void bind_late(nb::module_& m) {
       .def_prop_ro(
           "forecast", [](const LateRule& rule) { return rule.forecast.get(); },
           nb::rv_policy::reference_internal);
+  nb::class_<LateOutlook>(
+      m, "LateOutlook",
+      "What is predicted of a schedule that is planned for the rank that keeps coming last.")
+      .def(
+          "__init__",
+          [](LateOutlook* outlook, double plain_s, double delay_s, double finish_s) {
+            if (!(plain_s > 0) || !(delay_s >= 0) || !(finish_s >= 0))
+              throw ArgumentError(
+                  "LateOutlook: expected plain_s above 0, and delay_s and finish_s of 0 or more");
+            new (outlook) LateOutlook{plain_s, delay_s, finish_s};
+          },
+          nb::kw_only(), "plain_s"_a, "delay_s"_a, "finish_s"_a)
+      .def_ro("plain_s", &LateOutlook::plain_s)
+      .def_ro("delay_s", &LateOutlook::delay_s)
+      .def_ro("finish_s", &LateOutlook::finish_s);
+  nb::class_<LatePlan>(m, "LatePlan",
+                       "A schedule, and what it brings where the rank that keeps coming last does so again.")
+      .def(
+          "__init__",
+          [](LatePlan* plan, const Made& chosen, const LateOutlook& outlook) {
+            new (plan) LatePlan{source_of(chosen), outlook};
+          },
+          "chosen"_a, "outlook"_a)
+      .def_ro("outlook", &LatePlan::outlook);
 }
 
 }  // namespace
@@ -335,7 +377,8 @@ void bind_runtime(nb::module_& m) {
           "__init__",
           [](SparsePlan* plan, const Made& chosen, double coded_below,
              const std::optional<Made>& without_fill_in, double without_fill_in_below, const Made& exchange,
-             int pause, std::pair<CostWords, CostWords> costs, const std::optional<LateRule>& late) {
+             int pause, std::pair<CostWords, CostWords> costs, const std::optional<LateRule>& late,
+             const std::optional<LateOutlook>& outlook) {
             new (plan) SparsePlan{source_of(chosen),
                                   {coded_below,
                                    without_fill_in ? source_of(*without_fill_in) : ProgramSource(),
@@ -343,11 +386,13 @@ void bind_runtime(nb::module_& m) {
                                    source_of(exchange),
                                    pause,
                                    {costs_of(costs.first), costs_of(costs.second)}},
-                                  late};
+                                  late,
+                                  outlook};
             plan->rule.check();
           },
           "chosen"_a, nb::kw_only(), "coded_below"_a, "without_fill_in"_a = nb::none(),
-          "without_fill_in_below"_a = 0, "exchange"_a, "pause"_a, "costs"_a, "late"_a = nb::none());
+          "without_fill_in_below"_a = 0, "exchange"_a, "pause"_a, "costs"_a, "late"_a = nb::none(),
+          "outlook"_a = nb::none());
 
   nb::class_<Complaint>(
       m, "Complaint",

@@ -6,6 +6,7 @@
 #include "hemiola/base/hash.hpp"
 #include "hemiola/runtime/communicator/call_check.hpp"
 #include "hemiola/runtime/operation/late_all_reduce.hpp"
+#include "hemiola/runtime/operation/late_planned.hpp"
 
 namespace hemiola {
 namespace {
@@ -112,6 +113,7 @@ PreparedCall CallDesk::renew(const PreparedCall& call, const Check& check) {
 
 void CallDesk::make_operation(const std::shared_ptr<const Schedule>& schedule, const Check& check,
                               PreparedCall* of) {
+  of->key.late = expected_late(of->key);
   const Prepared& prepared = look_up(of->key, schedule, {timeout_of(of->timeout_s), check});
   of->planned_for = in_force_.version;
   Signature signature = of->signature;
@@ -131,6 +133,11 @@ void CallDesk::make_operation(const std::shared_ptr<const Schedule>& schedule, c
     of->operation = std::move(sparse);
   else
     of->operation = std::make_unique<PlainOperation>(std::move(plain));
+  if (prepared.outlook && of->key.block_elements > 0) {
+    const LateExpectation expectation{of->key.late, *prepared.outlook, &late_habits_,
+                                      bytes_of_whole(of->key, communicator_->rank_count())};
+    of->operation = std::make_unique<LatePlanned>(std::move(of->operation), expectation);
+  }
 }
 
 const CallDesk::Prepared& CallDesk::look_up(const Key& key, const std::shared_ptr<const Schedule>& schedule,
@@ -159,12 +166,14 @@ CallDesk::Prepared CallDesk::make(const Key& key, const std::shared_ptr<const Sc
                       Rank{key.root},
                       key.algorithm == nullptr ? "" : *key.algorithm,
                       {},
-                      key.sparse};
+                      key.sparse,
+                      key.late};
     const Bytes recipe = agreed_recipe(&question, patient);
     Selection selection = chooser_.follow(recipe, question);
     made.source = std::move(selection.source);
     made.late = std::move(selection.late);
     if (made.late) made.late->check();
+    made.outlook = selection.outlook;
     if (selection.sparse) {
       selection.sparse->check();
       coding = Coding::none;
@@ -189,6 +198,8 @@ Bytes CallDesk::recipe(CollectiveKind kind, std::int64_t byte_count, Rank root, 
   std::lock_guard lock(mutex_);
   follow_conditions();
   Question question{kind, byte_count, root, "", {}, SparseMode::where_seen};  // as calls that say nothing
+  if (kind == CollectiveKind::all_reduce && in_force_.slow.empty())
+    question.late = late_habits_.expected(byte_count);
   return agreed_recipe(&question, {timeout_of(0), check});
 }
 
@@ -264,6 +275,15 @@ std::unique_ptr<SparseOperation> CallDesk::sparse_operation(const Prepared& prep
 /// One copy of each name, so that keys compare pointers; null for none.
 const std::string* CallDesk::interned(const std::string& algorithm) {
   return algorithm.empty() ? nullptr : &*algorithms_.insert(algorithm).first;
+}
+
+/// Only where the choice is ours, and ports are healthy and messages may carry everything, which plans for it take as given.
+LateRank CallDesk::expected_late(const Key& key) const {
+  const bool may_be_planned = key.kind == OperationKind::all_reduce && key.asked_for == nullptr &&
+                              key.algorithm == nullptr && in_force_.slow.empty() &&
+                              (key.sparse == SparseMode::no || key.sparse == SparseMode::where_seen);
+  return may_be_planned ? late_habits_.expected(bytes_of_whole(key, communicator_->rank_count()))
+                        : LateRank{};
 }
 
 double CallDesk::timeout_of(double asked_for_s) const {

@@ -16,6 +16,7 @@
 #include "hemiola/runtime/communicator/call_key.hpp"
 #include "hemiola/runtime/communicator/communicator.hpp"
 #include "hemiola/runtime/communicator/prepared_call.hpp"
+#include "hemiola/runtime/late/late_habits.hpp"
 #include "hemiola/runtime/late/late_watch.hpp"
 #include "hemiola/runtime/operation/common_choice.hpp"
 #include "hemiola/runtime/operation/late_programs.hpp"
@@ -69,9 +70,10 @@ class CallDesk {
   /// The words in which a collective's schedule has been chosen for all ranks, by this one if nobody has asked before.
   Bytes recipe(CollectiveKind kind, std::int64_t byte_count, Rank root, const Check& interrupted);
 
-  /// Whether an all-reduce of so many bytes that leaves the choice to us would look for a late rank now.
+  /// Whether an all-reduce of so many bytes that leaves the choice to us would look for a late rank now, or be planned for one.
   bool expects_late_rank(std::int64_t bytes, const Check& interrupted) {
-    return communicator_->between_operations([&] { return lateness_.pays(bytes); }, interrupted);
+    return communicator_->between_operations(
+        [&] { return lateness_.pays(bytes) || late_habits_.pays(bytes); }, interrupted);
   }
 
  private:
@@ -80,6 +82,7 @@ class CallDesk {
     ProgramSource source;
     std::uint64_t digest = 0;
     std::optional<LateRule> late;
+    std::optional<LateOutlook> outlook;  ///< where it is planned for whom is expected to be late
     std::shared_ptr<const SparseRule>
         sparse;  ///< null: nobody looks for zeros, or all messages leave them out
     std::shared_ptr<const Program> program;
@@ -113,6 +116,7 @@ class CallDesk {
   std::unique_ptr<SparseOperation> sparse_operation(const Prepared& prepared, const PreparedCall& call,
                                                     const Signature& signature);
   const std::string* interned(const std::string& algorithm);
+  LateRank expected_late(const Key& key) const;
   double timeout_of(double asked_for_s) const;
   void follow_conditions();
   std::uint64_t digest(const ProgramSource& source);
@@ -125,6 +129,7 @@ class CallDesk {
   Chooser chooser_;
   CommonChoice choice_;
   LateWatch lateness_;      ///< told by operations, of which one runs at a time
+  LateHabits late_habits_;  ///< told by these
   DensityWatch densities_;  ///< asked and told by these
 
   std::mutex mutex_;                  ///< guards the rest

@@ -7,6 +7,7 @@
 
 #include "hemiola/runtime/control/signature.hpp"
 #include "hemiola/runtime/executor/program/program.hpp"
+#include "hemiola/runtime/late/late_habits.hpp"
 #include "hemiola/schedule/schedule.hpp"
 
 namespace hemiola {
@@ -22,6 +23,7 @@ struct CallKey {
   InBlocks in_blocks = {};
   const Schedule* asked_for = nullptr;     ///< null: to be chosen
   const std::string* algorithm = nullptr;  ///< by its name, of which there is one copy; null: any
+  LateRank late = {};                      ///< who is expected to be
   friend auto operator<=>(const CallKey&, const CallKey&) = default;
 };
 

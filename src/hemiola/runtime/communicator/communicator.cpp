@@ -164,8 +164,8 @@ void Communicator::run_in_background(PendingOperation* operation) {
 
 /// Operations are chosen when they are called, which may be long before their turn.
 bool Communicator::is_outdated(const PreparedCall& call) const {
-  return call.is_ours_to_choose && connection_.ports && renew_ &&
-         call.planned_for != connection_.ports->version();
+  if (!call.is_ours_to_choose || !renew_) return false;
+  return call.planned_for != ports_version() || call.operation->is_outdated();
 }
 
 void Communicator::execute(const PreparedCall& call, const Check& interrupted) {

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "hemiola/base/index.hpp"
 #include "hemiola/runtime/control/signature.hpp"
 
 namespace hemiola {
@@ -22,6 +23,12 @@ struct Arrival {
 struct OperationSize {
   OperationKind kind;
   std::int64_t bytes;  ///< of one rank's array, as its signature has it
+};
+
+/// Who came last to an operation, and how long after all others.
+struct LastArrival {
+  Rank rank{0};
+  std::int64_t lag_ns = 0;
 };
 
 /// Keeps the last operations in a ring, so that noting one costs a few stores.
@@ -40,15 +47,17 @@ class ArrivalLog {
   }
   void commit(const OperationSize& size) { sizes_[count_++ % kOperations] = size; }
 
-  /// How long after the last but one the last rank came to the latest operation, of which there must be one, and of
-  /// ranks two.
-  std::int64_t latest_lag_ns() const {
+  /// Who came last to the latest operation, of which there must be one, and of ranks two; of several at once the first.
+  LastArrival latest_last() const {
     std::int64_t last = std::numeric_limits<std::int64_t>::min(), before = last;
-    for (const Arrival& arrival : row_at((count_ - 1) % kOperations)) {
-      before = std::max(before, std::min(last, arrival.at_ns));
-      last = std::max(last, arrival.at_ns);
+    std::size_t rank = 0;
+    const auto row = row_at((count_ - 1) % kOperations);
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      before = std::max(before, std::min(last, row[i].at_ns));
+      if (row[i].at_ns > last) rank = i;
+      last = std::max(last, row[i].at_ns);
     }
-    return last - before;
+    return {Rank{rank}, last - before};
   }
 
   /// The arrivals that are held, oldest operation first, a row of rank_count each.

@@ -50,6 +50,8 @@ ChoiceKey key_of(const Question& question, std::uint64_t epoch) {
   hasher.add(static_cast<std::uint64_t>(question.root));
   hasher.add_bytes(std::as_bytes(std::span(question.algorithm)));
   hasher.add(static_cast<std::uint64_t>(question.sparse));
+  hasher.add(static_cast<std::uint64_t>(question.late.rank));
+  hasher.add(static_cast<std::uint64_t>(question.late.quarters));
   for (const auto& [rank, factor] : question.slow) {
     hasher.add(static_cast<std::uint64_t>(rank));
     hasher.add(std::bit_cast<std::uint64_t>(factor));

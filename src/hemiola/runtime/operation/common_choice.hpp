@@ -12,6 +12,7 @@
 #include "hemiola/base/bytes.hpp"
 #include "hemiola/base/deadline.hpp"
 #include "hemiola/runtime/control/control.hpp"
+#include "hemiola/runtime/late/late_habits.hpp"
 #include "hemiola/runtime/operation/late_programs.hpp"
 #include "hemiola/runtime/operation/program_source.hpp"
 #include "hemiola/runtime/operation/sparse_operation.hpp"
@@ -27,6 +28,8 @@ struct Selection {
   std::optional<LateRule> late;
   /// Where messages may leave zeros out: when they do. Nothing: where they may, they do.
   std::optional<SparseRule> sparse = {};
+  /// For an all-reduce: that it is planned for whom the question expects to be late, or would be.
+  std::optional<LateOutlook> outlook = {};
 };
 
 /// What decides about a choice; sizes up to the same power of two share one.
@@ -37,6 +40,7 @@ struct Question {
   std::string algorithm;        ///< empty: any
   std::map<Rank, double> slow;  ///< the ports that are slow, as all ranks know
   SparseMode sparse = SparseMode::no;
+  LateRank late = {};  ///< who is expected to be, as all ranks know
 };
 
 /// Makes choices in words, for sizes up to the question's, and follows words, for the question's very size. Both throw

@@ -38,7 +38,7 @@ void LateAllReduce::succeeded() {
 
 void LateAllReduce::note_arrivals(const ArrivalLog& log) {
   if (!question_.forecast) return;
-  const double lag_s = static_cast<double>(log.latest_lag_ns()) * 1e-9;
+  const double lag_s = static_cast<double>(log.latest_last().lag_ns) * 1e-9;
   // The forecast is of messages that carry all.
   const bool sends_all = !sparse_ || sparse_->sends_all();
   question_.watch->note(question_.bytes, sends_all ? question_.forecast->gain(lag_s) : 0);

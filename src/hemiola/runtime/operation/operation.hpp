@@ -35,6 +35,10 @@ class Operation {
   virtual void succeeded();
   /// Whether all ranks have to hear when each of them has come, the same on all of them; asked in the operation's turn.
   virtual bool wants_arrivals() const { return false; }
+  /// Whether its messages carry every element, as they are planned to; asked where it has succeeded.
+  virtual bool sends_all() const { return true; }
+  /// Whether it was made for what no longer holds in its turn, the same on all ranks.
+  virtual bool is_outdated() const { return false; }
   /// All have come, when `log` says in its latest row; the same on all ranks.
   virtual void note_arrivals(const ArrivalLog& log);
 };

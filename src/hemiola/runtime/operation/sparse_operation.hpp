@@ -58,7 +58,7 @@ class SparseOperation final : public Operation {
   void execute(const Stage& stage) override;
   void succeeded() override;
   /// Whether it would run the chosen schedule as it is, as far as is known before a look; the same on all ranks.
-  bool sends_all() const { return way(call_.watch->density(key_)) == Way::dense; }
+  bool sends_all() const override { return way(call_.watch->density(key_)) == Way::dense; }
 
  private:
   SeenZeros look(const Stage& stage);

@@ -1,0 +1,108 @@
+// Which rank keeps coming last to all-reduces of a size, alone, and how late: for whom a schedule is worth planning.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+
+#include "hemiola/base/index.hpp"
+
+namespace hemiola {
+
+/// A rank that is expected to come last, by so many quarters at least of what an all-reduce takes where nobody is late:
+/// 1, 2 or 4; 0: nobody is.
+struct LateRank {
+  Rank rank{0};
+  int quarters = 0;
+
+  explicit operator bool() const { return quarters > 0; }
+  friend auto operator<=>(const LateRank&, const LateRank&) = default;
+};
+
+/// What schedules planned for one late rank, and for none, are predicted to take.
+struct LateOutlook {
+  double plain_s = 0;   ///< where nobody is late, or no schedule is planned for it; above 0
+  double delay_s = 0;   ///< for which the other schedule is planned
+  double finish_s = 0;  ///< what that takes from the late rank's arrival on; `plain_s` where it is no better
+
+  bool saves() const { return finish_s < plain_s; }
+  /// The share of `plain_s` that it saves, where its late rank comes `lag_s` >= 0 after all others; negative where it
+  /// costs: what is missing of the delay is waited for. At least -1, so that no operation counts for much more than others.
+  double gain(double lag_s) const {
+    return std::max(-1.0, 1 - (std::max(0.0, delay_s - lag_s) + finish_s) / plain_s);
+  }
+};
+
+/// By size, to the next power of two. All ranks of a communicator note the same operations with the same figures, in
+/// the same order, so they expect the same rank at every operation without a message.
+class LateHabits {
+ public:
+  static constexpr std::size_t kOperations = 8;  ///< looked at
+  static constexpr int kMostQuarters = 4;        ///< what others can do meanwhile takes no longer
+
+  /// Who is expected; any thread may ask, and is told what holds for an operation in that one's turn.
+  LateRank expected(std::int64_t bytes) const { return unpacked(habits_[index(bytes)].expected.load()); }
+  /// Whether what is planned for it is thought to save anything. Asked and told in operations' turns.
+  bool pays(std::int64_t bytes) const { return expected(bytes) && habits_[index(bytes)].saves; }
+
+  /// An operation to which `last` came `lag_s` after all others. `outlook`: of whom was expected in it.
+  /// A rank is expected once it was last in all that are looked at, by a quarter or more, and by the least of these lags;
+  /// and no longer, once what is planned for it would have saved nothing.
+  void note(std::int64_t bytes, Rank last, double lag_s, const LateOutlook& outlook) {
+    Habit& h = habits_[index(bytes)];
+    h.rows[h.count++ % kOperations] = {last, lag_s / outlook.plain_s};
+    const LateRank before = unpacked(h.expected.load());
+    if (before) h.saves = outlook.saves();
+    if (h.count < kOperations) return;
+    if (const LateRank now = steady(h)) {
+      if (now != before) h.saves = true;
+      h.expected = packed(now);
+    } else if (before && mean_gain(h, before.rank, outlook) <= 0) {
+      h.expected = 0;
+    }
+  }
+
+ private:
+  struct Row {
+    Rank last{0};
+    double lag = 0;  ///< as a share of the time without
+  };
+  struct Habit {
+    std::array<Row, kOperations> rows{};
+    std::uint64_t count = 0;
+    bool saves = false;
+    std::atomic<std::uint64_t> expected = 0;  ///< packed
+  };
+  static std::uint64_t packed(const LateRank& late) {
+    return static_cast<std::uint64_t>(late.rank) << 8 | static_cast<std::uint64_t>(late.quarters);
+  }
+  static LateRank unpacked(std::uint64_t word) {
+    return {Rank{static_cast<int>(word >> 8)}, static_cast<int>(word & 0xff)};
+  }
+  static std::size_t index(std::int64_t bytes) {
+    return static_cast<std::size_t>(
+        std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(bytes, 1) - 1)));
+  }
+
+  static LateRank steady(const Habit& habit) {
+    const Rank rank = habit.rows.front().last;
+    double least = kMostQuarters;
+    for (const Row& row : habit.rows) least = row.last == rank ? std::min(least, 4 * row.lag) : 0;
+    if (least < 1) return {};
+    return {rank, static_cast<int>(std::bit_floor(static_cast<unsigned>(least)))};
+  }
+
+  static double mean_gain(const Habit& habit, Rank rank, const LateOutlook& outlook) {
+    double sum = 0;
+    for (const Row& row : habit.rows) sum += outlook.gain(row.last == rank ? row.lag * outlook.plain_s : 0);
+    return sum / kOperations;
+  }
+
+  std::array<Habit, 65> habits_{};
+};
+
+}  // namespace hemiola
