@@ -273,7 +273,7 @@ class Race:
             return (
                 f"{schedule.transfer_count:,} transfers whose ways are too long, at most {_MOST_HOPS:,} links"
             )
-        searched = np.count_nonzero(np.bincount(pairs[:, 0], minlength=1)) * links
+        searched = int(np.count_nonzero(np.bincount(pairs[:, 0], minlength=1))) * links
         if self._is_any_known and searched > self._most_searched and not self._is_between_neighbours(pairs):
             return too_many(searched, "ranks that send times links", self._most_searched)
         return ""
