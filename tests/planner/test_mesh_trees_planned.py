@@ -6,6 +6,7 @@ import pytest
 
 import hemiola as hm
 from hemiola._core import estimate_by_steps_s
+from hemiola._core.algorithms import mesh_trees_cost
 
 MIB = 1 << 20
 LINK = {"latency_s": 1e-6, "bandwidth": 50e9}
@@ -120,3 +121,41 @@ def test_what_is_hopeless_beside_an_estimate_is_not_simulated() -> None:
     assert tree.transfer_count > 10_000
     assert tree.simulated_s is None
     assert (tree.busiest_link_s or tree.estimated_s or 0.0) > 2 * plan.seconds
+
+
+@pytest.mark.parametrize(
+    ("dims", "bandwidth", "within"),
+    [
+        ([7], 1e9, 0.08),
+        ([4, 6], 1e9, 0.08),
+        ([6, 4], [1e9, 3e9], 0.08),
+        ([3, 4, 5], [1e9, 1e9, 2e9], 0.3),
+        ([2, 3, 2, 4], [4e9, 1e9, 1e9, 2e9], 0.3),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("line_count", [1, 2, 5])
+@pytest.mark.parametrize("chunk_count", [8, 40])
+def test_what_trees_take_is_told_without_making_them(
+    dims: list[int], bandwidth: float | list[float], within: float, line_count: int, chunk_count: int
+) -> None:
+    nbytes, cost = 10 * MIB, {"latency_s": 1e-6, "bandwidth": bandwidth}
+    stated = {"dims": dims, "wires": ["line"] * len(dims), "nbytes": nbytes, **cost}
+    stated |= {"line_count": line_count, "chunk_count": chunk_count}
+    seconds, transfer_count = mesh_trees_cost(**stated, message_s=0.0)
+    schedule = hm.algorithms.all_reduce_mesh_trees(**stated)
+    assert transfer_count == schedule.transfer_count
+    simulated_s = hm.simulate(schedule, hm.topologies.mesh(dims, **cost), nbytes).seconds
+    assert seconds == pytest.approx(simulated_s, rel=within)
+
+
+def test_the_time_of_trees_is_the_busiest_link_and_one_chunk_across() -> None:
+    # Given a line of 4 ranks, 1 GB/s, 1 µs, 0.5 µs a message, and one tree of 6 MB in 3 chunks.
+    # Derivation: each link carries all of it, 6 ms and three messages; a chunk of 2 MB takes 2 ms, 1 µs and 0.5 µs a
+    # hop, and is 3 hops on its way.
+    # Expect 6.0015 + 3 · 2.0015 ms, and 3 chunks up and down 3 links.
+    told = {"dims": [4], "wires": ["line"], "latency_s": 1e-6, "bandwidth": 1e9, "message_s": 0.5e-6}
+    seconds, transfer_count = mesh_trees_cost(**told, nbytes=6_000_000, chunk_count=3, line_count=1)
+    assert seconds == pytest.approx(6.0015e-3 + 3 * 2.0015e-3)
+    assert transfer_count == 18
+    assert mesh_trees_cost(**{**told, "dims": [1]}, nbytes=8, chunk_count=1, line_count=None) == (0.0, 0)

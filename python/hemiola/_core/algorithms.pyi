@@ -186,6 +186,21 @@ def slow_hosts(topology: hemiola._core.Topology, slow: Mapping[int, float]) -> t
     Say which hosts' NICs are slower than the fastest host's, and how many ranks a host has.
     """
 
+def mesh_trees_cost(
+    *,
+    wires: Sequence[str],
+    dims: Sequence[int],
+    latency_s: float | Sequence[float],
+    bandwidth: float | Sequence[float],
+    message_s: float | Sequence[float],
+    nbytes: int,
+    chunk_count: int,
+    line_count: int | None,
+) -> tuple[float, int]:
+    """
+    Say about how many seconds all_reduce_mesh_trees takes with such arguments, and how many transfers.
+    """
+
 def all_gather_ring(rank_count: int) -> hemiola._core.Schedule:
     """
     Every rank passes on to rank + 1 what it received in the step before.

@@ -44,4 +44,6 @@ def crowding_s(schedule: Schedule, nbytes: int, bandwidth: float, crowding: floa
 
 def _distinct(pairs: np.ndarray, count: int, groups: int) -> np.ndarray:
     """Return how many different numbers below `count` there are by group; pairs are group * count + number."""
-    return np.bincount(np.unique(pairs) // count, minlength=groups)
+    ordered = np.sort(pairs)  # np.unique hashes, which takes ten times as long
+    is_first = np.append(True, ordered[1:] != ordered[:-1])
+    return np.bincount(ordered[is_first] // count, minlength=groups)

@@ -1,23 +1,23 @@
 """Trees of every spine of a mesh, or of those in its middle, as the planner's candidates: how many, and in how many
-chunks, is decided by what the busiest link takes and the longest way of a chunk."""
+chunks, is decided by the core's model of them: what the busiest link takes, and the longest way of a chunk."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hemiola import algorithms
+from hemiola._core.algorithms import mesh_trees_cost
 from hemiola.algorithms import Candidate, Task
 from hemiola.algorithms.from_task import arguments_from
 from hemiola.planner.brought import given
 from hemiola.planner.outcome import LeftOut, too_many
-from hemiola.topology.grid_of import Grid
 
 _NAME = "all_reduce_mesh_trees"
 #: Of one candidate: making and estimating it takes about a second. Where others race beside it a quarter of that, which
@@ -30,8 +30,6 @@ _AS_GOOD = ((250_000, 1.002), (_FEW_TRANSFERS, 1.005), (math.inf, 1.01))
 #: Up to so many ranks others, which take a second beyond, may be a percent better; on one line, for which a forest is
 #: quickly packed, up to more. So they may where buffers are so small that chunks are bytes.
 _MOST_RANKS_WITH_OTHERS, _MOST_RANKS_OF_LINE_WITH_OTHERS, _SMALL_BUFFER = 64, 256, 4096
-#: Smaller shares are what rounding leaves of none, as in `all_reduce_mesh_trees`.
-_LEAST_SHARE = 1e-9
 #: Chunks of the largest tree that are looked at.
 _CHUNKS = sorted({scale << power for scale in (2, 3) for power in range(16)} | {1})
 
@@ -58,7 +56,7 @@ def on_mesh(
     entry = algorithms.get(_NAME)
     stated = arguments_from(task, (name for name, is_required in entry.parameters.items() if is_required))
     most = math.floor(effort * (_MOST_TRANSFERS if is_alone else _FEW_TRANSFERS))
-    choices = _choices(task, most)
+    choices = _choices(task, stated, most)
     if not choices:
         yield LeftOut(_NAME, too_many(2 * (task.rank_count - 1) * len(task.grid.dims), "transfers", most))
     transfers = 0
@@ -93,21 +91,16 @@ def is_enough(task: Task, effort: float) -> bool:
     return is_plain and is_even and task.rank_count > most * effort
 
 
-def _choices(task: Task, most_transfers: float) -> list[_Choice]:
+def _choices(task: Task, stated: Mapping[str, Any], most_transfers: float) -> list[_Choice]:
     """Return a choice for each number of lines that comes near the best; of those as good that of the fewest transfers
-    is first."""
+    is first. `stated`: what the algorithm is told of the task."""
     assert task.grid is not None
     assert task.topology is not None
     message_s = float(np.asarray(task.topology.links)["message_s"].max())
     by_lines = []
     for lines in _line_counts(task.grid.dims):
-        model = _Model(task.grid, lines, message_s)
-        known = list(
-            itertools.takewhile(
-                lambda one: one.transfers <= most_transfers,
-                (model.choice(chunks, task.nbytes) for chunks in _CHUNKS),
-            )
-        )
+        looked_at = (_choice(stated, message_s, lines, chunks) for chunks in _CHUNKS)
+        known = list(itertools.takewhile(lambda one: one.transfers <= most_transfers, looked_at))
         if known:
             by_lines.append(known)
     best_s = min((one.seconds for known in by_lines for one in known), default=0.0)
@@ -117,6 +110,11 @@ def _choices(task: Task, most_transfers: float) -> list[_Choice]:
         if own_best_s <= _NEAR * best_s:
             found.append(next(one for one in known if one.seconds <= own_best_s * _as_good(one.transfers)))
     return sorted(found, key=lambda one: (one.seconds > _as_good(one.transfers) * best_s, one.transfers))
+
+
+def _choice(stated: Mapping[str, Any], message_s: float, lines: int, chunks: int) -> _Choice:
+    cost = mesh_trees_cost(**stated, message_s=message_s, line_count=lines, chunk_count=chunks)
+    return _Choice(*cost, lines, chunks)
 
 
 def _as_good(transfers: int) -> float:
@@ -129,71 +127,3 @@ def _line_counts(dims: tuple[int, ...]) -> list[int]:
         return [1]
     most = max(dims)
     return sorted({min(count, most) for count in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, most)})
-
-
-class _Model:
-    """What trees of so many lines take: the busiest link, and behind it the longest way of one chunk."""
-
-    def __init__(self, grid: Grid, lines: int, message_s: float) -> None:
-        self._lines = lines
-        self._message_s = message_s
-        self._ranks = math.prod(grid.dims)
-        slow_first = np.argsort(grid.bandwidth, kind="stable")
-        self._dims = np.array(grid.dims, np.int64)[slow_first]
-        self._bandwidth, self._latency_s = (
-            np.array(grid.bandwidth)[slow_first],
-            np.array(grid.latency_s)[slow_first],
-        )
-        leading = np.minimum(self._dims, lines)
-        #: Of the buffer that goes along trees that have dimension i last, what a link of dimension j carries.
-        carried = np.array(
-            [_carried(leading, _order(self._bandwidth, last)) for last in range(len(leading))]
-        ).T
-        shares = _shares(carried, self._bandwidth)
-        self._load = carried @ shares
-        spines = np.array([_order(self._bandwidth, last)[0] for last in range(len(leading))])
-        counts = leading.prod() // leading[spines]
-        self._counts, self._share = counts[shares > 0], (shares / counts)[shares > 0]
-        # Roots are in the middle of their spine; the outermost line that leads a tree may be at an edge.
-        middle, edge = self._dims // 2, self._dims - 1 - (self._dims - leading) // 2
-        is_spine = np.arange(len(leading)) == spines[:, None]
-        self._deepest = np.where(is_spine, middle, edge)[shares > 0]
-
-    def choice(self, chunks: int, nbytes: int) -> _Choice:
-        """Return what it takes where the largest trees have so many chunks."""
-        each = np.maximum(1, np.floor(chunks * self._share / self._share.max() + 0.5)).astype(np.int64)
-        total = int((each * self._counts).sum())
-        chunk_bytes = math.ceil(float((self._share / each).max()) * nbytes)
-        busiest_s = (self._load * (nbytes / self._bandwidth + total * self._message_s)).max()
-        hop_s = self._latency_s + chunk_bytes / self._bandwidth + self._message_s
-        seconds = max(
-            float(busiest_s + (self._dims - 1) @ hop_s), float((2 * self._deepest * hop_s).sum(1).max())
-        )
-        return _Choice(seconds, 2 * (self._ranks - 1) * total, self._lines, chunks)
-
-
-def _order(bandwidth: NDArray[np.float64], last: int) -> list[int]:
-    """Return the order of dimensions of trees that have `last` last."""
-    others = [(last + 1 + i) % len(bandwidth) for i in range(len(bandwidth) - 1)]
-    return [*sorted(others, key=lambda dimension: bandwidth[dimension]), last]
-
-
-def _carried(leading: NDArray[np.int64], order: list[int]) -> NDArray[np.float64]:
-    """Return what part of what goes along trees of an order a link of each dimension carries."""
-    carried = np.empty(len(leading))
-    carried[order] = 1 / np.append(np.cumprod(leading[order][:0:-1])[::-1], 1)
-    return carried
-
-
-def _shares(carried: NDArray[np.float64], bandwidth: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return shares for which dimensions take as long, as `all_reduce_mesh_trees` does."""
-    size = len(carried)
-    for first in range(size):
-        try:
-            found = np.linalg.solve(carried[first:, first:], bandwidth[first:] / bandwidth[-1])
-        except np.linalg.LinAlgError:
-            break
-        shares = np.append(np.zeros(first), found / found.sum())
-        if (shares >= -_LEAST_SHARE).all():
-            return np.where(shares > _LEAST_SHARE, shares, 0.0)
-    return np.full(size, 1 / size)

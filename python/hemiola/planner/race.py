@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hemiola._core import Schedule, Topology, busiest_link_s, estimate_by_steps_s, estimate_exchange_s
 from hemiola.algorithms import Candidate
@@ -39,6 +40,9 @@ _DIRECT_EXCHANGE = "all_to_all_direct"
 #: Ranks times links: beyond, finding the ways of one schedule alone takes longer than a plan may, so that nothing is
 #: simulated where something is known without.
 _MOST_WAYS = 30_000_000
+#: The same of one schedule between others than neighbours, ranks that send times links, where another is known already:
+#: finding its ways takes up to a second.
+_MOST_SEARCHED = 100_000_000
 #: Larger candidates are simulated only if their busiest link leaves them a chance: against what was simulated, or so
 #: many times what was estimated, which can be low. What is estimated at so many times the best, which can be high, is
 #: not simulated either.
@@ -72,6 +76,8 @@ class Race:
         self._may_make = _ESTIMATED_TRANSFERS * effort
         self._most_exchanged, self._most_followed = _MOST_EXCHANGED_HOPS * effort, _MOST_HOPS * effort
         self._messages_cost = bool((topology.links["message_s"] > 0).any())
+        self._most_searched = _MOST_SEARCHED * effort
+        self._is_any_known = False  #: simulated or estimated
         self._for_the_first = self._budget  #: after the race, where an estimate has won it
         self._cost: dict[tuple[str, str], float] = {}  #: of simulating what was estimated
         self._best_estimated: tuple[Alternative, Schedule] | None = None
@@ -102,6 +108,7 @@ class Race:
                     schedule = self._generate(candidate) if simulating and not is_predicted else None
                     judged = self._judge(candidate, schedule, None if best is None else best[0])
                 seen.append(replace(judged, is_predicted=is_predicted))
+                self._is_any_known |= judged.simulated_s is not None or judged.estimated_s is not None
                 self._keep_if_best_estimated(judged, schedule)
                 if schedule is None or judged.simulated_s is None:
                     continue
@@ -246,9 +253,8 @@ class Race:
         else:
             self._may_make -= making
         schedule = checked(candidate.name, candidate.generate())
-        if self._least_s is not None and self._goes_far(schedule):
+        if self._least_s is not None and (reason := self._goes_far(schedule)):
             self._may_make += self._making(candidate)
-            reason = f"{candidate.transfer_count:,} transfers whose ways are too long, at most {_MOST_HOPS:,} links"
             self.left_out.append(LeftOut(candidate.label, reason))
             return None
         return schedule
@@ -259,10 +265,26 @@ class Race:
             return candidate.transfer_count
         return (candidate.transfer_count + self._hops(candidate.transfer_count)) / 2
 
-    def _goes_far(self, schedule: Schedule) -> bool:
-        """Say whether it takes too long to follow its transfers; those between neighbours are a link long."""
-        is_local = len(np.asarray(schedule.pairs)) <= 2 * self._topology.link_count
-        return not is_local and self._hops(schedule.transfer_count) > _MOST_HOPS
+    def _goes_far(self, schedule: Schedule) -> str:
+        """Say why it takes too long to follow its transfers; those between neighbours are a link long."""
+        pairs, links = np.asarray(schedule.pairs), self._topology.link_count
+        is_local = len(pairs) <= 2 * links
+        if not is_local and self._hops(schedule.transfer_count) > _MOST_HOPS:
+            return (
+                f"{schedule.transfer_count:,} transfers whose ways are too long, at most {_MOST_HOPS:,} links"
+            )
+        searched = int(np.count_nonzero(np.bincount(pairs[:, 0], minlength=1))) * links
+        if self._is_any_known and searched > self._most_searched and not self._is_between_neighbours(pairs):
+            return too_many(searched, "ranks that send times links", self._most_searched)
+        return ""
+
+    def _is_between_neighbours(self, pairs: NDArray[np.int32]) -> bool:
+        links, count = (
+            np.asarray(self._topology.links),
+            self._topology.rank_count + self._topology.switch_count,
+        )
+        joined = links["src"].astype(np.int64) * count + links["dst"]
+        return bool(np.isin(pairs[:, 0].astype(np.int64) * count + pairs[:, 1], joined).all())
 
     def _too_long(self, schedule: Schedule, best_s: float) -> float | None:
         """Return what the busiest link takes if that is longer than the best so far, unless the schedule is small.

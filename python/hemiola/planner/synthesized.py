@@ -37,6 +37,11 @@ _MOST_FOREST_TRANSFERS = 300_000
 _MOST_VERTICES_OF_FOREST = 48
 #: The same of trees that an all-reduce goes up and down, and of trees from one root.
 _MOST_RANKS_UP_AND_DOWN = 256
+#: The same, ranks times links: up to 96 ranks of a full mesh, half a second, of which 128 take 2.
+_MOST_LINKS_UP_AND_DOWN = 1_000_000
+#: Ranks times links from which on, if a rank is late, each packing of many takes half a second or more beside what is
+#: made around that rank.
+_MOST_LINKS_BESIDE_LATE = 8_000
 _MOST_VERTICES_OF_ONE_ROOT = 96
 #: Trees from one root where no switch is on the way, ranks times links: 256 ranks of a torus take 0.4 s, 64 ranks of a
 #: full mesh a second. Where not all numbers of pieces fit in, trees are packed once.
@@ -383,6 +388,13 @@ def _forests(
     if is_large and (task.kind != "all_reduce" or topology.rank_count > _MOST_RANKS_UP_AND_DOWN * more):
         yield LeftOut(f"forest{note}", too_many(size, what, most))
         return
+    rank_links = topology.rank_count * topology.link_count
+    if is_large and not has_one_root and rank_links > _MOST_LINKS_UP_AND_DOWN * effort:
+        most_links = _MOST_LINKS_UP_AND_DOWN * effort
+        yield LeftOut(f"forest{note}", too_many(rank_links, "ranks times links", most_links))
+        return
+    if task.kind == "all_reduce" and len(task.late_ranks) == 1:
+        is_long = is_long or rank_links > _MOST_LINKS_BESIDE_LATE * effort
     most_transfers = _MOST_FOREST_TRANSFERS * effort
     fitting = []
     for pieces in _PIECES_OF_ONE_ROOT if has_one_root else _PIECES:

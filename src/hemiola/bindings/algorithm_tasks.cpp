@@ -5,19 +5,23 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include <map>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "hemiola/algorithms/late/late_segmented.hpp"
 #include "hemiola/algorithms/slow/rail_segments.hpp"
 #include "hemiola/algorithms/slow/segments.hpp"
 #include "hemiola/algorithms/task.hpp"
+#include "hemiola/algorithms/topology/mesh_trees_cost.hpp"
 #include "hemiola/bindings/bindings.hpp"
 #include "hemiola/bindings/conditions.hpp"
+#include "hemiola/topology/builders/dimensions.hpp"
 #include "hemiola/topology/slowed_links.hpp"
 
 namespace nb = nanobind;
@@ -124,6 +128,21 @@ void bind_exchanges(nb::module_& a) {
       "Say which hosts' NICs are slower than the fastest host's, and how many ranks a host has.");
 }
 
+void bind_mesh_trees(nb::module_& a) {
+  a.def(
+      "mesh_trees_cost",
+      [](const std::vector<std::string>& wires, const std::vector<int>& dims, const PerItem& latency_s,
+         const PerItem& bandwidth, const PerItem& message_s, std::int64_t nbytes, int chunks,
+         std::optional<int> lines) {
+        const auto cost = algorithms::mesh_trees_cost(
+            {topologies::dimensions_of(wires, dims, latency_s, bandwidth, message_s), nbytes, chunks, lines});
+        return std::pair(cost.seconds, cost.transfer_count);
+      },
+      nb::kw_only(), "wires"_a, "dims"_a, "latency_s"_a, "bandwidth"_a, "message_s"_a, "nbytes"_a,
+      "chunk_count"_a, "line_count"_a,
+      "Say about how many seconds all_reduce_mesh_trees takes with such arguments, and how many transfers.");
+}
+
 }  // namespace
 
 void bind_algorithm_tasks(nb::module_& m) {
@@ -131,6 +150,7 @@ void bind_algorithm_tasks(nb::module_& m) {
   bind_task(a);
   bind_late_cut(a);
   bind_exchanges(a);
+  bind_mesh_trees(a);
 }
 
 }  // namespace hemiola::bindings

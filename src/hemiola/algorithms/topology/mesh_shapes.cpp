@@ -36,10 +36,23 @@ std::int64_t Mesh::tree_count(const std::vector<std::size_t>& order) const {
   return count;
 }
 
+std::vector<double> carried(const Mesh& mesh, const std::vector<std::size_t>& order) {
+  std::vector<double> parts(order.size());
+  double part = 1;
+  for (auto dimension = order.rbegin(); dimension != order.rend(); ++dimension) {
+    parts[*dimension] = part;
+    part /= mesh.lines[*dimension];
+  }
+  return parts;
+}
+
+int reach(const Mesh& mesh, const Shape& shape, std::size_t dimension) {
+  return std::max(shape.root[dimension], mesh.size(dimension) - 1 - shape.root[dimension]);
+}
+
 int depth(const Mesh& mesh, const Shape& shape) {
   int hops = 0;
-  for (std::size_t i = 0; i < mesh.dimension_count(); ++i)
-    hops += std::max(shape.root[i], mesh.size(i) - 1 - shape.root[i]);
+  for (std::size_t i = 0; i < mesh.dimension_count(); ++i) hops += reach(mesh, shape, i);
   return hops;
 }
 
@@ -64,18 +77,6 @@ std::vector<double> solved(std::vector<std::vector<double>> rows) {
   std::vector<double> solution;
   for (std::size_t i = 0; i < n; ++i) solution.push_back(rows[i][n] / rows[i][i]);
   return solution;
-}
-
-/// What part of what goes along trees of an order a link of each dimension carries: all where the dimension is the last
-/// one, one s-th where one of s lines comes behind it, and so on.
-std::vector<double> carried(const Mesh& mesh, const std::vector<std::size_t>& order) {
-  std::vector<double> parts(order.size());
-  double part = 1;
-  for (auto dimension = order.rbegin(); dimension != order.rend(); ++dimension) {
-    parts[*dimension] = part;
-    part /= mesh.lines[*dimension];
-  }
-  return parts;
 }
 
 /// Smaller shares are what rounding leaves of none.
@@ -108,9 +109,32 @@ std::vector<double> shares_of(const Mesh& mesh) {
   return std::vector<double>(n, 1.0 / static_cast<double>(n));  // one line each: all links of it carry all
 }
 
-/// Of trees with that order, the one of this number.
-Shape shape_of(const Mesh& mesh, std::vector<std::size_t> order, std::int64_t number, double share) {
-  Shape shape{std::move(order), std::vector<int>(mesh.dimension_count()), share};
+}  // namespace
+
+int Bundle::chunks(double largest, int chunk_count) const {
+  return std::max(1, static_cast<int>(std::lround(chunk_count * share / largest)));
+}
+
+std::vector<Bundle> bundles_of(const Mesh& mesh) {
+  const std::vector<double> shares = shares_of(mesh);
+  std::vector<Bundle> bundles;
+  for (std::size_t last = 0; last < mesh.dimension_count(); ++last) {
+    std::vector<std::size_t> order = mesh.order_to(last);
+    const std::int64_t count = mesh.tree_count(order);
+    const double share = shares[last] / static_cast<double>(count);
+    if (share > 0) bundles.push_back({std::move(order), count, share});
+  }
+  return bundles;
+}
+
+double largest_share(const std::vector<Bundle>& bundles) {
+  double largest = 0;
+  for (const Bundle& bundle : bundles) largest = std::max(largest, bundle.share);
+  return largest;
+}
+
+Shape shape_of(const Mesh& mesh, const Bundle& bundle, std::int64_t number) {
+  Shape shape{bundle.order, std::vector<int>(mesh.dimension_count()), bundle.share};
   shape.root[shape.order[0]] = mesh.size(shape.order[0]) / 2;
   for (std::size_t position = 1; position < shape.order.size(); ++position) {
     const std::size_t i = shape.order[position];
@@ -120,23 +144,15 @@ Shape shape_of(const Mesh& mesh, std::vector<std::size_t> order, std::int64_t nu
   return shape;
 }
 
-}  // namespace
-
 std::vector<Shape> shapes_of(const Mesh& mesh, int chunk_count) {
-  const std::vector<double> shares = shares_of(mesh);
+  const std::vector<Bundle> bundles = bundles_of(mesh);
+  const double largest = largest_share(bundles);
   std::vector<Shape> shapes;
-  double largest = 0;
-  for (std::size_t last = 0; last < mesh.dimension_count(); ++last) {
-    const std::vector<std::size_t> order = mesh.order_to(last);
-    const std::int64_t count = mesh.tree_count(order);
-    const double share = shares[last] / static_cast<double>(count);
-    if (share == 0) continue;
-    largest = std::max(largest, share);
-    for (std::int64_t number = 0; number < count; ++number)
-      shapes.push_back(shape_of(mesh, order, number, share));
-  }
-  for (Shape& shape : shapes)
-    shape.chunk_count = std::max(1, static_cast<int>(std::lround(chunk_count * shape.share / largest)));
+  for (const Bundle& bundle : bundles)
+    for (std::int64_t number = 0; number < bundle.tree_count; ++number) {
+      shapes.push_back(shape_of(mesh, bundle, number));
+      shapes.back().chunk_count = bundle.chunks(largest, chunk_count);
+    }
   return shapes;
 }
 

@@ -1,5 +1,5 @@
 // The trees of a mesh as coordinates: along which dimensions each leaves its root, where that is, and what share of the
-// buffer it carries.
+// buffer it carries. What builds them and what tells how long they take both begin here.
 #pragma once
 
 #include <cstddef>
@@ -30,6 +30,25 @@ struct Mesh {
   std::vector<double> speed;  ///< over the fastest one's
 };
 
+/// Trees that have the same order of dimensions. Their roots are in the middle of their spines.
+struct Bundle {
+  std::vector<std::size_t> order;
+  std::int64_t tree_count;
+  double share;  ///< of the buffer, each tree's, above 0
+
+  /// How many chunks each has where a tree with the share `largest` has `chunk_count`, about as large ones.
+  int chunks(double largest, int chunk_count) const;
+};
+
+/// All trees, with shares for which the busiest links of all dimensions are busy for as long.
+std::vector<Bundle> bundles_of(const Mesh& mesh);
+
+double largest_share(const std::vector<Bundle>& bundles);
+
+/// What part of what goes along trees of an order a link of each dimension carries: all where the dimension is the last
+/// one, one s-th where one of s lines comes behind it, and so on.
+std::vector<double> carried(const Mesh& mesh, const std::vector<std::size_t>& order);
+
 /// One tree: its order of dimensions, and where its root is.
 struct Shape {
   std::vector<std::size_t> order;
@@ -38,12 +57,17 @@ struct Shape {
   int chunk_count = 0;
 };
 
+/// Of the trees of a bundle, the one of this number. No tree reaches farther, along any dimension, than that of number 0.
+Shape shape_of(const Mesh& mesh, const Bundle& bundle, std::int64_t number);
+
+/// How far a tree reaches from its root along a dimension.
+int reach(const Mesh& mesh, const Shape& shape, std::size_t dimension);
+
 /// How far its farthest rank is from its root.
 int depth(const Mesh& mesh, const Shape& shape);
 
-/// All trees, with shares for which the busiest links of all dimensions are busy for as long. The largest share has
-/// `chunk_count` chunks, smaller ones about as large chunks. Roots are in the middle of their spines, and spines in the
-/// middle of the mesh where not all lines lead one.
+/// The trees of all bundles; the largest share has `chunk_count` chunks. Spines are in the middle of the mesh where not
+/// all lines lead one.
 std::vector<Shape> shapes_of(const Mesh& mesh, int chunk_count);
 
 }  // namespace hemiola::algorithms

@@ -126,7 +126,8 @@ void check_cost(const std::string& name, std::size_t dimension, const MeshLoad& 
                         format_seconds(to_seconds(cost.latency)) + where);
 }
 
-void check(const MeshLoad& load) {
+/// The mesh, of which everything has been checked.
+Mesh checked(const MeshLoad& load) {
   const std::string name = kName;
   check_dimensions(name, load.dimensions);
   for (std::size_t i = 0; i < load.dimensions.size(); ++i)
@@ -142,7 +143,7 @@ void check(const MeshLoad& load) {
   if (load.line_count && *load.line_count < 1)
     throw ArgumentError(name + ": expected a line_count of at least 1, found " +
                         std::to_string(*load.line_count));
-  const Mesh mesh(load.dimensions, load.line_count);
+  Mesh mesh(load.dimensions, load.line_count);
   double trees = 0;
   for (std::size_t last = 0; last < mesh.dimension_count(); ++last)
     trees += static_cast<double>(mesh.tree_count(mesh.order_to(last)));
@@ -151,13 +152,13 @@ void check(const MeshLoad& load) {
                         std::to_string(load.chunk_count) + " chunks would need more than " +
                         std::to_string(Algorithm::kMaxTransfers) +
                         " transfers; ask for fewer chunks or a smaller line_count");
+  return mesh;
 }
 
 }  // namespace
 
 Schedule all_reduce_mesh_trees(const MeshLoad& load) {
-  check(load);
-  const Mesh mesh(load.dimensions, load.line_count);
+  const Mesh mesh = checked(load);
   if (mesh.wide.empty())
     return ScheduleBuilder(Collective::make(CollectiveKind::all_reduce, 1, load.chunk_count)).finish();
   const std::vector<Shape> shapes = shapes_of(mesh, load.chunk_count);
