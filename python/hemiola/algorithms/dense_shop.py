@@ -14,8 +14,8 @@ from hemiola.algorithms.slow_shares import Integers
 _POWERS = (1.0, 3.0, 8.0)
 #: Later orders break ties in other ways, by so much.
 _NOISE = 0.05
-#: As many orders are tried as make so many messages.
-_MOST_MESSAGES, _MOST_ORDERS = 16_000, 12
+#: Ports that are free so much later than others, relative to the busiest port's time, are waited for.
+_SOON = 1e-4
 #: An order that takes no longer than this beyond what was asked for is as good as any.
 _TOLERANCE = 1.001
 
@@ -34,7 +34,9 @@ class Turns:
     time: int
 
 
-def in_turns(src: Integers, dst: Integers, time: Integers, urgency: Integers, enough: int) -> Turns:
+def in_turns(
+    src: Integers, dst: Integers, time: Integers, urgency: Integers, *, enough: int, most_orders: int
+) -> Turns:
     """Put messages in order, of which a port sends and receives one at a time.
 
     Parameters
@@ -43,10 +45,11 @@ def in_turns(src: Integers, dst: Integers, time: Integers, urgency: Integers, en
     time : array of int > 0, how long each occupies both ports.
     urgency : array of int; of the messages of a pair the lowest goes first, then the first given.
     enough : int, ticks; no shorter order is of use.
+    most_orders : int >= 1, how many are tried.
 
     Returns
     -------
-    Turns, the shortest of up to 12 orders. The last bits of floats may decide.
+    Turns, the shortest that was found. The last bits of floats may decide.
 
     Notes
     -----
@@ -54,9 +57,8 @@ def in_turns(src: Integers, dst: Integers, time: Integers, urgency: Integers, en
     ports a message costs some n² steps.
     """
     enough = max(enough, int(np.bincount(src, time).max()), int(np.bincount(dst, time).max()))
-    tries = min(_MOST_ORDERS, max(len(_POWERS), _MOST_MESSAGES // len(src)))
     best: Turns | None = None
-    for number in range(tries):
+    for number in range(most_orders):
         noise = _NOISE if number >= len(_POWERS) else 0.0
         order = _Shop(src, dst, time, urgency).order(_POWERS[number % len(_POWERS)], noise, number)
         if best is None or order.time < best.time:
@@ -86,14 +88,16 @@ class _Shop:
 
         draw = np.random.default_rng(seed)
         busiest = max(float(left.max()) for left in self._left)
+        soon = int(_SOON * busiest)
         turn = np.zeros(len(self._time), np.int64)
         next_turn = [np.zeros(len(free), np.int64) for free in self._free]
         ends, end = [0], 0
         while ends:
             now = heapq.heappop(ends)
-            while ends and ends[0] == now:
+            while ends and ends[0] <= now + soon:
                 heapq.heappop(ends)
-            can = self._has & (self._free[0] <= now)[:, None] & (self._free[1] <= now)[None, :]
+            is_free = [free <= now + soon for free in self._free]
+            can = self._has & is_free[0][:, None] & is_free[1][None, :]
             if not can.any():
                 continue
             worth = np.add.outer(*((left / busiest) ** power for left in self._left)) + 1e-6
@@ -114,10 +118,11 @@ class _Shop:
         message = self._waiting[a][b].pop()
         self._has[a, b] = bool(self._waiting[a][b])
         time = int(self._time[message])
+        end = max(now, int(self._free[0][a]), int(self._free[1][b])) + time
         for side, port in enumerate((a, b)):
-            self._free[side][port] = now + time
+            self._free[side][port] = end
             self._left[side][port] -= time
-        return message, now + time
+        return message, end
 
 
 def same_shape(src: Integers, dst: Integers, time: Integers, urgency: Integers) -> tuple[bytes, Integers]:

@@ -25,7 +25,7 @@ _LEAST_SHARE = 1e-5
 #: The buffer is cut into so many parts.
 _PARTS = 1 << 20
 #: Where there are no more pairs of another column and another row, a kind of tree may have one for each of them.
-_FEW_PAIRS = 24
+_MOST_PAIRS = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +50,8 @@ class GridTrees:
         return root
 
 
-def tree_sets(width: int, rows: int, factor: float, speedup: float) -> list[GridTrees]:
-    """Return sets of trees, each the best of its kind, of which one of fewer trees may be harder to put in order.
+def tree_sets(width: int, rows: int, factor: float, speedup: float) -> Iterator[GridTrees]:
+    """Yield sets of trees that load ports as little as any, that of the fewest first, which may be hard to put in order.
 
     Parameters
     ----------
@@ -67,9 +67,9 @@ def tree_sets(width: int, rows: int, factor: float, speedup: float) -> list[Grid
     # One pair for each column or row, whichever are more, such that neither has many more than another.
     count = max(width, rows) - 1
     few = sorted({(1 + i % (width - 1), 1 + i % (rows - 1)) for i in range(count)})
-    choices = [few, others] if len(few) < len(others) <= _FEW_PAIRS else [few]
+    choices = [few, others] if len(few) < len(others) <= _MOST_PAIRS else [few]
     grid = _Grid(width, rows)
-    return [_best(grid, [*_kinds(grid, pairs)], factor, speedup) for pairs in choices]
+    yield from (_best(grid, [*_kinds(grid, pairs)], factor, speedup) for pairs in choices)
 
 
 def edge_pace(width: int, a: Integers, b: Integers, factor: float, speedup: float) -> Floats:

@@ -24,10 +24,19 @@ from hemiola.errors import ArgumentError
 
 _WHERE = "all_reduce_grid_trees"
 _MOST_SEGMENTS, _MOST_RANKS = 1 << 12, 256
-#: Of what the planner considers, so that it can be simulated within a plan.
-_MOST_TRANSFERS = 400_000
+#: Of what the planner considers, so that it can be simulated within a plan; beyond so many ranks, where a segment has
+#: many, up to more.
+_FEW_RANKS, _FEW_TRANSFERS, _MOST_TRANSFERS = 64, 400_000, 900_000
 #: Segments that the planner considers: of fewer, filling the pipeline takes longer than slow ranks cost; more save nothing.
 _LEAST_PLANNED, _MOST_PLANNED = 4, 256
+#: Of so many and more, a quarter is tried as well, which is faster where messages cost something.
+_MANY_SEGMENTS = 16
+#: So many latencies a body takes at least: its messages wait for some of those of the body before.
+_BODY_LATENCIES = 3
+#: No other trees are looked for where an order takes no longer than this beyond the busiest port's load.
+_TOLERANCE = 1.02
+#: So many orders are tried, which together have at most so many messages.
+_MOST_ORDERS, _MOST_ORDERED = 12, 60_000
 #: Time is counted in so small parts of what a port between rows takes for the smallest part of a buffer.
 _TICKS = 1024
 
@@ -138,9 +147,15 @@ class _Body:
 
 @lru_cache(maxsize=8)
 def _body(width: int, rows: int, factor: float, speedup: float) -> _Body:
-    """Return the fastest that so many transfers as a plan considers allow for."""
-    found = [_in_order(trees, width, factor, speedup) for trees in tree_sets(width, rows, factor, speedup)]
-    return min(found, key=lambda body: body.time_of(max(1.0, _MOST_TRANSFERS / len(body.pattern))))
+    """Return what comes near the busiest port's load, else the fastest that as many transfers as a plan considers allow
+    for."""
+    found = []
+    for trees in tree_sets(width, rows, factor, speedup):
+        found.append(_in_order(trees, width, factor, speedup))
+        if found[-1].time <= trees.time * _TOLERANCE:
+            break
+    most_transfers = _most_transfers(width * rows)
+    return min(found, key=lambda body: body.time_of(max(1.0, most_transfers / len(body.pattern))))
 
 
 def _in_order(trees: GridTrees, width: int, factor: float, speedup: float) -> _Body:
@@ -150,13 +165,16 @@ def _in_order(trees: GridTrees, width: int, factor: float, speedup: float) -> _B
     ticks = np.maximum(1, np.rint(trees.weight[unit] * pace * _TICKS)).astype(np.int64)
     whole = int(trees.weight.sum()) * _TICKS
     enough, longest = round(trees.time * whole), 0
+    most_orders = min(_MOST_ORDERS, max(1, _MOST_ORDERED // len(pattern)))
     known: dict[bytes, Turns] = {}
     for messages, ports in _switches(src, dst, width):
         shape, order = same_shape(ports[0], ports[1], ticks[messages], stage[messages])
         messages, (a, b) = messages[order], ports[:, order]
         if shape not in known:
             # What is at its beginning goes first, so that nothing waits for what a port has sent last.
-            known[shape] = in_turns(a, b, ticks[messages], stage[messages], enough)
+            known[shape] = in_turns(
+                a, b, ticks[messages], stage[messages], enough=enough, most_orders=most_orders
+            )
         turn[messages] = known[shape].turn
         longest = max(longest, known[shape].time)
     return _Body(pattern, stage, trees, longest / whole)
@@ -214,21 +232,35 @@ def _variants(task: Task) -> list[Variant]:
     between, inside = sorted(grid.bandwidth)
     rows, width = _by_rows(grid.dims, grid.bandwidth, 0).shape
     least_messages = 2 * (task.rank_count - 1) * (width - 1) * (rows - 1)
-    if _LEAST_PLANNED * least_messages > _MOST_TRANSFERS:
+    if _LEAST_PLANNED * least_messages > _most_transfers(task.rank_count):
         return []  # writing them alone would take as long as a plan may
-    latency_s = max(max(grid.latency_s), 1e-12)
-    most = min(_MOST_PLANNED, math.floor(task.nbytes / between / latency_s / ((width - 1) * (rows - 1))))
+    latency_s = max(
+        (2 if wires == "switch" else 1) * each for wires, each in zip(grid.wires, grid.latency_s, strict=True)
+    )
+    # In so many messages between rows at least; before a body is known, those that carry most stand for all.
+    most = _most_segments(task.nbytes / between / ((width - 1) * (rows - 1)), latency_s)
     if most < _LEAST_PLANNED:
         return []
     slow = task.conditions.slow_ranks
     factors = [slow.get(rank, 1.0) for rank in range(task.rank_count)]
     body = _body(width, rows, max(factors) / min(factors), inside / between)
-    most = min(most, _MOST_TRANSFERS // len(body.pattern))
+    whole_s = body.time * task.nbytes / between
+    most_made = _most_transfers(task.rank_count) // len(body.pattern)
+    most = min(most, most_made, _most_segments(whole_s, _BODY_LATENCIES * latency_s))
     found = []
-    for segments in sorted({most, most // 4} - {0}):
+    for segments in sorted({most, most // 4 if most >= _MANY_SEGMENTS else most} - {0}):
         seconds = body.time_of(segments) * task.nbytes / between + body.stage_count * latency_s
         found.append(Variant(seconds, len(body.pattern) * segments, "segments", segments))
     return found
+
+
+def _most_transfers(rank_count: int) -> int:
+    return _FEW_TRANSFERS if rank_count <= _FEW_RANKS else _MOST_TRANSFERS
+
+
+def _most_segments(seconds: float, least_s: float) -> int:
+    """Return in how many pieces of at least so long something may be cut, at most as many as a plan considers."""
+    return math.floor(min(_MOST_PLANNED, seconds / max(least_s, 1e-15)))
 
 
 ALGORITHMS = (
