@@ -14,8 +14,8 @@ from hemiola.algorithms.slow_shares import Integers
 _POWERS = (1.0, 3.0, 8.0)
 #: Later orders break ties in other ways, by so much.
 _NOISE = 0.05
-#: Ports that are free so much later than others, relative to the busiest port's time, are waited for.
-_SOON = 1e-4
+#: Ports that are free so much later than others, relative to the busiest port's time, are waited for; that, too, differs.
+_SOON = (1e-4, 0.0, 1e-3)
 #: An order that takes no longer than this beyond what was asked for is as good as any.
 _TOLERANCE = 1.001
 
@@ -59,8 +59,7 @@ def in_turns(
     enough = max(enough, int(np.bincount(src, time).max()), int(np.bincount(dst, time).max()))
     best: Turns | None = None
     for number in range(most_orders):
-        noise = _NOISE if number >= len(_POWERS) else 0.0
-        order = _Shop(src, dst, time, urgency).order(_POWERS[number % len(_POWERS)], noise, number)
+        order = _Shop(src, dst, time, urgency).order(number)
         if best is None or order.time < best.time:
             best = order
         if best.time <= enough * _TOLERANCE:
@@ -83,12 +82,13 @@ class _Shop:
         self._left = np.bincount(src, time, ports), np.bincount(dst, time, ports)
         self._free = np.zeros(ports, np.int64), np.zeros(ports, np.int64)
 
-    def order(self, power: float, noise: float, seed: int) -> Turns:
-        from scipy.optimize import linear_sum_assignment
+    def order(self, number: int) -> Turns:
+        from scipy.optimize import linear_sum_assignment  # here, because loading it takes long
 
-        draw = np.random.default_rng(seed)
+        turns, way = divmod(number, len(_POWERS))
+        noise, draw = (_NOISE if turns else 0.0), np.random.default_rng(number)
         busiest = max(float(left.max()) for left in self._left)
-        soon = int(_SOON * busiest)
+        power, soon = _POWERS[way], int(_SOON[turns % len(_SOON)] * busiest)
         turn = np.zeros(len(self._time), np.int64)
         next_turn = [np.zeros(len(free), np.int64) for free in self._free]
         ends, end = [0], 0

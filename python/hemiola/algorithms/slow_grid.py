@@ -36,7 +36,7 @@ _BODY_LATENCIES = 3
 #: No other trees are looked for where an order takes no longer than this beyond the busiest port's load.
 _TOLERANCE = 1.02
 #: So many orders are tried, which together have at most so many messages.
-_MOST_ORDERS, _MOST_ORDERED = 12, 60_000
+_MOST_ORDERS, _MOST_ORDERED = 24, 60_000
 #: Time is counted in so small parts of what a port between rows takes for the smallest part of a buffer.
 _TICKS = 1024
 
