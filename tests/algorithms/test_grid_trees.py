@@ -24,9 +24,7 @@ def grid(dims: tuple[int, int], bandwidth: tuple[float, float] = SPEEDS) -> hm.T
 
 @pytest.mark.parametrize("bandwidth", [SPEEDS, SPEEDS[::-1], (1.0, 1.0)])
 @pytest.mark.parametrize("dims", [(8, 4), (2, 4), (4, 8), (2, 2), (3, 5), (4, 2)])
-def test_it_is_right_wherever_the_slow_rank_is(
-    dims: tuple[int, int], bandwidth: tuple[float, float]
-) -> None:
+def test_it_is_right_wherever_the_slow_rank_is(dims: tuple[int, int], bandwidth: tuple[float, float]) -> None:
     for slow_rank, factor in ((0, 1.25), (dims[0], 2.0), (math.prod(dims) - 1, 4.0)):
         schedule = hm.algorithms.all_reduce_grid_trees(dims, {slow_rank: factor}, bandwidth, 2)
         assert hm.verify(schedule, report_redundant=True) == []
@@ -57,7 +55,6 @@ def test_units_go_along_trees_that_load_no_port_longer_than_said(
 def one_port_optimum(width: int, rows: int, factor: float) -> float:
     """Return the least time, for a buffer that a port between rows takes 1 for, of any trees where a port carries one
     message at a time, at the pace of its slower end: a column per tree, the cheapest by the ports' prices."""
-
 
     edges = [
         (a, b)
@@ -184,7 +181,7 @@ def test_trees_too_large_for_a_plan_are_not_looked_for(monkeypatch: pytest.Monke
         raise AssertionError("looked for")
 
     monkeypatch.setattr(slow_grid, "tree_sets", look)
-    hm.plan(grid((16, 16)), "all_reduce", NBYTES, hm.Conditions(slow={5: 4.0}), effort=0.01)
+    hm.plan(grid((16, 16)), "all_reduce", 16 << 20, hm.Conditions(slow={5: 4.0}), effort=0.01)
 
 
 def test_other_schedules_are_looked_for_where_these_are_far_from_the_bound() -> None:

@@ -75,7 +75,9 @@ def tree_sets(width: int, rows: int, factor: float, speedup: float) -> Iterator[
 def edge_pace(width: int, a: Integers, b: Integers, factor: float, speedup: float) -> Floats:
     """Return how long a message between ranks of the same row or column occupies their ports, over what one between
     healthy ranks of two rows does."""
-    pace: Floats = np.where((a == 0) | (b == 0), factor, 1.0) / np.where(a // width == b // width, speedup, 1.0)
+    pace: Floats = np.where((a == 0) | (b == 0), factor, 1.0) / np.where(
+        a // width == b // width, speedup, 1.0
+    )
     return pace
 
 

@@ -29,6 +29,8 @@ _MOST_SEGMENTS, _MOST_RANKS = 1 << 12, 256
 _FEW_RANKS, _FEW_TRANSFERS, _MOST_TRANSFERS = 64, 400_000, 900_000
 #: Segments that the planner considers: of fewer, filling the pipeline takes longer than slow ranks cost; more save nothing.
 _LEAST_PLANNED, _MOST_PLANNED = 4, 256
+#: Where no more than so many fit, ordering them takes too long for what is left to be gained.
+_LEAST_MADE = 8
 #: Of so many and more, a quarter is tried as well, which is faster where messages cost something.
 _MANY_SEGMENTS = 16
 #: So many latencies a body takes at least: its messages wait for some of those of the body before.
@@ -231,8 +233,8 @@ def _variants(task: Task) -> list[Variant]:
         return []
     between, inside = sorted(grid.bandwidth)
     rows, width = _by_rows(grid.dims, grid.bandwidth, 0).shape
-    least_messages = 2 * (task.rank_count - 1) * (width - 1) * (rows - 1)
-    if _LEAST_PLANNED * least_messages > _most_transfers(task.rank_count):
+    about_messages = 2 * (task.rank_count - 1) * (width - 1) * rows
+    if _LEAST_MADE * about_messages > _most_transfers(task.rank_count):
         return []  # writing them alone would take as long as a plan may
     latency_s = max(
         (2 if wires == "switch" else 1) * each for wires, each in zip(grid.wires, grid.latency_s, strict=True)
