@@ -132,8 +132,8 @@ class _Body:
         return len(self.trees.weight)
 
     def time_of(self, segments: float) -> float:
-        """Return the time of all segments, over what a port between rows takes for the buffer: half of a body goes by for
-        each further stage until all ports are busy, and again in the end."""
+        """Return the time of all segments, over what a port between rows takes for the buffer: of a body for each
+        further stage half goes by until all ports are busy and in the end."""
         return self.time * (1 + (self.stage_count - 1) / (2 * segments))
 
     def schedule(self, ranks: Integers, segments: int) -> Schedule:
@@ -270,8 +270,8 @@ ALGORITHMS = (
         name=_WHERE,
         kind="all_reduce",
         paper=Paper("OptCC", "Chen, Jiang, Yu, Wang, Xiong, Wang, Liu 2026"),
-        idea="On a grid of two dimensions with one slow rank every part of the buffer goes up and down a tree; how the slow "
-        "rank hangs on the others differs from tree to tree, so that all ports have as little to do as can be.",
+        idea="On a grid of two dimensions with one slow rank every part of the buffer goes up and down a tree; how the "
+        "slow rank hangs on the others differs from tree to tree, so that all ports have as little to do as can be.",
         sizes="grids of two dimensions",
         function=all_reduce_grid_trees,
         needs="slow",
