@@ -14,7 +14,8 @@ from hemiola.algorithms.slow_shares import Integers
 _POWERS = (1.0, 3.0, 8.0)
 #: Later orders break ties in other ways, by so much.
 _NOISE = 0.05
-#: Ports that are free so much later than others, relative to the busiest port's time, are waited for; that, too, differs.
+#: Ports that are free so much later than others, relative to the busiest port's time, are waited for; orders differ in
+#: that, too.
 _SOON = (1e-4, 0.0, 1e-3)
 #: An order that takes no longer than this beyond what was asked for is as good as any.
 _TOLERANCE = 1.001

@@ -9,8 +9,8 @@ from typing import Any
 from hemiola._core import algorithms as core
 from hemiola.algorithms import (
     late_relayed,
-    slow_grid,
     slow_exchanges,
+    slow_grid,
     slow_rails,
     slow_relayed,
     stragglar_matching,

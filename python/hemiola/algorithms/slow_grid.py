@@ -27,7 +27,8 @@ _MOST_SEGMENTS, _MOST_RANKS = 1 << 12, 256
 #: Of what the planner considers, so that it can be simulated within a plan; beyond so many ranks, where a segment has
 #: many, up to more.
 _FEW_RANKS, _FEW_TRANSFERS, _MOST_TRANSFERS = 64, 400_000, 900_000
-#: Segments that the planner considers: of fewer, filling the pipeline takes longer than slow ranks cost; more save nothing.
+#: Segments that the planner considers: of fewer, filling the pipeline takes longer than slow ranks cost; more save
+#: nothing.
 _LEAST_PLANNED, _MOST_PLANNED = 4, 256
 #: Where no more than so many fit, ordering them takes too long for what is left to be gained.
 _LEAST_MADE = 8
@@ -51,9 +52,9 @@ def all_reduce_grid_trees(
     as any order of one message a port can.
 
     A row is the ranks that the faster dimension joins, a column those that the other one joins. In each row one rank
-    collects what the row has, and the collectors of all rows are joined by columns. How the slow rank hangs on the others
-    differs from tree to tree: it is a leaf in its row or its column, hands on what its row has, or collects it. How much
-    of the buffer goes along each tree is the best by a linear program.
+    collects what the row has, and the collectors of all rows are joined by columns. How the slow rank hangs on the
+    others differs from tree to tree: it is a leaf in its row or its column, hands on what its row has, or collects it.
+    How much of the buffer goes along each tree is the best by a linear program.
 
     Parameters
     ----------
@@ -74,10 +75,10 @@ def all_reduce_grid_trees(
     Notes
     -----
     Bandwidth only: about T·(K+3)/K · Nβ for K segments, over a port of the slower dimension, where T is the busiest
-    port's load. For rows much faster than columns it is 2(R-1)/(RW-1) and less for R rows of W, unless all that the slow
-    rank has takes longer to leave through both its ports. Own running time: a linear program over about RW trees, and an
-    open shop for each different row and column. The construction is ours; [OptCC] leaves one slow rank of several on a
-    host open.
+    port's load. For R rows of W, much faster than columns, it is 2(R-1)/(RW-1) at most where rows have ports enough,
+    unless what the slow rank has takes longer to leave through both its ports. Own running time: a linear program over
+    about RW trees, and an open shop for each different row and column. The construction is ours; [OptCC] leaves one
+    slow rank of several on a host open.
     """
     if len(dims) != 2 or min(dims) < 2 or math.prod(dims) > _MOST_RANKS:
         raise ArgumentError(
