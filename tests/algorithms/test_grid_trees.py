@@ -11,7 +11,8 @@ from scipy.optimize import linprog
 import hemiola as hm
 from hemiola.algorithms import slow_grid
 from hemiola.algorithms.dense_shop import in_turns
-from hemiola.algorithms.grid_trees import NO_PARENT, tree_sets
+from hemiola.algorithms.grid_trees import tree_sets
+from hemiola.algorithms.slow_trees import NO_PARENT
 from hemiola.errors import ArgumentError
 
 NBYTES = 256 << 20

@@ -15,9 +15,10 @@ from hemiola._core.algorithms import Variant
 from hemiola.algorithms import slow_shares
 from hemiola.algorithms.algorithm import Algorithm, Paper
 from hemiola.algorithms.dense_shop import Turns, in_turns, same_shape
-from hemiola.algorithms.grid_trees import NO_PARENT, GridTrees, edge_pace, tree_sets
+from hemiola.algorithms.grid_trees import GridTrees, edge_pace, tree_sets
 from hemiola.algorithms.slow_pipeline import pipelined
 from hemiola.algorithms.slow_shares import Integers
+from hemiola.algorithms.slow_trees import NO_PARENT
 from hemiola.algorithms.task import Task
 from hemiola.arguments import typed
 from hemiola.errors import ArgumentError
