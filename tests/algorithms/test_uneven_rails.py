@@ -27,23 +27,21 @@ def test_uneven_rails_are_right(dims: tuple[int, int], slow: dict[int, float]) -
     assert (is_inside | (rows["src"] % width == rows["dst"] % width)).all(), "along a row or a column"
 
 
-@pytest.mark.parametrize(
-    ("factor", "name", "most"),
-    [
-        (1.5, "all_reduce_uneven_rails", 1.04),
-        (2.0, "all_reduce_bypassed_rail", 1.06),
-        (4.0, "all_reduce_bypassed_rail", 1.05),
-    ],
-)
-def test_one_slow_rank_of_a_grid_is_planned_near_the_bound(factor: float, name: str, most: float) -> None:
-    # Synthesized schedules were at 1.31 and 1.69 of the bound at 2 and 4. A column with a slow rank among p = 4 takes
-    # T = 12l/(2l + 2) = 1.8 of what it carries at l = 1.5, the other three 1.5: 1/T = 3/1.5 + 1/1.8 gives 0.391 of
-    # 10.74 ms. Without the slow port 15 others carry 2·3 buffers: 0.4.
-    plan = hm.plan(grid(), "all_reduce", NBYTES, hm.Conditions(slow={5: factor}))
-    assert plan.name == name
-    load = 1 / (3 / 1.5 + 1 / 1.8) if factor == 1.5 else 6 / 15
-    assert plan.seconds >= load * NBYTES / 25e9
-    assert plan.bound_s <= plan.seconds <= most * plan.bound_s
+@pytest.mark.parametrize("slow", [{5: 2.0, 6: 2.0}, {0: 1.5, 10: 1.5}])
+def test_two_slow_ranks_of_a_grid_are_planned_with_them(slow: dict[int, float]) -> None:
+    # What was synthesized was at 1.3 of the bound and more.
+    plan = hm.plan(grid(), "all_reduce", NBYTES, hm.Conditions(slow=slow))
+    assert plan.name == "all_reduce_uneven_rails"
+    assert plan.bound_s <= plan.seconds <= 1.12 * plan.bound_s
+
+
+@pytest.mark.parametrize("factor", [1.5, 2.0])
+def test_rails_take_what_their_slow_ranks_leave_time_for(factor: float) -> None:
+    # A column with a slow rank among p = 4 takes T = 6l/(2l + 2) of what it carries, the other three 1.5.
+    load = 1 / (3 / 1.5 + (2 * factor + 2) / (6 * factor))
+    schedule = hm.algorithms.all_reduce_uneven_rails((4, 4), {5: factor}, 64)
+    seconds = hm.simulate(schedule, grid(), NBYTES, hm.Conditions(slow={5: factor})).seconds
+    assert load <= seconds / (NBYTES / 25e9) <= 1.06 * load
 
 
 @pytest.mark.parametrize(

@@ -83,10 +83,8 @@ def test_without_a_topology_they_say_how_to_get_a_file(hemiola, command: str) ->
 @pytest.mark.parametrize("name", hm.algorithms.names(needs="slow"))
 def test_algorithms_for_slow_ranks_are_simulated_by_name(hemiola, tmp_path: Path, name: str) -> None:
     network = hm.topologies.switch(6, latency_s=1e-6, bandwidth=1e9)
-    if name == "all_reduce_uneven_rails":
+    if name in ("all_reduce_uneven_rails", "all_reduce_grid_trees"):
         network = hm.topologies.switch_2d([2, 3], latency_s=1e-6, bandwidth=[4e9, 1e9])
-    elif name == "all_reduce_bypassed_rail":
-        network = hm.topologies.switch_2d([4, 3], latency_s=1e-6, bandwidth=[4e9, 1e9])
     elif "rail" in name:  # three hosts of two ranks
         links = [link for rank in range(6) for link in ((rank, 6, 1e-6, 1e9), (6, rank, 1e-6, 1e9))]
         links += [(rank, rank ^ 1, 1e-6, 4e9) for rank in range(6)]

@@ -95,9 +95,10 @@ def test_an_all_reduce_is_bound_within_a_hundredth(name: str) -> None:
     assert 1 / 1.01 <= share_of_exact((FLAT | LEVELS)[name](), "all_reduce") <= 1 + 1e-6
 
 
+@pytest.mark.parametrize("dims", [(4, 4), (2, 4), (4, 2), (8, 4)])
 @pytest.mark.parametrize("factor", [1.5, 2.0, 4.0])
-def test_a_slow_rank_among_rows_and_columns_is_bound_exactly(factor: float) -> None:
-    network = T.switch_2d([4, 4], latency_s=0, bandwidth=[300 * GB, 25 * GB])
+def test_a_slow_rank_among_rows_and_columns_is_bound_exactly(dims: tuple[int, int], factor: float) -> None:
+    network = T.switch_2d(dims, latency_s=0, bandwidth=[300 * GB, 25 * GB])
     bound = hm.lower_bound(network, "all_reduce", NBYTES, hm.Conditions(slow={0: factor}))
     assert bound.seconds == pytest.approx(all_reduce_s(network.degraded({0: factor}), NBYTES), rel=1e-4)
 

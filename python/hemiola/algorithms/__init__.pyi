@@ -89,13 +89,13 @@ from hemiola.algorithms.registry import (
     names as names,
     register as register,
 )
-from hemiola.algorithms.slow_bypass import (
-    all_reduce_bypassed_rail as all_reduce_bypassed_rail,
-)
 from hemiola.algorithms.slow_exchanges import (
     all_reduce_open_shop_exchange as all_reduce_open_shop_exchange,
     all_reduce_paced_exchange as all_reduce_paced_exchange,
     all_reduce_rail_open_shop_exchange as all_reduce_rail_open_shop_exchange,
+)
+from hemiola.algorithms.slow_grid import (
+    all_reduce_grid_trees as all_reduce_grid_trees,
 )
 from hemiola.algorithms.slow_rails import (
     all_reduce_uneven_rails as all_reduce_uneven_rails,

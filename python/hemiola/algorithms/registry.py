@@ -9,8 +9,8 @@ from typing import Any
 from hemiola._core import algorithms as core
 from hemiola.algorithms import (
     late_relayed,
-    slow_bypass,
     slow_exchanges,
+    slow_grid,
     slow_rails,
     slow_relayed,
     stragglar_matching,
@@ -169,7 +169,7 @@ for _algorithm in (
     *slow_exchanges.ALGORITHMS,
     *slow_relayed.ALGORITHMS,
     *slow_rails.ALGORITHMS,
-    *slow_bypass.ALGORITHMS,
+    *slow_grid.ALGORITHMS,
 ):
     register(_algorithm)
 

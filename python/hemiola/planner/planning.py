@@ -19,6 +19,7 @@ from hemiola.bounds import lower_bound
 from hemiola.codecs import Speeds, speeds
 from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
+from hemiola.planner.around_slow import are_enough
 from hemiola.planner.brought import made_now
 from hemiola.planner.crowding import crowding_s
 from hemiola.planner.far_first import FAR_FIRST, far_first
@@ -130,6 +131,7 @@ def plan(
                 messages_are_told=is_network_alone or speed.message_s > 0,
                 may_be_short=is_network_alone and not watches_ports,
                 links_decide=is_network_alone and crowding == 0 and told.density == 1,
+                is_fluid=network == "fluid",
             )
         if not found:
             raise ArgumentError(
@@ -186,6 +188,7 @@ def _found(
     messages_are_told: bool,
     may_be_short: bool,
     links_decide: bool,
+    is_fluid: bool,
 ) -> tuple[list[Candidate], list[LeftOut]]:
     """List what may race, and what is too large to be made for it.
 
@@ -203,6 +206,7 @@ def _found(
     for_trees = effort if links_decide else _SHARE_BESIDE_LINKS * effort
     on_meshes = [*on_mesh(task, bound_s, for_trees, is_alone=may_be_enough)] if is_uneven(topology) else []
     trees_are_enough = may_be_enough and any(isinstance(one, Candidate) for one in on_meshes)
+    trees_are_enough |= links_decide and is_fluid and effort == 1 and are_enough(known, task, bound_s)
     least_chunks = least_chunks_beside(in_shares, task)
     made = synthesized(
         topology, task, bound_s, effort, least_chunks=least_chunks, is_searched=not trees_are_enough
