@@ -1,7 +1,9 @@
-"""An all-reduce with one late rank on large networks: chunks that flood the links as a broadcast from the late rank, and
-before it comes a reduction of the same chunks among the others, so that nothing has to be packed."""
+"""An all-reduce with one late rank on large networks: chunks that flood the links as a broadcast from the late rank,
+and before it comes a reduction of the same chunks among the others, so that nothing has to be packed."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +12,8 @@ from hemiola._core import Collective, Schedule, Topology, paths
 from hemiola.arguments import typed
 from hemiola.errors import ArgumentError
 from hemiola.synthesis.matching import search
-from hemiola.synthesis.result import DEFAULT_NBYTES
-from hemiola.synthesis.senders import senders_to
+from hemiola.synthesis.result import DEFAULT_NBYTES, Synthesis
+from hemiola.synthesis.senders import Senders
 
 Integers = NDArray[np.int64]
 
@@ -51,6 +53,20 @@ def late_matched(
     Deterministic. Own running time: that of both searches, 0.1 to 1 µs a transfer without switches, of which there are
     two for each chunk and rank. The construction is ours.
     """
+    return matched_around(topology, late_rank, chunks, nbytes).schedule
+
+
+@dataclass(frozen=True)
+class MatchedAround:
+    """A schedule, and what the reduction in the wait takes, and the broadcast after the arrival."""
+
+    schedule: Schedule
+    reduce_s: float
+    broadcast_s: float
+
+
+def matched_around(topology: Topology, late_rank: int, chunks: int, nbytes: int) -> MatchedAround:
+    """Do what `late_matched` does, and say how long its two parts are."""
     ranks = topology.rank_count
     if ranks < 3:
         raise ArgumentError(f"late_matched: expected at least 3 ranks, found {ranks}")
@@ -58,34 +74,59 @@ def late_matched(
         raise ArgumentError(f"late_matched: expected late_rank in 0 … {ranks - 1}, found {late_rank}")
     if not 1 <= chunks <= _MOST_CHUNKS:
         raise ArgumentError(f"late_matched: expected chunks in 1 … {_MOST_CHUNKS:,}, found {chunks}")
+    broadcast = _found(topology, Collective.make("broadcast", ranks, chunks, root=late_rank), nbytes)
+    down = _Down(broadcast.schedule, late_rank)
     rest = topology.without_ranks([late_rank])
-    down = _Down(_found(topology, Collective.make("broadcast", ranks, chunks, root=late_rank), nbytes), late_rank)
-    owners = Collective.with_owners("reduce_scatter", ranks - 1, (down.owner - (down.owner > late_rank)).tolist())
-    up = _found(rest, owners, nbytes)
-    up[:, 1:3] += up[:, 1:3] >= late_rank
-    copies = _copies(rest, down, up)
-    first_step = 1 + max(int(up[:, 0].max()), int(copies[:, 0].max(initial=0)))
-    backs = _backs(topology, down)
-    rows = np.concatenate(
-        [
-            _with_flag(up, 1),
-            _with_flag(copies, 0),
-            _with_flag(down.rows * [2, 1, 1, 1] + [first_step, 0, 0, 0], down.rows[:, 1] == late_rank),
-            _with_flag(backs * [2, 1, 1, 1] + [first_step + 1, 0, 0, 0], 0),
-        ]
+    owner = Collective.with_owners(
+        "reduce_scatter", ranks - 1, (down.owner - (down.owner > late_rank)).tolist()
     )
-    return Schedule.from_transfers(Collective.with_owners("all_reduce", ranks, down.owner.tolist()), rows)
+    reduction = _found(rest, owner, nbytes)
+    up = _Rows.of(reduction.schedule)
+    up.src += up.src >= late_rank
+    up.dst += up.dst >= late_rank
+    copies = _copies(rest, down, up)
+    first_step = 1 + max(int(up.step.max()), int(copies.step.max(initial=0)))
+    backs = _backs(topology, down)
+    parts = (
+        (up.step, up, 1),
+        (copies.step, copies, 0),
+        (first_step + 2 * down.rows.step, down.rows, down.rows.src == late_rank),
+        (first_step + 2 * backs.step + 1, backs, 0),
+    )
+    table = np.empty((sum(len(rows.step) for _, rows, _ in parts), 5), np.int64)
+    end = 0
+    for step, rows, reduces in parts:
+        begin, end = end, end + len(step)
+        for column, values in enumerate((step, rows.src, rows.dst, rows.chunk, reduces)):
+            table[begin:end, column] = values
+    collective = Collective.with_owners("all_reduce", ranks, down.owner.tolist())
+    return MatchedAround(Schedule.from_transfers(collective, table), reduction.seconds, broadcast.seconds)
 
 
-def _found(topology: Topology, collective: Collective, nbytes: int) -> Integers:
-    """Return what is searched for as rows of step, src, dst, chunk."""
-    found = search(topology, collective, nbytes=nbytes, trials=1, threads=1, progress=False)
-    transfers = np.asarray(found.schedule.transfers)
-    return np.column_stack([transfers[name] for name in ("step", "src", "dst", "chunk")]).astype(np.int64)
+def _found(topology: Topology, collective: Collective, nbytes: int) -> Synthesis:
+    return search(topology, collective, nbytes=nbytes, trials=1, threads=1, progress=False)
 
 
-def _with_flag(rows: Integers, reduces: NDArray[np.bool_] | int) -> Integers:
-    return np.column_stack([rows, np.broadcast_to(reduces, len(rows))])
+@dataclass
+class _Rows:
+    """Transfers, a column each, by step."""
+
+    step: Integers
+    src: Integers
+    dst: Integers
+    chunk: Integers
+
+    @classmethod
+    def of(cls, schedule: Schedule) -> _Rows:
+        rows = np.asarray(schedule.transfers)
+        return cls(*(rows[name].astype(np.int64) for name in ("step", "src", "dst", "chunk")))
+
+    @classmethod
+    def of_tuples(cls, rows: list[tuple[int, int, int, int]]) -> _Rows:
+        return cls(*np.array(rows, np.int64).reshape(-1, 4).T)
+
+    def where(self, chosen: NDArray[np.bool_]) -> _Rows:
+        return _Rows(self.step[chosen], self.src[chosen], self.dst[chosen], self.chunk[chosen])
 
 
 class _Down:
@@ -93,78 +134,81 @@ class _Down:
 
     Attributes
     ----------
-    rows : int64 [transfers, 4], step, src, dst, chunk, by step.
+    rows : of all transfers; own : of those that the late rank sends.
     owner : int64 [chunks], whom the late rank sends a chunk first.
-    others : int64 [n, 2], further ranks that it sends a chunk itself, and the chunk.
+    others : further ranks that it sends a chunk itself, and the chunk.
     late_rank, chunk_count : int.
     """
 
-    def __init__(self, rows: Integers, late_rank: int) -> None:
-        self.rows = rows[np.argsort(rows[:, 0], kind="stable")]
-        self.late_rank = late_rank
-        own = self.rows[self.rows[:, 1] == late_rank]
-        chunks, first = np.unique(own[:, 3], return_index=True)
-        self.chunk_count = len(chunks)
-        self.owner = own[first, 2]
-        self.others = np.delete(own, first, axis=0)[:, 2:]
+    def __init__(self, schedule: Schedule, late_rank: int) -> None:
+        self.late_rank, self.chunk_count = late_rank, schedule.chunk_count
+        self.rows = _Rows.of(schedule)
+        self.own = self.rows.where(self.rows.src == late_rank)
+        _, first = np.unique(self.own.chunk, return_index=True)
+        self.owner = self.own.dst[first]
+        is_other = np.ones(len(self.own.step), bool)
+        is_other[first] = False
+        self.others = list(
+            zip(self.own.dst[is_other].tolist(), self.own.chunk[is_other].tolist(), strict=True)
+        )
 
-    def ends(self) -> Integers:
-        """Return for each row the last step before its link's next one.
+    def into(self, ranks: Integers) -> tuple[_Rows, Integers]:
+        """Return the transfers to these ranks, and of each the last step before its link's next one.
 
         Steps follow time there, so that a slow link's messages are steps apart: one is over when the next begins.
         """
-        by_hop = np.lexsort((self.rows[:, 0], self.rows[:, 2], self.rows[:, 1]))
-        rows = self.rows[by_hop]
-        is_same = (np.diff(rows[:, 1:3], axis=0) == 0).all(axis=1)
-        gap = np.diff(rows[:, 0])
-        before = np.append(1, np.where(is_same, gap, 1))  # of a link's last row: as long as the one before
+        is_one = np.zeros(self.rows.dst.max() + 1, bool)
+        is_one[ranks] = True
+        rows = self.rows.where(is_one[self.rows.dst])
+        by_hop = np.lexsort((rows.step, rows.src, rows.dst))
+        step, src, dst = rows.step[by_hop], rows.src[by_hop], rows.dst[by_hop]
+        is_same = (np.diff(src) == 0) & (np.diff(dst) == 0)
+        gap = np.diff(step)
+        before = np.append(1, np.where(is_same, gap, 1))  # of a link's last one: as long as the one before
         taken = np.where(np.append(is_same, False), np.append(gap, 0), before)
-        ends = np.empty(len(rows), np.int64)
-        ends[by_hop] = np.maximum(rows[:, 0] + taken - 1, rows[:, 0])
-        return ends
+        ends = np.empty(len(step), np.int64)
+        ends[by_hop] = step + np.maximum(taken, 1) - 1
+        return rows, ends
 
 
-def _copies(rest: Topology, down: _Down, up: Integers) -> Integers:
+def _copies(rest: Topology, down: _Down, up: _Rows) -> _Rows:
     """Bring the sum of the others from a chunk's owner to whomever else the late rank sends its part of it."""
     ready = np.zeros(down.chunk_count, np.int64)
-    np.maximum.at(ready, up[:, 3], up[:, 0] + 1)
+    np.maximum.at(ready, up.chunk, up.step + 1)
     late = down.late_rank
     ways = _Ways(rest)
     rows: list[tuple[int, int, int, int]] = []
     done: set[tuple[int, int]] = set()
-    for rank, chunk in down.others.tolist():
+    for rank, chunk in down.others:
         owner = int(down.owner[chunk])
         way = ways.between(owner - (owner > late), rank - (rank > late))
         for hop, (src, dst) in enumerate(way):
             if (dst, chunk) not in done:
                 done.add((dst, chunk))
                 rows.append((int(ready[chunk]) + hop, src + (src >= late), dst + (dst >= late), chunk))
-    return np.array(rows, np.int64).reshape(-1, 4)
+    return _Rows.of_tuples(rows)
 
 
 class _Ways:
-    """Ways of the fewest hops from a rank to the others; those from one rank make a tree."""
+    """Ways of the fewest hops from rank to rank, each found once."""
 
     def __init__(self, topology: Topology) -> None:
-        self._topology = topology
-        self._into: dict[int, list[int]] = {}
+        self._senders = Senders(topology)
         self._ways: dict[tuple[int, int], list[tuple[int, int]]] = {}
 
     def between(self, src: int, dst: int) -> list[tuple[int, int]]:
         """Return the hops; all reach each other."""
         if (src, dst) not in self._ways:
-            self._ways[src, dst] = self._found(src, dst)
+            self._ways[src, dst] = self._look(src, dst)
         return self._ways[src, dst]
 
-    def _found(self, src: int, dst: int) -> list[tuple[int, int]]:
+    def _look(self, src: int, dst: int) -> list[tuple[int, int]]:
         after = {dst: dst}
         todo = [dst]
         for rank in todo:
             if rank == src:
                 break
-            if rank not in self._into:
-                self._into[rank] = senders_to(self._topology, rank)
-            for other in self._into[rank]:
+            for other in self._senders.to(rank):
                 if other not in after:
                     after[other] = rank
                     todo.append(other)
@@ -175,42 +219,39 @@ class _Ways:
         return hops
 
 
-def _backs(topology: Topology, down: _Down) -> Integers:
-    """Return the rows that hand the late rank what is complete, as if one step's length were between two steps.
+def _backs(topology: Topology, down: _Down) -> _Rows:
+    """Return the transfers that hand the late rank what is complete; steps are those behind which they come.
 
-    By whichever link to it that makes the busiest link least busy; of equals from whom the chunk reaches first. Only once
-    the late rank has sent its own part of the chunk everywhere: before, that would be in the way of its links out.
+    By whichever link to it that makes the busiest link least busy; of equals from whom the chunk reaches first. Only
+    once the late rank has sent its own part of the chunk everywhere: before, that would be in the way of its links out.
     """
-    late = down.late_rank
-    into = np.array(senders_to(topology, late), np.int64)
-    place = np.full(topology.rank_count, -1)
-    place[into] = np.arange(len(into))
+    into = np.array(Senders(topology).to(down.late_rank), np.int64)
     there, ends = (np.full((down.chunk_count, len(into)), np.iinfo(np.int64).max) for _ in range(2))
-    arriving = place[down.rows[:, 2]] >= 0
-    at = down.rows[arriving, 3], place[down.rows[arriving, 2]]
-    there[at], ends[at] = down.rows[arriving, 0], down.ends()[arriving]
+    arriving, arriving_ends = down.into(into)
+    at = arriving.chunk, np.searchsorted(into, arriving.dst)
+    there[at], ends[at] = arriving.step, arriving_ends
     sent = np.zeros(down.chunk_count, np.int64)
-    own = down.rows[down.rows[:, 1] == late]
-    np.maximum.at(sent, own[:, 3], own[:, 0])
+    np.maximum.at(sent, down.own.chunk, down.own.step)
     chosen = _least_busy(topology, down, into, there)
     chunk = np.arange(down.chunk_count)
     step = np.maximum(sent, ends[chunk, chosen])
-    return np.column_stack([step, into[chosen], np.full_like(step, late), chunk])
+    return _Rows(step, into[chosen], np.full_like(step, down.late_rank), chunk)
 
 
 def _least_busy(topology: Topology, down: _Down, into: Integers, there: Integers) -> Integers:
     """Return for each chunk the place in `into` of the rank that hands it to the late one."""
     bandwidth = np.append(np.asarray(topology.links)["bandwidth"], np.inf)
-    pairs, count = np.unique(down.rows[:, 1:3], axis=0, return_counts=True)
     load = np.zeros(len(bandwidth))
-    for links, chunks in zip(paths(topology, [(int(a), int(b)) for a, b in pairs]), count.tolist(), strict=True):
+    keys, count = np.unique(down.rows.src * topology.rank_count + down.rows.dst, return_counts=True)
+    pairs = [divmod(key, topology.rank_count) for key in keys.tolist()]
+    for links, chunks in zip(paths(topology, pairs), count.tolist(), strict=True):
         load[links] += chunks / bandwidth[links]
     back = paths(topology, [(int(rank), down.late_rank) for rank in into])
     ways = np.full((len(into), max(map(len, back))), len(bandwidth) - 1)  # the last is no link
     for row, links in zip(ways, back, strict=True):
         row[: len(links)] = links
     chosen = np.empty(down.chunk_count, np.int64)
-    for chunk in np.lexsort((there.min(axis=1),)).tolist():
+    for chunk in np.argsort(there.min(axis=1), kind="stable").tolist():
         busy = np.maximum((load[ways] + 1 / bandwidth[ways]).max(axis=1), load.max())
         chosen[chunk] = best = int(np.lexsort((there[chunk], busy))[0])
         load[ways[best]] += 1 / bandwidth[ways[best]]
