@@ -40,14 +40,14 @@ def late_hosts(
     """Make an all_reduce for many hosts of several ranks on which one rank is late.
 
     A rail, the ranks of all hosts whose NIC has the same place, carries a share of the buffer. While they wait, the
-    others reduce a rail's share at a rank of the late one's host. When the late rank comes, it hands each of these its
-    part. What is complete goes from host to host along the rail, in the fewest rounds there are with one NIC, and inside
-    every host to all others, piece behind piece.
+    others reduce a rail's share at a rank of the late one's host. When the late rank comes, it hands each of these
+    its part. What is complete goes from host to host along the rail, in the fewest rounds there are with one NIC,
+    and inside every host to all others, piece behind piece.
 
     Parameters
     ----------
-    topology : Topology, of at least two hosts with as many ranks each, at least two, numbered host by host; what joins
-        a host to the others is as fast on all of them.
+    topology : Topology, of at least two hosts with as many ranks each, at least two, numbered host by host; inside a
+        host ranks reach each other at once, and what joins it to the others is as fast on all of them.
     late_rank : int, 0 … rank_count-1.
     pieces : int in 1 … 4096, chunks of a rail, one behind the other.
     nbytes : int >= 0, one rank's buffer in bytes, for which latencies are hidden. The schedule is right for every size.
@@ -130,6 +130,14 @@ def _insides(topology: Topology, per_host: int, src: Integers, dst: Integers) ->
     return host_of
 
 
+def _check_inside(topology: Topology, per_host: int) -> None:
+    senders = Senders(topology)
+    for rank in range(topology.rank_count):
+        first = rank - rank % per_host
+        if not {*range(first, first + per_host)} - {rank} <= {*senders.to(rank)}:
+            raise ArgumentError("late_hosts: expected ranks of a host that reach each other at once")
+
+
 class _Hosts:
     """Writes the schedule. Chunk = piece · rails + rail."""
 
@@ -140,11 +148,16 @@ class _Hosts:
         self._late_rank = late_rank
         self._pieces = pieces
         self._per_host = ranks_per_host or _per_host(topology)
-        if self._per_host < 2 or topology.rank_count % self._per_host or topology.rank_count == self._per_host:
+        if (
+            self._per_host < 2
+            or topology.rank_count % self._per_host
+            or topology.rank_count == self._per_host
+        ):
             raise ArgumentError("late_hosts: expected at least two hosts of as many ranks each, at least two")
         self._host_count = topology.rank_count // self._per_host
         self._late_host, self._late_local = divmod(late_rank, self._per_host)
         self._nics = _nics(topology, self._per_host)
+        _check_inside(topology, self._per_host)
         self._lags = self._lag_count(nbytes)
 
     def _lag_count(self, nbytes: int) -> int:
@@ -165,8 +178,8 @@ class _Hosts:
         """Return for each chunk the place of the rank by which it leaves and enters hosts, of the one on the late host
         where it is reduced, and of the one that the gate leaves all others to: itself where it has a NIC for itself.
 
-        A rail has one gate, so that its NIC has one message at a time. It is the owner, but where the late rank alone has
-        its NIC: there others take turns beside it."""
+        A rail has one gate, so that its NIC has one message at a time. It is the owner, but where the late rank alone
+        has its NIC: there others take turns beside it."""
         gate, owner, helper = [], [], []
         for chunk, rail in enumerate(self._chunk_rails.tolist()):
             piece = chunk // len(self._nics)
@@ -212,15 +225,16 @@ class _Hosts:
         gate, owner, _ = self._gates
         first = np.full(len(gate), np.iinfo(np.int64).max)
         np.minimum.at(first, chunk, step)
-        # Inside a host the last hop is in the step before the chunk leaves.
-        width = 3 + self._depth
+        width = 4  # two hops inside a host at most, and two where another rank takes the late one's place
         found: list[Columns] = []
         for host in range(self._host_count):
             for depth, hop_src, hop_dst, which in self._inside(host, to_center=True):
-                found.append((width * first[which] + self._depth - depth, hop_src, hop_dst, which, True))
+                found.append((width * first[which] + 1 - depth, hop_src, hop_dst, which, True))
         per_host = self._per_host
-        is_late = (dst == self._late_host) & (gate[chunk] != owner[chunk])  # who takes its place is on another rail
-        at, step = src * per_host + gate[chunk], width * step + self._depth + 1
+        is_late = (dst == self._late_host) & (
+            gate[chunk] != owner[chunk]
+        )  # who takes its place is on another rail
+        at, step = src * per_host + gate[chunk], width * step + 2
         plain = ~is_late
         found.append((step[plain], at[plain], (dst * per_host + gate[chunk])[plain], chunk[plain], True))
         beside, center = src * per_host + owner[chunk], dst * per_host + owner[chunk]
@@ -238,7 +252,10 @@ class _Hosts:
         own = self._late_host * per_host + owner
         late = np.full_like(own, self._late_rank)
         begin = first_step + first
-        found: list[Columns] = [(begin, late, own, all_chunks, True), (begin + 1, own, late, all_chunks, False)]
+        found: list[Columns] = [
+            (begin, late, own, all_chunks, True),
+            (begin + 1, own, late, all_chunks, False),
+        ]
         found.append(
             (first_step + step + 2, src * per_host + gate[chunk], dst * per_host + gate[chunk], chunk, False)
         )
@@ -250,77 +267,34 @@ class _Hosts:
         for host in range(self._host_count):
             for depth, hop_src, hop_dst, which in self._inside(host, to_center=False):
                 step = there[host, which] + depth
-                if host == self._late_host:  # who is beside the late rank has its own rail, too: one hop at a time
+                if (
+                    host == self._late_host
+                ):  # who is beside the late rank has its own rail, too: one hop at a time
                     step = step + turn[which] * beside[which]
                     turn[which] += 1
                 found.append((step, hop_src, hop_dst, which, False))
         return found
 
-    @cached_property
-    def _trees(self) -> dict[tuple[int, int, int | None], list[tuple[int, int, int]]]:
-        return {}
-
-    @cached_property
-    def _senders(self) -> Senders:
-        return Senders(self._topology)
-
-    @cached_property
-    def _depth(self) -> int:
-        """Hops from any rank of a host to any other at most."""
-        return self._per_host
-
-    def _inside(self, host: int, *, to_center: bool) -> list[tuple[int, Integers, Integers, Integers]]:
-        """Return hops between a host's ranks and the centre of each chunk: how many hops from it, source, destination,
-        chunks."""
+    def _inside(self, host: int, *, to_center: bool) -> list[tuple[Integers, Integers, Integers, Integers]]:
+        """Return hops between a host's ranks and the centre of each chunk: how many before it, source, destination,
+        chunk."""
         gate, owner, helper = self._gates
         is_late = host == self._late_host
         center = owner if is_late else gate
-        helper = np.where(helper == owner, center, helper)
-        skipped = self._late_local if is_late else None
-        found = []
+        is_shared = helper != owner
         base = host * self._per_host
-        for key in np.unique(center * self._per_host + helper).tolist():
-            root, second = divmod(key, self._per_host)
-            which = np.flatnonzero(center * self._per_host + helper == key)
-            for depth, parent, child in self._tree(base, root, second, skipped):
-                src, dst = (child, parent) if to_center else (parent, child)
-                found.append((depth, np.full_like(which, base + src), np.full_like(which, base + dst), which))
+        found = []
+        for local in range(self._per_host):
+            if is_late and local == self._late_local:
+                continue
+            which = np.flatnonzero(center != local)
+            depth = (is_shared & (helper != local))[which].astype(np.int64)
+            other, own = (
+                base + np.where(depth == 1, helper[which], center[which]),
+                np.full_like(which, base + local),
+            )
+            found.append((depth, *((own, other) if to_center else (other, own)), which))
         return found
-
-    def _tree(self, base: int, root: int, second: int, skipped: int | None) -> list[tuple[int, int, int]]:
-        """Return hops from a rank of a host to the others, by places: depth, parent, child. The fewest, or where all
-        reach each other, one more through a second."""
-        key = root, second, skipped
-        if key not in self._trees:
-            after = self._after(base, skipped)
-            self._trees[key] = _tree(after, root, second)
-        return self._trees[key]
-
-    def _after(self, base: int, skipped: int | None) -> dict[int, list[int]]:
-        """Return whom each rank of a host reaches at once, by places."""
-        here = [local for local in range(self._per_host) if local != skipped]
-        after: dict[int, list[int]] = {local: [] for local in here}
-        for child in here:
-            for parent in self._senders.to(base + child):
-                if parent - base in after:
-                    after[parent - base].append(child)
-        return after
-
-
-def _tree(after: dict[int, list[int]], root: int, second: int) -> list[tuple[int, int, int]]:
-    count = len(after)
-    if second != root and len(after[root]) == len(after[second]) == count - 1:
-        return [(0, root, second), *((1, second, child) for child in after[second] if child != root)]
-    depth_of, todo, hops = {root: 0}, [root], []
-    for parent in todo:
-        for child in after[parent]:
-            if child not in depth_of:
-                depth_of[child] = depth_of[parent] + 1
-                hops.append((depth_of[parent], parent, child))
-                todo.append(child)
-    if len(hops) < count - 1:
-        raise ArgumentError("late_hosts: expected ranks of a host that reach each other without the late one")
-    return hops
 
 
 def _per_host(topology: Topology) -> int:
