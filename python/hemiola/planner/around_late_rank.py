@@ -10,14 +10,14 @@ from functools import partial
 
 import numpy as np
 
-from hemiola._core import Schedule, Topology, busiest_link_s
+from hemiola._core import Schedule, Topology, busiest_link_s, estimate_by_steps_s
 from hemiola.algorithms import Candidate, Task
 from hemiola.bounds import lower_bound
 from hemiola.errors import ArgumentError
 from hemiola.planner.brought import given
 from hemiola.planner.outcome import LeftOut, too_many
 from hemiola.planner.synthesized import as_slow_as_now, links_between_ranks
-from hemiola.synthesis import late_forest, late_rails
+from hemiola.synthesis import late_forest, late_hosts, late_rails
 from hemiola.synthesis.full_mesh import is_full_mesh
 from hemiola.synthesis.late_matched import MatchedAround, matched_around
 
@@ -31,6 +31,8 @@ _PIECES = (16, 64, 256)
 _MOST_LATE_TRANSFERS_OF_FULL_MESH, _PIECES_OF_FULL_MESH = 150_000, (4, 16, 64, 256)
 #: Chunks of each rail on hosts with a late rank, and transfers, which are quickly made: the most take 0.2 s.
 _PIECES_ON_RAILS, _MOST_RAIL_TRANSFERS = (4, 16, 64, 256), 150_000
+#: The same of hosts by the dozen: making and estimating these takes half a second.
+_MOST_HOST_TRANSFERS = 1_100_000
 #: Links of the late rank, each of which may lead to an owner of its own, times those of all: beyond, making trees to
 #: all owners takes longer than a plan may. All pairs of 14 ranks of unequal links are about half a second.
 _MOST_LATE_LINKS = 2_500
@@ -39,11 +41,14 @@ _MOST_LATE_LINKS = 2_500
 _FEW_CHUNKS, _MOST_CHUNKS, _FILLING, _MOST_FILLING = (16, 64), 4096, 0.02, 0.8
 #: Of small buffers no more.
 _SMALL_BUFFER, _MOST_CHUNKS_OF_SMALL = 4 << 20, 256
-#: Of all that is matched together, both ways: about a second; behind switches times links between ranks, over the
-#: fourth root of the chunks.
-_MOST_MATCHED_TRANSFERS, _MOST_MATCHED_WORK = 1_250_000, 4_000_000_000
+#: Of all that is matched together, both ways: about a second. Behind switches fewer, and times links between ranks, over
+#: the fourth root of the chunks, no more than this.
+_MOST_MATCHED_BEHIND_SWITCHES = 600_000
+_MOST_MATCHED_TRANSFERS, _MOST_MATCHED_WORK = 1_400_000, 4_000_000_000
 #: Where what is matched is enough, larger schedules that know of nobody late take the time of a plan for nothing.
 _MOST_TRANSFERS_BESIDE = 100_000
+#: Of more ranks than this, such schedules take so many times their bound.
+_MANY_RANKS, _MANY_OVER_BOUND = 500, 1.2
 #: Less is no time after an arrival.
 _LEAST_S = 1e-12
 
@@ -70,17 +75,18 @@ def around_late_rank(topology: Topology, task: Task, bound_s: float, effort: flo
     has_one = task.kind == "all_reduce" and len(task.late_ranks) == 1
     if not has_one or topology.rank_count < 3 or topology.switch_count == 1:
         return AroundLateRank([], False)
-    matched = [] if is_full_mesh(topology) else [*_matched(topology, task, bound_s, effort)]
+    hosts = [*_on_hosts(topology, task, bound_s, effort)]
     is_large = topology.rank_count + topology.switch_count > _MOST_VERTICES
-    is_enough = is_large and _is_near(topology, task, [one for one in matched if isinstance(one, _Matched)])
+    matched: list[Candidate | LeftOut] = []
+    if not is_full_mesh(topology) and not (is_large and any(isinstance(one, Candidate) for one in hosts)):
+        matched += _matched(topology, task, bound_s, effort)
+    is_enough = is_large and _is_near(topology, task, [*hosts, *matched])
     rails = [*_on_late_rails(topology, task, bound_s)]
     may_be_large = not rails and not task.conditions.slow_ranks and not is_enough
-    found = [
-        *(_candidate(one, bound_s) if isinstance(one, _Matched) else one for one in matched),
-        *rails,
-        *_packed(topology, task, bound_s, _MOST_VERTICES_OF_LATE_FOREST if may_be_large else _MOST_VERTICES),
-    ]
-    return AroundLateRank(found, is_enough)
+    most_vertices = _MOST_VERTICES_OF_LATE_FOREST if may_be_large else _MOST_VERTICES
+    return AroundLateRank(
+        [*hosts, *matched, *rails, *_packed(topology, task, bound_s, most_vertices)], is_enough
+    )
 
 
 def beside_late_rank(found: Sequence[Candidate]) -> tuple[list[Candidate], list[LeftOut]]:
@@ -94,71 +100,88 @@ def beside_late_rank(found: Sequence[Candidate]) -> tuple[list[Candidate], list[
     return kept, [LeftOut(label, reason) for label, reason in reasons.items()]
 
 
-def _is_near(topology: Topology, task: Task, matched: Sequence[_Matched]) -> bool:
-    """Say whether one takes no longer after the arrival than an all-reduce does at least of which nobody is late."""
-    in_time = [one.around.broadcast_s for one in matched if one.around.reduce_s <= task.delay_s]
-    if not in_time:
+def _is_near(topology: Topology, task: Task, found: Sequence[Candidate | LeftOut]) -> bool:
+    """Say whether one takes about as long after the arrival as an all-reduce of which nobody is late, or less.
+
+    The largest is looked at. What others take at least is a bound; of many ranks they are not so near to it.
+    """
+    made = [one for one in found if isinstance(one, Candidate)]
+    if not made:
         return False
-    together = replace(task.conditions, late={})
-    return min(in_time) <= lower_bound(topology, task.kind, task.nbytes, conditions=together).seconds
+    largest = max(made, key=lambda one: one.transfer_count).generate()
+    conditions = task.conditions
+    seconds, _ = estimate_by_steps_s(largest, topology, task.nbytes, conditions.late, conditions.slow_ranks)
+    together = replace(conditions, late={})
+    bound_s = lower_bound(topology, task.kind, task.nbytes, conditions=together).seconds
+    others_s = bound_s * (_MANY_OVER_BOUND if topology.rank_count > _MANY_RANKS else 1.0)
+    return seconds - task.delay_s <= others_s
 
 
-@dataclass(frozen=True)
-class _Matched:
-    chunks: int
-    around: MatchedAround
+def _on_hosts(topology: Topology, task: Task, bound_s: float, effort: float) -> Iterator[Candidate | LeftOut]:
+    """On many hosts alike, or lines of a grid whose last dimension is switches, of all ranks as fast as others."""
+    per_host = _ranks_per_host(topology, task)
+    if per_host is None or task.nbytes == 0 or any(factor > 1 for factor in task.conditions.slow.values()):
+        return
+    per_piece = 0.0
+    for pieces in _PIECES_ON_RAILS:
+        if per_piece * pieces > _MOST_HOST_TRANSFERS * effort:
+            reason = too_many(per_piece * pieces, "transfers", _MOST_HOST_TRANSFERS * effort)
+            yield LeftOut(f"late_hosts ({pieces} pieces)", reason)
+            return
+        try:
+            made = late_hosts(
+                topology, task.late_ranks[0], pieces=pieces, nbytes=task.nbytes, ranks_per_host=per_host
+            )
+        except ArgumentError:
+            return
+        per_piece = made.transfer_count / pieces
+        yield Candidate("late_hosts", f"{pieces} pieces", bound_s, made.transfer_count, partial(given, made))
 
 
-def _candidate(matched: _Matched, bound_s: float) -> Candidate:
-    schedule = matched.around.schedule
-    return Candidate(
-        "late_matched", f"{matched.chunks} chunks", bound_s, schedule.transfer_count, partial(given, schedule)
-    )
+def _ranks_per_host(topology: Topology, task: Task) -> int | None:
+    """Return of how many ranks hosts are, or the lines of a grid that only switches join."""
+    if topology.node_count not in (1, topology.rank_count):
+        return topology.rank_count // topology.node_count
+    if task.grid is None or len(task.grid.dims) < 2 or task.grid.wires[-1] != "switch":
+        return None
+    return math.prod(task.grid.dims[:-1])
 
 
-def _matched(topology: Topology, task: Task, bound_s: float, effort: float) -> Iterator[_Matched | LeftOut]:
-    """Make it of few chunks, and of as many as bring what filling the ways takes down to a percent, or as fit.
+def _matched(topology: Topology, task: Task, bound_s: float, effort: float) -> Iterator[Candidate | LeftOut]:
+    """Of few chunks, and of as many as bring what filling the ways takes down to a share of the bound, or as fit.
 
-    Where ranks are slow, links are as slow as they are now.
+    Where ranks are slow, for links as slow as they are now. Nothing where the others reach each other through the late
+    rank alone.
     """
     network = as_slow_as_now(topology, task) if task.conditions.slow_ranks else topology
     room = _Room(network, effort)
     most_chunks = _MOST_CHUNKS_OF_SMALL if task.nbytes < _SMALL_BUFFER else _MOST_CHUNKS
     after_s = max(bound_s - task.delay_s, _LEAST_S)
-    filling_s = math.inf  # of one chunk, as if all beyond the bound were that
-    for chunks in _FEW_CHUNKS:
-        if (reason := room.lack(chunks)) is not None:
-            yield LeftOut(f"late_matched ({chunks} chunks)", reason)
+    wanted = 0
+    for few in _FEW_CHUNKS:
+        if (reason := room.lack(few)) is not None:
+            yield LeftOut(f"late_matched ({few} chunks)", reason)
             return
-        made = _around(network, task, chunks)
-        if made is None:
+        try:
+            made = matched_around(network, task.late_ranks[0], few, task.nbytes)
+        except ArgumentError:
             return
-        room.take(chunks)
-        yield made
-        filling_s = chunks * (made.around.broadcast_s - after_s)
-    wanted = min(most_chunks, _power_of_two(filling_s / (_FILLING * after_s)))
+        room.take(few)
+        yield _of_matched(made, bound_s)
+        filling = few * (made.broadcast_s - after_s) / after_s  # as if all beyond the bound were that
+        wanted = min(most_chunks, math.ceil(filling / _FILLING))
     chunks = wanted
-    while chunks > _FEW_CHUNKS[-1] and (reason := room.lack(chunks)) is not None:
-        if chunks == wanted:
-            yield LeftOut(f"late_matched ({chunks} chunks)", reason)
-        chunks //= 2
-    if chunks > _FEW_CHUNKS[-1] and filling_s <= _MOST_FILLING * chunks * after_s:
-        made = _around(network, task, chunks)
-        if made is not None:
-            yield made
+    if (reason := room.lack(wanted)) is not None:
+        yield LeftOut(f"late_matched ({wanted} chunks)", reason)
+        chunks = room.most_chunks()
+    if chunks > _FEW_CHUNKS[-1] and filling <= _MOST_FILLING * chunks:
+        yield _of_matched(matched_around(network, task.late_ranks[0], chunks, task.nbytes), bound_s)
 
 
-def _power_of_two(least: float) -> int:
-    """Return the least one that is as much."""
-    return 1 << max(0, math.ceil(math.log2(max(1.0, least))))
-
-
-def _around(network: Topology, task: Task, chunks: int) -> _Matched | None:
-    """None where the others reach each other through the late rank alone."""
-    try:
-        return _Matched(chunks, matched_around(network, task.late_ranks[0], chunks, task.nbytes))
-    except ArgumentError:
-        return None
+def _of_matched(made: MatchedAround, bound_s: float) -> Candidate:
+    schedule = made.schedule
+    label = f"{schedule.chunk_count} chunks"
+    return Candidate("late_matched", label, bound_s, schedule.transfer_count, partial(given, schedule))
 
 
 class _Room:
@@ -167,7 +190,8 @@ class _Room:
     def __init__(self, network: Topology, effort: float) -> None:
         self._others = network.rank_count - 1
         self._pairs = links_between_ranks(network) if network.switch_count else 0
-        self._transfers = _MOST_MATCHED_TRANSFERS * effort
+        most = _MOST_MATCHED_BEHIND_SWITCHES if network.switch_count else _MOST_MATCHED_TRANSFERS
+        self._transfers = most * effort
         self._work = _MOST_MATCHED_WORK * effort
 
     def lack(self, chunks: int) -> str | None:
@@ -183,6 +207,13 @@ class _Room:
         transfers, work = self._needs(chunks)
         self._transfers -= transfers
         self._work -= work
+
+    def most_chunks(self) -> int:
+        """Return how many there may be at most."""
+        chunks = self._transfers / (2 * self._others)
+        if self._pairs:
+            chunks = min(chunks, (self._work / (2 * self._others * self._pairs * 4**0.25)) ** (4 / 3))
+        return max(0, math.floor(chunks))
 
     def _needs(self, chunks: int) -> tuple[int, float]:
         transfers = 2 * self._others * chunks

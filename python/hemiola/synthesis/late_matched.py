@@ -58,15 +58,14 @@ def late_matched(
 
 @dataclass(frozen=True)
 class MatchedAround:
-    """A schedule, and what the reduction in the wait takes, and the broadcast after the arrival."""
+    """A schedule, and what the broadcast in it takes."""
 
     schedule: Schedule
-    reduce_s: float
     broadcast_s: float
 
 
 def matched_around(topology: Topology, late_rank: int, chunks: int, nbytes: int) -> MatchedAround:
-    """Do what `late_matched` does, and say how long its two parts are."""
+    """Do what `late_matched` does, and say how long the broadcast in it is."""
     ranks = topology.rank_count
     if ranks < 3:
         raise ArgumentError(f"late_matched: expected at least 3 ranks, found {ranks}")
@@ -100,7 +99,7 @@ def matched_around(topology: Topology, late_rank: int, chunks: int, nbytes: int)
         for column, values in enumerate((step, rows.src, rows.dst, rows.chunk, reduces)):
             table[begin:end, column] = values
     collective = Collective.with_owners("all_reduce", ranks, down.owner.tolist())
-    return MatchedAround(Schedule.from_transfers(collective, table), reduction.seconds, broadcast.seconds)
+    return MatchedAround(Schedule.from_transfers(collective, table), broadcast.seconds)
 
 
 def _found(topology: Topology, collective: Collective, nbytes: int) -> Synthesis:
