@@ -39,10 +39,10 @@ _MOST_LATE_LINKS = 2_500
 #: Chunks that are matched first; then as many as leave this share of the bound to filling the ways, where as many as
 #: fit leave it no more than that.
 _FEW_CHUNKS, _MOST_CHUNKS, _FILLING, _MOST_FILLING = (16, 64), 4096, 0.02, 0.8
-#: Of small buffers no more.
-_SMALL_BUFFER, _MOST_CHUNKS_OF_SMALL = 4 << 20, 256
-#: Of all that is matched together, both ways: about a second. Behind switches fewer, and times links between ranks, over
-#: the fourth root of the chunks, no more than this.
+#: Where trees are packed beside them, and of small buffers, no more.
+_CHUNKS_BESIDE_TREES, _SMALL_BUFFER, _MOST_CHUNKS_OF_SMALL = 256, 4 << 20, 256
+#: Of all that is matched together, both ways: about a second. Behind switches fewer, and times links between ranks,
+#: over the fourth root of the chunks, no more than this.
 _MOST_MATCHED_BEHIND_SWITCHES = 600_000
 _MOST_MATCHED_TRANSFERS, _MOST_MATCHED_WORK = 1_400_000, 4_000_000_000
 #: Where what is matched is enough, larger schedules that know of nobody late take the time of a plan for nothing.
@@ -75,18 +75,20 @@ def around_late_rank(topology: Topology, task: Task, bound_s: float, effort: flo
     has_one = task.kind == "all_reduce" and len(task.late_ranks) == 1
     if not has_one or topology.rank_count < 3 or topology.switch_count == 1:
         return AroundLateRank([], False)
-    hosts = [*_on_hosts(topology, task, bound_s, effort)]
+    on_hosts = [*_on_hosts(topology, task, bound_s, effort), *_on_late_rails(topology, task, bound_s)]
+    are_hosts = any(isinstance(one, Candidate) for one in on_hosts)
     is_large = topology.rank_count + topology.switch_count > _MOST_VERTICES
     matched: list[Candidate | LeftOut] = []
-    if not is_full_mesh(topology) and not (is_large and any(isinstance(one, Candidate) for one in hosts)):
-        matched += _matched(topology, task, bound_s, effort)
-    is_enough = is_large and _is_near(topology, task, [*hosts, *matched])
-    rails = [*_on_late_rails(topology, task, bound_s)]
-    may_be_large = not rails and not task.conditions.slow_ranks and not is_enough
-    most_vertices = _MOST_VERTICES_OF_LATE_FOREST if may_be_large else _MOST_VERTICES
-    return AroundLateRank(
-        [*hosts, *matched, *rails, *_packed(topology, task, bound_s, most_vertices)], is_enough
+    if not is_full_mesh(topology) and not are_hosts:
+        matched += _matched(
+            topology, task, bound_s, effort, _MOST_CHUNKS if is_large else _CHUNKS_BESIDE_TREES
+        )
+    is_enough = is_large and _is_near(topology, task, [*on_hosts, *matched])
+    may_be_large = not are_hosts and not task.conditions.slow_ranks and not is_enough
+    packed = _packed(
+        topology, task, bound_s, _MOST_VERTICES_OF_LATE_FOREST if may_be_large else _MOST_VERTICES
     )
+    return AroundLateRank([*on_hosts, *matched, *packed], is_enough)
 
 
 def beside_late_rank(found: Sequence[Candidate]) -> tuple[list[Candidate], list[LeftOut]]:
@@ -147,7 +149,9 @@ def _ranks_per_host(topology: Topology, task: Task) -> int | None:
     return math.prod(task.grid.dims[:-1])
 
 
-def _matched(topology: Topology, task: Task, bound_s: float, effort: float) -> Iterator[Candidate | LeftOut]:
+def _matched(
+    topology: Topology, task: Task, bound_s: float, effort: float, most_chunks: int
+) -> Iterator[Candidate | LeftOut]:
     """Of few chunks, and of as many as bring what filling the ways takes down to a share of the bound, or as fit.
 
     Where ranks are slow, for links as slow as they are now. Nothing where the others reach each other through the late
@@ -155,7 +159,7 @@ def _matched(topology: Topology, task: Task, bound_s: float, effort: float) -> I
     """
     network = as_slow_as_now(topology, task) if task.conditions.slow_ranks else topology
     room = _Room(network, effort)
-    most_chunks = _MOST_CHUNKS_OF_SMALL if task.nbytes < _SMALL_BUFFER else _MOST_CHUNKS
+    most_chunks = min(most_chunks, _MOST_CHUNKS_OF_SMALL) if task.nbytes < _SMALL_BUFFER else most_chunks
     after_s = max(bound_s - task.delay_s, _LEAST_S)
     wanted = 0
     for few in _FEW_CHUNKS:
