@@ -31,8 +31,9 @@ _PIECES = (16, 64, 256)
 _MOST_LATE_TRANSFERS_OF_FULL_MESH, _PIECES_OF_FULL_MESH = 150_000, (4, 16, 64, 256)
 #: Chunks of each rail on hosts with a late rank, and transfers, which are quickly made: the most take 0.2 s.
 _PIECES_ON_RAILS, _MOST_RAIL_TRANSFERS = (4, 16, 64, 256), 150_000
-#: The same of hosts by the dozen: making and estimating these takes half a second.
-_MOST_HOST_TRANSFERS = 1_100_000
+#: The same of hosts by the dozen: making and estimating these takes half a second. Pieces of less than this for each rank
+#: of a host take a latency, however small they are.
+_MOST_HOST_TRANSFERS, _LEAST_HOST_PIECE = 1_100_000, 8 << 10
 #: Links of the late rank, each of which may lead to an owner of its own, times those of all: beyond, making trees to
 #: all owners takes longer than a plan may. All pairs of 14 ranks of unequal links are about half a second.
 _MOST_LATE_LINKS = 2_500
@@ -43,14 +44,14 @@ _FEW_CHUNKS, _MOST_CHUNKS, _FILLING, _MOST_FILLING = (16, 64), 4096, 0.02, 0.8
 _CHUNKS_BESIDE_TREES, _SMALL_BUFFER, _MOST_CHUNKS_OF_SMALL = 256, 4 << 20, 256
 #: Of all that is matched together, both ways: about a second. Behind switches fewer, and times links between ranks,
 #: over the fourth root of the chunks, no more than this.
-_MOST_MATCHED_BEHIND_SWITCHES = 600_000
+_MOST_MATCHED_BEHIND_SWITCHES = 300_000
 _MOST_MATCHED_TRANSFERS, _MOST_MATCHED_WORK = 1_400_000, 4_000_000_000
 #: Where what is matched is enough, larger schedules that know of nobody late take the time of a plan for nothing.
 _MOST_TRANSFERS_BESIDE = 100_000
 #: Of more ranks than this, such schedules take so many times their bound.
 _MANY_RANKS, _MANY_OVER_BOUND = 500, 1.2
-#: Less is no time after an arrival.
-_LEAST_S = 1e-12
+#: Less is no time after an arrival; and of the least time after it, a shorter wait hides too little of a reduction.
+_LEAST_S, _LEAST_WAIT = 1e-12, 0.25
 
 
 @dataclass
@@ -126,6 +127,8 @@ def _on_hosts(topology: Topology, task: Task, bound_s: float, effort: float) -> 
         return
     per_piece = 0.0
     for pieces in _PIECES_ON_RAILS:
+        if pieces > _PIECES_ON_RAILS[0] and task.nbytes < _LEAST_HOST_PIECE * pieces * per_host:
+            return
         if per_piece * pieces > _MOST_HOST_TRANSFERS * effort:
             reason = too_many(per_piece * pieces, "transfers", _MOST_HOST_TRANSFERS * effort)
             yield LeftOut(f"late_hosts ({pieces} pieces)", reason)
@@ -161,7 +164,9 @@ def _matched(
     room = _Room(network, effort)
     most_chunks = min(most_chunks, _MOST_CHUNKS_OF_SMALL) if task.nbytes < _SMALL_BUFFER else most_chunks
     after_s = max(bound_s - task.delay_s, _LEAST_S)
-    wanted = 0
+    if task.delay_s < _LEAST_WAIT * after_s:
+        return
+    filling, wanted = 0.0, 0
     for few in _FEW_CHUNKS:
         if (reason := room.lack(few)) is not None:
             yield LeftOut(f"late_matched ({few} chunks)", reason)
@@ -174,6 +179,8 @@ def _matched(
         yield _of_matched(made, bound_s)
         filling = few * (made.broadcast_s - after_s) / after_s  # as if all beyond the bound were that
         wanted = min(most_chunks, math.ceil(filling / _FILLING))
+    if wanted <= _FEW_CHUNKS[-1]:
+        return
     chunks = wanted
     if (reason := room.lack(wanted)) is not None:
         yield LeftOut(f"late_matched ({wanted} chunks)", reason)

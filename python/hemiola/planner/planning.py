@@ -221,8 +221,10 @@ def _found(
     plain = [one for one in (*known, *hop_apart) if isinstance(one, Candidate) and not one.knows_topology]
     if may_be_short:
         plain += in_segments(task, bound_s, {one.label for one in plain})
+    around = [one for one in late.found if isinstance(one, Candidate)]
     found = [
         *(one for one in made if isinstance(one, Candidate)),
+        *([] if late_is_enough else around),
         *(one for one in (*known, *hop_apart) if isinstance(one, Candidate) and one.knows_topology),
         *sorted(plain, key=lambda one: (one.formula_s, one.name, one.variant)),
         *(one for one in on_grids if isinstance(one, Candidate)),
@@ -230,8 +232,8 @@ def _found(
     left_out = [one for one in (*late.found, *made, *hop_apart, *on_grids) if isinstance(one, LeftOut)]
     if late_is_enough:
         found, too_large = beside_late_rank(found)
-        left_out += too_large
-    return [*(one for one in late.found if isinstance(one, Candidate)), *found], left_out
+        found, left_out = [*around, *found], [*left_out, *too_large]
+    return found, left_out
 
 
 def _check(topology: Topology, nbytes: int, network: str, combine_bandwidth: float, crowding: float) -> None:

@@ -16,7 +16,6 @@ from hemiola._core.algorithms import broadcast_circulant, reduce_circulant
 from hemiola.arguments import typed
 from hemiola.errors import ArgumentError
 from hemiola.synthesis.result import DEFAULT_NBYTES
-from hemiola.synthesis.senders import Senders
 
 Integers = NDArray[np.int64]
 Columns = tuple[Integers | int, Integers, Integers, Integers, bool]  #: step, src, dst, chunk, reduce
@@ -131,10 +130,19 @@ def _insides(topology: Topology, per_host: int, src: Integers, dst: Integers) ->
 
 
 def _check_inside(topology: Topology, per_host: int) -> None:
-    senders = Senders(topology)
-    for rank in range(topology.rank_count):
-        first = rank - rank % per_host
-        if not {*range(first, first + per_host)} - {rank} <= {*senders.to(rank)}:
+    """Refuse hosts whose ranks reach each other through others, or out of the host and back."""
+    links = np.asarray(topology.links)
+    src, dst = links["src"].astype(np.int64), links["dst"].astype(np.int64)
+    host_of = _insides(topology, per_host, src, dst)
+    pairs = [
+        (rank, other)
+        for rank in range(topology.rank_count)
+        for other in range(rank - rank % per_host, rank - rank % per_host + per_host)
+        if other != rank
+    ]
+    for (rank, _), way in zip(pairs, paths(topology, pairs), strict=True):
+        is_inside = host_of[dst[way]] == host_of[rank]
+        if not way or not is_inside.all() or (dst[way[:-1]] < topology.rank_count).any():
             raise ArgumentError("late_hosts: expected ranks of a host that reach each other at once")
 
 
@@ -231,9 +239,8 @@ class _Hosts:
             for depth, hop_src, hop_dst, which in self._inside(host, to_center=True):
                 found.append((width * first[which] + 1 - depth, hop_src, hop_dst, which, True))
         per_host = self._per_host
-        is_late = (dst == self._late_host) & (
-            gate[chunk] != owner[chunk]
-        )  # who takes its place is on another rail
+        # Where the late rank is a rail's gate, who takes its place is on another rail.
+        is_late = (dst == self._late_host) & (gate[chunk] != owner[chunk])
         at, step = src * per_host + gate[chunk], width * step + 2
         plain = ~is_late
         found.append((step[plain], at[plain], (dst * per_host + gate[chunk])[plain], chunk[plain], True))
