@@ -31,8 +31,8 @@ _PIECES = (16, 64, 256)
 _MOST_LATE_TRANSFERS_OF_FULL_MESH, _PIECES_OF_FULL_MESH = 150_000, (4, 16, 64, 256)
 #: Chunks of each rail on hosts with a late rank, and transfers, which are quickly made: the most take 0.2 s.
 _PIECES_ON_RAILS, _MOST_RAIL_TRANSFERS = (4, 16, 64, 256), 150_000
-#: The same of hosts by the dozen: making and estimating these takes half a second. Pieces of less than this for each rank
-#: of a host take a latency, however small they are.
+#: The same of hosts by the dozen: making and estimating these takes half a second. Pieces of less than this for each
+#: rank of a host take a latency, however small they are.
 _MOST_HOST_TRANSFERS, _LEAST_HOST_PIECE = 1_100_000, 8 << 10
 #: Links of the late rank, each of which may lead to an owner of its own, times those of all: beyond, making trees to
 #: all owners takes longer than a plan may. All pairs of 14 ranks of unequal links are about half a second.
