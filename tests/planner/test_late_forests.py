@@ -1,4 +1,4 @@
-"""Forests around a late rank are in the race on networks of a hundred ranks, too, and named where they are not."""
+"""What is made around a late rank is in the race on large networks, too, and named where it is not."""
 
 from __future__ import annotations
 
@@ -34,3 +34,28 @@ def test_a_plan_is_no_slower_than_the_forest_that_the_project_makes(topology: hm
 def test_what_is_too_large_is_named(dims: list[int]) -> None:
     plan = hm.plan(hm.topologies.torus(dims, **LINKS), "all_reduce", NBYTES, hm.Conditions(late={1: DELAY_S}))
     assert "late_forest" in plan.explain()
+
+
+#: Networks, and times the bound after the arrival; before, 1.9 to 2.0 on each.
+LARGE = [
+    (hm.topologies.torus([5, 5, 5], **LINKS), "late_matched", 1.05),
+    (hm.topologies.torus([16, 16], **LINKS), "late_matched", 1.12),
+    (hm.topologies.hosts(32, 8, **HOSTS), "late_hosts", 1.06),
+    (hm.topologies.dgx_a100(32), "late_hosts", 1.08),
+]
+
+
+@pytest.mark.parametrize(("topology", "name", "most"), LARGE, ids=str)
+def test_on_hundreds_of_ranks_about_a_broadcast_is_left_after_the_arrival(
+    topology: hm.Topology, name: str, most: float
+) -> None:
+    plan = hm.plan(topology, "all_reduce", NBYTES, hm.Conditions(late={topology.rank_count // 2: DELAY_S}))
+    assert plan.name == name
+    assert 1 <= (plan.seconds - DELAY_S) / (plan.bound_s - DELAY_S) <= most
+    assert "of which nobody is late" in plan.explain()
+
+
+def test_a_short_delay_has_nothing_matched_for_it() -> None:
+    topology = hm.topologies.torus([16, 16], **LINKS)
+    plan = hm.plan(topology, "all_reduce", NBYTES, hm.Conditions(late={1: 1e-6}))
+    assert not any(one.name == "late_matched" for one in plan.alternatives)

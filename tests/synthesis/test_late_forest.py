@@ -55,7 +55,7 @@ def test_the_planner_leaves_about_a_broadcast_for_after_the_arrival(name: str) -
     nbytes, late_rank, most_ms, before_ms = TIMES[name]
     network = NETWORKS[name]()
     plan = hm.plan(network, "all_reduce", nbytes, hm.Conditions(late={late_rank: 1.0}))
-    assert plan.name == "late_forest"
+    assert plan.name in ("late_forest", "late_matched", "late_hosts")
     exposed_ms = (plan.seconds - 1.0) * 1e3
     # The late rank's part must leave it, and nothing else is as long.
     assert (plan.bound_s - 1.0) * 1e3 <= exposed_ms <= most_ms < before_ms

@@ -19,6 +19,7 @@ from hemiola.bounds import lower_bound
 from hemiola.codecs import Speeds, speeds
 from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
+from hemiola.planner.around_late_rank import around_late_rank, beside_late_rank
 from hemiola.planner.around_slow import are_enough
 from hemiola.planner.brought import made_now
 from hemiola.planner.crowding import crowding_s
@@ -103,8 +104,10 @@ def plan(
     networks such a candidate is estimated: step by step, by what the busiest link of each needs. There, schedules
     synthesized for the topology are among the candidates: where there are no switches up to some 1,000 ranks (an
     all_to_all 200), behind switches 540 (of buffers below 4 MiB 410, an all_to_all 50); their formula is the lower
-    bound. `Plan.left_out` and `Plan.explain` name what was left out, and why. A progress bar appears on a terminal once
-    a second has passed, elsewhere a line every 30 s.
+    bound. Around one late rank they go up to some 2,000 ranks without switches, and 1,000 on hosts alike; where these
+    come near enough, larger schedules that know of nobody late are left out. `Plan.left_out` and `Plan.explain` name
+    what was left out, and why. A progress bar appears on a terminal once a second has passed, elsewhere a line every
+    30 s.
 
     With a density all candidates are simulated once more with zeros left out. Messages leave them out where a core
     encodes and decodes at 1.5 times a link's bandwidth at least, in every phase, and that saves 3 % of the time.
@@ -196,23 +199,27 @@ def _found(
     would leave the former nothing to be made with. Those for grids come last, since the largest would leave the others
     nothing to be simulated with. What takes latency out by sending more messages is there where it is told what these
     cost, and messages of exchanges for slow ranks are shorter than telling ports apart takes where they may be. Where
-    nothing but links decides, trees of a mesh may be known to come nearer the bound than what takes long to make.
+    nothing but links decides, trees of a mesh, or what is made around a late rank, may be known to come nearer the
+    bound than what takes long to make.
     """
     known = candidates(task)
     in_shares: list[Candidate | LeftOut] = []
     if messages_are_told and is_uneven(topology):
         in_shares += through_hosts(task, bound_s, effort)
+    late = around_late_rank(topology, task, bound_s, effort)
+    late_is_enough = links_decide and late.is_enough
     may_be_enough = links_decide and is_enough(task, effort)
     for_trees = effort if links_decide else _SHARE_BESIDE_LINKS * effort
-    on_meshes = [*on_mesh(task, bound_s, for_trees, is_alone=may_be_enough)] if is_uneven(topology) else []
+    on_meshes: list[Candidate | LeftOut] = []
+    if is_uneven(topology) and not late_is_enough:
+        on_meshes += on_mesh(task, bound_s, for_trees, is_alone=may_be_enough)
     trees_are_enough = may_be_enough and any(isinstance(one, Candidate) for one in on_meshes)
     trees_are_enough |= links_decide and is_fluid and effort == 1 and are_enough(known, task, bound_s)
+    is_searched = not trees_are_enough and not late_is_enough
     least_chunks = least_chunks_beside(in_shares, task)
-    made = synthesized(
-        topology, task, bound_s, effort, least_chunks=least_chunks, is_searched=not trees_are_enough
-    )
+    made = synthesized(topology, task, bound_s, effort, least_chunks=least_chunks, is_searched=is_searched)
     made += on_meshes
-    on_grids = [*on_grid(task, bound_s, effort)] if is_uneven(topology) and not trees_are_enough else []
+    on_grids = [*on_grid(task, bound_s, effort)] if is_uneven(topology) and is_searched else []
     hop_apart = [*one_hop(task, bound_s, effort)] if messages_are_told else []
     if is_uneven(topology):
         made += far_first(task, bound_s)
@@ -220,13 +227,19 @@ def _found(
     plain = [one for one in (*known, *hop_apart) if isinstance(one, Candidate) and not one.knows_topology]
     if may_be_short:
         plain += in_segments(task, bound_s, {one.label for one in plain})
+    around = [one for one in late.found if isinstance(one, Candidate)]
     found = [
         *(one for one in made if isinstance(one, Candidate)),
+        *([] if late_is_enough else around),
         *(one for one in (*known, *hop_apart) if isinstance(one, Candidate) and one.knows_topology),
         *sorted(plain, key=lambda one: (one.formula_s, one.name, one.variant)),
         *(one for one in on_grids if isinstance(one, Candidate)),
     ]
-    return found, [one for one in (*made, *hop_apart, *on_grids) if isinstance(one, LeftOut)]
+    left_out = [one for one in (*late.found, *made, *hop_apart, *on_grids) if isinstance(one, LeftOut)]
+    if late_is_enough:
+        found, too_large = beside_late_rank(found)
+        found, left_out = [*around, *found], [*left_out, *too_large]
+    return found, left_out
 
 
 def _check(topology: Topology, nbytes: int, network: str, combine_bandwidth: float, crowding: float) -> None:

@@ -12,12 +12,12 @@ from functools import partial
 
 import numpy as np
 
-from hemiola._core import Schedule, Topology, busiest_link_s, synthesize_forest
+from hemiola._core import Schedule, Topology, synthesize_forest
 from hemiola.algorithms import Candidate, Task
 from hemiola.errors import ArgumentError
 from hemiola.planner.brought import given
 from hemiola.planner.outcome import LeftOut, too_many
-from hemiola.synthesis import late_forest, late_rails, search
+from hemiola.synthesis import search
 from hemiola.synthesis.full_mesh import is_full_mesh
 
 _WITH_ONE_ROOT = ("broadcast", "reduce")
@@ -81,17 +81,6 @@ _MOST_LINKS_FROM_ONE_ROOT = 10_000_000
 _PIECES, _PIECES_OF_ONE_ROOT = (2, 8, 32), (16, 64, 256)
 #: Below, few pieces are tried where only one number can be, and no more chunks than this.
 _SMALL_BUFFER, _MOST_CHUNKS_OF_SMALL = 4 << 20, 256
-#: Of a forest around a late rank, which Python takes apart; of one that reduces all where the delay is long enough, and
-#: vertices where nobody is slow and no rails are used: up to half a second.
-_MOST_LATE_TRANSFERS, _MOST_LATE_TRANSFERS_OF_WHOLE = 40_000, 210_000
-_MOST_VERTICES_OF_LATE_FOREST = 168
-#: The same, and chunks down each tree, where every two ranks have a link, so that nothing is to be searched for.
-_MOST_LATE_TRANSFERS_OF_FULL_MESH, _PIECES_OF_FULL_MESH = 150_000, (4, 16, 64, 256)
-#: Chunks of each rail on hosts with a late rank, and transfers, which are quickly made: the most take 0.2 s.
-_PIECES_ON_RAILS, _MOST_RAIL_TRANSFERS = (4, 16, 64, 256), 150_000
-#: Links of the late rank, each of which may lead to an owner of its own, times those of all: beyond, making trees to
-#: all owners takes longer than a plan may. All pairs of 14 ranks of unequal links are about half a second.
-_MOST_LATE_LINKS = 2_500
 #: What an all-reduce in one shot is called: an all-gather of whole buffers, with scratch slots for them.
 ONE_SHOT = "one_shot"
 #: Of it; 270 ranks, about a tenth of a second to make and simulate.
@@ -119,7 +108,6 @@ def synthesized(
     """
     return [
         *(_searched(topology, task, bound_s, effort, least_chunks) if is_searched else []),
-        *_around_late_rank(topology, task, bound_s),
         *_one_shots(topology, task, bound_s, effort),
     ]
 
@@ -129,7 +117,7 @@ def _searched(
 ) -> Iterator[Candidate | LeftOut]:
     networks = [(topology, "")]
     if any(factor > _ALIKE for factor in task.conditions.slow_ranks.values()):
-        networks.append((_as_slow_as_now(topology, task), ", of slow links"))
+        networks.append((as_slow_as_now(topology, task), ", of slow links"))
     shares = [effort / len(networks)] * len(networks)
     if len(networks) == 2 and not _fits(topology, task, shares[0], least_chunks):
         shares = [effort, 0.0]  # half is too little for either; as if nobody were slow takes less to find
@@ -139,7 +127,7 @@ def _searched(
             yield from _forests(network, task, bound_s, note, effort)
 
 
-def _as_slow_as_now(topology: Topology, task: Task) -> Topology:
+def as_slow_as_now(topology: Topology, task: Task) -> Topology:
     """Return it with the links of ranks that are slow as slow as they are."""
     slower: dict[int | tuple[int, int] | str, float] = {
         rank: factor for rank, factor in task.conditions.slow_ranks.items()
@@ -171,87 +159,6 @@ def _one_shots(topology: Topology, task: Task, bound_s: float, effort: float) ->
 def _one_shot(topology: Topology, task: Task) -> Schedule:
     gather = replace(task, kind="all_gather", nbytes=task.nbytes * task.rank_count)
     return _search(topology, gather, 1, 1).one_shot_all_reduce()
-
-
-def _around_late_rank(topology: Topology, task: Task, bound_s: float) -> Iterator[Candidate | LeftOut]:
-    """Where one switch joins all ranks, an algorithm of that name is at the bound, whoever is slow.
-
-    A delay too short for reducing everything in is long enough for a share of the buffer.
-    """
-    has_one = task.kind == "all_reduce" and len(task.late_ranks) == 1
-    if not has_one or topology.rank_count < 3 or topology.switch_count == 1:
-        return
-    yield from (on_rails := list(_on_late_rails(topology, task, bound_s)))
-    may_be_large = not on_rails and not task.conditions.slow_ranks
-    most_vertices = _MOST_VERTICES_OF_LATE_FOREST if may_be_large else _MOST_VERTICES_OF_ONE_ROOT
-    own_links = int(np.count_nonzero(np.asarray(topology.links)["src"] == task.late_ranks[0]))
-    vertices, pairs = topology.rank_count + topology.switch_count, own_links * topology.link_count
-    is_made = is_full_mesh(topology)
-    can_search = vertices <= _MOST_VERTICES_OF_ONE_ROOT and pairs <= _MOST_LATE_LINKS
-    if not is_made and vertices > most_vertices:
-        yield LeftOut("late_forest", too_many(vertices, "ranks and switches", most_vertices))
-        return
-    if not is_made and pairs > _MOST_LATE_LINKS:
-        reason = too_many(pairs, "pairs of a link of the late rank and any", _MOST_LATE_LINKS)
-        yield LeftOut("late_forest", reason)
-        return
-    most_of_whole = _MOST_LATE_TRANSFERS_OF_FULL_MESH if is_made else _MOST_LATE_TRANSFERS_OF_WHOLE
-    most_of_share = _MOST_LATE_TRANSFERS_OF_FULL_MESH if is_made else _MOST_LATE_TRANSFERS
-    share, per_piece = 1.0, 0.0
-    for pieces in _PIECES_OF_FULL_MESH if is_made else _PIECES_OF_ONE_ROOT:
-        most = most_of_whole if share == 1 else most_of_share
-        fits = per_piece * pieces <= most
-        whole = _late_forest(topology, task, pieces, 1.0, most) if fits else None
-        if whole is None:
-            yield LeftOut("late_forest", f"with {pieces} pieces: none of at most {most:,} transfers")
-            return
-        yield _of_late_forest(whole, f"{pieces} pieces", bound_s)
-        if not per_piece:
-            per_piece = whole.transfer_count / pieces
-            reduced_s = _busiest_in_the_wait(whole, topology, task)
-            share = min(1.0, math.floor(64 * task.delay_s / reduced_s) / 64) if reduced_s > 0 else 1.0
-        if not 0 < share < 1 or not can_search:
-            continue
-        if (partly := _late_forest(topology, task, pieces, share, most_of_share)) is not None:
-            yield _of_late_forest(partly, f"{pieces} pieces, {share:.2f} of the buffer", bound_s)
-
-
-def _on_late_rails(topology: Topology, task: Task, bound_s: float) -> Iterator[Candidate]:
-    """Where ranks of several hosts have a NIC each, in shares for NICs as slow as they are now."""
-    if topology.node_count in (1, topology.rank_count):
-        return
-    network = _as_slow_as_now(topology, task) if task.conditions.slow_ranks else topology
-    per_piece = 2 * topology.rank_count * (topology.rank_count // topology.node_count)
-    for pieces in (pieces for pieces in _PIECES_ON_RAILS if per_piece * pieces <= _MOST_RAIL_TRANSFERS):
-        try:
-            made = late_rails(network, task.late_ranks[0], pieces=pieces)
-        except ArgumentError:
-            return
-        yield Candidate("late_rails", f"{pieces} pieces", bound_s, made.transfer_count, partial(given, made))
-
-
-def _of_late_forest(schedule: Schedule, variant: str, bound_s: float) -> Candidate:
-    return Candidate("late_forest", variant, bound_s, schedule.transfer_count, partial(given, schedule))
-
-
-def _late_forest(topology: Topology, task: Task, pieces: int, share: float, most: int) -> Schedule | None:
-    """Make one; None where it has more than `most` transfers, or where the others reach each other through the late
-    rank alone."""
-    if 2 * (task.rank_count - 1) * pieces > most:
-        return None
-    try:
-        schedule = late_forest(topology, task.late_ranks[0], pieces=pieces, nbytes=task.nbytes, share=share)
-    except ArgumentError:
-        return None
-    return schedule if schedule.transfer_count <= most else None
-
-
-def _busiest_in_the_wait(schedule: Schedule, topology: Topology, task: Task) -> float:
-    """Return what the busiest link takes for what the others do before the late rank first sends."""
-    rows = np.asarray(schedule.transfers)
-    before = rows[rows["step"] < rows["step"][rows["src"] == task.late_ranks[0]].min()]
-    waiting = Schedule.from_transfers(schedule.collective, before)
-    return busiest_link_s(waiting, topology, task.nbytes, task.conditions.slow_ranks)
 
 
 def _is_small_mesh_of_one_root(topology: Topology, task: Task) -> bool:

@@ -15,6 +15,7 @@ from hemiola.arguments import typed
 from hemiola.errors import ArgumentError
 from hemiola.synthesis.full_mesh import is_full_mesh
 from hemiola.synthesis.result import DEFAULT_NBYTES
+from hemiola.synthesis.senders import Senders
 
 Integers = NDArray[np.int64]
 Hop = tuple[int, int]  #: from a rank to a rank
@@ -199,7 +200,7 @@ class _Waiting:
         self._rest = topology.without_ranks([late_rank])
         self._late_rank = late_rank
         self._nbytes = nbytes
-        self._into = {rank: _senders_to(self._rest, rank) for rank in range(self._rest.rank_count)}
+        self._into = Senders(self._rest)
 
     def rows(self, ways: Sequence[_WayDown]) -> Iterator[Row]:
         """Yield the transfers from step 0 on."""
@@ -244,7 +245,7 @@ class _Waiting:
                     hops.append((dst, follows[dst]))
                     dst = follows[dst]
                 return hops
-            for src in self._into[dst]:
+            for src in self._into.to(dst):
                 if src not in follows:
                     follows[src] = dst
                     todo.append(src)
@@ -274,7 +275,7 @@ class _Backs:
         self._late_rank = late_rank
         self._bandwidth = np.asarray(topology.links)["bandwidth"]
         count = Counter(way.hops for way in ways)
-        self._into = _senders_to(topology, late_rank)
+        self._into = Senders(topology).to(late_rank)
         pairs = list({hop for hops in count for hop in hops} | {(rank, late_rank) for rank in self._into})
         self._links = dict(
             zip(pairs, (np.array(way, np.int64) for way in paths(topology, pairs)), strict=True)
@@ -304,19 +305,3 @@ class _Backs:
             return max(busiest, float((self._load[links] + chunks / self._bandwidth[links]).max()))
 
         return min((dst for _, dst in hops if dst in self._into), key=busy), self._late_rank
-
-
-def _senders_to(topology: Topology, rank: int) -> list[int]:
-    """Return the ranks that reach a rank over one link, or through switches alone."""
-    links = np.asarray(topology.links)
-    sources: dict[int, list[int]] = defaultdict(list)
-    for src, dst in zip(links["src"].tolist(), links["dst"].tolist(), strict=True):
-        sources[dst].append(src)
-    found: list[int] = []
-    todo, seen = [rank], {rank}
-    while todo:
-        for src in sources[todo.pop()]:
-            if src not in seen:
-                seen.add(src)
-                (found if src < topology.rank_count else todo).append(src)
-    return sorted(found)
