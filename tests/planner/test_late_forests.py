@@ -39,7 +39,7 @@ def test_what_is_too_large_is_named(dims: list[int]) -> None:
 #: Networks, and times the bound after the arrival; before, 1.9 to 2.0 on each.
 LARGE = [
     (hm.topologies.torus([5, 5, 5], **LINKS), "late_matched", 1.05),
-    (hm.topologies.torus([16, 16], **LINKS), "late_matched", 1.12),
+    (hm.topologies.torus([16, 16], **LINKS), "late_matched", 1.22),
     (hm.topologies.hosts(32, 8, **HOSTS), "late_hosts", 1.06),
     (hm.topologies.dgx_a100(32), "late_hosts", 1.08),
 ]
