@@ -90,10 +90,9 @@ bool EmulatedWire::done(Request request) const {
 /// The network is told of messages before the inner wire moves them, which takes the core a while: bytes that are copied are
 /// under way already.
 bool EmulatedWire::progress() {
-  bool news = false;
-  if (has_unposted_ || is_reacting_) news = settle();
+  bool news = (has_unposted_ || is_reacting_) && settle();
   const bool moved = inner_->progress();
-  if (!open_.empty() || is_reacting_) news |= settle();
+  if (!news && !open_.empty()) news = settle();  // news are to be reacted to before they are acknowledged
   return moved || news;
 }
 
