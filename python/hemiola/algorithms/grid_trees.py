@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hemiola.algorithms.slow_shares import Floats, Integers
-from hemiola.algorithms.slow_trees import NO_PARENT
+from hemiola.algorithms.slow_trees import NO_PARENT, Trees
 
 #: What trees of a kind cost the linear program beside the busiest port's time: those of four stages fill a pipeline
 #: sooner than those of six.
@@ -28,25 +28,16 @@ _MOST_PAIRS = 64
 
 
 @dataclass(frozen=True, eq=False)
-class GridTrees:
-    """A tree per unit of the buffer.
+class GridTrees(Trees):
+    """Trees for units of different sizes; ranks are numbered row by row, the slow one is 0, and the time is over that
+    of a port between rows.
 
     Attributes
     ----------
-    parent : array of int, units × ranks, NO_PARENT at the root; ranks are numbered row by row, the slow one is 0.
     weight : array of int, what part of the buffer each unit is, relative to the others.
-    time : float, what the busiest port takes for the whole buffer, over what a port between rows takes for it.
     """
 
-    parent: Integers
     weight: Integers
-    time: float
-
-    @property
-    def root(self) -> Integers:
-        """The root of each unit's tree."""
-        root: Integers = np.argmax(self.parent == NO_PARENT, axis=1)
-        return root
 
 
 def tree_sets(width: int, rows: int, factor: float, speedup: float) -> Iterator[GridTrees]:
@@ -175,7 +166,7 @@ def _best(grid: _Grid, kinds: list[_Kind], factor: float, speedup: float) -> Gri
     used = shares > _LEAST_SHARE
     weight = np.maximum(1, np.rint(shares[used] * _PARTS)).astype(np.int64)
     time = float((load[:, used] @ weight).max() / weight.sum())
-    return GridTrees(parent[used], weight, time)
+    return GridTrees(parent[used], time, weight)
 
 
 def _load(parent: Integers, width: int, factor: float, speedup: float) -> Floats:

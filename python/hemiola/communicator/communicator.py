@@ -382,8 +382,7 @@ class Communicator(BlockCollectives, MonitoredBarrier):
 
     @typed
     def expects_late_rank(self, nbytes: int) -> bool:
-        """Say whether an all_reduce of that size without a `schedule` of its own would look for a late rank now, or
-        run what is planned for the one that keeps coming late.
+        """Say whether an all_reduce of that size would look for a late rank now, or is planned for one; see Notes.
 
         Parameters
         ----------
@@ -400,13 +399,12 @@ class Communicator(BlockCollectives, MonitoredBarrier):
 
         Notes
         -----
-        True once finding the late rank is predicted to have saved 5 % on average over the latest eight such
-        operations of this size (to the next power of two), by the lags that `arrivals` shows; false again once it
-        would have saved nothing. All ranks change at the same operation; costs no communication. Only on a
-        network whose ports are all healthy, with three ranks or more, and where `adapt` of `hemiola.init` does not
-        leave "late" out; between hosts with three of them or more, of equally many ranks. On an emulated network that
-        is not one switch: once the same rank was last in the latest eight, by a quarter of the operation's time or
-        more, and a plan for it saves 5 %; `plan` names it.
+        True once finding the late rank is predicted to have saved 5 % on average over the latest eight operations of
+        this size (to the next power of two) without a `schedule` of their own, by the lags that `arrivals` shows; false
+        again once it would have saved nothing. All ranks change at the same operation; costs no communication. Only on
+        a network whose ports are all healthy, with three ranks or more, and where `adapt` of `hemiola.init` has "late";
+        between hosts with three of them or more, of equally many ranks. On an emulated network that is not one switch
+        once the same rank was last in all eight, by a quarter of the time, and a plan, which `plan` names, saves 5 %.
         """
         return self._core.expects_late_rank(_checked_bytes(nbytes))
 

@@ -48,7 +48,7 @@ _ALONE = ("gather", "reduce")
 _MOVED_SIZES = (16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 32 << 20)
 _MOVED_REPEATS = (20, 20, 20, 10, 5, 3)
 #: Before any of these counts: ways to copy are tried first, and the best is taken from then on.
-_WARMUPS = 5
+WARMUPS = 5
 #: Buffers that are copied and added to: in a core's own cache, in a shared one, in memory.
 _COPIED_SIZES = (32 << 10, 512 << 10, 8 << 20)
 _COPIED_REPEATS = 5
@@ -159,7 +159,7 @@ def _taken_s(comm: Communicator, trials: Sequence[_Timed]) -> list[float]:
 
 
 def _median_s(comm: Communicator, pattern: Pattern, schedule: Schedule, repeats: int) -> float:
-    trial = Trial(pattern=pattern, schedule=schedule, spaced=True, warmups=_WARMUPS, repeats=repeats)
+    trial = Trial(pattern=pattern, schedule=schedule, spaced=True, warmups=WARMUPS, repeats=repeats)
     return combine(pattern, everybodys(comm, measure(comm, trial)), spaced=True).p50_s
 
 

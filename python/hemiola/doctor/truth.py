@@ -15,7 +15,7 @@ import numpy as np
 
 from hemiola.bounds import lower_bound
 from hemiola.communicator import Communicator, init
-from hemiola.doctor.engine import Engine
+from hemiola.doctor.engine import WARMUPS, Engine
 from hemiola.doctor.settings import Job, Setting
 from hemiola.launch import launch
 from hemiola.measure.reports import Reports, report
@@ -26,8 +26,6 @@ from hemiola.simulate import simulate
 
 #: How long the repetitions of one run take about, and how many they are.
 _RUN_S, _FEWEST, _MOST = 0.1, 3, 20
-#: Ways to copy are tried first, and the best is taken from then on.
-_WARMUPS = 5
 
 
 @dataclass(frozen=True)
@@ -226,7 +224,7 @@ def _first_run(comm: Communicator, engine: Engine, index: int, setting: Setting)
     schedule = chosen.schedule
     predicted_s = engine.seconds(schedule, nbytes, conditions)
     repeats = int(np.clip(_RUN_S / predicted_s, _FEWEST, _MOST))
-    trial = Trial(pattern=pattern, schedule=schedule, spaced=True, warmups=_WARMUPS, repeats=repeats)
+    trial = Trial(pattern=pattern, schedule=schedule, spaced=True, warmups=WARMUPS, repeats=repeats)
     bound_s = lower_bound(comm.fastest_topology, kind, nbytes, conditions=conditions).seconds
     network_s = simulate(schedule, comm.topology, nbytes, conditions).seconds
     return _Begun(index, chosen.name, predicted_s, network_s, bound_s, trial, measure(comm, trial))

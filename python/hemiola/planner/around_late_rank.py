@@ -17,8 +17,9 @@ from hemiola.errors import ArgumentError
 from hemiola.planner.brought import given
 from hemiola.planner.outcome import LeftOut, too_many
 from hemiola.planner.synthesized import as_slow_as_now, links_between_ranks
-from hemiola.synthesis import late_forest, late_hosts, late_rails
+from hemiola.synthesis import late_forest, late_rails
 from hemiola.synthesis.full_mesh import is_full_mesh
+from hemiola.synthesis.late_hosts import Hosts
 from hemiola.synthesis.late_matched import MatchedAround, matched_around
 
 #: Of a forest around a late rank, which Python takes apart; of one that reduces all where the delay is long enough, and
@@ -125,6 +126,10 @@ def _on_hosts(topology: Topology, task: Task, bound_s: float, effort: float) -> 
     per_host = _ranks_per_host(topology, task)
     if per_host is None or task.nbytes == 0 or any(factor > 1 for factor in task.conditions.slow.values()):
         return
+    try:
+        hosts = Hosts(topology, task.late_ranks[0], per_host)
+    except ArgumentError:
+        return
     per_piece = 0.0
     for pieces in _PIECES_ON_RAILS:
         if pieces > _PIECES_ON_RAILS[0] and task.nbytes < _LEAST_HOST_PIECE * pieces * per_host:
@@ -133,12 +138,7 @@ def _on_hosts(topology: Topology, task: Task, bound_s: float, effort: float) -> 
             reason = too_many(per_piece * pieces, "transfers", _MOST_HOST_TRANSFERS * effort)
             yield LeftOut(f"late_hosts ({pieces} pieces)", reason)
             return
-        try:
-            made = late_hosts(
-                topology, task.late_ranks[0], pieces=pieces, nbytes=task.nbytes, ranks_per_host=per_host
-            )
-        except ArgumentError:
-            return
+        made = hosts.schedule(pieces, task.nbytes)
         per_piece = made.transfer_count / pieces
         yield Candidate("late_hosts", f"{pieces} pieces", bound_s, made.transfer_count, partial(given, made))
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hemiola._core import Schedule, Topology
+from hemiola.planner.distinct import distinct
 
 
 def memory_network(rank_count: int, bandwidth: float) -> Topology:
@@ -50,7 +51,7 @@ class Footprint:
         share = buffers * weights[transfers["chunk"]] / weights.sum()
         # What goes between two ranks in a step is one message, as the engine joins it while it is small.
         steps, srcs, dsts = (transfers[name].astype(np.int64) for name in ("step", "src", "dst"))
-        messages = _distinct((steps * count + srcs) * count + dsts)
+        messages = distinct((steps * count + srcs) * count + dsts)
         ends = np.concatenate([messages // count % count, messages % count])
         return cls(
             _hops(transfers, count, schedule.chunk_count),
@@ -58,13 +59,6 @@ class Footprint:
             np.bincount(transfers["dst"], share, minlength=count) + _own(schedule),
             np.bincount(transfers["dst"], share * transfers["reduce"], minlength=count).astype(np.float64),
         )
-
-
-def _distinct(numbers: NDArray[np.integer]) -> NDArray[np.integer]:
-    """Return what `numpy.unique` does, which loads NumPy's masked arrays first: 15 ms of somebody's first call."""
-    ordered = np.sort(numbers)
-    distinct: NDArray[np.integer] = ordered[np.diff(ordered, prepend=ordered[:1] - 1) != 0]
-    return distinct
 
 
 def _own(schedule: Schedule) -> NDArray[np.float64]:
@@ -84,8 +78,8 @@ def _hops(transfers: NDArray[np.void], rank_count: int, chunk_count: int) -> int
     Those of other chunks come along: a rank that is woken for one takes what else is there.
     """
     reached = np.zeros((rank_count, chunk_count), np.int64)
-    for step in _distinct(transfers["step"]):
-        now = transfers[transfers["step"] == step]
+    in_order = transfers[np.argsort(transfers["step"], kind="stable")]
+    for now in np.split(in_order, np.flatnonzero(np.diff(in_order["step"])) + 1):
         after = reached[now["src"], now["chunk"]] + 1
         np.maximum.at(reached, (now["dst"], now["chunk"]), after)
     return int(reached.max(initial=0))

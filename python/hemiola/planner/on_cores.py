@@ -9,10 +9,9 @@ from functools import partial
 from hemiola._core import Topology
 from hemiola.algorithms import Candidate, Task, candidates
 from hemiola.bounds import lower_bound
-from hemiola.errors import ArgumentError
 from hemiola.planner.brought import checked, given, made_now
 from hemiola.planner.machine_model import EngineCosts, Footprint
-from hemiola.planner.outcome import ON_CORES, SAME, Alternative, LeftOut, Plan, too_many
+from hemiola.planner.outcome import ON_CORES, SAME, Alternative, LeftOut, Plan, nothing_runs, too_many
 
 #: Bytes of all ranks' buffers together. What passes the caches that cores share is not planned so.
 MOST_ON_CORES = 64 << 20
@@ -40,9 +39,7 @@ def plan_on_cores(task: Task, costs: EngineCosts, fastest: Topology) -> Plan:
     """
     found = candidates(task)
     if not found:
-        raise ArgumentError(
-            f"no known algorithm runs {task.kind} on {task.rank_count} ranks; bring a schedule of your own"
-        )
+        raise nothing_runs(task.kind, task.rank_count)
     # The least there is has to be made, however large.
     most = max(_MOST_TRANSFERS, min(one.transfer_count for one in found))
     left_out = [

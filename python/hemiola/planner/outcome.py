@@ -25,6 +25,13 @@ ON_CORES = "cores"
 SAME = 1.0005
 
 
+def nothing_runs(kind: str, rank_count: int) -> ArgumentError:
+    """Return what is raised where there is no candidate."""
+    return ArgumentError(
+        f"no known algorithm runs {kind} on {rank_count} ranks; bring a schedule of your own"
+    )
+
+
 @dataclass(frozen=True)
 class Alternative:
     """A candidate as the planner saw it, in seconds; `simulated_s` is None where it was not simulated.

@@ -28,7 +28,7 @@ from hemiola.planner.in_segments import in_segments
 from hemiola.planner.on_grid import on_grid
 from hemiola.planner.on_mesh import is_enough, on_mesh
 from hemiola.planner.one_hop import one_hop
-from hemiola.planner.outcome import LeftOut, Plan
+from hemiola.planner.outcome import LeftOut, Plan, nothing_runs
 from hemiola.planner.race import TRANSFER_BUDGET, Race, SparseRace
 from hemiola.planner.synthesized import ONE_SHOT, is_uneven, synthesized
 from hemiola.planner.through_hosts import least_chunks_beside, through_hosts
@@ -137,9 +137,7 @@ def plan(
                 is_fluid=network == "fluid",
             )
         if not found:
-            raise ArgumentError(
-                f"no known algorithm runs {kind} on {topology.rank_count} ranks; bring a schedule of your own"
-            )
+            raise nothing_runs(kind, topology.rank_count)
         with bar.part(1 - _BOUNDING - _MAKING):
             sharing = partial(crowding_s, nbytes=nbytes, bandwidth=speed.bandwidth, crowding=crowding)
             race = Race(

@@ -279,10 +279,8 @@ class Race:
         return ""
 
     def _is_between_neighbours(self, pairs: NDArray[np.int32]) -> bool:
-        links, count = (
-            np.asarray(self._topology.links),
-            self._topology.rank_count + self._topology.switch_count,
-        )
+        links = np.asarray(self._topology.links)
+        count = self._topology.rank_count + self._topology.switch_count
         joined = links["src"].astype(np.int64) * count + links["dst"]
         return bool(np.isin(pairs[:, 0].astype(np.int64) * count + pairs[:, 1], joined).all())
 

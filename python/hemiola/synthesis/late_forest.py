@@ -14,6 +14,7 @@ from hemiola._core import Collective, Schedule, Topology, paths, synthesize_fore
 from hemiola.arguments import typed
 from hemiola.errors import ArgumentError
 from hemiola.synthesis.full_mesh import is_full_mesh
+from hemiola.synthesis.late_arguments import check_late_rank, check_pieces
 from hemiola.synthesis.result import DEFAULT_NBYTES
 from hemiola.synthesis.senders import Senders
 
@@ -69,8 +70,7 @@ def late_forest(
     ranks, part = topology.rank_count, round(64 * share) if 0 < share <= 1 else 0
     if ranks < 3:
         raise ArgumentError(f"late_forest: expected at least 3 ranks, found {ranks}")
-    if not 0 <= late_rank < ranks:
-        raise ArgumentError(f"late_forest: expected late_rank in 0 … {ranks - 1}, found {late_rank}")
+    check_late_rank("late_forest", late_rank, ranks)
     if not 1 <= part <= 64:
         raise ArgumentError(f"late_forest: expected a share in 1/64 … 1, found {share}")
     found = _around(topology, late_rank, pieces, nbytes * part // 64)
@@ -101,8 +101,7 @@ def _around_on_full_mesh(rank_count: int, late_rank: int, pieces: int) -> Schedu
     the late part of the next piece comes. No link carries two things at once but a piece's sum after another's part.
     """
     others = np.delete(np.arange(rank_count), late_rank)
-    if not 1 <= pieces <= 4096:
-        raise ArgumentError(f"late_forest: expected pieces in 1 … 4096, found {pieces}")
+    check_pieces("late_forest", pieces)
     owner, src, piece = np.meshgrid(others, np.arange(rank_count), np.arange(pieces), indexing="ij")
     chunk = np.searchsorted(others, owner) * pieces + piece
     is_other = owner != src
@@ -229,27 +228,10 @@ class _Waiting:
     def _copies(self, first_step: int, chunk: int, way: _WayDown) -> Iterator[Row]:
         has = {self._without(way.owner)}
         for rank in way.others_below:
-            for src, dst in self._way(has, self._without(rank)):
+            for src, dst in self._into.way(has, self._without(rank)):
                 yield first_step, self._with(src), self._with(dst), chunk, False
                 has.add(dst)
                 first_step += 1
-
-    def _way(self, sources: set[int], rank: int) -> list[Hop]:
-        """Return the fewest hops to a rank from one of the sources; the others all reach each other."""
-        follows: dict[int, int] = {rank: rank}
-        todo = [rank]
-        for dst in todo:
-            if dst in sources:
-                hops = []
-                while dst != rank:
-                    hops.append((dst, follows[dst]))
-                    dst = follows[dst]
-                return hops
-            for src in self._into.to(dst):
-                if src not in follows:
-                    follows[src] = dst
-                    todo.append(src)
-        raise AssertionError("forests reach all ranks")
 
     def _without(self, rank: int) -> int:
         """Return a rank's number where the late one is left out."""

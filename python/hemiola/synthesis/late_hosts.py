@@ -4,23 +4,19 @@ that hosts by the hundred fill up quickly, whether ranks have a NIC each or shar
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hemiola._core import Collective, Schedule, Topology, paths
 from hemiola._core.algorithms import broadcast_circulant, reduce_circulant
 from hemiola.arguments import typed
 from hemiola.errors import ArgumentError
+from hemiola.synthesis.columns import Columns, Integers, table_of
+from hemiola.synthesis.late_arguments import check_late_rank, check_pieces, ranks_per_host
 from hemiola.synthesis.result import DEFAULT_NBYTES
 
-Integers = NDArray[np.int64]
-Columns = tuple[Integers | int, Integers, Integers, Integers, bool]  #: step, src, dst, chunk, reduce
-
-_MOST_PIECES = 4096
 #: NICs whose bandwidths differ by less are alike; shares of the buffer are cut into so many parts.
 _ALIKE, _PARTS = 1 + 1e-9, 1 << 20
 #: A latency that is less than this of what a NIC takes for a piece is not hidden behind another one.
@@ -67,13 +63,8 @@ def late_hosts(
     over pieces times the buffer over the sum of a host's NICs, the latter summand twice where a piece takes less than a
     latency. Deterministic. Rounds along a rail are those of `broadcast_circulant`; the rest is ours.
     """
-    if not 1 <= pieces <= _MOST_PIECES:
-        raise ArgumentError(f"late_hosts: expected pieces in 1 … {_MOST_PIECES}, found {pieces}")
-    if not 0 <= late_rank < topology.rank_count:
-        raise ArgumentError(
-            f"late_hosts: expected late_rank in 0 … {topology.rank_count - 1}, found {late_rank}"
-        )
-    return _Hosts(topology, late_rank, pieces, nbytes, ranks_per_host).schedule()
+    check_pieces("late_hosts", pieces)
+    return Hosts(topology, late_rank, ranks_per_host).schedule(pieces, nbytes)
 
 
 @dataclass
@@ -86,7 +77,7 @@ class _Nic:
 
 
 def _nics(topology: Topology, per_host: int) -> list[_Nic]:
-    """Return the NICs of a host."""
+    """Return the NICs of a host; raise ArgumentError for other hosts, or ranks that do not reach each other at once."""
     links, hosts = np.asarray(topology.links), topology.rank_count // per_host
     src, dst = links["src"].astype(np.int64), links["dst"].astype(np.int64)
     host_of = _insides(topology, per_host, src, dst)
@@ -113,6 +104,7 @@ def _nics(topology: Topology, per_host: int) -> list[_Nic]:
                     raise ArgumentError("late_hosts: expected hosts with the same NICs")
         if len(set(first.values())) < len(found):
             raise ArgumentError("late_hosts: expected hosts with the same NICs")
+    _check_inside(topology, per_host, dst, host_of)
     return list(found.values())
 
 
@@ -129,11 +121,8 @@ def _insides(topology: Topology, per_host: int, src: Integers, dst: Integers) ->
     return host_of
 
 
-def _check_inside(topology: Topology, per_host: int) -> None:
+def _check_inside(topology: Topology, per_host: int, dst: Integers, host_of: Integers) -> None:
     """Refuse hosts whose ranks reach each other through others, or out of the host and back."""
-    links = np.asarray(topology.links)
-    src, dst = links["src"].astype(np.int64), links["dst"].astype(np.int64)
-    host_of = _insides(topology, per_host, src, dst)
     pairs = [
         (rank, other)
         for rank in range(topology.rank_count)
@@ -146,26 +135,32 @@ def _check_inside(topology: Topology, per_host: int) -> None:
             raise ArgumentError("late_hosts: expected ranks of a host that reach each other at once")
 
 
-class _Hosts:
+class Hosts:
+    """Hosts with a late rank on one of them, for which schedules of any number of pieces are made; raises ArgumentError
+    as `late_hosts` does."""
+
+    def __init__(self, topology: Topology, late_rank: int, per_host: int | None = None) -> None:
+        check_late_rank("late_hosts", late_rank, topology.rank_count)
+        per_host = per_host or ranks_per_host("late_hosts", topology)
+        if per_host < 2 or topology.rank_count % per_host or topology.rank_count == per_host:
+            raise ArgumentError("late_hosts: expected at least two hosts of as many ranks each, at least two")
+        self.rank_count, self.late_rank, self.per_host = topology.rank_count, late_rank, per_host
+        self.nics = _nics(topology, per_host)
+
+    def schedule(self, pieces: int, nbytes: int) -> Schedule:
+        """Make one; see `late_hosts`."""
+        return _Writer(self, pieces, nbytes).schedule()
+
+
+class _Writer:
     """Writes the schedule. Chunk = piece · rails + rail."""
 
-    def __init__(
-        self, topology: Topology, late_rank: int, pieces: int, nbytes: int, ranks_per_host: int | None
-    ) -> None:
-        self._topology = topology
-        self._late_rank = late_rank
+    def __init__(self, hosts: Hosts, pieces: int, nbytes: int) -> None:
+        self._rank_count, self._late_rank = hosts.rank_count, hosts.late_rank
+        self._per_host, self._nics = hosts.per_host, hosts.nics
         self._pieces = pieces
-        self._per_host = ranks_per_host or _per_host(topology)
-        if (
-            self._per_host < 2
-            or topology.rank_count % self._per_host
-            or topology.rank_count == self._per_host
-        ):
-            raise ArgumentError("late_hosts: expected at least two hosts of as many ranks each, at least two")
-        self._host_count = topology.rank_count // self._per_host
-        self._late_host, self._late_local = divmod(late_rank, self._per_host)
-        self._nics = _nics(topology, self._per_host)
-        _check_inside(topology, self._per_host)
+        self._host_count = hosts.rank_count // hosts.per_host
+        self._late_host, self._late_local = divmod(hosts.late_rank, hosts.per_host)
         self._lags = self._lag_count(nbytes)
 
     def _lag_count(self, nbytes: int) -> int:
@@ -205,10 +200,10 @@ class _Hosts:
         parts = np.maximum(1, np.rint(_PARTS * bandwidth / bandwidth.sum())).astype(int).tolist()
         waiting = self._waiting()
         first_step = 1 + max(int(np.max(step)) for step, *_ in waiting if np.size(step))
-        table = _table([*waiting, *self._finish(first_step)])
+        table = table_of([*waiting, *self._finish(first_step)])
         _, owner, _ = self._gates
         owners = (self._late_host * self._per_host + owner).tolist()
-        collective = Collective.with_owners("all_reduce", self._topology.rank_count, owners)
+        collective = Collective.with_owners("all_reduce", self._rank_count, owners)
         return Schedule.from_transfers(collective, table, chunk_weights=parts * self._pieces)
 
     def _along(self, reduces: bool) -> tuple[Integers, Integers, Integers, Integers]:
@@ -302,21 +297,3 @@ class _Hosts:
             )
             found.append((depth, *((own, other) if to_center else (other, own)), which))
         return found
-
-
-def _per_host(topology: Topology) -> int:
-    nodes = np.asarray(topology.nodes)
-    hosts, counts = np.unique(nodes, return_counts=True)
-    if len(hosts) < 2 or len(set(counts.tolist())) > 1 or bool((np.diff(nodes) < 0).any()):
-        raise ArgumentError("late_hosts: expected hosts of as many ranks each, numbered host by host")
-    return int(counts[0])
-
-
-def _table(parts: Sequence[Columns]) -> Integers:
-    table = np.empty((sum(len(src) for _, src, *_ in parts), 5), np.int64)
-    end = 0
-    for part in parts:
-        begin, end = end, end + len(part[1])
-        for column, values in enumerate(part):
-            table[begin:end, column] = values
-    return table

@@ -4,6 +4,7 @@ and before it comes a reduction of the same chunks among the others, so that not
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +12,11 @@ from numpy.typing import NDArray
 from hemiola._core import Collective, Schedule, Topology, paths
 from hemiola.arguments import typed
 from hemiola.errors import ArgumentError
+from hemiola.synthesis.columns import Columns, Integers, table_of
+from hemiola.synthesis.late_arguments import check_late_rank
 from hemiola.synthesis.matching import search
 from hemiola.synthesis.result import DEFAULT_NBYTES, Synthesis
 from hemiola.synthesis.senders import Senders
-
-Integers = NDArray[np.int64]
 
 _MOST_CHUNKS = 1 << 16
 
@@ -69,8 +70,7 @@ def matched_around(topology: Topology, late_rank: int, chunks: int, nbytes: int)
     ranks = topology.rank_count
     if ranks < 3:
         raise ArgumentError(f"late_matched: expected at least 3 ranks, found {ranks}")
-    if not 0 <= late_rank < ranks:
-        raise ArgumentError(f"late_matched: expected late_rank in 0 … {ranks - 1}, found {late_rank}")
+    check_late_rank("late_matched", late_rank, ranks)
     if not 1 <= chunks <= _MOST_CHUNKS:
         raise ArgumentError(f"late_matched: expected chunks in 1 … {_MOST_CHUNKS:,}, found {chunks}")
     broadcast = _found(topology, Collective.make("broadcast", ranks, chunks, root=late_rank), nbytes)
@@ -86,18 +86,14 @@ def matched_around(topology: Topology, late_rank: int, chunks: int, nbytes: int)
     copies = _copies(rest, down, up)
     first_step = 1 + max(int(up.step.max()), int(copies.step.max(initial=0)))
     backs = _backs(topology, down)
-    parts = (
-        (up.step, up, 1),
-        (copies.step, copies, 0),
-        (first_step + 2 * down.rows.step, down.rows, down.rows.src == late_rank),
-        (first_step + 2 * backs.step + 1, backs, 0),
+    table = table_of(
+        [
+            up.columns(up.step, True),
+            copies.columns(copies.step, False),
+            down.rows.columns(first_step + 2 * down.rows.step, down.rows.src == late_rank),
+            backs.columns(first_step + 2 * backs.step + 1, False),
+        ]
     )
-    table = np.empty((sum(len(rows.step) for _, rows, _ in parts), 5), np.int64)
-    end = 0
-    for step, rows, reduces in parts:
-        begin, end = end, end + len(step)
-        for column, values in enumerate((step, rows.src, rows.dst, rows.chunk, reduces)):
-            table[begin:end, column] = values
     collective = Collective.with_owners("all_reduce", ranks, down.owner.tolist())
     return MatchedAround(Schedule.from_transfers(collective, table), broadcast.seconds)
 
@@ -123,6 +119,9 @@ class _Rows:
     @classmethod
     def of_tuples(cls, rows: list[tuple[int, int, int, int]]) -> _Rows:
         return cls(*np.array(rows, np.int64).reshape(-1, 4).T)
+
+    def columns(self, step: Integers, reduces: NDArray[np.bool_] | bool) -> Columns:
+        return step, self.src, self.dst, self.chunk, reduces
 
     def where(self, chosen: NDArray[np.bool_]) -> _Rows:
         return _Rows(self.step[chosen], self.src[chosen], self.dst[chosen], self.chunk[chosen])
@@ -175,47 +174,17 @@ def _copies(rest: Topology, down: _Down, up: _Rows) -> _Rows:
     ready = np.zeros(down.chunk_count, np.int64)
     np.maximum.at(ready, up.chunk, up.step + 1)
     late = down.late_rank
-    ways = _Ways(rest)
+    way = cache(Senders(rest).way)
     rows: list[tuple[int, int, int, int]] = []
     done: set[tuple[int, int]] = set()
     for rank, chunk in down.others:
         owner = int(down.owner[chunk])
-        way = ways.between(owner - (owner > late), rank - (rank > late))
-        for hop, (src, dst) in enumerate(way):
+        hops = way(frozenset([owner - (owner > late)]), rank - (rank > late))
+        for hop, (src, dst) in enumerate(hops):
             if (dst, chunk) not in done:
                 done.add((dst, chunk))
                 rows.append((int(ready[chunk]) + hop, src + (src >= late), dst + (dst >= late), chunk))
     return _Rows.of_tuples(rows)
-
-
-class _Ways:
-    """Ways of the fewest hops from rank to rank, each found once."""
-
-    def __init__(self, topology: Topology) -> None:
-        self._senders = Senders(topology)
-        self._ways: dict[tuple[int, int], list[tuple[int, int]]] = {}
-
-    def between(self, src: int, dst: int) -> list[tuple[int, int]]:
-        """Return the hops; all reach each other."""
-        if (src, dst) not in self._ways:
-            self._ways[src, dst] = self._look(src, dst)
-        return self._ways[src, dst]
-
-    def _look(self, src: int, dst: int) -> list[tuple[int, int]]:
-        after = {dst: dst}
-        todo = [dst]
-        for rank in todo:
-            if rank == src:
-                break
-            for other in self._senders.to(rank):
-                if other not in after:
-                    after[other] = rank
-                    todo.append(other)
-        hops = []
-        while src != dst:
-            hops.append((src, after[src]))
-            src = after[src]
-        return hops
 
 
 def _backs(topology: Topology, down: _Down) -> _Rows:

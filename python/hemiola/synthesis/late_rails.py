@@ -11,8 +11,8 @@ import numpy as np
 from hemiola._core import Collective, Schedule, Topology
 from hemiola.arguments import typed
 from hemiola.errors import ArgumentError
+from hemiola.synthesis.late_arguments import check_late_rank, check_pieces, ranks_per_host
 
-_MOST_PIECES = 4096
 #: Shares of the buffer are cut into so many parts.
 _PARTS = 1 << 20
 Row = tuple[int, int, int, int, bool]  #: step, src, dst, chunk, reduce
@@ -49,12 +49,8 @@ def late_rails(topology: Topology, late_rank: int, *, pieces: int = 64) -> Sched
     pieces times the buffer over the sum, over rails, of their slowest NICs. That is the bound where all slow NICs are
     on one host, or on one rail and of one speed. Deterministic. The construction is ours.
     """
-    if not 1 <= pieces <= _MOST_PIECES:
-        raise ArgumentError(f"late_rails: expected pieces in 1 … {_MOST_PIECES}, found {pieces}")
-    if not 0 <= late_rank < topology.rank_count:
-        raise ArgumentError(
-            f"late_rails: expected late_rank in 0 … {topology.rank_count - 1}, found {late_rank}"
-        )
+    check_pieces("late_rails", pieces)
+    check_late_rank("late_rails", late_rank, topology.rank_count)
     return _Rails(_nics(topology), late_rank, pieces).schedule()
 
 
@@ -62,9 +58,7 @@ def _nics(topology: Topology) -> list[list[float]]:
     """Return the bandwidth of each rank's NIC, host by host; of its two directions the slower."""
     nodes, links = np.asarray(topology.nodes), np.asarray(topology.links)
     ranks = topology.rank_count
-    hosts, counts = np.unique(nodes, return_counts=True)
-    if len(hosts) < 2 or counts.min() < 2 or len(set(counts.tolist())) > 1 or (np.diff(nodes) < 0).any():
-        raise ArgumentError("late_rails: expected hosts of as many ranks each, numbered host by host")
+    per_host = ranks_per_host("late_rails", topology, least=2)
     joined: dict[int, set[int]] = {}
     for src, dst in zip(links["src"].tolist(), links["dst"].tolist(), strict=True):
         if src < ranks <= dst:
@@ -80,7 +74,7 @@ def _nics(topology: Topology) -> list[list[float]]:
     if any(len(found.get((rank, is_out), ())) != 1 for rank in range(ranks) for is_out in (True, False)):
         raise ArgumentError("late_rails: expected one link to and from switches between hosts for every rank")
     nic = np.array([min(found[rank, True][0], found[rank, False][0]) for rank in range(ranks)])
-    by_host: list[list[float]] = nic.reshape(len(hosts), -1).tolist()
+    by_host: list[list[float]] = nic.reshape(-1, per_host).tolist()
     return by_host
 
 

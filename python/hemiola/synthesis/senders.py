@@ -1,8 +1,9 @@
-"""Who reaches a rank without going through another one."""
+"""Who reaches a rank without going through another one, and ways over such hops."""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection
 
 import numpy as np
 
@@ -25,6 +26,23 @@ class Senders:
         if rank not in self._found:
             self._found[rank] = self._look(rank)
         return self._found[rank]
+
+    def way(self, sources: Collection[int], rank: int) -> list[tuple[int, int]]:
+        """Return the fewest hops to a rank from one of the sources, of which one must reach it."""
+        follows = {rank: rank}
+        todo = [rank]
+        for dst in todo:
+            if dst in sources:
+                hops = []
+                while dst != rank:
+                    hops.append((dst, follows[dst]))
+                    dst = follows[dst]
+                return hops
+            for src in self.to(dst):
+                if src not in follows:
+                    follows[src] = dst
+                    todo.append(src)
+        raise AssertionError("a rank is reached from a source")
 
     def _look(self, rank: int) -> list[int]:
         found: list[int] = []

@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "hemiola/base/index.hpp"
+#include "hemiola/runtime/late/size_bucket.hpp"
 
 namespace hemiola {
 
@@ -45,15 +46,17 @@ class LateHabits {
   static constexpr int kMostQuarters = 4;        ///< what others can do meanwhile takes no longer
 
   /// Who is expected; any thread may ask, and is told what holds for an operation in that one's turn.
-  LateRank expected(std::int64_t bytes) const { return unpacked(habits_[index(bytes)].expected.load()); }
+  LateRank expected(std::int64_t bytes) const {
+    return unpacked(habits_[size_bucket(bytes)].expected.load());
+  }
   /// Whether what is planned for it is thought to save anything. Asked and told in operations' turns.
-  bool pays(std::int64_t bytes) const { return expected(bytes) && habits_[index(bytes)].saves; }
+  bool pays(std::int64_t bytes) const { return expected(bytes) && habits_[size_bucket(bytes)].saves; }
 
   /// An operation to which `last` came `lag_s` after all others. `outlook`: of whom was expected in it.
   /// A rank is expected once it was last in all that are looked at, by a quarter or more, and by the least of these lags;
   /// and no longer, once what is planned for it would have saved nothing.
   void note(std::int64_t bytes, Rank last, double lag_s, const LateOutlook& outlook) {
-    Habit& h = habits_[index(bytes)];
+    Habit& h = habits_[size_bucket(bytes)];
     h.rows[h.count++ % kOperations] = {last, lag_s / outlook.plain_s};
     const LateRank before = unpacked(h.expected.load());
     if (before) h.saves = outlook.saves();
@@ -83,10 +86,6 @@ class LateHabits {
   static LateRank unpacked(std::uint64_t word) {
     return {Rank{static_cast<int>(word >> 8)}, static_cast<int>(word & 0xff)};
   }
-  static std::size_t index(std::int64_t bytes) {
-    return static_cast<std::size_t>(
-        std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(bytes, 1) - 1)));
-  }
 
   static LateRank steady(const Habit& habit) {
     const Rank rank = habit.rows.front().last;
@@ -102,7 +101,7 @@ class LateHabits {
     return sum / kOperations;
   }
 
-  std::array<Habit, 65> habits_{};
+  std::array<Habit, kSizeBuckets> habits_{};
 };
 
 }  // namespace hemiola

@@ -4,12 +4,13 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
 #include <vector>
+
+#include "hemiola/runtime/late/size_bucket.hpp"
 
 namespace hemiola {
 
@@ -42,7 +43,7 @@ class LateWatch {
   bool pays(std::int64_t bytes) const { return habit(bytes).pays; }
 
   void note(std::int64_t bytes, double gain) {
-    Habit& h = habits_[index(bytes)];
+    Habit& h = habits_[size_bucket(bytes)];
     h.gains[h.count++ % kOperations] = gain;
     if (h.count < kOperations) return;
     const double mean = std::accumulate(h.gains.begin(), h.gains.end(), 0.0) / kOperations;
@@ -55,13 +56,9 @@ class LateWatch {
     std::uint64_t count = 0;
     bool pays = false;
   };
-  static std::size_t index(std::int64_t bytes) {
-    return static_cast<std::size_t>(
-        std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(bytes, 1) - 1)));
-  }
-  const Habit& habit(std::int64_t bytes) const { return habits_[index(bytes)]; }
+  const Habit& habit(std::int64_t bytes) const { return habits_[size_bucket(bytes)]; }
 
-  std::array<Habit, 65> habits_{};
+  std::array<Habit, kSizeBuckets> habits_{};
 };
 
 }  // namespace hemiola
