@@ -260,6 +260,14 @@ def init_again(options: dict[str, Any]) -> str:
     return error
 
 
+def arrivals_at_first() -> tuple[int, int]:
+    """Return how many operations arrivals() counts after start-up, and after one operation."""
+    comm = hm.init(timeout_s=60)
+    before = comm.arrivals().operation_count
+    comm.barrier()
+    return before, comm.arrivals().operation_count
+
+
 def own_times_with_a_slow_port(slow: int) -> tuple[int | None, list[float], list[float]]:
     """Have one port slow in a ring; return who is persistently late, and medians of lag seen and of own time."""
     comm = hm.init(timeout_s=60)

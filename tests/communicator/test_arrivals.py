@@ -68,6 +68,11 @@ def test_a_late_rank_is_named_in_all_ranks_and_in_a_group() -> None:
             assert in_group["persistent_rank"] == 1
 
 
+@pytest.mark.parametrize("rank_count", [2, 5])
+def test_what_a_start_up_measures_is_nobodys_arrival(rank_count: int) -> None:
+    assert hm.launch(work.arrivals_at_first, rank_count, timeout_s=90) == [(0, 1)] * rank_count
+
+
 def test_the_distribution_is_drawn(tmp_path: Path) -> None:
     arrivals = Arrivals.of(np.random.default_rng(1).exponential(1e-3, (300, 6)))
     draw_arrivals(arrivals, tmp_path / "late.png", title="Who was late")

@@ -102,6 +102,7 @@ class Communicator(BlockCollectives, MonitoredBarrier):
         else:
             plans.take_part_of(measured)
         plans.watch(self._core)
+        self._core.forget_arrivals()  # those of what has been measured
         self._observer = Observer(session, self._ranks, self._core, options.timeout_s)
         log_carriers(self._core, self._ranks)
         _open.add(self)

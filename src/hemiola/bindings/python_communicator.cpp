@@ -132,6 +132,10 @@ nb::bytes PyCommunicator::arrivals() {
   return nb::bytes(rows.data(), rows.size() * sizeof(Arrival));
 }
 
+void PyCommunicator::forget_arrivals() {
+  between_operations([](Communicator& c) { c.forget_arrivals(interrupted()); });
+}
+
 std::vector<std::pair<std::string, std::int64_t>> PyCommunicator::operations() {
   std::vector<std::pair<std::string, std::int64_t>> told;
   for (const OperationSize& size :

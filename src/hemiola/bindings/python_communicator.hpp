@@ -69,6 +69,7 @@ class PyCommunicator {
 
   /// Pairs of int64, per operation and rank: when it came, and its own time before; -1: there was none.
   nanobind::bytes arrivals();
+  void forget_arrivals();
   std::vector<std::pair<std::string, std::int64_t>> operations();
   /// Per rank: what was reached on the way to it, and on the way from it.
   std::vector<std::pair<float, float>> pair_shares();

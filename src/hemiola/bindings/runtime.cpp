@@ -284,6 +284,7 @@ void bind_communicator(nb::module_& m) {
           },
           "slow"_a, "links"_a)
       .def("arrivals_ns", &PyCommunicator::arrivals)
+      .def("forget_arrivals", &PyCommunicator::forget_arrivals)
       .def("operations", &PyCommunicator::operations)
       .def("pair_shares", &PyCommunicator::pair_shares)
       .def("payloads", &PyCommunicator::payloads)

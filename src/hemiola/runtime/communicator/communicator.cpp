@@ -349,6 +349,10 @@ std::vector<Arrival> Communicator::arrivals(const Check& interrupted) {
   return between_operations([this] { return arrivals_.rows(); }, interrupted);
 }
 
+void Communicator::forget_arrivals(const Check& interrupted) {
+  between_operations([this] { arrivals_.clear(); }, interrupted);
+}
+
 std::vector<OperationSize> Communicator::operations(const Check& interrupted) {
   return between_operations([this] { return arrivals_.sizes(); }, interrupted);
 }

@@ -121,6 +121,8 @@ class Communicator {
   }
   /// How each rank came to the latest operations, oldest first, a row of all ranks each.
   std::vector<Arrival> arrivals(const Check& interrupted = {});
+  /// As if none had been: what a start-up measures says nothing of who is late.
+  void forget_arrivals(const Check& interrupted = {});
   /// What these operations were.
   std::vector<OperationSize> operations(const Check& interrupted = {});
   /// What this rank's messages of the latest operations have shown of the ways to and from each rank; nothing, where the

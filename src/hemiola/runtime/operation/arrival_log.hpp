@@ -47,6 +47,8 @@ class ArrivalLog {
   }
   void commit(const OperationSize& size) { sizes_[count_++ % kOperations] = size; }
 
+  void clear() { count_ = 0; }
+
   /// Who came last to the latest operation, of which there must be one, and of ranks two; of several at once the first.
   LastArrival latest_last() const {
     std::int64_t last = std::numeric_limits<std::int64_t>::min(), before = last;
