@@ -8,14 +8,21 @@ from pathlib import Path
 
 from hemiola import units
 
+#: Cores that a system may have, as far as an affinity tells.
+MOST_CORES = 4096
+
 
 def core_count() -> int:
     """Return how many cores this process may use at once: its affinity, or less where a cgroup limits it."""
-    allowed = len(os.sched_getaffinity(0))
+    return min(len(os.sched_getaffinity(0)), core_quota())
+
+
+def core_quota() -> int:
+    """Return how many cores a cgroup lets all its processes use at once, as many as there can be where none limits."""
     quota = _cgroup_words("cpu.max")
     if len(quota) == 2 and quota[0] != "max":
-        allowed = min(allowed, max(1, int(quota[0]) // int(quota[1])))
-    return allowed
+        return max(1, int(quota[0]) // int(quota[1]))
+    return MOST_CORES
 
 
 def memory_bytes() -> tuple[int, int]:

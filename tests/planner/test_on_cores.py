@@ -1,6 +1,7 @@
 """Plans of ranks that share cores, by hand: what counts is hops, messages, and the cores' work."""
 
 import sys
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 import hemiola as hm
 from hemiola.algorithms import Task
 from hemiola.conditions import Conditions
+from hemiola.planner import memory_speeds
 from hemiola.planner.machine_model import memory_network
 from hemiola.planner.memory_speeds import MemorySpeeds
 from hemiola.planner.on_cores import plan_on_cores
@@ -120,3 +122,15 @@ def test_a_communicator_counts_on_cores_where_there_are_fewer(rank_count: int) -
     cores, small, large = found[0]
     assert small == (ON_CORES if rank_count > cores else "fluid")
     assert large == "fluid"
+
+
+def _choice_with_a_quota_of_one_core() -> tuple[float, str]:
+    with mock.patch.object(memory_speeds, "core_quota", return_value=1):
+        comm = hm.init()
+    memory = comm._plans._memory
+    assert memory is not None
+    return memory.cores, comm.plan("broadcast", 64 * KIB).network
+
+
+def test_a_cgroup_quota_leaves_ranks_fewer_cores_than_their_affinity_says() -> None:
+    assert hm.launch(_choice_with_a_quota_of_one_core, 2) == [(1.0, ON_CORES)] * 2

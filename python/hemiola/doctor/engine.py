@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,6 +21,7 @@ from hemiola.measure.pattern import Pattern
 from hemiola.measure.trial import Trial, combine, measure
 from hemiola.planner.core_rates import Work, add, best_rate
 from hemiola.planner.machine_model import EngineCosts, Footprint, WorkRates, small_costs
+from hemiola.planner.memory_speeds import cores_of_all
 from hemiola.simulate import simulate
 
 #: Schedules that have few and many hops and messages, by how ranks talk. In memory none is a ring: there each rank
@@ -199,8 +199,7 @@ def _copied(comm: Communicator, job: Job) -> Rates:
     copying, adding = (np.array([_rate(size, work) for size in _COPIED_SIZES]) for work in (np.copyto, add))
     comm.barrier()
     crowded = sum(everybodys(comm, _crowded_rate()))
-    allowed = set().union(*everybodys(comm, os.sched_getaffinity(0)))  # launchers keep ranks to some of them
-    cores = min(job.rank_count, len(allowed))
+    cores = min(job.rank_count, cores_of_all(comm._core))
     share = min(1.0, crowded / (cores * float(copying[0])))
     alone = [
         WorkRates(share * copies, share / (1 / copies + 1 / adds))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hemiola import algorithms
 from hemiola._core import Communicator as CoreCommunicator
 from hemiola._core import Schedule
-from hemiola.machine import core_count
+from hemiola.machine import MOST_CORES, core_quota
 from hemiola.planner.core_rates import core_rates
 from hemiola.planner.machine_model import EngineCosts, WorkRates
 from hemiola.topology.port_speed import PortSpeed
@@ -28,8 +28,6 @@ _ROUNDS = 4
 _SHARE_OF_HOP = 0.5
 #: Sets of processes whose speeds are kept.
 _MOST_REMEMBERED = 256
-#: Cores of which an affinity tells.
-_MOST_CORES = 4096
 
 
 @dataclass(frozen=True)
@@ -107,7 +105,7 @@ def _measured(core: CoreCommunicator) -> MemorySpeeds:
     latency_s = min(_times_s(core, ring, _SMALL_BYTES)) / steps
     large_s = min(_times_s(core, ring, _LARGE_BYTES)) / steps
     bandwidth = _LARGE_BYTES / max(large_s - latency_s, 1e-9)
-    cores = _cores_of_all(core)
+    cores = cores_of_all(core)
     small_s = _small_s(core) if core.rank_count > cores else 0.0
     hop_s = _SHARE_OF_HOP * small_s
     message_s = (small_s - hop_s) / max(1, 2 * steps)  # of which each sends as many as it receives
@@ -135,14 +133,15 @@ def _times_s(core: CoreCommunicator, schedule: Schedule, block_bytes: int) -> li
     return times
 
 
-def _cores_of_all(core: CoreCommunicator) -> float:
-    """Count the cores that all ranks together may use; launchers may have kept each to some of them."""
-    own = np.zeros(_MOST_CORES, np.uint8)
-    own[[number for number in os.sched_getaffinity(0) if number < _MOST_CORES]] = 1
-    whole = np.empty(_MOST_CORES * core.rank_count, np.uint8)
+def cores_of_all(core: CoreCommunicator) -> int:
+    """Count the cores that all ranks together may use, of which launchers may have kept each to some; collective, and
+    the same on all ranks."""
+    own = np.zeros(MOST_CORES, np.uint8)
+    own[[number for number in os.sched_getaffinity(0) if number < MOST_CORES]] = 1
+    whole = np.empty(MOST_CORES * core.rank_count, np.uint8)
     _gather(core, own, whole)
     used = int(np.count_nonzero(whole.reshape(core.rank_count, -1).any(axis=0)))
-    return float(max(core_count(), used))
+    return min(used, int(agreed(core, [core_quota()])[0]))
 
 
 def _gather(core: CoreCommunicator, own: NDArray[np.generic], whole: NDArray[np.generic]) -> None:
