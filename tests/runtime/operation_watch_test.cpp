@@ -153,6 +153,13 @@ TEST_F(OperationWatchAlone, WhoAbortsIsHeardAtOnceThoughItWasThrough) {
   EXPECT_TRUE(ends_at(0));
 }
 
+TEST_F(OperationWatchAlone, OnlyWhoAbortsIsHeardByAnOperationThatNeedsNobody) {
+  watch_.begin(0, Signature{}, 300, no_check_, members_.now_ns());
+  EXPECT_NO_THROW(watch_.heed_aborts());
+  pulse_.failure = Failure::aborted;
+  EXPECT_THROW(watch_.heed_aborts(), LostRankError);
+}
+
 TEST(OperationWatch, WhoGivesUpOverADeathAndEndsIsNotBlamedForIt) {
   Misfortune misfortune;
   const auto session = std::make_shared<UnluckySession>(&misfortune);

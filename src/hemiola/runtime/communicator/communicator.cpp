@@ -217,6 +217,7 @@ void Communicator::execute_now(const PreparedCall& call, const Check& interrupte
 /// Returns what ranks disagree about, if they do.
 std::optional<std::string> Communicator::attempt(Operation& operation, std::uint64_t number,
                                                  const Signature& signature) try {
+  watch_.heed_aborts();
   operation.execute({number, rank(), rank_count(), &executor(), connection_.control.late.get(), &watch_});
   watch_.conclude(operation.wants_arrivals());
   await([this] { return watch_.all_have_arrived(); });

@@ -43,6 +43,11 @@ void OperationWatch::begin(std::uint64_t number, const Signature& signature, dou
     if (rank != members_->self) unseen_.push_back(rank);
 }
 
+void OperationWatch::heed_aborts() const {
+  for (const Pulse::GivenUp& given_up : pulse_->given_up())
+    if (given_up.failure == Failure::aborted) throw_surrender(given_up, *members_, operation() + ": ");
+}
+
 bool OperationWatch::admits(Rank peer) {
   if (!roll_->has_arrived(peer, number_)) return wire_->traits().carries_signatures;
   check_agreement(number_, *members_, peer, roll_->entry(peer, number_), signature_);

@@ -31,6 +31,9 @@ class OperationWatch final : public Supervisor {
   /// The next operations run in the background of these, which outlive them; null: their caller waits in them.
   void run_beside(const Callers* callers) { beside_ = callers; }
 
+  /// Throws LostRankError where a rank has aborted the communicator: an operation that never waits, since all that it needs
+  /// is there, asks nobody else.
+  void heed_aborts() const;
   bool admits(Rank peer) override;
   /// It is known by now that ranks disagree; `check` looks only at who lives.
   void stop_comparing() { unseen_.clear(); }
