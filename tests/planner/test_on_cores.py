@@ -13,7 +13,7 @@ from hemiola.planner import memory_speeds
 from hemiola.planner.machine_model import memory_network
 from hemiola.planner.memory_speeds import MemorySpeeds
 from hemiola.planner.on_cores import plan_on_cores
-from hemiola.planner.outcome import ON_CORES, Plan
+from hemiola.planner.outcome import Plan
 from hemiola.topology.port_speed import PortSpeed
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -70,7 +70,7 @@ def test_a_root_that_adds_alone_leaves_a_core_idle() -> None:
 def test_it_says_what_was_counted() -> None:
     plan = planned("all_reduce", KIB)
     told = plan.explain()
-    assert plan.network == ON_CORES
+    assert plan.is_on_cores
     assert "share cores" in told
     assert "by its hops, messages and bytes" in told
     assert plan.seconds >= plan.bound_s
@@ -96,6 +96,16 @@ def test_what_all_cores_do_is_what_their_ports_did_together() -> None:
     assert costs.alone.copied == pytest.approx(5e9)
 
 
+def _simulated() -> float:
+    comm = hm.init()
+    plan = comm.plan("all_reduce", KIB)
+    return hm.simulate(plan.schedule, comm.topology, plan.nbytes, network=plan.network).seconds
+
+
+def test_its_schedule_can_be_simulated_on_its_network() -> None:
+    assert all(seconds > 0 for seconds in hm.launch(_simulated, 5))
+
+
 def _loaded_by_a_first_call() -> list[str]:
     comm = hm.init()
     comm.all_reduce(np.ones(2, np.float32))
@@ -106,12 +116,12 @@ def test_a_first_call_loads_nothing_slow() -> None:
     assert hm.launch(_loaded_by_a_first_call, 4) == [[]] * 4
 
 
-def _choices() -> tuple[int, str, str]:
+def _choices() -> tuple[int, bool, bool]:
     comm = hm.init()
     small, large = comm.plan("broadcast", 64 * KIB), comm.plan("broadcast", 64 * MIB)
     memory = comm._plans._memory
     assert memory is not None
-    return int(memory.cores), small.network, large.network
+    return int(memory.cores), small.is_on_cores, large.is_on_cores
 
 
 @pytest.mark.parametrize("rank_count", [2, 5])
@@ -120,17 +130,17 @@ def test_a_communicator_counts_on_cores_where_there_are_fewer(rank_count: int) -
     found = hm.launch(_choices, rank_count)
     assert len(set(found)) == 1
     cores, small, large = found[0]
-    assert small == (ON_CORES if rank_count > cores else "fluid")
-    assert large == "fluid"
+    assert small == (rank_count > cores)
+    assert not large
 
 
-def _choice_with_a_quota_of_one_core() -> tuple[float, str]:
+def _choice_with_a_quota_of_one_core() -> tuple[float, bool]:
     with mock.patch.object(memory_speeds, "core_quota", return_value=1):
         comm = hm.init()
     memory = comm._plans._memory
     assert memory is not None
-    return memory.cores, comm.plan("broadcast", 64 * KIB).network
+    return memory.cores, comm.plan("broadcast", 64 * KIB).is_on_cores
 
 
 def test_a_cgroup_quota_leaves_ranks_fewer_cores_than_their_affinity_says() -> None:
-    assert hm.launch(_choice_with_a_quota_of_one_core, 2) == [(1.0, ON_CORES)] * 2
+    assert hm.launch(_choice_with_a_quota_of_one_core, 2) == [(1.0, True)] * 2

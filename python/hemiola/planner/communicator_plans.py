@@ -28,7 +28,7 @@ from hemiola.planner.late_rule import late_rule
 from hemiola.planner.machine_model import EngineCosts, memory_network
 from hemiola.planner.memory_speeds import MemorySpeeds, agreed, speeds_of_processes
 from hemiola.planner.on_cores import MOST_ON_CORES, plan_on_cores
-from hemiola.planner.outcome import ON_CORES, Plan
+from hemiola.planner.outcome import Plan
 from hemiola.planner.planning import plan
 from hemiola.planner.recipe import LateHabit, LateSearch, Recipe, SparseWords
 from hemiola.planner.sparse_rule import coded_below, link_bandwidth, message_costs, pause_of
@@ -297,11 +297,12 @@ class CommunicatorPlans:
             self._rank_count,
             network.name,
             conditions,
-            "fluid" if self._engine_costs(size, conditions) is None else ON_CORES,
+            "fluid",
             lower_bound(self.fastest_network(), kind, size, conditions=conditions, root=root),
             port_speed(network, conditions),
             recipe.alternatives,
             recipe.candidate_on(network),
+            is_on_cores=self._engine_costs(size, conditions) is not None,
         )
 
     def _read(self, words: bytes) -> tuple[Recipe, Schedule | ScheduleParts]:

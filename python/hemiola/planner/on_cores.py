@@ -11,7 +11,7 @@ from hemiola.algorithms import Candidate, Task, candidates
 from hemiola.bounds import lower_bound
 from hemiola.planner.brought import checked, given, made_now
 from hemiola.planner.machine_model import EngineCosts, Footprint
-from hemiola.planner.outcome import ON_CORES, SAME, Alternative, LeftOut, Plan, nothing_runs, too_many
+from hemiola.planner.outcome import SAME, Alternative, LeftOut, Plan, nothing_runs, too_many
 
 #: Bytes of all ranks' buffers together. What passes the caches that cores share is not planned so.
 MOST_ON_CORES = 64 << 20
@@ -64,12 +64,13 @@ def plan_on_cores(task: Task, costs: EngineCosts, fastest: Topology) -> Plan:
         task.rank_count,
         "" if task.topology is None else task.topology.name,
         task.conditions,
-        ON_CORES,
+        "fluid",
         lower_bound(fastest, task.kind, task.nbytes, root=task.root),
         task.speed,
         (winner, *(one for one, _ in judged if one is not winner)),
         made_now(chosen),
         left_out=tuple(left_out),
+        is_on_cores=True,
     )
 
 

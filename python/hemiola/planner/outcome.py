@@ -18,9 +18,6 @@ from hemiola.units import format_bandwidth, format_bytes, format_seconds
 #: Why a buffer without bytes takes no time, although links have latencies.
 NOTHING_MOVES = "A buffer without bytes moves nothing: no message is sent, so that no latency counts."
 
-#: What plans for ranks that share cores have in place of a network model: hops, messages and work are counted.
-ON_CORES = "cores"
-
 #: Two times closer than this are called the same (simulated times are whole picoseconds, bounds are not).
 SAME = 1.0005
 
@@ -100,6 +97,8 @@ class Plan:
     simulated come last. `chosen` is the winner with its arguments; `seconds` is its time; see `is_simulated`.
     `coded` says where a density was given whether messages leave zeros out, and why; times are then those with zeros
     left out, or not, accordingly. `left_out` names what more effort would look at, with the reason for each.
+    `is_on_cores`: ranks share cores, and times are what hops, messages and bytes cost these; a simulation on `network`
+    says something else.
     """
 
     kind: str
@@ -114,6 +113,7 @@ class Plan:
     chosen: Candidate = field(repr=False, compare=False)
     coded: CodedChoice | None = None
     left_out: tuple[LeftOut, ...] = ()
+    is_on_cores: bool = False
 
     @cached_property
     def schedule(self) -> Schedule:
@@ -196,7 +196,7 @@ class Plan:
     def _considered(self) -> str:
         count = len(self.alternatives)
         simulated = sum(other.simulated_s is not None for other in self.alternatives)
-        if self.network == ON_CORES:
+        if self.is_on_cores:
             return (
                 f"{_counted(count, 'candidate')} can run this; as the ranks share cores, their hops, messages and "
                 "bytes were counted, at what these were measured to cost."
@@ -239,8 +239,9 @@ class Plan:
         if winner.is_predicted:
             source = "by what one rank does"
         if winner.estimated_s is not None:
-            on_cores = self.network == ON_CORES
-            source = "by its hops, messages and bytes" if on_cores else "by the links that its steps use"
+            source = (
+                "by its hops, messages and bytes" if self.is_on_cores else "by the links that its steps use"
+            )
         told = [f"{winner.label} is chosen: {format_seconds(winner.seconds)} {source}."]
         comparable = [other for other in others if other.is_comparable == winner.is_comparable]
         if comparable:
