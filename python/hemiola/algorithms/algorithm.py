@@ -11,6 +11,7 @@ from typing import Any
 from hemiola._core import Schedule, ScheduleParts
 from hemiola._core import algorithms as core
 from hemiola._core.algorithms import Variant
+from hemiola.algorithms.fewest_pieces import fewest_up_to
 from hemiola.algorithms.from_task import OF_A_TOPOLOGY, SETTLED, arguments_from
 from hemiola.algorithms.task import Candidate, Task
 from hemiola.arguments import typed
@@ -443,6 +444,22 @@ def _best_by_formula(entry: core.Algorithm, task: Task) -> list[Variant]:
     """Return what is cheapest by a formula that knows no conditions, so that the delay is added in full."""
     cost = (task.rank_count, task.nbytes, task.speed.latency_s, task.speed.bandwidth)
     chunks = entry.best_chunk_count(*cost)
+    if chunks is not None and task.conditions == Conditions():  # where ranks are slow, it says too little of pieces
+        chunks = _fewest_chunks(entry, task, chunks)
     seconds = task.delay_s + entry.seconds(*cost, chunk_count=chunks, message_s=task.speed.message_s)
     transfers = entry.transfer_count(task.rank_count, chunk_count=chunks)
     return [Variant(seconds, transfers, "chunk_count", chunks) if chunks else Variant(seconds, transfers)]
+
+
+def _fewest_chunks(entry: core.Algorithm, task: Task, best: int) -> int:
+    """Return the fewest chunks that are about as cheap as the best number by formula; what messages cost all ranks
+    together, of which the formula knows nothing, is in it."""
+    cost = (task.rank_count, task.nbytes, task.speed.latency_s, task.speed.bandwidth)
+    multiple = entry.chunk_count_multiple
+
+    def seconds(groups: int) -> float:
+        chunks = groups * multiple
+        shared_s = task.shared_message_s * entry.transfer_count(task.rank_count, chunk_count=chunks)
+        return entry.seconds(*cost, chunk_count=chunks) + shared_s
+
+    return multiple * fewest_up_to(best // multiple, seconds)

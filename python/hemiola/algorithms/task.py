@@ -25,7 +25,8 @@ class Task:
     """What is to be run: a collective of `nbytes` over `rank_count` ranks whose ports have that speed.
 
     `speed` counts what `conditions` slow down. Without a `topology` only the ports' speed is known, and algorithms made
-    for one cannot run.
+    for one cannot run. `shared_message_s` is what every message costs all ranks together where they share cores,
+    beside what ports know: it says how many pieces are worth their messages, and is in no formula.
     """
 
     kind: str
@@ -35,6 +36,7 @@ class Task:
     conditions: Conditions
     root: int = 0
     topology: Topology | None = None
+    shared_message_s: float = 0.0
 
     def __post_init__(self) -> None:
         if self.conditions.slow_nics:

@@ -5,16 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator
 from functools import partial
+from operator import itemgetter
 
 from hemiola import algorithms
 from hemiola.algorithms import Candidate, Task
+from hemiola.algorithms.fewest_pieces import fewest_pieces
 from hemiola.algorithms.from_task import arguments_from
 from hemiola.synthesis.full_mesh import is_lone_switch
 
 _NAME = "all_reduce_weighted_exchange"
 _SEGMENTS = (2, 4, 8, 16, 32, 64)
-#: Of the best by formula, within which the fewest segments are taken.
-_CLOSE = 1.01
 #: Of all ranks together: a schedule of more takes seconds and half a GB to make.
 _MOST_TRANSFERS = 1 << 25
 #: Simulated at most, so that others can be, too; for more the formula stands.
@@ -42,8 +42,11 @@ def in_segments(task: Task, bound_s: float, known: Container[str]) -> Iterator[C
         for segments in _SEGMENTS
         if segments * a_segment <= _MOST_TRANSFERS
     ]
-    close_s = _CLOSE * min((seconds for seconds, _ in found), default=0.0)
-    seconds, segments = next((one for one in found if one[0] <= close_s), (0.0, 0))
+
+    def with_messages_s(one: tuple[float, int]) -> float:
+        return one[0] + task.shared_message_s * one[1] * a_segment
+
+    seconds, segments = fewest_pieces(found, with_messages_s, itemgetter(1)) or (0.0, 0)
     label = f"{segments} segments"
     if not segments or f"{_NAME} ({label})" in known:
         return

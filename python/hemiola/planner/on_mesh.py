@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from hemiola import algorithms
 from hemiola._core.algorithms import mesh_trees_cost
 from hemiola.algorithms import Candidate, Task
+from hemiola.algorithms.fewest_pieces import as_good_as, fewest_pieces
 from hemiola.algorithms.from_task import arguments_from
 from hemiola.planner.brought import given
 from hemiola.planner.outcome import LeftOut, too_many
@@ -25,8 +27,6 @@ _NAME = "all_reduce_mesh_trees"
 _MOST_TRANSFERS, _FEW_TRANSFERS = 4_200_000, 1_000_000
 #: Beside the first, other numbers of lines are tried where they come as near.
 _NEAR, _MOST_CANDIDATES = 1.1, 3
-#: Up to so many transfers, fewer chunks are taken where that costs no more than this.
-_AS_GOOD = ((250_000, 1.002), (_FEW_TRANSFERS, 1.005), (math.inf, 1.01))
 #: Up to so many ranks others, which take a second beyond, may be a percent better; on one line, for which a forest is
 #: quickly packed, up to more. So they may where buffers are so small that chunks are bytes.
 _MOST_RANKS_WITH_OTHERS, _MOST_RANKS_OF_LINE_WITH_OTHERS, _SMALL_BUFFER = 64, 256, 4096
@@ -99,7 +99,7 @@ def _choices(task: Task, stated: Mapping[str, Any], most_transfers: float) -> li
     message_s = float(np.asarray(task.topology.links)["message_s"].max())
     by_lines = []
     for lines in _line_counts(task.grid.dims):
-        looked_at = (_choice(stated, message_s, lines, chunks) for chunks in _CHUNKS)
+        looked_at = (_choice(stated, message_s, task.shared_message_s, lines, chunks) for chunks in _CHUNKS)
         known = list(itertools.takewhile(lambda one: one.transfers <= most_transfers, looked_at))
         if known:
             by_lines.append(known)
@@ -108,17 +108,17 @@ def _choices(task: Task, stated: Mapping[str, Any], most_transfers: float) -> li
     for known in by_lines:
         own_best_s = min(one.seconds for one in known)
         if own_best_s <= _NEAR * best_s:
-            found.append(next(one for one in known if one.seconds <= own_best_s * _as_good(one.transfers)))
-    return sorted(found, key=lambda one: (one.seconds > _as_good(one.transfers) * best_s, one.transfers))
+            found += [fewest_pieces(known, attrgetter("seconds"), attrgetter("transfers")) or known[0]]
+    return sorted(found, key=lambda one: (one.seconds > as_good_as(best_s), one.transfers))
 
 
-def _choice(stated: Mapping[str, Any], message_s: float, lines: int, chunks: int) -> _Choice:
-    cost = mesh_trees_cost(**stated, message_s=message_s, line_count=lines, chunk_count=chunks)
-    return _Choice(*cost, lines, chunks)
-
-
-def _as_good(transfers: int) -> float:
-    return next(factor for most, factor in _AS_GOOD if transfers <= most)
+def _choice(
+    stated: Mapping[str, Any], message_s: float, shared_message_s: float, lines: int, chunks: int
+) -> _Choice:
+    seconds, transfers = mesh_trees_cost(
+        **stated, message_s=message_s, line_count=lines, chunk_count=chunks
+    )
+    return _Choice(seconds + shared_message_s * transfers, transfers, lines, chunks)
 
 
 def _line_counts(dims: tuple[int, ...]) -> list[int]:

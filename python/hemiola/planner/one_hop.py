@@ -4,16 +4,17 @@ parts that follow each other, so that a latency passes while the next part is se
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from operator import itemgetter
 
 import numpy as np
 
 from hemiola import algorithms
 from hemiola._core import Schedule, Topology
 from hemiola.algorithms import Candidate, Task
+from hemiola.algorithms.fewest_pieces import fewest_pieces
 from hemiola.planner.outcome import LeftOut, too_many
 from hemiola.synthesis.full_mesh import (
     broadcast_through_all,
@@ -23,20 +24,15 @@ from hemiola.synthesis.full_mesh import (
 )
 
 #: Of each share of a broadcast through all ranks, and its transfers: 1,024 ranks hand on one piece.
-_PIECES, _MOST_TRANSFERS = (1, 2, 4, 8, 16, 64), 1_200_000
+_PIECES, _MOST_TRANSFERS = (1, 2, 4, 8, 16, 32, 64), 1_200_000
 #: The same where the formula is exact, or where it promises no more than such a share of what pipelined trees and
 #: fewer pieces take by theirs: 3,000 ranks hand on one piece, made in a third of a second. Trees that a slow rank is a
 #: leaf of are faster than their formula, by a sixth where that was simulated.
 _MOST_BY_FORMULA, _SHARE, _SHARE_BESIDE_SLOW = 9_000_000, 0.95, 0.75
 #: Parts of a direct all-reduce, and transfers of its transfers: about a third of a second to simulate.
-_PARTS, _MOST_TRANSFERS_IN_PARTS = (2, 4, 16, 64), 300_000
+_PARTS, _MOST_TRANSFERS_IN_PARTS = (2, 4, 8, 16, 32, 64), 300_000
 #: What parts must save at least to be worth more messages.
 _LEAST_GAIN = 0.02
-#: Of the best by formula, beyond which more pieces are not worth it.
-_CLOSE = 1.01
-
-#: Seconds by formula first, then what makes it.
-_Cut = TypeVar("_Cut", bound=tuple[float, int, int] | tuple[float, int, int, int])
 
 
 @dataclass(frozen=True)
@@ -104,8 +100,11 @@ def _through_all(task: Task, hop: _Hop, bound_s: float, effort: float) -> Iterat
             continue
         rival_s = min(rival_s, seconds)
         fitting.append((seconds, pieces, count, lag))
-    # What is simulated costs the race, what is predicted does not.
-    for seconds, pieces, count, lag in fitting if is_simulation else _fewest_of_the_close(fitting):
+    found = fewest_pieces(
+        fitting, lambda one: one[0] + task.shared_message_s * one[2], itemgetter(1), delay_s=task.delay_s
+    )
+    if found is not None:
+        seconds, pieces, count, lag = found
         yield Candidate(
             "through_all",
             f"{pieces} pieces",
@@ -122,12 +121,6 @@ def _pipelined_trees_s(task: Task, hop: _Hop) -> float:
     whole_s = task.nbytes / hop.bandwidth
     levels_s = (math.ceil(math.log2(task.rank_count)) - 1) * (hop.latency_s + hop.message_s)
     return (math.sqrt(whole_s) + math.sqrt(levels_s)) ** 2 + hop.latency_s
-
-
-def _fewest_of_the_close(fitting: Sequence[_Cut]) -> Sequence[_Cut]:
-    """Keep of predictions, by increasing number of pieces, the first that is as good as the best but for a percent."""
-    close_s = _CLOSE * min((one[0] for one in fitting), default=0.0)
-    return [one for one in fitting if one[0] <= close_s][:1]
 
 
 def _made_through_all(task: Task, pieces: int, lag: int) -> Schedule:
@@ -157,7 +150,11 @@ def _in_parts(task: Task, hop: _Hop, bound_s: float, effort: float) -> Iterator[
             yield LeftOut(f"{blueconnect.name} ({parts} parts)", too_many(count, "transfers", most))
         else:
             fitting.append((seconds(parts), parts, count))
-    for predicted_s, parts, count in _fewest_of_the_close(fitting):
+    found = fewest_pieces(
+        fitting, lambda one: one[0] + task.shared_message_s * one[2], itemgetter(1), delay_s=task.delay_s
+    )
+    if found is not None:
+        predicted_s, parts, count = found
         arguments = {
             "dims": (n,),
             "wires": (hop.wires,),

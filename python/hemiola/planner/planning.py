@@ -60,6 +60,7 @@ def plan(
     network: str = "fluid",
     combine_bandwidth: float = math.inf,
     crowding: float = 0.0,
+    shared_message_s: float = 0.0,
     codecs: Speeds | None = None,
     effort: float = 1.0,
     watches_ports: bool = False,
@@ -79,6 +80,8 @@ def plan(
     crowding : float >= 0, by what share of their time bytes take longer for each further rank that sends to the same
         one in the same step; a fifth of it for each that does so in any step. 0 where flows share a port without
         loss; between hosts, over TCP, 0.02 was measured.
+    shared_message_s : float >= 0, seconds that every message takes beside what its links say of it, whatever others do
+        meanwhile: where ranks share a machine's cores. 0 where links know all.
     codecs : hemiola.codecs.Speeds, optional; of the core that each rank has to encode and decode. None: as measured on
         this machine. Only where there is a density.
     effort : float, above 0 and at most 1,000; how many times as much as usual may be made and simulated. That is
@@ -113,7 +116,7 @@ def plan(
     encodes and decodes at 1.5 times a link's bandwidth at least, in every phase, and that saves 3 % of the time.
     """
     told = conditions or Conditions()
-    _check(topology, nbytes, network, combine_bandwidth, crowding)
+    _check(topology, nbytes, network, combine_bandwidth, crowding, shared_message_s)
     if not 0 < effort <= _MOST_EFFORT:
         raise ArgumentError(f"expected an effort above 0 and at most {_MOST_EFFORT:g}, found {effort}")
     name = topology.name
@@ -122,7 +125,7 @@ def plan(
         with bar.part(_BOUNDING):
             bound = lower_bound(topology, kind, nbytes, conditions=conditions, root=root)
         speed = port_speed(topology, conditions)
-        task = Task(kind, topology.rank_count, nbytes, speed, conditions, root, topology)
+        task = Task(kind, topology.rank_count, nbytes, speed, conditions, root, topology, shared_message_s)
         with bar.part(_MAKING):
             # Cores that add have costs a message, too; unless the links say which, none are made on purpose.
             is_network_alone = math.isinf(combine_bandwidth)
@@ -133,7 +136,7 @@ def plan(
                 effort,
                 messages_are_told=is_network_alone or speed.message_s > 0,
                 may_be_short=is_network_alone and not watches_ports,
-                links_decide=is_network_alone and crowding == 0 and told.density == 1,
+                links_decide=is_network_alone and crowding == shared_message_s == 0 and told.density == 1,
                 is_fluid=network == "fluid",
             )
         if not found:
@@ -147,6 +150,7 @@ def plan(
                 network,
                 combine_bandwidth,
                 sharing if crowding else None,
+                shared_message_s,
                 effort=effort,
                 least_s=bound.seconds if is_uneven(topology) else None,
             )
@@ -155,7 +159,12 @@ def plan(
         coded = None
         if told.density < 1:
             sparse = SparseRace(
-                topology, nbytes, replace(conditions, density=told.density), network, codecs or speeds()
+                topology,
+                nbytes,
+                replace(conditions, density=told.density),
+                network,
+                codecs or speeds(),
+                shared_message_s,
             )
             # Programs with scratch slots are plain; and what is coded is simulated, which over many hops takes minutes.
             can_be_coded = [one for one in found if one.name not in (ONE_SHOT, FAR_FIRST)]
@@ -240,7 +249,14 @@ def _found(
     return found, left_out
 
 
-def _check(topology: Topology, nbytes: int, network: str, combine_bandwidth: float, crowding: float) -> None:
+def _check(
+    topology: Topology,
+    nbytes: int,
+    network: str,
+    combine_bandwidth: float,
+    crowding: float,
+    shared_message_s: float,
+) -> None:
     if not isinstance(topology, Topology):
         raise ArgumentError(f"expected a Topology, found {type(topology).__name__}")
     try:
@@ -257,3 +273,5 @@ def _check(topology: Topology, nbytes: int, network: str, combine_bandwidth: flo
         )
     if not 0 <= crowding < math.inf:
         raise ArgumentError(f"expected a crowding of at least 0, found {crowding}")
+    if not 0 <= shared_message_s < math.inf:
+        raise ArgumentError(f"expected a shared_message_s of at least 0 seconds, found {shared_message_s}")

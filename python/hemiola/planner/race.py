@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 
 from hemiola._core import Schedule, Topology, busiest_link_s, estimate_by_steps_s, estimate_exchange_s
 from hemiola.algorithms import Candidate
+from hemiola.algorithms.fewest_pieces import AS_GOOD, as_good_as, fewest_pieces
 from hemiola.codecs import Speeds
 from hemiola.conditions import Conditions
 from hemiola.planner.brought import checked, given
 from hemiola.planner.coded import CodedChoice
 from hemiola.planner.distance import mean_hops
+from hemiola.planner.distinct import distinct
 from hemiola.planner.outcome import SAME, Alternative, LeftOut, too_many
 from hemiola.planner.sparse_rule import link_bandwidth
 from hemiola.progress import ProgressBar
@@ -60,6 +62,7 @@ class Race:
         network: str,
         combine_bandwidth: float,
         crowding_s: Callable[[Schedule], float] | None,
+        shared_message_s: float = 0.0,
         *,
         effort: float = 1.0,
         least_s: float | None = None,
@@ -71,6 +74,7 @@ class Race:
         self._network = network
         self._combine_bandwidth = combine_bandwidth
         self._crowding_s = crowding_s
+        self._shared_message_s = shared_message_s
         self._budget = TRANSFER_BUDGET[network] * effort
         self._least_s = least_s
         self._may_make = _ESTIMATED_TRANSFERS * effort
@@ -115,7 +119,8 @@ class Race:
                 standing = (judged.simulated_s, candidate.name, candidate.variant)
                 made[standing[1:]] = judged.simulated_s, schedule
                 best = standing if best is None else min(best, standing)
-                made = {key: one for key, one in made.items() if one[0] <= self._as_good_as(best[0])}
+                longest_s = as_good_as(best[0], delay_s=self._delay_s)
+                made = {key: one for key, one in made.items() if one[0] <= longest_s}
             ranked = self._ranked(seen)
             while (schedule := self._made_to_be_sure(ranked[0], found)) is not None:
                 seconds = self._simulate(schedule)
@@ -167,6 +172,7 @@ class Race:
     def _is_predicted(self, candidate: Candidate) -> bool:
         """Say whether a candidate's formula is what the simulation would find."""
         is_plain = math.isinf(self._combine_bandwidth) and self._crowding_s is None
+        is_plain = is_plain and self._shared_message_s == 0
         return candidate.is_simulation and self._network == "fluid" and is_plain
 
     def _judge(self, candidate: Candidate, schedule: Schedule | None, best_s: float | None) -> Alternative:
@@ -216,7 +222,8 @@ class Race:
         Only where nothing but its links decides: crowding tells more of a schedule, and where messages have a cost,
         fewer of them may be worth more bytes."""
         is_published = self._least_s is not None and candidate.name.startswith("all_to_all_")
-        if not is_published or self._crowding_s is not None or self._messages_cost:
+        messages_cost = self._messages_cost or self._shared_message_s > 0
+        if not is_published or self._crowding_s is not None or messages_cost:
             return False
         return self._hops(candidate.transfer_count) > self._most_exchanged
 
@@ -309,28 +316,41 @@ class Race:
     def _beside_s(self, schedule: Schedule) -> float:
         """Return what a schedule takes beside what the network explains."""
         crowding_s = 0.0 if self._crowding_s is None else self._crowding_s(schedule)
-        return self._combining_s(schedule) + crowding_s
+        return self._combining_s(schedule) + crowding_s + self._messages_s(schedule)
 
-    def _as_good_as(self, seconds: float) -> float:
-        """Return the longest time that counts as this one; the wait for a late rank is in both."""
-        delay_s = max(self._conditions.late.values(), default=0.0)
-        return seconds + (SAME - 1) * max(0.0, seconds - delay_s)
+    def _messages_s(self, schedule: Schedule) -> float:
+        """Return what all messages together cost all ranks; what goes between two ranks in a step is one message."""
+        if self._shared_message_s == 0:
+            return 0.0
+        transfers, n = np.asarray(schedule.transfers), schedule.rank_count
+        steps, srcs, dsts = (transfers[name].astype(np.int64) for name in ("step", "src", "dst"))
+        return self._shared_message_s * len(distinct((steps * n + srcs) * n + dsts))
+
+    @property
+    def _delay_s(self) -> float:
+        return max(self._conditions.late.values(), default=0.0)
 
     def _ranked(self, seen: Sequence[Alternative]) -> list[Alternative]:
-        """Put candidates in order of their time, but first, of those as good as the fastest, the one with least to do.
+        """Put candidates in order of their time, but first, of those that take the same as the fastest, the one with least
+        to do, or the same in fewer pieces.
 
         A message costs ranks time of which the network knows nothing.
         """
         ranked = sorted(seen, key=lambda a: (not a.is_comparable, a.seconds, a.name, a.variant))
         fastest = ranked[0]
-        longest = self._as_good_as(fastest.seconds)
-        equals = [
-            other
-            for other in ranked
-            if other.is_comparable == fastest.is_comparable and other.seconds <= longest
-        ]
-        winner = min(equals, key=lambda a: a.transfer_count)
+        alike = [other for other in ranked if other.is_comparable == fastest.is_comparable]
+        equal = self._with_least_to_do(alike, SAME) or fastest
+        winner = self._with_least_to_do([other for other in alike if other.name == equal.name], AS_GOOD) or equal
         return [winner, *(other for other in ranked if other is not winner)]
+
+    def _with_least_to_do(self, among: Sequence[Alternative], as_good: float) -> Alternative | None:
+        return fewest_pieces(
+            among,
+            lambda one: one.seconds,
+            lambda one: one.transfer_count,
+            delay_s=self._delay_s,
+            as_good=as_good,
+        )
 
     def _combining_s(self, schedule: Schedule) -> float:
         """Return how long the rank that adds the most spends on it."""
@@ -346,9 +366,15 @@ class SparseRace(Race):
     """Simulates candidates whose messages leave zeros out; no formula and no count of plain bytes speaks of these."""
 
     def __init__(
-        self, topology: Topology, nbytes: int, conditions: Conditions, network: str, codecs: Speeds
+        self,
+        topology: Topology,
+        nbytes: int,
+        conditions: Conditions,
+        network: str,
+        codecs: Speeds,
+        shared_message_s: float = 0.0,
     ) -> None:
-        super().__init__(topology, nbytes, conditions, network, math.inf, None)
+        super().__init__(topology, nbytes, conditions, network, math.inf, None, shared_message_s)
         self._codecs = self.codecs = codecs
         self.conditions = conditions
 
