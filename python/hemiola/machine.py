@@ -17,6 +17,11 @@ def core_count() -> int:
     return min(len(os.sched_getaffinity(0)), core_quota())
 
 
+def machine_cores() -> int:
+    """Return how many cores all processes of this machine may use at once, to whichever this one is kept."""
+    return min(os.cpu_count() or 1, core_quota())
+
+
 def core_quota() -> int:
     """Return how many cores a cgroup lets all its processes use at once, as many as there can be where none limits."""
     quota = _cgroup_words("cpu.max")

@@ -20,7 +20,6 @@ from hemiola.doctor.settings import Job, Setting
 from hemiola.launch import launch
 from hemiola.measure.reports import Reports, report
 from hemiola.measure.trial import RankTimes, Trial, combine, measure
-from hemiola.planner import plan
 from hemiola.progress import ProgressBar
 from hemiola.simulate import simulate
 
@@ -123,7 +122,7 @@ def hold_to_truth(
 
     Notes
     -----
-    One process per rank. What runs is what the communicator would run, over the emulated wire the plan for its network;
+    One process per rank. What runs is what the communicator would run;
     what is predicted of it knows what the engine costs here, too (`Engine`), which each job measures first.
     Repetitions are spaced by barriers: one takes from the first rank's leaving the barrier to the last rank's end.
     """
@@ -218,9 +217,7 @@ def _hold_as_rank(settings: Sequence[Setting], told: Path, until_s: float | None
 def _first_run(comm: Communicator, engine: Engine, index: int, setting: Setting) -> _Begun:
     pattern, conditions = setting.pattern, setting.job.conditions
     kind, nbytes = pattern.kind, pattern.nbytes
-    chosen = (
-        plan(comm.topology, kind, nbytes, conditions) if setting.job.is_emulated else comm.plan(kind, nbytes)
-    )
+    chosen = comm.plan(kind, nbytes)
     schedule = chosen.schedule
     predicted_s = engine.seconds(schedule, nbytes, conditions)
     repeats = int(np.clip(_RUN_S / predicted_s, _FEWEST, _MOST))

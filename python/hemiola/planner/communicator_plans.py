@@ -22,6 +22,7 @@ from hemiola.bounds import lower_bound
 from hemiola.calibration import BRIEF, Grouping, measured_network
 from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
+from hemiola.machine import machine_cores
 from hemiola.planner.core_rates import core_rates
 from hemiola.planner.crowding import BETWEEN_HOSTS
 from hemiola.planner.late_rule import late_rule
@@ -36,6 +37,7 @@ from hemiola.planner.spread import segments_of, spread
 from hemiola.planner.suited import suited
 from hemiola.planner.synthesized import ONE_SHOT
 from hemiola.progress import ProgressBar
+from hemiola.simulate import simulate
 from hemiola.synthesis.full_mesh import is_lone_switch
 from hemiola.topology.host_ports import ports_between_hosts, speed_between_hosts
 from hemiola.topology.port_speed import PortSpeed, port_speed
@@ -55,10 +57,11 @@ _LEAST_GAIN = 0.1
 _LEAST_TOLD_S = 0.02
 #: All-reduces on emulated networks that take less are not worth a plan for whom is late.
 _LEAST_PLANNED_S = 0.001
-#: What a plan for a late rank must save, as a share of the time without, and seconds for each message that it has more:
-#: an emulated one takes a machine of two cores about as long, of which its network knows nothing.
+#: What a plan for a late rank must save, as a share of the time without.
 _LEAST_PLANNED_GAIN = 0.05
-_MESSAGE_S = 5e-6
+#: Seconds of a core that a message over an emulated network takes, of which that network knows nothing (docs/design/0024).
+#: A figure, and no measurement at start-up: ranks may emulate seconds of latency, and plans are the same every time.
+_CORE_S_OF_MESSAGE = 20e-6
 #: What takes longer than its NICs, by so much, waits for something else, which the forecast does not know.
 _MOST_OVER_NICS = 1.25
 #: Choices, and followed recipes, that are kept.
@@ -330,7 +333,21 @@ class CommunicatorPlans:
                 combine_bandwidth=self._combine_bandwidth,
                 crowding=self._crowding,
                 watches_ports=True,
+                shared_message_s=self._shared_message_s,
             )
+
+    @property
+    def _shared_message_s(self) -> float:
+        """What every message costs ranks that emulate a network on the cores of this machine; else links know."""
+        if self._emulated is None:
+            return 0.0
+        return _CORE_S_OF_MESSAGE / min(self._rank_count, machine_cores())
+
+    def _network_s(self, found: Plan) -> float:
+        """Return what a plan takes on its network, whatever messages cost beside."""
+        if self._shared_message_s == 0:
+            return found.seconds
+        return simulate(found.schedule, self.network(), found.nbytes, found.conditions, unchecked=True).seconds
 
     def _engine_costs(self, nbytes: int, conditions: Conditions) -> EngineCosts | None:
         """Return what decides where ranks of one memory have to share cores: not ports, but what the cores have to do.
@@ -352,9 +369,10 @@ class CommunicatorPlans:
         if not may_pay or found.conditions.slow or found.conditions.late or slow_ports(self.network()):
             return None
         if self._emulated is not None:
+            network_s = self._network_s(found)
             if is_lone_switch(self.network()):
-                return LateSearch(self.speed, found.seconds, found.nbytes)
-            return LateHabit(found.seconds, found.nbytes) if found.seconds >= _LEAST_PLANNED_S else None
+                return LateSearch(self.speed, network_s, found.nbytes)
+            return LateHabit(found.seconds, found.nbytes) if network_s >= _LEAST_PLANNED_S else None
         speed = self._speed_of_hosts()
         if speed is not None and self._nics_take_time(found, speed):
             return LateSearch(speed, found.seconds, found.nbytes, self._host_count < self._rank_count)
@@ -367,9 +385,7 @@ class CommunicatorPlans:
         conditions = Conditions(late={rank: delay_s})
         planned = self._planned(found.kind, found.nbytes, conditions)
         finish_s = planned.seconds - delay_s
-        messages = planned.alternatives[0].transfer_count - found.alternatives[0].transfer_count
-        saved_s = found.seconds - finish_s - _MESSAGE_S * max(0, messages)
-        if saved_s < _LEAST_PLANNED_GAIN * found.seconds:
+        if found.seconds - finish_s < _LEAST_PLANNED_GAIN * found.seconds:
             return found, dataclasses.replace(habit, delay_s=delay_s, finish_s=found.seconds)
         return planned, dataclasses.replace(habit, delay_s=delay_s, finish_s=finish_s, rank=rank)
 
