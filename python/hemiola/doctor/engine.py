@@ -35,10 +35,11 @@ _SMALL_IN_MEMORY = (
     ("reduce", "reduce_chain", 1),
 )
 _SMALL_EMULATED = (
-    ("all_gather", "all_gather_ring", None),
     ("all_gather", "all_gather_direct", None),
     ("all_gather", "all_gather_bruck", None),
+    ("broadcast", "broadcast_binomial", None),
     ("broadcast", "broadcast_chain", 16),
+    ("gather", "gather_direct", None),
 )
 _SMALL_REPEATS = 20
 #: Collectives in one step, in which all ranks copy or combine at once, or the root alone does.
@@ -111,9 +112,12 @@ class Engine:
         return costs.seconds(self._footprint(schedule), nbytes, network_s)
 
     def _footprint(self, schedule: Schedule) -> Footprint:
-        """Count; an emulated clock wakes ranks at every step, whatever chunk it is of."""
+        """Count; an emulated clock wakes ranks at every step, whatever chunk it is of, and each message takes cores that
+        all ranks share, whosever it is."""
         found = Footprint.of(schedule)
-        return found if self.emulated is None else replace(found, hops=schedule.step_count)
+        if self.emulated is None:
+            return found
+        return replace(found, hops=schedule.step_count, messages=found.all_messages)
 
     def _network_s(self, schedule: Schedule, nbytes: int, conditions: Conditions) -> float:
         if self.emulated is None:

@@ -57,7 +57,7 @@ _LEAST_GAIN = 0.1
 _LEAST_TOLD_S = 0.02
 #: All-reduces on emulated networks that take less are not worth a plan for whom is late.
 _LEAST_PLANNED_S = 0.001
-#: What a plan for a late rank must save, as a share of the time without.
+#: What a plan for a late rank must save, as a share of the time without, beside what its further messages cost.
 _LEAST_PLANNED_GAIN = 0.05
 #: Seconds of a core that a message over an emulated network takes, of which that network knows nothing (docs/design/0024).
 #: A figure, and no measurement at start-up: ranks may emulate seconds of latency, and plans are the same every time.
@@ -333,7 +333,8 @@ class CommunicatorPlans:
                 combine_bandwidth=self._combine_bandwidth,
                 crowding=self._crowding,
                 watches_ports=True,
-                shared_message_s=self._shared_message_s,
+                # What is sent before the last has come takes cores that wait.
+                shared_message_s=0.0 if conditions.late else self._shared_message_s,
             )
 
     @property
@@ -345,7 +346,7 @@ class CommunicatorPlans:
 
     def _network_s(self, found: Plan) -> float:
         """Return what a plan takes on its network, whatever messages cost beside."""
-        if self._shared_message_s == 0:
+        if self._emulated is None or found.conditions.late:
             return found.seconds
         return simulate(found.schedule, self.network(), found.nbytes, found.conditions, unchecked=True).seconds
 
@@ -372,7 +373,7 @@ class CommunicatorPlans:
             network_s = self._network_s(found)
             if is_lone_switch(self.network()):
                 return LateSearch(self.speed, network_s, found.nbytes)
-            return LateHabit(found.seconds, found.nbytes) if network_s >= _LEAST_PLANNED_S else None
+            return LateHabit(network_s, found.nbytes) if network_s >= _LEAST_PLANNED_S else None
         speed = self._speed_of_hosts()
         if speed is not None and self._nics_take_time(found, speed):
             return LateSearch(speed, found.seconds, found.nbytes, self._host_count < self._rank_count)
@@ -381,12 +382,14 @@ class CommunicatorPlans:
     def _planned_for(self, rank: int, quarters: int, found: Plan, habit: LateHabit) -> tuple[Plan, LateHabit]:
         """Plan for a rank that comes so much later, and say what that brings; where it brings next to nothing, what was
         found for nobody late stands."""
-        delay_s = quarters / 4 * found.seconds
+        delay_s = quarters / 4 * habit.plain_s
         conditions = Conditions(late={rank: delay_s})
         planned = self._planned(found.kind, found.nbytes, conditions)
         finish_s = planned.seconds - delay_s
-        if found.seconds - finish_s < _LEAST_PLANNED_GAIN * found.seconds:
-            return found, dataclasses.replace(habit, delay_s=delay_s, finish_s=found.seconds)
+        messages = planned.alternatives[0].transfer_count - found.alternatives[0].transfer_count
+        saved_s = habit.plain_s - finish_s - self._shared_message_s * max(0, messages)
+        if saved_s < _LEAST_PLANNED_GAIN * habit.plain_s:
+            return found, dataclasses.replace(habit, delay_s=delay_s, finish_s=habit.plain_s)
         return planned, dataclasses.replace(habit, delay_s=delay_s, finish_s=finish_s, rank=rank)
 
     @property

@@ -32,13 +32,14 @@ def memory_network(rank_count: int, bandwidth: float) -> Topology:
 @dataclass(frozen=True)
 class Footprint:
     """What a schedule asks of the engine: through how many ranks one after the other a chunk goes at most, and how many
-    messages the rank with most sends and receives; as shares of the buffer, by rank, what it moves (what it receives,
+    messages the rank with most sends and receives, and all ranks together send; as shares of the buffer, by rank, what it moves (what it receives,
     and its own part where that goes from its input to its output) and what of that it combines."""
 
     hops: int
     messages: int
     moved: NDArray[np.float64]
     combined: NDArray[np.float64]
+    all_messages: int = 0
 
     @classmethod
     def of(cls, schedule: Schedule) -> Footprint:
@@ -58,6 +59,7 @@ class Footprint:
             int(np.bincount(ends, minlength=count).max()),
             np.bincount(transfers["dst"], share, minlength=count) + _own(schedule),
             np.bincount(transfers["dst"], share * transfers["reduce"], minlength=count).astype(np.float64),
+            len(messages),
         )
 
 

@@ -132,7 +132,13 @@ void EmulatedWire::wait(int timeout_us) {
   {
     SharedNetwork::Session session(&state_);
     session.advance();
-    if (const auto next_ns = session.next_event_ns()) left_us = std::min(left_us, *next_ns / 1000);
+    if (const auto next_ns = session.next_event_ns()) {
+      left_us = std::min(left_us, *next_ns / 1000);
+      unannounced_us_ = kFirstSleep_us;
+    } else {
+      left_us = std::min<double>(left_us, unannounced_us_);
+      unannounced_us_ = std::min(2 * unannounced_us_, kLongestSleep_us);
+    }
   }
   const bool inner_is_busy = std::ranges::any_of(open_, [&](std::size_t index) {
     return std::ranges::any_of(channels_[index].messages,

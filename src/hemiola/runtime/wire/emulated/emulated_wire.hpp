@@ -41,6 +41,10 @@ class EmulatedWire final : public Wire {
   const WireTraits& traits() const override { return traits_; }
 
  private:
+  /// While nothing is under way on the network, the next message may begin at once; one that ends while one of its ranks
+  /// sleeps waits for that rank, and so does everybody's clock. So sleeps are short at first, then twice as long each.
+  static constexpr int kFirstSleep_us = 50;
+
   struct Message {
     MessageName name;
     std::size_t bytes;
@@ -72,6 +76,7 @@ class EmulatedWire final : public Wire {
   std::vector<Channel> channels_;
   std::vector<std::size_t> open_;  ///< channels with messages that are not done
   double now_ns_ = 0;              ///< when we last looked
+  int unannounced_us_ = kFirstSleep_us;  ///< the next sleep while nothing is under way
   double core_free_ns_ = 0;        ///< when this rank's core has done all that has been charged
   bool has_unposted_ = false;      ///< the network has yet to be told of some
   bool is_reacting_ = false;       ///< the network waits for us to say that we have seen what happened
