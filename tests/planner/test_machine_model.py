@@ -52,7 +52,7 @@ def test_a_footprint_counts_messages_at_both_ends_and_shares_of_the_buffer() -> 
     """Given a ring of 4, 2 * 3 steps. Derivation: every rank sends and receives one of 4 chunks in each, and combines
     in the first three."""
     found = Footprint.of(hm.algorithms.all_reduce_ring(4))
-    assert (found.hops, found.messages) == (6, 12)
+    assert (found.hops, found.messages, found.all_messages) == (6, 12, 24)
     assert found.moved.tolist() == [1.5] * 4
     assert found.combined.tolist() == [0.75] * 4
 
@@ -60,7 +60,7 @@ def test_a_footprint_counts_messages_at_both_ends_and_shares_of_the_buffer() -> 
 def test_what_goes_between_two_ranks_in_a_step_is_one_message() -> None:
     """Given Bruck's all-gather of 8, three steps in which every rank sends 1, 2 and 4 chunks to one other."""
     found = Footprint.of(hm.algorithms.get("all_gather_bruck").generate(8))
-    assert (found.hops, found.messages) == (3, 6)
+    assert (found.hops, found.messages, found.all_messages) == (3, 6, 24)
 
 
 def test_the_longest_of_network_rank_and_cores_counts_and_small_costs_come_on_top() -> None:
