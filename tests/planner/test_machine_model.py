@@ -87,6 +87,18 @@ def test_hops_are_those_of_one_chunk() -> None:
     assert Footprint.of(pipeline).hops == 3
 
 
+def test_what_ranks_keep_is_copied_beside_the_network() -> None:
+    """Given an all-gather of 4, 1 MB, at 2 MB/s on all cores, and 3 s of network. Derivation: each keeps a quarter, all
+    together a buffer: 0.5 s. Nothing is kept in an all-reduce; without a network it is work like other."""
+    rates = WorkRates(1e6, 1e6)
+    costs = EngineCosts(0.0, 0.0, 0.0, rates, WorkRates(2e6, 2e6))
+    gathered = Footprint.of(hm.algorithms.all_gather_ring(4))
+    assert gathered.kept == 1.0
+    assert costs.seconds(gathered, 10**6, network_s=3.0) == pytest.approx(3.5)
+    assert costs.seconds(gathered, 10**6, network_s=0.0) == pytest.approx(2.0)
+    assert Footprint.of(hm.algorithms.all_reduce_ring(4)).kept == 0.0
+
+
 def test_small_costs_are_found_from_schedules_that_differ_in_hops_and_messages() -> None:
     shapes = [footprint([0.0], [0.0], hops, messages) for hops, messages in ((7, 14), (1, 14), (3, 6))]
     taken_s = [5e-6 + 2e-6 * each.hops + 1e-7 * each.messages for each in shapes]

@@ -31,15 +31,17 @@ def memory_network(rank_count: int, bandwidth: float) -> Topology:
 
 @dataclass(frozen=True)
 class Footprint:
-    """What a schedule asks of the engine: through how many ranks one after the other a chunk goes at most, and how many
-    messages the rank with most sends and receives, and all ranks together send; as shares of the buffer, by rank, what it moves (what it receives,
-    and its own part where that goes from its input to its output) and what of that it combines."""
+    """What a schedule asks of the engine: through how many ranks one after the other a chunk goes at most; how many
+    messages the rank with most sends and receives, and `all_messages` that all ranks send; as shares of the buffer, by
+    rank, what it moves (what it receives, and its own part where that goes from its input to its output) and what of
+    that it combines; and what all ranks together have `kept` as such own parts."""
 
     hops: int
     messages: int
     moved: NDArray[np.float64]
     combined: NDArray[np.float64]
     all_messages: int = 0
+    kept: float = 0.0
 
     @classmethod
     def of(cls, schedule: Schedule) -> Footprint:
@@ -53,13 +55,15 @@ class Footprint:
         # What goes between two ranks in a step is one message, as the engine joins it while it is small.
         steps, srcs, dsts = (transfers[name].astype(np.int64) for name in ("step", "src", "dst"))
         messages = distinct((steps * count + srcs) * count + dsts)
+        own = _own(schedule)
         ends = np.concatenate([messages // count % count, messages % count])
         return cls(
             _hops(transfers, count, schedule.chunk_count),
             int(np.bincount(ends, minlength=count).max()),
-            np.bincount(transfers["dst"], share, minlength=count) + _own(schedule),
+            np.bincount(transfers["dst"], share, minlength=count) + own,
             np.bincount(transfers["dst"], share * transfers["reduce"], minlength=count).astype(np.float64),
             len(messages),
+            float(own.sum()),
         )
 
 
@@ -115,13 +119,15 @@ class EngineCosts:
     def seconds(self, footprint: Footprint, nbytes: int, network_s: float) -> float:
         """Return what a schedule takes whose bytes take so long on the network alone.
 
-        Copies and additions are made while bytes travel, so the longest of three counts: the network; the rank that has
-        most to copy and to add; all ranks' work, which shares cores and memory. Calls, hops and messages come on top.
+        Copies and additions are made while bytes travel, so the longest of three counts: the network, beside which ranks
+        first copy what they keep; the rank that has most to copy and to add; all ranks' work, which shares cores and
+        memory. Calls, hops and messages come on top.
         """
         copied, combined = footprint.moved - footprint.combined, footprint.combined
         alone_s = copied / self.alone.copied + combined / self.alone.combined
         together_s = copied.sum() / self.together.copied + combined.sum() / self.together.combined
-        longest_s = max(network_s, nbytes * float(alone_s.max()), nbytes * float(together_s))
+        kept_s = nbytes * footprint.kept / self.together.copied if network_s > 0 else 0.0
+        longest_s = max(network_s + kept_s, nbytes * float(alone_s.max()), nbytes * float(together_s))
         return self.call_s + self.hop_s * footprint.hops + self.message_s * footprint.messages + longest_s
 
 

@@ -74,12 +74,12 @@ class EmulatedWire final : public Wire {
   SharedNetwork state_;
   Rank self_;
   std::vector<Channel> channels_;
-  std::vector<std::size_t> open_;  ///< channels with messages that are not done
-  double now_ns_ = 0;              ///< when we last looked
+  std::vector<std::size_t> open_;        ///< channels with messages that are not done
+  double now_ns_ = 0;                    ///< when we last looked
   int unannounced_us_ = kFirstSleep_us;  ///< the next sleep while nothing is under way
-  double core_free_ns_ = 0;        ///< when this rank's core has done all that has been charged
-  bool has_unposted_ = false;      ///< the network has yet to be told of some
-  bool is_reacting_ = false;       ///< the network waits for us to say that we have seen what happened
+  double core_free_ns_ = 0;              ///< when this rank's core has done all that has been charged
+  bool has_unposted_ = false;            ///< the network has yet to be told of some
+  bool is_reacting_ = false;             ///< the network waits for us to say that we have seen what happened
 };
 
 }  // namespace hemiola
