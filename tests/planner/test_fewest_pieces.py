@@ -65,7 +65,9 @@ def _candidates(name: str, ranks: int, nbytes: int) -> list[hm.algorithms.Candid
     algorithm = hm.algorithms.get(name)
     network = switch(ranks)
     speed = hm.topology.port_speed.port_speed(network)
-    return algorithm.candidates(hm.algorithms.Task(algorithm.kind, ranks, nbytes, speed, Conditions(), 0, network))
+    return algorithm.candidates(
+        hm.algorithms.Task(algorithm.kind, ranks, nbytes, speed, Conditions(), 0, network)
+    )
 
 
 @pytest.mark.parametrize("ranks", [4, 8])
@@ -103,7 +105,9 @@ def on_two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
         (6, "broadcast", 8 << 20, 100),
     ],
 )
-def test_ranks_that_emulate_a_network_send_few_messages(ranks: int, kind: str, nbytes: int, most: int) -> None:
+def test_ranks_that_emulate_a_network_send_few_messages(
+    ranks: int, kind: str, nbytes: int, most: int
+) -> None:
     """Given 10 us of two cores for each. The network alone makes hundreds worth it, of 85 bytes each."""
     alone, plan = hm.plan(switch(ranks), kind, nbytes), emulated(ranks, kind, nbytes)
     assert plan.schedule.transfer_count <= most

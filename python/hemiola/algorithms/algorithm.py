@@ -444,7 +444,8 @@ def _best_by_formula(entry: core.Algorithm, task: Task) -> list[Variant]:
     """Return what is cheapest by a formula that knows no conditions, so that the delay is added in full."""
     cost = (task.rank_count, task.nbytes, task.speed.latency_s, task.speed.bandwidth)
     chunks = entry.best_chunk_count(*cost)
-    if chunks is not None and task.conditions == Conditions():  # where ranks are slow, it says too little of pieces
+    # Where ranks are slow or late, the formula says too little of pieces.
+    if chunks is not None and task.conditions == Conditions():
         chunks = _fewest_chunks(entry, task, chunks)
     seconds = task.delay_s + entry.seconds(*cost, chunk_count=chunks, message_s=task.speed.message_s)
     transfers = entry.transfer_count(task.rank_count, chunk_count=chunks)

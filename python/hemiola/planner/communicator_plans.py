@@ -348,7 +348,9 @@ class CommunicatorPlans:
         """Return what a plan takes on its network, whatever messages cost beside."""
         if self._emulated is None or found.conditions.late:
             return found.seconds
-        return simulate(found.schedule, self.network(), found.nbytes, found.conditions, unchecked=True).seconds
+        return simulate(
+            found.schedule, self.network(), found.nbytes, found.conditions, unchecked=True
+        ).seconds
 
     def _engine_costs(self, nbytes: int, conditions: Conditions) -> EngineCosts | None:
         """Return what decides where ranks of one memory have to share cores: not ports, but what the cores have to do.

@@ -115,9 +115,7 @@ def _choices(task: Task, stated: Mapping[str, Any], most_transfers: float) -> li
 def _choice(
     stated: Mapping[str, Any], message_s: float, shared_message_s: float, lines: int, chunks: int
 ) -> _Choice:
-    seconds, transfers = mesh_trees_cost(
-        **stated, message_s=message_s, line_count=lines, chunk_count=chunks
-    )
+    seconds, transfers = mesh_trees_cost(**stated, message_s=message_s, line_count=lines, chunk_count=chunks)
     return _Choice(seconds + shared_message_s * transfers, transfers, lines, chunks)
 
 

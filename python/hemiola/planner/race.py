@@ -340,7 +340,9 @@ class Race:
         fastest = ranked[0]
         alike = [other for other in ranked if other.is_comparable == fastest.is_comparable]
         equal = self._with_least_to_do(alike, SAME) or fastest
-        winner = self._with_least_to_do([other for other in alike if other.name == equal.name], AS_GOOD) or equal
+        winner = (
+            self._with_least_to_do([other for other in alike if other.name == equal.name], AS_GOOD) or equal
+        )
         return [winner, *(other for other in ranked if other is not winner)]
 
     def _with_least_to_do(self, among: Sequence[Alternative], as_good: float) -> Alternative | None:
