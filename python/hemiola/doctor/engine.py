@@ -112,8 +112,8 @@ class Engine:
         return costs.seconds(self._footprint(schedule), nbytes, network_s)
 
     def _footprint(self, schedule: Schedule) -> Footprint:
-        """Count; an emulated clock wakes ranks at every step, whatever chunk it is of, and each message takes cores that
-        all ranks share, whosever it is."""
+        """Count; an emulated clock wakes ranks at every step, whatever chunk it is of, and each message takes cores
+        that all ranks share, whosever it is."""
         found = Footprint.of(schedule)
         if self.emulated is None:
             return found

@@ -119,8 +119,8 @@ class EngineCosts:
     def seconds(self, footprint: Footprint, nbytes: int, network_s: float) -> float:
         """Return what a schedule takes whose bytes take so long on the network alone.
 
-        Copies and additions are made while bytes travel, so the longest of three counts: the network, beside which ranks
-        first copy what they keep; the rank that has most to copy and to add; all ranks' work, which shares cores and
+        Copies and additions are made while bytes travel, so the longest of three counts: the network, before which
+        ranks copy what they keep; the rank that has most to copy and to add; all ranks' work, which shares cores and
         memory. Calls, hops and messages come on top.
         """
         copied, combined = footprint.moved - footprint.combined, footprint.combined

@@ -331,8 +331,8 @@ class Race:
         return max(self._conditions.late.values(), default=0.0)
 
     def _ranked(self, seen: Sequence[Alternative]) -> list[Alternative]:
-        """Put candidates in order of their time, but first, of those that take the same as the fastest, the one with least
-        to do, or the same in fewer pieces.
+        """Put candidates in order of their time, but first, of those that take the same as the fastest, the one with
+        least to do, or the same in fewer pieces.
 
         A message costs ranks time of which the network knows nothing.
         """
