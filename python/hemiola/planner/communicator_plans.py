@@ -57,7 +57,7 @@ _LEAST_GAIN = 0.1
 _LEAST_TOLD_S = 0.02
 #: All-reduces on emulated networks that take less are not worth a plan for whom is late.
 _LEAST_PLANNED_S = 0.001
-#: What a plan for a late rank must save, as a share of the time without, beside what its further messages cost.
+#: What a plan for a late rank must save, as a share of the time without.
 _LEAST_PLANNED_GAIN = 0.05
 #: Seconds of a core that a message over an emulated network takes, of which that knows nothing (docs/design/0024).
 #: A figure, and no measurement at start-up: ranks may emulate seconds of latency, and plans are the same every time.
@@ -318,8 +318,21 @@ class CommunicatorPlans:
             _remember(self._followed, key, followed)
         return followed
 
-    def _planned(self, kind: str, nbytes: int, conditions: Conditions, root: int = 0) -> Plan:
-        """Ask the planner, with all that is known about this network."""
+    def _planned(
+        self,
+        kind: str,
+        nbytes: int,
+        conditions: Conditions,
+        root: int = 0,
+        *,
+        counts_messages: bool | None = None,
+    ) -> Plan:
+        """Ask the planner, with all that is known about this network.
+
+        `counts_messages`: what they cost ranks that emulate a network; None: unless somebody is known to be late, since
+        what is sent before the last has come takes cores that wait.
+        """
+        counted = not conditions.late if counts_messages is None else counts_messages
         with ProgressBar("planning", quiet=True):
             if (costs := self._engine_costs(nbytes, conditions)) is not None:
                 task = Task(kind, self._rank_count, nbytes, self.speed, conditions, root, self.network())
@@ -333,8 +346,7 @@ class CommunicatorPlans:
                 combine_bandwidth=self._combine_bandwidth,
                 crowding=self._crowding,
                 watches_ports=True,
-                # What is sent before the last has come takes cores that wait.
-                shared_message_s=0.0 if conditions.late else self._shared_message_s,
+                shared_message_s=self._shared_message_s if counted else 0.0,
             )
 
     @property
@@ -346,7 +358,7 @@ class CommunicatorPlans:
 
     def _network_s(self, found: Plan) -> float:
         """Return what a plan takes on its network, whatever messages cost beside."""
-        if self._emulated is None or found.conditions.late:
+        if self._emulated is None:
             return found.seconds
         return simulate(
             found.schedule, self.network(), found.nbytes, found.conditions, unchecked=True
@@ -386,12 +398,10 @@ class CommunicatorPlans:
         found for nobody late stands."""
         delay_s = quarters / 4 * habit.plain_s
         conditions = Conditions(late={rank: delay_s})
-        planned = self._planned(found.kind, found.nbytes, conditions)
-        finish_s = planned.seconds - delay_s
-        messages = planned.alternatives[0].transfer_count - found.alternatives[0].transfer_count
-        saved_s = habit.plain_s - finish_s - self._shared_message_s * max(0, messages)
-        if saved_s < _LEAST_PLANNED_GAIN * habit.plain_s:
+        planned = self._planned(found.kind, found.nbytes, conditions, counts_messages=True)
+        if found.seconds - (planned.seconds - delay_s) < _LEAST_PLANNED_GAIN * found.seconds:
             return found, dataclasses.replace(habit, delay_s=delay_s, finish_s=habit.plain_s)
+        finish_s = self._network_s(planned) - delay_s
         return planned, dataclasses.replace(habit, delay_s=delay_s, finish_s=finish_s, rank=rank)
 
     @property
