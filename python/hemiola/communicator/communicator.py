@@ -194,6 +194,7 @@ class Communicator(BlockCollectives, MonitoredBarrier):
         -------
         Plan, made for the next power of two of bytes, which all sizes below it share, and for the ranks that
         are known to be slow by now (see `health`). The same on every rank when asked after the same operation.
+        Over an emulated network its times count what messages cost this machine's cores, too.
 
         Raises
         ------
