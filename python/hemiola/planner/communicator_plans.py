@@ -258,7 +258,8 @@ class CommunicatorPlans:
         if algorithm:
             return self._named(algorithm, kind, nbytes, root)
         # An exchange in which all talk to all is what tells that a port is well again.
-        counted = False if slow and kind == "all_reduce" else None
+        is_watched = bool(slow) and "slow" in self._adapt and kind == "all_reduce"
+        counted = False if is_watched else None
         found = self._planned(kind, nbytes, self._conditions_with(slow), root, counts_messages=counted)
         lateness = None if sparse else self._lateness(found)
         if late is not None and isinstance(lateness, LateHabit):
