@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 
 #include "hemiola/base/bulk_copy.hpp"
 #include "hemiola/base/ticks.hpp"
@@ -74,39 +75,38 @@ inline std::size_t size_class(std::size_t bytes) {
          1;
 }
 
+/// Chooses the way that costs least, but for trials of the others.
+class WayChooser {
+ public:
+  /// `costs`: of each way, in ticks per byte; 0: not known yet, which comes first.
+  std::size_t choose(std::span<const float> costs) {
+    const auto cheapest = static_cast<std::size_t>(std::ranges::min_element(costs) - costs.begin());
+    if (!trials_.next() || costs.size() == 1) return cheapest;
+    // Each of the other ways has two trials in turn.
+    const std::size_t other = trial_count_++ / 2 % (costs.size() - 1);
+    return (cheapest + 1 + other) % costs.size();
+  }
+
+ private:
+  Trials trials_;
+  std::uint32_t trial_count_ = 0;
+};
+
 /// Copies in the one of several ways that costs least, as far as it has learnt.
 template <const auto& kWays>
 class LearntCopier {
  public:
   void copy(std::byte* to, const std::byte* from, std::size_t bytes) {
     if (bytes < MoveCost::kLeastBytes) return kWays[0](to, from, bytes);
-    const std::size_t way = choose();
+    std::array<float, kWays.size()> known;
+    std::ranges::transform(costs_, known.begin(), &MoveCost::per_byte);
+    const std::size_t way = chooser_.choose(known);
     costs_[way].measure(bytes, [=] { kWays[way](to, from, bytes); });
-  }
-  /// Of the cheapest way that is known, in ticks per byte; 0: none is yet.
-  float cost() const {
-    float least = 0;
-    for (const MoveCost& cost : costs_)
-      if (cost.per_byte() > 0 && (least == 0 || cost.per_byte() < least)) least = cost.per_byte();
-    return least;
   }
 
  private:
-  /// What is not known yet comes first.
-  std::size_t cheapest() const {
-    const auto best = std::ranges::min_element(costs_, {}, &MoveCost::per_byte);
-    return static_cast<std::size_t>(best - costs_.begin());
-  }
-  /// A trial goes one of the other ways, of which each has two in turn.
-  std::size_t choose() {
-    if (!trials_.next()) return cheapest();
-    const std::size_t other = trial_count_++ / 2 % (costs_.size() - 1);
-    return (cheapest() + 1 + other) % costs_.size();
-  }
-
   std::array<MoveCost, kWays.size()> costs_;
-  Trials trials_;
-  std::uint32_t trial_count_ = 0;
+  WayChooser chooser_;
 };
 
 using CopyFunction = void (*)(std::byte* to, const std::byte* from, std::size_t bytes);
@@ -114,11 +114,6 @@ using CopyFunction = void (*)(std::byte* to, const std::byte* from, std::size_t 
 inline void plain_copy(std::byte* to, const std::byte* from, std::size_t bytes) {
   std::memcpy(to, from, bytes);
 }
-
-/// Into a ring that another core reads: through the caches, from which each line must first be taken from the reader's, or
-/// past them. `to` is the beginning of a line.
-inline constexpr std::array<CopyFunction, 2> kWaysIntoRing{plain_copy, bypassing_copy};
-using RingCopier = LearntCopier<kWaysIntoRing>;
 
 /// To where this core goes on with them, from memory of its own or from a ring that another core has written. Which is best
 /// depends on the processor and on how far away the lines of both are.

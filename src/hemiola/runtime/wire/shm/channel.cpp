@@ -1,5 +1,7 @@
 #include "hemiola/runtime/wire/shm/channel.hpp"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -8,11 +10,18 @@
 
 namespace hemiola {
 
+void Ring::settle(Way way, int advice) {
+  bool& is_settled = settled_[static_cast<std::size_t>(way)];
+  if (is_settled) return;
+  is_settled = true;
+  ::madvise(home(way), bytes_, advice);
+}
+
 void ChannelWriter::look_for_space() {
   const ChannelPosition freed = ChannelPosition::load(control_.freed);
   // The reader has not followed into this epoch: it may still be reading what we would overwrite.
   if (freed.epoch != position_.epoch) return;
-  lines_ready_ = static_cast<std::uint32_t>(kRingBytes / kLineBytes) - (position_.line - freed.line);
+  lines_ready_ = ring_.lines() - (position_.line - freed.line);
   freed_ = freed.line;
 }
 
@@ -49,6 +58,7 @@ bool ChannelWriter::begin(OutgoingMessage* message) {
     if (!may_begin()) return position_.store(control_.written), true;
   }
   if (message->bytes >= kBigBytes) return begin_big(message), true;
+  if (message->bytes >= kLeastBypassing) message->way = way_of(*message);
   if (message->bytes > 0) return stream(message);
   // An empty message is an empty line.
   advance(kLineBytes);
@@ -66,34 +76,41 @@ void ChannelWriter::say_tag(const OperationTag& tag) {
   said_ = tag;
 }
 
-/// Where the reader may, and where that costs less than two copies through the ring as far as is known, or than the time
-/// until the reader has them from there.
-bool ChannelWriter::is_to_fetch(const OutgoingMessage& message) {
-  if (message.source == Source::working ||
-      control_.fetching.load(std::memory_order_relaxed) != Fetching::works)
-    return false;
-  const ReadingCosts& costs = control_.costs[message.size_class];
-  const float fetching = costs.fetch.load(std::memory_order_relaxed);
-  const float taking = costs.take.load(std::memory_order_relaxed);
-  const float copying = copiers_[message.size_class].cost();
-  if (fetching == 0) return true;
-  if (taking == 0 || copying == 0) return false;
-  const float through_ring =
-      message.counts_arrival ? costs.stream.load(std::memory_order_relaxed) : copying + taking;
-  const bool is_better = fetching < through_ring;
-  return trials_[message.size_class].next() != is_better;
+/// Which way costs least, both ends' work together, or the time until the reader has the bytes, as far as that is known; fetched
+/// only where the reader may.
+Way ChannelWriter::way_of(const OutgoingMessage& message) {
+  const bool is_big = message.bytes >= kBigBytes;
+  const bool may_be_fetched = is_big && message.source != Source::working &&
+                              control_.fetching.load(std::memory_order_relaxed) == Fetching::works;
+  const ReadingCosts& reading = control_.costs[message.size_class];
+  const auto& copying = copying_[message.size_class];
+  std::array<float, kWays> costs;
+  for (std::size_t way = 0; way < kWays; ++way) {
+    const bool is_fetched = way == static_cast<std::size_t>(Way::fetched);
+    const float take = reading.take[way].load(std::memory_order_relaxed);
+    const float copy = is_fetched ? 0 : copying[way].per_byte();
+    if (is_big && message.counts_arrival && !is_fetched)
+      costs[way] = reading.arrive[way].load(std::memory_order_relaxed);
+    else
+      costs[way] = take > 0 && (is_fetched || copy > 0) ? copy + take : 0;
+  }
+  return static_cast<Way>(choosers_[message.size_class].choose(
+      std::span(costs).first(may_be_fetched ? kWays : kWaysThroughRing)));
 }
 
 void ChannelWriter::begin_big(OutgoingMessage* message) {
   message->size_class = size_class(message->bytes);
-  const bool fetched = is_to_fetch(*message);
-  const BigHeader header{message->bytes, fetched ? reinterpret_cast<std::uintptr_t>(message->data) : 0};
+  message->way = way_of(*message);
+  const bool is_fetched = message->way == Way::fetched;
+  const BigHeader header{message->bytes, is_fetched ? reinterpret_cast<std::uintptr_t>(message->data) : 0,
+                         message->way};
   std::memcpy(place(), &header, sizeof header);
   advance(kLineBytes);
-  announce(kBigMark, position_.line + (fetched ? 0 : lines_of(message->bytes)));
+  announce(kBigMark, position_.line + (is_fetched ? 0 : lines_of(message->bytes)));
   message->begun = true;
   position_.store(control_.written);
-  if (fetched) finish_front(position_.line);
+  if (is_fetched) return finish_front(position_.line);
+  ring_.settle(message->way, MADV_POPULATE_WRITE);
 }
 
 /// Says how large the message is that ends at line `end`; whoever sees it in `written` can read that.
@@ -107,17 +124,25 @@ bool ChannelWriter::stream(OutgoingMessage* message) {
   if (movable(message->bytes) < std::min(message->bytes, kPieceBytes)) look_for_space();
   const std::size_t bytes = movable(message->bytes);
   if (bytes == 0) return false;
-  copiers_[message->size_class].copy(place(), message->data, bytes);
+  copy(*message, bytes);
   advance(bytes);
   // Only now, beside the word on the same line: the reader, who looks at it all the time, would take the line away.
   if (!message->begun)
-    announce(static_cast<std::uint16_t>(message->bytes), position_.line + lines_of(message->bytes - bytes));
+    announce(
+        static_cast<std::uint16_t>(message->bytes | (message->way == Way::bypassing ? kBypassingMark : 0)),
+        position_.line + lines_of(message->bytes - bytes));
   position_.store(control_.written);
   message->begun = true;
   message->data += bytes;
   message->bytes -= bytes;
   if (message->bytes == 0) finish_copied();
   return true;
+}
+
+void ChannelWriter::copy(const OutgoingMessage& message, std::size_t bytes) {
+  const auto into_ring = message.way == Way::bypassing ? bypassing_copy : plain_copy;
+  copying_[message.size_class][static_cast<std::size_t>(message.way)].measure(
+      bytes, [&] { into_ring(place(message.way), message.data, bytes); });
 }
 
 /// The data may be reused at once; only the order of completion makes it wait for messages that are being fetched.
@@ -149,22 +174,27 @@ bool ChannelReader::progress() {
   if (queue_.empty()) return false;
   IncomingMessage& message = queue_.front();
   if (!message.begun) return begin(&message);
-  return message.source != 0 ? fetch(&message) : stream(&message);
+  return message.way == Way::fetched ? fetch(&message) : stream(&message);
 }
 
 bool ChannelReader::begin(IncomingMessage* message) {
   if (lines_ready_ == 0) look_for_data();
   if (lines_ready_ == 0 || !may_land()) return false;
   const std::uint16_t size = control_.sizes[size_slot_].load(std::memory_order_relaxed);
-  BigHeader header{size, 0};
-  if (size == kBigMark) std::memcpy(&header, place(), sizeof header);
+  const bool is_big = size == kBigMark;
+  BigHeader header{static_cast<std::uint64_t>(size & ~kBypassingMark), 0,
+                   (size & kBypassingMark) != 0 ? Way::bypassing : Way::cached};
+  if (is_big) std::memcpy(&header, place(), sizeof header);
   check_message_size(writer_, message->landing, message->bytes, header.bytes);
   leave_size_slot();
   if (message->landing.received != nullptr) *message->landing.received = header.bytes;
-  message->bytes = header.bytes;
+  message->bytes = message->whole_bytes = header.bytes;
+  message->way = header.way;
+  message->source = header.source;
+  message->begin_ticks = header.bytes >= MoveCost::kLeastBytes ? ticks() : 0;
   payload_bytes_ += header.bytes;
   message->begun = true;
-  if (size == kBigMark) return begin_big(message, header.source);
+  if (is_big) return begin_big(message);
   if (size > 0) return stream(message);
   free_line();
   complete_front();
@@ -200,12 +230,10 @@ std::optional<OperationTag> ChannelReader::foreign() const {
   return fate_of(tag, *own_) == Fate::is_foreign ? std::optional(tag) : std::nullopt;
 }
 
-bool ChannelReader::begin_big(IncomingMessage* message, std::uint64_t source) {
-  message->source = source;
-  message->whole_bytes = message->bytes;
-  message->begin_ticks = ticks();
-  if (source != 0) return fetch(message);  // the line is freed when all is fetched
+bool ChannelReader::begin_big(IncomingMessage* message) {
+  if (message->way == Way::fetched) return fetch(message);  // the line is freed when all is fetched
   free_line();
+  ring_.settle(message->way, MADV_POPULATE_READ);
   if (control_.fetching.load(std::memory_order_relaxed) == Fetching::untried)
     control_.fetching.store(memory_.is_readable() ? Fetching::works : Fetching::refused);
   return true;
@@ -220,10 +248,10 @@ bool ChannelReader::stream(IncomingMessage* message) {
   if (movable(message->bytes) < std::min(message->bytes, kPieceBytes)) look_for_data();
   const std::size_t bytes = movable(message->bytes);
   if (bytes == 0) return false;
-  const bool is_big = message->whole_bytes > 0;
-  const std::uint64_t begin = is_big ? ticks() : 0;
-  land(message, place(), bytes);
-  if (is_big) message->moved_ticks += ticks() - begin;
+  const bool is_timed = message->begin_ticks != 0;
+  const std::uint64_t begin = is_timed ? ticks() : 0;
+  land(message, place(message->way), bytes);
+  if (is_timed) message->moved_ticks += ticks() - begin;
   advance(bytes);
   position_.store(control_.freed);
   if (message->bytes == 0) complete(*message);
@@ -245,21 +273,20 @@ bool ChannelReader::fetch(IncomingMessage* message) {
 }
 
 void ChannelReader::complete(const IncomingMessage& message) {
-  if (message.whole_bytes > 0) note_costs(message);
+  if (message.begin_ticks != 0) note_costs(message);
   complete_front();
 }
 
 void ChannelReader::note_costs(const IncomingMessage& message) {
   const std::size_t kind = size_class(message.whole_bytes);
+  const auto way = static_cast<std::size_t>(message.way);
   const auto note = [&](std::uint64_t taken, MoveCost* cost, std::atomic<float>* said) {
     cost->note(taken, message.whole_bytes);
     said->store(cost->per_byte(), std::memory_order_relaxed);
   };
-  ReadingCosts& said = control_.costs[kind];
-  Costs& costs = costs_[kind];
-  if (message.source != 0) return note(message.moved_ticks, &costs.fetch, &said.fetch);
-  note(message.moved_ticks, &costs.take, &said.take);
-  note(ticks() - message.begin_ticks, &costs.stream, &said.stream);
+  note(message.moved_ticks, &costs_[kind].take[way], &control_.costs[kind].take[way]);
+  if (message.whole_bytes >= kBigBytes)
+    note(ticks() - message.begin_ticks, &costs_[kind].arrive[way], &control_.costs[kind].arrive[way]);
 }
 
 bool ChannelReader::fetch_piece(IncomingMessage* message, std::size_t wanted) {

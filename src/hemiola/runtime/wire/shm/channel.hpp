@@ -47,11 +47,16 @@ inline constexpr std::size_t kSizesKept = 28;
 /// From this size on a message is big: fetching it costs a system call, streaming it a second copy.
 inline constexpr std::size_t kBigBytes = 32 << 10;
 
-/// What a reader says of messages of one size class, in ticks per byte, 0 while it does not know.
+/// How the bytes of a message come to its reader: through the ring, written through the caches or past them, or fetched from
+/// where they are.
+enum class Way : std::uint32_t { cached, bypassing, fetched };
+inline constexpr std::size_t kWaysThroughRing = 2;
+inline constexpr std::size_t kWays = 3;
+
+/// What a reader says of messages of one size class by the ways that they come, in ticks per byte, 0 while it does not know.
 struct ReadingCosts {
-  std::atomic<float> fetch;   ///< of what it fetches
-  std::atomic<float> take;    ///< of what it takes from the ring, while it does
-  std::atomic<float> stream;  ///< of what it takes from the ring, with its waiting for more
+  std::atomic<float> take[kWays];    ///< while it takes what is there
+  std::atomic<float> arrive[kWays];  ///< with its waiting for more
 };
 
 /// The shared words of a channel, each on cache lines of its own (two lines: the prefetcher fetches pairs).
@@ -66,29 +71,64 @@ struct ChannelControl {
 
 /// Messages start at a line, so no element lies across the ring's end.
 inline constexpr std::size_t kLineBytes = 64;
-inline constexpr std::size_t kRingBytes = 256 << 10;
+/// Of a ring, at least.
+inline constexpr std::size_t kLeastRingBytes = 256 << 10;
+/// Of all rings of a reader together, if they need not be smaller than the least: a line that its reader still has in a cache of its
+/// own is slow to overwrite, and after so many bytes it has left it.
+inline constexpr std::size_t kReaderBytes = 4 << 20;
+/// A power of two, so that rings go round where counters of lines do.
+inline constexpr std::size_t ring_bytes(int rank_count) {
+  const std::size_t writers = static_cast<std::size_t>(std::max(rank_count - 1, 1));
+  return std::max(std::bit_floor(kReaderBytes / writers), kLeastRingBytes);
+}
 inline constexpr std::size_t kPieceBytes = 32 << 10;
 /// What is fetched at a time to be combined: as much as leaves the second-level cache to the data it meets there.
 inline constexpr std::size_t kCombinedBytes = 128 << 10;
 /// What is fetched at a time to where it stays: a system call more per so many bytes is no cost.
 inline constexpr std::size_t kFetchBytes = 1 << 20;
 
-inline constexpr std::uint16_t kBigMark = 0xffff;
+/// Of the size of a message that is not big: its bytes were written past the caches, which fewer than this never are.
+inline constexpr std::uint16_t kBypassingMark = 0x8000;
+inline constexpr std::size_t kLeastBypassing = MoveCost::kLeastBytes;
+inline constexpr std::uint16_t kBigMark = kBypassingMark;
 /// The line says which tag all messages bear from here on.
-inline constexpr std::uint16_t kTagMark = 0xfffe;
-static_assert(kBigBytes <= kTagMark, "the size of a message that is not big must fit beside `written`");
+inline constexpr std::uint16_t kTagMark = kBypassingMark | 1;
+static_assert(kBigBytes <= kBypassingMark, "the size of a message that is not big must fit beside `written`");
 
 /// How a big message begins.
 struct BigHeader {
   std::uint64_t bytes;
-  std::uint64_t source;  ///< where they are in the writer's memory; 0: in the lines that follow
+  std::uint64_t source;  ///< where they are in the writer's memory, if they are fetched; else they follow
+  Way way;
+};
+
+/// A channel's memory: twice as many lines as the ring has. What is written past the caches has a place of its own, so that
+/// neither way finds lines where the other has left them.
+class Ring {
+ public:
+  Ring(std::byte* memory, std::size_t bytes) : memory_(memory), bytes_(bytes) {}
+  static constexpr std::size_t memory_bytes(std::size_t bytes) { return kWaysThroughRing * bytes; }
+  std::size_t bytes() const { return bytes_; }
+  std::uint32_t lines() const { return static_cast<std::uint32_t>(bytes_ / kLineBytes); }
+  std::size_t offset(std::uint32_t line) const { return line * kLineBytes % bytes_; }
+  std::byte* place(std::uint32_t line, Way way = Way::cached) const { return home(way) + offset(line); }
+  /// Has the system map all of it at once, the first time: what a page that nobody has touched costs would tell nothing about
+  /// the way. Where it cannot, pages come as they are touched.
+  void settle(Way way, int advice);
+
+ private:
+  std::byte* home(Way way) const { return memory_ + static_cast<std::size_t>(way) * bytes_; }
+
+  std::byte* memory_;
+  std::size_t bytes_;
+  std::array<bool, kWaysThroughRing> settled_{};
 };
 
 /// What both ends have: a view of the ring, a position, and a queue of posted messages.
 template <typename Message>
 class ChannelEnd {
  public:
-  ChannelEnd(ChannelControl& control, std::byte* ring) : control_(control), ring_(ring) {}
+  ChannelEnd(ChannelControl& control, const Ring& ring) : control_(control), ring_(ring) {}
 
   /// Returns the number of messages posted so far, by which `done` knows this one.
   std::uint64_t post(const Message& message) {
@@ -107,13 +147,13 @@ class ChannelEnd {
     lines_ready_ = 0;
     size_slot_ = 0;
   }
-  std::byte* place() const { return ring_ + offset(); }
-  std::size_t offset() const { return position_.line * kLineBytes % kRingBytes; }
+  std::byte* place(Way way = Way::cached) const { return ring_.place(position_.line, way); }
 
   /// How much of `wanted` may move now: at most a piece, not across the ring's end, in whole lines unless it
   /// is the rest.
   std::size_t movable(std::size_t wanted) const {
-    const std::size_t ready = std::min(std::size_t{lines_ready_} * kLineBytes, kRingBytes - offset());
+    const std::size_t ready =
+        std::min(std::size_t{lines_ready_} * kLineBytes, ring_.bytes() - ring_.offset(position_.line));
     return std::min({wanted, ready, kPieceBytes});
   }
   static std::uint32_t lines_of(std::size_t bytes) {
@@ -130,7 +170,7 @@ class ChannelEnd {
   }
 
   ChannelControl& control_;
-  std::byte* ring_;
+  Ring ring_;
   ChannelPosition position_;
   std::uint32_t lines_ready_ = 0;  ///< to write or to read, as far as we have looked
   std::size_t size_slot_ = 0;      ///< where the next message's size is
@@ -145,6 +185,7 @@ struct OutgoingMessage {
   Source source = Source::settled;
   bool counts_arrival = false;  ///< its cost is the time until the reader has it, not what both do for it
   bool begun = false;           ///< the reader can know of it
+  Way way = Way::cached;        ///< once it has begun
   std::size_t size_class = 0;
   OperationTag tag = {};  ///< of all messages the same, but for the hint, where they bear no signatures
 };
@@ -165,7 +206,8 @@ class ChannelWriter : public ChannelEnd<OutgoingMessage> {
   void look_for_space();
   bool may_begin();
   bool begin(OutgoingMessage* message);
-  bool is_to_fetch(const OutgoingMessage& message);
+  Way way_of(const OutgoingMessage& message);
+  void copy(const OutgoingMessage& message, std::size_t bytes);
   void say_tag(const OperationTag& tag);
   void begin_big(OutgoingMessage* message);
   void announce(std::uint16_t size, std::uint32_t end);
@@ -183,19 +225,20 @@ class ChannelWriter : public ChannelEnd<OutgoingMessage> {
   /// messages that are being fetched wait for the reader, and those behind them.
   Fifo<std::uint32_t> unread_;
   // By size class:
-  std::array<RingCopier, kSizeClasses> copiers_;
-  std::array<Trials, kSizeClasses> trials_;  ///< of fetching and of the ring
-  OperationTag said_;                        ///< in this epoch
+  std::array<std::array<MoveCost, kWaysThroughRing>, kSizeClasses> copying_;
+  std::array<WayChooser, kSizeClasses> choosers_;
+  OperationTag said_;  ///< in this epoch
 };
 
 struct IncomingMessage {
   Landing landing;
-  std::size_t bytes;         ///< that may come; once it has begun, that are still to come
-  bool begun = false;        ///< its size has been read
-  std::uint64_t source = 0;  ///< where it is in the writer's memory; 0: it comes through the ring
-  // Of a big one:
+  std::size_t bytes;   ///< that may come; once it has begun, that are still to come
+  bool begun = false;  ///< its size has been read
+  // Once it has begun:
+  Way way = Way::cached;
+  std::uint64_t source = 0;  ///< where it is in the writer's memory, if it is fetched
   std::size_t whole_bytes = 0;
-  std::uint64_t begin_ticks = 0;  ///< when it has begun
+  std::uint64_t begin_ticks = 0;  ///< when it has begun; 0: nobody takes its time
   std::uint64_t moved_ticks = 0;  ///< what moving its bytes has taken
 };
 
@@ -203,7 +246,7 @@ class ChannelReader : public ChannelEnd<IncomingMessage> {
  public:
   /// `bounce` holds kCombinedBytes: what is fetched to be combined passes through it. `own`: the tag of the operation that this
   /// rank is in, which outlives this and gets the hints of messages that land.
-  ChannelReader(ChannelControl& control, std::byte* ring, Rank writer, PeerMemory memory, std::byte* bounce,
+  ChannelReader(ChannelControl& control, const Ring& ring, Rank writer, PeerMemory memory, std::byte* bounce,
                 OperationTag* own)
       : ChannelEnd(control, ring), writer_(writer), memory_(memory), bounce_(bounce), own_(own) {}
   /// Moves at most one piece; false when nothing can move now. Throws MessageSizeError.
@@ -223,7 +266,7 @@ class ChannelReader : public ChannelEnd<IncomingMessage> {
   bool begin(IncomingMessage* message);
   bool may_land();
   OperationTag tag_in_line() const;
-  bool begin_big(IncomingMessage* message, std::uint64_t source);
+  bool begin_big(IncomingMessage* message);
   bool stream(IncomingMessage* message);
   bool fetch(IncomingMessage* message);
   bool fetch_piece(IncomingMessage* message, std::size_t bytes);
@@ -238,7 +281,7 @@ class ChannelReader : public ChannelEnd<IncomingMessage> {
   PeerMemory memory_;
   std::byte* bounce_;
   struct Costs {
-    MoveCost fetch, take, stream;
+    std::array<MoveCost, kWays> take, arrive;
   };
   std::array<Costs, kSizeClasses> costs_;  ///< by size class
   SizedCopier copier_;

@@ -27,10 +27,11 @@ class Layout {
   std::size_t control(Rank src, Rank dst) const {
     return rank_count_ * sizeof(RankControl) + channel(src, dst) * sizeof(ChannelControl);
   }
-  std::size_t ring(Rank src, Rank dst) const { return rings() + channel(src, dst) * kRingBytes; }
-  std::size_t bytes() const { return rings() + rank_count_ * rank_count_ * kRingBytes; }
+  std::size_t ring(Rank src, Rank dst) const { return rings() + channel(src, dst) * ring_memory(); }
+  std::size_t bytes() const { return rings() + rank_count_ * rank_count_ * ring_memory(); }
 
  private:
+  std::size_t ring_memory() const { return Ring::memory_bytes(ring_bytes(static_cast<int>(rank_count_))); }
   std::size_t channel(Rank src, Rank dst) const {
     return static_cast<std::size_t>(src) * rank_count_ + static_cast<std::size_t>(dst);
   }
@@ -91,10 +92,10 @@ ShmWire::ShmWire(std::span<std::byte> region, Rank self, int rank_count, const S
   for (Rank peer : indices<Rank>(rank_count)) {
     RankControl& control = object_at<RankControl>(region, layout.rank(peer));
     ChannelWriter out(object_at<ChannelControl>(region, layout.control(self, peer)),
-                      region.data() + layout.ring(self, peer));
+                      Ring(region.data() + layout.ring(self, peer), ring_bytes(rank_count)));
     ChannelReader in(object_at<ChannelControl>(region, layout.control(peer, self)),
-                     region.data() + layout.ring(peer, self), peer, PeerMemory(control.memory), bounce_.get(),
-                     &tag_);
+                     Ring(region.data() + layout.ring(peer, self), ring_bytes(rank_count)), peer,
+                     PeerMemory(control.memory), bounce_.get(), &tag_);
     peers_.push_back({std::move(out), std::move(in), control.doorbell, false});
   }
   busy_.reserve(peers_.size());
