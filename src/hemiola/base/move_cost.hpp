@@ -78,8 +78,10 @@ inline std::size_t size_class(std::size_t bytes) {
 /// Chooses the way that costs least, but for trials of the others.
 class WayChooser {
  public:
-  /// `costs`: of each way, in ticks per byte; 0: not known yet, which comes first.
+  /// `costs`: of each way, in ticks per byte; 0: not known yet. Such ways come first, the last of them before others.
   std::size_t choose(std::span<const float> costs) {
+    for (std::size_t way = costs.size(); way-- > 0;)
+      if (costs[way] == 0) return way;
     const auto cheapest = static_cast<std::size_t>(std::ranges::min_element(costs) - costs.begin());
     if (!trials_.next() || costs.size() == 1) return cheapest;
     // Each of the other ways has two trials in turn.

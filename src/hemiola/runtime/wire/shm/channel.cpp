@@ -9,6 +9,13 @@
 #include "hemiola/runtime/wire/message_fate.hpp"
 
 namespace hemiola {
+namespace {
+
+// As headers of Linux 5.14 and later define them; older kernels refuse them, and pages come as they are touched.
+constexpr int kPopulateRead = 22;
+constexpr int kPopulateWrite = 23;
+
+}  // namespace
 
 void Ring::settle(Way way, int advice) {
   bool& is_settled = settled_[static_cast<std::size_t>(way)];
@@ -110,7 +117,7 @@ void ChannelWriter::begin_big(OutgoingMessage* message) {
   message->begun = true;
   position_.store(control_.written);
   if (is_fetched) return finish_front(position_.line);
-  ring_.settle(message->way, MADV_POPULATE_WRITE);
+  ring_.settle(message->way, kPopulateWrite);
 }
 
 /// Says how large the message is that ends at line `end`; whoever sees it in `written` can read that.
@@ -233,7 +240,7 @@ std::optional<OperationTag> ChannelReader::foreign() const {
 bool ChannelReader::begin_big(IncomingMessage* message) {
   if (message->way == Way::fetched) return fetch(message);  // the line is freed when all is fetched
   free_line();
-  ring_.settle(message->way, MADV_POPULATE_READ);
+  ring_.settle(message->way, kPopulateRead);
   if (control_.fetching.load(std::memory_order_relaxed) == Fetching::untried)
     control_.fetching.store(memory_.is_readable() ? Fetching::works : Fetching::refused);
   return true;

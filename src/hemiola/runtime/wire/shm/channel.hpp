@@ -75,7 +75,7 @@ inline constexpr std::size_t kLineBytes = 64;
 inline constexpr std::size_t kLeastRingBytes = 256 << 10;
 /// Of all rings of a reader together, if they need not be smaller than the least: a line that its reader still has in a cache of its
 /// own is slow to overwrite, and after so many bytes it has left it.
-inline constexpr std::size_t kReaderBytes = 4 << 20;
+inline constexpr std::size_t kReaderBytes = 2 << 20;
 /// A power of two, so that rings go round where counters of lines do.
 inline constexpr std::size_t ring_bytes(int rank_count) {
   const std::size_t writers = static_cast<std::size_t>(std::max(rank_count - 1, 1));
