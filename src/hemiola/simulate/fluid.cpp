@@ -63,7 +63,9 @@ class FluidNetwork {
       else if (event.what == kLand)
         try_landing(event.subject, now);
       else if (event.what == kInflow)
-        link_queues_.change_kept(event.subject, now);
+        link_queues_.arrive(event.subject, now);
+      else if (event.what == kLastByte)
+        link_queues_.end_kept(event.subject, now);
       else if (event.what == kEncode)
         push(coding_.encode(event.subject, now), event.subject, kRelease);
       else if (event.what == kRelease)
@@ -84,9 +86,10 @@ class FluidNetwork {
   static constexpr std::uint32_t kInflow = kRankArrives - 2;
   static constexpr std::uint32_t kEncode = kRankArrives - 3;
   static constexpr std::uint32_t kRelease = kRankArrives - 4;
-  static constexpr std::uint32_t kVersions = kRankArrives - 5;
+  static constexpr std::uint32_t kLastByte = kRankArrives - 5;
+  static constexpr std::uint32_t kVersions = kRankArrives - 6;
   struct Event {
-    std::uint32_t subject;  ///< a rank, a transfer, a change that link queues keep, or a flow
+    std::uint32_t subject;  ///< a rank, a transfer, a wave or an end that link queues keep, or a flow
     std::uint32_t what;     ///< one of the above, or the version of the flow whose end it is
   };
   static constexpr std::int32_t kWholePath = -1;
@@ -216,6 +219,7 @@ class FluidNetwork {
       flow.version = (flow.version + 1) % kVersions;
       push(now + rounded(flow.bytes_left / rate), f, flow.version);
     }
+    link_queues_.send(now, [&](Picoseconds later, std::uint32_t wave) { push(now + later, wave, kInflow); });
   }
 
   void end_flow(FlowId f, Picoseconds now) {
@@ -237,18 +241,22 @@ class FluidNetwork {
 
   /// The flow's rate changes from now on; it ends where that is 0.
   void tell_links(const Flow& flow, double rate, Picoseconds now) {
-    const TransferId ending = rate == 0 && flow.hop == kWholePath ? flow.transfer : kNoTransfer;
     const int only =
         flow.hop == kWholePath ? -1 : scenario_.path(flow.transfer)[static_cast<std::size_t>(flow.hop)];
     const int flows = (flow.rate == 0) - (rate == 0);
-    link_queues_.visit(flow.transfer, [&](int l, Picoseconds later) {
-      if (only >= 0 && l != only) return;
-      const LinkQueues::Change change{l, flows, rate - flow.rate, ending};
-      if (later == 0)
-        link_queues_.change(change, now);
-      else
-        push(now + later, link_queues_.keep(change), kInflow);
-    });
+    for (const LinkQueues::InletId i : link_queues_.inlets_of(flow.transfer)) {
+      if (only >= 0 && link_queues_.link_of(i) != only) continue;
+      link_queues_.add(i, flows, rate - flow.rate);
+      if (rate == 0 && flow.hop == kWholePath) tell_of_end(flow.transfer, i, now);
+    }
+  }
+
+  void tell_of_end(TransferId t, LinkQueues::InletId i, Picoseconds now) {
+    const int link = link_queues_.link_of(i);
+    if (const Picoseconds later = link_queues_.later(i); later == 0)
+      link_queues_.end(t, link, now);
+    else
+      push(now + later, link_queues_.keep_end(t, link), kLastByte);
   }
 
   /// The last byte of t has left: what waited for its slot, or for its ports, may go on.
