@@ -251,11 +251,13 @@ class FluidNetwork {
     }
   }
 
+  /// Before t lands: where that is as soon as it comes to the link, not with the change, which is sent afterwards.
   void tell_of_end(TransferId t, LinkQueues::InletId i, Picoseconds now) {
     const int link = link_queues_.link_of(i);
-    if (const Picoseconds later = link_queues_.later(i); later == 0)
+    const Picoseconds later = link_queues_.later(i);
+    if (later == 0)
       link_queues_.end(t, link, now);
-    else
+    else if (later == scenario_.path_latency(t) || !link_queues_.end_with_change(t, i))
       push(now + later, link_queues_.keep_end(t, link), kLastByte);
   }
 

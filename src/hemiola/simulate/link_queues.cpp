@@ -56,7 +56,7 @@ void LinkQueues::make_inlets() {
       auto place = std::ranges::lower_bound(here, later, {}, &Known::first);
       if (place == here.end() || place->first != later) {
         place = here.insert(place, {later, static_cast<InletId>(inlets_.size())});
-        inlets_.push_back({.link = l});
+        inlets_.emplace_back().link = l;
         later_of_inlets.push_back(later);
       }
       inlets_of_pairs_.push_back(place->second);
@@ -70,7 +70,7 @@ void LinkQueues::make_delays(const std::vector<Picoseconds>& later) {
   std::vector<Picoseconds> sorted = later;
   std::ranges::sort(sorted);
   sorted.erase(std::ranges::unique(sorted).begin(), sorted.end());
-  for (const Picoseconds one : sorted) delays_.push_back({.later = one});
+  for (const Picoseconds one : sorted) delays_.push_back({one, kNone});
   for (std::size_t i = 0; i < later.size(); ++i)
     inlets_[i].delay =
         static_cast<std::uint32_t>(std::ranges::lower_bound(sorted, later[i]) - sorted.begin());
@@ -79,21 +79,20 @@ void LinkQueues::make_delays(const std::vector<Picoseconds>& later) {
 void LinkQueues::join_wave(const Inlet& inlet) {
   if (free_change_ == kNone) {
     free_change_ = static_cast<std::uint32_t>(changes_.size());
-    changes_.push_back({.next = kNone});
+    changes_.push_back({0, 0, 0, kNoTransfer, kNone});
   }
   const std::uint32_t number = free_change_;
   free_change_ = changes_[number].next;
   Delay& delay = delays_[inlet.delay];
   if (delay.wave == kNone) setting_off_.push_back(inlet.delay);
-  changes_[number] = {.rate = inlet.rate, .flows = inlet.flows, .link = inlet.link, .next = delay.wave};
+  changes_[number] = {inlet.rate, inlet.flows, inlet.link, inlet.ending, delay.wave};
   delay.wave = number;
 }
 
 void LinkQueues::arrive(std::uint32_t wave, Picoseconds now) {
   std::uint32_t last = wave;
   for (std::uint32_t number = wave; number != kNone; number = changes_[number].next) {
-    const Change& one = changes_[number];
-    change(one.link, one.flows, one.rate, now);
+    change(changes_[number], now);
     last = number;
   }
   changes_[last].next = free_change_;
@@ -107,17 +106,22 @@ void LinkQueues::bring_to(Queue* queue, Picoseconds now) {
   queue->since = now;
 }
 
-void LinkQueues::change(int link, int flows, double rate, Picoseconds now) {
-  Queue& changed = queue(link);
+void LinkQueues::change(const Change& change, Picoseconds now) {
+  Queue& changed = queue(change.link);
   bring_to(&changed, now);
-  changed.flows += flows;
-  changed.inflow = changed.flows == 0 ? 0 : changed.inflow + rate;
+  changed.flows += change.flows;
+  changed.inflow = changed.flows == 0 ? 0 : changed.inflow + change.rate;
+  if (change.ending != kNoTransfer) note_wait(change.ending, changed);
+}
+
+void LinkQueues::note_wait(TransferId t, const Queue& passed) {
+  wait_[t] = std::max<Picoseconds>(wait_[t], std::llround(passed.waiting / passed.capacity));
 }
 
 void LinkQueues::end(TransferId t, int link, Picoseconds now) {
   Queue& passed = queue(link);
   bring_to(&passed, now);
-  wait_[t] = std::max<Picoseconds>(wait_[t], std::llround(passed.waiting / passed.capacity));
+  note_wait(t, passed);
 }
 
 std::uint32_t LinkQueues::keep_end(TransferId t, int link) {

@@ -52,12 +52,13 @@ class LinkQueues {
     for (const InletId i : changed_inlets_) {
       Inlet& inlet = inlets_[i];
       if (delays_[inlet.delay].later == 0)
-        change(inlet.link, inlet.flows, inlet.rate, now);
+        change({inlet.rate, inlet.flows, inlet.link, kNoTransfer, kNone}, now);
       else
         join_wave(inlet);
       inlet.has_changed = false;
       inlet.flows = 0;
       inlet.rate = 0;
+      inlet.ending = kNoTransfer;
     }
     changed_inlets_.clear();
     for (const std::uint32_t delay : setting_off_) {
@@ -71,6 +72,13 @@ class LinkQueues {
 
   /// How much later than on the shortest path what sets off for an inlet comes to its link.
   Picoseconds later(InletId i) const { return delays_[inlets_[i].delay].later; }
+  /// The last byte of t sets off for an inlet that was changed now: it waits as long as what comes with the change that is
+  /// sent. Returns whether there is no other such flow, whose end would have to be kept.
+  bool end_with_change(TransferId t, InletId i) {
+    if (inlets_[i].ending != kNoTransfer) return false;
+    inlets_[i].ending = t;
+    return true;
+  }
   /// The last byte of t comes to the inlet's link, before which it waits.
   void end(TransferId t, int link, Picoseconds now);
   /// Keeps an end that comes later; returns its number.
@@ -105,6 +113,7 @@ class LinkQueues {
     int flows = 0;
     int link = 0;
     std::uint32_t delay = 0;  ///< index
+    TransferId ending = kNoTransfer;
     bool has_changed = false;
   };
   struct Delay {
@@ -116,6 +125,7 @@ class LinkQueues {
     double rate;
     int flows;
     int link;
+    TransferId ending;   ///< whose last byte this is, or kNoTransfer
     std::uint32_t next;  ///< of the same wave, or of those that are free
   };
   struct End {
@@ -128,8 +138,9 @@ class LinkQueues {
   void make_inlets();
   void make_delays(const std::vector<Picoseconds>& later);
   void join_wave(const Inlet& inlet);
+  void note_wait(TransferId t, const Queue& passed);
   void bring_to(Queue* queue, Picoseconds now);
-  void change(int link, int flows, double rate, Picoseconds now);
+  void change(const Change& change, Picoseconds now);
 
   const Scenario& scenario_;
   std::vector<Queue> queues_;             ///< per link; empty where nothing can queue
