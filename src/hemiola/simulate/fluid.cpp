@@ -244,20 +244,22 @@ class FluidNetwork {
     const int only =
         flow.hop == kWholePath ? -1 : scenario_.path(flow.transfer)[static_cast<std::size_t>(flow.hop)];
     const int flows = (flow.rate == 0) - (rate == 0);
+    const bool is_end = rate == 0 && flow.hop == kWholePath;
+    const Picoseconds landing = is_end ? scenario_.path_latency(flow.transfer) : 0;
     for (const LinkQueues::InletId i : link_queues_.inlets_of(flow.transfer)) {
       if (only >= 0 && link_queues_.link_of(i) != only) continue;
       link_queues_.add(i, flows, rate - flow.rate);
-      if (rate == 0 && flow.hop == kWholePath) tell_of_end(flow.transfer, i, now);
+      if (is_end) tell_of_end(flow.transfer, i, landing, now);
     }
   }
 
-  /// Before t lands: where that is as soon as it comes to the link, not with the change, which is sent afterwards.
-  void tell_of_end(TransferId t, LinkQueues::InletId i, Picoseconds now) {
+  /// Before t lands, so much later: where that is as soon as it comes to the link, not with the change, which is sent afterwards.
+  void tell_of_end(TransferId t, LinkQueues::InletId i, Picoseconds landing, Picoseconds now) {
     const int link = link_queues_.link_of(i);
     const Picoseconds later = link_queues_.later(i);
     if (later == 0)
       link_queues_.end(t, link, now);
-    else if (later == scenario_.path_latency(t) || !link_queues_.end_with_change(t, i))
+    else if (later == landing || !link_queues_.end_with_change(t, i))
       push(now + later, link_queues_.keep_end(t, link), kLastByte);
   }
 

@@ -43,7 +43,6 @@ void LinkQueues::find_latencies() {
 void LinkQueues::make_inlets() {
   using Known = std::pair<Picoseconds, InletId>;
   std::vector<std::vector<Known>> known(queues_.size());  // per link, in order
-  std::vector<Picoseconds> later_of_inlets;
   for (std::uint32_t pair = 0; pair < scenario_.pair_count(); ++pair) {
     Picoseconds before = 0;
     heed_interrupt(static_cast<std::int64_t>(scenario_.path_of_pair(pair).size()));
@@ -56,24 +55,25 @@ void LinkQueues::make_inlets() {
       auto place = std::ranges::lower_bound(here, later, {}, &Known::first);
       if (place == here.end() || place->first != later) {
         place = here.insert(place, {later, static_cast<InletId>(inlets_.size())});
-        inlets_.emplace_back().link = l;
-        later_of_inlets.push_back(later);
+        Inlet& inlet = inlets_.emplace_back();
+        inlet.link = l;
+        inlet.later = later;
       }
       inlets_of_pairs_.push_back(place->second);
     }
   }
   first_inlet_.push_back(inlets_of_pairs_.size());
-  make_delays(later_of_inlets);
+  make_delays();
 }
 
-void LinkQueues::make_delays(const std::vector<Picoseconds>& later) {
-  std::vector<Picoseconds> sorted = later;
+void LinkQueues::make_delays() {
+  std::vector<Picoseconds> sorted;
+  for (const Inlet& inlet : inlets_) sorted.push_back(inlet.later);
   std::ranges::sort(sorted);
   sorted.erase(std::ranges::unique(sorted).begin(), sorted.end());
-  for (const Picoseconds one : sorted) delays_.push_back({one, kNone});
-  for (std::size_t i = 0; i < later.size(); ++i)
-    inlets_[i].delay =
-        static_cast<std::uint32_t>(std::ranges::lower_bound(sorted, later[i]) - sorted.begin());
+  for (const Picoseconds later : sorted) delays_.push_back({later, kNone});
+  for (Inlet& inlet : inlets_)
+    inlet.delay = static_cast<std::uint32_t>(std::ranges::lower_bound(sorted, inlet.later) - sorted.begin());
 }
 
 void LinkQueues::join_wave(const Inlet& inlet) {

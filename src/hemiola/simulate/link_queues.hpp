@@ -51,7 +51,7 @@ class LinkQueues {
   void send(Picoseconds now, Push push) {
     for (const InletId i : changed_inlets_) {
       Inlet& inlet = inlets_[i];
-      if (delays_[inlet.delay].later == 0)
+      if (inlet.later == 0)
         change({inlet.rate, inlet.flows, inlet.link, kNoTransfer, kNone}, now);
       else
         join_wave(inlet);
@@ -71,7 +71,7 @@ class LinkQueues {
   void arrive(std::uint32_t wave, Picoseconds now);
 
   /// How much later than on the shortest path what sets off for an inlet comes to its link.
-  Picoseconds later(InletId i) const { return delays_[inlets_[i].delay].later; }
+  Picoseconds later(InletId i) const { return inlets_[i].later; }
   /// The last byte of t sets off for an inlet that was changed now: it waits as long as what comes with the change that is
   /// sent. Returns whether there is no other such flow, whose end would have to be kept.
   bool end_with_change(TransferId t, InletId i) {
@@ -109,6 +109,7 @@ class LinkQueues {
   };
   /// What sets off now, to be sent.
   struct Inlet {
+    Picoseconds later = 0;  ///< than on the shortest path
     double rate = 0;
     int flows = 0;
     int link = 0;
@@ -136,7 +137,7 @@ class LinkQueues {
   Queue& queue(int link) { return queues_[static_cast<std::size_t>(link)]; }
   void find_latencies();
   void make_inlets();
-  void make_delays(const std::vector<Picoseconds>& later);
+  void make_delays();
   void join_wave(const Inlet& inlet);
   void note_wait(TransferId t, const Queue& passed);
   void bring_to(Queue* queue, Picoseconds now);
