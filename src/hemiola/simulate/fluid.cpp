@@ -7,6 +7,7 @@
 #include "hemiola/simulate/coding.hpp"
 #include "hemiola/simulate/dataflow.hpp"
 #include "hemiola/simulate/event_queue.hpp"
+#include "hemiola/simulate/joined_changes.hpp"
 #include "hemiola/simulate/link_queues.hpp"
 #include "hemiola/simulate/messages.hpp"
 #include "hemiola/simulate/port_order.hpp"
@@ -37,6 +38,7 @@ class FluidNetwork {
         in_(PortOrder(scenario, PortOrder::Direction::in)),
         shares_(capacities(scenario)),
         link_queues_(scenario),
+        joined_(scenario, &link_queues_),
         messages_(scenario),
         coding_(scenario, scenario.density(), options.codecs),
         payments_(messages_.are_free() ? 0 : scenario.transfer_count()),
@@ -63,9 +65,9 @@ class FluidNetwork {
       else if (event.what == kLand)
         try_landing(event.subject, now);
       else if (event.what == kInflow)
-        link_queues_.arrive(event.subject, now);
-      else if (event.what == kLastByte)
-        link_queues_.end_kept(event.subject, now);
+        link_queues_.change_kept(event.subject, now);
+      else if (event.what == kInflows)
+        joined_.arrive(event.subject, now);
       else if (event.what == kEncode)
         push(coding_.encode(event.subject, now), event.subject, kRelease);
       else if (event.what == kRelease)
@@ -86,10 +88,10 @@ class FluidNetwork {
   static constexpr std::uint32_t kInflow = kRankArrives - 2;
   static constexpr std::uint32_t kEncode = kRankArrives - 3;
   static constexpr std::uint32_t kRelease = kRankArrives - 4;
-  static constexpr std::uint32_t kLastByte = kRankArrives - 5;
+  static constexpr std::uint32_t kInflows = kRankArrives - 5;
   static constexpr std::uint32_t kVersions = kRankArrives - 6;
   struct Event {
-    std::uint32_t subject;  ///< a rank, a transfer, a wave or an end that link queues keep, or a flow
+    std::uint32_t subject;  ///< a rank, a transfer, a change that link queues keep, a wave of them, or a flow
     std::uint32_t what;     ///< one of the above, or the version of the flow whose end it is
   };
   static constexpr std::int32_t kWholePath = -1;
@@ -209,17 +211,22 @@ class FluidNetwork {
 
   /// Gives every flow whose share has changed its new end.
   void settle(Picoseconds now) {
-    for (const auto [f, rate] : shares_.settle()) {
+    const std::span<const FairShares::Change> changes = shares_.settle();
+    const bool joins = joined_.are_worth_it(changes.size());
+    for (const auto [f, rate] : changes) {
       meter_.count_event();
       Flow& flow = flows_[f];
       flow.bytes_left -= flow.rate * static_cast<double>(now - flow.since);
-      tell_links(flow, rate, now);
+      if (joins && flow.hop == kWholePath)
+        joined_.add(flow.transfer, flow.rate == 0, rate - flow.rate);
+      else
+        tell_links(flow, rate, now);
       flow.rate = rate;
       flow.since = now;
       flow.version = (flow.version + 1) % kVersions;
       push(now + rounded(flow.bytes_left / rate), f, flow.version);
     }
-    link_queues_.send(now, [&](Picoseconds later, std::uint32_t wave) { push(now + later, wave, kInflow); });
+    if (joins) joined_.send(now, [&](Picoseconds time, std::uint32_t wave) { push(time, wave, kInflows); });
   }
 
   void end_flow(FlowId f, Picoseconds now) {
@@ -241,26 +248,18 @@ class FluidNetwork {
 
   /// The flow's rate changes from now on; it ends where that is 0.
   void tell_links(const Flow& flow, double rate, Picoseconds now) {
+    const TransferId ending = rate == 0 && flow.hop == kWholePath ? flow.transfer : kNoTransfer;
     const int only =
         flow.hop == kWholePath ? -1 : scenario_.path(flow.transfer)[static_cast<std::size_t>(flow.hop)];
     const int flows = (flow.rate == 0) - (rate == 0);
-    const bool is_end = rate == 0 && flow.hop == kWholePath;
-    const Picoseconds landing = is_end ? scenario_.path_latency(flow.transfer) : 0;
-    for (const LinkQueues::InletId i : link_queues_.inlets_of(flow.transfer)) {
-      if (only >= 0 && link_queues_.link_of(i) != only) continue;
-      link_queues_.add(i, flows, rate - flow.rate);
-      if (is_end) tell_of_end(flow.transfer, i, landing, now);
-    }
-  }
-
-  /// Before t lands, so much later: where that is as soon as it comes to the link, not with the change, which is sent afterwards.
-  void tell_of_end(TransferId t, LinkQueues::InletId i, Picoseconds landing, Picoseconds now) {
-    const int link = link_queues_.link_of(i);
-    const Picoseconds later = link_queues_.later(i);
-    if (later == 0)
-      link_queues_.end(t, link, now);
-    else if (later == landing || !link_queues_.end_with_change(t, i))
-      push(now + later, link_queues_.keep_end(t, link), kLastByte);
+    link_queues_.visit(flow.transfer, [&](int l, Picoseconds later) {
+      if (only >= 0 && l != only) return;
+      const LinkQueues::Change change{l, flows, rate - flow.rate, ending};
+      if (later == 0)
+        link_queues_.change(change, now);
+      else
+        push(now + later, link_queues_.keep(change), kInflow);
+    });
   }
 
   /// The last byte of t has left: what waited for its slot, or for its ports, may go on.
@@ -312,6 +311,7 @@ class FluidNetwork {
   Ports out_, in_;
   FairShares shares_;
   LinkQueues link_queues_;
+  JoinedChanges joined_;
   std::vector<Flow> flows_;
   Messages messages_;
   Coding coding_;

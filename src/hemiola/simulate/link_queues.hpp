@@ -17,74 +17,43 @@ namespace hemiola::simulation {
 
 class LinkQueues {
  public:
-  /// The way into one link for all that comes to it equally late.
-  using InletId = std::uint32_t;
+  /// Of a link's inflow, when it comes to the link.
+  struct Change {
+    int link;
+    int flows;          ///< 1: another flow, -1: one less, 0: the same ones
+    double rate;        ///< by so many bytes per picosecond
+    TransferId ending;  ///< whose last byte this is, or kNoTransfer
+  };
 
   explicit LinkQueues(const Scenario& scenario);
 
   /// Whether nothing can ever queue.
   bool empty() const { return queues_.empty(); }
 
-  /// Those of t's path before which something can queue, one per link.
-  std::span<const InletId> inlets_of(TransferId t) const {
-    if (empty()) return {};
-    const std::uint32_t pair = scenario_.schedule().link()[t];
-    return std::span(inlets_of_pairs_)
-        .subspan(first_inlet_[pair], first_inlet_[pair + 1] - first_inlet_[pair]);
+  /// Calls visit(link, later) for each link of t's path before which something can queue: what leaves the source now
+  /// counts there as much later. Links count from the time of those that reach them first.
+  template <typename Visit>
+  void visit(TransferId t, Visit visit) const {
+    visit_pair(scenario_.schedule().link()[t], visit);
   }
-  int link_of(InletId i) const { return inlets_[i].link; }
-
-  /// From now on so many flows more, and bytes per picosecond, set off for an inlet. Counts when they are sent.
-  void add(InletId i, int flows, double rate) {
-    Inlet& inlet = inlets_[i];
-    if (!inlet.has_changed) {
-      inlet.has_changed = true;
-      changed_inlets_.push_back(i);
+  /// The same for all transfers of one pair of ranks.
+  template <typename Visit>
+  void visit_pair(std::uint32_t pair, Visit visit) const {
+    if (empty()) return;
+    Picoseconds before = 0;
+    for (int l : scenario_.path_of_pair(pair)) {
+      const Queue& queue = queues_[static_cast<std::size_t>(l)];
+      if (queue.can_queue()) visit(l, before - queue.least_before);
+      before += scenario_.latency(l);
     }
-    inlet.flows += flows;
-    inlet.rate += rate;
   }
 
-  /// Sends what was added: what comes to its link at once counts there, the rest as waves, of which push(later, wave) is
-  /// told. However many flows have changed, an inlet has one change, and what comes at one time is one wave.
-  template <typename Push>
-  void send(Picoseconds now, Push push) {
-    for (const InletId i : changed_inlets_) {
-      Inlet& inlet = inlets_[i];
-      if (inlet.later == 0)
-        change({inlet.rate, inlet.flows, inlet.link, kNoTransfer, kNone}, now);
-      else
-        join_wave(inlet);
-      inlet.has_changed = false;
-      inlet.flows = 0;
-      inlet.rate = 0;
-      inlet.ending = kNoTransfer;
-    }
-    changed_inlets_.clear();
-    for (const std::uint32_t delay : setting_off_) {
-      push(delays_[delay].later, delays_[delay].wave);
-      delays_[delay].wave = kNone;
-    }
-    setting_off_.clear();
-  }
-  /// A wave has come; its number may be given to another. `now` never goes back.
-  void arrive(std::uint32_t wave, Picoseconds now);
-
-  /// How much later than on the shortest path what sets off for an inlet comes to its link.
-  Picoseconds later(InletId i) const { return inlets_[i].later; }
-  /// The last byte of t sets off for an inlet that was changed now: it waits as long as what comes with the change that is
-  /// sent. Returns whether there is no other such flow, whose end would have to be kept.
-  bool end_with_change(TransferId t, InletId i) {
-    if (inlets_[i].ending != kNoTransfer) return false;
-    inlets_[i].ending = t;
-    return true;
-  }
-  /// The last byte of t comes to the inlet's link, before which it waits.
-  void end(TransferId t, int link, Picoseconds now);
-  /// Keeps an end that comes later; returns its number.
-  std::uint32_t keep_end(TransferId t, int link);
+  /// `now` never goes back.
+  void change(const Change& change, Picoseconds now);
+  /// Keeps a change that comes later; returns its number.
+  std::uint32_t keep(const Change& change);
   /// It has come; its number may be given to another.
-  void end_kept(std::uint32_t number, Picoseconds now);
+  void change_kept(std::uint32_t number, Picoseconds now);
 
   /// How long the last byte of t waits, when all its links have been told of it; once.
   Picoseconds take_wait(TransferId t) {
@@ -96,7 +65,6 @@ class LinkQueues {
   }
 
  private:
-  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
   struct Queue {
     Picoseconds least_before = 0;  ///< latency before the link, on the shortest and the longest path
     Picoseconds most_before = -1;
@@ -107,55 +75,12 @@ class LinkQueues {
     int flows = 0;
     bool can_queue() const { return most_before > least_before; }
   };
-  /// What sets off now, to be sent.
-  struct Inlet {
-    Picoseconds later = 0;  ///< than on the shortest path
-    double rate = 0;
-    int flows = 0;
-    int link = 0;
-    std::uint32_t delay = 0;  ///< index
-    TransferId ending = kNoTransfer;
-    bool has_changed = false;
-  };
-  struct Delay {
-    Picoseconds later;
-    std::uint32_t wave = kNone;  ///< the latest of the changes that set off now
-  };
-  /// Of a link's inflow, when it comes to the link.
-  struct Change {
-    double rate;
-    int flows;
-    int link;
-    TransferId ending;   ///< whose last byte this is, or kNoTransfer
-    std::uint32_t next;  ///< of the same wave, or of those that are free
-  };
-  struct End {
-    TransferId transfer;
-    int link;
-  };
-
-  Queue& queue(int link) { return queues_[static_cast<std::size_t>(link)]; }
-  void find_latencies();
-  void make_inlets();
-  void make_delays();
-  void join_wave(const Inlet& inlet);
-  void note_wait(TransferId t, const Queue& passed);
-  void bring_to(Queue* queue, Picoseconds now);
-  void change(const Change& change, Picoseconds now);
 
   const Scenario& scenario_;
-  std::vector<Queue> queues_;             ///< per link; empty where nothing can queue
-  std::vector<std::size_t> first_inlet_;  ///< per pair, and one more
-  std::vector<InletId> inlets_of_pairs_;
-  std::vector<Inlet> inlets_;
-  std::vector<Delay> delays_;
-  std::vector<InletId> changed_inlets_;
-  std::vector<std::uint32_t> setting_off_;  ///< delays with waves that are to be sent
-  std::vector<Change> changes_;
-  std::uint32_t free_change_ = kNone;
+  std::vector<Queue> queues_;      ///< per link; empty where nothing can queue
   std::vector<Picoseconds> wait_;  ///< per transfer
-  std::vector<End> ends_;
-  std::vector<std::uint32_t> free_ends_;
+  std::vector<Change> kept_;
+  std::vector<std::uint32_t> free_numbers_;
 };
 
 }  // namespace hemiola::simulation
