@@ -88,3 +88,9 @@ def test_what_cannot_be_is_refused(late_rank: int, pieces: int, message: str) ->
 def test_a_divisor_is_asked_for() -> None:
     with pytest.raises(ArgumentError, match="hosts"):
         late_hosts(NETWORKS["one NIC"](), 0, ranks_per_host=3)
+
+
+@pytest.mark.parametrize("asked", [{"ranks_per_host": 0}, {"ranks_per_host": -4}, {"nbytes": -1}], ids=str)
+def test_no_ranks_and_less_than_no_bytes_are_refused(asked: dict[str, int]) -> None:
+    with pytest.raises(ArgumentError, match=f"late_hosts: expected .*found.* {next(iter(asked.values()))}"):
+        late_hosts(NETWORKS["one NIC"](), 0, **asked)

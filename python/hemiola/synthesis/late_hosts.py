@@ -64,6 +64,8 @@ def late_hosts(
     latency. Deterministic. Rounds along a rail are those of `broadcast_circulant`; the rest is ours.
     """
     check_pieces("late_hosts", pieces)
+    if nbytes < 0:
+        raise ArgumentError(f"late_hosts: expected nbytes of at least 0, found {nbytes}")
     return Hosts(topology, late_rank, ranks_per_host).schedule(pieces, nbytes)
 
 
@@ -141,9 +143,13 @@ class Hosts:
 
     def __init__(self, topology: Topology, late_rank: int, per_host: int | None = None) -> None:
         check_late_rank("late_hosts", late_rank, topology.rank_count)
-        per_host = per_host or ranks_per_host("late_hosts", topology)
+        if per_host is None:
+            per_host = ranks_per_host("late_hosts", topology)
         if per_host < 2 or topology.rank_count % per_host or topology.rank_count == per_host:
-            raise ArgumentError("late_hosts: expected at least two hosts of as many ranks each, at least two")
+            raise ArgumentError(
+                "late_hosts: expected at least two hosts of as many ranks each, at least two, found ranks_per_host "
+                f"{per_host} of {topology.rank_count} ranks. Give a divisor of the rank count, or none"
+            )
         self.rank_count, self.late_rank, self.per_host = topology.rank_count, late_rank, per_host
         self.nics = _nics(topology, per_host)
 
