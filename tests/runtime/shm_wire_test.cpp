@@ -124,7 +124,7 @@ TEST(ShmWire, ALineCounterThatPasses32BitsDoesNotMatter) {
   MemoryCard card{};
   std::vector<std::byte> bounce(kCombinedBytes);
   OperationTag own;
-  const std::uint32_t near_end = 0u - kRingBytes / kLineBytes;  // at the beginning of the ring
+  const std::uint32_t near_end = 0u - std::uint32_t{kRingBytes / kLineBytes};  // at the beginning of the ring
   control.written.store(near_end);
   control.freed.store(near_end);
   struct Writer : ChannelWriter {
