@@ -55,6 +55,15 @@ def test_on_hundreds_of_ranks_about_a_broadcast_is_left_after_the_arrival(
     assert "of which nobody is late" in plan.explain()
 
 
+def test_more_effort_leaves_out_nothing_for_what_is_near_the_bound() -> None:
+    topology = hm.topologies.torus([5, 5, 5], **LINKS)
+    late = hm.Conditions(late={62: DELAY_S})
+    plan, more = (hm.plan(topology, "all_reduce", NBYTES, late, effort=effort) for effort in (1, 2))
+    assert "of which nobody is late" not in more.explain()
+    assert more.seconds <= plan.seconds
+    assert {one.name for one in plan.alternatives} <= {one.name for one in more.alternatives}
+
+
 def test_a_short_delay_has_nothing_matched_for_it() -> None:
     topology = hm.topologies.torus([16, 16], **LINKS)
     plan = hm.plan(topology, "all_reduce", NBYTES, hm.Conditions(late={1: 1e-6}))

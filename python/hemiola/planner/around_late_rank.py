@@ -85,7 +85,7 @@ def around_late_rank(topology: Topology, task: Task, bound_s: float, effort: flo
         matched += _matched(
             topology, task, bound_s, effort, _MOST_CHUNKS if is_large else _CHUNKS_BESIDE_TREES
         )
-    is_enough = is_large and _is_near(topology, task, [*on_hosts, *matched])
+    is_enough = is_large and effort <= 1 and _is_near(topology, task, [*on_hosts, *matched])
     may_be_large = not are_hosts and not task.conditions.slow_ranks and not is_enough
     packed = _packed(
         topology, task, bound_s, _MOST_VERTICES_OF_LATE_FOREST if may_be_large else _MOST_VERTICES
