@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import hemiola as hm
@@ -104,6 +106,27 @@ def test_a_plan_whose_messages_cost_more_than_it_saves_is_none(monkeypatch: pyte
     assert isinstance(recipe.late, LateHabit)
     assert recipe.late.rank is None
     assert plan.outlook.finish_s == plan.outlook.plain_s
+
+
+def test_a_plan_that_fails_is_said_and_what_there_was_stays(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    plan_well = communicator_plans.plan
+
+    def plan_badly(*args: Any, **options: Any) -> hm.Plan:
+        if args[3].late:
+            raise hm.ArgumentError("my_algorithm: expected a power of two, found 4")
+        return plan_well(*args, **options)
+
+    monkeypatch.setattr(communicator_plans, "plan", plan_badly)
+    network = hm.topologies.fully_connected(4, latency_s=1e-6, bandwidth=1e6)
+    plain, _ = habit(network, MIB)
+    recipe, plan = habit(network, MIB, (2, 4))
+    assert recipe.algorithm == plain.algorithm
+    assert isinstance(recipe.late, LateHabit)
+    assert recipe.late.rank is None
+    assert plan.outlook.finish_s == plan.outlook.plain_s
+    assert "rank 2 keeps coming late, and nothing is planned for that: my_algorithm" in caplog.text
 
 
 def test_nothing_is_noted_of_what_is_shorter_than_a_plan_is_worth() -> None:

@@ -7,6 +7,7 @@ depends on two ranks computing the same floats."""
 from __future__ import annotations
 
 import dataclasses
+import logging
 import math
 import threading
 from collections.abc import Collection, Mapping, Sequence
@@ -42,6 +43,8 @@ from hemiola.synthesis.full_mesh import is_lone_switch
 from hemiola.topology.host_ports import ports_between_hosts, speed_between_hosts
 from hemiola.topology.port_speed import PortSpeed, port_speed
 from hemiola.topology.slow_ports import slow_ports
+
+_logger = logging.getLogger("hemiola")
 
 #: Fewer ranks have nobody to reduce with while they wait.
 _LEAST_LATE_RANKS = 3
@@ -397,11 +400,15 @@ class CommunicatorPlans:
         return None
 
     def _planned_for(self, rank: int, quarters: int, found: Plan, habit: LateHabit) -> tuple[Plan, LateHabit]:
-        """Plan for a rank that comes so much later, and say what that brings; where it brings next to nothing, what was
-        found for nobody late stands."""
+        """Plan for a rank that comes so much later, and say what that brings; where it brings next to nothing, or an
+        algorithm fails, what was found for nobody late stands."""
         delay_s = quarters / 4 * habit.plain_s
         conditions = Conditions(late={rank: delay_s})
-        planned = self._planned(found.kind, found.nbytes, conditions, counts_messages=True)
+        try:
+            planned = self._planned(found.kind, found.nbytes, conditions, counts_messages=True)
+        except ArgumentError as error:  # of a user's own algorithm; nobody has asked for this plan
+            _logger.warning("rank %d keeps coming late, and nothing is planned for that: %s", rank, error)
+            return found, dataclasses.replace(habit, delay_s=delay_s, finish_s=habit.plain_s)
         if found.seconds - (planned.seconds - delay_s) < _LEAST_PLANNED_GAIN * found.seconds:
             return found, dataclasses.replace(habit, delay_s=delay_s, finish_s=habit.plain_s)
         finish_s = self._network_s(planned) - delay_s
