@@ -68,3 +68,10 @@ def test_a_short_delay_has_nothing_matched_for_it() -> None:
     topology = hm.topologies.torus([16, 16], **LINKS)
     plan = hm.plan(topology, "all_reduce", NBYTES, hm.Conditions(late={1: 1e-6}))
     assert not any(one.name == "late_matched" for one in plan.alternatives)
+
+
+def test_a_grid_whose_last_dimension_is_the_fast_one_has_no_hosts() -> None:
+    # Given 119 vertices: more than are packed beside hosts, fewer than where there are none.
+    network = hm.topologies.switch_2d([9, 11], latency_s=0.5e-6, bandwidth=[25e9, 300e9])
+    plan = hm.plan(network, "all_reduce", NBYTES, hm.Conditions(late={1: DELAY_S}))
+    assert plan.name == "late_forest"

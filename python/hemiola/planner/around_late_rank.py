@@ -78,7 +78,7 @@ def around_late_rank(topology: Topology, task: Task, bound_s: float, effort: flo
     if not has_one or topology.rank_count < 3 or topology.switch_count == 1:
         return AroundLateRank([], False)
     on_hosts = [*_on_hosts(topology, task, bound_s, effort), *_on_late_rails(topology, task, bound_s)]
-    are_hosts = any(isinstance(one, Candidate) for one in on_hosts)
+    are_hosts = _is_near(topology, task, on_hosts)
     is_large = topology.rank_count + topology.switch_count > _MOST_VERTICES
     matched: list[Candidate | LeftOut] = []
     if not is_full_mesh(topology) and not are_hosts:
@@ -144,12 +144,17 @@ def _on_hosts(topology: Topology, task: Task, bound_s: float, effort: float) -> 
 
 
 def _ranks_per_host(topology: Topology, task: Task) -> int | None:
-    """Return of how many ranks hosts are, or the lines of a grid that only switches join."""
+    """Return of how many ranks hosts are, or the lines of a grid that only switches join, of its slowest links.
+
+    Inside hosts every rank is brought the whole buffer, but between them its share alone: where the links of the former
+    are no faster, other schedules around the late rank are.
+    """
     if topology.node_count not in (1, topology.rank_count):
         return topology.rank_count // topology.node_count
-    if task.grid is None or len(task.grid.dims) < 2 or task.grid.wires[-1] != "switch":
+    grid = task.grid
+    if grid is None or len(grid.dims) < 2 or grid.wires[-1] != "switch":
         return None
-    return math.prod(task.grid.dims[:-1])
+    return math.prod(grid.dims[:-1]) if grid.bandwidth[-1] < min(grid.bandwidth[:-1]) else None
 
 
 def _matched(
