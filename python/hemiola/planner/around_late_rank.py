@@ -86,7 +86,9 @@ def around_late_rank(topology: Topology, task: Task, bound_s: float, effort: flo
             topology, task, bound_s, effort, _MOST_CHUNKS if is_large else _CHUNKS_BESIDE_TREES
         )
     is_enough = is_large and effort <= 1 and _is_near(topology, task, [*on_hosts, *matched])
-    may_be_large = not are_hosts and not task.conditions.slow_ranks and not is_enough
+    # On grids of switches packing takes up to five seconds.
+    is_quick = not (topology.switch_count > 0 and task.grid is not None)
+    may_be_large = is_quick and not are_hosts and not task.conditions.slow_ranks and not is_enough
     packed = _packed(
         topology, task, bound_s, _MOST_VERTICES_OF_LATE_FOREST if may_be_large else _MOST_VERTICES
     )

@@ -116,9 +116,7 @@ def plan(
     encodes and decodes at 1.5 times a link's bandwidth at least, in every phase, and that saves 3 % of the time.
     """
     told = conditions or Conditions()
-    _check(topology, nbytes, network, combine_bandwidth, crowding, shared_message_s)
-    if not 0 < effort <= _MOST_EFFORT:
-        raise ArgumentError(f"expected an effort above 0 and at most {_MOST_EFFORT:g}, found {effort}")
+    _check(topology, nbytes, network, combine_bandwidth, crowding, shared_message_s, effort)
     name = topology.name
     topology, conditions = with_even_ports(*settled(topology, replace(told, density=1.0)))
     with ProgressBar("planning") as bar:
@@ -256,6 +254,7 @@ def _check(
     combine_bandwidth: float,
     crowding: float,
     shared_message_s: float,
+    effort: float,
 ) -> None:
     if not isinstance(topology, Topology):
         raise ArgumentError(f"expected a Topology, found {type(topology).__name__}")
@@ -275,3 +274,5 @@ def _check(
         raise ArgumentError(f"expected a crowding of at least 0, found {crowding}")
     if not 0 <= shared_message_s < math.inf:
         raise ArgumentError(f"expected a shared_message_s of at least 0 seconds, found {shared_message_s}")
+    if not 0 < effort <= _MOST_EFFORT:
+        raise ArgumentError(f"expected an effort above 0 and at most {_MOST_EFFORT:g}, found {effort}")
