@@ -77,3 +77,11 @@ def test_a_grid_whose_last_dimension_is_not_the_slowest_has_no_hosts(dims: list[
     plan = hm.plan(network, "all_reduce", NBYTES, hm.Conditions(late={network.rank_count // 2: DELAY_S}))
     assert plan.name == "late_matched"
     assert (plan.seconds - DELAY_S) / (plan.bound_s - DELAY_S) <= 1.1
+
+
+def test_hosts_of_thousands_of_ranks_are_named_before_anything_is_made_for_them() -> None:
+    # Given 8,192 ranks: the smallest would have 33 million transfers, which took 37 CPU seconds.
+    network = hm.topologies.switch_2d([512, 16], latency_s=1e-6, bandwidth=[300e9, 25e9])
+    plan = hm.plan(network, "all_reduce", NBYTES, hm.Conditions(late={1: DELAY_S}))
+    assert "late_hosts (4 pieces)" in plan.explain()
+    assert not any(one.name == "late_hosts" for one in plan.alternatives)

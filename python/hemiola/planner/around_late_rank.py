@@ -128,17 +128,17 @@ def _on_hosts(topology: Topology, task: Task, bound_s: float, effort: float) -> 
     per_host = _ranks_per_host(topology, task)
     if per_host is None or task.nbytes == 0 or any(factor > 1 for factor in task.conditions.slow.values()):
         return
-    try:
-        hosts = Hosts(topology, task.late_ranks[0], per_host)
-    except ArgumentError:
-        return
-    per_piece = 0.0
+    per_piece, hosts = 2.0 * topology.rank_count * per_host, None
     for pieces in _PIECES_ON_RAILS:
         if pieces > _PIECES_ON_RAILS[0] and task.nbytes < _LEAST_HOST_PIECE * pieces * per_host:
             return
         if per_piece * pieces > _MOST_HOST_TRANSFERS * effort:
             reason = too_many(per_piece * pieces, "transfers", _MOST_HOST_TRANSFERS * effort)
             yield LeftOut(f"late_hosts ({pieces} pieces)", reason)
+            return
+        try:
+            hosts = hosts or Hosts(topology, task.late_ranks[0], per_host)
+        except ArgumentError:
             return
         made = hosts.schedule(pieces, task.nbytes)
         per_piece = made.transfer_count / pieces
