@@ -6,7 +6,7 @@ Goals: a plan takes at most 1.05 times the best found in 95 % of the settings, 1
 predicted below its lower bound. Where a rank is late, times count from its arrival: the wait, which nobody can shorten,
 would bring every ratio nearer to one. The ratio of whole times stands beside it. The best found is the fastest of a
 plan with twenty times the effort, of schedules synthesized with other numbers of chunks, of the algorithms made for the
-topology with more chunks, and of forests around a late rank.
+topology with more chunks, and of forests, and what is matched or made for hosts, around a late rank.
 Prints each setting above 1.05 with what its plan left out, as soon as it is known; exit code 1 where a prediction is
 below the bound. Ctrl-C ends the run with what there is, and so does the end of so many seconds."""
 
@@ -25,7 +25,15 @@ from hemiola._core import estimate_by_steps_s
 from hemiola.errors import ArgumentError
 from hemiola.machine import describe_machine
 from hemiola.progress import ProgressBar
-from hemiola.synthesis import forest, late_forest, late_rails, search, topology_algorithms
+from hemiola.synthesis import (
+    forest,
+    late_forest,
+    late_hosts,
+    late_matched,
+    late_rails,
+    search,
+    topology_algorithms,
+)
 from random_settings import MOST_RANKS, Setting, random_setting
 
 EFFORT = 20.0
@@ -45,6 +53,8 @@ _WITH_ONE_ROOT = ("broadcast", "reduce")
 #: Of what is made around a late rank: chunks down each tree or rail, and shares of the buffer that the others reduce
 #: while they wait. Links of the late rank times all links: each of the former has a forest of its own.
 _LATE_PIECES, _LATE_SHARES, _MOST_LATE_LINKS = (4, 16, 64, 256), (1.0, 0.75, 0.5, 0.25), 10_000
+#: Chunks that are matched around it, and ranks and switches.
+_LATE_CHUNKS, _MOST_MATCHED = (16, 64, 256, 1024), 300
 
 
 @dataclass(frozen=True)
@@ -191,7 +201,7 @@ def _forests(setting: Setting) -> Iterator[tuple[str, hm.Schedule]]:
 
 
 def _around_late_rank(setting: Setting) -> Iterator[tuple[str, hm.Schedule]]:
-    """Make forests around a late rank, and what goes over the rails of hosts."""
+    """Make forests around a late rank, what goes over the rails of hosts, and what is matched."""
     topology, (late_rank,) = setting.topology, setting.conditions.late
     n, per_host = topology.rank_count, topology.rank_count // topology.node_count
     for pieces in _LATE_PIECES:
@@ -200,6 +210,20 @@ def _around_late_rank(setting: Setting) -> Iterator[tuple[str, hm.Schedule]]:
                 yield f"late_rails ({pieces} pieces)", late_rails(topology, late_rank, pieces=pieces)
             except ArgumentError:  # not hosts with a NIC for each rank
                 break
+    for pieces in _LATE_PIECES:
+        if 1 < topology.node_count < n and 2 * n * per_host * pieces <= _MOST_TRANSFERS:
+            try:
+                made = late_hosts(topology, late_rank, pieces=pieces, nbytes=setting.nbytes)
+            except ArgumentError:  # hosts that are not alike
+                break
+            yield f"late_hosts ({pieces} pieces)", made
+    for chunks in _LATE_CHUNKS:
+        if 2 * (n - 1) * chunks <= _MOST_TRANSFERS and n + topology.switch_count <= _MOST_MATCHED:
+            try:
+                made = late_matched(topology, late_rank, chunks=chunks, nbytes=setting.nbytes)
+            except ArgumentError:  # the others do not reach each other without the late rank
+                break
+            yield f"late_matched ({chunks} chunks)", made
     own_links = int((topology.links["src"] == late_rank).sum())
     if n + topology.switch_count > _MOST_VERTICES or own_links * topology.link_count > _MOST_LATE_LINKS:
         return
