@@ -17,8 +17,9 @@ import json
 import math
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 
 import hemiola as hm
 from hemiola._core import estimate_by_steps_s
@@ -204,19 +205,17 @@ def _around_late_rank(setting: Setting) -> Iterator[tuple[str, hm.Schedule]]:
     """Make forests around a late rank, what goes over the rails of hosts, and what is matched."""
     topology, (late_rank,) = setting.topology, setting.conditions.late
     n, per_host = topology.rank_count, topology.rank_count // topology.node_count
-    for pieces in _LATE_PIECES:
-        if 1 < topology.node_count < n and 2 * n * per_host * pieces <= _MOST_TRANSFERS:
-            try:
-                yield f"late_rails ({pieces} pieces)", late_rails(topology, late_rank, pieces=pieces)
-            except ArgumentError:  # not hosts with a NIC for each rank
-                break
-    for pieces in _LATE_PIECES:
-        if 1 < topology.node_count < n and 2 * n * per_host * pieces <= _MOST_TRANSFERS:
-            try:
-                made = late_hosts(topology, late_rank, pieces=pieces, nbytes=setting.nbytes)
-            except ArgumentError:  # hosts that are not alike
-                break
-            yield f"late_hosts ({pieces} pieces)", made
+    on_hosts: dict[str, Callable[..., hm.Schedule]] = {
+        "late_rails": partial(late_rails, topology, late_rank),
+        "late_hosts": partial(late_hosts, topology, late_rank, nbytes=setting.nbytes),
+    }
+    for name, make in on_hosts.items():
+        for pieces in _LATE_PIECES:
+            if 1 < topology.node_count < n and 2 * n * per_host * pieces <= _MOST_TRANSFERS:
+                try:
+                    yield f"{name} ({pieces} pieces)", make(pieces=pieces)
+                except ArgumentError:  # not hosts alike, or not with a NIC for each rank
+                    break
     for chunks in _LATE_CHUNKS:
         if 2 * (n - 1) * chunks <= _MOST_TRANSFERS and n + topology.switch_count <= _MOST_MATCHED:
             try:

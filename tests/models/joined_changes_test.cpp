@@ -20,17 +20,25 @@ Topology torus(int side) {
   return topologies::grid({row, row});
 }
 
+/// A direct exchange on such a torus.
+struct Exchange {
+  explicit Exchange(int side) : topology(torus(side)), schedule(algorithms::all_reduce_direct(side * side)) {}
+
+  const Topology topology;
+  const Schedule schedule;
+  const Scenario scenario{schedule, topology, 1 << 20, {}, Noise(0, 0)};
+  LinkQueues queues{scenario};
+  JoinedChanges joined{scenario, &queues};
+};
+
 // Given: a torus of links alike, all flows of a direct exchange at once.
 // Derivation: what sets off together comes to a link after a whole number of latencies, fewer than the longest path has links.
 // Expect: a wave for each of these numbers but 0, while flows times links grow with the fifth power of the side.
 TEST(JoinedChanges, FlowsThatChangeAtOneMomentAreOneWaveForEachLatency) {
   for (const int side : {4, 6, 8}) {
     SCOPED_TRACE(side);
-    const Topology topology = torus(side);
-    const Schedule schedule = algorithms::all_reduce_direct(side * side);
-    const Scenario scenario(schedule, topology, 1 << 20, {}, Noise(0, 0));
-    LinkQueues queues(scenario);
-    JoinedChanges joined(scenario, &queues);
+    Exchange exchange(side);
+    auto& [topology, schedule, scenario, queues, joined] = exchange;
     ASSERT_TRUE(joined.are_worth_it(scenario.transfer_count()));
     std::size_t uses = 0;
     for (TransferId t = 0; t < scenario.transfer_count(); ++t) {
@@ -57,11 +65,8 @@ TEST(JoinedChanges, FlowsThatChangeAtOneMomentAreOneWaveForEachLatency) {
 // Given: the same, of which as many flows change at each moment as there are links, or one more.
 // Expect: nothing is joined in the former, in which no two flows need meet; in the latter once the paths are worth reading.
 TEST(JoinedChanges, NothingIsJoinedWhereNoTwoFlowsNeedMeet) {
-  const Topology topology = torus(8);
-  const Schedule schedule = algorithms::all_reduce_direct(64);
-  const Scenario scenario(schedule, topology, 1 << 20, {}, Noise(0, 0));
-  LinkQueues queues(scenario);
-  JoinedChanges joined(scenario, &queues);
+  Exchange exchange(8);
+  auto& [topology, schedule, scenario, queues, joined] = exchange;
   const auto links = static_cast<std::size_t>(topology.link_count());
   for (std::size_t moment = 0; moment < scenario.pair_count(); ++moment)
     EXPECT_FALSE(joined.are_worth_it(links));
@@ -73,11 +78,8 @@ TEST(JoinedChanges, NothingIsJoinedWhereNoTwoFlowsNeedMeet) {
 // Given: the same, and one flow that changes by itself, again and again.
 // Expect: as none meets it, joining pauses for one moment, two, four, … 64.
 TEST(JoinedChanges, PausesWhereFlowsDoNotMeet) {
-  const Topology topology = torus(8);
-  const Schedule schedule = algorithms::all_reduce_direct(64);
-  const Scenario scenario(schedule, topology, 1 << 20, {}, Noise(0, 0));
-  LinkQueues queues(scenario);
-  JoinedChanges joined(scenario, &queues);
+  Exchange exchange(8);
+  auto& [topology, schedule, scenario, queues, joined] = exchange;
   TransferId long_flow = 0;
   while (scenario.path(long_flow).size() < 3) ++long_flow;
   ASSERT_TRUE(joined.are_worth_it(scenario.transfer_count()));

@@ -85,7 +85,7 @@ def around_late_rank(topology: Topology, task: Task, bound_s: float, effort: flo
         matched += _matched(
             topology, task, bound_s, effort, _MOST_CHUNKS if is_large else _CHUNKS_BESIDE_TREES
         )
-    is_enough = is_large and effort <= 1 and _is_near(topology, task, [*on_hosts, *matched])
+    is_enough = is_large and effort <= 1 and (are_hosts or _is_near(topology, task, [*on_hosts, *matched]))
     # On grids of switches packing takes up to five seconds.
     is_quick = not (topology.switch_count > 0 and task.grid is not None)
     may_be_large = is_quick and not are_hosts and not task.conditions.slow_ranks and not is_enough

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hemiola._core import Schedule, Topology
-from hemiola.planner.distinct import distinct
+from hemiola.planner.distinct import distinct_messages
 
 
 def memory_network(rank_count: int, bandwidth: float) -> Topology:
@@ -52,9 +52,7 @@ class Footprint:
         # Of an all-to-all every rank has a buffer of its own chunks; of all others the chunks are one buffer.
         buffers = count if schedule.collective.kind == "all_to_all" else 1
         share = buffers * weights[transfers["chunk"]] / weights.sum()
-        # What goes between two ranks in a step is one message, as the engine joins it while it is small.
-        steps, srcs, dsts = (transfers[name].astype(np.int64) for name in ("step", "src", "dst"))
-        messages = distinct((steps * count + srcs) * count + dsts)
+        messages = distinct_messages(schedule)
         own = _own(schedule)
         ends = np.concatenate([messages // count % count, messages % count])
         return cls(

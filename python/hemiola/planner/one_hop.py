@@ -4,10 +4,11 @@ parts that follow each other, so that a latency passes while the next part is se
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
+from typing import TypeVar
 
 import numpy as np
 
@@ -33,6 +34,9 @@ _MOST_BY_FORMULA, _SHARE, _SHARE_BESIDE_SLOW = 9_000_000, 0.95, 0.75
 _PARTS, _MOST_TRANSFERS_IN_PARTS = (2, 4, 8, 16, 32, 64), 300_000
 #: What parts must save at least to be worth more messages.
 _LEAST_GAIN = 0.02
+
+#: Seconds by formula, pieces, transfers, then what else it takes to make one.
+_Cut = TypeVar("_Cut", bound=tuple[float, int, int] | tuple[float, int, int, int])
 
 
 @dataclass(frozen=True)
@@ -100,9 +104,7 @@ def _through_all(task: Task, hop: _Hop, bound_s: float, effort: float) -> Iterat
             continue
         rival_s = min(rival_s, seconds)
         fitting.append((seconds, pieces, count, lag))
-    found = fewest_pieces(
-        fitting, lambda one: one[0] + task.shared_message_s * one[2], itemgetter(1), delay_s=task.delay_s
-    )
+    found = _fewest(fitting, task)
     if found is not None:
         seconds, pieces, count, lag = found
         yield Candidate(
@@ -121,6 +123,13 @@ def _pipelined_trees_s(task: Task, hop: _Hop) -> float:
     whole_s = task.nbytes / hop.bandwidth
     levels_s = (math.ceil(math.log2(task.rank_count)) - 1) * (hop.latency_s + hop.message_s)
     return (math.sqrt(whole_s) + math.sqrt(levels_s)) ** 2 + hop.latency_s
+
+
+def _fewest(fitting: Sequence[_Cut], task: Task) -> _Cut | None:
+    """Return the one with the fewest pieces that is as good as the best, with what messages cost all ranks together."""
+    return fewest_pieces(
+        fitting, lambda one: one[0] + task.shared_message_s * one[2], itemgetter(1), delay_s=task.delay_s
+    )
 
 
 def _made_through_all(task: Task, pieces: int, lag: int) -> Schedule:
@@ -150,9 +159,7 @@ def _in_parts(task: Task, hop: _Hop, bound_s: float, effort: float) -> Iterator[
             yield LeftOut(f"{blueconnect.name} ({parts} parts)", too_many(count, "transfers", most))
         else:
             fitting.append((seconds(parts), parts, count))
-    found = fewest_pieces(
-        fitting, lambda one: one[0] + task.shared_message_s * one[2], itemgetter(1), delay_s=task.delay_s
-    )
+    found = _fewest(fitting, task)
     if found is not None:
         predicted_s, parts, count = found
         arguments = {

@@ -18,7 +18,7 @@ from hemiola.conditions import Conditions
 from hemiola.planner.brought import checked, given
 from hemiola.planner.coded import CodedChoice
 from hemiola.planner.distance import mean_hops
-from hemiola.planner.distinct import distinct
+from hemiola.planner.distinct import distinct_messages
 from hemiola.planner.outcome import SAME, Alternative, LeftOut, too_many
 from hemiola.planner.sparse_rule import link_bandwidth
 from hemiola.progress import ProgressBar
@@ -319,12 +319,10 @@ class Race:
         return self._combining_s(schedule) + crowding_s + self._messages_s(schedule)
 
     def _messages_s(self, schedule: Schedule) -> float:
-        """Return what all messages together cost all ranks; what goes between two ranks in a step is one message."""
+        """Return what all messages together cost all ranks."""
         if self._shared_message_s == 0:
             return 0.0
-        transfers, n = np.asarray(schedule.transfers), schedule.rank_count
-        steps, srcs, dsts = (transfers[name].astype(np.int64) for name in ("step", "src", "dst"))
-        return self._shared_message_s * len(distinct((steps * n + srcs) * n + dsts))
+        return self._shared_message_s * len(distinct_messages(schedule))
 
     @property
     def _delay_s(self) -> float:
