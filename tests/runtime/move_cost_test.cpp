@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "hemiola/base/bulk_copy.hpp"
+#include "hemiola/base/plain_copy.hpp"
 
 namespace hemiola {
 namespace {
@@ -48,6 +49,28 @@ TEST(MoveCost, ACopyPastTheCachesIsACopy) {
                              from.begin() + static_cast<std::ptrdiff_t>(offset)));
       EXPECT_TRUE(std::all_of(to.begin() + static_cast<std::ptrdiff_t>(bytes), to.end(),
                               [](std::byte b) { return b == std::byte{0}; }));
+    }
+}
+
+/// The same from and to any two places in a page, among them those where the C library's copy may stumble.
+TEST(MoveCost, APlainCopyIsACopyWhereverItsEndsLie) {
+  constexpr std::size_t kPage = 4096;
+  std::vector<std::byte> to(4 * kPage), from(4 * kPage);
+  for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::byte>(i * 7 + i / 256);
+  const std::uintptr_t apart =
+      reinterpret_cast<std::uintptr_t>(to.data()) - reinterpret_cast<std::uintptr_t>(from.data());
+  const std::size_t alike = (kPage - apart % kPage) % kPage;  // from here on `to` lies as `from` does
+  for (const std::size_t further : {0u, 1u, 16u, 63u, 64u, 4095u})
+    for (const std::size_t bytes : {0u, 1u, 63u, 64u, 65u, 5000u}) {
+      std::ranges::fill(to, std::byte{0});
+      std::byte* const begin = to.data() + alike + further;
+      EXPECT_EQ(is_little_further(begin, reinterpret_cast<std::uintptr_t>(from.data())),
+                further > 0 && further < 64);
+      plain_copy(begin, from.data(), bytes);
+      EXPECT_TRUE(std::equal(begin, begin + bytes, from.begin()))
+          << further << " further, " << bytes << " bytes";
+      EXPECT_TRUE(
+          std::all_of(begin + bytes, to.data() + to.size(), [](std::byte b) { return b == std::byte{0}; }));
     }
 }
 

@@ -54,6 +54,8 @@ _LEAST_UNASKED = 1 << 20
 _UNASKED_PAUSE = 64
 #: Transfers of a schedule that is made whole, so that denser regions of a buffer fall to all ranks alike.
 _MOST_SPREAD = 1_000_000
+#: Where all get one whole, or bring what becomes one.
+_OF_ONE_WHOLE = ("broadcast", "reduce")
 #: What finding a late rank must save at best, as a share of the time without.
 _LEAST_GAIN = 0.1
 #: All-reduces between hosts that take less are not told of, nobody is looked for in them.
@@ -311,7 +313,7 @@ class CommunicatorPlans:
             port_speed(network, conditions),
             recipe.alternatives,
             recipe.candidate_on(network),
-            is_on_cores=self._engine_costs(size, conditions) is not None,
+            is_on_cores=self._engine_costs(kind, size, conditions) is not None,
         )
 
     def _read(self, words: bytes) -> tuple[Recipe, Schedule | ScheduleParts]:
@@ -340,7 +342,7 @@ class CommunicatorPlans:
         """
         counted = not conditions.late if counts_messages is None else counts_messages
         with ProgressBar("planning", quiet=True):
-            if (costs := self._engine_costs(nbytes, conditions)) is not None:
+            if (costs := self._engine_costs(kind, nbytes, conditions)) is not None:
                 task = Task(kind, self._rank_count, nbytes, self.speed, conditions, root, self.network())
                 return plan_on_cores(task, costs, self.fastest_network())
             return plan(
@@ -370,11 +372,14 @@ class CommunicatorPlans:
             found.schedule, self.network(), found.nbytes, found.conditions, unchecked=True
         ).seconds
 
-    def _engine_costs(self, nbytes: int, conditions: Conditions) -> EngineCosts | None:
+    def _engine_costs(self, kind: str, nbytes: int, conditions: Conditions) -> EngineCosts | None:
         """Return what decides where ranks of one memory have to share cores: not ports, but what the cores have to do.
 
-        What passes all caches is left to ports: relaying it through a cache is faster than reading it anew."""
-        if self._memory is None or conditions != Conditions() or nbytes * self._rank_count > MOST_ON_CORES:
+        Of one whole that passes all caches ports decide: relaying it through a cache is faster than reading it anew.
+        """
+        if self._memory is None or conditions != Conditions():
+            return None
+        if kind in _OF_ONE_WHOLE and nbytes * self._rank_count > MOST_ON_CORES:
             return None
         return self._memory.engine_costs(self._rank_count)
 

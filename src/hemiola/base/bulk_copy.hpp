@@ -7,13 +7,14 @@
 #include <cstddef>
 #include <cstring>
 
+#include "hemiola/base/plain_copy.hpp"
+
 #if defined(__x86_64__)
 #include <emmintrin.h>
 #endif
 
 namespace hemiola {
 
-inline constexpr std::size_t kStoreLine = 64;
 /// How far ahead lines are asked for: measured, 16 to 64 lines do equally well.
 inline constexpr std::size_t kLinesAhead = 32;
 

@@ -8,10 +8,10 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 
 #include "hemiola/base/bulk_copy.hpp"
+#include "hemiola/base/plain_copy.hpp"
 #include "hemiola/base/ticks.hpp"
 
 namespace hemiola {
@@ -112,10 +112,6 @@ class LearntCopier {
 };
 
 using CopyFunction = void (*)(std::byte* to, const std::byte* from, std::size_t bytes);
-
-inline void plain_copy(std::byte* to, const std::byte* from, std::size_t bytes) {
-  std::memcpy(to, from, bytes);
-}
 
 /// To where this core goes on with them, from memory of its own or from a ring that another core has written. Which is best
 /// depends on the processor and on how far away the lines of both are.

@@ -265,11 +265,14 @@ bool ChannelReader::stream(IncomingMessage* message) {
   return true;
 }
 
+bool ChannelReader::passes_bounce(const IncomingMessage& message) const {
+  return message.landing.combine != nullptr || PeerMemory::stumbles(message.landing.dst, message.source);
+}
+
 /// What has been fetched counts only if the writer was still in this epoch afterwards: when an operation fails
 /// there, its wire is reset before the memory is used for anything else.
 bool ChannelReader::fetch(IncomingMessage* message) {
-  const bool combines = message->landing.combine != nullptr;
-  const std::size_t bytes = std::min(message->bytes, combines ? kCombinedBytes : kFetchBytes);
+  const std::size_t bytes = std::min(message->bytes, passes_bounce(*message) ? kCombinedBytes : kFetchBytes);
   const std::uint64_t begin = ticks();
   if (!fetch_piece(message, bytes)) return false;
   message->moved_ticks += ticks() - begin;
@@ -297,8 +300,8 @@ void ChannelReader::note_costs(const IncomingMessage& message) {
 }
 
 bool ChannelReader::fetch_piece(IncomingMessage* message, std::size_t wanted) {
-  const bool combines = message->landing.combine != nullptr;
-  std::byte* const to = combines ? bounce_ : message->landing.dst;
+  std::byte* to = message->landing.dst;
+  if (passes_bounce(*message)) to = bounce_ + (is_little_further(bounce_, message->source) ? kStoreLine : 0);
   const std::size_t bytes = memory_.read(to, message->source, wanted);
   if (bytes == 0) has_lost_writer_ = true;
   if (bytes == 0 || !is_current()) return false;

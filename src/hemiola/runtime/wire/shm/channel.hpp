@@ -84,6 +84,8 @@ inline constexpr std::size_t ring_bytes(int rank_count) {
 inline constexpr std::size_t kPieceBytes = 32 << 10;
 /// What is fetched at a time to be combined: as much as leaves the second-level cache to the data it meets there.
 inline constexpr std::size_t kCombinedBytes = 128 << 10;
+/// Of the memory through which that passes: it may begin a line further on.
+inline constexpr std::size_t kBounceBytes = kCombinedBytes + kStoreLine;
 /// What is fetched at a time to where it stays: a system call more per so many bytes is no cost.
 inline constexpr std::size_t kFetchBytes = 1 << 20;
 
@@ -244,7 +246,7 @@ struct IncomingMessage {
 
 class ChannelReader : public ChannelEnd<IncomingMessage> {
  public:
-  /// `bounce` holds kCombinedBytes: what is fetched to be combined passes through it. `own`: the tag of the operation that this
+  /// `bounce` holds kBounceBytes: what is fetched to be combined, or to where the kernel's copy stumbles, passes through it. `own`: the tag of the operation that this
   /// rank is in, which outlives this and gets the hints of messages that land.
   ChannelReader(ChannelControl& control, const Ring& ring, Rank writer, PeerMemory memory, std::byte* bounce,
                 OperationTag* own)
@@ -270,6 +272,7 @@ class ChannelReader : public ChannelEnd<IncomingMessage> {
   bool stream(IncomingMessage* message);
   bool fetch(IncomingMessage* message);
   bool fetch_piece(IncomingMessage* message, std::size_t bytes);
+  bool passes_bounce(const IncomingMessage& message) const;
   void complete(const IncomingMessage& message);
   void note_costs(const IncomingMessage& message);
   void land(IncomingMessage* message, const std::byte* from, std::size_t bytes);

@@ -36,6 +36,10 @@ class PeerMemory {
   /// with its process. Throws InternalError when the address is not the peer's.
   std::size_t read(std::byte* to, std::uint64_t address, std::size_t bytes) const;
 
+  /// Whether the kernel's copy from there to here would stumble (base/plain_copy.hpp). Finds out once in a process whether it
+  /// does so at all on this processor, in some 50 µs.
+  static bool stumbles(const std::byte* to, std::uint64_t address);
+
  private:
   MemoryCard* card_;
 };

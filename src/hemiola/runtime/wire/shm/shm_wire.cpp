@@ -86,7 +86,7 @@ ShmWire::ShmWire(std::span<std::byte> region, Rank self, int rank_count, const S
       own_doorbell_(
           object_at<RankControl>(checked(region, self, rank_count), Layout(rank_count).rank(self)).doorbell),
       own_memory_(object_at<RankControl>(region, Layout(rank_count).rank(self)).memory),
-      bounce_(std::make_unique_for_overwrite<std::byte[]>(kCombinedBytes)) {
+      bounce_(std::make_unique_for_overwrite<std::byte[]>(kBounceBytes)) {
   const Layout layout(rank_count);
   peers_.reserve(static_cast<std::size_t>(rank_count));
   for (Rank peer : indices<Rank>(rank_count)) {
