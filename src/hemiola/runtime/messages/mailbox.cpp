@@ -6,6 +6,7 @@
 #include <string>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/plain_copy.hpp"
 
 namespace hemiola {
 
@@ -64,7 +65,7 @@ void Mailbox::send_frame(Rank dst, const Header& header, const std::byte* data) 
   const std::size_t bytes = header.kind == Kind::eager ? header.byte_count() : 0;
   Bytes frame(sizeof header + bytes);
   std::memcpy(frame.data(), &header, sizeof header);
-  if (bytes > 0) std::memcpy(frame.data() + sizeof header, data, bytes);
+  if (bytes > 0) plain_copy(frame.data() + sizeof header, data, bytes);
   buffered_bytes_ += frame.size();
   ++outgoing_count_;
   const Request sent = wire_->send(dst, frame.data(), frame.size());
@@ -231,7 +232,7 @@ bool Mailbox::meet(const RequestPtr& request, Arrived* message) {
     }
   }
   if (fits) {
-    if (!message->data.empty()) std::memcpy(request->data, message->data.data(), message->data.size());
+    if (!message->data.empty()) plain_copy(request->data, message->data.data(), message->data.size());
     end(request, nullptr);
   } else {
     const std::string self = members_->name(members_->self), other = members_->name(message->src);

@@ -6,6 +6,7 @@
 
 #include "hemiola/base/bulk_copy.hpp"
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/plain_copy.hpp"
 #include "hemiola/base/rounding.hpp"
 #include "hemiola/runtime/executor/program/coded_forms.hpp"
 
@@ -130,7 +131,7 @@ std::size_t Coder::append(const Piece& piece, std::byte* to) {
                                .nonzeros = elements,
                                .payload_bytes = plain};
     std::memcpy(to, &header, sizeof header);
-    std::memcpy(to + sizeof header, at(piece.at), plain);
+    plain_copy(to + sizeof header, at(piece.at), plain);
     bytes = sizeof header + plain;
   } else {
     std::memcpy(to, memory(piece), bytes);

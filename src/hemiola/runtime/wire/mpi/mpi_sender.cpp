@@ -1,7 +1,8 @@
 #include "hemiola/runtime/wire/mpi/mpi_sender.hpp"
 
 #include <algorithm>
-#include <cstring>
+
+#include "hemiola/base/plain_copy.hpp"
 
 namespace hemiola {
 
@@ -26,7 +27,7 @@ void MpiSender::send_frame(std::uint32_t epoch, MpiFramePool* pool) {
                      .epoch = epoch,
                      .version = message.tag.version,
                      .flags = message.tag.has_hint});
-  if (bytes > 0) std::memcpy(frame->payload(), message.data + cut_, bytes);
+  if (bytes > 0) plain_copy(frame->payload(), message.data + cut_, bytes);
   cut_ += bytes;
   const bool ends_message = cut_ == message.bytes;
   const MpiTicket ticket = library_->send(frame->data(), sizeof(MpiFrameHeader) + bytes, peer_, tag_);

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "hemiola/base/bulk_copy.hpp"
+#include "hemiola/base/plain_copy.hpp"
 #include "hemiola/runtime/wire/message_fate.hpp"
 
 namespace hemiola {
@@ -67,10 +68,10 @@ bool MessageReceiver::land_ahead(OperationTag* own, BounceBuffer* bounce) {
 void MessageReceiver::take_ahead(std::size_t bytes, BounceBuffer* bounce) {
   const Landing& landing = queue_.front().landing;
   if (landing.combine != nullptr) {
-    std::memcpy(place_in(bounce), next_ahead(), bytes);
+    plain_copy(place_in(bounce), next_ahead(), bytes);
     combine(bytes, bounce);
   } else {
-    std::memcpy(landing.dst + landed_, next_ahead(), bytes);
+    plain_copy(landing.dst + landed_, next_ahead(), bytes);
     landed_ += bytes;
   }
   ahead_begin_ += bytes;

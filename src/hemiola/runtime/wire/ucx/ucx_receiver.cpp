@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "hemiola/base/bulk_copy.hpp"
+#include "hemiola/base/plain_copy.hpp"
 #include "hemiola/runtime/wire/message_fate.hpp"
 
 namespace hemiola {
@@ -77,7 +78,7 @@ bool UcxReceiver::arrive(UcxArrival arrival, bool may_be_kept) {
   arrival.is_kept = may_be_kept || arrival.is_fetched;
   if (!arrival.is_kept) {
     arrival.copy = new std::byte[arrival.bytes];
-    std::memcpy(arrival.copy, arrival.data, arrival.bytes);
+    plain_copy(arrival.copy, static_cast<const std::byte*>(arrival.data), arrival.bytes);
     arrival.data = arrival.copy;
   }
   keep(arrival);
