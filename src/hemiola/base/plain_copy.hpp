@@ -11,10 +11,10 @@
 namespace hemiola {
 
 inline constexpr std::size_t kStoreLine = 64;
+inline constexpr std::size_t kPageBytes = 4096;
 
 /// Whether `to` lies less than a line further into its page than `from` into its own.
 inline bool is_little_further(const std::byte* to, std::uintptr_t from) {
-  constexpr std::uintptr_t kPageBytes = 4096;
   const std::uintptr_t distance = (reinterpret_cast<std::uintptr_t>(to) - from) % kPageBytes;
   return distance - 1 < kStoreLine - 1;
 }

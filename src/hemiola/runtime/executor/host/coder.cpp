@@ -134,7 +134,7 @@ std::size_t Coder::append(const Piece& piece, std::byte* to) {
     plain_copy(to + sizeof header, at(piece.at), plain);
     bytes = sizeof header + plain;
   } else {
-    std::memcpy(to, memory(piece), bytes);
+    plain_copy(to, memory(piece), bytes);
   }
   const std::size_t whole = rounded_up(bytes, codec::kIndexAlign);
   std::memset(to + bytes, 0, whole - bytes);
@@ -176,7 +176,7 @@ void Coder::take_apart(const Task& task) {
     land(piece);
     const bool is_plain = message.size() >= static_cast<std::size_t>(form(piece).bytes);
     size(piece) = is_plain ? static_cast<std::size_t>(form(piece).bytes) : message.size();
-    if (!is_plain) std::memcpy(memory(piece), message.data(), message.size());
+    if (!is_plain) plain_copy(memory(piece), message.data(), message.size());
   }
   if (!rest.empty())
     throw FormatError("expected " + std::to_string(all.size()) + " values, found " +

@@ -265,16 +265,13 @@ bool ChannelReader::stream(IncomingMessage* message) {
   return true;
 }
 
-bool ChannelReader::passes_bounce(const IncomingMessage& message) const {
-  return message.landing.combine != nullptr || PeerMemory::stumbles(message.landing.dst, message.source);
-}
-
 /// What has been fetched counts only if the writer was still in this epoch afterwards: when an operation fails
 /// there, its wire is reset before the memory is used for anything else.
 bool ChannelReader::fetch(IncomingMessage* message) {
-  const std::size_t bytes = std::min(message->bytes, passes_bounce(*message) ? kCombinedBytes : kFetchBytes);
+  std::byte* const to = fetched_to(*message);
+  const std::size_t wanted = to == message->landing.dst ? kFetchBytes : kCombinedBytes;
   const std::uint64_t begin = ticks();
-  if (!fetch_piece(message, bytes)) return false;
+  if (!fetch_piece(message, to, std::min(message->bytes, wanted))) return false;
   message->moved_ticks += ticks() - begin;
   if (message->bytes > 0) return true;
   free_line();
@@ -299,9 +296,14 @@ void ChannelReader::note_costs(const IncomingMessage& message) {
     note(ticks() - message.begin_ticks, &costs_[kind].arrive[way], &control_.costs[kind].arrive[way]);
 }
 
-bool ChannelReader::fetch_piece(IncomingMessage* message, std::size_t wanted) {
-  std::byte* to = message->landing.dst;
-  if (passes_bounce(*message)) to = bounce_ + (is_little_further(bounce_, message->source) ? kStoreLine : 0);
+/// Where it stays, or the bounce, laid so that the kernel's copy does not stumble.
+std::byte* ChannelReader::fetched_to(const IncomingMessage& message) const {
+  std::byte* const dst = message.landing.dst;
+  if (message.landing.combine == nullptr && !PeerMemory::stumbles(dst, message.source)) return dst;
+  return bounce_ + (is_little_further(bounce_, message.source) ? kStoreLine : 0);
+}
+
+bool ChannelReader::fetch_piece(IncomingMessage* message, std::byte* to, std::size_t wanted) {
   const std::size_t bytes = memory_.read(to, message->source, wanted);
   if (bytes == 0) has_lost_writer_ = true;
   if (bytes == 0 || !is_current()) return false;

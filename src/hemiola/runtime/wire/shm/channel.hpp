@@ -246,8 +246,8 @@ struct IncomingMessage {
 
 class ChannelReader : public ChannelEnd<IncomingMessage> {
  public:
-  /// `bounce` holds kBounceBytes: what is fetched to be combined, or to where the kernel's copy stumbles, passes through it. `own`: the tag of the operation that this
-  /// rank is in, which outlives this and gets the hints of messages that land.
+  /// `bounce` holds kBounceBytes: what is fetched to be combined, or to where the kernel's copy stumbles, passes through it.
+  /// `own`: the tag of the operation that this rank is in, which outlives this and gets the hints of messages that land.
   ChannelReader(ChannelControl& control, const Ring& ring, Rank writer, PeerMemory memory, std::byte* bounce,
                 OperationTag* own)
       : ChannelEnd(control, ring), writer_(writer), memory_(memory), bounce_(bounce), own_(own) {}
@@ -271,8 +271,8 @@ class ChannelReader : public ChannelEnd<IncomingMessage> {
   bool begin_big(IncomingMessage* message);
   bool stream(IncomingMessage* message);
   bool fetch(IncomingMessage* message);
-  bool fetch_piece(IncomingMessage* message, std::size_t bytes);
-  bool passes_bounce(const IncomingMessage& message) const;
+  std::byte* fetched_to(const IncomingMessage& message) const;
+  bool fetch_piece(IncomingMessage* message, std::byte* to, std::size_t wanted);
   void complete(const IncomingMessage& message);
   void note_costs(const IncomingMessage& message);
   void land(IncomingMessage* message, const std::byte* from, std::size_t bytes);

@@ -47,9 +47,9 @@ bool kernel_stumbles() {
   constexpr std::size_t kBytes = 8 << 10, kFurther = 16;
   std::vector<std::byte> from(2 * kBytes), to(2 * kBytes);
   // Where both lie alike, wherever the vectors are.
-  std::byte* const alike =
-      to.data() +
-      (reinterpret_cast<std::uintptr_t>(from.data()) - reinterpret_cast<std::uintptr_t>(to.data())) % 4096;
+  std::byte* const alike = to.data() + (reinterpret_cast<std::uintptr_t>(from.data()) -
+                                        reinterpret_cast<std::uintptr_t>(to.data())) %
+                                           kPageBytes;
   return least_copying(alike + kFurther, from.data(), kBytes) > 2 * least_copying(alike, from.data(), kBytes);
 }
 

@@ -9,8 +9,6 @@
 namespace hemiola {
 namespace {
 
-constexpr std::size_t kPageBytes = 4096;
-
 /// One per rank.
 struct RankControl {
   Doorbell doorbell;

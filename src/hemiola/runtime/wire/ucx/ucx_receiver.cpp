@@ -27,7 +27,7 @@ void combine_from(const std::byte* data, const Landing& landing, std::size_t byt
   alignas(64) std::array<std::byte, kBounceBytes> bounce;
   for (std::size_t at = 0; at < bytes; at += kBounceBytes) {
     const std::size_t part = std::min(kBounceBytes, bytes - at);
-    std::memcpy(bounce.data(), data + at, part);
+    plain_copy(bounce.data(), data + at, part);
     bulk_combine(landing.combine, landing.dst + at, landing.operand + at, bounce.data(), part);
   }
 }
