@@ -130,5 +130,19 @@ TEST(MoveCost, WhatIsUnknownIsChosenFirstThenTheCheapestAllButTrialsOfTheOthers)
   EXPECT_EQ(chooser.choose(std::array<float, 1>{4}), 0u);
 }
 
+/// Given two ways that cost about the same, of which now one and now the other is the cheapest, and a dear one. Expect that
+/// the dear one has its trials.
+TEST(MoveCost, AWayHasItsTrialsThoughTheOthersTakeTurnsToBeTheCheapest) {
+  WayChooser chooser;
+  int dear = 0;
+  for (int choice = 1; choice <= 64; ++choice) {
+    // Trials are the choices 1, 2, 4, 8, 16, 32 and 64, each pair of which tries one way.
+    const bool first = choice <= 2 || choice > 8;
+    dear += chooser.choose(std::array<float, 3>{first ? 1.0f : 2.0f, first ? 2.0f : 1.0f, 9}) == 2;
+  }
+  EXPECT_GE(dear, 2);
+  EXPECT_LE(dear, 4);
+}
+
 }  // namespace
 }  // namespace hemiola

@@ -84,14 +84,18 @@ class WayChooser {
       if (costs[way] == 0) return way;
     const auto cheapest = static_cast<std::size_t>(std::ranges::min_element(costs) - costs.begin());
     if (!trials_.next() || costs.size() == 1) return cheapest;
-    // Each of the other ways has two trials in turn.
-    const std::size_t other = trial_count_++ / 2 % (costs.size() - 1);
-    return (cheapest + 1 + other) % costs.size();
+    // Each of the other ways has two trials in turn, whichever is the cheapest meanwhile.
+    if (trial_count_++ % 2 == 0) {
+      tried_ = (tried_ + 1) % costs.size();
+      if (tried_ == cheapest) tried_ = (tried_ + 1) % costs.size();
+    }
+    return tried_;
   }
 
  private:
   Trials trials_;
   std::uint32_t trial_count_ = 0;
+  std::size_t tried_ = 0;  // the way of the latest trial
 };
 
 /// Copies in the one of several ways that costs least, as far as it has learnt.
