@@ -20,6 +20,8 @@ _Couples = Sequence[tuple[int, int]]
 #: Fewer ranks than this share of all slow each other down: not all of them share one NIC.
 _ALL_SHARE = 0.75
 _MOST_FURTHER_ROUNDS = 4
+#: What differs by more than so many times differs by more than noise.
+_MUCH_MORE = 1.5
 
 
 class NicSearch:
@@ -55,15 +57,33 @@ class NicSearch:
         ranks = self._places.ranks
         with self._watch.parties([[*ranks[a], *ranks[b]] for a, b in couples]) as party:
             streams = Streams(self._watch, party, self._effort)
-            pairs = self._places.both_ways(couples)
-            self._volume = self._volume or streams.volume(pairs)
-            streamed = streams.measured(pairs, self._volume)
+            streamed = self._together(streams, couples)
             new = [couple for couple in couples if not all(self._nics[node] for node in couple)]
             if new:
                 found = self._grouped(streams, new, streamed.taken_s)
                 for node in found:
                     self._nics[node] = self._nics[node] or found[node]
             self._note(couples, streamed)
+
+    def _together(self, streams: Streams, couples: _Couples) -> Streamed:
+        """Let all ranks stream at once; the first time find out how much.
+
+        Where that took long for what one rank alone does in no time, all may have waited for cores that they share with
+        others, not for NICs. So they stream as much as takes one a while, too, which NICs would carry no faster.
+        """
+        pairs = self._places.both_ways(couples)
+        if self._volume:
+            return streams.measured(pairs, self._volume)
+        self._volume = streams.volume(pairs)
+        streamed = streams.measured(pairs, self._volume)
+        if self._effort.is_thorough and self._places.most_ranks > 1:
+            volume = streams.volume(self._places.both_ways(couples, [0]))
+            if volume > _MUCH_MORE * self._volume:
+                longer = streams.measured(pairs, volume)
+                users = [dst for _, dst in pairs]
+                if longer.rate(users) > _MUCH_MORE * streamed.rate(users):
+                    self._volume, streamed = volume, longer
+        return streamed
 
     def _note(self, couples: _Couples, streamed: Streamed) -> None:
         """Take in what NICs, and nodes altogether, had in a meeting."""
