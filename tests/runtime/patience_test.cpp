@@ -42,12 +42,33 @@ class PatienceTest : public ::testing::Test {
 
   SleepCountingWire wire_;
   Caller caller_;
-  Patience patience_{kWaiting};
+  Yields yields_;
+  Patience patience_{kWaiting, &yields_};
 };
 
 TEST_F(PatienceTest, SpinsAndYieldsBeforeItSleepsWhereSomebodyWaits) {
   EXPECT_EQ(sleeps_in(110), 0);
   EXPECT_EQ(sleeps_in(5), 5);
+}
+
+/// Given yields in a row that each let somebody work for 4 ms. Expect sleep instead of yields, and yields again later.
+TEST_F(PatienceTest, SleepsWhereSomebodyElseKeepsTheCoreAndYieldsAgainLater) {
+  using std::chrono::milliseconds;
+  constexpr int kAll = 4 * Yields::kInARow;
+  const auto begin = Yields::Clock::now();
+  const auto at = [&](int ms) { return begin + milliseconds(ms); };
+  for (int ms = 0; ms < kAll - 4; ms += 4) yields_.note(at(ms), at(ms + 4));
+  for (int ms = 100; ms < 100 + kAll - 4; ms += 4) {
+    yields_.note(at(ms), at(ms + 4));  // the first of these is long after the last one before
+    yields_.note(at(ms + 4), at(ms + 4));
+  }
+  EXPECT_EQ(sleeps_in(110), 0);
+  patience_.renew();
+  yields_.note(at(100 + kAll - 4), at(100 + kAll));
+  EXPECT_EQ(sleeps_in(110), 10);
+  const auto again = at(100 + kAll + kAll * Yields::kTimesWithout);
+  EXPECT_FALSE(yields_.pay(again - milliseconds(1)));
+  EXPECT_TRUE(yields_.pay(again));
 }
 
 TEST_F(PatienceTest, SleepsAfterAFewPausesInTheBackgroundOfACallerThatWorks) {
@@ -66,7 +87,7 @@ TEST_F(PatienceTest, SpinsOnOnceTheCallerWaits) {
 
 TEST_F(PatienceTest, PollsOnlyWhereSomebodyWaits) {
   PollRecord record;
-  Patience patience({.polls = 50, .spins = 0, .yields = 0, .sleep_us = 1}, &record);
+  Patience patience({.polls = 50, .spins = 0, .yields = 0, .sleep_us = 1}, &yields_, &record);
   caller_.waits = false;
   patience.wait(&wire_, &caller_);
   EXPECT_EQ(wire_.sleeps, 1);

@@ -3,11 +3,10 @@
 // is next to no spinning then; nor in the background of a caller that works, whose core it is.
 #pragma once
 
-#include <sched.h>
-
 #include <algorithm>
 #include <chrono>
 
+#include "hemiola/base/yields.hpp"
 #include "hemiola/runtime/executor/supervisor.hpp"
 #include "hemiola/runtime/wire/wire.hpp"
 
@@ -49,9 +48,9 @@ class Patience {
   /// long as the system gives it its core, and whoever spins meanwhile uses up the time that it is to get itself later.
   static constexpr int kSpinsBesideWork = 20;
 
-  /// The record outlives it; null: nothing is polled for.
-  explicit Patience(const Waiting& waiting, PollRecord* record = nullptr)
-      : waiting_(waiting), record_(record) {}
+  /// Yields and the record outlive it; no record: nothing is polled for.
+  Patience(const Waiting& waiting, Yields* yields, PollRecord* record = nullptr)
+      : waiting_(waiting), yields_(yields), record_(record) {}
 
   /// Something has moved.
   void renew() {
@@ -71,9 +70,10 @@ class Patience {
       relax_core();
       return;
     }
-    consult(supervisor);
-    if (is_awaited && idle_rounds_ <= polls_ + spins + waiting_.yields)
-      sched_yield();
+    const auto now = Yields::Clock::now();
+    consult(supervisor, now);
+    if (is_awaited && idle_rounds_ <= polls_ + spins + waiting_.yields && yields_->pay(now))
+      yields_->yield(now);
     else
       wire->wait(waiting_.sleep_us);
   }
@@ -91,20 +91,19 @@ class Patience {
 
   static constexpr auto kConsultInterval = std::chrono::milliseconds(5);
 
-  void consult(Supervisor* supervisor) {
-    const auto now = std::chrono::steady_clock::now();
-    if (next_consultation_ == std::chrono::steady_clock::time_point{})
-      next_consultation_ = now + kConsultInterval;
+  void consult(Supervisor* supervisor, Yields::Clock::time_point now) {
+    if (next_consultation_ == Yields::Clock::time_point{}) next_consultation_ = now + kConsultInterval;
     if (now < next_consultation_) return;
     next_consultation_ = now + kConsultInterval;
     supervisor->check();
   }
 
   Waiting waiting_;
+  Yields* yields_;
   PollRecord* record_;
   int polls_ = 0;  ///< the rounds with which this wait begins
   int idle_rounds_ = 0;
-  std::chrono::steady_clock::time_point next_consultation_{};
+  Yields::Clock::time_point next_consultation_{};
 };
 
 }  // namespace hemiola

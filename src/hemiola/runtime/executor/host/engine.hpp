@@ -98,6 +98,7 @@ class Engine final : public Executor {
 
   Wire* wire_;
   const EngineOptions options_;
+  Yields yields_;
   PollRecord poll_record_;
   SizedCopier copier_;
   Arena work_;                                ///< scratch, pool and staging

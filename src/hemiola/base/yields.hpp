@@ -1,0 +1,46 @@
+// Letting others have the core, as long as they give it back.
+#pragma once
+
+#include <sched.h>
+
+#include <chrono>
+
+namespace hemiola {
+
+/// Calls of sched_yield by one rank. Who waits, too, gives the core back within microseconds, and so does who has little to
+/// do. Who works keeps it for a slice of milliseconds, after which what was waited for has long come, and whoever sent it may
+/// have given its core away meanwhile: then every message between ranks that have busy neighbours takes a slice. Who sleeps
+/// instead is woken when the message comes, and runs at once, since it has had less than its share.
+class Yields {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// Longer ones were given to somebody who works.
+  static constexpr std::chrono::microseconds kLong{1000};
+  /// So many long ones with next to nothing in between are no accident: ranks that share cores work in turn, but not so long.
+  static constexpr int kInARow = 8;
+  /// After these there is none for so many times as long: trying costs a share of the time that is the inverse.
+  static constexpr int kTimesWithout = 64;
+
+  bool pay(Clock::time_point now) const { return now >= next_; }
+  void yield(Clock::time_point now) {
+    sched_yield();
+    note(now, Clock::now());
+  }
+  void note(Clock::time_point begin, Clock::time_point end) {
+    if (end - begin < kLong) return;
+    if (begin - last_end_ > end - begin) in_a_row_ = 0;
+    if (in_a_row_++ == 0) row_begin_ = begin;
+    last_end_ = end;
+    if (in_a_row_ < kInARow) return;
+    next_ = end + kTimesWithout * (end - row_begin_);
+    in_a_row_ = 0;
+  }
+
+ private:
+  Clock::time_point row_begin_{}, last_end_{};
+  int in_a_row_ = 0;
+  Clock::time_point next_{};  ///< when to try again
+};
+
+}  // namespace hemiola
