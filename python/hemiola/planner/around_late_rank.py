@@ -17,8 +17,9 @@ from hemiola.errors import ArgumentError
 from hemiola.planner.brought import given
 from hemiola.planner.outcome import LeftOut, too_many
 from hemiola.planner.synthesized import as_slow_as_now, links_between_ranks
-from hemiola.synthesis import late_forest, late_rails
+from hemiola.synthesis import late_rails
 from hemiola.synthesis.full_mesh import is_full_mesh
+from hemiola.synthesis.late_forest import LateForest
 from hemiola.synthesis.late_hosts import Hosts
 from hemiola.synthesis.late_matched import MatchedAround, matched_around
 
@@ -26,6 +27,9 @@ from hemiola.synthesis.late_matched import MatchedAround, matched_around
 #: vertices where nobody is slow and no rails are used: up to half a second.
 _MOST_LATE_TRANSFERS, _MOST_LATE_TRANSFERS_OF_WHOLE = 40_000, 210_000
 _MOST_VERTICES, _MOST_VERTICES_OF_LATE_FOREST = 96, 168
+#: Of one on a large grid of switches, with as many chunks down each tree as the second number says, which is the first
+#: one made there.
+_MOST_LATE_TRANSFERS_OF_LARGE_GRID = 45_000
 #: Chunks down each tree.
 _PIECES = (16, 64, 256)
 #: The same, and chunks down each tree, where every two ranks have a link, so that nothing is to be searched for.
@@ -80,19 +84,30 @@ def around_late_rank(topology: Topology, task: Task, bound_s: float, effort: flo
     on_hosts = [*_on_hosts(topology, task, bound_s, effort), *_on_late_rails(topology, task, bound_s)]
     are_hosts = _is_near(topology, task, on_hosts)
     is_large = topology.rank_count + topology.switch_count > _MOST_VERTICES
+    is_slow, is_grid = bool(task.conditions.slow_ranks), topology.switch_count > 0 and task.grid is not None
+    has_few_trees = is_grid and not is_slow and _has_few_trees(task)
     matched: list[Candidate | LeftOut] = []
     if not is_full_mesh(topology) and not are_hosts:
-        matched += _matched(
-            topology, task, bound_s, effort, _MOST_CHUNKS if is_large else _CHUNKS_BESIDE_TREES
-        )
-    is_enough = is_large and effort <= 1 and (are_hosts or _is_near(topology, task, [*on_hosts, *matched]))
-    # On grids of switches packing takes up to five seconds.
-    is_quick = not (topology.switch_count > 0 and task.grid is not None)
-    may_be_large = is_quick and not are_hosts and not task.conditions.slow_ranks and not is_enough
-    packed = _packed(
-        topology, task, bound_s, _MOST_VERTICES_OF_LATE_FOREST if may_be_large else _MOST_VERTICES
-    )
+        most_chunks = _MOST_CHUNKS if is_large and not has_few_trees else _CHUNKS_BESIDE_TREES
+        matched += _matched(topology, task, bound_s, effort, most_chunks)
+    packed: list[Candidate | LeftOut] = []
+    if has_few_trees:
+        packed += _packed(topology, task, bound_s, _MOST_VERTICES_OF_LATE_FOREST)
+    found = [*on_hosts, *matched, *packed]
+    is_enough = is_large and effort <= 1 and (are_hosts or _is_near(topology, task, found))
+    if not has_few_trees:
+        # On other grids of switches packing takes up to five seconds.
+        may_be_large = not (is_grid or is_slow or are_hosts or is_enough)
+        most_vertices = _MOST_VERTICES_OF_LATE_FOREST if may_be_large else _MOST_VERTICES
+        packed += _packed(topology, task, bound_s, most_vertices)
     return AroundLateRank([*on_hosts, *matched, *packed], is_enough)
+
+
+def _has_few_trees(task: Task) -> bool:
+    """Say whether trees from a rank of a grid of switches, one for each slowest link's worth, are soon packed."""
+    speeds = task.grid.bandwidth if task.grid is not None else ()
+    transfers = 2 * task.rank_count * _PIECES[1] * sum(speeds) / min(speeds, default=1.0)
+    return transfers <= _MOST_LATE_TRANSFERS_OF_LARGE_GRID
 
 
 def beside_late_rank(found: Sequence[Candidate]) -> tuple[list[Candidate], list[LeftOut]]:
@@ -258,11 +273,14 @@ def _packed(
         return
     most_of_whole = _MOST_LATE_TRANSFERS_OF_FULL_MESH if is_made else _MOST_LATE_TRANSFERS_OF_WHOLE
     most_of_share = _MOST_LATE_TRANSFERS_OF_FULL_MESH if is_made else _MOST_LATE_TRANSFERS
+    forest = LateForest(topology, task.late_ranks[0], task.nbytes)
     share, per_piece = 1.0, 0.0
-    for pieces in _PIECES_OF_FULL_MESH if is_made else _PIECES:
+    is_large_grid = topology.switch_count > 0 and task.grid is not None and not can_search
+    few = _PIECES[1:] if is_large_grid else _PIECES
+    for pieces in _PIECES_OF_FULL_MESH if is_made else few:
         most = most_of_whole if share == 1 else most_of_share
         fits = per_piece * pieces <= most
-        whole = _late_forest(topology, task, pieces, 1.0, most) if fits else None
+        whole = _late_forest(forest, task, pieces, 1.0, most) if fits else None
         if whole is None:
             yield LeftOut("late_forest", f"with {pieces} pieces: none of at most {most:,} transfers")
             return
@@ -273,7 +291,7 @@ def _packed(
             share = min(1.0, math.floor(64 * task.delay_s / reduced_s) / 64) if reduced_s > 0 else 1.0
         if not 0 < share < 1 or not can_search:
             continue
-        if (partly := _late_forest(topology, task, pieces, share, most_of_share)) is not None:
+        if (partly := _late_forest(forest, task, pieces, share, most_of_share)) is not None:
             yield _of_late_forest(partly, f"{pieces} pieces, {share:.2f} of the buffer", bound_s)
 
 
@@ -295,13 +313,13 @@ def _of_late_forest(schedule: Schedule, variant: str, bound_s: float) -> Candida
     return Candidate("late_forest", variant, bound_s, schedule.transfer_count, partial(given, schedule))
 
 
-def _late_forest(topology: Topology, task: Task, pieces: int, share: float, most: int) -> Schedule | None:
+def _late_forest(forest: LateForest, task: Task, pieces: int, share: float, most: int) -> Schedule | None:
     """Make one; None where it has more than `most` transfers, or where the others reach each other through the late
     rank alone."""
     if 2 * (task.rank_count - 1) * pieces > most:
         return None
     try:
-        schedule = late_forest(topology, task.late_ranks[0], pieces=pieces, nbytes=task.nbytes, share=share)
+        schedule = forest.schedule(pieces, share)
     except ArgumentError:
         return None
     return schedule if schedule.transfer_count <= most else None

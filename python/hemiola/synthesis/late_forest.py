@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,19 +68,56 @@ def late_forest(
     each neighbour of the late rank; none where every two ranks have a link of one speed, since the trees are stars
     there: the late rank, an owner, all others. The construction is ours; trees as in `forest`.
     """
-    ranks, part = topology.rank_count, round(64 * share) if 0 < share <= 1 else 0
-    if ranks < 3:
-        raise ArgumentError(f"late_forest: expected at least 3 ranks, found {ranks}")
-    check_late_rank("late_forest", late_rank, ranks)
-    if not 1 <= part <= 64:
-        raise ArgumentError(f"late_forest: expected a share in 1/64 … 1, found {share}")
-    found = _around(topology, late_rank, pieces, nbytes * part // 64)
-    if part == 64:
-        return found
-    rest = synthesize_forest(
-        topology, "all_reduce", trees=0, pieces=max(1, pieces // ranks), nbytes=nbytes * (64 - part) // 64
-    ).schedule
-    return _one_after_the_other(found, part, rest, 64 - part)
+    return LateForest(topology, late_rank, nbytes).schedule(pieces, share)
+
+
+class LateForest:
+    """What `late_forest` makes of one buffer, in several numbers of pieces and shares: trees up are packed once."""
+
+    def __init__(self, topology: Topology, late_rank: int, nbytes: int) -> None:
+        if topology.rank_count < 3:
+            raise ArgumentError(f"late_forest: expected at least 3 ranks, found {topology.rank_count}")
+        check_late_rank("late_forest", late_rank, topology.rank_count)
+        self._topology, self._late_rank, self._nbytes = topology, late_rank, nbytes
+
+    @cached_property
+    def _waiting(self) -> _Waiting:
+        return _Waiting(self._topology, self._late_rank, self._nbytes)
+
+    def schedule(self, pieces: int, share: float = 1.0) -> Schedule:
+        """Make it with so many chunks down each tree, of so much of the buffer; raises what `late_forest` does."""
+        part = round(64 * share) if 0 < share <= 1 else 0
+        if not 1 <= part <= 64:
+            raise ArgumentError(f"late_forest: expected a share in 1/64 … 1, found {share}")
+        found = self._around(pieces, self._nbytes * part // 64)
+        if part == 64:
+            return found
+        rest = synthesize_forest(
+            self._topology,
+            "all_reduce",
+            trees=0,
+            pieces=max(1, pieces // self._topology.rank_count),
+            nbytes=self._nbytes * (64 - part) // 64,
+        ).schedule
+        return _one_after_the_other(found, part, rest, 64 - part)
+
+    def _around(self, pieces: int, nbytes: int) -> Schedule:
+        topology, late_rank = self._topology, self._late_rank
+        if is_full_mesh(topology):
+            return _around_on_full_mesh(topology.rank_count, late_rank, pieces)
+        down = synthesize_forest(
+            topology, "broadcast", trees=0, pieces=pieces, nbytes=nbytes, root=late_rank
+        ).schedule
+        ways = _ways_down(down)
+        backs = _backs(topology, late_rank, ways)
+        rows = list(self._waiting.rows(ways))
+        first_step = 1 + max(row[0] for row in rows)
+        for chunk, (way, back) in enumerate(zip(ways, backs, strict=True)):
+            rows += way.finish(chunk, first_step, back)
+        owner = [way.owner for way in ways]
+        return Schedule.from_transfers(
+            Collective.with_owners("all_reduce", topology.rank_count, owner), np.array(rows, np.int64)
+        )
 
 
 def _one_after_the_other(first: Schedule, first_part: int, second: Schedule, second_part: int) -> Schedule:
@@ -110,24 +148,6 @@ def _around_on_full_mesh(rank_count: int, late_rank: int, pieces: int) -> Schedu
     sums = np.stack([pieces + piece + 1, owner, src, chunk, np.zeros_like(step)], axis=-1)[is_other]
     collective = Collective.with_owners("all_reduce", rank_count, np.repeat(others, pieces).tolist())
     return Schedule.from_transfers(collective, np.concatenate([parts, sums]))
-
-
-def _around(topology: Topology, late_rank: int, pieces: int, nbytes: int) -> Schedule:
-    if is_full_mesh(topology):
-        return _around_on_full_mesh(topology.rank_count, late_rank, pieces)
-    down = synthesize_forest(
-        topology, "broadcast", trees=0, pieces=pieces, nbytes=nbytes, root=late_rank
-    ).schedule
-    ways = _ways_down(down)
-    backs = _backs(topology, late_rank, ways)
-    rows = list(_Waiting(topology, late_rank, nbytes).rows(ways))
-    first_step = 1 + max(row[0] for row in rows)
-    for chunk, (way, back) in enumerate(zip(ways, backs, strict=True)):
-        rows += way.finish(chunk, first_step, back)
-    owner = [way.owner for way in ways]
-    return Schedule.from_transfers(
-        Collective.with_owners("all_reduce", topology.rank_count, owner), np.array(rows, np.int64)
-    )
 
 
 @dataclass(frozen=True)
@@ -178,9 +198,9 @@ def _ways_down(broadcast: Schedule) -> list[_WayDown]:
         ends[same] = np.append(steps[1:], steps[-1] + gap) - 1
     return [
         _WayDown(
-            tuple((int(src), int(dst)) for _, src, dst, *_ in chunk),
-            tuple(int(step) for step, *_ in chunk),
-            tuple(int(end) for *_, end in chunk),
+            tuple((src, dst) for src, dst in chunk[:, 1:3].tolist()),
+            tuple(chunk[:, 0].tolist()),
+            tuple(chunk[:, -1].tolist()),
         )
         for chunk in _by_chunk(np.column_stack([rows, np.maximum(ends, rows[:, 0])]))
     ]
@@ -200,6 +220,7 @@ class _Waiting:
         self._late_rank = late_rank
         self._nbytes = nbytes
         self._into = Senders(self._rest)
+        self._trees_to: dict[int, list[list[tuple[int, int, int]]]] = {}
 
     def rows(self, ways: Sequence[_WayDown]) -> Iterator[Row]:
         """Yield the transfers from step 0 on."""
@@ -217,13 +238,15 @@ class _Waiting:
 
     def _trees(self, owner: int) -> list[list[tuple[int, int, int]]]:
         """Return trees to an owner, each as rows of step, src, dst."""
-        up = synthesize_forest(
-            self._rest, "reduce", trees=0, pieces=1, nbytes=self._nbytes, root=self._without(owner)
-        )
-        return [
-            [(int(step), self._with(src), self._with(dst)) for step, src, dst, _ in rows]
-            for rows in _by_chunk(_table(up.schedule))
-        ]
+        if owner not in self._trees_to:
+            up = synthesize_forest(
+                self._rest, "reduce", trees=0, pieces=1, nbytes=self._nbytes, root=self._without(owner)
+            )
+            self._trees_to[owner] = [
+                [(int(step), self._with(src), self._with(dst)) for step, src, dst, _ in rows]
+                for rows in _by_chunk(_table(up.schedule))
+            ]
+        return self._trees_to[owner]
 
     def _copies(self, first_step: int, chunk: int, way: _WayDown) -> Iterator[Row]:
         has = {self._without(way.owner)}
