@@ -130,6 +130,16 @@ TEST(MoveCost, WhatIsUnknownIsChosenFirstThenTheCheapestAllButTrialsOfTheOthers)
   EXPECT_EQ(chooser.choose(std::array<float, 1>{4}), 0u);
 }
 
+/// Given choices of three ways and of the first two of them in turn. Expect that none is chosen that is not there.
+TEST(MoveCost, AChoiceOfFewerWaysIsOneOfThese) {
+  constexpr std::array<float, 3> kCosts{1, 2, 3};
+  WayChooser chooser;
+  for (int choice = 0; choice < 4096; ++choice) {
+    const std::size_t ways = choice % 3 == 0 ? 3 : 2;
+    EXPECT_LT(chooser.choose(std::span(kCosts).first(ways)), ways) << choice;
+  }
+}
+
 /// Given two ways that cost about the same, of which now one and now the other is the cheapest, and a dear one. Expect that
 /// the dear one has its trials.
 TEST(MoveCost, AWayHasItsTrialsThoughTheOthersTakeTurnsToBeTheCheapest) {

@@ -84,8 +84,9 @@ class WayChooser {
       if (costs[way] == 0) return way;
     const auto cheapest = static_cast<std::size_t>(std::ranges::min_element(costs) - costs.begin());
     if (!trials_.next() || costs.size() == 1) return cheapest;
-    // Each of the other ways has two trials in turn, whichever is the cheapest meanwhile.
-    if (trial_count_++ % 2 == 0) {
+    // Each of the other ways has two trials in turn, whichever is the cheapest meanwhile; a choice may have fewer ways than
+    // the one before.
+    if (trial_count_++ % 2 == 0 || tried_ >= costs.size()) {
       tried_ = (tried_ + 1) % costs.size();
       if (tried_ == cheapest) tried_ = (tried_ + 1) % costs.size();
     }
