@@ -84,7 +84,7 @@ def around_late_rank(topology: Topology, task: Task, bound_s: float, effort: flo
     on_hosts = [*_on_hosts(topology, task, bound_s, effort), *_on_late_rails(topology, task, bound_s)]
     are_hosts = _is_near(topology, task, on_hosts)
     is_large = topology.rank_count + topology.switch_count > _MOST_VERTICES
-    is_slow, is_grid = bool(task.conditions.slow_ranks), topology.switch_count > 0 and task.grid is not None
+    is_slow, is_grid = bool(task.conditions.slow_ranks), _is_grid_of_switches(topology, task)
     has_few_trees = is_grid and not is_slow and _has_few_trees(task)
     matched: list[Candidate | LeftOut] = []
     if not is_full_mesh(topology) and not are_hosts:
@@ -101,6 +101,10 @@ def around_late_rank(topology: Topology, task: Task, bound_s: float, effort: flo
         most_vertices = _MOST_VERTICES_OF_LATE_FOREST if may_be_large else _MOST_VERTICES
         packed += _packed(topology, task, bound_s, most_vertices)
     return AroundLateRank([*on_hosts, *matched, *packed], is_enough)
+
+
+def _is_grid_of_switches(topology: Topology, task: Task) -> bool:
+    return topology.switch_count > 0 and task.grid is not None
 
 
 def _has_few_trees(task: Task) -> bool:
@@ -275,9 +279,10 @@ def _packed(
     most_of_share = _MOST_LATE_TRANSFERS_OF_FULL_MESH if is_made else _MOST_LATE_TRANSFERS
     forest = LateForest(topology, task.late_ranks[0], task.nbytes)
     share, per_piece = 1.0, 0.0
-    is_large_grid = topology.switch_count > 0 and task.grid is not None and not can_search
-    few = _PIECES[1:] if is_large_grid else _PIECES
-    for pieces in _PIECES_OF_FULL_MESH if is_made else few:
+    counts: Sequence[int] = _PIECES_OF_FULL_MESH if is_made else _PIECES
+    if _is_grid_of_switches(topology, task) and not can_search:
+        counts = _PIECES[1:]
+    for pieces in counts:
         most = most_of_whole if share == 1 else most_of_share
         fits = per_piece * pieces <= most
         whole = _late_forest(forest, task, pieces, 1.0, most) if fits else None
