@@ -42,8 +42,9 @@ class PatienceTest : public ::testing::Test {
 
   SleepCountingWire wire_;
   Caller caller_;
-  Yields yields_;
-  Patience patience_{kWaiting, &yields_};
+  WaitingRecord record_;
+  Yields& yields_ = record_.yields;
+  Patience patience_{kWaiting, &record_};
 };
 
 TEST_F(PatienceTest, SpinsAndYieldsBeforeItSleepsWhereSomebodyWaits) {
@@ -73,21 +74,36 @@ TEST_F(PatienceTest, SleepsWhereSomebodyElseKeepsTheCoreAndYieldsAgainLater) {
 
 TEST_F(PatienceTest, SleepsAfterAFewPausesInTheBackgroundOfACallerThatWorks) {
   caller_.waits = false;
-  EXPECT_EQ(sleeps_in(Patience::kSpinsBesideWork), 0);
+  EXPECT_EQ(sleeps_in(Patience::kFewSpins), 0);
   EXPECT_EQ(sleeps_in(5), 5);
 }
 
 TEST_F(PatienceTest, SpinsOnOnceTheCallerWaits) {
   caller_.waits = false;
-  EXPECT_EQ(sleeps_in(Patience::kSpinsBesideWork + 5), 5);
+  EXPECT_EQ(sleeps_in(Patience::kFewSpins + 5), 5);
   caller_.waits = true;
-  EXPECT_EQ(sleeps_in(110 - Patience::kSpinsBesideWork - 5), 0);
+  EXPECT_EQ(sleeps_in(110 - Patience::kFewSpins - 5), 0);
   EXPECT_EQ(sleeps_in(1), 1);
 }
 
+/// Given four waits that spin in vain, as beside a rank that shares the core, expect few spins in the next one; and all of
+/// them again after one that was met by spinning.
+TEST_F(PatienceTest, SpinsLittleOnceThatHasNotPaid) {
+  const auto spins_in_vain = [&] {
+    int rounds = 0;
+    for (patience_.renew(); sleeps_in(1) == 0; ++rounds) {
+    }
+    return rounds - kWaiting.yields;
+  };
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(spins_in_vain(), kWaiting.spins);
+  EXPECT_EQ(spins_in_vain(), Patience::kFewSpins);
+  patience_.renew();
+  EXPECT_EQ(sleeps_in(kWaiting.spins), 0);  // this one tries again, and meets news
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(spins_in_vain(), kWaiting.spins);
+}
+
 TEST_F(PatienceTest, PollsOnlyWhereSomebodyWaits) {
-  PollRecord record;
-  Patience patience({.polls = 50, .spins = 0, .yields = 0, .sleep_us = 1}, &yields_, &record);
+  Patience patience({.polls = 50, .spins = 0, .yields = 0, .sleep_us = 1}, &record_, /*may_poll=*/true);
   caller_.waits = false;
   patience.wait(&wire_, &caller_);
   EXPECT_EQ(wire_.sleeps, 1);

@@ -143,7 +143,7 @@ class Communicator {
   bool breaks(const std::exception_ptr& error);
   template <typename Condition>
   void await(Condition condition) {
-    Patience patience(waiting_for_words(), &yields_);
+    Patience patience(waiting_for_words(), &waiting_record_);
     while (!condition()) patience.wait(connection_.wire.get(), &watch_);
   }
   Waiting waiting_for_words() const;
@@ -164,7 +164,7 @@ class Communicator {
 
   Turn running_;  ///< of the thread that runs an operation; guards all down to `broken_`
   OperationWatch watch_;
-  Yields yields_;  ///< while words are waited for
+  WaitingRecord waiting_record_;  ///< while words are waited for
   ArrivalLog arrivals_;
   Renew renew_;
   std::uint64_t next_number_ = 0;

@@ -1,4 +1,4 @@
-// How to wait when nothing moves: poll while that pays, spin briefly, then let others run, then sleep, and ask the
+// How to wait when nothing moves: poll or spin briefly while that pays, then let others run, then sleep, and ask the
 // supervisor now and then. On a machine with more ranks than cores the rank that is waited for needs the core, so there
 // is next to no spinning then; nor in the background of a caller that works, whose core it is.
 #pragma once
@@ -42,38 +42,56 @@ class PollRecord {
   int left_out_ = 0;
 };
 
+/// What waiting has shown a rank so far.
+struct WaitingRecord {
+  PollRecord polls;
+  /// Of spins before yields. A rank that shares a core with the one that it waits for, as the system has two do that have
+  /// busy neighbours although there are cores for both, holds it up for as long as it spins.
+  PollRecord spins;
+  Yields yields;
+};
+
 class Patience {
  public:
-  /// Pauses while nobody waits for the result: a peer that is here answers meanwhile. One that works, too, is away for as
-  /// long as the system gives it its core, and whoever spins meanwhile uses up the time that it is to get itself later.
-  static constexpr int kSpinsBesideWork = 20;
+  /// Pauses while nobody waits for the result, or more have not paid: a peer that is here answers meanwhile. One that works,
+  /// too, is away for as long as the system gives it its core, and whoever spins meanwhile uses up the time that it is to
+  /// get itself later.
+  static constexpr int kFewSpins = 20;
 
-  /// Yields and the record outlive it; no record: nothing is polled for.
-  Patience(const Waiting& waiting, Yields* yields, PollRecord* record = nullptr)
-      : waiting_(waiting), yields_(yields), record_(record) {}
+  /// The record outlives it. `may_poll`: as the wire wants to be polled, while that pays.
+  Patience(const Waiting& waiting, WaitingRecord* record, bool may_poll = false)
+      : waiting_(waiting), record_(record), may_poll_(may_poll) {}
 
   /// Something has moved.
   void renew() {
-    if (idle_rounds_ > 0 && idle_rounds_ <= polls_) record_->met();
+    if (idle_rounds_ > 0 && idle_rounds_ <= polls_)
+      record_->polls.met();
+    else if (spins_pay_ && idle_rounds_ > polls_ && idle_rounds_ <= polls_ + waiting_.spins)
+      record_->spins.met();
     idle_rounds_ = 0;
   }
 
   /// Throws what the supervisor throws.
   void wait(Wire* wire, Supervisor* supervisor) {
     const bool is_awaited = supervisor->is_awaited();
-    if (idle_rounds_ == 0) polls_ = record_ != nullptr && is_awaited && record_->pays() ? waiting_.polls : 0;
+    if (idle_rounds_ == 0) {
+      polls_ = may_poll_ && is_awaited && record_->polls.pays() ? waiting_.polls : 0;
+      spins_pay_ = record_->spins.pays();
+    }
     ++idle_rounds_;
     if (idle_rounds_ <= polls_) return;
-    if (polls_ > 0 && idle_rounds_ == polls_ + 1) record_->missed();
-    const int spins = is_awaited ? waiting_.spins : std::min(waiting_.spins, kSpinsBesideWork);
+    if (polls_ > 0 && idle_rounds_ == polls_ + 1) record_->polls.missed();
+    const bool may_spin = is_awaited && spins_pay_;
+    const int spins = may_spin ? waiting_.spins : std::min(waiting_.spins, kFewSpins);
     if (idle_rounds_ <= polls_ + spins) {
       relax_core();
       return;
     }
+    if (may_spin && idle_rounds_ == polls_ + spins + 1) record_->spins.missed();
     const auto now = Yields::Clock::now();
     consult(supervisor, now);
-    if (is_awaited && idle_rounds_ <= polls_ + spins + waiting_.yields && yields_->pay(now))
-      yields_->yield(now);
+    if (is_awaited && idle_rounds_ <= polls_ + spins + waiting_.yields && record_->yields.pay(now))
+      record_->yields.yield(now);
     else
       wire->wait(waiting_.sleep_us);
   }
@@ -99,9 +117,10 @@ class Patience {
   }
 
   Waiting waiting_;
-  Yields* yields_;
-  PollRecord* record_;
-  int polls_ = 0;  ///< the rounds with which this wait begins
+  WaitingRecord* record_;
+  bool may_poll_;
+  int polls_ = 0;           ///< the rounds with which this wait begins
+  bool spins_pay_ = false;  ///< in this wait
   int idle_rounds_ = 0;
   Yields::Clock::time_point next_consultation_{};
 };

@@ -1,12 +1,11 @@
 #include "hemiola/runtime/messages/messenger.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <utility>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/yields.hpp"
 #include "hemiola/runtime/operation/surrender.hpp"
 
 namespace hemiola {
@@ -154,8 +153,11 @@ bool Messenger::move() {
 void Messenger::rest(int idle_rounds) {
   const Waiting& waiting = wire_->traits().waiting;
   if (idle_rounds <= waiting.spins) return;
-  if (idle_rounds <= waiting.spins + waiting.yields || contenders_.load(std::memory_order_relaxed) > 0) {
-    sched_yield();
+  thread_local Yields yields;  // who drives changes, and each thread has a share of the cores of its own
+  const auto now = Clock::now();
+  const bool is_in_the_way = contenders_.load(std::memory_order_relaxed) > 0;
+  if (is_in_the_way || (idle_rounds <= waiting.spins + waiting.yields && yields.pay(now))) {
+    yields.yield(now);
     return;
   }
   const Access access(this);

@@ -192,7 +192,7 @@ void Engine::reset_lanes() {
 
 void Engine::drive(Supervisor* supervisor) {
   const bool is_small = bytes(Region::input) + bytes(Region::output) <= kPolledBytes;
-  Patience patience(options_.waiting, &yields_, is_small ? &poll_record_ : nullptr);
+  Patience patience(options_.waiting, &waiting_record_, is_small);
   while (true) {
     start_ready();
     if (tasks_left_ == 0) return;
