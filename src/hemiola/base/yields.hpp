@@ -17,6 +17,8 @@ class Yields {
 
   /// Longer ones were given to somebody who works.
   static constexpr std::chrono::microseconds kLong{1000};
+  /// Shorter ones were given to nobody.
+  static constexpr std::chrono::microseconds kShort{3};
   /// So many long ones with next to nothing in between are no accident: ranks that share cores work in turn, but not so long.
   static constexpr int kInARow = 8;
   /// After these there is none for so many times as long: trying costs a share of the time that is the inverse.
@@ -28,6 +30,7 @@ class Yields {
     note(now, Clock::now());
   }
   void note(Clock::time_point begin, Clock::time_point end) {
+    last_ = end - begin;
     if (end - begin < kLong) return;
     if (begin - last_end_ > end - begin) in_a_row_ = 0;
     if (in_a_row_++ == 0) row_begin_ = begin;
@@ -36,8 +39,11 @@ class Yields {
     next_ = end + kTimesWithout * (end - row_begin_);
     in_a_row_ = 0;
   }
+  /// Whether the last one let somebody run who soon gave the core back, as one does who waits, too.
+  bool let_a_waiter_run() const { return last_ >= kShort && last_ < kLong; }
 
  private:
+  Clock::duration last_{};
   Clock::time_point row_begin_{}, last_end_{};
   int in_a_row_ = 0;
   Clock::time_point next_{};  ///< when to try again

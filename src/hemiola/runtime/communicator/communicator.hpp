@@ -145,6 +145,7 @@ class Communicator {
   void await(Condition condition) {
     Patience patience(waiting_for_words(), &waiting_record_);
     while (!condition()) patience.wait(connection_.wire.get(), &watch_);
+    patience.renew();
   }
   Waiting waiting_for_words() const;
   template <typename Predicate>

@@ -45,8 +45,9 @@ class PollRecord {
 /// What waiting has shown a rank so far.
 struct WaitingRecord {
   PollRecord polls;
-  /// Of spins before yields. A rank that shares a core with the one that it waits for, as the system has two do that have
-  /// busy neighbours although there are cores for both, holds it up for as long as it spins.
+  /// Of spins before yields: missed are those after which yielding to somebody who waits, too, brought the news. The system
+  /// has two ranks share a core, where they have busy neighbours, although there are cores for both; then each holds the
+  /// other up for as long as it spins.
   PollRecord spins;
   Yields yields;
 };
@@ -64,10 +65,7 @@ class Patience {
 
   /// Something has moved.
   void renew() {
-    if (idle_rounds_ > 0 && idle_rounds_ <= polls_)
-      record_->polls.met();
-    else if (spins_pay_ && idle_rounds_ > polls_ && idle_rounds_ <= polls_ + waiting_.spins)
-      record_->spins.met();
+    if (idle_rounds_ > 0) learn();
     idle_rounds_ = 0;
   }
 
@@ -81,16 +79,14 @@ class Patience {
     ++idle_rounds_;
     if (idle_rounds_ <= polls_) return;
     if (polls_ > 0 && idle_rounds_ == polls_ + 1) record_->polls.missed();
-    const bool may_spin = is_awaited && spins_pay_;
-    const int spins = may_spin ? waiting_.spins : std::min(waiting_.spins, kFewSpins);
-    if (idle_rounds_ <= polls_ + spins) {
+    spins_ = is_awaited && spins_pay_ ? waiting_.spins : std::min(waiting_.spins, kFewSpins);
+    if (idle_rounds_ <= polls_ + spins_) {
       relax_core();
       return;
     }
-    if (may_spin && idle_rounds_ == polls_ + spins + 1) record_->spins.missed();
     const auto now = Yields::Clock::now();
     consult(supervisor, now);
-    if (is_awaited && idle_rounds_ <= polls_ + spins + waiting_.yields && record_->yields.pay(now))
+    if (is_awaited && idle_rounds_ <= polls_ + spins_ + waiting_.yields && record_->yields.pay(now))
       record_->yields.yield(now);
     else
       wire->wait(waiting_.sleep_us);
@@ -107,6 +103,17 @@ class Patience {
 #endif
   }
 
+  void learn() {
+    if (idle_rounds_ <= polls_)
+      record_->polls.met();
+    else if (spins_ < waiting_.spins)
+      return;  // not tried
+    else if (idle_rounds_ <= polls_ + spins_)
+      record_->spins.met();
+    else if (record_->yields.let_a_waiter_run())
+      record_->spins.missed();
+  }
+
   static constexpr auto kConsultInterval = std::chrono::milliseconds(5);
 
   void consult(Supervisor* supervisor, Yields::Clock::time_point now) {
@@ -120,6 +127,7 @@ class Patience {
   WaitingRecord* record_;
   bool may_poll_;
   int polls_ = 0;           ///< the rounds with which this wait begins
+  int spins_ = 0;           ///< those after them
   bool spins_pay_ = false;  ///< in this wait
   int idle_rounds_ = 0;
   Yields::Clock::time_point next_consultation_{};
