@@ -95,7 +95,11 @@ class Contender:
         """Let the ranks run, give rank 0 an order, stop them again; return the words of the answer."""
         self.signal(signal.SIGCONT)
         print(*order, file=self.lines, flush=True)
-        answer = self.lines.readline().split()
+        try:
+            answer = self.lines.readline().split()
+        except TimeoutError:
+            asked = " ".join(map(str, order))
+            raise RuntimeError(f"{self.name} has not answered {asked} in {ANSWER_LIMIT_S} s") from None
         self.signal(signal.SIGSTOP)
         if not answer:
             raise RuntimeError(f"{self.name} has died in {' '.join(map(str, order))}")
