@@ -93,16 +93,16 @@ class Contender:
 
     def ask(self, *order: object) -> list[str]:
         """Let the ranks run, give rank 0 an order, stop them again; return the words of the answer."""
+        asked = " ".join(map(str, order))
         self.signal(signal.SIGCONT)
-        print(*order, file=self.lines, flush=True)
+        print(asked, file=self.lines, flush=True)
         try:
             answer = self.lines.readline().split()
         except TimeoutError:
-            asked = " ".join(map(str, order))
             raise RuntimeError(f"{self.name} has not answered {asked} in {ANSWER_LIMIT_S} s") from None
         self.signal(signal.SIGSTOP)
         if not answer:
-            raise RuntimeError(f"{self.name} has died in {' '.join(map(str, order))}")
+            raise RuntimeError(f"{self.name} has died in {asked}")
         return answer
 
     def signal(self, number: int) -> None:
