@@ -72,6 +72,20 @@ TEST_F(PatienceTest, SleepsWhereSomebodyElseKeepsTheCoreAndYieldsAgainLater) {
   EXPECT_TRUE(yields_.pay(again));
 }
 
+TEST(WaitingRecordsTest, LongWaitsForMegabytesAreNoReasonToSleepWhereAWordIsWaitedFor) {
+  WaitingRecords records;
+  const auto begin = Yields::Clock::now();
+  for (int i = 0; i < Yields::kInARow; ++i) {
+    const auto at = begin + i * std::chrono::milliseconds(40);
+    records.of(64 << 20).yields.note(at, at + std::chrono::milliseconds(40));
+  }
+  const auto now = begin + std::chrono::seconds(1);
+  EXPECT_FALSE(records.of(64 << 20).yields.pay(now));
+  EXPECT_FALSE(records.of(32 << 20).yields.pay(now)) << "which tells as much";
+  EXPECT_TRUE(records.of(64 << 10).yields.pay(now));
+  EXPECT_TRUE(records.of(0).yields.pay(now));
+}
+
 TEST_F(PatienceTest, SleepsAfterAFewPausesInTheBackgroundOfACallerThatWorks) {
   caller_.waits = false;
   EXPECT_EQ(sleeps_in(Patience::kFewSpins), 0);

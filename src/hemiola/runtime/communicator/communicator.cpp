@@ -169,6 +169,7 @@ bool Communicator::is_outdated(const PreparedCall& call) const {
 }
 
 void Communicator::execute(const PreparedCall& call, const Check& interrupted) {
+  if (broken_) std::rethrow_exception(broken_);
   if (!is_outdated(call)) [[likely]]
     return execute_now(call, interrupted);
   PreparedCall renewed;
@@ -182,7 +183,6 @@ void Communicator::execute(const PreparedCall& call, const Check& interrupted) {
 }
 
 void Communicator::execute_now(const PreparedCall& call, const Check& interrupted) {
-  if (broken_) std::rethrow_exception(broken_);
   std::this_thread::sleep_for(connection_.wire->traits().arrival_delay);
   const std::uint64_t number = next_number_++;
   const Signature signature = call.operation->signature();

@@ -4,7 +4,10 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <chrono>
+#include <cstddef>
 
 #include "hemiola/base/yields.hpp"
 #include "hemiola/runtime/executor/supervisor.hpp"
@@ -50,6 +53,19 @@ struct WaitingRecord {
   /// other up for as long as it spins.
   PollRecord spins;
   Yields yields;
+};
+
+/// One for each size of what is moved. Where ranks share cores, those that move megabytes wait while others copy, for long;
+/// that is no reason to sleep where a word is waited for next.
+class WaitingRecords {
+ public:
+  /// Where so many bytes are moved in all: up to 16 times as many have the same one.
+  WaitingRecord& of(std::size_t bytes) {
+    return records_[std::min(static_cast<std::size_t>(std::bit_width(bytes)) / 4, records_.size() - 1)];
+  }
+
+ private:
+  std::array<WaitingRecord, 7> records_;  ///< the last one from 8 MiB on
 };
 
 class Patience {

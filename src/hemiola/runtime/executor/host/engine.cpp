@@ -191,15 +191,15 @@ void Engine::reset_lanes() {
 }
 
 void Engine::drive(Supervisor* supervisor) {
-  const bool is_small = bytes(Region::input) + bytes(Region::output) <= kPolledBytes;
-  Patience patience(options_.waiting, &waiting_record_, is_small);
+  const std::size_t moved = bytes(Region::input) + bytes(Region::output);
+  Patience patience(options_.waiting, &waiting_records_.of(moved), moved <= kPolledBytes);
   while (true) {
     start_ready();
     if (tasks_left_ == 0) return;
-    bool moved = wire_->progress();
-    moved |= poll();
-    moved |= admit(supervisor);  // last: what this rank sends has left by now
-    if (moved || next_ready_ < ready_.size() || copy_one())
+    bool news = wire_->progress();
+    news |= poll();
+    news |= admit(supervisor);  // last: what this rank sends has left by now
+    if (news || next_ready_ < ready_.size() || copy_one())
       patience.renew();
     else
       patience.wait(wire_, supervisor);

@@ -98,7 +98,7 @@ class Engine final : public Executor {
 
   Wire* wire_;
   const EngineOptions options_;
-  WaitingRecord waiting_record_;
+  WaitingRecords waiting_records_;
   SizedCopier copier_;
   Arena work_;                                ///< scratch, pool and staging
   std::shared_ptr<const void> work_at_wire_;  ///< its registration
