@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hemiola.errors import ArgumentError
-from hemiola.measure.pattern import Pattern, dtype_named
+from hemiola.measure.pattern import BLOCKED, REDUCING, ROOTED, Pattern, dtype_named
 
 DTYPES = [
     "float16",
@@ -93,6 +93,14 @@ def test_blocks_go_where_each_collective_says() -> None:
     assert pattern("scatter").output_of(2).tolist() == whole[1][8:12].tolist()
     assert pattern("broadcast").output_of(0).tolist() == whole[1].tolist()
     assert pattern("broadcast").input_of(0).size == 0
+
+
+@pytest.mark.parametrize("kind", [*BLOCKED, *REDUCING, *ROOTED])
+@pytest.mark.parametrize("count", [0, 12, 13])
+def test_an_output_is_as_large_as_is_said(kind: str, count: int) -> None:
+    pattern = Pattern(kind, 3, count, dtype_named("int64"), root=1)
+    sizes = [pattern.output_size(rank) for rank in range(3)]
+    assert sizes == [pattern.output_of(rank).size for rank in range(3)]
 
 
 def test_an_output_of_the_wrong_length_is_wrong() -> None:

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <thread>
 
@@ -52,24 +53,62 @@ TEST_F(PatienceTest, SpinsAndYieldsBeforeItSleepsWhereSomebodyWaits) {
   EXPECT_EQ(sleeps_in(5), 5);
 }
 
-/// Given yields in a row that each let somebody work for 4 ms. Expect sleep instead of yields, and yields again later.
-TEST_F(PatienceTest, SleepsWhereSomebodyElseKeepsTheCoreAndYieldsAgainLater) {
-  using std::chrono::milliseconds;
-  constexpr int kAll = 4 * Yields::kInARow;
-  const auto begin = Yields::Clock::now();
-  const auto at = [&](int ms) { return begin + milliseconds(ms); };
-  for (int ms = 0; ms < kAll - 4; ms += 4) yields_.note(at(ms), at(ms + 4));
-  for (int ms = 100; ms < 100 + kAll - 4; ms += 4) {
-    yields_.note(at(ms), at(ms + 4));  // the first of these is long after the last one before
-    yields_.note(at(ms + 4), at(ms + 4));
+/// Yields that each let somebody work for 4 ms.
+class LongYieldsTest : public PatienceTest {
+ protected:
+  static constexpr int kLength_ms = 4, kRow_ms = kLength_ms * Yields::kInARow;
+
+  Yields::Clock::time_point at(int ms) const { return begin_ + std::chrono::milliseconds(ms); }
+  void yield(int count, int from_ms) {
+    for (int ms = from_ms; ms < from_ms + count * kLength_ms; ms += kLength_ms)
+      yields_.note(at(ms), at(ms + kLength_ms));
+  }
+  /// From when on they are tried again.
+  void expect_none_until(int ms) {
+    EXPECT_FALSE(yields_.pay(at(ms - 1)));
+    EXPECT_TRUE(yields_.pay(at(ms)));
+  }
+
+  const Yields::Clock::time_point begin_ = Yields::Clock::now();
+};
+
+TEST_F(LongYieldsTest, MakeItSleepAfterSoManyInARow) {
+  yield(Yields::kInARow - 1, 0);
+  for (int ms = 100; ms < 100 + kRow_ms - kLength_ms; ms += kLength_ms) {
+    yield(1, ms);  // the first of these is long after the last one before
+    yields_.note(at(ms + kLength_ms), at(ms + kLength_ms));  // short ones do not end a row
   }
   EXPECT_EQ(sleeps_in(110), 0);
   patience_.renew();
-  yields_.note(at(100 + kAll - 4), at(100 + kAll));
+  yield(1, 100 + kRow_ms - kLength_ms);
   EXPECT_EQ(sleeps_in(110), 10);
-  const auto again = at(100 + kAll + kAll * Yields::kTimesWithout);
-  EXPECT_FALSE(yields_.pay(again - milliseconds(1)));
-  EXPECT_TRUE(yields_.pay(again));
+  expect_none_until(100 + 2 * kRow_ms);
+}
+
+/// Expect pauses of twice as long after each row of two, until such a row costs one part in 64.
+TEST_F(LongYieldsTest, AreTriedTwiceAsRarelyAfterEachFurtherRow) {
+  constexpr int kAgain_ms = kLength_ms * Yields::kInARowAgain;
+  yield(Yields::kInARow, 0);
+  int without_ms = kRow_ms, again_ms = kRow_ms + without_ms;
+  for (int i = 0; i < 8; ++i) {
+    yield(Yields::kInARowAgain - 1, again_ms);
+    EXPECT_TRUE(yields_.pay(at(again_ms)));
+    yield(1, again_ms + kAgain_ms - kLength_ms);
+    without_ms = std::min(2 * without_ms, kAgain_ms * Yields::kTimesWithout);
+    again_ms += kAgain_ms + without_ms;
+    expect_none_until(again_ms);
+  }
+  EXPECT_EQ(without_ms, kAgain_ms * Yields::kTimesWithout);
+}
+
+/// Given a second row long after the pause for the first.
+TEST_F(LongYieldsTest, AreForgottenWhereYieldsHavePaidSince) {
+  yield(Yields::kInARow, 0);
+  const int later_ms = 3 * kRow_ms + 1;
+  yield(Yields::kInARow - 1, later_ms);
+  EXPECT_TRUE(yields_.pay(at(later_ms + kRow_ms)));
+  yield(1, later_ms + kRow_ms - kLength_ms);
+  expect_none_until(later_ms + 2 * kRow_ms);
 }
 
 TEST(WaitingRecordsTest, LongWaitsForMegabytesAreNoReasonToSleepWhereAWordIsWaitedFor) {
@@ -79,7 +118,7 @@ TEST(WaitingRecordsTest, LongWaitsForMegabytesAreNoReasonToSleepWhereAWordIsWait
     const auto at = begin + i * std::chrono::milliseconds(40);
     records.of(64 << 20).yields.note(at, at + std::chrono::milliseconds(40));
   }
-  const auto now = begin + std::chrono::seconds(1);
+  const auto now = begin + Yields::kInARow * std::chrono::milliseconds(50);
   EXPECT_FALSE(records.of(64 << 20).yields.pay(now));
   EXPECT_FALSE(records.of(32 << 20).yields.pay(now)) << "which tells as much";
   EXPECT_TRUE(records.of(64 << 10).yields.pay(now));

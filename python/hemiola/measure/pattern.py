@@ -133,7 +133,7 @@ class Pattern:
 
     def output_of(self, rank: int) -> Array:
         """Return what a rank must hold in the end; an empty array where it must hold nothing."""
-        if self.kind in ("reduce", "gather") and rank != self.root:
+        if not self.output_size(rank):
             return np.empty(0, self.dtype)
         if self.kind in ("all_reduce", "reduce"):
             return self._reduced(0, self.count)
@@ -147,6 +147,15 @@ class Pattern:
         if self.kind == "all_to_all":
             return np.concatenate([self._values(src, *self.block_of(rank)) for src in ranks])
         return np.concatenate([self._values(src, *self.block_of(src)) for src in ranks])
+
+    def output_size(self, rank: int) -> int:
+        """Return how many elements `output_of` has, without making them."""
+        if self.kind in ("reduce", "gather") and rank != self.root:
+            return 0
+        begin, end = self.block_of(rank)
+        if self.kind == "all_to_all":
+            return self.rank_count * (end - begin)
+        return end - begin if self.kind in ("reduce_scatter", "scatter") else self.count
 
     def block_of(self, rank: int) -> tuple[int, int]:
         """Return where a rank's block of the whole buffer begins and ends."""

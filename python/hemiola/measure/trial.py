@@ -138,7 +138,7 @@ class _Buffers:
         self.clear()
         self._input[:] = self._brought
         self.call()
-        return self._pattern.wrong(self._rank, self._output[: self._pattern.output_of(self._rank).size])
+        return self._pattern.wrong(self._rank, self._output[: self._pattern.output_size(self._rank)])
 
     def clear(self) -> None:
         """Set all to zero, so that repeating a sum in place stays zero."""
@@ -148,7 +148,7 @@ class _Buffers:
     def _place(self, in_place: bool) -> tuple[Array, Array]:
         """Return input and output: two arrays, or the same one, or the rank's own block of the larger one."""
         pattern, dtype = self._pattern, self._pattern.dtype
-        takes, gives = self._brought.size, pattern.output_of(self._rank).size
+        takes, gives = self._brought.size, pattern.output_size(self._rank)
         if not in_place:
             return np.zeros(takes, dtype), np.zeros(gives, dtype)
         whole = np.zeros(max(takes, gives), dtype)

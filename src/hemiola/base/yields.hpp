@@ -3,6 +3,7 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <chrono>
 
 namespace hemiola {
@@ -20,8 +21,11 @@ class Yields {
   /// Shorter ones were given to nobody.
   static constexpr std::chrono::microseconds kShort{3};
   /// So many long ones with next to nothing in between are no accident: ranks that share cores work in turn, but not so long.
+  /// After these there is none for as long as they took, so that a moment in which the others worked is soon forgotten.
   static constexpr int kInARow = 8;
-  /// After these there is none for so many times as long: trying costs a share of the time that is the inverse.
+  /// So many are enough when yields are tried again, and then there is none for twice as long as before.
+  static constexpr int kInARowAgain = 2;
+  /// At most so many times as long as trying took, which is the inverse of its share of the time.
   static constexpr int kTimesWithout = 64;
 
   bool pay(Clock::time_point now) const { return now >= next_; }
@@ -31,12 +35,15 @@ class Yields {
   }
   void note(Clock::time_point begin, Clock::time_point end) {
     last_ = end - begin;
-    if (end - begin < kLong) return;
-    if (begin - last_end_ > end - begin) in_a_row_ = 0;
+    if (last_ < kLong) return;
+    if (begin - last_end_ > last_) in_a_row_ = 0;
     if (in_a_row_++ == 0) row_begin_ = begin;
     last_end_ = end;
-    if (in_a_row_ < kInARow) return;
-    next_ = end + kTimesWithout * (end - row_begin_);
+    const bool have_paid = row_begin_ - next_ > without_;
+    if (in_a_row_ < (have_paid ? kInARow : kInARowAgain)) return;
+    const auto row = end - row_begin_;
+    without_ = have_paid ? row : std::min(2 * without_, kTimesWithout * row);
+    next_ = end + without_;
     in_a_row_ = 0;
   }
   /// Whether the last one let somebody run who soon gave the core back, as one does who waits, too.
@@ -46,7 +53,8 @@ class Yields {
   Clock::duration last_{};
   Clock::time_point row_begin_{}, last_end_{};
   int in_a_row_ = 0;
-  Clock::time_point next_{};  ///< when to try again
+  Clock::time_point next_{};   ///< when to try again
+  Clock::duration without_{};  ///< how long there was none until then
 };
 
 }  // namespace hemiola
