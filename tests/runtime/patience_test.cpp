@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <thread>
 
@@ -57,68 +58,103 @@ TEST_F(PatienceTest, SpinsAndYieldsBeforeItSleepsWhereSomebodyWaits) {
 class LongYieldsTest : public PatienceTest {
  protected:
   static constexpr int kLength_ms = 4, kRow_ms = kLength_ms * Yields::kInARow;
+  static constexpr int kAgain_ms = kLength_ms * Yields::kInARowAgain;
 
-  Yields::Clock::time_point at(int ms) const { return begin_ + std::chrono::milliseconds(ms); }
-  void yield(int count, int from_ms) {
-    for (int ms = from_ms; ms < from_ms + count * kLength_ms; ms += kLength_ms)
-      yields_.note(at(ms), at(ms + kLength_ms));
+  Yields::Clock::time_point now() const { return begin_ + std::chrono::milliseconds(now_ms_); }
+  void pass(int ms) { now_ms_ += ms; }
+  void yield(int ms) {
+    const auto begin = now();
+    EXPECT_TRUE(yields_.pay(begin));
+    pass(ms);
+    yields_.note(begin, now());
   }
-  /// From when on they are tried again.
-  void expect_none_until(int ms) {
-    EXPECT_FALSE(yields_.pay(at(ms - 1)));
-    EXPECT_TRUE(yields_.pay(at(ms)));
+  /// Waits in a row, each ended by one.
+  void wait(int count, int ms = kLength_ms) {
+    for (int i = 0; i < count; ++i) {
+      yield(ms);
+      yields_.end_wait(now());
+    }
+  }
+  /// For how many milliseconds of waiting there is none. Others may pass in between.
+  int without_ms() {
+    for (int ms = 0;; ++ms) {
+      if (yields_.pay(now())) return ms;
+      pass(1);
+      yields_.end_wait(now());
+      pass(100);
+    }
   }
 
+ private:
   const Yields::Clock::time_point begin_ = Yields::Clock::now();
+  int now_ms_ = 0;
 };
 
 TEST_F(LongYieldsTest, MakeItSleepAfterSoManyInARow) {
-  yield(Yields::kInARow - 1, 0);
-  for (int ms = 100; ms < 100 + kRow_ms - kLength_ms; ms += kLength_ms) {
-    yield(1, ms);  // the first of these is long after the last one before
-    yields_.note(at(ms + kLength_ms), at(ms + kLength_ms));  // short ones do not end a row
-  }
+  wait(Yields::kInARow - 1);
+  pass(100);  // the next of these is long after the last one before
+  wait(Yields::kInARow - 1);
+  wait(3, 0);  // short ones do not end a row
   EXPECT_EQ(sleeps_in(110), 0);
   patience_.renew();
-  yield(1, 100 + kRow_ms - kLength_ms);
+  wait(1);
   EXPECT_EQ(sleeps_in(110), 10);
-  expect_none_until(100 + 2 * kRow_ms);
 }
 
 /// Expect pauses of twice as long after each row of two, until such a row costs one part in 64.
 TEST_F(LongYieldsTest, AreTriedTwiceAsRarelyAfterEachFurtherRow) {
-  constexpr int kAgain_ms = kLength_ms * Yields::kInARowAgain;
-  yield(Yields::kInARow, 0);
-  int without_ms = kRow_ms, again_ms = kRow_ms + without_ms;
+  wait(Yields::kInARow);
+  int expected_ms = kRow_ms;
   for (int i = 0; i < 8; ++i) {
-    yield(Yields::kInARowAgain - 1, again_ms);
-    EXPECT_TRUE(yields_.pay(at(again_ms)));
-    yield(1, again_ms + kAgain_ms - kLength_ms);
-    without_ms = std::min(2 * without_ms, kAgain_ms * Yields::kTimesWithout);
-    again_ms += kAgain_ms + without_ms;
-    expect_none_until(again_ms);
+    EXPECT_EQ(without_ms(), expected_ms);
+    wait(Yields::kInARowAgain);
+    expected_ms = std::min(2 * expected_ms, kAgain_ms * Yields::kTimesWithout);
   }
-  EXPECT_EQ(without_ms, kAgain_ms * Yields::kTimesWithout);
+  EXPECT_EQ(without_ms(), kAgain_ms * Yields::kTimesWithout);
 }
 
-/// Given a second row long after the pause for the first.
 TEST_F(LongYieldsTest, AreForgottenWhereYieldsHavePaidSince) {
-  yield(Yields::kInARow, 0);
-  const int later_ms = 3 * kRow_ms + 1;
-  yield(Yields::kInARow - 1, later_ms);
-  EXPECT_TRUE(yields_.pay(at(later_ms + kRow_ms)));
-  yield(1, later_ms + kRow_ms - kLength_ms);
-  expect_none_until(later_ms + 2 * kRow_ms);
+  wait(Yields::kInARow);
+  EXPECT_EQ(without_ms(), kRow_ms);
+  for (int ms = 0; ms < Yields::kProof.count(); ++ms) {
+    yield(0);
+    pass(1);
+    yields_.end_wait(now());
+  }
+  wait(Yields::kInARow - 1);
+  EXPECT_EQ(without_ms(), 0);
+  wait(1);
+  EXPECT_EQ(without_ms(), kRow_ms);
+}
+
+/// Given waits in each of which others work for several of them, as before a barrier.
+TEST_F(LongYieldsTest, CountOnceAWait) {
+  for (int i = 0; i < Yields::kInARow - 1; ++i) {
+    for (int yields = 0; yields < 10; ++yields) yield(kLength_ms);
+    yields_.end_wait(now());
+  }
+  EXPECT_EQ(without_ms(), 0);
+}
+
+/// Given waits without any after the one in which somebody worked.
+TEST_F(LongYieldsTest, DoNotCountForLaterWaits) {
+  wait(1);
+  for (int i = 0; i < Yields::kInARow; ++i) {
+    EXPECT_TRUE(yields_.pay(now()));
+    yields_.end_wait(now());
+  }
+  EXPECT_EQ(without_ms(), 0);
 }
 
 TEST(WaitingRecordsTest, LongWaitsForMegabytesAreNoReasonToSleepWhereAWordIsWaitedFor) {
   WaitingRecords records;
-  const auto begin = Yields::Clock::now();
+  auto now = Yields::Clock::now();
   for (int i = 0; i < Yields::kInARow; ++i) {
-    const auto at = begin + i * std::chrono::milliseconds(40);
-    records.of(64 << 20).yields.note(at, at + std::chrono::milliseconds(40));
+    Yields& yields = records.of(64 << 20).yields;
+    EXPECT_TRUE(yields.pay(now));
+    yields.note(now, now + std::chrono::milliseconds(40));
+    yields.end_wait(now += std::chrono::milliseconds(40));
   }
-  const auto now = begin + Yields::kInARow * std::chrono::milliseconds(50);
   EXPECT_FALSE(records.of(64 << 20).yields.pay(now));
   EXPECT_FALSE(records.of(32 << 20).yields.pay(now)) << "which tells as much";
   EXPECT_TRUE(records.of(64 << 10).yields.pay(now));

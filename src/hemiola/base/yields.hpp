@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 namespace hemiola {
 
@@ -20,15 +21,21 @@ class Yields {
   static constexpr std::chrono::microseconds kLong{1000};
   /// Shorter ones were given to nobody.
   static constexpr std::chrono::microseconds kShort{3};
-  /// So many long ones with next to nothing in between are no accident: ranks that share cores work in turn, but not so long.
-  /// After these there is none for as long as they took, so that a moment in which the others worked is soon forgotten.
+  /// So many waits that ended with long ones, and next to nothing in between, are no accident: ranks that share cores work in
+  /// turn, but not so long. Then there are none in waits that take as long together.
   static constexpr int kInARow = 8;
-  /// So many are enough when yields are tried again, and then there is none for twice as long as before.
+  /// When they are tried again so many are enough, and there are none for twice as long as before;
   static constexpr int kInARowAgain = 2;
-  /// At most so many times as long as trying took, which is the inverse of its share of the time.
+  /// unless waits that took so long together have ended with none of these.
+  static constexpr std::chrono::milliseconds kProof{8};
+  /// At most so many times as long as trying takes, which is the inverse of its share of the time.
   static constexpr int kTimesWithout = 64;
 
-  bool pay(Clock::time_point now) const { return now >= next_; }
+  /// Asked before each.
+  bool pay(Clock::time_point now) {
+    if (wait_begin_ == Clock::time_point{}) wait_begin_ = now;
+    return without_left_ <= Clock::duration::zero();
+  }
   void yield(Clock::time_point now) {
     sched_yield();
     note(now, Clock::now());
@@ -37,24 +44,47 @@ class Yields {
     last_ = end - begin;
     if (last_ < kLong) return;
     if (begin - last_end_ > last_) in_a_row_ = 0;
-    if (in_a_row_++ == 0) row_begin_ = begin;
     last_end_ = end;
-    const bool have_paid = row_begin_ - next_ > without_;
-    if (in_a_row_ < (have_paid ? kInARow : kInARowAgain)) return;
-    const auto row = end - row_begin_;
-    without_ = have_paid ? row : std::min(2 * without_, kTimesWithout * row);
-    next_ = end + without_;
-    in_a_row_ = 0;
   }
-  /// Whether the last one let somebody run who soon gave the core back, as one does who waits, too.
+  /// Whether the last one of this wait let somebody run who soon gave the core back, as one does who waits, too.
   bool let_a_waiter_run() const { return last_ >= kShort && last_ < kLong; }
 
+  /// What was waited for has come.
+  void end_wait() {
+    if (wait_begin_ != Clock::time_point{}) end_wait(Clock::now());
+  }
+  void end_wait(Clock::time_point now) {
+    const auto taken = now - std::exchange(wait_begin_, {});
+    const auto last = std::exchange(last_, {});
+    if (without_left_ > Clock::duration::zero())
+      without_left_ -= taken;
+    else if (last >= kLong)
+      count(last);
+    else if (paid_ += taken; paid_ >= kProof)
+      without_ = {};
+  }
+
  private:
-  Clock::duration last_{};
+  /// A wait's last one counts, which it came during: who waits for longer waits for somebody's work, such as another rank's
+  /// before a barrier, and loses nothing.
+  void count(Clock::duration last) {
+    paid_ = {};
+    if (in_a_row_++ == 0) row_begin_ = last_end_ - last;
+    const bool again = without_ > Clock::duration::zero();
+    if (in_a_row_ < (again ? kInARowAgain : kInARow)) return;
+    const auto row = last_end_ - row_begin_;
+    without_ = again ? std::min(2 * without_, kTimesWithout * row) : row;
+    without_left_ = without_;
+    in_a_row_ = 0;
+  }
+
+  Clock::time_point wait_begin_{};
+  Clock::duration last_{};  ///< of this wait
   Clock::time_point row_begin_{}, last_end_{};
   int in_a_row_ = 0;
-  Clock::time_point next_{};   ///< when to try again
-  Clock::duration without_{};  ///< how long there was none until then
+  Clock::duration without_{};       ///< how long waits went without at last; 0 where they have paid since
+  Clock::duration without_left_{};  ///< how long they are still to
+  Clock::duration paid_{};          ///< how long waits have taken since the last long one
 };
 
 }  // namespace hemiola

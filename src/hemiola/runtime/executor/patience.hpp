@@ -81,7 +81,10 @@ class Patience {
 
   /// Something has moved.
   void renew() {
-    if (idle_rounds_ > 0) learn();
+    if (idle_rounds_ > 0) {
+      learn();
+      record_->yields.end_wait();
+    }
     idle_rounds_ = 0;
   }
 

@@ -151,9 +151,10 @@ bool Messenger::move() {
 }
 
 void Messenger::rest(int idle_rounds) {
-  const Waiting& waiting = wire_->traits().waiting;
-  if (idle_rounds <= waiting.spins) return;
   thread_local Yields yields;  // who drives changes, and each thread has a share of the cores of its own
+  const Waiting& waiting = wire_->traits().waiting;
+  if (idle_rounds == 1) yields.end_wait();  // something has moved since the last time
+  if (idle_rounds <= waiting.spins) return;
   const auto now = Clock::now();
   const bool is_in_the_way = contenders_.load(std::memory_order_relaxed) > 0;
   if (is_in_the_way || (idle_rounds <= waiting.spins + waiting.yields && yields.pay(now))) {
