@@ -101,21 +101,21 @@ TEST_F(LongYieldsTest, MakeItSleepAfterSoManyInARow) {
   EXPECT_EQ(sleeps_in(110), 10);
 }
 
-/// Expect pauses of twice as long after each row of two, until such a row costs one part in 64.
-TEST_F(LongYieldsTest, AreTriedTwiceAsRarelyAfterEachFurtherRow) {
+/// Expect longer pauses after each row of two, until such a row costs one part in 64.
+TEST_F(LongYieldsTest, AreTriedMoreRarelyAfterEachFurtherRow) {
   wait(Yields::kInARow);
-  int expected_ms = kRow_ms;
-  for (int i = 0; i < 8; ++i) {
+  int expected_ms = Yields::kTimesLonger * kRow_ms;
+  for (int i = 0; i < 4; ++i) {
     EXPECT_EQ(without_ms(), expected_ms);
     wait(Yields::kInARowAgain);
-    expected_ms = std::min(2 * expected_ms, kAgain_ms * Yields::kTimesWithout);
+    expected_ms = std::min(Yields::kTimesLonger * expected_ms, kAgain_ms * Yields::kTimesWithout);
   }
   EXPECT_EQ(without_ms(), kAgain_ms * Yields::kTimesWithout);
 }
 
 TEST_F(LongYieldsTest, AreForgottenWhereYieldsHavePaidSince) {
   wait(Yields::kInARow);
-  EXPECT_EQ(without_ms(), kRow_ms);
+  EXPECT_EQ(without_ms(), Yields::kTimesLonger * kRow_ms);
   for (int ms = 0; ms < Yields::kProof.count(); ++ms) {
     yield(0);
     pass(1);
@@ -124,7 +124,7 @@ TEST_F(LongYieldsTest, AreForgottenWhereYieldsHavePaidSince) {
   wait(Yields::kInARow - 1);
   EXPECT_EQ(without_ms(), 0);
   wait(1);
-  EXPECT_EQ(without_ms(), kRow_ms);
+  EXPECT_EQ(without_ms(), Yields::kTimesLonger * kRow_ms);
 }
 
 /// Given waits in each of which others work for several of them, as before a barrier.

@@ -22,9 +22,11 @@ class Yields {
   /// Shorter ones were given to nobody.
   static constexpr std::chrono::microseconds kShort{3};
   /// So many waits that ended with long ones, and next to nothing in between, are no accident: ranks that share cores work in
-  /// turn, but not so long. Then there are none in waits that take as long together.
+  /// turn, but not so long.
   static constexpr int kInARow = 8;
-  /// When they are tried again so many are enough, and there are none for twice as long as before;
+  /// Then there are none in waits that take so many times as long together.
+  static constexpr int kTimesLonger = 4;
+  /// When they are tried again so many are enough, and there are none for so many times as long as before;
   static constexpr int kInARowAgain = 2;
   /// unless waits that took so long together have ended with none of these.
   static constexpr std::chrono::milliseconds kProof{8};
@@ -73,7 +75,7 @@ class Yields {
     const bool again = without_ > Clock::duration::zero();
     if (in_a_row_ < (again ? kInARowAgain : kInARow)) return;
     const auto row = last_end_ - row_begin_;
-    without_ = again ? std::min(2 * without_, kTimesWithout * row) : row;
+    without_ = again ? std::min(kTimesLonger * without_, kTimesWithout * row) : kTimesLonger * row;
     without_left_ = without_;
     in_a_row_ = 0;
   }
