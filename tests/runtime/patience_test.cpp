@@ -146,19 +146,36 @@ TEST_F(LongYieldsTest, DoNotCountForLaterWaits) {
   EXPECT_EQ(without_ms(), 0);
 }
 
-TEST(WaitingRecordsTest, LongWaitsForMegabytesAreNoReasonToSleepWhereAWordIsWaitedFor) {
-  WaitingRecords records;
-  auto now = Yields::Clock::now();
-  for (int i = 0; i < Yields::kInARow; ++i) {
-    Yields& yields = records.of(64 << 20).yields;
-    EXPECT_TRUE(yields.pay(now));
-    yields.note(now, now + std::chrono::milliseconds(40));
-    yields.end_wait(now += std::chrono::milliseconds(40));
+/// Given waits for 64 MiB that each ended with a yield of 40 ms.
+class WaitingRecordsTest : public ::testing::Test {
+ protected:
+  WaitingRecordsTest() { wait(64 << 20, Yields::kInARow); }
+
+  void wait(std::size_t bytes, int count) {
+    Yields& yields = records_.of(bytes).yields;
+    for (int i = 0; i < count; ++i) {
+      EXPECT_TRUE(yields.pay(now_));
+      yields.note(now_, now_ + std::chrono::milliseconds(40));
+      yields.end_wait(now_ += std::chrono::milliseconds(40));
+    }
   }
-  EXPECT_FALSE(records.of(64 << 20).yields.pay(now));
-  EXPECT_FALSE(records.of(32 << 20).yields.pay(now)) << "which tells as much";
-  EXPECT_TRUE(records.of(64 << 10).yields.pay(now));
-  EXPECT_TRUE(records.of(0).yields.pay(now));
+  bool yields_pay(std::size_t bytes) { return records_.of(bytes).yields.pay(now_); }
+
+  WaitingRecords records_;
+  Yields::Clock::time_point now_ = Yields::Clock::now();
+};
+
+TEST_F(WaitingRecordsTest, LongWaitsForMegabytesAreNoReasonToSleepWhereAWordIsWaitedFor) {
+  EXPECT_FALSE(yields_pay(64 << 20));
+  EXPECT_FALSE(yields_pay(32 << 20)) << "which tells as much";
+  EXPECT_TRUE(yields_pay(64 << 10));
+  EXPECT_TRUE(yields_pay(0));
+}
+
+TEST_F(WaitingRecordsTest, AfterThemTheFirstLongYieldWhereLittleIsMovedIsBelieved) {
+  wait(64 << 10, 1);
+  EXPECT_FALSE(yields_pay(64 << 10));
+  EXPECT_TRUE(yields_pay(0));
 }
 
 TEST_F(PatienceTest, SleepsAfterAFewPausesInTheBackgroundOfACallerThatWorks) {

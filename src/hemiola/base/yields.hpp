@@ -33,10 +33,15 @@ class Yields {
   /// At most so many times as long as trying takes, which is the inverse of its share of the time.
   static constexpr int kTimesWithout = 64;
 
+  /// Whether waits are to go without.
+  bool cost_slices() const { return without_left_ > Clock::duration::zero(); }
+  /// Whether they do elsewhere: then one that is long is enough.
+  void suspect(bool elsewhere) { are_suspected_ = elsewhere; }
+
   /// Asked before each.
   bool pay(Clock::time_point now) {
     if (wait_begin_ == Clock::time_point{}) wait_begin_ = now;
-    return without_left_ <= Clock::duration::zero();
+    return !cost_slices();
   }
   void yield(Clock::time_point now) {
     sched_yield();
@@ -58,7 +63,7 @@ class Yields {
   void end_wait(Clock::time_point now) {
     const auto taken = now - std::exchange(wait_begin_, {});
     const auto last = std::exchange(last_, {});
-    if (without_left_ > Clock::duration::zero())
+    if (cost_slices())
       without_left_ -= taken;
     else if (last >= kLong)
       count(last);
@@ -73,7 +78,7 @@ class Yields {
     paid_ = {};
     if (in_a_row_++ == 0) row_begin_ = last_end_ - last;
     const bool again = without_ > Clock::duration::zero();
-    if (in_a_row_ < (again ? kInARowAgain : kInARow)) return;
+    if (in_a_row_ < (are_suspected_ ? 1 : again ? kInARowAgain : kInARow)) return;
     const auto row = last_end_ - row_begin_;
     without_ = again ? std::min(kTimesLonger * without_, kTimesWithout * row) : kTimesLonger * row;
     without_left_ = without_;
@@ -84,6 +89,7 @@ class Yields {
   Clock::duration last_{};  ///< of this wait
   Clock::time_point row_begin_{}, last_end_{};
   int in_a_row_ = 0;
+  bool are_suspected_ = false;
   Clock::duration without_{};       ///< how long waits went without at last; 0 where they have paid since
   Clock::duration without_left_{};  ///< how long they are still to
   Clock::duration paid_{};          ///< how long waits have taken since the last long one

@@ -56,16 +56,20 @@ struct WaitingRecord {
 };
 
 /// One for each size of what is moved. Where ranks share cores, those that move megabytes wait while others copy, for long;
-/// that is no reason to sleep where a word is waited for next.
+/// that is no reason to sleep where a word is waited for next, but for believing the first long yield there.
 class WaitingRecords {
  public:
   /// Where so many bytes are moved in all: up to 16 times as many have the same one.
   WaitingRecord& of(std::size_t bytes) {
-    return records_[std::min(static_cast<std::size_t>(std::bit_width(bytes)) / 4, records_.size() - 1)];
+    const auto own = records_.begin() + std::min(std::bit_width(bytes) / 4, kSizes - 1);
+    own->yields.suspect(
+        std::any_of(own + 1, records_.end(), [](const auto& larger) { return larger.yields.cost_slices(); }));
+    return *own;
   }
 
  private:
-  std::array<WaitingRecord, 7> records_;  ///< the last one from 8 MiB on
+  static constexpr int kSizes = 7;  ///< the last one is for 8 MiB and more
+  std::array<WaitingRecord, kSizes> records_;
 };
 
 class Patience {
