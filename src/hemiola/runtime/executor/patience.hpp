@@ -61,7 +61,7 @@ class WaitingRecords {
  public:
   /// Where so many bytes are moved in all: up to 16 times as many have the same one.
   WaitingRecord& of(std::size_t bytes) {
-    const auto own = records_.begin() + std::min(std::bit_width(bytes) / 4, kSizes - 1);
+    const auto own = records_.begin() + std::min(static_cast<int>(std::bit_width(bytes)) / 4, kSizes - 1);
     own->yields.suspect(
         std::any_of(own + 1, records_.end(), [](const auto& larger) { return larger.yields.cost_slices(); }));
     return *own;
