@@ -24,7 +24,7 @@ def doctor(
     ] = False,
     everything: Annotated[
         bool,
-        typer.Option("--all", help="With --truth: all 3,360 settings, which takes an hour or more."),
+        typer.Option("--all", help="With --truth: all 3,360 settings, in half an hour and more."),
     ] = False,
     seed: Annotated[
         int | None, typer.Option("--seed", help="With --truth: which sample; 0 unless said.", min=0)
