@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "hemiola/runtime/communicator/pending_operation.hpp"
@@ -57,7 +59,7 @@ TEST_F(PatienceTest, SpinsAndYieldsBeforeItSleepsWhereSomebodyWaits) {
 /// Yields that each let somebody work for 4 ms.
 class LongYieldsTest : public PatienceTest {
  protected:
-  static constexpr int kLength_ms = 4, kRow_ms = kLength_ms * Yields::kInARow;
+  static constexpr int kLength_ms = 4, kFirst_ms = kLength_ms * Yields::kTimesLonger;
   static constexpr int kAgain_ms = kLength_ms * Yields::kInARowAgain;
 
   Yields::Clock::time_point now() const { return begin_ + std::chrono::milliseconds(now_ms_); }
@@ -104,18 +106,18 @@ TEST_F(LongYieldsTest, MakeItSleepAfterSoManyInARow) {
 /// Expect longer pauses after each row of two, until such a row costs one part in 64.
 TEST_F(LongYieldsTest, AreTriedMoreRarelyAfterEachFurtherRow) {
   wait(Yields::kInARow);
-  int expected_ms = Yields::kTimesLonger * kRow_ms;
+  int expected_ms = kFirst_ms;
   for (int i = 0; i < 4; ++i) {
     EXPECT_EQ(without_ms(), expected_ms);
     wait(Yields::kInARowAgain);
-    expected_ms = std::min(Yields::kTimesLonger * expected_ms, kAgain_ms * Yields::kTimesWithout);
+    expected_ms = std::min(Yields::kGrowth * expected_ms, kAgain_ms * Yields::kTimesWithout);
   }
   EXPECT_EQ(without_ms(), kAgain_ms * Yields::kTimesWithout);
 }
 
 TEST_F(LongYieldsTest, AreForgottenWhereYieldsHavePaidSince) {
   wait(Yields::kInARow);
-  EXPECT_EQ(without_ms(), Yields::kTimesLonger * kRow_ms);
+  EXPECT_EQ(without_ms(), kFirst_ms);
   for (int ms = 0; ms < Yields::kProof.count(); ++ms) {
     yield(0);
     pass(1);
@@ -124,7 +126,7 @@ TEST_F(LongYieldsTest, AreForgottenWhereYieldsHavePaidSince) {
   wait(Yields::kInARow - 1);
   EXPECT_EQ(without_ms(), 0);
   wait(1);
-  EXPECT_EQ(without_ms(), Yields::kTimesLonger * kRow_ms);
+  EXPECT_EQ(without_ms(), kFirst_ms);
 }
 
 /// Given waits in each of which others work for several of them, as before a barrier.
@@ -144,6 +146,99 @@ TEST_F(LongYieldsTest, DoNotCountForLaterWaits) {
     yields_.end_wait(now());
   }
   EXPECT_EQ(without_ms(), 0);
+}
+
+/// Given a yield to somebody who works, after which what is waited for comes while the rank sleeps.
+TEST_F(LongYieldsTest, DoNotCountWhereTheRankThenSleeps) {
+  Patience sleeper({.polls = 0, .spins = 0, .yields = 0, .sleep_us = 1}, &record_);
+  for (int i = 0; i < Yields::kInARow; ++i) {
+    yield(kLength_ms);
+    sleeper.wait(&wire_, &caller_);
+    sleeper.renew();
+  }
+  EXPECT_EQ(without_ms(), 0);
+}
+
+/// Given ranks that share cores, and clocks that say what they have had of these.
+class SharedCoresTest : public LongYieldsTest {
+ protected:
+  class Meter : public CoreUseMeter {
+   public:
+    explicit Meter(const SharedCoresTest& test) : test_(test) {}
+    std::optional<CoreUse> read() const override {
+      if (!is_readable) return {};
+      return CoreUse{.at = test_.now(), .taken = taken, .cores = kCores, .processes = processes};
+    }
+    std::chrono::nanoseconds taken{};
+    bool is_readable = true;
+    int processes = 4;
+
+   private:
+    const SharedCoresTest& test_;
+  };
+
+  SharedCoresTest() { yields_.share(&meter_); }
+
+  /// Waits that end with a long yield each, in which the ranks get so much of the cores.
+  void wait_with(double share, int count) {
+    for (int i = 0; i < count; ++i) {
+      meter_.taken += std::chrono::microseconds(std::lround(share * 1000 * kCores * kLength_ms));
+      wait(1);
+    }
+  }
+
+  static constexpr int kCores = 2;
+  Meter meter_{*this};
+};
+
+TEST_F(SharedCoresTest, LongYieldsToOtherRanksDoNotCount) {
+  wait_with(1, 100);
+  EXPECT_EQ(without_ms(), 0);
+}
+
+/// Strangers that never rest, one on each core, leave 4 ranks two thirds of two cores at most.
+TEST_F(SharedCoresTest, LongYieldsToStrangersCount) {
+  wait_with(2. / 3, Yields::kInARow);
+  EXPECT_EQ(without_ms(), kFirst_ms);
+}
+
+/// Given ranks that sleep, and go on working.
+TEST_F(SharedCoresTest, APauseEndsWhenStrangersHaveGone) {
+  wait_with(0.5, Yields::kInARow);
+  EXPECT_EQ(without_ms(), kFirst_ms);
+  wait_with(0.5, Yields::kInARowAgain);
+  EXPECT_FALSE(yields_.pay(now()));
+  meter_.taken += kCores * CoreUseMeter::kShortest;
+  pass(CoreUseMeter::kShortest.count());
+  yields_.end_wait(now());
+  EXPECT_EQ(without_ms(), 0);
+  wait_with(0.5, Yields::kInARow - 1);
+  EXPECT_EQ(without_ms(), 0) << "and is forgotten";
+}
+
+/// Clocks lag behind.
+TEST_F(SharedCoresTest, NothingIsSaidOfRowsThatAreTooShort) {
+  const auto wait_a_millisecond = [&] {
+    meter_.taken += kCores * std::chrono::milliseconds(1) / 2;
+    wait(1, 1);
+  };
+  for (int i = 0; i < CoreUseMeter::kShortest.count(); ++i) wait_a_millisecond();
+  EXPECT_EQ(without_ms(), 0);
+  wait_a_millisecond();
+  EXPECT_GT(without_ms(), 0);
+}
+
+TEST_F(SharedCoresTest, WhereClocksCannotBeReadLongYieldsCount) {
+  meter_.is_readable = false;
+  wait_with(1, Yields::kInARow);
+  EXPECT_EQ(without_ms(), kFirst_ms);
+}
+
+TEST_F(SharedCoresTest, ClocksOfOtherRanksSayNothing) {
+  wait_with(1, 1);
+  meter_.processes = 8;
+  wait_with(1, Yields::kInARow - 1);
+  EXPECT_EQ(without_ms(), kFirst_ms);
 }
 
 /// Given waits for 64 MiB that each ended with a yield of 40 ms.

@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <utility>
+
+#include "hemiola/base/core_use.hpp"
 
 namespace hemiola {
 
@@ -24,10 +27,11 @@ class Yields {
   /// So many waits that ended with long ones, and next to nothing in between, are no accident: ranks that share cores work in
   /// turn, but not so long.
   static constexpr int kInARow = 8;
-  /// Then there are none in waits that take so many times as long together.
+  /// Then there are none in waits that take so many times as long together as the last one: whoever works may soon be done.
   static constexpr int kTimesLonger = 4;
   /// When they are tried again so many are enough, and there are none for so many times as long as before;
   static constexpr int kInARowAgain = 2;
+  static constexpr int kGrowth = 16;
   /// unless waits that took so long together have ended with none of these.
   static constexpr std::chrono::milliseconds kProof{8};
   /// At most so many times as long as trying takes, which is the inverse of its share of the time.
@@ -37,6 +41,9 @@ class Yields {
   bool cost_slices() const { return without_left_ > Clock::duration::zero(); }
   /// Whether they do elsewhere: then one that is long is enough.
   void suspect(bool elsewhere) { are_suspected_ = elsewhere; }
+  /// Where ranks share cores, and their clocks can be read: long ones in which ranks have had the cores for themselves do not
+  /// count. Null: elsewhere.
+  void share(const CoreUseMeter* meter) { meter_ = meter; }
 
   /// Asked before each.
   bool pay(Clock::time_point now) {
@@ -56,6 +63,9 @@ class Yields {
   /// Whether the last one of this wait let somebody run who soon gave the core back, as one does who waits, too.
   bool let_a_waiter_run() const { return last_ >= kShort && last_ < kLong; }
 
+  /// What was waited for did not come while others had the core.
+  void sleep() { last_ = {}; }
+
   /// What was waited for has come.
   void end_wait() {
     if (wait_begin_ != Clock::time_point{}) end_wait(Clock::now());
@@ -64,7 +74,7 @@ class Yields {
     const auto taken = now - std::exchange(wait_begin_, {});
     const auto last = std::exchange(last_, {});
     if (cost_slices())
-      without_left_ -= taken;
+      go_without(taken, now);
     else if (last >= kLong)
       count(last);
     else if (paid_ += taken; paid_ >= kProof)
@@ -76,13 +86,39 @@ class Yields {
   /// before a barrier, and loses nothing.
   void count(Clock::duration last) {
     paid_ = {};
-    if (in_a_row_++ == 0) row_begin_ = last_end_ - last;
-    const bool again = without_ > Clock::duration::zero();
+    if (in_a_row_++ == 0) {
+      row_begin_ = last_end_ - last;
+      read_meter();
+    }
+    const bool again = without_ > Clock::duration::zero(), are_known = again || are_suspected_;
     if (in_a_row_ < (are_suspected_ ? 1 : again ? kInARowAgain : kInARow)) return;
-    const auto row = last_end_ - row_begin_;
-    without_ = again ? std::min(kTimesLonger * without_, kTimesWithout * row) : kTimesLonger * row;
-    without_left_ = without_;
+    const std::optional<bool> to_strangers = were_to_strangers();
+    if (!to_strangers && !are_known) return;
     in_a_row_ = 0;
+    if (!to_strangers.value_or(true)) return forget();
+    const auto row = last_end_ - row_begin_;
+    without_ = again ? std::min(kGrowth * without_, kTimesWithout * row) : kTimesLonger * last;
+    without_left_ = without_;
+    read_meter();
+  }
+
+  void go_without(Clock::duration taken, Clock::time_point now) {
+    without_left_ -= taken;
+    if (!use_before_ || now - use_before_->at < CoreUseMeter::kShortest) return;
+    if (!were_to_strangers().value_or(true)) return forget();
+    read_meter();
+  }
+
+  void forget() { without_ = without_left_ = {}; }
+
+  void read_meter() { use_before_ = meter_ != nullptr ? meter_->read() : std::nullopt; }
+  /// Whether strangers have had the cores since the meter was read last; nothing while that is too short ago to tell. True where it
+  /// cannot be told at all.
+  std::optional<bool> were_to_strangers() const {
+    const std::optional<CoreUse> use = meter_ != nullptr ? meter_->read() : std::nullopt;
+    if (!use || !use_before_ || use->processes != use_before_->processes) return true;
+    if (use->at - use_before_->at < CoreUseMeter::kShortest) return {};
+    return !CoreUseMeter::were_ours(*use_before_, *use);
   }
 
   Clock::time_point wait_begin_{};
@@ -90,9 +126,11 @@ class Yields {
   Clock::time_point row_begin_{}, last_end_{};
   int in_a_row_ = 0;
   bool are_suspected_ = false;
-  Clock::duration without_{};       ///< how long waits went without at last; 0 where they have paid since
-  Clock::duration without_left_{};  ///< how long they are still to
-  Clock::duration paid_{};          ///< how long waits have taken since the last long one
+  const CoreUseMeter* meter_ = nullptr;
+  std::optional<CoreUse> use_before_;  ///< this row, or since when it is known that waits are better without
+  Clock::duration without_{};          ///< how long waits went without at last; 0 where they have paid since
+  Clock::duration without_left_{};     ///< how long they are still to
+  Clock::duration paid_{};             ///< how long waits have taken since the last long one
 };
 
 }  // namespace hemiola

@@ -81,7 +81,9 @@ class Patience {
 
   /// The record outlives it. `may_poll`: as the wire wants to be polled, while that pays.
   Patience(const Waiting& waiting, WaitingRecord* record, bool may_poll = false)
-      : waiting_(waiting), record_(record), may_poll_(may_poll) {}
+      : waiting_(waiting), record_(record), may_poll_(may_poll) {
+    record_->yields.share(waiting_.core_use);
+  }
 
   /// Something has moved.
   void renew() {
@@ -109,10 +111,12 @@ class Patience {
     }
     const auto now = Yields::Clock::now();
     consult(supervisor, now);
-    if (is_awaited && idle_rounds_ <= polls_ + spins_ + waiting_.yields && record_->yields.pay(now))
+    if (is_awaited && idle_rounds_ <= polls_ + spins_ + waiting_.yields && record_->yields.pay(now)) {
       record_->yields.yield(now);
-    else
+    } else {
+      record_->yields.sleep();
       wire->wait(waiting_.sleep_us);
+    }
   }
 
  private:

@@ -6,6 +6,7 @@
 #include <map>
 #include <vector>
 
+#include "hemiola/base/core_use.hpp"
 #include "hemiola/base/index.hpp"
 
 namespace hemiola {
@@ -26,6 +27,8 @@ struct Waiting {
   int spins = 2000;    ///< pauses of a few ten nanoseconds
   int yields = 200;    ///< calls of sched_yield
   int sleep_us = 500;  ///< longest sleep; the wire wakes us earlier when it can
+  /// Of the ranks that share cores, where their clocks can be read; lives as long as the wire.
+  const CoreUseMeter* core_use = nullptr;
 };
 
 /// Which of a rank's ports leads to (comes from) each peer, numbered from 0. Empty: one port.

@@ -2,6 +2,8 @@
 // Linux's Yama and containers' system call filters may not, so it is tried before it is relied on.
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -31,6 +33,8 @@ class PeerMemory {
 
   /// Whether what the card says can be read there. Reads a word.
   bool is_readable() const;
+  /// Whose memory that is, if it is readable.
+  pid_t process() const { return static_cast<pid_t>(card_->process.load(std::memory_order_relaxed)); }
 
   /// Copies up to `bytes` from the peer's address; returns how many it copied, 0 when the peer's memory is gone
   /// with its process. Throws InternalError when the address is not the peer's.

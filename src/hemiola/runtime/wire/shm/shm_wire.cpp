@@ -86,6 +86,7 @@ ShmWire::ShmWire(std::span<std::byte> region, Rank self, int rank_count, const S
       own_memory_(object_at<RankControl>(region, Layout(rank_count).rank(self)).memory),
       bounce_(std::make_unique_for_overwrite<std::byte[]>(kBounceBytes)) {
   const Layout layout(rank_count);
+  std::vector<PeerMemory> memories;
   peers_.reserve(static_cast<std::size_t>(rank_count));
   for (Rank peer : indices<Rank>(rank_count)) {
     RankControl& control = object_at<RankControl>(region, layout.rank(peer));
@@ -95,7 +96,10 @@ ShmWire::ShmWire(std::span<std::byte> region, Rank self, int rank_count, const S
                      Ring(region.data() + layout.ring(peer, self), ring_bytes(rank_count)), peer,
                      PeerMemory(control.memory), bounce_.get(), &tag_);
     peers_.push_back({std::move(out), std::move(in), control.doorbell, false});
+    memories.emplace_back(control.memory);
   }
+  if (shares_core_) rank_clocks_ = std::make_unique<const RankClocks>(std::move(memories));
+  traits_.waiting.core_use = rank_clocks_.get();
   busy_.reserve(peers_.size());
 }
 

@@ -12,6 +12,7 @@
 #include "hemiola/runtime/wire/shm/bell.hpp"
 #include "hemiola/runtime/wire/shm/channel.hpp"
 #include "hemiola/runtime/wire/shm/doorbell.hpp"
+#include "hemiola/runtime/wire/shm/rank_clocks.hpp"
 #include "hemiola/runtime/wire/wire.hpp"
 
 namespace hemiola {
@@ -68,7 +69,8 @@ class ShmWire final : public Wire {
   Peer& busy(Rank rank);
   bool progress(Peer& peer);
 
-  std::shared_ptr<SharedRegion> memory_;  ///< null: somebody else keeps it
+  std::shared_ptr<SharedRegion> memory_;           ///< null: somebody else keeps it
+  std::unique_ptr<const RankClocks> rank_clocks_;  ///< null: each rank has a core
   WireTraits traits_;
   const bool shares_core_;
   /// Two ranks, with no third to wait for, copy into the ring at the same time, and each waits for the other's last
