@@ -153,7 +153,7 @@ bool Messenger::move() {
 void Messenger::rest(int idle_rounds) {
   thread_local Yields yields;  // who drives changes, and each thread has a share of the cores of its own
   const Waiting& waiting = wire_->traits().waiting;
-  yields.share(waiting.core_use);  // of this wire; that of the last time may be gone
+  yields.share(waiting.core_use);           // of this wire; that of the last time may be gone
   if (idle_rounds == 1) yields.end_wait();  // something has moved since the last time
   if (idle_rounds <= waiting.spins) return;
   const auto now = Clock::now();
