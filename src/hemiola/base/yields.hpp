@@ -88,34 +88,35 @@ class Yields {
     paid_ = {};
     if (in_a_row_++ == 0) {
       row_begin_ = last_end_ - last;
-      read_meter();
+      use_before_ = read_meter();
     }
     const bool again = without_ > Clock::duration::zero(), are_known = again || are_suspected_;
     if (in_a_row_ < (are_suspected_ ? 1 : again ? kInARowAgain : kInARow)) return;
-    const std::optional<bool> to_strangers = were_to_strangers();
+    const std::optional<CoreUse> use = read_meter();
+    const std::optional<bool> to_strangers = were_to_strangers(use);
     if (!to_strangers && !are_known) return;
     in_a_row_ = 0;
     if (!to_strangers.value_or(true)) return forget();
     const auto row = last_end_ - row_begin_;
     without_ = again ? std::min(kGrowth * without_, kTimesWithout * row) : kTimesLonger * last;
     without_left_ = without_;
-    read_meter();
+    use_before_ = use;
   }
 
   void go_without(Clock::duration taken, Clock::time_point now) {
     without_left_ -= taken;
     if (!use_before_ || now - use_before_->at < CoreUseMeter::kShortest) return;
-    if (!were_to_strangers().value_or(true)) return forget();
-    read_meter();
+    const std::optional<CoreUse> use = read_meter();
+    if (!were_to_strangers(use).value_or(true)) return forget();
+    use_before_ = use;
   }
 
   void forget() { without_ = without_left_ = {}; }
 
-  void read_meter() { use_before_ = meter_ != nullptr ? meter_->read() : std::nullopt; }
-  /// Whether strangers have had the cores since the meter was read last; nothing while that is too short ago to tell. True where it
-  /// cannot be told at all.
-  std::optional<bool> were_to_strangers() const {
-    const std::optional<CoreUse> use = meter_ != nullptr ? meter_->read() : std::nullopt;
+  std::optional<CoreUse> read_meter() const { return meter_ != nullptr ? meter_->read() : std::nullopt; }
+  /// Whether strangers have had the cores from `use_before_` to what the meter shows now; nothing while that is too short to tell.
+  /// True where it cannot be told at all.
+  std::optional<bool> were_to_strangers(const std::optional<CoreUse>& use) const {
     if (!use || !use_before_ || use->processes != use_before_->processes) return true;
     if (use->at - use_before_->at < CoreUseMeter::kShortest) return {};
     return !CoreUseMeter::were_ours(*use_before_, *use);
@@ -127,7 +128,7 @@ class Yields {
   int in_a_row_ = 0;
   bool are_suspected_ = false;
   const CoreUseMeter* meter_ = nullptr;
-  std::optional<CoreUse> use_before_;  ///< this row, or since when it is known that waits are better without
+  std::optional<CoreUse> use_before_;  ///< where the row began, or the pause or its last look
   Clock::duration without_{};          ///< how long waits went without at last; 0 where they have paid since
   Clock::duration without_left_{};     ///< how long they are still to
   Clock::duration paid_{};             ///< how long waits have taken since the last long one
