@@ -22,4 +22,4 @@ single=(tests/algorithms tests/arguments tests/codec tests/conformance tests/for
 echo "== Python tests of one process"
 python -m pytest -n auto -m "not long" "$@" "${single[@]}"
 echo "== Python tests with ranks"
-python -m pytest -n 2 -m "not long" "$@" "${single[@]/#/--ignore=}"
+python -m pytest -n 3 -m "not long" "$@" "${single[@]/#/--ignore=}"

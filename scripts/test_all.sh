@@ -7,7 +7,7 @@ export PATH="$PWD/.venv/bin:$PATH"
 
 for sanitizer in address thread; do
   echo "== C++ tests under the $sanitizer sanitizer"
-  build_tests "build/$sanitizer" -G Ninja -DHEMIOLA_PYTHON=OFF -DHEMIOLA_PRECOMPILE=ON -DHEMIOLA_SANITIZE=$sanitizer
+  build_tests "build/$sanitizer" -G Ninja -DHEMIOLA_PYTHON=OFF -DHEMIOLA_SANITIZE=$sanitizer
   run_tests "build/$sanitizer"
 done
 scripts/test_arm64.sh

@@ -22,6 +22,6 @@ if [ ${#missing[@]} -gt 0 ]; then
 fi
 
 build_tests build/arm64 -G Ninja "-DHEMIOLA_ONLY=base|codec|runtime/executor/host" -DHEMIOLA_PYTHON=OFF \
-  -DHEMIOLA_PRECOMPILE=ON -DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/aarch64-linux-gnu.cmake" \
+  -DHEMIOLA_SHARE_HEADERS=OFF -DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/aarch64-linux-gnu.cmake" \
   -DHEMIOLA_GTEST_SOURCE=/usr/src/googletest
 run_tests build/arm64

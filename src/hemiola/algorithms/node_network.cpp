@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "hemiola/base/index.hpp"
 #include "hemiola/schedule/routes.hpp"
 #include "hemiola/topology/host_links.hpp"
 #include "hemiola/topology/slowed_links.hpp"
@@ -105,7 +106,6 @@ class Reader {
     int outside = kNoHost;  ///< the lowest switch outside to which it has a link
   };
 
-  static std::size_t at(int index) { return static_cast<std::size_t>(index); }
   bool is_inside(int vertex) const { return node_[at(vertex)] >= 0; }
   int rank_count(int node) const {
     return static_cast<int>(

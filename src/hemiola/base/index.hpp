@@ -3,6 +3,7 @@
 #pragma once
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <type_traits>
@@ -41,6 +42,11 @@ using Rank = Index<struct RankTag>;      ///< one participant, 0 … rank_count-
 using Chunk = Index<struct ChunkTag>;    ///< one piece of the buffer, 0 … chunk_count-1
 using Step = Index<struct StepTag>;      ///< position in a schedule's order, 0 … step_count-1
 using Vertex = Index<struct VertexTag>;  ///< a rank or a switch of a topology; switches follow the ranks
+
+/// A number that is not negative, as a subscript.
+constexpr std::size_t at(std::int32_t number) {
+  return static_cast<std::size_t>(number);
+}
 
 /// All indices 0 … count-1, for range loops: for (Rank r : indices<Rank>(rank_count)).
 template <typename I>

@@ -5,6 +5,9 @@
 
 namespace hemiola {
 
+/// Bytes; what ranks write beside each other lies in different ones.
+inline constexpr std::int64_t kCacheLine = 64;
+
 /// The least multiple of `unit` (above 0) that is not below `value` (at least 0).
 template <typename T>
 constexpr T rounded_up(T value, T unit) {

@@ -145,7 +145,7 @@ nb::object argument_of(const Function& f, std::size_t place, const nb::args& arg
   return {};
 }
 
-std::vector<Value> values_of(const Function& f, const nb::args& args, const nb::kwargs& kwargs) {
+std::vector<Value> argument_values(const Function& f, const nb::args& args, const nb::kwargs& kwargs) {
   std::vector<Value> values;
   std::size_t named = 0, by_place = 0;
   for (std::size_t place = 0; place < f.parameters.size(); ++place) {
@@ -170,7 +170,7 @@ std::vector<Value> values_of(const Function& f, const nb::args& args, const nb::
 }
 
 nb::object call(const Function& f, const nb::args& args, const nb::kwargs& kwargs) {
-  const std::vector<Value> values = values_of(f, args, kwargs);
+  const std::vector<Value> values = argument_values(f, args, kwargs);
   algorithms::Result result = [&] {
     const LongCall call;
     return f.call(values);

@@ -65,19 +65,19 @@ Collective custom(std::int64_t rank_count, std::int64_t chunk_count, const std::
 using State = std::tuple<std::string, int, int, int, std::vector<int>, std::vector<PlaceRow>,
                          std::vector<PlaceRow>, bool>;
 
-State get_state(const Collective& c) {
+State state_of_collective(const Collective& c) {
   return {std::string(name_of(c.kind())),       c.rank_count(),      c.chunk_count(),    c.root(),
           {c.owner().begin(), c.owner().end()}, to_rows(c.before()), to_rows(c.after()), c.is_reducing()};
 }
 
-void set_state(Collective& self, const State& state) {
+void restore_collective(Collective& self, const State& state) {
   const auto& [kind, rank_count, chunk_count, root, owner, before, after, reducing] = state;
   new (&self) Collective(kind == name_of(CollectiveKind::custom)
                              ? custom(rank_count, chunk_count, before, after, reducing)
                              : with_owners(kind, rank_count, {owner.begin(), owner.end()}, root));
 }
 
-std::string describe(const Collective& c) {
+std::string describe_collective(const Collective& c) {
   std::string text = "Collective('" + std::string(name_of(c.kind())) +
                      "', rank_count=" + std::to_string(c.rank_count()) +
                      ", chunk_count=" + std::to_string(c.chunk_count());
@@ -202,9 +202,9 @@ ArgumentError
            [](const Collective& c) {
              return nb::hash(nb::make_tuple(name_of(c.kind()), c.rank_count(), c.chunk_count()));
            })
-      .def("__getstate__", &get_state)
-      .def("__setstate__", &set_state)
-      .def("__repr__", &describe);
+      .def("__getstate__", &state_of_collective)
+      .def("__setstate__", &restore_collective)
+      .def("__repr__", &describe_collective);
 }
 
 }  // namespace hemiola::bindings

@@ -204,15 +204,16 @@ void bind_options(nb::module_& m) {
       .def_ro("timeout_s", &CommunicatorOptions::timeout_s);
 }
 
-void run(PyCommunicator& communicator, std::string_view kind, nb::handle input, nb::handle output,
-         nb::handle op, nb::handle root, nb::handle schedule, nb::handle timeout_s, nb::handle sparse) {
+void run_call(PyCommunicator& communicator, std::string_view kind, nb::handle input, nb::handle output,
+              nb::handle op, nb::handle root, nb::handle schedule, nb::handle timeout_s, nb::handle sparse) {
   const CallArguments arguments({kind, input, output, op, root, schedule, timeout_s, sparse});
   communicator.run(arguments.call());
 }
 
-std::shared_ptr<PendingOperation> start(PyCommunicator& communicator, std::string_view kind, nb::handle input,
-                                        nb::handle output, nb::handle op, nb::handle root,
-                                        nb::handle schedule, nb::handle timeout_s, nb::handle sparse) {
+std::shared_ptr<PendingOperation> start_call(PyCommunicator& communicator, std::string_view kind,
+                                             nb::handle input, nb::handle output, nb::handle op,
+                                             nb::handle root, nb::handle schedule, nb::handle timeout_s,
+                                             nb::handle sparse) {
   const PyCall from{kind, input, output, op, root, schedule, timeout_s, sparse};
   const auto arguments = ended_with_gil(new CallArguments(from));
   return communicator.start(arguments->call(), arguments);
@@ -260,9 +261,9 @@ void bind_communicator(nb::module_& m) {
       .def_prop_ro("rank",
                    [](const PyCommunicator& c) { return static_cast<int>(c.core()->communicator.rank()); })
       .def_prop_ro("rank_count", [](const PyCommunicator& c) { return c.core()->communicator.rank_count(); })
-      .def("run", &run, "kind"_a, "input"_a.none(), "output"_a.none(), "op"_a, "root"_a, "schedule"_a.none(),
-           "timeout_s"_a.none(), "sparse"_a = nb::none())
-      .def("start", &start, "kind"_a, "input"_a.none(), "output"_a.none(), "op"_a, "root"_a,
+      .def("run", &run_call, "kind"_a, "input"_a.none(), "output"_a.none(), "op"_a, "root"_a,
+           "schedule"_a.none(), "timeout_s"_a.none(), "sparse"_a = nb::none())
+      .def("start", &start_call, "kind"_a, "input"_a.none(), "output"_a.none(), "op"_a, "root"_a,
            "schedule"_a.none(), "timeout_s"_a.none(), "sparse"_a = nb::none())
       .def("send", taking_message(&PyCommunicator::run_message, true), "array"_a.none(), "dst"_a.none(),
            "tag"_a.none(), "timeout_s"_a.none())

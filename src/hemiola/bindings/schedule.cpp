@@ -82,7 +82,7 @@ nb::object chunk_weights(nb::handle self) {
   return nb::module_::import_("numpy").attr("ones")(schedule.chunk_count(), "int64");
 }
 
-std::string describe(const Schedule& s) {
+std::string describe_schedule(const Schedule& s) {
   return "<Schedule " + std::string(name_of(s.collective().kind())) + ": " + std::to_string(s.rank_count()) +
          " ranks, " + std::to_string(s.chunk_count()) + " chunks, " + std::to_string(s.step_count()) +
          " steps, " + std::to_string(s.transfer_count()) + " transfers>";
@@ -165,7 +165,7 @@ Costs O(n log n) time.)")
           "not a copy.")
       .def(nb::self == nb::self, nb::sig("def __eq__(self, arg: object, /) -> bool"))
       .def("__hash__", [](const Schedule& s) { return static_cast<std::int64_t>(s.digest().low >> 2); })
-      .def("__repr__", &describe);
+      .def("__repr__", &describe_schedule);
 }
 
 }  // namespace hemiola::bindings

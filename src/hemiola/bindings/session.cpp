@@ -96,7 +96,7 @@ std::shared_ptr<HostsSession> join_hosts(Listener& listener, int rank, int rank_
   hasher.add_bytes(std::as_bytes(std::span(name)));
   const Credentials own{token_of(token), hasher.finish(), static_cast<std::uint32_t>(incarnation), Rank{rank},
                         version};
-  HostsOptions options{
+  hemiola::HostsOptions options{
       .reception = std::make_shared<Reception>(
           std::move(listener.socket), own, AcceptorLimits{.most_unproved = std::max(128, 2 * rank_count)}),
       .rank_count = rank_count};

@@ -47,13 +47,13 @@ nb::object link_dtype() {
   return nb::module_::import_("numpy").attr("dtype")(fields);
 }
 
-using Bytes = nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using ByteArray = nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 /// A fresh read-only array of link_dtype(); NumPy owns the memory.
 nb::object links_array(const Topology& t) {
   const nb::object numpy = nb::module_::import_("numpy");
   nb::object raw = numpy.attr("empty")(t.links().size() * sizeof(LinkRow), "u1");
-  std::uint8_t* out = nb::cast<Bytes>(raw).data();
+  std::uint8_t* out = nb::cast<ByteArray>(raw).data();
   for (const Link& link : t.links()) {
     const LinkRow row{link.src, link.dst, to_seconds(link.latency), link.bandwidth_Bps,
                       to_seconds(link.message)};
@@ -72,7 +72,7 @@ Link to_link(const LinkRow& row) {
 
 /// `array` is one-dimensional, of link_dtype().
 std::vector<Link> links_from_array(const nb::object& array) {
-  const auto bytes = nb::cast<Bytes>(array.attr("copy")().attr("view")("u1"));
+  const auto bytes = nb::cast<ByteArray>(array.attr("copy")().attr("view")("u1"));
   std::vector<Link> links(bytes.size() / sizeof(LinkRow));
   for (std::size_t l = 0; l < links.size(); ++l) {
     LinkRow row;
@@ -196,7 +196,7 @@ nb::tuple state_of(const Topology& t) {
                         nic_rows(t));
 }
 
-void set_state(Topology& self, const nb::tuple& state) {
+void restore_topology(Topology& self, const nb::tuple& state) {
   const auto nics = state.size() > 5 ? nb::cast<std::vector<NicRow>>(state[5]) : std::vector<NicRow>{};
   new (&self) Topology(nb::cast<std::string>(state[0]), nb::cast<int>(state[1]), nb::cast<int>(state[2]),
                        links_from(state[3]), nb::cast<std::vector<int>>(state[4]), nics_from(nics));
@@ -281,7 +281,7 @@ ArgumentError
       .def("__hash__", [](const Topology& t) { return t.fingerprint() >> 1; })
       .def("__repr__", &repr_of)
       .def("__getstate__", &state_of)
-      .def("__setstate__", &set_state);
+      .def("__setstate__", &restore_topology);
   bind_hops(m);
   m.def("paths", &paths_of, "topology"_a, "pairs"_a,
         "The links that carry what src sends to dst, by their places in Topology.links.");

@@ -18,7 +18,7 @@ using namespace nb::literals;
 namespace hemiola::bindings {
 namespace {
 
-std::string describe(const Violation& v) {
+std::string describe_violation(const Violation& v) {
   return "Violation(rule='" + std::string(name_of(v.rule)) + "', step=" + std::to_string(v.step) +
          ", rank=" + std::to_string(v.rank) + ", chunk=" + std::to_string(v.chunk) + ": " + v.message + ")";
 }
@@ -57,7 +57,7 @@ void bind_verify(nb::module_& m) {
       .def_prop_ro("chunk", [](const Violation& v) -> int { return v.chunk; })
       .def_ro("message", &Violation::message)
       .def(nb::self == nb::self, nb::sig("def __eq__(self, arg: object, /) -> bool"))
-      .def("__repr__", &describe);
+      .def("__repr__", &describe_violation);
   const auto define = [&](auto run) {
     m.def("verify", run, "schedule"_a, nb::kw_only(), "max_violations"_a = 100, "report_redundant"_a = false,
           "topology"_a = nb::none(), "link_capacity"_a = nb::none(), "port_capacity"_a = nb::none(),

@@ -10,7 +10,7 @@ namespace hemiola::bounds {
 namespace {
 
 /// Ranks times links that the searches may look at: about a second.
-constexpr std::int64_t kMostWork = 50'000'000;
+constexpr std::int64_t kMostCutWork = 50'000'000;
 
 std::string list_ranks(const Cut& cut, int rank_count) {
   constexpr int kNamed = 8;
@@ -102,7 +102,7 @@ Bound cut_bound(const Problem& problem) {
   if (problem.rank_count() < 2) return {"cut", 0, "one rank has nobody to talk to"};
   const auto work = static_cast<std::int64_t>(problem.rank_count()) *
                     (problem.topology.vertex_count() + problem.topology.link_count());
-  if (work > kMostWork) return {"cut", 0, "not searched for: too many ranks and links"};
+  if (work > kMostCutWork) return {"cut", 0, "not searched for: too many ranks and links"};
   switch (problem.kind) {
     case CollectiveKind::all_gather:
       return spreading_bound(problem, Sense::along_links);

@@ -5,16 +5,13 @@
 #include <utility>
 #include <vector>
 
+#include "hemiola/base/index.hpp"
 #include "hemiola/base/units.hpp"
 #include "hemiola/bounds/length_search.hpp"
 #include "hemiola/bounds/problem.hpp"
 
 namespace hemiola::bounds {
 namespace {
-
-constexpr std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
 
 /// Every rank sends each other what it has for it, by a shortest way along links.
 class Exchange final : public LengthSearch {
@@ -85,8 +82,8 @@ class Exchange final : public LengthSearch {
 };
 
 /// Ranks times vertices and links that all rounds may look at: some tens of milliseconds.
-constexpr std::int64_t kMostWork = 2'000'000;
-constexpr std::int64_t kMostRounds = 2000;
+constexpr std::int64_t kMostExchangeWork = 2'000'000;
+constexpr std::int64_t kMostExchangeRounds = 2000;
 
 }  // namespace
 
@@ -96,7 +93,7 @@ Bound exchange_bound(const Problem& problem) {
   if (problem.rank_count() < 2) return {"exchange", 0, "one rank has nobody to talk to"};
   const std::int64_t work = static_cast<std::int64_t>(problem.rank_count()) *
                             (problem.topology.vertex_count() + problem.topology.link_count());
-  const auto rounds = static_cast<int>(std::min(kMostRounds, kMostWork / work));
+  const auto rounds = static_cast<int>(std::min(kMostExchangeRounds, kMostExchangeWork / work));
   if (rounds == 0) return {"exchange", 0, "not searched for: too many ranks and links"};
   const double seconds = Exchange(problem).most_seconds(rounds, to_seconds(problem.known));
   return {"exchange", round_down(seconds * static_cast<double>(kSecond) * (1 - 1e-9)),

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "hemiola/base/index.hpp"
 #include "hemiola/base/units.hpp"
 #include "hemiola/bounds/problem.hpp"
 
@@ -15,15 +16,15 @@ namespace {
 constexpr std::size_t kMostThresholds = 32;
 
 /// Ranks in parts, with the switches that go with them.
-struct Partition {
+struct VertexParts {
   std::vector<int> part_of;                ///< per vertex; kNoPart for a switch of none
   std::vector<std::vector<int>> vertices;  ///< per part
   std::string name;
 };
 constexpr int kNoPart = -1;
 
-Partition with_vertices(std::vector<int> part_of, std::string name) {
-  Partition partition{std::move(part_of), {}, std::move(name)};
+VertexParts with_vertices(std::vector<int> part_of, std::string name) {
+  VertexParts partition{std::move(part_of), {}, std::move(name)};
   for (std::size_t v = 0; v < partition.part_of.size(); ++v) {
     const int part = partition.part_of[v];
     if (part == kNoPart) continue;
@@ -35,7 +36,7 @@ Partition with_vertices(std::vector<int> part_of, std::string name) {
 }
 
 /// The ranks of each node.
-Partition nodes(const Problem& problem) {
+VertexParts nodes(const Problem& problem) {
   std::vector<int> part_of(static_cast<std::size_t>(problem.topology.vertex_count()), kNoPart);
   for (Rank rank : indices<Rank>(problem.rank_count()))
     part_of[static_cast<std::size_t>(rank)] = problem.topology.node_of(rank);
@@ -43,7 +44,7 @@ Partition nodes(const Problem& problem) {
 }
 
 /// Vertices joined by links faster than a threshold, in either direction, where ranks are among them.
-Partition islands(const Problem& problem, double threshold_Bps) {
+VertexParts islands(const Problem& problem, double threshold_Bps) {
   const Topology& topology = problem.topology;
   std::vector<int> parent(static_cast<std::size_t>(topology.vertex_count()));
   std::iota(parent.begin(), parent.end(), 0);
@@ -71,7 +72,7 @@ Partition islands(const Problem& problem, double threshold_Bps) {
 /// reaches it from the part, such as a NIC that ranks share.
 class Surroundings {
  public:
-  Surroundings(const Problem& problem, const Partition& partition, bool outward)
+  Surroundings(const Problem& problem, const VertexParts& partition, bool outward)
       : problem_(problem),
         partition_(partition),
         outward_(outward),
@@ -106,7 +107,6 @@ class Surroundings {
   }
 
  private:
-  static std::size_t at(int index) { return static_cast<std::size_t>(index); }
   int from(int l) const { return outward_ ? problem_.topology.link(l).src : problem_.topology.link(l).dst; }
   int to(int l) const { return outward_ ? problem_.topology.link(l).dst : problem_.topology.link(l).src; }
 
@@ -126,7 +126,7 @@ class Surroundings {
   }
 
   const Problem& problem_;
-  const Partition& partition_;
+  const VertexParts& partition_;
   bool outward_;
   std::vector<double> beyond_;     ///< per vertex, what can leave it (reach it)
   std::vector<int> inside_;        ///< of which part's cut the vertex is inside, the latest one
@@ -134,7 +134,7 @@ class Surroundings {
   std::vector<double> to_, back_;  ///< between the part and the vertex, and back
 };
 
-double capacity_of(const Problem& problem, const Partition& partition, bool outward) {
+double capacity_of(const Problem& problem, const VertexParts& partition, bool outward) {
   Surroundings surroundings(problem, partition, outward);
   double sum = 0;
   for (std::size_t part = 0; part < partition.vertices.size(); ++part)
@@ -144,7 +144,7 @@ double capacity_of(const Problem& problem, const Partition& partition, bool outw
 
 /// A part is one rank that holds what its ranks do. All but one must send a partial sum of each byte before the first
 /// holds the result [patarasuk2009], and all but one receive what another has.
-Bound bound_for(const Problem& problem, const Partition& partition) {
+Bound bound_for(const Problem& problem, const VertexParts& partition) {
   const auto count = static_cast<std::int64_t>(partition.vertices.size());
   if (count < 2) return {"islands", 0, ""};
   const bool sums = problem.kind != CollectiveKind::all_gather;
@@ -167,7 +167,7 @@ Bound island_bound(const Problem& problem) {
                           problem.kind == CollectiveKind::reduce_scatter;
   if (!is_weighed) return {"islands", 0, "islands are not weighed for this collective"};
   Bound best{"islands", 0, "no links are faster than those between them"};
-  const auto consider = [&](const Partition& partition) {
+  const auto consider = [&](const VertexParts& partition) {
     if (Bound found = bound_for(problem, partition); found.time > best.time) best = std::move(found);
   };
   consider(nodes(problem));

@@ -14,7 +14,7 @@ namespace hemiola::bounds {
 namespace {
 
 /// Ranks times vertices and links that the searches of cuts may look at, and arrivals that are counted together.
-constexpr std::int64_t kMostWork = 50'000'000;
+constexpr std::int64_t kMostLateWork = 50'000'000;
 constexpr std::size_t kMostArrivals = 32;
 
 struct Arrival {
@@ -31,10 +31,6 @@ std::vector<Arrival> arrivals(const Problem& problem) {
     return a.delay != b.delay ? a.delay > b.delay : a.rank < b.rank;
   });
   return found;
-}
-
-Bound larger(Bound a, Bound b) {
-  return a.time >= b.time ? std::move(a) : std::move(b);
 }
 
 /// What others need of a late rank must cross every cut around it after the rank has come. Exact, but for latencies and
@@ -61,8 +57,8 @@ Bound cut_around(const Problem& problem, CutSearch* search, const Arrival& late)
 
 Bound cuts_around(const Problem& problem, const std::vector<Arrival>& late) {
   Bound best{"late", 0, "nobody needs what a late rank has"};
-  std::int64_t left = kMostWork / (static_cast<std::int64_t>(problem.rank_count()) *
-                                   (problem.topology.vertex_count() + problem.topology.link_count()));
+  std::int64_t left = kMostLateWork / (static_cast<std::int64_t>(problem.rank_count()) *
+                                       (problem.topology.vertex_count() + problem.topology.link_count()));
   if (left == 0) return {"late", 0, "not searched for: too many ranks and links"};
   CutSearch search(problem.topology, problem.bandwidth, Sense::along_links);
   for (const Arrival& arrival : late)

@@ -9,12 +9,10 @@
 #include <tuple>
 #include <utility>
 
+#include "hemiola/base/index.hpp"
+
 namespace hemiola::bounds {
 namespace {
-
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
 
 /// Of every vertex the nearest rank, and how far it is.
 class Nearest {

@@ -11,8 +11,8 @@
 namespace hemiola::bounds {
 namespace {
 
-constexpr double kNear = 0.995;  // of what some ways take: near enough
-constexpr double kPace = 0.5;    // found by trying, as is the next
+constexpr double kNearLength = 0.995;  // of what some ways take: near enough
+constexpr double kPace = 0.5;          // found by trying, as is the next
 constexpr int kRoundsPerMean = 8;
 
 void add_share(const std::vector<double>& weight, std::vector<double>* mean) {
@@ -50,7 +50,7 @@ double LengthSearch::most_seconds(int rounds, double known_s) {
     const double longest_s = *std::max_element(all_s.begin(), all_s.end());
     // The ways taken so far, in equal shares, carry all as well: no bound is above what they take.
     taken_s = std::min(taken_s, longest_s / round);
-    if (std::max(best_s_, known_s) >= taken_s * kNear) break;
+    if (std::max(best_s_, known_s) >= taken_s * kNearLength) break;
     const double rate = kPace * std::sqrt(log_edges / round) / taken_s;
     for (std::size_t e = 0; e < Bps_.size(); ++e) weight[e] = std::exp(rate * (all_s[e] - longest_s));
     add_share(weight, &mean);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "hemiola/schedule/collective.hpp"
@@ -28,6 +29,11 @@ struct Bound {
   Picoseconds time = 0;
   std::string witness;  ///< what proves it, in words
 };
+
+/// The first where both are equal.
+inline Bound larger(Bound a, Bound b) {
+  return a.time >= b.time ? std::move(a) : std::move(b);
+}
 
 struct LowerBound {
   Picoseconds time = 0;

@@ -26,7 +26,7 @@ namespace hemiola::bounds {
 namespace {
 
 /// Bytes and bytes per second.
-struct Exchange {
+struct PortExchange {
   std::vector<double> rate;  ///< of each participant's ports in one direction
   double buffer;
   double transferred;      ///< at least, by all participants together
@@ -49,7 +49,8 @@ struct Exchange {
 };
 
 /// The most that can be transferred within `seconds`: the right side above, halved.
-double most_transferred(const Exchange& exchange, const std::vector<double>& slow_factors, double seconds) {
+double most_transferred(const PortExchange& exchange, const std::vector<double>& slow_factors,
+                        double seconds) {
   const double port = 2 * exchange.fastest() * seconds;
   const auto healthy = static_cast<double>(exchange.rate.size() - slow_factors.size());
   double sum = healthy * port;
@@ -69,7 +70,7 @@ struct Found {
 };
 
 /// The time in which all can be transferred, counting those factors as slow; at least `low`.
-double least_seconds(const Exchange& exchange, const std::vector<double>& slow, double low) {
+double least_seconds(const PortExchange& exchange, const std::vector<double>& slow, double low) {
   if (most_transferred(exchange, slow, low) >= exchange.transferred) return low;
   double high = 2 * low;
   while (most_transferred(exchange, slow, high) < exchange.transferred) high *= 2;
@@ -80,7 +81,7 @@ double least_seconds(const Exchange& exchange, const std::vector<double>& slow, 
   return low;
 }
 
-Found least_seconds(const Exchange& exchange) {
+Found least_seconds(const PortExchange& exchange) {
   constexpr std::size_t kMostCounts = 64;  // of slow ones that are tried: it is as many searches
   const auto slow = exchange.slow_factors();
   // The slowest participant must send and receive the buffer.
@@ -95,7 +96,7 @@ Found least_seconds(const Exchange& exchange) {
   return found;
 }
 
-Bound bound_of(const Exchange& exchange, const std::string& participants, const std::string& theorem) {
+Bound bound_of(const PortExchange& exchange, const std::string& participants, const std::string& theorem) {
   const Found found = least_seconds(exchange);
   const bool is_slowest_port = found.slow_count == 0 && !exchange.slow_factors().empty();
   const std::string what = is_slowest_port
@@ -109,7 +110,7 @@ Bound bound_of(const Exchange& exchange, const std::string& participants, const 
 }
 
 /// What no trees beat. Where it is a theorem's, that has its name.
-Bound bound_by_trees(const Exchange& exchange, const std::string& participants) {
+Bound bound_by_trees(const PortExchange& exchange, const std::string& participants) {
   const double seconds = exchange.buffer * least_seconds_by_prices(exchange.rate);
   return {"one_port", round_down(seconds * static_cast<double>(kSecond) * (1 - 1e-9)),
           "each byte must go twice along the cheapest tree that joins all " + participants +
@@ -124,10 +125,6 @@ std::vector<double> faster_direction(const Hosts& hosts) {
   return rate;
 }
 
-Bound larger(Bound a, Bound b) {
-  return a.time >= b.time ? a : b;
-}
-
 }  // namespace
 
 Bound one_port_bound(const Problem& problem) {
@@ -135,15 +132,15 @@ Bound one_port_bound(const Problem& problem) {
     return {"one_port", 0, "only for an all-reduce of several ranks"};
   const auto buffer = static_cast<double>(problem.bytes);
   if (const Hosts ranks(problem, true); ranks.has_a_nic_per_rank) {
-    const Exchange exchange{faster_direction(ranks), buffer, 2.0 * (ranks.count - 1) * buffer};
+    const PortExchange exchange{faster_direction(ranks), buffer, 2.0 * (ranks.count - 1) * buffer};
     return larger(bound_of(exchange, "ranks", "OptCC, Theorem 6"), bound_by_trees(exchange, "ranks"));
   }
   const Hosts hosts(problem, false);
   if (!hosts.has_a_nic_per_rank || hosts.count < 2)
     return {"one_port", 0, "ranks have several ports, or hosts are not alike"};
-  const Exchange nics{faster_direction(hosts), buffer, 2.0 * (hosts.count - 1) * buffer};
-  const Exchange all{faster_direction(hosts), buffer, 2.0 * (problem.rank_count() - 1) * buffer,
-                     hosts.inside_Bps, hosts.ranks_per_host};
+  const PortExchange nics{faster_direction(hosts), buffer, 2.0 * (hosts.count - 1) * buffer};
+  const PortExchange all{faster_direction(hosts), buffer, 2.0 * (problem.rank_count() - 1) * buffer,
+                         hosts.inside_Bps, hosts.ranks_per_host};
   return larger(larger(bound_of(nics, "hosts", "OptCC, Theorem 13"), bound_by_trees(nics, "hosts")),
                 bound_of(all, "hosts", "all traffic, which corrects OptCC, Theorem 13"));
 }

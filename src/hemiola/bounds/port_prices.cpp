@@ -5,18 +5,16 @@
 #include <numeric>
 #include <tuple>
 
+#include "hemiola/base/index.hpp"
+
 namespace hemiola::bounds {
 namespace {
 
 using Vector = std::vector<double>;
 
 constexpr std::size_t kMostKinds = 12;
-constexpr double kNear = 1e-10;
+constexpr double kNearPrice = 1e-10;
 constexpr int kMostSteps = 20'000;
-
-constexpr std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
 
 /// Participants with ports of one rate, which are alike, so that prices may be, too.
 struct Kind {
@@ -105,7 +103,7 @@ class BestShares {
     for (int step = 0; step < kMostSteps; ++step) {
       const Vector slope = slope_at_center();
       const double reach = cut(slope);
-      if (is_possible_ && reach <= kNear * best_) break;
+      if (is_possible_ && reach <= kNearPrice * best_) break;
     }
     return best_;
   }

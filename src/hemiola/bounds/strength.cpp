@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "hemiola/base/index.hpp"
+
 namespace hemiola::bounds {
 namespace {
 
@@ -28,7 +30,6 @@ class Joined {
   }
 
  private:
-  static std::size_t at(int vertex) { return static_cast<std::size_t>(vertex); }
   int root(int vertex) {
     while (parent_[at(vertex)] != vertex) vertex = parent_[at(vertex)] = parent_[at(parent_[at(vertex)])];
     return vertex;

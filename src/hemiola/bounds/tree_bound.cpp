@@ -8,16 +8,13 @@
 #include <utility>
 #include <vector>
 
+#include "hemiola/base/index.hpp"
 #include "hemiola/base/units.hpp"
 #include "hemiola/bounds/length_search.hpp"
 #include "hemiola/bounds/problem.hpp"
 
 namespace hemiola::bounds {
 namespace {
-
-constexpr std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
 
 /// All links between two vertices, in both directions together: an all-reduce goes up and down a tree.
 struct Edge {
@@ -143,16 +140,16 @@ class Tree final : public LengthSearch {
 };
 
 /// Vertices and edges that all rounds may look at: some tens of milliseconds.
-constexpr std::int64_t kMostWork = 200'000;
-constexpr std::int64_t kMostRounds = 2000;
+constexpr std::int64_t kMostTreeWork = 200'000;
+constexpr std::int64_t kMostTreeRounds = 2000;
 
 }  // namespace
 
 Bound tree_bound(const Problem& problem) {
   if (problem.kind != CollectiveKind::all_reduce) return {"trees", 0, "only for an all-reduce"};
   if (problem.rank_count() < 2) return {"trees", 0, "one rank has nobody to talk to"};
-  const auto rounds = static_cast<int>(
-      std::min(kMostRounds, kMostWork / (problem.topology.vertex_count() + problem.topology.link_count())));
+  const auto rounds = static_cast<int>(std::min(
+      kMostTreeRounds, kMostTreeWork / (problem.topology.vertex_count() + problem.topology.link_count())));
   if (rounds == 0) return {"trees", 0, "not searched for: too many ranks and links"};
   const double seconds = Tree(problem, edges_of(problem)).most_seconds(rounds, to_seconds(problem.known));
   return {

@@ -10,9 +10,9 @@ namespace {
 
 /// Makes the transfers of a broadcast, or of the reduce that it is backwards, step by step, and in each by src, dst and
 /// chunk.
-class Making {
+class HostSharing {
  public:
-  Making(CollectiveKind kind, const HostShares& shares)
+  HostSharing(CollectiveKind kind, const HostShares& shares)
       : is_reduce_(kind == CollectiveKind::reduce),
         hosts_(shares.host_count),
         per_host_(shares.ranks_per_host),
@@ -117,12 +117,12 @@ void check(const HostShares& shares, const std::string& what) {
 
 Schedule broadcast_through_hosts(const HostShares& shares) {
   check(shares, "broadcast_through_hosts");
-  return Making(CollectiveKind::broadcast, shares)();
+  return HostSharing(CollectiveKind::broadcast, shares)();
 }
 
 Schedule reduce_through_hosts(const HostShares& shares) {
   check(shares, "reduce_through_hosts");
-  return Making(CollectiveKind::reduce, shares)();
+  return HostSharing(CollectiveKind::reduce, shares)();
 }
 
 }  // namespace hemiola::synthesis

@@ -11,9 +11,9 @@ namespace hemiola::synthesis {
 namespace {
 
 /// Makes the columns step by step, and in each step by src and dst, of which no two have more than one transfer.
-class Making {
+class RankSharing {
  public:
-  Making(CollectiveKind kind, const RankShares& shares)
+  RankSharing(CollectiveKind kind, const RankShares& shares)
       : is_reduce_(kind == CollectiveKind::reduce), kind_(kind), shares_(shares) {
     const auto others = static_cast<std::size_t>(shares.rank_count - 1);
     const std::size_t count = static_cast<std::size_t>(shares.pieces) * others * others;
@@ -84,12 +84,12 @@ void check(const RankShares& shares, const std::string& what) {
 
 Schedule broadcast_through_all(const RankShares& shares) {
   check(shares, "broadcast_through_all");
-  return Making(CollectiveKind::broadcast, shares)();
+  return RankSharing(CollectiveKind::broadcast, shares)();
 }
 
 Schedule reduce_through_all(const RankShares& shares) {
   check(shares, "reduce_through_all");
-  return Making(CollectiveKind::reduce, shares)();
+  return RankSharing(CollectiveKind::reduce, shares)();
 }
 
 }  // namespace hemiola::synthesis

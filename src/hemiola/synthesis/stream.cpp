@@ -21,7 +21,7 @@
 namespace hemiola::synthesis {
 namespace {
 
-constexpr auto kReportInterval = std::chrono::milliseconds(50);
+constexpr auto kStreamReport = std::chrono::milliseconds(50);
 
 /// Writes what all channels carry tick by tick, each pair of ranks numbered as its channel.
 class TickWriter {
@@ -114,7 +114,7 @@ class TickStream {
   void report(std::int64_t done) {
     const auto now = std::chrono::steady_clock::now();
     if (!options_.report || now < next_report_) return;
-    next_report_ = now + kReportInterval;
+    next_report_ = now + kStreamReport;
     if (!options_.report({done, flood_.sends_needed()}))
       throw ArgumentError("synthesize: stopped before the schedule was complete, so the file is of no use");
   }
@@ -122,7 +122,7 @@ class TickStream {
   const Flood& flood_;
   const Options& options_;
   TickWriter writer_;
-  std::chrono::steady_clock::time_point next_report_ = std::chrono::steady_clock::now() + kReportInterval;
+  std::chrono::steady_clock::time_point next_report_ = std::chrono::steady_clock::now() + kStreamReport;
 };
 
 }  // namespace

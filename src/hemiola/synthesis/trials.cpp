@@ -10,7 +10,7 @@
 namespace hemiola::synthesis {
 namespace {
 
-constexpr auto kReportInterval = std::chrono::milliseconds(50);
+constexpr auto kTrialsReport = std::chrono::milliseconds(50);
 
 class Run {
  public:
@@ -64,7 +64,7 @@ class Run {
 
   void report_until_finished() {
     std::unique_lock lock(mutex_);
-    while (!finished_.wait_for(lock, kReportInterval, [this] { return running_ == 0; })) {
+    while (!finished_.wait_for(lock, kTrialsReport, [this] { return running_ == 0; })) {
       if (!options_.report) continue;
       lock.unlock();
       if (!options_.report(state_)) state_.stop();

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "hemiola/base/index.hpp"
+
 namespace hemiola {
 namespace {
 
@@ -21,7 +23,6 @@ class Parts {
   }
 
  private:
-  static std::size_t at(Vertex v) { return static_cast<std::size_t>(v); }
   std::vector<Vertex> parent_;
 };
 

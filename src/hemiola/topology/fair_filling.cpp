@@ -9,7 +9,7 @@ namespace hemiola {
 namespace {
 
 /// A look serves one flow in so many at least, or it was the last.
-constexpr std::size_t kFewest = 10;
+constexpr std::size_t kFewestFilled = 10;
 constexpr double kOpen = -1;  ///< the rate of a flow that has none yet
 constexpr std::uint32_t kLast = ~std::uint32_t{0};
 
@@ -22,7 +22,7 @@ std::span<const double> FairFilling::fill(std::span<const std::span<const int>> 
   count_flows(paths, capacity);
   while (!open_flows_.empty()) {
     const std::size_t before = open_flows_.size();
-    if (fill_a_level() * kFewest < before) fill_link_by_link();
+    if (fill_a_level() * kFewestFilled < before) fill_link_by_link();
   }
   return rates_;
 }

@@ -11,7 +11,7 @@ namespace {
 /// Operations, or more, that a look at a flow and its links takes.
 constexpr std::int64_t kPerFlow = 64;
 /// Rates are mended where one flow in so many, or fewer, is on a link that has changed: else filling is faster.
-constexpr std::int64_t kFewest = 4;
+constexpr std::int64_t kFewestUsed = 4;
 /// Mending is given up after so many looks at each use of a link by a flow: a part of what filling takes.
 constexpr std::int64_t kLooksPerUse = 2;
 /// After mending was given up, filling is next for one settle, two, four, … but no more.
@@ -96,7 +96,7 @@ void FairShares::fill_alone(FlowId f) {
 bool FairShares::are_few_concerned() const {
   std::int64_t uses = 0;
   for (int l : changed_links_) uses += static_cast<std::int64_t>(link(l).flows.size());
-  return uses * kFewest <= use_count_;
+  return uses * kFewestUsed <= use_count_;
 }
 
 /// Of what the links that have changed concern; false: that is much, or was so of late.

@@ -9,16 +9,12 @@
 namespace hemiola {
 namespace {
 
-std::string text(int number) {
-  return std::to_string(number);
-}
-
 /// "rank 3", "ranks 1, 2, 5", "ranks 0, 1, 2, 3, 4, 5, … (17 of 32)"
 std::string list_ranks(const std::vector<Rank>& ranks, std::size_t of) {
   constexpr std::size_t kShown = 6;
   std::string list = ranks.size() == 1 ? "rank " : "ranks ";
   for (std::size_t i = 0; i < std::min(kShown, ranks.size()); ++i)
-    list += (i == 0 ? "" : ", ") + text(ranks[i]);
+    list += (i == 0 ? "" : ", ") + std::to_string(ranks[i]);
   if (ranks.size() > kShown)
     list += ", … (" + std::to_string(ranks.size()) + " of " + std::to_string(of) + ")";
   return list;
@@ -34,7 +30,7 @@ std::vector<Rank> all_but(std::span<const Rank> ranks, Rank one) {
 std::string first_arrival(std::span<const ChunkTransfer> transfers, Rank rank, Step step) {
   for (const ChunkTransfer& t : transfers) {
     if (t.dst() != rank || t.step() < step) continue;
-    const std::string arrival = "which it first receives in step " + text(t.step());
+    const std::string arrival = "which it first receives in step " + std::to_string(t.step());
     return t.step() == step ? arrival + "; a step reads before it writes" : arrival;
   }
   return "which it does not hold and never receives";
@@ -60,7 +56,8 @@ void ChunkJudge::say(Rule rule, Step step, Rank rank, const auto& compose) {
 /// "rank 3", "scratch slot 2 of rank 3"
 std::string ChunkJudge::name_of_slot(Rank number) const {
   const int scratch = number / collective_.rank_count();
-  return (scratch == 0 ? "" : "scratch slot " + text(scratch) + " of ") + "rank " + text(rank_of(number));
+  return (scratch == 0 ? "" : "scratch slot " + std::to_string(scratch) + " of ") + "rank " +
+         std::to_string(rank_of(number));
 }
 
 void ChunkJudge::judge(Chunk chunk, std::span<const ChunkTransfer> transfers) {
@@ -100,8 +97,9 @@ Sums::Id ChunkJudge::read(std::size_t index) {
   from.unread = kNone;
   if (from.holds == Sums::kNothing)
     say(Rule::read_before_defined, t.step(), rank_of(t.src()), [&] {
-      return "step " + text(t.step()) + ": " + name_of_slot(t.src()) + " sends chunk " + text(chunk_) +
-             " to " + name_of_slot(t.dst()) + ", " + first_arrival(transfers_, t.src(), t.step());
+      return "step " + std::to_string(t.step()) + ": " + name_of_slot(t.src()) + " sends chunk " +
+             std::to_string(chunk_) + " to " + name_of_slot(t.dst()) + ", " +
+             first_arrival(transfers_, t.src(), t.step());
     });
   return from.holds;
 }
@@ -110,8 +108,8 @@ void ChunkJudge::note_conflict(const ChunkTransfer& t) {
   Slot& to = slot(t.dst());
   const auto conflict = [&](Rule rule, const char* what) {
     say(rule, t.step(), rank_of(t.dst()), [&] {
-      return "step " + text(t.step()) + ": " + what + " write chunk " + text(chunk_) + " of " +
-             name_of_slot(t.dst()) + ", one of them from " + name_of_slot(t.src()) +
+      return "step " + std::to_string(t.step()) + ": " + what + " write chunk " + std::to_string(chunk_) +
+             " of " + name_of_slot(t.dst()) + ", one of them from " + name_of_slot(t.src()) +
              "; a slot takes one copy or any number of reduces in a step";
     });
   };
@@ -126,9 +124,9 @@ void ChunkJudge::deliver(std::size_t index, Sums::Id value) {
   if (t.reduce() && collective_.is_reducing()) return deliver_reduce(index, value);
   if (t.reduce())
     say(Rule::reduce_not_allowed, t.step(), rank_of(t.dst()), [&] {
-      return "step " + text(t.step()) + ": " + name_of_slot(t.src()) + " reduces chunk " + text(chunk_) +
-             " into " + name_of_slot(t.dst()) + ", but a " + std::string(name_of(collective_.kind())) +
-             " only copies";
+      return "step " + std::to_string(t.step()) + ": " + name_of_slot(t.src()) + " reduces chunk " +
+             std::to_string(chunk_) + " into " + name_of_slot(t.dst()) + ", but a " +
+             std::string(name_of(collective_.kind())) + " only copies";
     });
   deliver_copy(index, value);
 }
@@ -138,8 +136,8 @@ void ChunkJudge::deliver_copy(std::size_t index, Sums::Id value) {
   Slot& to = slot(t.dst());
   if (report_redundant_ && value != Sums::kNothing && to.holds == value)
     say(Rule::redundant, t.step(), rank_of(t.dst()), [&] {
-      return "step " + text(t.step()) + ": " + name_of_slot(t.dst()) + " receives chunk " + text(chunk_) +
-             " from " + name_of_slot(t.src()) + ", but it holds the same already";
+      return "step " + std::to_string(t.step()) + ": " + name_of_slot(t.dst()) + " receives chunk " +
+             std::to_string(chunk_) + " from " + name_of_slot(t.src()) + ", but it holds the same already";
     });
   if (to.unread != kNone) report_leftover(to.unread);
   to.holds = value;
@@ -151,8 +149,8 @@ void ChunkJudge::deliver_reduce(std::size_t index, Sums::Id value) {
   Slot& to = slot(t.dst());
   if (to.holds == Sums::kNothing) {
     say(Rule::reduce_into_undefined, t.step(), rank_of(t.dst()), [&] {
-      return "step " + text(t.step()) + ": " + name_of_slot(t.src()) + " reduces chunk " + text(chunk_) +
-             " into " + name_of_slot(t.dst()) +
+      return "step " + std::to_string(t.step()) + ": " + name_of_slot(t.src()) + " reduces chunk " +
+             std::to_string(chunk_) + " into " + name_of_slot(t.dst()) +
              ", whose slot holds nothing to add to; copy it, or deliver a value first";
     });
     to.holds = value;
@@ -166,8 +164,9 @@ void ChunkJudge::report_leftover(std::int32_t delivery) {
   const ChunkTransfer& t = transfers_[static_cast<std::size_t>(delivery)];
   if (is_wanted(t.dst())) return;
   say(Rule::leftover, t.step(), rank_of(t.dst()), [&] {
-    return "step " + text(t.step()) + ": " + name_of_slot(t.dst()) + " receives chunk " + text(chunk_) +
-           " from " + name_of_slot(t.src()) + ", but does not want it in the end and never passes it on";
+    return "step " + std::to_string(t.step()) + ": " + name_of_slot(t.dst()) + " receives chunk " +
+           std::to_string(chunk_) + " from " + name_of_slot(t.src()) +
+           ", but does not want it in the end and never passes it on";
   });
 }
 
@@ -175,7 +174,8 @@ void ChunkJudge::close() {
   for (Rank rank : places_.wanted(chunk_))
     if (slot(rank).holds == Sums::kNothing)
       say(Rule::missing_chunk, Step{step_count_}, rank, [&] {
-        return "in the end: rank " + text(rank) + " wants chunk " + text(chunk_) + " but holds nothing";
+        return "in the end: rank " + std::to_string(rank) + " wants chunk " + std::to_string(chunk_) +
+               " but holds nothing";
       });
   if (collective_.is_reducing()) close_sums();
   for (const ChunkTransfer& t : transfers_) {
@@ -188,8 +188,8 @@ void ChunkJudge::close() {
 /// `missing` returns the ranks whose contributions are not there.
 void ChunkJudge::say_missing(Rank rank, const auto& missing) {
   say(Rule::missing_contribution, Step{step_count_}, rank, [&] {
-    return "in the end: rank " + text(rank) + "'s chunk " + text(chunk_) + " lacks the contribution of " +
-           list_ranks(missing(), places_.defined(chunk_).size());
+    return "in the end: rank " + std::to_string(rank) + "'s chunk " + std::to_string(chunk_) +
+           " lacks the contribution of " + list_ranks(missing(), places_.defined(chunk_).size());
   });
 }
 
@@ -239,8 +239,9 @@ void ChunkJudge::report_missing(const Sums::Flaw& flaw, Sums::Id result) {
 void ChunkJudge::report_twice(const Sums::Flaw& flaw) {
   const ChunkTransfer& t = transfers_[static_cast<std::size_t>(flaw.tag)];
   say(Rule::counted_twice, t.step(), rank_of(t.dst()), [&] {
-    return "step " + text(t.step()) + ": " + name_of_slot(t.src()) + " reduces chunk " + text(chunk_) +
-           " into " + name_of_slot(t.dst()) + ", which already holds the contribution of " +
+    return "step " + std::to_string(t.step()) + ": " + name_of_slot(t.src()) + " reduces chunk " +
+           std::to_string(chunk_) + " into " + name_of_slot(t.dst()) +
+           ", which already holds the contribution of " +
            list_ranks(flaw.twice, places_.defined(chunk_).size());
   });
 }

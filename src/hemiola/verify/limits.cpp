@@ -8,10 +8,6 @@
 namespace hemiola {
 namespace {
 
-std::string text(int number) {
-  return std::to_string(number);
-}
-
 /// Ranks that `src` reaches over one link or through switches only, as flags by rank.
 std::vector<bool> neighbours(const Topology& topology, Vertex src) {
   std::vector<bool> seen(static_cast<std::size_t>(topology.vertex_count()));
@@ -78,7 +74,7 @@ class LimitCheck {
           "no link joins them in the topology; relay the chunk through ranks that are joined");
     if (limits_.link_capacity && on_link_.add(link, t.step) == *limits_.link_capacity + 1)
       say(Rule::over_capacity, t, t.src,
-          "the link carries more than " + text(*limits_.link_capacity) + " chunks in this step");
+          "the link carries more than " + std::to_string(*limits_.link_capacity) + " chunks in this step");
     if (!limits_.port_capacity) return;
     if (out_.add(static_cast<std::size_t>(t.src), t.step) == *limits_.port_capacity + 1)
       say_port(t, t.src, " sends more than ");
@@ -89,14 +85,15 @@ class LimitCheck {
  private:
   void say_port(const Transfer& t, Rank rank, const char* does) {
     say(Rule::over_capacity, t, rank,
-        "rank " + text(rank) + does + text(*limits_.port_capacity) + " chunks in this step");
+        "rank " + std::to_string(rank) + does + std::to_string(*limits_.port_capacity) +
+            " chunks in this step");
   }
 
   void say(Rule rule, const Transfer& t, Rank rank, const std::string& why) {
     if (report_.admits(rule, t.step, rank, t.chunk))
       report_.add({rule, t.step, rank, t.chunk,
-                   "step " + text(t.step) + ": rank " + text(t.src) + " sends chunk " + text(t.chunk) +
-                       " to rank " + text(t.dst) + ", but " + why});
+                   "step " + std::to_string(t.step) + ": rank " + std::to_string(t.src) + " sends chunk " +
+                       std::to_string(t.chunk) + " to rank " + std::to_string(t.dst) + ", but " + why});
   }
 
   const Limits& limits_;
@@ -111,8 +108,8 @@ void check_arguments(const TransferSource& source, const Limits& limits) {
     if (capacity && *capacity < 1)
       throw ArgumentError("verify: expected a capacity >= 1, found " + std::to_string(*capacity));
   if (limits.topology && limits.topology->rank_count() != source.collective().rank_count())
-    throw ArgumentError("verify: the schedule has " + text(source.collective().rank_count()) +
-                        " ranks, the topology " + text(limits.topology->rank_count()));
+    throw ArgumentError("verify: the schedule has " + std::to_string(source.collective().rank_count()) +
+                        " ranks, the topology " + std::to_string(limits.topology->rank_count()));
 }
 
 }  // namespace

@@ -38,7 +38,6 @@ class NodeLayout {
  private:
   NodeLayout() = default;
   void check_groups() const;
-  static std::size_t at(int index) { return static_cast<std::size_t>(index); }
   int moved(int node, int groups, int places) const;
 
   int group_count_ = 1;

@@ -7,6 +7,7 @@
 
 #include "hemiola/algorithms/late/early_reduce.hpp"
 #include "hemiola/algorithms/late/finish_chunks.hpp"
+#include "hemiola/algorithms/papers.hpp"
 #include "hemiola/base/error.hpp"
 
 namespace hemiola::algorithms {
@@ -46,8 +47,6 @@ std::vector<Variant> variants(const Task& task) {
                      .count = chunks});
   return found;
 }
-
-constexpr Paper kTraff{"traff2024broadcast", "Träff 2024"};
 
 constexpr const char* kDoc =
     R"(All-reduce with one late rank, at the lower bound of rounds after its arrival.

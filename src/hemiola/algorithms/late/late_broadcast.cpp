@@ -3,11 +3,10 @@
 #include <string>
 
 #include "hemiola/algorithms/late/early_reduce.hpp"
+#include "hemiola/algorithms/papers.hpp"
 
 namespace hemiola::algorithms {
 namespace {
-
-constexpr Paper kStragglar{"StragglAR", "Devraj, Ding, Vijaya Kumar, Kleinberg, Singh 2025"};
 
 constexpr const char* kDoc =
     R"(All-reduce with one late rank by StragglAR's late-aware baseline.

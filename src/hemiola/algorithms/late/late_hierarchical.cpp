@@ -15,6 +15,7 @@
 
 #include "hemiola/algorithms/late/early_reduce.hpp"
 #include "hemiola/algorithms/layout_argument.hpp"
+#include "hemiola/algorithms/papers.hpp"
 #include "hemiola/base/error.hpp"
 
 namespace hemiola::algorithms {
@@ -182,8 +183,6 @@ std::string why_not(const Task& task) {
   for (Rank rank : indices<Rank>(task.rank_count)) node_of_rank.push_back(task.topology->node_of(rank));
   return why_not(NodeLayout::placed(node_of_rank));
 }
-
-constexpr Paper kTraff{"traff2024broadcast", "Träff 2024"};
 
 constexpr const char* kDoc =
     R"(All-reduce with one late rank on nodes of several ranks, which share what joins the nodes.

@@ -8,6 +8,7 @@
 #include "hemiola/algorithms/index/binary.hpp"
 #include "hemiola/algorithms/late/early_reduce.hpp"
 #include "hemiola/algorithms/late/finish_chunks.hpp"
+#include "hemiola/algorithms/papers.hpp"
 #include "hemiola/base/error.hpp"
 
 namespace hemiola::algorithms {
@@ -27,8 +28,6 @@ void add_ring_all_reduce(ScheduleBuilder* builder, int first_chunk, int first_st
       builder->add({Step{first_step + t}, rank, Rank{(rank + 1) % n}, Chunk{first_chunk + chunk}, t < n - 1});
     }
 }
-
-constexpr Paper kTraff{"traff2024broadcast", "Träff 2024"};
 
 constexpr const char* kDoc =
     R"(All-reduce with one late rank that arrives while the early ranks are still reducing.

@@ -8,6 +8,7 @@
 
 #include "hemiola/algorithms/late/early_reduce.hpp"
 #include "hemiola/algorithms/late/finish_chunks.hpp"
+#include "hemiola/algorithms/papers.hpp"
 #include "hemiola/base/error.hpp"
 
 namespace hemiola::algorithms {
@@ -196,9 +197,6 @@ std::vector<Variant> all_at_once(const Task& task) {
 std::vector<Rank> ranks_of(const std::vector<int>& numbers) {
   return {numbers.begin(), numbers.end()};
 }
-
-constexpr Paper kTraff{"traff2024broadcast", "Träff 2024"};
-constexpr Paper kStragglar{"StragglAR", "Devraj, Ding, Vijaya Kumar, Kleinberg, Singh 2025"};
 
 constexpr const char* kSeveralDoc =
     R"(All-reduce with several late ranks, folded in as they arrive.

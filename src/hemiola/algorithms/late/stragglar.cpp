@@ -4,6 +4,7 @@
 
 #include "hemiola/algorithms/late/early_reduce.hpp"
 #include "hemiola/algorithms/late/finish_chunks.hpp"
+#include "hemiola/algorithms/papers.hpp"
 #include "hemiola/base/error.hpp"
 
 namespace hemiola::algorithms {
@@ -24,8 +25,6 @@ std::vector<Variant> variants(const Task& task) {
   return {{.formula_s = reduce_then_finish_s(task, finish_rounds(task.rank_count, early), early),
            .transfer_count = std::int64_t{2} * early * early}};
 }
-
-constexpr Paper kStragglar{"StragglAR", "Devraj, Ding, Vijaya Kumar, Kleinberg, Singh 2025"};
 
 constexpr const char* kDoc =
     R"(StragglAR's published all-reduce with one late rank.

@@ -23,6 +23,7 @@
 #include "hemiola/algorithms/layout_argument.hpp"
 #include "hemiola/algorithms/levels/mirrored.hpp"
 #include "hemiola/algorithms/levels/one_rank.hpp"
+#include "hemiola/algorithms/papers.hpp"
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/hash.hpp"
 
@@ -184,8 +185,6 @@ std::vector<Variant> variants(const Task& task) {
   }
   return found;
 }
-
-constexpr Paper kPccl{"PCCL", "Singh, Singh, Bhatele 2025"};
 
 constexpr const char* kParametersDoc = R"(
 

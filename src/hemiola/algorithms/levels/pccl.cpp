@@ -11,6 +11,7 @@
 #include "hemiola/algorithms/index/binary.hpp"
 #include "hemiola/algorithms/layout_argument.hpp"
 #include "hemiola/algorithms/levels/mirrored.hpp"
+#include "hemiola/algorithms/papers.hpp"
 #include "hemiola/base/error.hpp"
 
 namespace hemiola::algorithms {
@@ -63,8 +64,6 @@ std::string why_not(const Task& task) {
   for (Rank rank : indices<Rank>(task.rank_count)) node_of_rank.push_back(task.topology->node_of(rank));
   return NodeLayout::placed(node_of_rank).is_even() ? "" : "expected nodes with equally many ranks each";
 }
-
-constexpr Paper kPccl{"PCCL", "Singh, Singh, Bhatele 2025"};
 
 constexpr const char* kDoc = R"(
 

@@ -12,6 +12,8 @@
 
 #include <algorithm>
 
+#include "hemiola/algorithms/papers.hpp"
+
 namespace hemiola::algorithms {
 namespace {
 
@@ -51,9 +53,6 @@ Cost parts_cost(int n, std::int64_t sent) {
           .sent = sent,
           .serialized = n - 1};
 }
-
-constexpr Paper kThakur{"thakur2005", "Thakur, Rabenseifner, Gropp 2005"};
-constexpr Paper kChan{"chan2007", "Chan, Heimlich, Purkayastha, van de Geijn 2007"};
 
 }  // namespace
 

@@ -70,7 +70,7 @@ Cost all_to_all_cost(int n) {
 }
 
 constexpr Paper kBruck{"bruck1997", "Bruck, Ho, Kipnis, Upfal, Weathersby 1997"};
-constexpr Paper kTraff{"traff2024reduce", "Träff 2024"};
+constexpr Paper kTraffReduce{"traff2024reduce", "Träff 2024"};
 
 }  // namespace
 
@@ -121,7 +121,7 @@ std::vector<Algorithm> bruck_algorithms() {
        .generate = [](const Request& r) { return all_gather_bruck(r.rank_count); }},
       {.name = "reduce_scatter_bruck",
        .kind = CollectiveKind::reduce_scatter,
-       .paper = kTraff,
+       .paper = kTraffReduce,
        .idea = "Bruck's all-gather run backwards, adding on the way to the owners.",
        .sizes = kAnyRankCount,
        .chunks_formula = "n",
@@ -132,7 +132,7 @@ std::vector<Algorithm> bruck_algorithms() {
        .generate = [](const Request& r) { return reduce_scatter_bruck(r.rank_count); }},
       {.name = "all_reduce_bruck",
        .kind = CollectiveKind::all_reduce,
-       .paper = kTraff,
+       .paper = kTraffReduce,
        .idea = "Bruck's all-gather run backwards, then forwards: logarithmic and bandwidth optimal for any "
                "rank count.",
        .sizes = kAnyRankCount,

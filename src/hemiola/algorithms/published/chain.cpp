@@ -42,7 +42,7 @@ Cost chain_cost(int n, int chunk_count) {
 }
 
 /// Filling the pipeline then costs at most a quarter of the time that the buffer itself needs.
-int default_chunks(int rank_count) {
+int chain_chunks(int rank_count) {
   return std::max(1, 4 * (rank_count - 2));
 }
 
@@ -77,7 +77,7 @@ std::vector<Algorithm> chain_algorithms() {
        .formula = "(n-2+K)·(α + N/K·β)",
        .cost = chain_cost,
        .generate = [](const Request& r) { return broadcast_chain(r.rank_count, r.root, r.chunk_count); },
-       .default_chunk_count = default_chunks},
+       .default_chunk_count = chain_chunks},
       {.name = "reduce_chain",
        .kind = CollectiveKind::reduce,
        .paper = kVanDeGeijn,
@@ -89,7 +89,7 @@ std::vector<Algorithm> chain_algorithms() {
        .formula = "(n-2+K)·(α + N/K·β)",
        .cost = chain_cost,
        .generate = [](const Request& r) { return reduce_chain(r.rank_count, r.root, r.chunk_count); },
-       .default_chunk_count = default_chunks},
+       .default_chunk_count = chain_chunks},
   };
 }
 

@@ -11,6 +11,7 @@
 
 #include "hemiola/algorithms/index/binary.hpp"
 #include "hemiola/algorithms/index/circulant.hpp"
+#include "hemiola/algorithms/papers.hpp"
 
 namespace hemiola::algorithms {
 namespace {
@@ -47,7 +48,7 @@ void for_each_transfer(int rank_count, int chunk_count, Visit visit) {
   }
 }
 
-Rank rank_of(int role, Rank root, int rank_count) {
+Rank rank_of_role(int role, Rank root, int rank_count) {
   return Rank{(role + root) % rank_count};
 }
 
@@ -61,18 +62,17 @@ Cost pipeline_cost(int n, int chunk_count, std::int64_t sent) {
 }
 
 /// Filling the pipeline then costs at most a quarter of the time that the buffer itself needs.
-int default_chunks(int rank_count) {
+int pipeline_chunks(int rank_count) {
   return std::max(1, 4 * (doubling_rounds(rank_count) - 1));
 }
-
-constexpr Paper kTraff{"traff2024broadcast", "Träff 2024"};
 
 }  // namespace
 
 Schedule broadcast_circulant(int rank_count, Rank root, int chunk_count) {
   ScheduleBuilder builder(Collective::make(CollectiveKind::broadcast, rank_count, chunk_count, root));
   for_each_transfer(rank_count, chunk_count, [&](int step, int source, int role, Chunk chunk) {
-    builder.copy(Step{step}, rank_of(source, root, rank_count), rank_of(role, root, rank_count), chunk);
+    builder.copy(Step{step}, rank_of_role(source, root, rank_count), rank_of_role(role, root, rank_count),
+                 chunk);
   });
   return builder.finish();
 }
@@ -82,8 +82,8 @@ Schedule reduce_circulant(int rank_count, Rank root, int chunk_count) {
   const int last_step = pipeline_steps(rank_count, chunk_count) - 1;
   for_each_transfer(rank_count, chunk_count, [&](int step, int source, int role, Chunk chunk) {
     const Chunk mirrored{chunk_count - 1 - chunk};
-    builder.reduce(Step{last_step - step}, rank_of(role, root, rank_count), rank_of(source, root, rank_count),
-                   mirrored);
+    builder.reduce(Step{last_step - step}, rank_of_role(role, root, rank_count),
+                   rank_of_role(source, root, rank_count), mirrored);
   });
   return builder.finish();
 }
@@ -102,7 +102,7 @@ std::vector<Algorithm> circulant_pipeline_algorithms() {
        .formula = "(⌈log2 n⌉-1+K)·(α + N/K·β)",
        .cost = [](int n, int chunks) { return pipeline_cost(n, chunks, pipeline_steps(n, chunks)); },
        .generate = [](const Request& r) { return broadcast_circulant(r.rank_count, r.root, r.chunk_count); },
-       .default_chunk_count = default_chunks},
+       .default_chunk_count = pipeline_chunks},
       {.name = "reduce_circulant",
        .kind = CollectiveKind::reduce,
        .paper = kTraff,
@@ -114,7 +114,7 @@ std::vector<Algorithm> circulant_pipeline_algorithms() {
        .formula = "(⌈log2 n⌉-1+K)·(α + N/K·β)",
        .cost = [](int n, int chunks) { return pipeline_cost(n, chunks, chunks); },
        .generate = [](const Request& r) { return reduce_circulant(r.rank_count, r.root, r.chunk_count); },
-       .default_chunk_count = default_chunks},
+       .default_chunk_count = pipeline_chunks},
   };
 }
 

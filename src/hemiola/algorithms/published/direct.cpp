@@ -7,13 +7,15 @@
 //   round 3      3       0       1       2
 #include "hemiola/algorithms/published/direct.hpp"
 
+#include "hemiola/algorithms/papers.hpp"
+
 namespace hemiola::algorithms {
 namespace {
 
 enum class Form { one_step, rounds };
 
 /// The rank that `rank` sends to in a round, 1 … rank_count-1: no two ranks send to the same one.
-Rank target(Rank rank, int round, int rank_count) {
+Rank target_above(Rank rank, int round, int rank_count) {
   return Rank{(rank + round) % rank_count};
 }
 
@@ -30,14 +32,14 @@ void add_gather_phase(ScheduleBuilder* builder, Form form, int first_step) {
   const int n = builder->rank_count();
   for (int round = 1; round < n; ++round)
     for (Rank rank : indices<Rank>(n))
-      builder->copy(Step{first_step + step_of(round, form)}, rank, target(rank, round, n), Chunk{rank});
+      builder->copy(Step{first_step + step_of(round, form)}, rank, target_above(rank, round, n), Chunk{rank});
 }
 
 void add_reduce_phase(ScheduleBuilder* builder, Form form) {
   const int n = builder->rank_count();
   for (int round = 1; round < n; ++round)
     for (Rank rank : indices<Rank>(n)) {
-      const Rank owner = target(rank, round, n);
+      const Rank owner = target_above(rank, round, n);
       builder->reduce(Step{step_of(round, form)}, rank, owner, Chunk{owner});
     }
 }
@@ -63,7 +65,6 @@ Cost direct_cost(int phases, Form form, int n) {
 }
 
 constexpr Paper kAllPairs{"cowan2023", "Cowan et al. (MSCCL) 2023, allpairs"};
-constexpr Paper kPairwise{"thakur2005", "Thakur, Rabenseifner, Gropp 2005"};
 
 }  // namespace
 
@@ -102,7 +103,7 @@ std::vector<Algorithm> direct_algorithms() {
        .generate = [](const Request& r) { return all_gather_direct(r.rank_count); }},
       {.name = "all_gather_direct_rounds",
        .kind = CollectiveKind::all_gather,
-       .paper = kPairwise,
+       .paper = kThakur,
        .idea = "In round t every rank sends its chunk to the rank t places up: one flow a port.",
        .sizes = kAnyRankCount,
        .chunks_formula = "n",
@@ -124,7 +125,7 @@ std::vector<Algorithm> direct_algorithms() {
        .generate = [](const Request& r) { return reduce_scatter_direct(r.rank_count); }},
       {.name = "reduce_scatter_direct_rounds",
        .kind = CollectiveKind::reduce_scatter,
-       .paper = kPairwise,
+       .paper = kThakur,
        .idea = "In round t every rank sends its part to the owner t places up: one flow a port.",
        .sizes = kAnyRankCount,
        .chunks_formula = "n",
@@ -146,7 +147,7 @@ std::vector<Algorithm> direct_algorithms() {
        .generate = [](const Request& r) { return all_reduce_direct(r.rank_count); }},
       {.name = "all_reduce_direct_rounds",
        .kind = CollectiveKind::all_reduce,
-       .paper = kPairwise,
+       .paper = kThakur,
        .idea = "The direct all-reduce with one flow a port, in 2(n-1) rounds.",
        .sizes = kAnyRankCount,
        .chunks_formula = "n",

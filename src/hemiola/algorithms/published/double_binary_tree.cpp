@@ -125,16 +125,17 @@ void for_each_transfer(const DoubleTree& trees, int chunk_count, Visit visit) {
     }
 }
 
-Rank rank_of(int node, Rank root, int rank_count) {
+Rank rank_of_node(int node, Rank root, int rank_count) {
   return Rank{(node + root) % rank_count};
 }
 
 void add_broadcast_phase(ScheduleBuilder* builder, const DoubleTree& trees, Rank root, int first_step) {
   const int n = builder->rank_count();
-  for_each_transfer(
-      trees, builder->collective().chunk_count(), [&](int step, int parent, int child, Chunk chunk) {
-        builder->copy(Step{first_step + step}, rank_of(parent, root, n), rank_of(child, root, n), chunk);
-      });
+  for_each_transfer(trees, builder->collective().chunk_count(),
+                    [&](int step, int parent, int child, Chunk chunk) {
+                      builder->copy(Step{first_step + step}, rank_of_node(parent, root, n),
+                                    rank_of_node(child, root, n), chunk);
+                    });
 }
 
 /// The broadcast backwards; its last chunk of each tree becomes the first.
@@ -146,7 +147,8 @@ void add_reduce_phase(ScheduleBuilder* builder, const DoubleTree& trees, Rank ro
     return Chunk{chunk % 2 == 0 ? chunk_count - 2 - chunk : chunk_count - chunk};
   };
   for_each_transfer(trees, chunk_count, [&](int step, int parent, int child, Chunk chunk) {
-    builder->reduce(Step{last - step}, rank_of(child, root, n), rank_of(parent, root, n), mirrored(chunk));
+    builder->reduce(Step{last - step}, rank_of_node(child, root, n), rank_of_node(parent, root, n),
+                    mirrored(chunk));
   });
 }
 
@@ -173,7 +175,7 @@ Cost all_reduce_cost(int n, int chunk_count) {
 }
 
 /// Filling the trees then costs at most a quarter of the time that the buffer itself needs.
-int default_chunks(int rank_count) {
+int tree_chunks(int rank_count) {
   return std::max(2, 8 * (doubling_rounds(rank_count) - 1));
 }
 
@@ -218,7 +220,7 @@ std::vector<Algorithm> double_binary_tree_algorithms() {
        .cost = phase_cost,
        .generate =
            [](const Request& r) { return broadcast_double_binary_tree(r.rank_count, r.root, r.chunk_count); },
-       .default_chunk_count = default_chunks,
+       .default_chunk_count = tree_chunks,
        .chunk_count_multiple = 2},
       {.name = "reduce_double_binary_tree",
        .kind = CollectiveKind::reduce,
@@ -232,7 +234,7 @@ std::vector<Algorithm> double_binary_tree_algorithms() {
        .cost = phase_cost,
        .generate =
            [](const Request& r) { return reduce_double_binary_tree(r.rank_count, r.root, r.chunk_count); },
-       .default_chunk_count = default_chunks,
+       .default_chunk_count = tree_chunks,
        .chunk_count_multiple = 2},
       {.name = "all_reduce_double_binary_tree",
        .kind = CollectiveKind::all_reduce,
@@ -246,7 +248,7 @@ std::vector<Algorithm> double_binary_tree_algorithms() {
        .cost = all_reduce_cost,
        .generate =
            [](const Request& r) { return all_reduce_double_binary_tree(r.rank_count, r.chunk_count); },
-       .default_chunk_count = default_chunks,
+       .default_chunk_count = tree_chunks,
        .chunk_count_multiple = 2},
   };
 }

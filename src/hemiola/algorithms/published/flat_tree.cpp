@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "hemiola/algorithms/papers.hpp"
+
 namespace hemiola::algorithms {
 namespace {
 
@@ -30,8 +32,6 @@ Cost flat_cost(int n, int piece_count, int sent) {
           .serialized = n - 1,
           .further_messages = std::max(n - 2, 0)};
 }
-
-constexpr Paper kChan{"chan2007", "Chan, Heimlich, Purkayastha, van de Geijn 2007"};
 
 }  // namespace
 

@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "hemiola/algorithms/papers.hpp"
+
 namespace hemiola::algorithms {
 
 PowerOfTwoCore::PowerOfTwoCore(int rank_count)
@@ -139,7 +141,6 @@ Cost halving_doubling_cost(int n) {
           .serialized = 2 * (size - 1) + 2 * fold_steps(core) * size};
 }
 
-constexpr Paper kThakur{"thakur2005", "Thakur, Rabenseifner, Gropp 2005"};
 constexpr Paper kRabenseifner{"rabenseifner2004", "Rabenseifner 2004"};
 
 }  // namespace

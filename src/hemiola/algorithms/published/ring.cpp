@@ -9,6 +9,8 @@
 // at rank c.
 #include "hemiola/algorithms/published/ring.hpp"
 
+#include "hemiola/algorithms/papers.hpp"
+
 namespace hemiola::algorithms {
 namespace {
 
@@ -70,7 +72,6 @@ Cost ring_cost(int phases, int lane_count, std::int64_t n) {
           .further_messages = n > 2 ? steps * (lane_count - 1) : 0};  // two ranks have one neighbour each
 }
 
-constexpr Paper kChan{"chan2007", "Chan, Heimlich, Purkayastha, van de Geijn 2007"};
 constexpr Paper kPatarasuk{"patarasuk2009", "Patarasuk, Yuan 2009"};
 
 }  // namespace

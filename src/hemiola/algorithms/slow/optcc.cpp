@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "hemiola/algorithms/index/ownership.hpp"
+#include "hemiola/algorithms/papers.hpp"
 #include "hemiola/algorithms/slow/segments.hpp"
 #include "hemiola/base/error.hpp"
 
@@ -153,8 +154,6 @@ std::pair<int, double> one_slow_rank(const char* what, const RankOrFactors& slow
                         " ranks, expected 1; names(needs='slow') lists algorithms that take several");
   return *factors.begin();
 }
-
-constexpr Paper kOptcc{"OptCC", "Chen, Jiang, Yu, Wang, Xiong, Wang, Liu 2026"};
 
 constexpr const char* kDoc =
     R"(OptCC's four stages on a ring of the healthy ranks.

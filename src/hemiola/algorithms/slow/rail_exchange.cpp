@@ -4,6 +4,7 @@
 #include <string>
 
 #include "hemiola/algorithms/index/ownership.hpp"
+#include "hemiola/algorithms/papers.hpp"
 #include "hemiola/algorithms/slow/rail_segments.hpp"
 #include "hemiola/base/error.hpp"
 
@@ -71,8 +72,6 @@ std::vector<Variant> variants(const Task& task) {
   const ExchangeLoad load = exchange_load(factors_of("slow_hosts", slow.factors, hosts));
   return {best_rail_variant(task, {load.time, hosts - 1, load.owners})};
 }
-
-constexpr Paper kOptcc{"OptCC", "Chen, Jiang, Yu, Wang, Xiong, Wang, Liu 2026"};
 
 constexpr const char* kDoc =
     R"(All-reduce for hosts with several ranks and one NIC each, some of them slow.

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "hemiola/algorithms/papers.hpp"
 #include "hemiola/algorithms/slow/exchange.hpp"
 #include "hemiola/algorithms/slow/segments.hpp"
 #include "hemiola/algorithms/slow/weighted_exchange.hpp"
@@ -36,8 +37,6 @@ std::vector<Variant> variants(const Task& task) {
                      .count = choice.segments});
   return found;
 }
-
-constexpr Paper kOptcc{"OptCC", "Chen, Jiang, Yu, Wang, Xiong, Wang, Liu 2026"};
 
 constexpr const char* kDoc =
     R"(Broadcast with slow ranks, which hand on less.

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "hemiola/algorithms/papers.hpp"
 #include "hemiola/algorithms/slow/exchange.hpp"
 #include "hemiola/algorithms/slow/segments.hpp"
 #include "hemiola/base/error.hpp"
@@ -45,8 +46,6 @@ std::vector<Variant> variants(const Task& task) {
   }
   return found;
 }
-
-constexpr Paper kOptcc{"OptCC", "Chen, Jiang, Yu, Wang, Xiong, Wang, Liu 2026"};
 
 constexpr const char* kWeightedDoc =
     R"(All-reduce with slow ranks, in which a slow rank owns less of the buffer.

@@ -13,7 +13,8 @@
 namespace hemiola {
 namespace {
 
-constexpr auto kGlance = std::chrono::milliseconds(20);  ///< how often whoever waits looks for an interrupt
+constexpr auto kInterruptGlance =
+    std::chrono::milliseconds(20);  ///< how often whoever waits looks for an interrupt
 
 }  // namespace
 
@@ -96,7 +97,7 @@ void Background::await_all(const std::function<void()>& interrupted) const {
   }
   const Callers::OneWaits waits(callers_.get());
   while (queue_->unfinished.load(std::memory_order_relaxed) > 0) {
-    if (queue_->changed.wait_for(lock, kGlance) == std::cv_status::no_timeout) continue;
+    if (queue_->changed.wait_for(lock, kInterruptGlance) == std::cv_status::no_timeout) continue;
     lock.unlock();
     interrupted();
     lock.lock();

@@ -7,7 +7,7 @@
 namespace hemiola {
 namespace {
 
-constexpr auto kGlance = std::chrono::milliseconds(5);
+constexpr auto kTurnGlance = std::chrono::milliseconds(5);
 
 }  // namespace
 
@@ -23,7 +23,7 @@ Turn::Held Turn::take(const std::function<void()>& check) {
   const Counted counted(&waiting_);
   std::unique_lock lock(mutex_);
   while (!try_take()) {
-    if (ended_.wait_for(lock, kGlance) == std::cv_status::no_timeout || !check) continue;
+    if (ended_.wait_for(lock, kTurnGlance) == std::cv_status::no_timeout || !check) continue;
     lock.unlock();
     check();
     lock.lock();

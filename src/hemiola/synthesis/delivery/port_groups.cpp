@@ -8,7 +8,7 @@
 namespace hemiola::synthesis {
 namespace {
 
-constexpr std::uint32_t kNone = ~0u;
+constexpr std::uint32_t kNoPort = ~0u;
 
 /// Two channels from the end of their first links on.
 bool have_same_rest(const Channels& channels, std::uint32_t a, std::uint32_t b) {
@@ -24,13 +24,13 @@ PortGroups::PortGroups(const Channels& channels) {
 
 /// A rank's ports are in the order of the first ranks that they lead to.
 void PortGroups::cut_into_ports(const Channels& channels) {
-  std::vector<std::uint32_t> port_of_link(channels.link_count(), kNone);
+  std::vector<std::uint32_t> port_of_link(channels.link_count(), kNoPort);
   begin_.push_back(0);
   for (int rank = 0; rank < channels.rank_count(); ++rank) {
     first_of_.push_back(static_cast<std::uint32_t>(begin_.size() - 1));
     for (std::uint32_t c = channels.first_out(rank); c < channels.first_out(rank + 1); ++c) {
       std::uint32_t& port = port_of_link[channels.hops(c)[0].link];
-      if (port == kNone) {
+      if (port == kNoPort) {
         port = static_cast<std::uint32_t>(begin_.size() - 1);
         begin_.push_back(0);
       }
@@ -49,7 +49,7 @@ void PortGroups::cut_into_ports(const Channels& channels) {
 /// A port belongs to the group in which its last rank is reached by the same links, if all others are, too.
 void PortGroups::group_ports(const Channels& channels) {
   std::vector<Group> groups;
-  std::vector<std::uint32_t> group_by_link(channels.link_count(), kNone);
+  std::vector<std::uint32_t> group_by_link(channels.link_count(), kNoPort);
   for (std::uint32_t port = 0; port + 1 < begin_.size(); ++port) {
     const std::span<const std::uint32_t> own = this->channels(port);
     heed_interrupt(static_cast<std::int64_t>(own.size()));
@@ -57,14 +57,14 @@ void PortGroups::group_ports(const Channels& channels) {
     const std::span<const Hop> rest = channels.hops(own.back()).subspan(1);
     if (!rest.empty())
       if (const std::uint32_t g = group_by_link[rest[0].link];
-          g != kNone && joins(channels, port, &groups[g])) {
+          g != kNoPort && joins(channels, port, &groups[g])) {
         group_.push_back(g);
         continue;
       }
     const auto g = static_cast<std::uint32_t>(groups.size());
     for (const std::uint32_t c : own)
       if (channels.hops(c).size() > 1) group_by_link[channels.hops(c)[1].link] = g;
-    groups.push_back({port, channels[own[0]].src, kNone});
+    groups.push_back({port, channels[own[0]].src, kNoPort});
     group_.push_back(g);
   }
   group_count_ = static_cast<std::uint32_t>(groups.size());
@@ -79,7 +79,7 @@ bool PortGroups::joins(const Channels& channels, std::uint32_t port, Group* grou
   std::size_t at = 0;
   for (const std::uint32_t c : own) {
     if (channels[c].dst == group->first_rank) {
-      if (to_first_rank == kNone) to_first_rank = c;
+      if (to_first_rank == kNoPort) to_first_rank = c;
       if (!have_same_rest(channels, c, to_first_rank)) return false;
       continue;
     }

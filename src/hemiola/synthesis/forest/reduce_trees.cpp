@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/index.hpp"
 #include "hemiola/base/progress.hpp"
 #include "hemiola/synthesis/delivery/tree_scheduler.hpp"
 #include "hemiola/synthesis/forest/rooted_tree.hpp"
@@ -21,10 +22,6 @@ namespace {
 
 /// About what share of the time the number of trees takes.
 constexpr double kChoosing = 0.7;
-
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
 
 /// As many chunks for each tree as it asks for, and in all as many as if each rank had one tree: the first of every
 /// tree, then the second of every tree, and so on.

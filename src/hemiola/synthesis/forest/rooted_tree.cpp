@@ -2,15 +2,9 @@
 
 #include <utility>
 
+#include "hemiola/base/index.hpp"
+
 namespace hemiola::synthesis {
-namespace {
-
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
-
-}  // namespace
-
 RootedTree hang(int vertex_count, const std::vector<bounds::Edge>& graph, const std::vector<int>& tree,
                 int root) {
   std::vector<std::vector<std::pair<int, int>>> next(at(vertex_count));

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "hemiola/base/index.hpp"
 #include "hemiola/base/interrupt.hpp"
 #include "hemiola/synthesis/forest/rooted_tree.hpp"
 
@@ -15,10 +16,6 @@ using bounds::Edge;
 /// Vertices looked at, a fraction of a second, and times that each tree gets its turn.
 constexpr std::int64_t kMostWork = 100'000'000;
 constexpr int kMostRounds = 100;
-
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
 
 /// Trees that are all equally deep weigh less than some deep and some flat ones.
 std::int64_t weight(int depth) {

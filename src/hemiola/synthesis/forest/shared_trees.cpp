@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "hemiola/base/index.hpp"
 #include "hemiola/base/interrupt.hpp"
 #include "hemiola/base/progress.hpp"
 #include "hemiola/bounds/length_bound.hpp"
@@ -18,16 +19,12 @@ namespace {
 constexpr std::array kTreesUnasked{4, 6, 8, 12, 16, 24, 32, 48, 64};
 constexpr int kRounds = 12;
 /// More trees must carry so much more to be worth smaller chunks.
-constexpr double kWorthIt = 1.005, kGoodEnough = 0.995;
+constexpr double kWorthIt = 1.005, kGoodShare = 0.995;
 /// One tree more on a link makes it longer by so many powers of e.
 constexpr double kCrowding = 1.5;
 /// A tree one level deeper is worth so much longer a way.
 constexpr double kPerLevel = 0.01;
 constexpr double kFar = std::numeric_limits<double>::infinity();
-
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
 
 /// The channels of two ranks to each other.
 struct BothWays {
@@ -70,7 +67,7 @@ class Laying {
       parts.next(trees > 0 ? trees : count);
       lay(trees > 0 ? trees : count);
       if (best_Bps_ > best.total_Bps * kWorthIt) best = {pairs_, best_trees_, best_Bps_, 0};
-      if (trees > 0 || best.total_Bps > kGoodEnough * most_Bps_) break;
+      if (trees > 0 || best.total_Bps > kGoodShare * most_Bps_) break;
     }
     best.most_Bps = std::max(best.total_Bps, most_Bps_);
     return best;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/index.hpp"
 #include "hemiola/base/interrupt.hpp"
 #include "hemiola/base/progress.hpp"
 #include "hemiola/synthesis/forest/rooted_tree.hpp"
@@ -14,10 +15,6 @@ namespace hemiola::synthesis {
 namespace {
 
 using bounds::Edge;
-
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
 
 /// Breadth-first trees on the copies that earlier ones left.
 class BreadthFirst {

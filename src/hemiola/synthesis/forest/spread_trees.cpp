@@ -20,10 +20,10 @@
 namespace hemiola::synthesis {
 namespace {
 
-constexpr int kMostTreesUnasked = 16;
-constexpr double kGoodEnough = 0.99;
+constexpr int kMostSpreadUnasked = 16;
+constexpr double kGoodSpread = 0.99;
 /// About what share of the time the number of trees takes, and of the rest the switches.
-constexpr double kChoosing = 0.3, kSplitting = 0.3;
+constexpr double kChoosingSpread = 0.3, kSplitting = 0.3;
 
 /// What each link can carry if one tree takes that bandwidth, or more trees than there are. `against`: all links turned
 /// round.
@@ -160,10 +160,10 @@ SpreadTrees::Rate SpreadTrees::best_rate(int trees, bool against) const {
 
 SpreadTrees::Rate SpreadTrees::choose_rate(bool against) const {
   if (options_.trees > 0) return best_rate(options_.trees, against);
-  const double enough_Bps = kGoodEnough * share_Bps(against);
+  const double enough_Bps = kGoodSpread * share_Bps(against);
   Rate best;
-  Parts parts(kMostTreesUnasked);
-  for (int trees = 1; trees <= kMostTreesUnasked && best.share_Bps() < enough_Bps; ++trees) {
+  Parts parts(kMostSpreadUnasked);
+  for (int trees = 1; trees <= kMostSpreadUnasked && best.share_Bps() < enough_Bps; ++trees) {
     parts.next();
     if (const Rate rate = best_rate(trees, against); rate.share_Bps() > best.share_Bps()) best = rate;
   }
@@ -198,9 +198,9 @@ SpreadTrees::Gathered SpreadTrees::gather(const Channels& channels, Rate rate, b
 Synthesis SpreadTrees::operator()() const {
   const bool both = reduces() && spreads();
   Parts parts(1);
-  parts.next(kChoosing);
+  parts.next(kChoosingSpread);
   const Rate rate = choose_rate(reduces());
-  parts.next((1 - kChoosing) / (both ? 2 : 1));
+  parts.next((1 - kChoosingSpread) / (both ? 2 : 1));
   const std::int64_t per_root = std::int64_t{rate.trees} * options_.pieces;
   const Collective collective =
       Collective::make(options_.kind, topology_.rank_count(), root_count() * per_root, options_.root);
@@ -212,7 +212,7 @@ Synthesis SpreadTrees::operator()() const {
   Picoseconds duration = there.duration;
   if (spreads()) {
     // The way back has as many trees, at the bandwidth that fits there.
-    parts.next((1 - kChoosing) / 2);
+    parts.next((1 - kChoosingSpread) / 2);
     const Gathered spread = gather(channels, best_rate(rate.trees, false), false);
     sends = concatenated(std::move(sends), spread.sends);
     duration += spread.duration;

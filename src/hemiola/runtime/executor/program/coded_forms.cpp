@@ -11,7 +11,6 @@
 namespace hemiola {
 namespace {
 
-constexpr std::int64_t kCacheLine = 64;
 constexpr std::int32_t kNone = -1;
 
 /// The form of a slot's present value, and of the one that takes its place with the next step.

@@ -15,7 +15,6 @@
 namespace hemiola {
 namespace {
 
-constexpr std::int64_t kCacheLine = 64;
 /// A coded message counts elements by 32 bits.
 constexpr std::int64_t kMostCodedBytes = std::int64_t{1} << 30;
 

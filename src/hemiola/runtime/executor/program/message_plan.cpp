@@ -7,7 +7,6 @@
 namespace hemiola {
 namespace {
 
-constexpr std::int64_t kCacheLine = 64;
 /// Bounds a program's length: beyond this many slices they grow instead.
 constexpr std::int64_t kMaxSlices = 8192;
 

@@ -15,9 +15,9 @@ namespace {
 
 /// How often whoever waits asks who is there, and looks at the deadline.
 constexpr auto kBetweenQuestions = std::chrono::milliseconds(100);
-constexpr auto kGlance = std::chrono::milliseconds(5);
+constexpr auto kAnswerGlance = std::chrono::milliseconds(5);
 /// How long a question may be on its way when the deadline has passed.
-constexpr auto kLastAnswer = std::chrono::milliseconds(500);
+constexpr auto kLastExchangeAnswer = std::chrono::milliseconds(500);
 
 /// Asked when time is up: how often there had been an answer before, and how long to wait for one.
 struct LastQuestion {
@@ -101,7 +101,7 @@ std::vector<Bytes> ExchangeDesk::exchange(const std::vector<Rank>& members, std:
   auto next_question = Deadline::Clock::now() + kBetweenQuestions;
   std::optional<LastQuestion> last;
   while (!outcome.is_over) {
-    changed_.wait_for(lock, kGlance);
+    changed_.wait_for(lock, kAnswerGlance);
     if (outcome.is_over) break;
     lock.unlock();
     deadline.check();
@@ -112,7 +112,7 @@ std::vector<Bytes> ExchangeDesk::exchange(const std::vector<Rank>& members, std:
       throw TimeoutError("exchange '" + std::string(key) + "': " + absent(members, outcome) +
                          " did not come within " + format_seconds(deadline.seconds()));
     if (last || (now < next_question && !deadline.passed())) continue;
-    if (deadline.passed()) last = LastQuestion{outcome.told, now + kLastAnswer};
+    if (deadline.passed()) last = LastQuestion{outcome.told, now + kLastExchangeAnswer};
     next_question = now + kBetweenQuestions;
     ask(name, members);
   }

@@ -17,9 +17,9 @@
 namespace hemiola {
 namespace {
 
-constexpr auto kGlance = std::chrono::milliseconds(5);
+constexpr auto kVoteGlance = std::chrono::milliseconds(5);
 /// How long the leader may take to say who is there, when the deadline has passed.
-constexpr auto kLastAnswer = std::chrono::milliseconds(500);
+constexpr auto kLeadersAnswer = std::chrono::milliseconds(500);
 
 void put_ranks(Packer* packer, const std::set<Rank>& ranks) {
   const std::vector<Rank> list(ranks.begin(), ranks.end());
@@ -72,7 +72,7 @@ std::vector<Rank> SurvivorsDesk::survivors(const std::vector<Rank>& members, std
   Agreement& mine = agreement(name, members);
   mine.vote.come();
   while (!mine.vote.decided()) {
-    changed_.wait_for(lock, kGlance);
+    changed_.wait_for(lock, kVoteGlance);
     tell_lost(mine);
     lock.unlock();
     deadline.check();
@@ -148,7 +148,7 @@ void SurvivorsDesk::await_presence(const Name& name, Agreement& agreement,
   const Rank leader = agreement.vote.leader();
   const std::uint64_t told = agreement.told;
   courier_->send(leader, kVoteQuestion, Packer().put(name).take());
-  changed_.wait_for(lock, kLastAnswer, [&] { return agreement.told > told || agreement.vote.decided(); });
+  changed_.wait_for(lock, kLeadersAnswer, [&] { return agreement.told > told || agreement.vote.decided(); });
   if (agreement.told == told) agreement.present = {self_};
 }
 

@@ -24,9 +24,9 @@ double monotonic_ns() {
   return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
 }
 
-enum class Phase : std::uint32_t { posting, paying, flowing, landing, over };
-
 }  // namespace
+
+enum class SharedNetwork::Phase : std::uint32_t { posting, paying, flowing, landing, over };
 
 struct SharedNetwork::Flow {
   double bytes_left;

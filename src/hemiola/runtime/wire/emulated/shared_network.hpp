@@ -73,6 +73,7 @@ class SharedNetwork {
 
  private:
   struct Flow;
+  enum class Phase : std::uint32_t;
   struct Entry;
   struct Payment;
   struct RankState;
