@@ -95,6 +95,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--json", action="store_true", help="print a line of JSON instead of tables")
     given = parser.parse_args()
+    # An installed package is compiled to bytecode, as the peers' are; a checkout is when it is first imported.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     load = os.getloadavg()[0]
     jobs = [(ranks, contender) for ranks in given.ranks for contender in CONTENDERS]
     found: dict[tuple[int, str], list[tuple[float, float]]] = {job: [] for job in jobs}

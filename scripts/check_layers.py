@@ -34,6 +34,7 @@ ORDER: dict[str, list[str]] = {
         "index node_network",
         "function task",
         "algorithm layout_argument",
+        "papers",
         "published late slow levels topology",
         ".",
     ],

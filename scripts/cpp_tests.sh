@@ -22,5 +22,7 @@ run_tests() {  # run_tests <folder> <options of ctest>
   shift
   # A death in a test must be seen by the test, not slowed by symbolizing; leaks count.
   TSAN_OPTIONS=halt_on_error=1 ASAN_OPTIONS=detect_leaks=1 HEMIOLA_TEST_UCX=${ucx-$(packaged_ucx)} \
-    ctest --test-dir "$folder" --output-on-failure --timeout 300 -j 2 "$@" | tail -n 8
+    ctest --test-dir "$folder" --output-on-failure --timeout 600 -j 2 "$@" | tail -n 200
+  grep -hE '^\[  (PASSED |SKIPPED) \] [0-9]+ test' "$folder/Testing/Temporary/LastTest.log" |
+    awk '{tests[$2] += $4} END {print "C++ tests: " tests["PASSED"] + 0 " passed, " tests["SKIPPED"] + 0 " skipped"}'
 }

@@ -41,16 +41,16 @@ SMALL = {
     "figure_3": partial(traffic.figure_3, rank_counts=(16,), nics_of=16),
     "figure_4": partial(traffic.figure_4, rank_counts=(16,)),
     "figure_6_left": partial(between_nodes.figure_6_left, sizes=(16,), rank_counts=(32, 128)),
-    "figure_7": partial(scaling.figure_7, rank_counts=(32, 512)),
-    "figure_8": partial(scaling.figure_8, rank_counts=(32, 512)),
-    "figure_9": partial(heat_maps.figure_9, sizes=(16, 1024), rank_counts=(32, 512)),
-    "figure_10": partial(scaling.figure_10, rank_counts=(32, 512)),
-    "figure_11": partial(heat_maps.figure_11, sizes=(16, 1024), rank_counts=(32, 512)),
+    "figure_7": partial(scaling.figure_7, rank_counts=(32, 64)),
+    "figure_8": partial(scaling.figure_8, rank_counts=(32, 64)),
+    "figure_9": partial(heat_maps.figure_9, sizes=(16, 1024), rank_counts=(32, 64)),
+    "figure_10": partial(scaling.figure_10, rank_counts=(32, 64)),
+    "figure_11": partial(heat_maps.figure_11, sizes=(16, 1024), rank_counts=(32, 64)),
     "scale": partial(scale.scale, machines=(FRONTIER,), rank_counts=(16_384,), sizes=(16,)),
 }
 
 
-#: Those that plan for some hundred ranks.
+#: Those that plan at every size.
 LONG = ("figure_7", "figure_8", "figure_9", "figure_10", "figure_11")
 
 

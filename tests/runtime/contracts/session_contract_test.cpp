@@ -21,7 +21,9 @@ void SessionContract::on_ranks(int rank_count, const std::function<void(Session&
 
 namespace {
 
-const Deadline kSoon(60);
+Deadline soon() {
+  return Deadline(60);
+}
 
 /// A function of rank and round, of sizes that differ.
 Bytes bytes_of(Rank rank, int round) {
@@ -54,7 +56,7 @@ TEST_P(SessionContract, RanksKnowWhoTheyAreAndAgreeOnWhereOthersAre) {
     std::vector<int> hosts;
     for (Rank rank : all_ranks(kRanks)) hosts.push_back(session.host_of(rank));
     const auto own = std::as_bytes(std::span(hosts));
-    for (const Bytes& other : session.exchange(all_ranks(kRanks), "hosts", own, kSoon))
+    for (const Bytes& other : session.exchange(all_ranks(kRanks), "hosts", own, soon()))
       EXPECT_TRUE(std::ranges::equal(other, own));
     EXPECT_TRUE(session.lost().empty());
   });
@@ -65,7 +67,7 @@ TEST_P(SessionContract, AnExchangeBringsEverybodysBytesInOrder) {
     on_ranks(ranks, [&](Session& session) {
       for (int round = 0; round < 20; ++round) {
         const std::vector<Bytes> all = session.exchange(all_ranks(ranks), "round " + std::to_string(round),
-                                                        bytes_of(session.rank(), round), kSoon);
+                                                        bytes_of(session.rank(), round), soon());
         ASSERT_EQ(all.size(), static_cast<std::size_t>(ranks));
         for (Rank rank : all_ranks(ranks))
           EXPECT_EQ(all[static_cast<std::size_t>(rank)], bytes_of(rank, round));
@@ -77,10 +79,10 @@ TEST_P(SessionContract, AnExchangeTakesTheMostThatItPromises) {
   on_ranks(2, [](Session& session) {
     const Bytes most(Session::kMostExchanged, std::byte{3});
     const std::string key(Session::kLongestKey, 'k');
-    for (const Bytes& other : session.exchange(all_ranks(2), key, most, kSoon)) EXPECT_EQ(other, most);
-    EXPECT_THROW(session.exchange(all_ranks(2), "x", Bytes(Session::kMostExchanged + 1), kSoon),
+    for (const Bytes& other : session.exchange(all_ranks(2), key, most, soon())) EXPECT_EQ(other, most);
+    EXPECT_THROW(session.exchange(all_ranks(2), "x", Bytes(Session::kMostExchanged + 1), soon()),
                  ArgumentError);
-    EXPECT_THROW(session.exchange(all_ranks(2), key + "k", {}, kSoon), ArgumentError);
+    EXPECT_THROW(session.exchange(all_ranks(2), key + "k", {}, soon()), ArgumentError);
   });
 }
 
@@ -89,16 +91,16 @@ TEST_P(SessionContract, GroupsExchangeSideBySide) {
     const int odd = session.rank() % 2;
     const std::vector<Rank> half{Rank{odd}, Rank{odd + 2}};
     for (int round = 0; round < 10; ++round) {
-      const std::vector<Bytes> all = session.exchange(half, "half", bytes_of(session.rank(), round), kSoon);
+      const std::vector<Bytes> all = session.exchange(half, "half", bytes_of(session.rank(), round), soon());
       EXPECT_EQ(all, (std::vector{bytes_of(half[0], round), bytes_of(half[1], round)}));
     }
-    session.exchange(all_ranks(4), "all", {}, kSoon);
+    session.exchange(all_ranks(4), "all", {}, soon());
   });
 }
 
 TEST_P(SessionContract, KeysThatDifferAreAMismatchOnBoth) {
   on_ranks(2, [](Session& session) {
-    EXPECT_THROW(session.exchange(all_ranks(2), session.rank() == 0 ? "one" : "other", {}, kSoon),
+    EXPECT_THROW(session.exchange(all_ranks(2), session.rank() == 0 ? "one" : "other", {}, soon()),
                  MismatchError);
   });
 }
@@ -117,7 +119,7 @@ TEST_P(SessionContract, AMemberThatStaysAwayIsNamedAndMayStillCome) {
       }
       gave_up = true;
     }
-    const std::vector<Bytes> all = session.exchange(all_ranks(3), "late", own, kSoon);
+    const std::vector<Bytes> all = session.exchange(all_ranks(3), "late", own, soon());
     EXPECT_EQ(all[1], bytes_of(Rank{1}, 1));
     EXPECT_EQ(all[2], bytes_of(Rank{2}, 1));
   });
@@ -125,12 +127,12 @@ TEST_P(SessionContract, AMemberThatStaysAwayIsNamedAndMayStillCome) {
 
 TEST_P(SessionContract, SurvivorsAreAllThatHaveComeWhereNobodyIsLost) {
   on_ranks(5, [](Session& session) {
-    EXPECT_EQ(session.survivors(all_ranks(5), "first", kSoon), all_ranks(5));
-    EXPECT_EQ(session.survivors(all_ranks(5), "first", kSoon), all_ranks(5)) << "asked again";
+    EXPECT_EQ(session.survivors(all_ranks(5), "first", soon()), all_ranks(5));
+    EXPECT_EQ(session.survivors(all_ranks(5), "first", soon()), all_ranks(5)) << "asked again";
     const int odd = session.rank() % 2;
     std::vector<Rank> half;
     for (Rank rank{odd}; rank < 5; rank = Rank{rank + 2}) half.push_back(rank);
-    EXPECT_EQ(session.survivors(half, odd ? "odd" : "even", kSoon), half);
+    EXPECT_EQ(session.survivors(half, odd ? "odd" : "even", soon()), half);
   });
 }
 
@@ -147,7 +149,7 @@ TEST_P(SessionContract, WhoLivesAndDoesNotComeIsNamedAndMayStillGoOn) {
       }
       ++gave_up;
     }
-    EXPECT_EQ(session.survivors(all_ranks(3), "late", kSoon), all_ranks(3));
+    EXPECT_EQ(session.survivors(all_ranks(3), "late", soon()), all_ranks(3));
   });
 }
 
@@ -158,9 +160,9 @@ TEST_P(SessionContract, MembersAreSortedInRangeAndIncludeTheCaller) {
                                                {Rank{(session.rank() + 1) % 3}},
                                                {}};
     for (const std::vector<Rank>& members : wrong) {
-      EXPECT_THROW(session.exchange(members, "x", {}, kSoon), ArgumentError);
-      EXPECT_THROW(session.shared(members, 64, kSoon), ArgumentError);
-      EXPECT_THROW(session.survivors(members, "x", kSoon), ArgumentError);
+      EXPECT_THROW(session.exchange(members, "x", {}, soon()), ArgumentError);
+      EXPECT_THROW(session.shared(members, 64, soon()), ArgumentError);
+      EXPECT_THROW(session.survivors(members, "x", soon()), ArgumentError);
     }
   });
 }
@@ -173,19 +175,19 @@ TEST_P(SessionContract, MembersAreAskedForInTheirOwnOrder) {
     const Members members{alias, {Rank{2}, Rank{0}, Rank{1}}, self};
     EXPECT_EQ(members.number_of(session.rank()), self);
     EXPECT_EQ(members.number_of(Rank{3}), std::nullopt);
-    const std::vector<Bytes> all = members.exchange("order", bytes_of(session.rank(), 7), kSoon);
+    const std::vector<Bytes> all = members.exchange("order", bytes_of(session.rank(), 7), soon());
     EXPECT_EQ(all, (std::vector{bytes_of(Rank{2}, 7), bytes_of(Rank{0}, 7), bytes_of(Rank{1}, 7)}));
-    if (const auto region = members.shared(64, kSoon)) {
+    if (const auto region = members.shared(64, soon())) {
       EXPECT_EQ(region->bytes().size(), 64u);
     }
-    session.exchange(all_ranks(3), "all have it", {}, kSoon);
+    session.exchange(all_ranks(3), "all have it", {}, soon());
   });
 }
 
 /// Room for a page and 8 bytes: the second piece takes the second page, and there is no third.
 TEST_P(SessionContract, PiecesOfAGroundDoNotOverlapAndKeepIt) {
   on_ranks(2, [](Session& session) {
-    auto region = session.shared(all_ranks(2), 2 * 4096, kSoon);
+    auto region = session.shared(all_ranks(2), 2 * 4096, soon());
     if (!region) return;
     const std::weak_ptr<SharedRegion> whole = region;
     const std::byte* const start = region->bytes().data();
@@ -199,14 +201,14 @@ TEST_P(SessionContract, PiecesOfAGroundDoNotOverlapAndKeepIt) {
     EXPECT_EQ(ground->next(1), nullptr);
     ground.reset();
     EXPECT_FALSE(whole.expired());
-    session.exchange(all_ranks(2), "both have looked", {}, kSoon);
+    session.exchange(all_ranks(2), "both have looked", {}, soon());
   });
 }
 
 TEST_P(SessionContract, SharedMemoryIsZeroFilledAndOneForAllOrNothingForAll) {
   on_ranks(3, [](Session& session) {
     const std::shared_ptr<SharedRegion> region =
-        session.shared(all_ranks(3), 3 * sizeof(std::uint64_t), kSoon);
+        session.shared(all_ranks(3), 3 * sizeof(std::uint64_t), soon());
     if (!region) return;
     ASSERT_EQ(region->bytes().size(), 3 * sizeof(std::uint64_t));
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(region->bytes().data()) % 4096, 0u);
@@ -215,7 +217,7 @@ TEST_P(SessionContract, SharedMemoryIsZeroFilledAndOneForAllOrNothingForAll) {
     words[session.rank()].store(100 + static_cast<std::uint64_t>(session.rank()));
     for (Rank rank : all_ranks(3))
       while (words[rank].load() != 100 + static_cast<std::uint64_t>(rank)) std::this_thread::yield();
-    session.exchange(all_ranks(3), "all have seen it", {}, kSoon);
+    session.exchange(all_ranks(3), "all have seen it", {}, soon());
   });
 }
 
@@ -228,7 +230,7 @@ TEST_P(SessionContract, TheClockIsOneForAll) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     const ClockReading before = session.clock();
-    const auto all = session.exchange(all_ranks(3), "clock", std::as_bytes(std::span(&before, 1)), kSoon);
+    const auto all = session.exchange(all_ranks(3), "clock", std::as_bytes(std::span(&before, 1)), soon());
     const ClockReading after = session.clock();
     for (const Bytes& bytes : all) {
       ClockReading other;

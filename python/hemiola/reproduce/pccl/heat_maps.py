@@ -47,7 +47,7 @@ def figure_9(
         "Figure 9: PCCL over RCCL on Frontier", _EXPLAINED.format(vendor=FRONTIER.vendor, times=7), command
     )
     for kind in (ALL_GATHER, REDUCE_SCATTER):
-        _compare(report, "figure_9", FRONTIER, kind, printed.FRONTIER[kind])
+        _compare(report, "figure_9", FRONTIER, kind, printed.FRONTIER[kind], rank_counts)
         _heat(report, "figure_9", FRONTIER, kind, sizes, rank_counts)
 
 
@@ -64,16 +64,25 @@ def figure_11(
         _EXPLAINED.format(vendor=PERLMUTTER.vendor, times=10),
         command,
     )
-    _compare(report, "figure_11", PERLMUTTER, ALL_GATHER, printed.PERLMUTTER)
+    _compare(report, "figure_11", PERLMUTTER, ALL_GATHER, printed.PERLMUTTER, rank_counts)
     for kind in (ALL_GATHER, REDUCE_SCATTER):
         _heat(report, "figure_11", PERLMUTTER, kind, sizes, rank_counts)
 
 
-def _compare(report: Report, key: str, machine: Machine, kind: str, cells: Sequence[Printed]) -> None:
-    """Put what the paper prints beside both models."""
+def _compare(
+    report: Report,
+    key: str,
+    machine: Machine,
+    kind: str,
+    cells: Sequence[Printed],
+    rank_counts: Sequence[int],
+) -> None:
+    """Put what the paper prints of these numbers of ranks beside both models."""
     report.text(f"**{_word(kind)}: the cells that the paper prints**")
     rows: list[tuple[object, ...]] = []
     for cell in cells:
+        if cell.rank_count not in rank_counts:
+            continue
         at = (machine, kind, cell.rank_count, cell.size_mib * MIB)
         fitted, physical = fitted_times(*at), physical_times(*at)
         rows.append(
