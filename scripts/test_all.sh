@@ -8,8 +8,9 @@ export PATH="$PWD/.venv/bin:$PATH"
 for sanitizer in address thread; do
   echo "== C++ tests under the $sanitizer sanitizer"
   build_tests "build/$sanitizer" -G Ninja -DHEMIOLA_PYTHON=OFF -DHEMIOLA_SANITIZE=$sanitizer
-  run_tests "build/$sanitizer"
+  # What has no threads takes half of the time under the thread sanitizer, which finds nothing there.
+  GTEST_FILTER=$([ "$sanitizer" = thread ] && echo "-Codec*:FairShares*" || echo "*") run_tests "build/$sanitizer"
 done
 scripts/test_arm64.sh
 echo "== long Python tests"
-python -m pytest -n 2 -m long "$@"
+python -m pytest -n 3 -m long "$@"
