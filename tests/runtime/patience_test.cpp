@@ -97,7 +97,10 @@ TEST_F(LongYieldsTest, MakeItSleepAfterSoManyInARow) {
   pass(100);  // the next of these is long after the last one before
   wait(Yields::kInARow - 1);
   wait(3, 0);  // short ones do not end a row
-  EXPECT_FALSE(yields_.cost_slices());
+  const Yields before = yields_;
+  EXPECT_EQ(sleeps_in(110), 0);
+  patience_.renew();
+  yields_ = before;  // without what really passed meanwhile, on a machine that others keep busy
   wait(1);
   EXPECT_EQ(sleeps_in(110), 10);
 }
