@@ -117,11 +117,13 @@ class Task:
 class Candidate:
     """A way to run a task: an algorithm and its arguments, what that costs by its formula, and how to make it.
 
-    `name` is the algorithm's; `variant` says what was chosen for it, such as "12 chunks"; it is empty where
-    nothing was. `parts` makes the same schedule rank by rank, where that is known how. `arguments` are those of the
+    `name` is the algorithm's; `variant` says what was chosen for it, such as "12 chunks"; it is empty where nothing
+    was. `parts` makes the same schedule rank by rank, where that is known how. `arguments` are those of the
     algorithm's function: with the name a recipe, from which everybody makes the same schedule; what was synthesized
-    has none. `knows_topology` says that the formula counts the links of one topology, not just a port's speed;
-    `is_simulation` that it stands for one: a simulation would find it, too, or takes longer than a plan may.
+    has none. `is_searched` says that the formula is the task's lower bound and making it takes long, so that it is
+    not made where another comes near that. `knows_topology` says that the formula counts the links of one topology,
+    not just a port's speed; `is_simulation` that it stands for one: a simulation would find it, too, or takes
+    longer than a plan may.
     """
 
     name: str
@@ -131,6 +133,7 @@ class Candidate:
     generate: Callable[[], Schedule]
     parts: Callable[[], ScheduleParts] | None = None
     arguments: Mapping[str, object] = field(default_factory=dict)
+    is_searched: bool = False
     knows_topology: bool = False
     is_simulation: bool = False
 

@@ -89,6 +89,10 @@ def too_many(count: float, what: str, most: float) -> str:
     return f"{count:,.0f} {what}, at most {most:,.0f}"
 
 
+class NothingMadeError(Exception):
+    """A candidate cannot be made, or comes out larger than a plan may take; its text says why."""
+
+
 @dataclass(frozen=True)
 class Plan:
     """The chosen schedule with its predicted time, its lower bound, the alternatives, and why.

@@ -19,7 +19,7 @@ from hemiola.planner.brought import checked, given
 from hemiola.planner.coded import CodedChoice
 from hemiola.planner.distance import mean_hops
 from hemiola.planner.distinct import distinct_messages
-from hemiola.planner.outcome import SAME, Alternative, LeftOut, too_many
+from hemiola.planner.outcome import SAME, Alternative, LeftOut, NothingMadeError, too_many
 from hemiola.planner.sparse_rule import link_bandwidth
 from hemiola.progress import ProgressBar
 from hemiola.simulate import simulate
@@ -77,6 +77,7 @@ class Race:
         self._shared_message_s = shared_message_s
         self._budget = TRANSFER_BUDGET[network] * effort
         self._least_s = least_s
+        self._effort, self._has_spared = effort, False
         self._may_make = _ESTIMATED_TRANSFERS * effort
         self._most_exchanged, self._most_followed = _MOST_EXCHANGED_HOPS * effort, _MOST_HOPS * effort
         self._messages_cost = bool((topology.links["message_s"] > 0).any())
@@ -100,6 +101,9 @@ class Race:
         )
         made: dict[tuple[str, str], tuple[float, Schedule]] = {}
         seen = []
+        simulated: tuple[float, str] | None = (
+            None  # the fastest; a formula spares nothing that has fewer pieces
+        )
         self._best_estimated = None
         total = sum(candidate.transfer_count for candidate in found)
         with ProgressBar("simulating") as bar:
@@ -109,13 +113,23 @@ class Race:
                     if simulating and self._is_large_exchange(candidate):
                         seen.append(self._without_schedule(candidate))
                         continue
-                    schedule = self._generate(candidate) if simulating and not is_predicted else None
+                    if simulated is not None and self._is_spared(candidate, simulated[0]):
+                        reason = f"{simulated[1]} comes near enough to the bound"
+                        self.left_out.append(LeftOut(candidate.label, reason))
+                        self._has_spared = True
+                        continue
+                    try:
+                        schedule = self._generate(candidate) if simulating and not is_predicted else None
+                    except NothingMadeError as error:
+                        self.left_out.append(LeftOut(candidate.label, str(error)))
+                        continue
                     judged = self._judge(candidate, schedule, None if best is None else best[0])
                 seen.append(replace(judged, is_predicted=is_predicted))
                 self._is_any_known |= judged.simulated_s is not None or judged.estimated_s is not None
                 self._keep_if_best_estimated(judged, schedule)
                 if schedule is None or judged.simulated_s is None:
                     continue
+                simulated = min(simulated or (math.inf, ""), (judged.simulated_s, candidate.label))
                 standing = (judged.simulated_s, candidate.name, candidate.variant)
                 made[standing[1:]] = judged.simulated_s, schedule
                 best = standing if best is None else min(best, standing)
@@ -169,6 +183,13 @@ class Race:
             return kept
         return next(one for one in found if (one.name, one.variant) == key).generate()
 
+    def _is_spared(self, candidate: Candidate, best_s: float) -> bool:
+        """Say whether it takes long to make and the best is as good as the bound, nearer to it the more effort."""
+        as_good = 1 + (AS_GOOD - 1) / max(self._effort, 1.0)
+        return candidate.is_searched and best_s <= as_good_as(
+            candidate.formula_s, delay_s=self._delay_s, as_good=as_good
+        )
+
     def _is_predicted(self, candidate: Candidate) -> bool:
         """Say whether a candidate's formula is what the simulation would find."""
         is_plain = math.isinf(self._combine_bandwidth) and self._crowding_s is None
@@ -189,7 +210,7 @@ class Race:
             candidate.variant,
             max(candidate.formula_s, self._least_s or 0.0),
             simulated_s,
-            candidate.transfer_count,
+            candidate.transfer_count if schedule is None else schedule.transfer_count,
             link_s,
             estimated_s=estimated_s,
         )
@@ -330,14 +351,14 @@ class Race:
 
     def _ranked(self, seen: Sequence[Alternative]) -> list[Alternative]:
         """Put candidates in order of their time, but first, of those that take the same as the fastest, the one with
-        least to do, or the same in fewer pieces.
+        least to do, or the same in fewer pieces; of all that are as good, where others were not made for that.
 
         A message costs ranks time of which the network knows nothing.
         """
         ranked = sorted(seen, key=lambda a: (not a.is_comparable, a.seconds, a.name, a.variant))
         fastest = ranked[0]
         alike = [other for other in ranked if other.is_comparable == fastest.is_comparable]
-        equal = self._with_least_to_do(alike, SAME) or fastest
+        equal = self._with_least_to_do(alike, AS_GOOD if self._has_spared else SAME) or fastest
         winner = (
             self._with_least_to_do([other for other in alike if other.name == equal.name], AS_GOOD) or equal
         )
@@ -397,6 +418,9 @@ class SparseRace(Race):
             best.simulated_s,
         )
         return choice, alternatives, chosen
+
+    def _is_spared(self, candidate: Candidate, best_s: float) -> bool:
+        return False
 
     def _is_predicted(self, candidate: Candidate) -> bool:
         return False

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from hemiola._core import Schedule, Topology, synthesize_forest
 from hemiola.algorithms import Candidate, Task
 from hemiola.errors import ArgumentError
 from hemiola.planner.brought import given
-from hemiola.planner.outcome import LeftOut, too_many
+from hemiola.planner.outcome import LeftOut, NothingMadeError, too_many
 from hemiola.synthesis import search
 from hemiola.synthesis.full_mesh import is_full_mesh
 
@@ -25,10 +25,13 @@ _FOREST_KINDS = ("all_reduce", "all_gather", "reduce_scatter", *_WITH_ONE_ROOT)
 #: Of one candidate of one root behind switches; and of all together, transfers times links between ranks, over the
 #: fourth root of the chunks, of which many at once are found faster: about a second.
 _MOST_TRANSFERS_OF_ONE_ROOT, _MOST_WORK_OF_ONE_ROOT = 150_000, 4_000_000_000
-#: Of all others together there, each counted once more for so many ranks: about a second. Of small buffers, chunks are
-#: under way most of the time, and channels that wait for faster ones are looked at more often. Both halves of an
-#: all-reduce are found at once.
-_MOST_SWITCHED_TRANSFERS, _RANKS_PER_TRANSFER, _OF_SMALL = 600_000, 512, 2
+#: Of all others together there, each counted once more for so many ranks: about a second. Both halves of an all-reduce
+#: are found at once.
+_MOST_SWITCHED_TRANSFERS, _RANKS_PER_TRANSFER = 600_000, 512
+#: What each of a small buffer counts there: its chunks are under way most of the time, and channels that wait for
+#: faster ones are looked at more often, on hosts four to seven times. The fewest chunks count less, since more seldom
+#: come nearer, and of all others none may.
+_OF_SMALL, _OF_SMALL_IN_MORE_CHUNKS = 2, 4
 #: Of all together where no switch is on the way, which makes them cheaper to find by far.
 _MOST_TRANSFERS_WITHOUT_SWITCHES = 2_200_000
 #: Of a forest, of which there are three at most and whose transfers cost less to make than matched ones.
@@ -81,6 +84,8 @@ _MOST_LINKS_FROM_ONE_ROOT = 10_000_000
 _PIECES, _PIECES_OF_ONE_ROOT = (2, 8, 32), (16, 64, 256)
 #: Below, few pieces are tried where only one number can be, and no more chunks than this.
 _SMALL_BUFFER, _MOST_CHUNKS_OF_SMALL = 4 << 20, 256
+#: Bytes of a chunk; smaller ones, beyond the fewest, fill little beside what messages take, and are longer to find.
+_LEAST_CHUNK = 64
 #: What an all-reduce in one shot is called: an all-gather of whole buffers, with scratch slots for them.
 ONE_SHOT = "one_shot"
 #: Of it; 270 ranks, about a tenth of a second to make and simulate.
@@ -100,11 +105,11 @@ def synthesized(
 ) -> list[Candidate | LeftOut]:
     """List what is synthesized for a topology, with so many times the usual effort, and what is left out.
 
-    Their formula is the lower bound, since only a simulation knows how near they come to it: they are simulated
-    first. Where ranks are slow, schedules are made for links as slow as they are now, and as if nobody were: whichever
-    goes more ways round the slow links is not the better one everywhere. Fewer than `least_chunks` are not tried.
-    Neither schedules nor forests are searched for unless `is_searched`; what is made around a late rank, or in one
-    shot, takes no search.
+    Their formula is the lower bound, since only a simulation knows how near they come to it: they are made and
+    simulated first, one after the other, until one is as good as the bound. Where ranks are slow, schedules are
+    made for links as slow as they are now, and as if nobody were: whichever goes more ways round the slow links is
+    not the better one everywhere. Fewer than `least_chunks` are not tried. Neither schedules nor forests are
+    searched for unless `is_searched`; what is made around a late rank, or in one shot, takes no search.
     """
     return [
         *(_searched(topology, task, bound_s, effort, least_chunks) if is_searched else []),
@@ -210,11 +215,18 @@ def _matched(
     has_one_end = task.kind in ("scatter", "gather")
     unit = "chunks" if task.kind in _WITH_ONE_ROOT else "chunks a rank"
     most_chunks = _MOST_CHUNKS_OF_SMALL if task.nbytes < _SMALL_BUFFER else math.inf
+    if task.nbytes > 0:
+        shares = 1 if task.kind in _WITH_ONE_ROOT else task.rank_count
+        fewest = max(_CHUNKS[task.kind][0], least_chunks)
+        most_chunks = min(most_chunks, max(fewest, task.nbytes // (shares * _LEAST_CHUNK)))
+    is_small_flood = task.kind in _FLOODS and has_switches and task.nbytes < _SMALL_BUFFER
     fitting: list[tuple[int, str, int, float]] = []  # chunks, what they are called, transfers, work
     for chunks in (one for one in _CHUNKS[task.kind] if least_chunks <= one <= most_chunks):
         variant = f"{chunks} {unit}{note}"
         count = _transfer_count(task, chunks)
         work = count * per_transfer * (math.isqrt(chunks) if has_one_end and has_switches else 1)
+        if is_small_flood:
+            work *= _OF_SMALL if chunks == _CHUNKS[task.kind][0] else _OF_SMALL_IN_MORE_CHUNKS
         limits: list[tuple[float, str, float]] = []
         if task.kind in _WITH_ONE_ROOT and has_switches:
             work /= (chunks / 4) ** 0.25
@@ -236,7 +248,7 @@ def _matched(
         if task.kind in _WITH_WAYS:
             schedule = generate()
             count, generate = schedule.transfer_count, partial(given, schedule)
-        yield Candidate("synthesized", variant, bound_s, count, generate)
+        yield Candidate("synthesized", variant, bound_s, count, generate, is_searched=True)
 
 
 def _room_to_match(topology: Topology, task: Task, effort: float) -> tuple[str, float, float]:
@@ -249,9 +261,7 @@ def _room_to_match(topology: Topology, task: Task, effort: float) -> tuple[str, 
         per_transfer = float(links_between_ranks(topology))
         most = _MOST_WAY_WORK[task.kind] if with_ways else _MOST_WORK_OF_ONE_ROOT
         return "transfers times links between ranks", per_transfer, effort * most
-    per_transfer = (1 + task.rank_count / _RANKS_PER_TRANSFER) * (
-        _OF_SMALL if task.nbytes < _SMALL_BUFFER else 1
-    )
+    per_transfer = 1 + task.rank_count / _RANKS_PER_TRANSFER
     if task.kind == "all_reduce":
         per_transfer /= 2
     what = f"transfers and as many again for each {_RANKS_PER_TRANSFER} ranks"
@@ -312,10 +322,9 @@ def _forests(
     if is_long:  # packing takes longer than all else, and each number packs anew
         fitting = fitting[:1] if task.nbytes < _SMALL_BUFFER else fitting[-1:]
     for pieces in fitting:
-        schedule = _plant(topology, task, pieces, up_and_down_only=is_large)
-        if schedule is not None and schedule.transfer_count <= most_transfers:
-            count = schedule.transfer_count
-            yield Candidate("forest", f"{pieces} pieces{note}", bound_s, count, partial(given, schedule))
+        generate = partial(_plant, topology, task, pieces, most_transfers, up_and_down_only=is_large)
+        count = _transfer_count(task, pieces)
+        yield Candidate("forest", f"{pieces} pieces{note}", bound_s, count, cache(generate), is_searched=True)
 
 
 def _search(topology: Topology, task: Task, chunks: int, trials: int) -> Schedule:
@@ -333,10 +342,12 @@ def _search(topology: Topology, task: Task, chunks: int, trials: int) -> Schedul
     return found.schedule
 
 
-def _plant(topology: Topology, task: Task, pieces: int, *, up_and_down_only: bool) -> Schedule | None:
-    """Make a forest; None where links are not what it needs: one-way ones up and down."""
+def _plant(
+    topology: Topology, task: Task, pieces: int, most_transfers: float, *, up_and_down_only: bool
+) -> Schedule:
+    """Make a forest; there is none where links are not what it needs, one-way ones up and down."""
     try:
-        return synthesize_forest(
+        schedule = synthesize_forest(
             topology,
             task.kind,
             trees=0,
@@ -345,5 +356,8 @@ def _plant(topology: Topology, task: Task, pieces: int, *, up_and_down_only: boo
             root=task.root,
             up_and_down_only=up_and_down_only,
         ).schedule
-    except ArgumentError:
-        return None
+    except ArgumentError as error:
+        raise NothingMadeError(str(error)) from error
+    if schedule.transfer_count > most_transfers:
+        raise NothingMadeError(too_many(schedule.transfer_count, "transfers", most_transfers))
+    return schedule
