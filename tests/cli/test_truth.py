@@ -1,5 +1,7 @@
 """Predictions beside measurements: what counts as an error, which settings are sampled, what is printed when."""
 
+from dataclasses import replace
+
 import pytest
 
 from hemiola.cli import truth as printed
@@ -99,9 +101,10 @@ def test_rates_between_two_sizes_are_interpolated_and_beyond_them_kept() -> None
     """Given rates of 1 and 3 MB/s for 4 KiB and 64 KiB. Derivation: 16 KiB lies half way, by powers of 2."""
     slow, fast = WorkRates(1e6, 2e6), WorkRates(3e6, 6e6)
     rates = Rates((4096, 65536), (slow, fast), (fast, slow))
-    assert rates.at(16384) == (WorkRates(2e6, 4e6), WorkRates(2e6, 4e6))
-    assert rates.at(1) == (slow, fast)
-    assert rates.at(1 << 30) == (fast, slow)
+    assert rates.at(16384) == (WorkRates(2e6, 4e6), WorkRates(2e6, 4e6), None)
+    assert rates.at(1) == (slow, fast, None)
+    assert rates.at(1 << 30) == (fast, slow, None)
+    assert replace(rates, spread=(1e6, 3e6)).at(16384)[2] == pytest.approx(2e6)
 
 
 def test_without_time_nothing_is_measured() -> None:

@@ -99,6 +99,21 @@ def test_what_ranks_keep_is_copied_beside_the_network() -> None:
     assert Footprint.of(hm.algorithms.all_reduce_ring(4)).kept == 0.0
 
 
+def test_what_spreads_from_a_root_has_a_rate_of_its_own() -> None:
+    """Given 1 MB to three, at 2 MB/s on all cores, or at 1 where it spreads from a root, relayed or not. Derivation:
+    3 MB take 1.5 s, or 3. All that is gathered comes from four ranks."""
+    rates, both = WorkRates(1e6, 1e6), WorkRates(2e6, 2e6)
+    plain, spread = EngineCosts(0.0, 0.0, 0.0, rates, both), EngineCosts(0.0, 0.0, 0.0, rates, both, 1e6)
+    for name in ("broadcast_direct", "broadcast_chain"):
+        found = Footprint.of(hm.algorithms.get(name).generate(4, root=0))
+        assert found.spread == 3.0
+        assert plain.seconds(found, 10**6, network_s=0.0) == pytest.approx(1.5)
+        assert spread.seconds(found, 10**6, network_s=0.0) == pytest.approx(3.0)
+    gathered = Footprint.of(hm.algorithms.get("all_gather_direct").generate(4))
+    assert gathered.spread == 0.0
+    assert spread.seconds(gathered, 10**6, network_s=0.0) == plain.seconds(gathered, 10**6, network_s=0.0)
+
+
 def test_small_costs_are_found_from_schedules_that_differ_in_hops_and_messages() -> None:
     shapes = [footprint([0.0], [0.0], hops, messages) for hops, messages in ((7, 14), (1, 14), (3, 6))]
     taken_s = [5e-6 + 2e-6 * each.hops + 1e-7 * each.messages for each in shapes]

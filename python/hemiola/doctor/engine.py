@@ -42,9 +42,11 @@ _SMALL_EMULATED = (
     ("gather", "gather_direct", None),
 )
 _SMALL_REPEATS = 20
-#: Collectives in one step, in which all ranks copy or combine at once, or the root alone does.
+#: Collectives in one step, in which all ranks copy or combine at once, or the root alone does, or all copy what
+#: the root has.
 _TOGETHER = ("all_to_all", "reduce_scatter")
 _ALONE = ("gather", "reduce")
+_SPREAD = "broadcast"
 #: Buffers that are moved, from messages that stream to those that are fetched from memory, and how often.
 _MOVED_SIZES = (16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 32 << 20)
 _MOVED_REPEATS = (20, 20, 20, 10, 5, 3)
@@ -61,23 +63,27 @@ _LEAST_S = 1e-7
 
 @dataclass(frozen=True)
 class Rates:
-    """Bytes per second for buffers of some sizes: of one rank and of all in sum, copied and combined."""
+    """Bytes per second for buffers of some sizes: of one rank and of all in sum, copied and combined; and of all in
+    sum of one buffer that spreads from a root, where that was measured."""
 
     sizes: tuple[int, ...]
     alone: tuple[WorkRates, ...]
     together: tuple[WorkRates, ...]
+    spread: tuple[float, ...] = ()
 
-    def at(self, nbytes: int) -> tuple[WorkRates, WorkRates]:
-        """Return those for a size between the measured ones: alone, and together."""
-        return self._between(self.alone, nbytes), self._between(self.together, nbytes)
+    def at(self, nbytes: int) -> tuple[WorkRates, WorkRates, float | None]:
+        """Return those for a size between the measured ones: alone, together, and of what is spread."""
+        spread = self._between(self.spread, nbytes) if self.spread else None
+        return self._both(self.alone, nbytes), self._both(self.together, nbytes), spread
 
-    def _between(self, rates: tuple[WorkRates, ...], nbytes: int) -> WorkRates:
-        place, places = np.log2(max(nbytes, 1)), np.log2(self.sizes)
-        copied, combined = (
-            float(np.interp(place, places, each))
-            for each in ([rate.copied for rate in rates], [rate.combined for rate in rates])
+    def _both(self, rates: tuple[WorkRates, ...], nbytes: int) -> WorkRates:
+        return WorkRates(
+            self._between([rate.copied for rate in rates], nbytes),
+            self._between([rate.combined for rate in rates], nbytes),
         )
-        return WorkRates(copied, combined)
+
+    def _between(self, rates: Sequence[float], nbytes: int) -> float:
+        return float(np.interp(np.log2(max(nbytes, 1)), np.log2(self.sizes), rates))
 
 
 @dataclass(frozen=True)
@@ -169,7 +175,7 @@ def _median_s(comm: Communicator, pattern: Pattern, schedule: Schedule, repeats:
 
 def _moved(comm: Communicator, job: Job) -> Rates:
     """Measure collectives in one step; what next to nothing takes of each is subtracted."""
-    kinds = (*_ALONE, *_TOGETHER)
+    kinds = (*_ALONE, *_TOGETHER, _SPREAD)
     schedules = [algorithms.get(f"{kind}_direct").generate(job.rank_count) for kind in kinds]
     sizes = ((4 * job.rank_count, _SMALL_REPEATS), *zip(_MOVED_SIZES, _MOVED_REPEATS, strict=True))
     trials = [
@@ -178,13 +184,14 @@ def _moved(comm: Communicator, job: Job) -> Rates:
         for size, repeats in sizes
     ]
     by_kind = np.reshape(_taken_s(comm, trials), (len(kinds), len(sizes)))
-    gathered, reduced, exchanged, scattered = (
+    gathered, reduced, exchanged, scattered, spread = (
         _rates(schedule, taken_s) for schedule, taken_s in zip(schedules, by_kind, strict=True)
     )
     return Rates(
         _MOVED_SIZES,
         tuple(map(WorkRates, gathered, reduced)),
         tuple(map(WorkRates, exchanged, scattered)),
+        tuple(spread),
     )
 
 

@@ -34,7 +34,8 @@ class Footprint:
     """What a schedule asks of the engine: through how many ranks one after the other a chunk goes at most; how many
     messages the rank with most sends and receives, and `all_messages` that all ranks send; as shares of the buffer, by
     rank, what it moves (what it receives, and its own part where that goes from its input to its output) and what of
-    that it combines; and what all ranks together have `kept` as such own parts."""
+    that it combines; and what all ranks together have `kept` as such own parts, and what they move of a buffer that all
+    come to have from one rank: `spread`."""
 
     hops: int
     messages: int
@@ -42,6 +43,7 @@ class Footprint:
     combined: NDArray[np.float64]
     all_messages: int = 0
     kept: float = 0.0
+    spread: float = 0.0
 
     @classmethod
     def of(cls, schedule: Schedule) -> Footprint:
@@ -62,6 +64,7 @@ class Footprint:
             np.bincount(transfers["dst"], share * transfers["reduce"], minlength=count).astype(np.float64),
             len(messages),
             float(own.sum()),
+            float(share.sum()) if schedule.collective.kind == "broadcast" else 0.0,
         )
 
 
@@ -106,6 +109,8 @@ class EngineCosts:
     call_s, hop_s, message_s : float, seconds of a call, of every hop of a chunk (a rank is woken for it), and of every
         message of the rank that has most.
     alone, together : WorkRates, of a rank while the others wait for it, and of all ranks in sum while all work.
+    spread : float, optional, bytes per second of all ranks in sum of one buffer that spreads from a root; by default as
+        if each rank copied something else.
     """
 
     call_s: float
@@ -113,6 +118,7 @@ class EngineCosts:
     message_s: float
     alone: WorkRates
     together: WorkRates
+    spread: float | None = None
 
     def seconds(self, footprint: Footprint, nbytes: int, network_s: float) -> float:
         """Return what a schedule takes whose bytes take so long on the network alone.
@@ -123,7 +129,10 @@ class EngineCosts:
         """
         copied, combined = footprint.moved - footprint.combined, footprint.combined
         alone_s = copied / self.alone.copied + combined / self.alone.combined
-        together_s = copied.sum() / self.together.copied + combined.sum() / self.together.combined
+        spread_s = (
+            0.0 if self.spread is None else footprint.spread * (1 / self.spread - 1 / self.together.copied)
+        )
+        together_s = copied.sum() / self.together.copied + combined.sum() / self.together.combined + spread_s
         kept_s = nbytes * footprint.kept / self.together.copied if network_s > 0 else 0.0
         longest_s = max(network_s + kept_s, nbytes * float(alone_s.max()), nbytes * float(together_s))
         return self.call_s + self.hop_s * footprint.hops + self.message_s * footprint.messages + longest_s
