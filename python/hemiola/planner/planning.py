@@ -101,16 +101,17 @@ def plan(
 
     Notes
     -----
-    Simulations take about a second at most, whatever the number of ranks; making the schedules comes on
-    top. A candidate that is too large for the rest of that second is not simulated; where one switch joins all
-    ranks, or every two have a link, and that is the best one by formula, the formulas decide alone. On all other
-    networks such a candidate is estimated: step by step, by what the busiest link of each needs. There, schedules
+    Simulations take about a second at most, whatever the number of ranks; making the schedules comes on top. A
+    candidate that is too large for the rest of that second is not simulated; where one switch joins all ranks, or
+    every two have a link, and that is the best one by formula, the formulas decide alone. On all other networks
+    such a candidate is estimated: step by step, by what the busiest link of each needs. There, schedules
     synthesized for the topology are among the candidates: where there are no switches up to some 1,000 ranks (an
     all_to_all 200), behind switches 540 (of buffers below 4 MiB 410, an all_to_all 50); their formula is the lower
-    bound. Around one late rank they go up to some 2,000 ranks without switches, and 1,000 on hosts alike; where these
-    come near enough, larger schedules that know of nobody late are left out. `Plan.left_out` and `Plan.explain` name
-    what was left out, and why. A progress bar appears on a terminal once a second has passed, elsewhere a line every
-    30 s.
+    bound, and once one that was simulated is within 1 % of that, those that take long to search for are not made.
+    Around one late rank they go up to some 2,000 ranks without switches, and 1,000 on hosts alike; where these come
+    near enough, larger schedules that know of nobody late are left out. `Plan.left_out` and `Plan.explain` name
+    what was left out, and why. A progress bar appears on a terminal once a second has passed, elsewhere a line
+    every 30 s.
 
     With a density all candidates are simulated once more with zeros left out. Messages leave them out where a core
     encodes and decodes at 1.5 times a link's bandwidth at least, in every phase, and that saves 3 % of the time.
