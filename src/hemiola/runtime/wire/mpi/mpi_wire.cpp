@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/runtime/wire/peer_request.hpp"
 
 namespace hemiola {
 namespace {
@@ -15,14 +16,8 @@ constexpr unsigned kLooksEvery = 8;
 constexpr int kYields = 20;
 constexpr auto kFirstNap = std::chrono::microseconds(20), kLongestNap = std::chrono::microseconds(500);
 
-/// A request is the peer, the direction, and the message's number between the two.
-constexpr int kNumberBits = 43;
-constexpr int kPeerShift = kNumberBits + 1;
-constexpr std::uint64_t kIncoming = std::uint64_t{1} << kNumberBits;
-
-Request request_of(Rank peer, std::uint64_t direction, std::uint64_t number) {
-  return Request{static_cast<std::uint64_t>(peer) << kPeerShift | direction | number};
-}
+/// Between a million ranks, 8.8 trillion messages each.
+using Numbered = PeerRequest<43>;
 
 }  // namespace
 
@@ -70,18 +65,17 @@ void MpiWire::list(std::size_t line) {
 Request MpiWire::send(Rank dst, const std::byte* data, std::size_t bytes, Source) {
   Line& line = line_to(dst);
   line.sent_bytes += bytes;
-  return request_of(dst, 0, line.out.post(tag_, data, bytes));
+  return Numbered::outgoing(dst, line.out.post(tag_, data, bytes));
 }
 
 Request MpiWire::receive(Rank src, const Landing& landing, std::size_t capacity) {
-  return request_of(src, kIncoming, line_to(src).in.post(landing, capacity));
+  return Numbered::incoming(src, line_to(src).in.post(landing, capacity));
 }
 
 bool MpiWire::done(Request request) const {
-  const auto bits = static_cast<std::uint64_t>(request);
-  const Line& line = *lines_[bits >> kPeerShift];
-  const std::uint64_t number = bits & (kIncoming - 1);
-  return (bits & kIncoming) != 0 ? line.in.done(number) : line.out.done(number);
+  const Numbered numbered(request);
+  const Line& line = *lines_[numbered.peer()];
+  return numbered.is_incoming() ? line.in.done(numbered.number()) : line.out.done(numbered.number());
 }
 
 bool MpiWire::progress() {

@@ -5,6 +5,7 @@
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/rounding.hpp"
+#include "hemiola/runtime/wire/peer_request.hpp"
 
 namespace hemiola {
 namespace {
@@ -42,14 +43,8 @@ class Layout {
   std::size_t rank_count_;
 };
 
-/// A request is the peer, the direction, and the message's number on that channel.
-constexpr int kNumberBits = 47;
-constexpr int kPeerShift = kNumberBits + 1;
-constexpr std::uint64_t kIncoming = std::uint64_t{1} << kNumberBits;
-
-Request request_of(Rank peer, std::uint64_t direction, std::uint64_t number) {
-  return Request{static_cast<std::uint64_t>(peer) << kPeerShift | direction | number};
-}
+/// Between 65,536 ranks, 140 trillion messages each.
+using Numbered = PeerRequest<47>;
 
 std::span<std::byte> checked(std::span<std::byte> region, Rank self, int rank_count) {
   if (rank_count < 1 || self < 0 || self >= rank_count)
@@ -121,21 +116,20 @@ Request ShmWire::send(Rank dst, const std::byte* data, std::size_t bytes, Source
   Peer& peer = busy(dst);
   peer.sent_bytes += bytes;
   const bool counts_arrival = !shares_core_ && (source == Source::idle || is_pair_);
-  return request_of(
-      dst, 0,
+  return Numbered::outgoing(
+      dst,
       peer.out.post(
           {.data = data, .bytes = bytes, .source = source, .counts_arrival = counts_arrival, .tag = tag_}));
 }
 
 Request ShmWire::receive(Rank src, const Landing& landing, std::size_t capacity) {
-  return request_of(src, kIncoming, busy(src).in.post({landing, capacity}));
+  return Numbered::incoming(src, busy(src).in.post({landing, capacity}));
 }
 
 bool ShmWire::done(Request request) const {
-  const auto bits = static_cast<std::uint64_t>(request);
-  const Peer& peer = peers_[bits >> kPeerShift];
-  const std::uint64_t number = bits & (kIncoming - 1);
-  return (bits & kIncoming) != 0 ? peer.in.done(number) : peer.out.done(number);
+  const Numbered numbered(request);
+  const Peer& peer = peers_[numbered.peer()];
+  return numbered.is_incoming() ? peer.in.done(numbered.number()) : peer.out.done(numbered.number());
 }
 
 /// A piece out, then a piece in: what comes in often is what lets the other side send on.

@@ -5,6 +5,7 @@
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/rounding.hpp"
+#include "hemiola/runtime/wire/peer_request.hpp"
 
 namespace hemiola {
 namespace {
@@ -14,18 +15,12 @@ constexpr std::uint32_t kDoorKey = 0xffff'ffff;
 /// Most that is slept while a connection is being made, of which the kernel does not tell everything.
 constexpr int kConnectingSleep_us = 5000;
 
-/// A request is the peer, the direction, and the message's number between the two.
-constexpr int kNumberBits = 47;
-constexpr int kPeerShift = kNumberBits + 1;
-constexpr std::uint64_t kIncoming = std::uint64_t{1} << kNumberBits;
+/// Between 65,536 ranks, 140 trillion messages each.
+using Numbered = PeerRequest<47>;
 
 /// Of some 0.4 µs: as long as waking a core that sleeps takes.
 constexpr int kPolls = 80;
 constexpr unsigned kReadsPerLook = 8;
-
-Request request_of(Rank peer, std::uint64_t direction, std::uint64_t number) {
-  return Request{static_cast<std::uint64_t>(peer) << kPeerShift | direction | number};
-}
 
 }  // namespace
 
@@ -75,24 +70,24 @@ Request TcpWire::send(Rank dst, const std::byte* data, std::size_t bytes, Source
   list(line).out.post(tag_, data, bytes);
   Peer& peer = peers_[static_cast<std::size_t>(dst)];
   peer.sent_bytes += bytes;
-  return request_of(dst, 0, ++peer.sent);
+  return Numbered::outgoing(dst, ++peer.sent);
 }
 
 Request TcpWire::receive(Rank src, const Landing& landing, std::size_t capacity) {
   const std::size_t line = line_of(src, peers_[static_cast<std::size_t>(src)].received + 1);
   list(line).in.post(landing, capacity);
-  return request_of(src, kIncoming, ++peers_[static_cast<std::size_t>(src)].received);
+  return Numbered::incoming(src, ++peers_[static_cast<std::size_t>(src)].received);
 }
 
 /// A message is done when those before it are, whichever lines these have taken: of each, as many as it has been given.
 bool TcpWire::done(Request request) const {
-  const auto bits = static_cast<std::uint64_t>(request);
-  const std::uint64_t number = bits & (kIncoming - 1);
-  const std::size_t first = (bits >> kPeerShift) * sockets_per_pair_;
+  const Numbered numbered(request);
+  const std::uint64_t number = numbered.number();
+  const std::size_t first = numbered.peer() * sockets_per_pair_;
   for (std::size_t i = 0; i < sockets_per_pair_ && i < number; ++i) {
     const Line& line = *lines_[first + i];
     const std::uint64_t last = (number - 1 - i) / sockets_per_pair_ + 1;
-    if ((bits & kIncoming) != 0 ? !line.in.done(last) : !line.out.done(last)) return false;
+    if (numbered.is_incoming() ? !line.in.done(last) : !line.out.done(last)) return false;
   }
   return true;
 }

@@ -11,18 +11,13 @@
 
 #include "hemiola/base/deadline.hpp"
 #include "hemiola/base/error.hpp"
+#include "hemiola/runtime/wire/peer_request.hpp"
 
 namespace hemiola {
 namespace {
 
-/// A request is the peer, the direction, and the message's number between the two.
-constexpr int kNumberBits = 47;
-constexpr int kPeerShift = kNumberBits + 1;
-constexpr std::uint64_t kIncoming = std::uint64_t{1} << kNumberBits;
-
-Request request_of(Rank peer, std::uint64_t direction, std::uint64_t number) {
-  return Request{static_cast<std::uint64_t>(peer) << kPeerShift | direction | number};
-}
+/// Between 65,536 ranks, 140 trillion messages each.
+using Numbered = PeerRequest<47>;
 
 /// A way that breaks may mean that the other has reset its wire, which it tells by other ways, and soon.
 constexpr std::int64_t kGrace_ns = 2'000'000'000;
@@ -107,7 +102,7 @@ Request UcxWire::send(Rank dst, const std::byte* data, std::size_t bytes, Source
   if (!worker_) come_to_epoch();
   open(&line);
   line.sent_bytes += bytes;
-  const Request request = request_of(dst, 0, line.out.post(data, bytes));
+  const Request request = Numbered::outgoing(dst, line.out.post(data, bytes));
   if (line.endpoint.is_open())
     line.out.begin(line.endpoint);
   else
@@ -116,14 +111,13 @@ Request UcxWire::send(Rank dst, const std::byte* data, std::size_t bytes, Source
 }
 
 Request UcxWire::receive(Rank src, const Landing& landing, std::size_t capacity) {
-  return request_of(src, kIncoming, line_of(src).in.post(landing, capacity));
+  return Numbered::incoming(src, line_of(src).in.post(landing, capacity));
 }
 
 bool UcxWire::done(Request request) const {
-  const auto bits = static_cast<std::uint64_t>(request);
-  const std::uint64_t number = bits & (kIncoming - 1);
-  const Line& line = *lines_[bits >> kPeerShift];
-  return (bits & kIncoming) != 0 ? line.in.done(number) : line.out.done(number);
+  const Numbered numbered(request);
+  const Line& line = *lines_[numbered.peer()];
+  return numbered.is_incoming() ? line.in.done(numbered.number()) : line.out.done(numbered.number());
 }
 
 /// Whoever does not know the key is no rank of this group, or of a group that is gone.
