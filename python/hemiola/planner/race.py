@@ -351,14 +351,16 @@ class Race:
 
     def _ranked(self, seen: Sequence[Alternative]) -> list[Alternative]:
         """Put candidates in order of their time, but first, of those that take the same as the fastest, the one with
-        least to do, or the same in fewer pieces; of all that are as good, where others were not made for that.
+        least to do, or the same in fewer pieces. Where others were not made because one was as good as the bound, a
+        formula takes the lead by more than that.
 
         A message costs ranks time of which the network knows nothing.
         """
         ranked = sorted(seen, key=lambda a: (not a.is_comparable, a.seconds, a.name, a.variant))
         fastest = ranked[0]
         alike = [other for other in ranked if other.is_comparable == fastest.is_comparable]
-        equal = self._with_least_to_do(alike, AS_GOOD if self._has_spared else SAME) or fastest
+        same = AS_GOOD if self._has_spared and fastest.is_predicted else SAME
+        equal = self._with_least_to_do(alike, same) or fastest
         winner = (
             self._with_least_to_do([other for other in alike if other.name == equal.name], AS_GOOD) or equal
         )
