@@ -129,10 +129,9 @@ class EngineCosts:
         """
         copied, combined = footprint.moved - footprint.combined, footprint.combined
         alone_s = copied / self.alone.copied + combined / self.alone.combined
-        spread_s = (
-            0.0 if self.spread is None else footprint.spread * (1 / self.spread - 1 / self.together.copied)
-        )
-        together_s = copied.sum() / self.together.copied + combined.sum() / self.together.combined + spread_s
+        spread, others = footprint.spread, copied.sum() - footprint.spread
+        copied_s = spread / (self.spread or self.together.copied) + others / self.together.copied
+        together_s = copied_s + combined.sum() / self.together.combined
         kept_s = nbytes * footprint.kept / self.together.copied if network_s > 0 else 0.0
         longest_s = max(network_s + kept_s, nbytes * float(alone_s.max()), nbytes * float(together_s))
         return self.call_s + self.hop_s * footprint.hops + self.message_s * footprint.messages + longest_s

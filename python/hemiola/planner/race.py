@@ -101,9 +101,7 @@ class Race:
         )
         made: dict[tuple[str, str], tuple[float, Schedule]] = {}
         seen = []
-        simulated: tuple[float, str] | None = (
-            None  # the fastest; a formula spares nothing that has fewer pieces
-        )
+        nearest = math.inf, ""  # of what was simulated; a formula spares nothing that has fewer pieces
         self._best_estimated = None
         total = sum(candidate.transfer_count for candidate in found)
         with ProgressBar("simulating") as bar:
@@ -113,8 +111,8 @@ class Race:
                     if simulating and self._is_large_exchange(candidate):
                         seen.append(self._without_schedule(candidate))
                         continue
-                    if simulated is not None and self._is_spared(candidate, simulated[0]):
-                        reason = f"{simulated[1]} comes near enough to the bound"
+                    if self._is_spared(candidate, nearest[0]):
+                        reason = f"{nearest[1]} comes near enough to the bound"
                         self.left_out.append(LeftOut(candidate.label, reason))
                         self._has_spared = True
                         continue
@@ -129,7 +127,7 @@ class Race:
                 self._keep_if_best_estimated(judged, schedule)
                 if schedule is None or judged.simulated_s is None:
                     continue
-                simulated = min(simulated or (math.inf, ""), (judged.simulated_s, candidate.label))
+                nearest = min(nearest, (judged.simulated_s, candidate.label))
                 standing = (judged.simulated_s, candidate.name, candidate.variant)
                 made[standing[1:]] = judged.simulated_s, schedule
                 best = standing if best is None else min(best, standing)
