@@ -15,9 +15,8 @@ from hemiola import environment
 from hemiola._core import HostsSession, Listener, LocalSession, Session, leave_mpi
 from hemiola.communicator.launch_environment import Job
 from hemiola.communicator.rendezvous import Meeting, rendezvous_of
+from hemiola.environment.side_channel import log
 from hemiola.errors import TimeoutError
-
-_logger = logging.getLogger("hemiola")
 
 #: How often a host's name is asked for that is not known yet.
 _BETWEEN_QUESTIONS_S = 0.2
@@ -48,7 +47,7 @@ def leave_all(sessions: Sequence[Session]) -> None:
         leave_mpi(all_is_well=all_is_well, timeout_s=_QUIET_END_S)
     except TimeoutError as error:
         # Who is still at work may be so for hours; a launcher ends them when this process does not wait.
-        _logger.warning("%s; waiting for them until Ctrl-C", error)
+        log(logging.WARNING, "%s; waiting for them until Ctrl-C", error)
         leave_mpi(all_is_well=all_is_well, timeout_s=math.inf)
 
 
@@ -166,7 +165,7 @@ def wait_until_known(place: str, timeout_s: float) -> None:
             if time.monotonic() + _BETWEEN_QUESTIONS_S >= deadline or isinstance(error, UnicodeError):
                 return
             if not has_told:
-                _logger.warning("waiting for the host of '%s' to be known here: %s", place, error)
+                log(logging.WARNING, "waiting for the host of '%s' to be known here: %s", place, error)
             has_told = True
             time.sleep(_BETWEEN_QUESTIONS_S)
 

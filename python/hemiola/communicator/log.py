@@ -6,6 +6,7 @@ import logging
 from collections.abc import Sequence
 
 from hemiola._core import Communicator
+from hemiola.environment.side_channel import log
 
 _logger = logging.getLogger("hemiola")
 
@@ -31,4 +32,4 @@ def log_carriers(core: Communicator, ranks: Sequence[int]) -> None:
         if index != core.rank:
             by_carrier.setdefault(carrier, []).append(str(ranks[index]))
     ways = "; ".join(f"{carrier} to {', '.join(peers)}" for carrier, peers in by_carrier.items())
-    _logger.debug("rank %d of a communicator of %d: %s", ranks[core.rank], len(ranks), ways or "alone")
+    log(logging.DEBUG, "rank %d of a communicator of %d: %s", ranks[core.rank], len(ranks), ways or "alone")

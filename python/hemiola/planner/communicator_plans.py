@@ -22,6 +22,7 @@ from hemiola.algorithms import Task
 from hemiola.bounds import lower_bound
 from hemiola.calibration import BRIEF, Grouping, measured_network
 from hemiola.conditions import Conditions
+from hemiola.environment.side_channel import log
 from hemiola.errors import ArgumentError
 from hemiola.machine import machine_cores
 from hemiola.planner.core_rates import core_rates
@@ -43,8 +44,6 @@ from hemiola.synthesis.full_mesh import is_lone_switch
 from hemiola.topology.host_ports import ports_between_hosts, speed_between_hosts
 from hemiola.topology.port_speed import PortSpeed, port_speed
 from hemiola.topology.slow_ports import slow_ports
-
-_logger = logging.getLogger("hemiola")
 
 #: Fewer ranks have nobody to reduce with while they wait.
 _LEAST_LATE_RANKS = 3
@@ -412,7 +411,9 @@ class CommunicatorPlans:
         try:
             planned = self._planned(found.kind, found.nbytes, conditions, counts_messages=True)
         except ArgumentError as error:  # of a user's own algorithm; nobody has asked for this plan
-            _logger.warning("rank %d keeps coming late, and nothing is planned for that: %s", rank, error)
+            log(
+                logging.WARNING, "rank %d keeps coming late, and nothing is planned for that: %s", rank, error
+            )
             return found, dataclasses.replace(habit, delay_s=delay_s, finish_s=habit.plain_s)
         if found.seconds - (planned.seconds - delay_s) < _LEAST_PLANNED_GAIN * found.seconds:
             return found, dataclasses.replace(habit, delay_s=delay_s, finish_s=habit.plain_s)

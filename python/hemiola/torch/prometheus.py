@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from hemiola import environment
+from hemiola.environment.side_channel import harmless
 from hemiola.errors import ArgumentError
 from hemiola.torch.open_groups import OPEN
 
@@ -16,32 +17,27 @@ _is_telling = False
 def begin_telling(rank: int) -> None:
     """Listen where HEMIOLA_PROMETHEUS says, once in a process.
 
-    Raises
-    ------
-    ArgumentError
-        where the package prometheus-client is missing, or somebody else has the port.
+    Where the package prometheus-client is missing, or somebody else has the port, a warning says so: a job goes on
+    without its metrics.
     """
     global _is_telling
     at = environment.PROMETHEUS.value()
     if at is None or _is_telling:
         return
+    port = at.port + int(os.environ.get("LOCAL_RANK", rank))
+    with harmless(f"{environment.PROMETHEUS.name}, port {port} of {at.host}"):
+        _listen(at.host, port)
+        _is_telling = True
+
+
+def _listen(host: str, port: int) -> None:
     try:
         from prometheus_client import CollectorRegistry, start_http_server
     except ModuleNotFoundError:
-        raise ArgumentError(
-            f"{environment.PROMETHEUS.name} is set, and the package prometheus-client is missing: "
-            f"pip install 'hemiola[prometheus]'"
-        ) from None
-    port = at.port + int(os.environ.get("LOCAL_RANK", rank))
+        raise ArgumentError("prometheus-client is missing: pip install 'hemiola[prometheus]'") from None
     registry = CollectorRegistry()
     registry.register(Groups())
-    try:
-        start_http_server(port, at.host, registry)
-    except OSError as error:
-        raise ArgumentError(
-            f"{environment.PROMETHEUS.name}: expected a free port, found {at.host}:{port}: {error.strerror}"
-        ) from None
-    _is_telling = True
+    start_http_server(port, host, registry)
 
 
 class Groups:

@@ -19,6 +19,7 @@ from torch import distributed as dist
 
 from hemiola import environment
 from hemiola.diagnosis.recorded_trace import JSON_NAME
+from hemiola.environment.side_channel import harmless
 from hemiola.torch.open_groups import OPEN
 from hemiola.torch.recorder import Entry
 from hemiola.whole_file import write_whole
@@ -91,7 +92,7 @@ def save_records(folder: str | os.PathLike[str], *, reason: str = "asked for") -
 
 
 def save_after(error: Exception) -> None:
-    """Write them where HEMIOLA_RECORD says, after an operation has failed; at most once a second."""
+    """Write them where HEMIOLA_RECORD says, after an operation has failed; at most once a second. Never raises."""
     global _saved_at_s
     folder = environment.RECORD.value()
     if folder is None:
@@ -99,8 +100,13 @@ def save_after(error: Exception) -> None:
     with _saving:
         if time.monotonic() - _saved_at_s < _LEAST_PAUSE_S:
             return
-        save_records(folder, reason=f"{type(error).__name__}: {error}")
+        _save_where_told(folder, f"{type(error).__name__}: {error}")
         _saved_at_s = time.monotonic()
+
+
+def _save_where_told(folder: str, reason: str) -> None:
+    with harmless(f"{environment.RECORD.name} '{folder}'"):
+        save_records(folder, reason=reason)
 
 
 def begin_recording() -> None:
@@ -113,7 +119,7 @@ def begin_recording() -> None:
 
     def save(number: int, frame: FrameType | None) -> None:
         if os.getpid() == own_pid:  # and no process that it has forked, such as a loader's
-            save_records(folder, reason="SIGUSR2")
+            _save_where_told(folder, "SIGUSR2")
         if callable(before):
             before(number, frame)
 

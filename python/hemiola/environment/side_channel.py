@@ -1,0 +1,35 @@
+"""The one way to tell of the work without being part of it: logs, records, metrics. None of them ever raises into an
+operation: an error of theirs would take the place of the error that they are to explain."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+_logger = logging.getLogger("hemiola")
+_told: set[str] = set()
+
+
+def log(level: int, message: str, *arguments: object) -> None:
+    """Tell the logger "hemiola" something; nothing is raised where its handlers cannot write."""
+    with suppress(Exception):  # handlers are the program's: nobody knows what theirs raise
+        _logger.log(level, message, *arguments)
+
+
+@contextmanager
+def harmless(what: str) -> Iterator[None]:
+    """Turn an error within into a warning, one for all errors of the same `what`, such as "HEMIOLA_RECORD '/full'"."""
+    try:
+        yield
+    except Exception as error:  # whatever it is, the operation that is told of matters more
+        if what in _told:
+            return
+        _told.add(what)
+        log(logging.WARNING, "%s: %s. The job goes on without it", what, _reason(error))
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return f"'{error.filename}': {error.strerror}" if error.filename else error.strerror
+    return f"{type(error).__name__}: {error}"
