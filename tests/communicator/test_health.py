@@ -57,6 +57,15 @@ def test_a_nic_that_degrades_in_a_run_is_planned_for_within_10_operations_and_ba
     assert story.names[80 + WITHIN] == story.names[39]
 
 
+@pytest.mark.parametrize("factor", [1.14, 2.0])
+def test_the_healthy_plan_comes_back_however_little_the_port_was_slow(factor: float) -> None:
+    story = run(5, 160, {3: {2: factor}, 40: {}})[0]
+    assert {2} in [set(slow) for _, slow in story.changes], "it was not noticed"
+    assert story.changes[-1][1] == {}
+    assert story.slow == []
+    assert story.names[-1] == story.names[0]
+
+
 def test_two_ranks_may_be_slow_by_different_factors() -> None:
     story = run(8, 40, {10: {0: 2.0, 5: 1.5}})[0]
     factors = {rank: factor for rank, factor, _ in story.slow}

@@ -11,8 +11,9 @@ namespace {
 /// is too low costs more than the next one (docs/design/0008).
 constexpr double kTolerance = 1.03;
 constexpr double kToleranceBelow2 = 1.01;
-/// How far above (below) what is in force a factor must be to count.
+/// How far above what is in force a factor must be to count.
 constexpr double kRiseMargin = 1.05;
+/// How much faster than it was a port must be for its factor to fall to another one above 1.
 constexpr double kFallMargin = 1.15;
 
 /// What the others have reached in an operation; 0 where too few are known: of two, nobody can say which one is slow.
@@ -43,13 +44,15 @@ bool PortHealth::by_factor(const Showing& a, const Showing& b) {
 
 PortHealth::PortHealth(int rank_count, const std::map<Rank, double>& assumed, std::int64_t now_ns,
                        const Judging& judging)
-    : judging_(judging), ports_(static_cast<std::size_t>(rank_count)) {
+    : judging_(judging),
+      ports_(static_cast<std::size_t>(rank_count)),
+      usual_(judging.operations_of_reference) {
   for (Rank rank : indices<Rank>(rank_count)) ports_[static_cast<std::size_t>(rank)].state.rank = rank;
   for (const auto& [rank, factor] : assumed) {
     Port& port = ports_[static_cast<std::size_t>(rank)];
     port.state.measured_factor = port.state.planned_factor = factor;
     port.state.since_ns = now_ns;
-    port.usual.fill(1 / factor);
+    port.share = 1 / factor;
   }
 }
 
@@ -71,8 +74,8 @@ bool PortHealth::judge(std::uint64_t number, std::int64_t now_ns, std::span<cons
 
 bool PortHealth::is_lower(const Port& port, const Showing& showing) {
   const double in_force = port.state.planned_factor;
-  return showing.usual_factor * kFallMargin < in_force && round_up_factor(showing.usual_factor) < in_force &&
-         showing.share > port.usual.share() * kFallMargin;
+  if (showing.usual_factor < kFullSpeedFactor) return in_force > 1;
+  return round_up_factor(showing.usual_factor) < in_force && showing.share > port.share * kFallMargin;
 }
 
 bool PortHealth::judge(Port* port, const Showing& showing) const {
@@ -83,12 +86,10 @@ bool PortHealth::judge(Port* port, const Showing& showing) const {
     port->higher.push_back(showing);
   else
     port->higher.clear();
-  if (is_lower(*port, showing)) {
+  if (is_lower(*port, showing))
     port->lower.push_back(showing);
-  } else {
+  else
     port->lower.clear();
-    port->usual.note(showing.share);
-  }
   if (is_believed(port->higher)) {
     raise(port);
   } else if (port->lower.size() == judging_.operations_to_fall) {
@@ -130,14 +131,14 @@ void PortHealth::raise(Port* port) {
     state.since_ns = first->at_ns;
   }
   state.planned_factor = round_up_factor(least.usual_factor);
-  port->usual.fill(least.share);
+  port->share = least.share;
   shown.clear();
 }
 
 void PortHealth::lower(Port* port) {
   const auto most = std::max_element(port->lower.begin(), port->lower.end(), by_factor);
   port->state.planned_factor = round_up_factor(most->usual_factor);
-  port->usual.fill(most->share);
+  port->share = most->share;
   port->lower.clear();
 }
 

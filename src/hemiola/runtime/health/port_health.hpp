@@ -39,17 +39,27 @@ struct Judging {
   double least_factor = 1;
   /// By how much the greatest of the shares that are believed in exceeds the least: a slow port always shows the same.
   double most_spread = std::numeric_limits<double>::infinity();
+  /// The reference is the most that others have reached in so many of the latest operations: more than a factor takes to
+  /// rise, since it tells what they reached before a slow port held them up, too.
+  std::size_t operations_of_reference = 64;
 };
 
-/// Planning for too small a factor costs much, for too large a one next to nothing [study of OptCC, §4.1 rule 5]:
-/// so a factor is rounded up, rises after five operations on end that show more (eight, where it is little), and
-/// falls after five that show less. What an operation shows is at most too slow, so of several the least counts
-/// when it rises, the greatest when it falls. The fastest ports may look too slow, too, where a schedule lets them
-/// wait, and then the slow one seems less slow than it is: so a factor falls only where the port itself has become
-/// faster.
+/// The model has one scale, the factor: the reference over a port's own share, at least 1. Every port has a factor in
+/// force, 1 where it counts as healthy. It takes one of a few steps (`round_up_factor`), for planning for too small a factor
+/// costs much, for too large a one next to nothing [study of OptCC, §4.1 rule 5].
+///
+/// - It rises after five operations on end that show more (eight, where it is little), to the least of them.
+/// - It falls after `operations_to_fall` on end that show less, to the greatest of them. Below kFullSpeedFactor a figure shows
+///   less, whatever the port showed before: shares end at 1, so a port at full speed may have no better ones to show. Above it
+///   the port itself must have become faster, too. In what is planned for a slow port the others may wait for each other; then
+///   it seems less slow than it is.
+///
+/// So figures of full speed lead back to factor 1 from every state: after `operations_to_fall` of them, and where noise has made
+/// the reference too high, after `operations_of_reference` more. What an operation shows is at most too slow.
 class PortHealth {
  public:
-  static constexpr double kLeastFactor = 1.12;  ///< below it a port counts as healthy
+  static constexpr double kLeastFactor = 1.12;  ///< below it nothing is planned for
+  static constexpr double kFullSpeedFactor = 1.08;
   /// Below it disturbances look alike, so it takes longer to be believed.
   static constexpr double kMildFactor = 1.3;
   static constexpr std::size_t kOperationsToRise = 5;
@@ -77,8 +87,6 @@ class PortHealth {
    public:
     explicit Best(std::size_t operations) : shares_(operations) {}
     void note(double share) { shares_[next_++ % shares_.size()] = share; }
-    /// As if all had shown this.
-    void fill(double share) { std::fill(shares_.begin(), shares_.end(), share); }
     double share() const { return *std::max_element(shares_.begin(), shares_.end()); }
 
    private:
@@ -96,8 +104,7 @@ class PortHealth {
     SlowPort state;
     std::vector<Showing> higher;  ///< the latest operations, as long as all show more than what is in force
     std::vector<Showing> lower;   ///< the same, less
-    /// What the port has reached lately with the factor in force; longer than a factor takes to fall.
-    Best usual{8};
+    double share = 0;             ///< that the factor in force was found with
   };
   bool judge(Port* port, const Showing& showing) const;
   static bool is_lower(const Port& port, const Showing& showing);
@@ -113,8 +120,7 @@ class PortHealth {
   /// The fastest ports', of fewer operations than a factor takes to rise, so that a network that becomes slow for all
   /// is taken for what it is before anybody is called slow.
   Best now_{kOperationsToRise - 1};
-  /// Of so many that it tells what they reached before a slow port held them up, too: this says how slow it is.
-  Best usual_{128};
+  Best usual_;  ///< the reference that says how slow a port is
 };
 
 /// The factor to plan for: the next one of 1.25, 1.5, 2, 3, 4, 6, 8, … that is not more than 3 % below it (1 % below 2); 1 for

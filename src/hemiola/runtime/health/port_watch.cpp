@@ -4,16 +4,6 @@
 #include <utility>
 
 namespace hemiola {
-namespace {
-
-/// Arrivals show what has been reached, but not with certainty how much of that was the port's own doing.
-constexpr Judging kJudgingByArrivals{.beside = Judging::Beside::median,
-                                     .operations_to_fall = PortWatch::kTrialsToFall,
-                                     .least_factor = 1.2,
-                                     .most_spread = 1.15};
-
-}  // namespace
-
 PortWatch::PortWatch(Figures* figures, std::unique_ptr<PortGauge> gauge,
                      const std::map<Rank, double>& assumed, std::int64_t now_ns,
                      std::optional<ByArrivals> by_arrivals)

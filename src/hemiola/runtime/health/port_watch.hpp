@@ -66,6 +66,12 @@ class PortWatch {
   static constexpr int kLongestPause = 64;
   /// On end, one operation after the other but one.
   static constexpr std::size_t kTrialsToFall = 3;
+  /// Arrivals show what has been reached, but not with certainty how much of that was the port's own doing.
+  static constexpr Judging kJudgingByArrivals{.beside = Judging::Beside::median,
+                                              .operations_to_fall = kTrialsToFall,
+                                              .least_factor = 1.2,
+                                              .most_spread = 1.15,
+                                              .operations_of_reference = 16};
 
   /// By rank, the best that this rank's messages with it have shown in the latest operations that measured anything: at
   /// least so much of the healthy speed is there. 0 where nothing was measured.
