@@ -9,12 +9,13 @@ from hemiola.arguments import typed
 from hemiola.conditions import Conditions, least_share
 from hemiola.progress import ProgressBar
 from hemiola.topology.named_nics import settled
+from hemiola.units import format_seconds
 
 _WITHOUT_ZEROS = "what is not zero, and the entropy of where"
 _UNION = "what is not zero in the sum of all others, and the entropy of where"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LowerBound:
     """No schedule is faster than this.
 
@@ -28,6 +29,9 @@ class LowerBound:
     seconds: float
     witness: str
     bounds: tuple[Bound, ...]
+
+    def __repr__(self) -> str:
+        return f"<LowerBound {format_seconds(self.seconds)}: {self.witness}>"
 
 
 @typed

@@ -63,6 +63,9 @@ class Conditions:
         if not 0 < self.density <= 1:
             raise ArgumentError(f"conditions: expected a density in (0, 1], found {self.density}")
 
+    def __hash__(self) -> int:
+        return hash((frozenset(self.late.items()), frozenset(self.slow.items()), self.density))
+
     @property
     def slow_ranks(self) -> dict[int, float]:
         """The factors of `slow` by rank, without those of NICs."""

@@ -1,10 +1,36 @@
-"""The exceptions Hemiola raises. Each is also the builtin a caller would expect."""
+"""The exceptions Hemiola raises. Each is also the builtin a caller would expect.
+
+They are values: equal where class, message and attributes are, and pickled with their attributes and their cause."""
 
 import builtins
+import pickle
 
 
 class HemiolaError(Exception):
     """Base of everything Hemiola raises on purpose."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        attributes = dict(self.__dict__)
+        if self.__cause__ is not None:
+            attributes["__cause__"] = _travelling(self.__cause__)
+        return type(self), self.args, attributes
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return (self.args, self.__dict__) == (other.args, other.__dict__)
+
+    def __hash__(self) -> int:
+        return hash((type(self), str(self)))
+
+
+def _travelling(cause: BaseException) -> BaseException:
+    """Return a cause as it can be pickled: where it cannot, its text."""
+    try:
+        pickle.loads(pickle.dumps(cause))
+    except Exception:  # another library's exception may raise anything here
+        return HemiolaError(f"{type(cause).__name__}: {cause}")
+    return cause
 
 
 class ArgumentError(HemiolaError, ValueError):

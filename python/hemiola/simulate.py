@@ -5,8 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
@@ -22,7 +21,7 @@ from hemiola.errors import ArgumentError
 from hemiola.machine import memory_bytes
 from hemiola.progress import ProgressBar
 from hemiola.topology.named_nics import settled
-from hemiola.units import format_bytes
+from hemiola.units import format_bytes, format_seconds
 from hemiola.verify import refuse_wrong
 
 SPAN_DTYPE = np.dtype(
@@ -33,6 +32,37 @@ _NO_TIME = Speeds(math.inf, math.inf, math.inf)
 
 
 @dataclass(frozen=True)
+class _Run:
+    """What is simulated, so that it can be once more."""
+
+    schedule: Schedule
+    topology: Topology
+    nbytes: int
+    conditions: Conditions
+    codecs: Speeds
+    network: str
+    noise: float
+    seed: int
+
+    def simulated(self, *, keep_spans: bool = False) -> CoreTimeline:
+        with ProgressBar("simulating") as bar:
+            return simulate_in_core(
+                self.schedule,
+                self.topology,
+                self.nbytes,
+                late=dict(self.conditions.late),
+                slow=self.conditions.slow_ranks,
+                density=self.conditions.density,
+                codecs=dataclasses.astuple(self.codecs),
+                network=self.network,
+                noise=self.noise,
+                seed=self.seed,
+                keep_spans=keep_spans,
+                progress=bar,
+            )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Timeline:
     """What a simulation returns.
 
@@ -55,14 +85,40 @@ class Timeline:
     seconds: float
     finish_s: NDArray[np.float64]
     link_busy_s: NDArray[np.float64]
-    schedule: Schedule | ScheduleFile = field(repr=False)
+    schedule: Schedule | ScheduleFile
     is_verified: bool
-    _replay: Callable[[], CoreTimeline] = field(repr=False, compare=False)
-    _write: Callable[[CoreTimeline, str], None] = field(repr=False, compare=False)
+    _run: _Run | None
+
+    def __repr__(self) -> str:
+        ranks, links = len(self.finish_s), len(self.link_busy_s)
+        judged = "" if self.is_verified else ", is_verified=False"
+        return f"<Timeline {format_seconds(self.seconds)}: {ranks} ranks, {links} links{judged}>"
+
+    def __eq__(self, other: object) -> bool:
+        return self._parts() == other._parts() if isinstance(other, Timeline) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._parts())
+
+    def __getstate__(self) -> dict[str, object]:
+        """Leave out what is simulated once more."""
+        return {one.name: self.__dict__[one.name] for one in fields(self)}
+
+    def _parts(self) -> tuple[object, ...]:
+        times = (self.finish_s.tobytes(), self.link_busy_s.tobytes())
+        return self.seconds, *times, self.schedule, self.is_verified
 
     @cached_property
     def _record(self) -> CoreTimeline:
-        return self._replay()
+        return self._replayed.simulated(keep_spans=True)
+
+    @property
+    def _replayed(self) -> _Run:
+        if self._run is None:
+            raise ArgumentError(
+                "what single transfers did is not kept of a schedule that stays in its file; load it"
+            )
+        return self._run
 
     @cached_property
     def spans(self) -> NDArray[np.void]:
@@ -96,7 +152,8 @@ class Timeline:
         Every rank and switch is a process, every link that leaves it a thread with a slice per message; arrows
         lead to where it landed.
         """
-        self._write(self._record, os.fspath(path))
+        run = self._replayed
+        write_trace(run.schedule, run.topology, run.nbytes, self._record, os.fspath(path))
 
 
 @typed
@@ -177,36 +234,9 @@ def simulate(
 
     core = _NO_TIME if now.density == 1 else codecs or speeds()
 
-    def run(keep_spans: bool) -> CoreTimeline:
-        with ProgressBar("simulating") as bar:
-            return simulate_in_core(
-                schedule,
-                topology,
-                nbytes,
-                late=dict(now.late),
-                slow=now.slow_ranks,
-                density=now.density,
-                codecs=dataclasses.astuple(core),
-                network=network,
-                noise=noise,
-                seed=seed,
-                keep_spans=keep_spans,
-                progress=bar,
-            )
-
-    def write(record: CoreTimeline, path: str) -> None:
-        write_trace(schedule, topology, nbytes, record, path)
-
-    result = run(keep_spans=False)
-    return Timeline(
-        result.seconds,
-        result.finish_s,
-        result.link_busy_s,
-        schedule,
-        not unchecked,
-        lambda: run(keep_spans=True),
-        write,
-    )
+    run = _Run(schedule, topology, nbytes, now, core, network, noise, seed)
+    result = run.simulated()
+    return Timeline(result.seconds, result.finish_s, result.link_busy_s, schedule, not unchecked, run)
 
 
 def _simulate_file(file: ScheduleFile, topology: Topology, nbytes: int, now: Conditions) -> Timeline:
@@ -218,11 +248,6 @@ def _simulate_file(file: ScheduleFile, topology: Topology, nbytes: int, now: Con
             f"found {file.rank_count:,} ranks times {file.chunk_count:,} chunks, {format_bytes(needed)}"
         )
 
-    def refuse(*_: object) -> CoreTimeline:
-        raise ArgumentError(
-            "what single transfers did is not kept of a schedule that stays in its file; load it"
-        )
-
     with ProgressBar("simulating") as bar:
         result = simulate_file(file, topology, nbytes, late=dict(now.late), slow=now.slow_ranks, progress=bar)
-    return Timeline(result.seconds, result.finish_s, result.link_busy_s, file, False, refuse, lambda *_: None)
+    return Timeline(result.seconds, result.finish_s, result.link_busy_s, file, False, None)

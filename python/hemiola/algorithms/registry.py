@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import difflib
 from collections.abc import Callable
 from typing import Any
@@ -20,6 +21,9 @@ from hemiola.algorithms.task import Candidate, Task
 from hemiola.arguments import typed
 from hemiola.conditions import refuse_density
 from hemiola.errors import ArgumentError
+
+#: An algorithm is pickled by its name: whoever unpickles it has it in a registry of its own.
+copyreg.pickle(Algorithm, lambda algorithm: (get, (algorithm.name,)))
 
 #: What an algorithm may need beside the rank count.
 NEEDS = ("", "late", "slow", "topology")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,10 @@ class Task:
             topology, conditions = settled(self.topology, self.conditions)
             object.__setattr__(self, "topology", topology)
             object.__setattr__(self, "conditions", conditions)
+
+    def __getstate__(self) -> dict[str, object]:
+        """Leave out what was derived."""
+        return {one.name: self.__dict__[one.name] for one in fields(self)}
 
     @property
     def delay_s(self) -> float:
@@ -130,8 +134,8 @@ class Candidate:
     variant: str
     formula_s: float
     transfer_count: int
-    generate: Callable[[], Schedule]
-    parts: Callable[[], ScheduleParts] | None = None
+    generate: Callable[[], Schedule] = field(repr=False, compare=False)
+    parts: Callable[[], ScheduleParts] | None = field(default=None, repr=False, compare=False)
     arguments: Mapping[str, object] = field(default_factory=dict)
     is_searched: bool = False
     knows_topology: bool = False
@@ -141,3 +145,45 @@ class Candidate:
     def label(self) -> str:
         """Name and variant together, for tables."""
         return f"{self.name} ({self.variant})" if self.variant else self.name
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.variant, self.formula_s, self.transfer_count))
+
+    def __getstate__(self) -> dict[str, object]:
+        """Keep the core's functions, which make the same everywhere; of any other what it makes."""
+        return self.__dict__ if self.is_compiled else self.with_schedule(self.generate()).__dict__
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether functions of the core make it."""
+        return _is_compiled(self.generate) and (self.parts is None or _is_compiled(self.parts))
+
+    def with_schedule(self, schedule: Schedule) -> Candidate:
+        """Return the same with a schedule that has been made already.
+
+        Parameters
+        ----------
+        schedule : Schedule.
+
+        Returns
+        -------
+        Candidate
+
+        Raises
+        ------
+        ArgumentTypeError
+            for anything but a Schedule.
+        """
+        return replace(self, generate=partial(given, schedule), parts=None)
+
+
+def given(schedule: Schedule) -> Schedule:
+    """Return it: the generator of a candidate whose schedule is there already."""
+    return schedule
+
+
+def _is_compiled(generate: Callable[[], object]) -> bool:
+    """Say whether a generator is a function of the core with its arguments."""
+    if not isinstance(generate, partial):
+        return False
+    return generate.func is getattr(core, getattr(generate.func, "__name__", ""), None)

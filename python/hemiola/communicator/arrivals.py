@@ -52,7 +52,7 @@ class RankArrivals:
         return dict(vars(self))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Arrivals:
     """How the ranks came to a communicator's latest operations; what `Communicator.arrivals` returns.
 
@@ -67,6 +67,19 @@ class Arrivals:
     ranks: tuple[RankArrivals, ...]
     last_rank: NDArray[np.int64]
     lag_s: NDArray[np.float64]
+
+    def __repr__(self) -> str:
+        late = "nobody" if self.persistent_rank is None else f"rank {self.persistent_rank}"
+        return f"<Arrivals: {len(self.ranks)} ranks, {self.operation_count} operations, late: {late}>"
+
+    def __eq__(self, other: object) -> bool:
+        return self._parts() == other._parts() if isinstance(other, Arrivals) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._parts())
+
+    def _parts(self) -> tuple[object, ...]:
+        return self.ranks, self.last_rank.tobytes(), self.lag_s.tobytes()
 
     @classmethod
     @typed

@@ -9,7 +9,7 @@ import weakref
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Self
+from typing import NoReturn, Self, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
@@ -559,6 +559,12 @@ class Communicator(BlockCollectives, MonitoredBarrier):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        raise TypeError(
+            "a Communicator belongs to this process, which is one of its ranks; another process calls hemiola.init() "
+            "for one of its own"
+        )
 
     def __repr__(self) -> str:
         return f"<Communicator: rank {self.rank} of {self.rank_count}>"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, NoReturn, Protocol, SupportsIndex, TypeVar
 
 from hemiola._core import PendingMessage
 from hemiola.arguments import typed
@@ -59,6 +59,11 @@ class Handle(Generic[R_co]):
         bool
         """
         return self._pending.done()
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        raise TypeError(
+            "a Handle belongs to an operation that runs in this process; wait() for it, and send what it returns"
+        )
 
 
 class ReceiveHandle(Handle[int]):

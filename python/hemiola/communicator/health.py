@@ -37,6 +37,9 @@ class HealthChange:
     operation: int
     slow: Mapping[int, float]
 
+    def __hash__(self) -> int:
+        return hash((self.operation, frozenset(self.slow.items())))
+
 
 @dataclass(frozen=True)
 class Health:

@@ -28,6 +28,9 @@ class Traffic:
     added_forms: dict[str, int]
     copied_forms: dict[str, int]
 
+    def __hash__(self) -> int:
+        return hash((self.sent_bytes, self.received_bytes, self.carriers))
+
     def as_dict(self) -> dict[str, Any]:
         """Return the attributes by name, for JSON.
 

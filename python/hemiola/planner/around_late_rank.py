@@ -12,9 +12,9 @@ import numpy as np
 
 from hemiola._core import Schedule, Topology, busiest_link_s, estimate_by_steps_s
 from hemiola.algorithms import Candidate, Task
+from hemiola.algorithms.task import given
 from hemiola.bounds import lower_bound
 from hemiola.errors import ArgumentError
-from hemiola.planner.brought import given
 from hemiola.planner.outcome import LeftOut, too_many
 from hemiola.planner.synthesized import as_slow_as_now, links_between_ranks
 from hemiola.synthesis import late_rails

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
-
 from hemiola import algorithms
 from hemiola._core import Schedule
 from hemiola.algorithms import Candidate
@@ -38,9 +35,4 @@ def made_now(candidate: Candidate) -> Candidate:
     if not is_brought(candidate.name):
         return candidate
     schedule = checked(candidate.name, candidate.generate())
-    return replace(candidate, generate=partial(given, schedule), parts=None)
-
-
-def given(schedule: Schedule) -> Schedule:
-    """Return it: what generates a candidate that has been made already."""
-    return schedule
+    return candidate.with_schedule(schedule)

@@ -8,8 +8,9 @@ from functools import partial
 
 from hemiola._core import Topology
 from hemiola.algorithms import Candidate, Task, candidates
+from hemiola.algorithms.task import given
 from hemiola.bounds import lower_bound
-from hemiola.planner.brought import checked, given, made_now
+from hemiola.planner.brought import checked, made_now
 from hemiola.planner.machine_model import EngineCosts, Footprint
 from hemiola.planner.outcome import SAME, Alternative, LeftOut, Plan, nothing_runs, too_many
 

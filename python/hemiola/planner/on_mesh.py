@@ -18,7 +18,7 @@ from hemiola._core.algorithms import mesh_trees_cost
 from hemiola.algorithms import Candidate, Task
 from hemiola.algorithms.fewest_pieces import as_good_as, fewest_pieces
 from hemiola.algorithms.from_task import arguments_from
-from hemiola.planner.brought import given
+from hemiola.algorithms.task import given
 from hemiola.planner.outcome import LeftOut, too_many
 
 _NAME = "all_reduce_mesh_trees"

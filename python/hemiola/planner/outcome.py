@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 
 from hemiola._core import Schedule, ScheduleParts
@@ -93,7 +93,7 @@ class NothingMadeError(Exception):
     """A candidate cannot be made, or comes out larger than a plan may take; its text says why."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
     """The chosen schedule with its predicted time, its lower bound, the alternatives, and why.
 
@@ -114,10 +114,23 @@ class Plan:
     bound: LowerBound
     speed: PortSpeed
     alternatives: tuple[Alternative, ...]
-    chosen: Candidate = field(repr=False, compare=False)
+    chosen: Candidate = field(compare=False)
     coded: CodedChoice | None = None
     left_out: tuple[LeftOut, ...] = ()
     is_on_cores: bool = False
+
+    def __repr__(self) -> str:
+        return (
+            f"<Plan {self.kind} of {format_bytes(self.nbytes)} over {_counted(self.rank_count, 'rank')}: "
+            f"{self.alternatives[0].label}, {format_seconds(self.seconds)}>"
+        )
+
+    def __getstate__(self) -> dict[str, object]:
+        """Keep the schedule where the core does not make it; leave out what `chosen` makes again."""
+        kept = {one.name: self.__dict__[one.name] for one in fields(self)}
+        if not self.chosen.is_compiled:
+            kept["chosen"] = self.chosen.with_schedule(self.schedule)
+        return kept
 
     @cached_property
     def schedule(self) -> Schedule:

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from hemiola._core import Schedule, Topology, busiest_link_s, estimate_by_steps_s, estimate_exchange_s
 from hemiola.algorithms import Candidate
 from hemiola.algorithms.fewest_pieces import AS_GOOD, as_good_as, fewest_pieces
+from hemiola.algorithms.task import given
 from hemiola.codecs import Speeds
 from hemiola.conditions import Conditions
-from hemiola.planner.brought import checked, given
+from hemiola.planner.brought import checked
 from hemiola.planner.coded import CodedChoice
 from hemiola.planner.distance import mean_hops
 from hemiola.planner.distinct import distinct_messages

@@ -14,8 +14,8 @@ import numpy as np
 
 from hemiola._core import Schedule, Topology, synthesize_forest
 from hemiola.algorithms import Candidate, Task
+from hemiola.algorithms.task import given
 from hemiola.errors import ArgumentError
-from hemiola.planner.brought import given
 from hemiola.planner.outcome import LeftOut, NothingMadeError, too_many
 from hemiola.synthesis import search
 from hemiola.synthesis.full_mesh import is_full_mesh

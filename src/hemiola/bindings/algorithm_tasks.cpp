@@ -21,6 +21,7 @@
 #include "hemiola/algorithms/topology/mesh_trees_cost.hpp"
 #include "hemiola/bindings/bindings.hpp"
 #include "hemiola/bindings/conditions.hpp"
+#include "hemiola/bindings/value_class.hpp"
 #include "hemiola/topology/builders/dimensions.hpp"
 #include "hemiola/topology/slowed_links.hpp"
 
@@ -70,7 +71,8 @@ void bind_task(nb::module_& a) {
       .def_prop_ro(
           "nic_count", [](const Task& task) { return task.nodes() == nullptr ? 1 : task.nodes()->nic_count; },
           "How many links lead out of a node.");
-  nb::class_<Variant>(a, "Variant", kVariantDoc)
+  auto variant = nb::class_<Variant>(a, "Variant", kVariantDoc);
+  variant
       .def(
           "__init__",
           [](Variant* variant, double formula_s, std::int64_t transfer_count, std::string parameter,
@@ -83,7 +85,21 @@ void bind_task(nb::module_& a) {
       .def_ro("transfer_count", &Variant::transfer_count)
       .def_ro("parameter", &Variant::parameter, "Which parameter is chosen; empty: none.")
       .def_ro("count", &Variant::count, "Its value.")
-      .def_ro("is_simulation", &Variant::is_simulation, "Whether a simulation would find formula_s, too.");
+      .def_ro("is_simulation", &Variant::is_simulation, "Whether a simulation would find formula_s, too.")
+      .def("__repr__", [](const Variant& v) {
+        const std::string chosen =
+            v.parameter.empty() ? "" : v.parameter + "=" + std::to_string(v.count) + ", ";
+        return "<Variant " + chosen + format_seconds(v.formula_s) + ">";
+      });
+  bind_as_value(
+      variant,
+      [](const Variant& v) {
+        return std::tuple(v.formula_s, v.transfer_count, v.parameter, v.count, v.is_simulation);
+      },
+      [](double formula_s, std::int64_t transfer_count, std::string parameter, int count,
+         bool is_simulation) {
+        return Variant{formula_s, transfer_count, std::move(parameter), count, is_simulation};
+      });
 }
 
 void bind_late_cut(nb::module_& a) {

@@ -12,6 +12,7 @@
 #include "hemiola/base/error.hpp"
 #include "hemiola/bindings/bindings.hpp"
 #include "hemiola/bindings/class_name.hpp"
+#include "hemiola/bindings/value_class.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -302,8 +303,8 @@ void bind_raw_memory(nb::module_& m) {
         nb::sig("def bytes_of_array(array: object) -> tuple[NDArray[numpy.uint8], int, str]"),
         "The bytes of whatever a collective takes as an array, where they lie; how many elements, and their "
         "dtype's name.");
-  nb::class_<RawMemory>(m, "RawMemory",
-                        R"(Memory of this process by its address; passed as an array.
+  auto raw_memory = nb::class_<RawMemory>(m, "RawMemory",
+                                          R"(Memory of this process by its address; passed as an array.
 
 Parameters
 ----------
@@ -327,13 +328,22 @@ Examples
 >>> x = np.arange(6.0)
 >>> hm.RawMemory(x.ctypes.data, "float64", [2, 3]).shape
 [2, 3]
-)")
+)");
+  raw_memory
       .def(nb::init<std::int64_t, const std::string&, std::vector<std::int64_t>>(), "address"_a, "dtype"_a,
            "shape"_a)
       .def_ro("address", &RawMemory::address, "Where the first element lies.")
       .def_prop_ro(
           "dtype", [](const RawMemory& r) { return std::string(name_of(r.dtype)); }, "The name of its type.")
-      .def_ro("shape", &RawMemory::shape, "The extents of its axes.");
+      .def_ro("shape", &RawMemory::shape, "The extents of its axes.")
+      .def("__repr__", [](const RawMemory& r) {
+        return "<RawMemory " + std::string(name_of(r.dtype)) + ": " + std::to_string(r.shape.size()) +
+               " axes at " + std::to_string(r.address) + ">";
+      });
+  bind_as_staying(
+      raw_memory,
+      "RawMemory is an address in this process, which another process or a copy cannot own; copy the "
+      "elements into an array and send that");
 }
 
 }  // namespace hemiola::bindings

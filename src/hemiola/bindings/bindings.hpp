@@ -6,6 +6,7 @@
 namespace hemiola::bindings {
 
 void bind_errors(nanobind::module_& m);
+void bind_pickling(nanobind::module_& m);
 void bind_units(nanobind::module_& m);
 void bind_long_calls(nanobind::module_& m);
 void bind_whole_file(nanobind::module_& m);

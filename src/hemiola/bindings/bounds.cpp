@@ -6,6 +6,7 @@
 #include "hemiola/bindings/bindings.hpp"
 #include "hemiola/bindings/conditions.hpp"
 #include "hemiola/bindings/long_call.hpp"
+#include "hemiola/bindings/value_class.hpp"
 #include "hemiola/bounds/lower_bound.hpp"
 
 namespace nb = nanobind;
@@ -14,13 +15,19 @@ using namespace nb::literals;
 namespace hemiola::bindings {
 
 void bind_bounds(nb::module_& m) {
-  nb::class_<Bound>(m, "Bound", "One lower bound: its name, its time, and what proves it.")
+  auto bound = nb::class_<Bound>(m, "Bound", "One lower bound: its name, its time, and what proves it.");
+  bound
       .def_ro("name", &Bound::name,
               "What limits: ports, traffic, hosts, relays, cut, distance, arrival or one_port.")
       .def_prop_ro("seconds", [](const Bound& b) { return to_seconds(b.time); })
       .def_ro("witness", &Bound::witness, "What proves the bound, in words.")
       .def("__repr__", [](const Bound& b) {
         return "<Bound " + b.name + ": " + format_seconds(to_seconds(b.time)) + ", " + b.witness + ">";
+      });
+  bind_as_value(
+      bound, [](const Bound& b) { return std::tuple(b.name, b.time, b.witness); },
+      [](std::string name, Picoseconds time, std::string witness) {
+        return Bound{std::move(name), time, std::move(witness)};
       });
   m.def(
       "lower_bounds",

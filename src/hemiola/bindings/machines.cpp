@@ -8,6 +8,7 @@
 #include "hemiola/base/per_item.hpp"
 #include "hemiola/bindings/long_call.hpp"
 #include "hemiola/bindings/topology.hpp"
+#include "hemiola/bindings/value_class.hpp"
 #include "hemiola/topology/builders/boxes.hpp"
 #include "hemiola/topology/builders/dgx.hpp"
 #include "hemiola/topology/builders/hosts.hpp"
@@ -49,6 +50,24 @@ Host host_from(int rank_count, int nic_count, double latency_s, double bandwidth
           nics_from(nic_count, nic_latency_s, nic_bandwidth, nic_message_s)};
 }
 
+using LinkParts = std::tuple<Picoseconds, double, Picoseconds>;
+
+LinkParts parts_of_link(const LinkCost& cost) {
+  return {cost.latency, cost.bandwidth_Bps, cost.message};
+}
+
+std::tuple<int, int, LinkParts, std::vector<LinkParts>> parts_of_host(const Host& host) {
+  std::vector<LinkParts> cards;
+  for (const LinkCost& card : host.cards) cards.push_back(parts_of_link(card));
+  return {host.rank_count, static_cast<int>(host.inside), parts_of_link(host.local), std::move(cards)};
+}
+
+Host host_of_parts(int rank_count, int inside, const LinkParts& local, const std::vector<LinkParts>& cards) {
+  Host host{rank_count, static_cast<Wires>(inside), std::make_from_tuple<LinkCost>(local), {}};
+  for (const LinkParts& card : cards) host.cards.push_back(std::make_from_tuple<LinkCost>(card));
+  return host;
+}
+
 void bind_hosts(nb::module_& t) {
   t.def(
       "hosts",
@@ -78,7 +97,8 @@ nodes_per_group : int, optional; so many consecutive hosts have a switch of thei
 taper : float >= 1; a group's uplink has what all its NICs on that switch have together, divided by this.
 )")
           .c_str());
-  nb::class_<Host>(t, "Host", R"(One host of a `cluster`: its ranks, how they are joined, its NICs.
+  auto host_class =
+      nb::class_<Host>(t, "Host", R"(One host of a `cluster`: its ranks, how they are joined, its NICs.
 
 Parameters
 ----------
@@ -92,7 +112,8 @@ Raises
 ------
 ArgumentError
     A number out of its range, a list that has not one entry per NIC, or other words for `inside`.
-)")
+)");
+  host_class
       .def(
           "__init__",
           [](Host* self, int rank_count, int nic_count, double latency_s, double bandwidth,
@@ -103,7 +124,12 @@ ArgumentError
           },
           "rank_count"_a, "nic_count"_a = 1, nb::kw_only(), nb::call_guard<LongCall>(), "latency_s"_a,
           "bandwidth"_a, "nic_latency_s"_a, "nic_bandwidth"_a, "inside"_a = "switch", "message_s"_a = 0.0,
-          "nic_message_s"_a = 0.0);
+          "nic_message_s"_a = 0.0)
+      .def("__repr__", [](const Host& host) {
+        return "<Host: " + std::to_string(host.rank_count) + " ranks, " + std::to_string(host.cards.size()) +
+               " NICs>";
+      });
+  bind_as_value(host_class, &parts_of_host, &host_of_parts);
   t.def(
       "cluster",
       [](const std::vector<Host>& all, bool rails, std::optional<int> nodes_per_group, double taper) {

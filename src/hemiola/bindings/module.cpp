@@ -5,6 +5,7 @@ NB_MODULE(_core, m) {
   m.doc() = "Hemiola's C++ core; import hemiola instead.";
   // What a caller's module globals keep alive until the interpreter ends is no leak of ours.
   nanobind::set_leak_warnings(false);
+  bind_pickling(m);
   bind_errors(m);
   bind_units(m);
   bind_whole_file(m);

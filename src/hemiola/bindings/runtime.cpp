@@ -30,6 +30,7 @@
 #include "hemiola/bindings/messages.hpp"
 #include "hemiola/bindings/python_communicator.hpp"
 #include "hemiola/bindings/signals.hpp"
+#include "hemiola/bindings/value_class.hpp"
 #include "hemiola/runtime/communicator/call_desk.hpp"
 #include "hemiola/runtime/communicator/communicator.hpp"
 #include "hemiola/runtime/communicator/wire_choice.hpp"
@@ -409,8 +410,9 @@ void bind_runtime(nb::module_& m) {
 }
 
 void bind_premul_sum(nb::module_& m) {
-  nb::class_<PremulSum>(m, "PremulSum",
-                        R"(A sum in which each rank multiplies its own elements first; passed as `op`.
+  auto premul_sum =
+      nb::class_<PremulSum>(m, "PremulSum",
+                            R"(A sum in which each rank multiplies its own elements first; passed as `op`.
 
 Parameters
 ----------
@@ -432,18 +434,15 @@ Examples
 >>> hm.PremulSum(0.25)
 PremulSum(0.25)
 >>> comm.all_reduce(x, hm.PremulSum(own_samples / all_samples))  # doctest: +SKIP
-)")
-      .def(nb::init<double>(), "factor"_a)
+)");
+  premul_sum.def(nb::init<double>(), "factor"_a)
       .def_ro("factor", &PremulSum::factor, "What this rank multiplies by.")
-      .def("__repr__",
-           [](const PremulSum& op) {
-             return "PremulSum(" + nb::cast<std::string>(nb::repr(nb::float_(op.factor))) + ")";
-           })
-      .def("__eq__",
-           [](const PremulSum& a, nb::handle b) {
-             return nb::isinstance<PremulSum>(b) && nb::cast<const PremulSum&>(b).factor == a.factor;
-           })
-      .def("__hash__", [](const PremulSum& op) { return nb::hash(nb::float_(op.factor)); });
+      .def("__repr__", [](const PremulSum& op) {
+        return "PremulSum(" + nb::cast<std::string>(nb::repr(nb::float_(op.factor))) + ")";
+      });
+  bind_as_value(
+      premul_sum, [](const PremulSum& op) { return std::tuple(op.factor); },
+      [](double factor) { return PremulSum{factor}; });
 }
 
 }  // namespace hemiola::bindings

@@ -11,6 +11,7 @@
 #include "hemiola/bindings/arrays.hpp"
 #include "hemiola/bindings/bindings.hpp"
 #include "hemiola/bindings/long_call.hpp"
+#include "hemiola/bindings/value_class.hpp"
 #include "hemiola/schedule/file/text.hpp"
 
 namespace nb = nanobind;
@@ -150,8 +151,13 @@ FormatError
            [](Schedule& self, const nb::bytes& state) { new (&self) Schedule(from_bytes(state)); });
 }
 
+/// Python opens no other source.
+std::string path_of(const ScheduleFile& file) {
+  return dynamic_cast<const FileSource&>(file.source()).path();
+}
+
 void bind_file(nb::module_& m) {
-  nb::class_<ScheduleFile>(
+  auto schedule_file = nb::class_<ScheduleFile>(
       m, "ScheduleFile",
       R"(A binary schedule on disk that is read in blocks, for schedules that do not fit in memory.
 
@@ -168,7 +174,9 @@ FormatError
 
 Notes
 -----
-Opening reads the collective, the pairs of ranks and the index. Blocks are checked as they are read.)")
+Opening reads the collective, the pairs of ranks and the index. Blocks are checked as they are read.
+Pickled, it is its path: whoever unpickles it opens the file there.)");
+  schedule_file
       .def(
           "__init__",
           [](ScheduleFile* self, const std::filesystem::path& path) {
@@ -191,7 +199,13 @@ Schedule
 Raises
 ------
 FormatError
-    If a block is malformed; names the offset, what was expected and what was found.)");
+    If a block is malformed; names the offset, what was expected and what was found.)")
+      .def("__repr__", [](const ScheduleFile& f) {
+        return "<ScheduleFile " + path_of(f) + ": " + std::to_string(f.transfer_count()) + " transfers>";
+      });
+  bind_as_value(
+      schedule_file, [](const ScheduleFile& f) { return std::tuple(path_of(f)); },
+      [](const std::string& path) { return ScheduleFile(std::make_unique<FileSource>(path)); });
 }
 
 }  // namespace

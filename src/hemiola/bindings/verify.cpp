@@ -1,6 +1,5 @@
 #include "hemiola/verify/verify.hpp"
 
-#include <nanobind/operators.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
@@ -10,6 +9,7 @@
 #include "hemiola/bindings/bindings.hpp"
 #include "hemiola/bindings/gil.hpp"
 #include "hemiola/bindings/long_call.hpp"
+#include "hemiola/bindings/value_class.hpp"
 #include "hemiola/schedule/file/schedule_file.hpp"
 
 namespace nb = nanobind;
@@ -47,7 +47,9 @@ std::vector<Violation> run(const Transfers& schedule, std::int64_t max_violation
 }  // namespace
 
 void bind_verify(nb::module_& m) {
-  nb::class_<Violation>(m, "Violation", "One rule that a schedule breaks, where, and a sentence about it.")
+  auto violation = nb::class_<Violation>(m, "Violation",
+                                         "One rule that a schedule breaks, where, and a sentence about it.");
+  violation
       .def_prop_ro(
           "rule", [](const Violation& v) { return name_of(v.rule); }, "The rule's name, see `verify`.")
       .def_prop_ro(
@@ -56,8 +58,16 @@ void bind_verify(nb::module_& m) {
       .def_prop_ro("rank", [](const Violation& v) -> int { return v.rank; })
       .def_prop_ro("chunk", [](const Violation& v) -> int { return v.chunk; })
       .def_ro("message", &Violation::message)
-      .def(nb::self == nb::self, nb::sig("def __eq__(self, arg: object, /) -> bool"))
       .def("__repr__", &describe_violation);
+  bind_as_value(
+      violation,
+      [](const Violation& v) {
+        return std::tuple(static_cast<int>(v.rule), static_cast<int>(v.step), static_cast<int>(v.rank),
+                          static_cast<int>(v.chunk), v.message);
+      },
+      [](int rule, int step, int rank, int chunk, std::string message) {
+        return Violation{static_cast<Rule>(rule), Step{step}, Rank{rank}, Chunk{chunk}, std::move(message)};
+      });
   const auto define = [&](auto run) {
     m.def("verify", run, "schedule"_a, nb::kw_only(), "max_violations"_a = 100, "report_redundant"_a = false,
           "topology"_a = nb::none(), "link_capacity"_a = nb::none(), "port_capacity"_a = nb::none(),

@@ -28,7 +28,8 @@ std::string name_file(std::string what, const std::filesystem::path& path) {
 
 }  // namespace
 
-FileSource::FileSource(const std::filesystem::path& path) : name_(name_file("schedule", path)) {
+FileSource::FileSource(const std::filesystem::path& path)
+    : path_(std::filesystem::absolute(path)), name_(name_file("schedule", path)) {
   file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe without a writer must not hang
   if (file_ < 0) fail_with_errno(name_);
   struct stat status{};

@@ -41,8 +41,10 @@ class FileSource final : public ByteSource {
   std::int64_t size() const override { return size_; }
   void read(std::int64_t offset, std::span<std::byte> to) const override;
   const std::string& name() const override { return name_; }
+  const std::filesystem::path& path() const { return path_; }
 
  private:
+  std::filesystem::path path_;  ///< absolute
   std::string name_;
   int file_ = -1;
   std::int64_t size_ = 0;

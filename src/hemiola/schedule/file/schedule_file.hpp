@@ -79,6 +79,8 @@ class ScheduleFile final : public TransferSource {
   /// Within a step, transfers come in the order of the file.
   void visit_blocks(const std::function<void(const TransferBlock&)>& visit) const override;
 
+  const ByteSource& source() const { return *source_; }
+
   /// All of it, in memory.
   Schedule load() const;
 

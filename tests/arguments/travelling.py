@@ -1,0 +1,137 @@
+"""One object of every public class, and the functions that another process runs on them."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+import pkgutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import hemiola as hm
+from hemiola import communicator, doctor, planner, topologies
+from hemiola.synthesis import StreamedSynthesis, optimal
+from hemiola.topology.port_speed import port_speed
+
+NAMES = Path(__file__).parents[2] / "docs/public_names.txt"
+#: What cannot leave its process, and what its refusal advises.
+STAYING = {"Communicator": "hemiola.init()", "Handle": "wait()", "RawMemory": "copy the elements"}
+#: Two of these differ although they do the same: they are the user's own state.
+WITHOUT_EQUALITY = {"Pruner"}
+
+
+def public_classes() -> dict[str, type]:
+    """Return every public class by its name, those of errors too."""
+    lines = [line.split("(")[0] for line in NAMES.read_text().splitlines() if line.startswith("class ")]
+    return {line.split(".")[-1]: pkgutil.resolve_name(_with_colon(line.split()[1])) for line in lines}
+
+
+def _with_colon(name: str) -> str:
+    room, _, own = name.rpartition(".")
+    return f"{room}:{own}"
+
+
+def errors() -> dict[str, type[BaseException]]:
+    """Return hemiola's errors: the public ones, and whatever else the package derives from them."""
+    found: dict[str, type[BaseException]] = {}
+    left: list[type[BaseException]] = [hm.HemiolaError]
+    while left:
+        kind = left.pop()
+        found[kind.__qualname__] = kind
+        left += kind.__subclasses__()
+    return {name: kind for name, kind in found.items() if kind.__module__.startswith("hemiola")}
+
+
+def an_error(kind: type[BaseException]) -> BaseException:
+    """Make an error with its attributes, a cause and a note."""
+    named = inspect.signature(kind.__init__).parameters
+    taken = [name for name in ("rank", "world_rank") if name in named]
+    error = kind("rank 3 is gone, 'α'", **dict.fromkeys(taken, 3))
+    error.__cause__ = KeyError("what was first")
+    error.add_note("seen by the test")
+    return error
+
+
+def objects(folder: Path) -> dict[str, Any]:
+    """Return one object of every public class that is no error, by its name; a file of theirs lies in the folder."""
+    ring = hm.topologies.ring(4, latency_s=1e-6, bandwidth=1e9)
+    now = hm.Conditions(late={1: 1e-3}, slow={2: 1.5})
+    schedule = hm.algorithms.all_gather_ring(4)
+    wrong = hm.Schedule.from_transfers(hm.Collective.make("all_gather", 2, 2), [(0, 0, 1, 0)])
+    task = hm.algorithms.Task("all_gather", 4, 4096, port_speed(ring), now, topology=ring)
+    path = folder / "ring.schedb"
+    schedule.save(path)
+    plan = hm.plan(ring, "all_reduce", 4096, now)
+    alone = hm.launch(_seen_by_a_rank, 1, timeout_s=120)[0]
+    return {
+        "Algorithm": hm.algorithms.get("all_reduce_ring"),
+        "Alternative": plan.alternatives[0],
+        "Arrivals": communicator.Arrivals.of(np.array([[0.0, 1.0], [0.5, 2.5]])),
+        "Candidate": hm.algorithms.candidates(task)[0],
+        "Collective": schedule.collective,
+        "Conditions": now,
+        "Finding": doctor.Finding("memory", "ok", "2 GiB", "to have some"),
+        "HealthChange": communicator.HealthChange(3, {1: 1.5}),
+        "Host": topologies.Host(2, 1, latency_s=1e-6, bandwidth=1e9, nic_latency_s=2e-6, nic_bandwidth=1e8),
+        "LeftOut": planner.LeftOut("forest (8 pieces)", "2,000 links, at most 1,000"),
+        "LowerBound": plan.bound,
+        "Message": hm.codecs.describe(hm.codecs.encode(np.arange(8, dtype=np.float32))),
+        "Outcome": optimal.Outcome(schedule, True, 0.5),
+        "Paper": hm.algorithms.get("all_reduce_ring").paper,
+        "Plan": plan,
+        "PremulSum": hm.PremulSum(0.25),
+        "Pruner": hm.Pruner(0.25),
+        "RankArrivals": communicator.Arrivals.of(np.array([[0.0, 1.0]])).ranks[0],
+        "RawMemory": hm.RawMemory(0, "float32", [0]),
+        "Schedule": schedule,
+        "ScheduleFile": hm.ScheduleFile(path),
+        "SlowRank": communicator.SlowRank(1, 1.5, 1.5, 7, 0.5),
+        "Speeds": hm.codecs.Speeds(1e9, 2e9, 3e9),
+        "StreamedSynthesis": StreamedSynthesis(4, 2, 0.5, True),
+        "Synthesis": hm.Synthesis(schedule, 0.5, 0.25, 3, False),
+        "Task": task,
+        "Timeline": hm.simulate(schedule, ring, 4096, now),
+        "Topology": ring,
+        "Variant": hm.algorithms.Variant(0.5, 12, "chunk_count", 4),
+        "Violation": hm.verify(wrong)[0],
+        **alone,
+    }
+
+
+def _seen_by_a_rank() -> dict[str, Any]:
+    """Return what only a communicator gives, from a job of one rank."""
+    comm = hm.init()
+    comm.all_reduce(np.zeros(4))
+    return {"Health": comm.health(), "Traffic": comm.traffic()}
+
+
+def refusals_of_a_rank() -> dict[str, str]:
+    """Say how a communicator and a handle refuse to be pickled."""
+    comm = hm.init()
+    handle = comm.all_reduce(np.zeros(4), wait=False)
+    said = {}
+    for name, staying in {"Communicator": comm, "Handle": handle}.items():
+        try:
+            pickle.dumps(staying)
+        except TypeError as error:
+            said[name] = str(error)
+    handle.wait()
+    return said
+
+
+def come_back(value: Any) -> Any:
+    """Return what has come, from whatever process this is."""
+    return value
+
+
+def facts(value: Any) -> Any:
+    """Return what another process finds in an object: its text, and what it is asked most."""
+    if isinstance(value, hm.Plan):
+        return value.schedule.digest, value.explain()
+    if isinstance(value, hm.Timeline):
+        return value.spans.tobytes(), value.landed_s.tobytes()
+    if isinstance(value, BaseException):
+        return str(value), vars(value), repr(value.__cause__)
+    return repr(value) if "object at" not in repr(value) else sorted(vars(value))
