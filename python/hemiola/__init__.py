@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         LostRankError,
         MismatchError,
         TimeoutError,
+        TopologyWarning,
     )
     from hemiola.launch import launch
     from hemiola.planner import Plan, plan
@@ -64,6 +65,7 @@ __all__ = [
     "Timeline",
     "TimeoutError",
     "Topology",
+    "TopologyWarning",
     "Violation",
     "__version__",
     "algorithms",
@@ -110,6 +112,7 @@ _HOME = {
             "LostRankError",
             "MismatchError",
             "TimeoutError",
+            "TopologyWarning",
         ),
         "hemiola.launch": ("launch",),
         "hemiola.planner": ("Plan", "plan"),

@@ -45,6 +45,10 @@ class FormatError(HemiolaError, ValueError):
     """A file or text is malformed; the message names line or offset."""
 
 
+class TopologyWarning(UserWarning):
+    """A topology file has a figure that cannot be; the message names line, figure, and what is taken instead."""
+
+
 class MismatchError(HemiolaError, ValueError, RuntimeError):
     """Ranks disagree about an operation: size, dtype, op, order or schedule.
 

@@ -112,12 +112,18 @@ def test_other_lines_colours_and_old_names_do_not_matter():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("nothing", "found no row 'GPU0 X"),
+        ("nothing", "found no row such as 'GPU0 X"),
         ("GPU0 X", "line 1: expected a line with the names"),
         ("GPU0 GPU0\nGPU0 X X", "different names"),
-        ("GPU0 GPU1\nGPU0 X PIX\n", "line 3: expected the row of 'GPU1', found none"),
-        ("GPU0 GPU1\nGPU0 X PIX\nGPU2 PIX X", "expected the row of 'GPU1', found 'GPU2'"),
-        ("GPU0 GPU1\nGPU0 X\nGPU1 PIX X", "line 2: expected 2 cells, found 1"),
+        (
+            "GPU0 GPU1\nGPU0 X PIX\n",
+            "line 1: expected a row of 'GPU1' below the names of the columns, found none",
+        ),
+        (
+            "GPU0 GPU1\nGPU0 X PIX\nGPU2 PIX X",
+            "line 3: found a row of 'GPU2', which is none of the columns in line 1",
+        ),
+        ("GPU0 GPU1\nGPU0 X\nGPU1 PIX X", "line 2: expected 2 cells in the row of 'GPU0', found 1"),
         (matrix("X NEAR", "NEAR X"), "line 2: expected NV<count>, PIX"),
         (matrix("X NV0", "NV0 X"), "found 'NV0'"),
         (matrix("X NV999", "NV999 X"), "found 'NV999'"),

@@ -256,6 +256,7 @@ class Topology:
         *,
         nvlink_bandwidth: float | None = None,
         nic_bandwidth: float | None = None,
+        pcie_bandwidth: float | None = None,
     ) -> Topology:
         """
         Read a topology from a file.
@@ -264,8 +265,8 @@ class Topology:
         ----------
         path : a YAML file (docs/formats/topology.md), NCCL's topology XML (NCCL_TOPO_DUMP_FILE) or what `nvidia-smi topo -m`
             prints; told apart by content.
-        nvlink_bandwidth, nic_bandwidth : float > 0, bytes per second of one NVLink and of one NIC, which nvidia-smi does not
-            print: by default 20e9, and NICs are left out.
+        nvlink_bandwidth, nic_bandwidth, pcie_bandwidth : float > 0, bytes per second of one NVLink, of one NIC and of one PCIe
+            link, which nvidia-smi does not print: by default 20e9, NICs are left out, and 24e9.
 
         Returns
         -------
@@ -279,6 +280,11 @@ class Topology:
             The file is none of these, malformed or too large; names file, line and what was expected.
         OSError
             The file cannot be read.
+
+        Warns
+        -----
+        TopologyWarning
+            A figure that cannot be; names file, line and what is taken instead.
         """
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -11,6 +11,7 @@ import typer
 from hemiola.cli import options, values
 from hemiola.cli.bench_lines import BenchLines, mean_busbw
 from hemiola.cli.inputs import emulated, rank_count_of
+from hemiola.cli.option_groups import NO_CHANGES, NO_SPEEDS, LinkChanges, LinkSpeeds, with_groups
 from hemiola.cli.output import answer, console, line_above_bar, printable
 from hemiola.communicator.launch_environment import Job
 from hemiola.conditions import Conditions
@@ -21,6 +22,7 @@ from hemiola.measure.sweep import Line, Sweep, run_sweep
 from hemiola.measure.trial import Measured, bus_factor
 
 
+@with_groups
 def bench(
     kind: options.OptionalKind = "all_reduce",
     begin: Annotated[
@@ -51,8 +53,8 @@ def bench(
     emulate: options.Emulate = None,
     late: options.Late = None,
     slow: options.Slow = None,
-    slow_link: options.SlowLink = None,
-    without_link: options.WithoutLink = None,
+    changes: LinkChanges = NO_CHANGES,
+    speeds: LinkSpeeds = NO_SPEEDS,
     algorithm: Annotated[
         str | None,
         typer.Option(
@@ -76,7 +78,7 @@ def bench(
 
     Example: hemiola bench all_reduce -b 4K -e 64M -f 4 -n 4
     """
-    cluster = emulated(emulate, slow_link, without_link)
+    cluster = emulated(emulate, speeds, changes)
     job = joined_job(ranks)
     count = rank_count_of(ranks if job is None else job.rank_count, cluster)
     conditions = values.read_conditions(late, slow, count)

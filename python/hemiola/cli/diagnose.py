@@ -9,7 +9,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from hemiola.cli import options, values
-from hemiola.cli.inputs import load_topology, rank_count_of
+from hemiola.cli.inputs import rank_count_of, read_topology
+from hemiola.cli.option_groups import NO_SPEEDS, LinkSpeeds, with_groups
 from hemiola.cli.output import answer, counted, fitted, table
 from hemiola.diagnosis import Diagnosis, Finding
 from hemiola.errors import ArgumentError
@@ -17,12 +18,14 @@ from hemiola.measure.checkup import Checkup, Faults, check_up
 from hemiola.units import format_seconds
 
 
+@with_groups
 def diagnose(
     ranks: options.Ranks = None,
     emulate: options.Emulate = None,
     late: options.Late = None,
     slow: options.Slow = None,
     slow_link: options.SlowLink = None,
+    speeds: LinkSpeeds = NO_SPEEDS,
     slow_host: Annotated[
         list[str] | None,
         typer.Option(
@@ -51,7 +54,7 @@ def diagnose(
 
     Example: hemiola diagnose --emulate cluster.yaml --slow 2=3
     """
-    cluster = None if emulate is None else load_topology(emulate)
+    cluster = None if emulate is None else read_topology(emulate, speeds).topology
     count = rank_count_of(ranks, cluster)
     conditions = values.read_conditions(late, slow, count)
     if steps < _LEAST_STEPS:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import sys
+import warnings
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,35 +15,40 @@ from numpy.typing import NDArray
 
 from hemiola import algorithms
 from hemiola._core import Schedule, Topology
+from hemiola.cli.option_groups import NO_CHANGES, NO_SPEEDS, LinkChanges, LinkSpeeds
 from hemiola.cli.output import printable
 from hemiola.cli.values import read_link, read_slow_links, read_slow_ports
 from hemiola.conditions import NIC_KEY, Conditions
-from hemiola.errors import ArgumentError, FormatError
+from hemiola.errors import ArgumentError, FormatError, TopologyWarning
 from hemiola.synthesis import DEFAULT_NBYTES, topology_algorithms
 from hemiola.topology import files as topology_files
 from hemiola.topology.port_speed import port_speed
+from hemiola.topology.wiring import TopologyFile
 from hemiola.units import format_bytes
 
 _DEFAULT_RANKS = 2
+#: Warnings about one file that are printed.
+_MOST_WARNINGS = 8
 #: How the command line says what algorithms need.
 _OPTIONS = {"late": "--late 7=50ms", "slow": "--slow 0=2"}
 
 
-def load_topology(path: Path) -> Topology:
-    """Read a topology file; raise FormatError or OSError that names it."""
-    return read_topology(path).topology
-
-
 def read_topology(
-    path: Path, *, nvlink_bandwidth: float | None = None, nic_bandwidth: float | None = None
-) -> topology_files.TopologyFile:
-    """Read a topology file and what it says about a network between hosts.
+    path: Path, speeds: LinkSpeeds = NO_SPEEDS, changes: LinkChanges = NO_CHANGES
+) -> TopologyFile:
+    """Read a topology file, with what the command line says of its links; raise FormatError or OSError that names it.
 
-    The bandwidths are for what nvidia-smi prints, which does not hold them.
+    Of figures that cannot be, a line on standard error says what is taken instead.
     """
-    return topology_files.read(
-        _existing(path), nvlink_bandwidth=nvlink_bandwidth, nic_bandwidth=nic_bandwidth
-    )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", TopologyWarning)
+        read = topology_files.read(_existing(path), speeds.given())
+    lines = list(dict.fromkeys(str(warning.message) for warning in caught))
+    for line in lines[:_MOST_WARNINGS]:
+        print(f"hemiola: warning: {printable(line)}", file=sys.stderr)
+    if len(lines) > _MOST_WARNINGS:
+        print(f"hemiola: warning: and {len(lines) - _MOST_WARNINGS} more of this file", file=sys.stderr)
+    return replace(read, topology=with_changed_links(read.topology, changes.slow_link, changes.without_link))
 
 
 def with_changed_links(
@@ -65,11 +73,11 @@ def with_changed_links(
     return topology.degraded(factors)
 
 
-def emulated(path: Path | None, slow: Iterable[str] | None, without: Iterable[str] | None) -> Topology | None:
-    """Read the cluster to imitate, with --slow-link and --without-link; None where none is given."""
+def emulated(path: Path | None, speeds: LinkSpeeds, changes: LinkChanges) -> Topology | None:
+    """Read the cluster to imitate, with what the command line says of its links; None where none is given."""
     if path is not None:
-        return with_changed_links(load_topology(path), slow, without)
-    if slow or without:
+        return read_topology(path, speeds, changes).topology
+    if changes.are_given or speeds.given().are_given:
         raise ArgumentError(
             "slow and missing links are emulated, so they need a cluster: --emulate cluster.yaml"
         )

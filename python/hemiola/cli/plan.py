@@ -11,7 +11,8 @@ from rich.padding import Padding
 from rich.text import Text
 
 from hemiola.cli import options, values
-from hemiola.cli.inputs import load_topology, with_changed_links
+from hemiola.cli.inputs import read_topology
+from hemiola.cli.option_groups import NO_CHANGES, NO_SPEEDS, LinkChanges, LinkSpeeds, with_groups
 from hemiola.cli.output import answer, counted, fitted, table
 from hemiola.cli.values import read_conditions
 from hemiola.planner import Alternative, Plan
@@ -19,6 +20,7 @@ from hemiola.planner import plan as make_plan
 from hemiola.units import format_bytes, format_seconds
 
 
+@with_groups
 def plan(
     kind: options.KindArgument,
     topology_file: options.TopologyFile,
@@ -26,8 +28,8 @@ def plan(
     late: options.Late = None,
     slow: options.Slow = None,
     density: options.Density = 1.0,
-    slow_link: options.SlowLink = None,
-    without_link: options.WithoutLink = None,
+    changes: LinkChanges = NO_CHANGES,
+    speeds: LinkSpeeds = NO_SPEEDS,
     root: options.Root = 0,
     network: options.NetworkOption = options.Network.fluid,
     save: Annotated[
@@ -55,7 +57,7 @@ def plan(
 
     Example: hemiola plan all_reduce cluster.yaml 64MiB --slow 0=2
     """
-    topology = with_changed_links(load_topology(topology_file), slow_link, without_link)
+    topology = read_topology(topology_file, speeds, changes).topology
     conditions = read_conditions(late, slow, topology.rank_count, density)
     made = make_plan(topology, kind, nbytes, conditions, root=root, network=network.value, effort=effort)
     if save is not None:

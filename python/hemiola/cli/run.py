@@ -13,6 +13,7 @@ from rich.text import Text
 
 from hemiola.cli import options
 from hemiola.cli.inputs import emulated, load_array, load_schedule, rank_count_of
+from hemiola.cli.option_groups import NO_CHANGES, NO_SPEEDS, LinkChanges, LinkSpeeds, with_groups
 from hemiola.cli.output import answer, counted, fitted, line_above_bar, printable, table
 from hemiola.cli.values import read_algorithm, read_conditions
 from hemiola.communicator.arrivals import Arrivals
@@ -27,6 +28,7 @@ from hemiola.units import format_bytes, format_seconds
 from hemiola.view.picture_file import check_suffix
 
 
+@with_groups
 def run(
     kind: options.KindArgument,
     nbytes: options.OptionalSize = None,
@@ -34,8 +36,8 @@ def run(
     emulate: options.Emulate = None,
     late: options.Late = None,
     slow: options.Slow = None,
-    slow_link: options.SlowLink = None,
-    without_link: options.WithoutLink = None,
+    changes: LinkChanges = NO_CHANGES,
+    speeds: LinkSpeeds = NO_SPEEDS,
     algorithm: Annotated[
         str,
         typer.Option(
@@ -80,7 +82,7 @@ def run(
 
     Example: hemiola run all_reduce 16MiB --emulate cluster.yaml --late 7=50ms --algorithm all --chart times.png
     """
-    cluster = emulated(emulate, slow_link, without_link)
+    cluster = emulated(emulate, speeds, changes)
     job = joined_job(ranks)
     count = rank_count_of(ranks if job is None else job.rank_count, cluster)
     pattern, remarks = _pattern(kind, nbytes, count, data, dtype, op, root)

@@ -14,7 +14,8 @@ from rich.text import Text
 from hemiola._core import Schedule, Topology, Violation
 from hemiola.bounds import LowerBound, lower_bound
 from hemiola.cli import options
-from hemiola.cli.inputs import load_schedule, load_topology, with_changed_links
+from hemiola.cli.inputs import load_schedule, read_topology
+from hemiola.cli.option_groups import NO_CHANGES, NO_SPEEDS, LinkChanges, LinkSpeeds, with_groups
 from hemiola.cli.output import answer, counted, fitted, printable, table
 from hemiola.cli.values import read_conditions, read_output
 from hemiola.cli.violations import violation_data, warning
@@ -28,6 +29,7 @@ from hemiola.verify import first_violation
 _RANKS_SHOWN, _LINKS_SHOWN = 16, 8
 
 
+@with_groups
 def simulate(
     schedule_name: options.ScheduleArgument,
     topology_file: options.TopologyFile,
@@ -35,8 +37,8 @@ def simulate(
     late: options.Late = None,
     slow: options.Slow = None,
     density: options.Density = 1.0,
-    slow_link: options.SlowLink = None,
-    without_link: options.WithoutLink = None,
+    changes: LinkChanges = NO_CHANGES,
+    speeds: LinkSpeeds = NO_SPEEDS,
     root: options.Root = 0,
     network: options.NetworkOption = options.Network.fluid,
     trace: Annotated[
@@ -57,7 +59,7 @@ def simulate(
 
     Example: hemiola simulate all_reduce_ring cluster.yaml 64MiB --late 7=50ms
     """
-    topology = with_changed_links(load_topology(topology_file), slow_link, without_link)
+    topology = read_topology(topology_file, speeds, changes).topology
     conditions = read_conditions(late, slow, topology.rank_count, density)
     schedule = load_schedule(
         schedule_name, topology.rank_count, root, topology=topology, nbytes=nbytes, conditions=conditions

@@ -12,7 +12,8 @@ from rich.text import Text
 from hemiola._core import Topology
 from hemiola.bounds import LowerBound, lower_bound
 from hemiola.cli import options
-from hemiola.cli.inputs import load_topology, with_changed_links
+from hemiola.cli.inputs import read_topology
+from hemiola.cli.option_groups import NO_CHANGES, NO_SPEEDS, LinkChanges, LinkSpeeds, with_groups
 from hemiola.cli.output import answer, printable, table
 from hemiola.cli.values import read_count, read_output, read_seconds, read_size
 from hemiola.errors import ArgumentError
@@ -39,6 +40,7 @@ class LatencyModel(StrEnum):
     occupies = "occupies"
 
 
+@with_groups
 def synthesize(
     kind: options.KindArgument,
     topology_file: options.TopologyFile,
@@ -80,8 +82,8 @@ def synthesize(
             "than matching take their own number: parts of the buffer, or pieces a tree.",
         ),
     ] = None,
-    slow_link: options.SlowLink = None,
-    without_link: options.WithoutLink = None,
+    changes: LinkChanges = NO_CHANGES,
+    speeds: LinkSpeeds = NO_SPEEDS,
     seed: Annotated[
         int, typer.Option("--seed", metavar="SEED", parser=options.reads(read_count), help="First seed.")
     ] = 0,
@@ -116,7 +118,7 @@ def synthesize(
 
     Ctrl-C keeps the best so far. Example: hemiola synthesize all_gather cluster.yaml --chunks 4 --out x.sched
     """
-    topology = with_changed_links(load_topology(topology_file), slow_link, without_link)
+    topology = read_topology(topology_file, speeds, changes).topology
     found = None
     if algorithm == _MATCHING:
         found = search(

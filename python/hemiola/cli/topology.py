@@ -12,12 +12,13 @@ from rich.text import Text
 from hemiola._core import Topology
 from hemiola.cli import options, values
 from hemiola.cli.inputs import read_topology, with_changed_links
+from hemiola.cli.option_groups import NO_CHANGES, NO_SPEEDS, LinkChanges, LinkSpeeds, with_groups
 from hemiola.cli.output import answer, fitted, printable, table
 from hemiola.errors import ArgumentError
 from hemiola.topology.named_nics import nics_in_words
 from hemiola.topology.summary import Summary, parted_without, size_in_words, summarize
 from hemiola.topology.yaml_writer import to_yaml
-from hemiola.units import format_bandwidth, format_seconds, parse_bandwidth
+from hemiola.units import format_bandwidth, format_seconds
 
 #: Kinds of links that a table shows.
 _KINDS_SHOWN = 20
@@ -30,42 +31,28 @@ _Source = Annotated[
         metavar="TOPOLOGY", help="YAML file, NCCL's topology XML, or what 'nvidia-smi topo -m' prints."
     ),
 ]
-_NvlinkBandwidth = Annotated[
-    float | None,
-    typer.Option(
-        metavar="SPEED",
-        parser=options.reads(parse_bandwidth),
-        help="One NVLink, where the file is from nvidia-smi, which does not say: '25 GB/s'.",
-    ),
-]
-_NicBandwidth = Annotated[
-    float | None,
-    typer.Option(
-        metavar="SPEED",
-        parser=options.reads(parse_bandwidth),
-        help="One NIC, where the file is from nvidia-smi; without it NICs are left out: '200 Gbit/s'.",
-    ),
-]
 
 
 @app.command()
+@with_groups
 def show(
     source: _Source,
-    nvlink_bandwidth: _NvlinkBandwidth = None,
-    nic_bandwidth: _NicBandwidth = None,
+    changes: LinkChanges = NO_CHANGES,
+    speeds: LinkSpeeds = NO_SPEEDS,
     as_json: options.Json = False,
 ) -> int:
     """Say what a network consists of, and whether all ranks reach each other; where they do not, the exit code is 1.
 
     Example: hemiola topology show examples/cluster8.yaml
     """
-    topology = _load(source, nvlink_bandwidth, nic_bandwidth)
+    topology = read_topology(source, speeds, changes).topology
     summary = summarize(topology)
     answer(as_json, _summary_data(topology, summary) if as_json else None, *_report(topology, summary))
     return 0 if summary.cut is None else 1
 
 
 @app.command()
+@with_groups
 def convert(
     source: _Source,
     target: Annotated[
@@ -99,8 +86,7 @@ def convert(
             help="Replace switches by links to that many successors.",
         ),
     ] = None,
-    nvlink_bandwidth: _NvlinkBandwidth = None,
-    nic_bandwidth: _NicBandwidth = None,
+    speeds: LinkSpeeds = NO_SPEEDS,
     as_json: options.Json = False,
 ) -> None:
     """Write a network as YAML, changed on the way if wanted: links, ranks left out, then repeated, then unwound.
@@ -109,7 +95,7 @@ def convert(
 
     Example: hemiola topology convert dump.xml rack.yaml --repeat 4
     """
-    read = read_topology(source, nvlink_bandwidth=nvlink_bandwidth, nic_bandwidth=nic_bandwidth)
+    read = read_topology(source, speeds)
     topology = with_changed_links(read.topology, degrade, without_link)
     if repeat is not None and read.lacks_network:
         raise ArgumentError(
@@ -131,28 +117,25 @@ def convert(
 
 
 @app.command()
+@with_groups
 def draw(
     source: _Source,
     picture: Annotated[
         Path, typer.Argument(metavar="PICTURE", help="File to draw into: .png, .svg or .pdf.")
     ],
-    nvlink_bandwidth: _NvlinkBandwidth = None,
-    nic_bandwidth: _NicBandwidth = None,
+    changes: LinkChanges = NO_CHANGES,
+    speeds: LinkSpeeds = NO_SPEEDS,
     as_json: options.Json = False,
 ) -> None:
     """Draw a network: ranks, switches, hosts, and links coloured by bandwidth.
 
     Example: hemiola topology draw examples/cluster8.yaml cluster8.png
     """
-    topology = _load(source, nvlink_bandwidth, nic_bandwidth)
+    topology = read_topology(source, speeds, changes).topology
     from hemiola.view.topology import draw_topology
 
     draw_topology(topology, picture)
     answer(as_json, {"picture": printable(str(picture)), **_size_data(topology)}, _written(topology, picture))
-
-
-def _load(source: Path, nvlink_bandwidth: float | None, nic_bandwidth: float | None) -> Topology:
-    return read_topology(source, nvlink_bandwidth=nvlink_bandwidth, nic_bandwidth=nic_bandwidth).topology
 
 
 def _network_of(topology: Topology) -> int:

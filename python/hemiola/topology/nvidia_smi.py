@@ -8,206 +8,144 @@ become ranks. NICs are left out unless their speed is given.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from itertools import combinations
 
 from hemiola._core import Topology
 from hemiola.topology import wiring
-from hemiola.topology.place import Place, quote
-from hemiola.topology.wiring import Wiring
+from hemiola.topology.device_tree import PCIE_BANDWIDTH, SOCKET_BANDWIDTH, add_tree, grouped_by
+from hemiola.topology.matrix_text import Matrix
+from hemiola.topology.nvidia_smi_text import LEVELS, MOST_NVLINKS, matrices_of
+from hemiola.topology.wiring import Assumed, Speeds, TopologyFile, Wiring
 
 #: One NVLink in one direction, as NCCL reckons it for Volta, Ampere and (nearly) Hopper.
-NVLINK_BANDWIDTH = 20e9
-#: Relations through PCIe, nearest first, and the bandwidth assumed for a link to where two devices meet that
-#: way: PCIe 4.0 with 16 lanes; between CPU sockets, AMD's.
-_LEVELS = {"PIX": 24e9, "PXB": 24e9, "PHB": 24e9, "NODE": 24e9, "SYS": 16e9}
-_OLD_NAMES = {"SOC": "SYS"}
-#: No GPU has more NVLinks than this, so that more in a row mean an NVSwitch.
-_MOST_NVLINKS = 18
-_MAX_DEVICES = 256
-
-_ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
-_LEGEND = re.compile(r"^\s*(NIC\d+):\s+(\S+)\s*$", re.MULTILINE)
-_FIRST_ROW = re.compile(r"^\s*GPU0\s+X\b", re.MULTILINE)
-
-
-def is_matrix(text: str) -> bool:
-    """Whether the text holds such a matrix."""
-    return _FIRST_ROW.search(_ESCAPES.sub("", text)) is not None
+NVLINK_BANDWIDTH = Assumed(20e9)
+#: All NVLinks of a V100, an A800 or H800, an A100. Where each GPU of three or more has as many to each other one, they
+#: lead to an NVSwitch, because no board has that many times the others.
+_ALL_NVLINKS = (6, 8, 12)
+#: But the board of four H100, and the bridge of four H200, join each two by six of 18.
+_HOPPER_PAIR, _HOPPER_BOARD = 6, 4
+#: Two functions of a card: ens1f0, rocep4s0f1, enp65s0f0np0.
+_FUNCTION = re.compile(r"(.*\D\d+)f\d+(np\d+)?")
 
 
 def from_matrix(
     text: str,
     source: str = "nvidia-smi topo -m",
     *,
-    nvlink_bandwidth: float = NVLINK_BANDWIDTH,
+    nvlink_bandwidth: float | None = None,
     nic_bandwidth: float | None = None,
+    pcie_bandwidth: float | None = None,
 ) -> Topology:
-    """Read the matrix.
+    """Return what `read` reads, without what is assumed."""
+    return read(text, source, Speeds(nvlink_bandwidth, nic_bandwidth, pcie_bandwidth)).topology
+
+
+def read(text: str, source: str, speeds: Speeds) -> TopologyFile:
+    """Read the matrix, or one of each host.
 
     Parameters
     ----------
     text : what the command printed; other lines around the matrix are skipped.
     source : what the text is called in messages.
-    nvlink_bandwidth : bytes per second of one NVLink in one direction.
-    nic_bandwidth : bytes per second of every NIC, which then appear, on one network switch; None leaves NICs
-        out.
+    speeds : what is known of links. With the speed of NICs these appear, on one network switch.
 
     Raises
     ------
     FormatError
-        Not such a matrix, a cell that is missing, unknown or not the same both ways; names source and line.
+        Not such a matrix, a cell that is missing, unknown or not the same both ways; several matrices where NICs, which
+        join hosts, are left out. Names source and line.
     """
-    text = _ESCAPES.sub("", text)
-    matrix = _read(text, source)
-    built = Wiring(len(matrix.gpus))
-    _add_nvlinks(matrix, built, nvlink_bandwidth)
-    if nic_bandwidth is not None or not _joined_by_nvlink(matrix):
-        devices: dict[str, int] = {gpu: rank for rank, gpu in enumerate(matrix.gpus)}
-        if nic_bandwidth is not None:
-            devices |= _add_nics(matrix, built, nic_bandwidth, dict(_LEGEND.findall(text)))
-        _add_pcie(matrix, built, devices)
-    return built.topology(f"{len(matrix.gpus)} GPUs (nvidia-smi)", [0] * len(matrix.gpus))
+    matrices = matrices_of(text, source)
+    if len(matrices) > 1 and speeds.nic is None:
+        lines = " and ".join(str(matrix.place.line) for matrix in matrices)
+        matrices[1].place.fail(
+            f"found {len(matrices)} matrices, in lines {lines}: {len(matrices)} hosts. Keep one; or give "
+            "--nic-bandwidth, to read all of them, joined by their NICs"
+        )
+    gpus = [_gpus(matrix) for matrix in matrices]
+    count = sum(map(len, gpus))
+    built = Wiring(count)
+    hosts: list[int] = []
+    for host, matrix in enumerate(matrices):
+        _Box(matrix, built, speeds, host, first_rank=len(hosts)).add()
+        hosts += [host] * len(gpus[host])
+    return built.read(f"{count} GPUs (nvidia-smi)", hosts, lacks_network=speeds.nic is None)
 
 
-@dataclass(frozen=True)
-class _Matrix:
-    """Devices in the order of the rows, and the relation of each ordered pair."""
+def _gpus(matrix: Matrix) -> list[str]:
+    return [device for device in matrix.devices if device.startswith("GPU")]
 
-    devices: list[str]
-    relation: dict[tuple[str, str], str]
 
-    @property
-    def gpus(self) -> list[str]:
-        return [device for device in self.devices if device.startswith("GPU")]
+class _Box:
+    """One host's GPUs and NICs."""
 
-    def nvlinks(self, a: str, b: str) -> int:
+    def __init__(self, matrix: Matrix, built: Wiring, speeds: Speeds, host: int, first_rank: int) -> None:
+        self._matrix, self._built, self._speeds, self._host = matrix, built, speeds, host
+        self._vertex = {gpu: first_rank + i for i, gpu in enumerate(_gpus(matrix))}
+        self._gpus = list(self._vertex)
+
+    def add(self) -> None:
+        joined = grouped_by(self._gpus, lambda a, b: self._nvlinks(a, b) > 0)
+        for gpus in joined:
+            self._add_nvlinks(gpus)
+        if self._speeds.nic is None and len(joined) == 1:
+            return
+        devices = dict(self._vertex)
+        if self._speeds.nic is not None:
+            devices |= self._add_nics(self._speeds.nic)
+        pcie = self._speeds.pcie or PCIE_BANDWIDTH
+        levels = [(SOCKET_BANDWIDTH if level == "SYS" else pcie, self._meeting_at(level)) for level in LEVELS]
+        add_tree(self._built, devices, levels)
+
+    def _meeting_at(self, level: str) -> Callable[[str, str], bool]:
+        return lambda a, b: self._matrix.cells[a, b] == level
+
+    def _nvlinks(self, a: str, b: str) -> int:
         """How many NVLinks two devices share."""
-        relation = self.relation[a, b]
+        relation = self._matrix.cells[a, b]
         return int(relation[2:]) if relation.startswith("NV") else 0
 
-
-def _read(text: str, source: str) -> _Matrix:
-    lines = text.splitlines()
-    first = next((i for i, line in enumerate(lines) if _FIRST_ROW.match(line)), None)
-    if first is None:
-        Place(source).fail("expected what 'nvidia-smi topo -m' prints, found no row 'GPU0 X …'")
-    if first == 0:
-        Place(source, 1).fail("expected a line with the names of the columns above the row of GPU0")
-    header = lines[first - 1].split()
-    columns = header[: header.index("CPU")] if "CPU" in header else header
-    if columns[:1] != ["GPU0"]:
-        Place(source, first).fail("expected the names of the columns, GPU0 first, above the row of GPU0")
-    if len(columns) > _MAX_DEVICES or len(set(columns)) != len(columns):
-        Place(source, first).fail(f"expected at most {_MAX_DEVICES} columns of different names")
-    relation = {}
-    for index, row in enumerate(columns):
-        place = Place(source, first + index + 1)
-        cells = lines[first + index].split() if first + index < len(lines) else []
-        if not cells or cells[0] != row:
-            place.fail(f"expected the row of {quote(row)}, found {quote(cells[0]) if cells else 'none'}")
-        if len(cells) <= len(columns):
-            place.fail(f"expected {len(columns)} cells, found {len(cells) - 1}")
-        for column, cell in zip(columns, cells[1:], strict=False):
-            relation[row, column] = _relation(cell, place, is_self=row == column)
-    matrix = _Matrix(columns, relation)
-    _check_symmetry(matrix, Place(source))
-    return matrix
-
-
-def _relation(cell: str, place: Place, *, is_self: bool) -> str:
-    relation = _OLD_NAMES.get(cell, cell)
-    if is_self:
-        if relation != "X":
-            place.fail(f"expected X where a device meets itself, found {quote(cell)}")
-    elif relation not in _LEVELS and not re.fullmatch(r"NV[1-9][0-9]?", relation):
-        place.fail(f"expected NV<count>, {', '.join(_LEVELS)}, found {quote(cell)}")
-    return relation
-
-
-def _check_symmetry(matrix: _Matrix, place: Place) -> None:
-    for a, b in combinations(matrix.devices, 2):
-        there, back = matrix.relation[a, b], matrix.relation[b, a]
-        if there != back:
-            place.fail(f"expected the same both ways, found {a} to {b}: {there}, {b} to {a}: {back}")
-
-
-def _add_nvlinks(matrix: _Matrix, built: Wiring, nvlink_bandwidth: float) -> None:
-    """Link pairs directly, or every GPU to an NVSwitch where there are more NVLinks than a GPU can have."""
-    gpus = matrix.gpus
-    counts = {(a, b): matrix.nvlinks(gpus[a], gpus[b]) for a, b in combinations(range(len(gpus)), 2)}
-    totals = [0] * len(gpus)
-    most = [0] * len(gpus)
-    for pair, count in counts.items():
-        for gpu in pair:
-            totals[gpu] += count
-            most[gpu] = max(most[gpu], count)
-    if max(totals, default=0) > _MOST_NVLINKS:
-        nvswitch = built.add_switch()
-        for rank, count in enumerate(most):
+    def _add_nvlinks(self, gpus: list[str]) -> None:
+        """Link pairs directly, or every GPU to an NVSwitch."""
+        speed = self._speeds.gpu_link or NVLINK_BANDWIDTH
+        counts = {pair: self._nvlinks(*pair) for pair in combinations(gpus, 2)}
+        if self._are_on_switch(gpus, list(counts.values())):
+            nvswitch = self._built.add_switch()
+            for gpu in gpus:
+                most = max(count for pair, count in counts.items() if gpu in pair)
+                self._built.both_ways(self._vertex[gpu], nvswitch, wiring.NVLINK_LATENCY_S / 2, most * speed)
+            return
+        for (a, b), count in counts.items():
             if count:
-                built.both_ways(rank, nvswitch, wiring.NVLINK_LATENCY_S / 2, count * nvlink_bandwidth)
-        return
-    for (a, b), count in counts.items():
-        if count:
-            built.both_ways(a, b, wiring.NVLINK_LATENCY_S, count * nvlink_bandwidth)
+                self._built.both_ways(
+                    self._vertex[a], self._vertex[b], wiring.NVLINK_LATENCY_S, count * speed
+                )
 
+    def _are_on_switch(self, gpus: list[str], counts: list[int]) -> bool:
+        """Whether GPUs cannot be linked to each other directly: no GPU has that many NVLinks."""
+        totals = [sum(self._nvlinks(gpu, other) for other in gpus if other != gpu) for gpu in gpus]
+        if max(totals) > MOST_NVLINKS:
+            return True
+        if len(gpus) < 3 or len(set(counts)) > 1 or counts[0] not in _ALL_NVLINKS:
+            return False
+        may_be_hopper = (
+            counts[0] == _HOPPER_PAIR and self._matrix.says_gpu_numa and len(gpus) <= _HOPPER_BOARD
+        )
+        return not may_be_hopper
 
-def _joined_by_nvlink(matrix: _Matrix) -> bool:
-    gpus = matrix.gpus
-    groups = _Groups(gpus)
-    for a, b in combinations(gpus, 2):
-        if matrix.nvlinks(a, b):
-            groups.join(a, b)
-    return len(groups.members()) == 1
+    def _add_nics(self, bandwidth: float) -> dict[str, int]:
+        """Put NICs on the network, by the names that the legend below the matrix gives them, else by their columns'.
 
-
-def _add_nics(matrix: _Matrix, built: Wiring, bandwidth: float, legend: Mapping[str, str]) -> dict[str, int]:
-    """Put NICs on the network, by the names that the legend below the matrix gives them, else by their columns'."""
-    vertices = {}
-    for nic in (device for device in matrix.devices if device not in matrix.gpus):
-        vertices[nic] = built.add_switch()
-        built.nic(legend.get(nic, nic), 0, vertices[nic], wiring.NETWORK_LATENCY_S / 2, bandwidth)
-    return vertices
-
-
-def _add_pcie(matrix: _Matrix, built: Wiring, devices: dict[str, int]) -> None:
-    """Grow a tree from the leaves: devices that meet at a level get a vertex there, then count as one."""
-    groups = _Groups(list(devices))
-    top = dict(devices)  # the highest vertex so far of each group, by its representative
-    for level, bandwidth in _LEVELS.items():
-        before = groups.members()
-        for a, b in combinations(devices, 2):
-            if matrix.relation[a, b] == level:
-                groups.join(a, b)
-        parts: dict[str, list[str]] = {}
-        for representative in before:
-            parts.setdefault(groups.find(representative), []).append(representative)
-        for joined, representatives in parts.items():
-            if len(representatives) < 2:
-                top[joined] = top[representatives[0]]
-                continue
-            meeting = built.add_switch()
-            for representative in representatives:
-                built.both_ways(top[representative], meeting, wiring.PCIE_HOP_S, bandwidth)
-            top[joined] = meeting
-
-
-class _Groups:
-    """Which devices have been joined so far (a union-find)."""
-
-    def __init__(self, names: list[str]) -> None:
-        self._parent = {name: name for name in names}
-
-    def find(self, name: str) -> str:
-        while self._parent[name] != name:
-            name = self._parent[name]
-        return name
-
-    def join(self, a: str, b: str) -> None:
-        self._parent[self.find(a)] = self.find(b)
-
-    def members(self) -> list[str]:
-        """Return one representative per group."""
-        return [name for name, parent in self._parent.items() if name == parent]
+        Return the vertex of each card, by its first port.
+        """
+        cards: dict[str, str] = {}
+        vertices: dict[str, int] = {}
+        for nic in (device for device in self._matrix.devices if device not in self._vertex):
+            name = self._matrix.legend.get(nic, nic)
+            function = _FUNCTION.fullmatch(name)
+            card = cards.setdefault(function[1] if function else name, nic)
+            if card not in vertices:
+                vertices[card] = self._built.add_switch()
+            self._built.nic(name, self._host, vertices[card], wiring.NETWORK_LATENCY_S / 2, bandwidth)
+        return vertices

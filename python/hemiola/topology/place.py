@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import NoReturn
 
-from hemiola.errors import FormatError
+from hemiola.errors import FormatError, TopologyWarning
 
 
 @dataclass(frozen=True)
@@ -22,12 +23,19 @@ class Place:
 
     def fail(self, message: str) -> NoReturn:
         """Raise FormatError: source, line, key, message."""
+        raise FormatError(self._located(message)) from None
+
+    def warn(self, message: str) -> None:
+        """Warn with TopologyWarning: source, line, key, message."""
+        warnings.warn(self._located(message), TopologyWarning, stacklevel=2)
+
+    def _located(self, message: str) -> str:
         parts = [self.source]
         if self.line:
             parts.append(f"line {self.line}")
         if self.key:
             parts.append(quote(self.key))
-        raise FormatError(f"{', '.join(parts)}: {_printable(message)}") from None
+        return f"{', '.join(parts)}: {_printable(message)}"
 
 
 def _printable(text: str) -> str:

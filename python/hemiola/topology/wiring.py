@@ -4,16 +4,38 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 from hemiola._core import Topology
 
+
+class Assumed(float):
+    """A figure that a file does not say; what is reckoned from it by a factor is assumed, too."""
+
+    def __mul__(self, factor: float) -> Assumed:
+        return Assumed(float(self) * factor)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, divisor: float) -> Assumed:
+        return Assumed(float(self) / divisor)
+
+    def __add__(self, other: float) -> Assumed:
+        return Assumed(float(self) + other)
+
+    __radd__ = __add__
+
+
 #: What these files do not say; the path's figures are those of NCCL's cost model (src/graph/tuning.cc,
 #: topo.h).
-NVLINK_LATENCY_S = 0.6e-6
+NVLINK_LATENCY_S = Assumed(0.6e-6)
 """From GPU to GPU."""
-PCIE_HOP_S = 0.5e-6
+PCIE_HOP_S = Assumed(0.5e-6)
 """Of one PCIe link, or one link between CPU sockets."""
-NETWORK_LATENCY_S = 5e-6
+NETWORK_LATENCY_S = Assumed(5e-6)
 """From NIC to NIC."""
 
 
@@ -29,6 +51,39 @@ NETWORK = -1
 def nic_name(text: str) -> str:
     """Return the name of a NIC as a topology may hold it: what it may not hold becomes an underscore."""
     return _NOT_IN_NAMES.sub("_", text[:_MAX_NAME])
+
+
+@dataclass(frozen=True)
+class Speeds:
+    """What a user says about links of which a file gives only the kind; None where that is assumed.
+
+    gpu_link : one NVLink or xGMI link in one direction. nic, pcie : one NIC, one PCIe link. Bytes per second.
+    """
+
+    gpu_link: float | None = None
+    nic: float | None = None
+    pcie: float | None = None
+
+    @property
+    def are_given(self) -> bool:
+        """Whether the user says anything."""
+        return (self.gpu_link, self.nic, self.pcie) != (None, None, None)
+
+
+NO_SPEEDS = Speeds()
+
+
+@dataclass(frozen=True)
+class TopologyFile:
+    """A topology that was read, and what of it the file does not say.
+
+    lacks_network : the file gives no speed for NICs, which then are left out, so that nothing joins several such hosts.
+    assumed : per link, whether its latency and its bandwidth are assumed; None where the file says all.
+    """
+
+    topology: Topology
+    lacks_network: bool = False
+    assumed: NDArray[np.bool_] | None = None
 
 
 class Wiring:
@@ -54,6 +109,10 @@ class Wiring:
         self.one_way(a, b, latency_s, bandwidth)
         self.one_way(b, a, latency_s, bandwidth)
 
+    def bandwidth_from(self, vertex: int) -> float:
+        """Return what all links out of a vertex carry together so far."""
+        return sum(bandwidth for src, _, _, bandwidth in self._links if src == vertex)
+
     def nic(self, name: str, host: int, card: int, latency_s: float, bandwidth: float) -> None:
         """Add a link each way between a card's vertex and the network: the NIC of that name, if it has one."""
         first = len(self._links)
@@ -61,16 +120,17 @@ class Wiring:
         if name:
             self._nics.append((nic_name(name), host, [first, first + 1]))
 
-    def topology(self, name: str, hosts: Sequence[int]) -> Topology:
+    def read(self, name: str, hosts: Sequence[int], *, lacks_network: bool = False) -> TopologyFile:
         """Build what has been collected; the ranks' hosts get numbers without gaps, in their order."""
         number = {host: i for i, host in enumerate(sorted(set(hosts)))}
+        assumed = [[isinstance(cost, Assumed) for cost in link[2:]] for link in self._links]
         if any(NETWORK in link[:2] for link in self._links):
             network = self.add_switch()
             self._links = [
                 (network if src == NETWORK else src, network if dst == NETWORK else dst, latency_s, bandwidth)
                 for src, dst, latency_s, bandwidth in self._links
             ]
-        return Topology(
+        topology = Topology(
             self._rank_count,
             self._links,
             switch_count=self._switch_count,
@@ -78,3 +138,4 @@ class Wiring:
             nics=[(nic, number[host], links) for nic, host, links in self._nics if host in number],
             name=name,
         )
+        return TopologyFile(topology, lacks_network, np.array(assumed, bool).reshape(-1, 2))

@@ -17,21 +17,23 @@ void bind_topology_formats(nb::class_<Topology>& topology) {
   topology
       .def_static(
           "load",
-          [](nb::object path, nb::object nvlink, nb::object nic) {
+          [](nb::object path, nb::object nvlink, nb::object nic, nb::object pcie) {
             return nb::module_::import_("hemiola.topology.files")
-                .attr("load")(path, "nvlink_bandwidth"_a = nvlink, "nic_bandwidth"_a = nic);
+                .attr("load")(path, "nvlink_bandwidth"_a = nvlink, "nic_bandwidth"_a = nic,
+                              "pcie_bandwidth"_a = pcie);
           },
           "path"_a, nb::kw_only(), "nvlink_bandwidth"_a = nb::none(), "nic_bandwidth"_a = nb::none(),
+          "pcie_bandwidth"_a = nb::none(),
           nb::sig("def load(path: str | os.PathLike[str], *, nvlink_bandwidth: float | None = None, "
-                  "nic_bandwidth: float | None = None) -> Topology"),
+                  "nic_bandwidth: float | None = None, pcie_bandwidth: float | None = None) -> Topology"),
           R"(Read a topology from a file.
 
 Parameters
 ----------
 path : a YAML file (docs/formats/topology.md), NCCL's topology XML (NCCL_TOPO_DUMP_FILE) or what `nvidia-smi topo -m`
     prints; told apart by content.
-nvlink_bandwidth, nic_bandwidth : float > 0, bytes per second of one NVLink and of one NIC, which nvidia-smi does not
-    print: by default 20e9, and NICs are left out.
+nvlink_bandwidth, nic_bandwidth, pcie_bandwidth : float > 0, bytes per second of one NVLink, of one NIC and of one PCIe
+    link, which nvidia-smi does not print: by default 20e9, NICs are left out, and 24e9.
 
 Returns
 -------
@@ -45,6 +47,11 @@ FormatError
     The file is none of these, malformed or too large; names file, line and what was expected.
 OSError
     The file cannot be read.
+
+Warns
+-----
+TopologyWarning
+    A figure that cannot be; names file, line and what is taken instead.
 )")
       .def(
           "save",
