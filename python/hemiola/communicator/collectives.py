@@ -97,7 +97,9 @@ class Collectives(Caller):
 
         Notes
         -----
-        The same bits on every rank, and in every run with the same schedule. Where a late rank is looked for, the
+        The same bits on every rank, and in every run with the same schedule. Every operation is commutative to the last
+        bit: a NaN that it makes has all bits set, and -0.0 is less than +0.0. A schedule of your own must group the
+        additions of a chunk alike on all ranks. Where a late rank is looked for, the
         order of adding, and so a float's last bits, depend on who was late.
         """
         return self._call(ALL_REDUCE, x, out, op, 0, schedule, unchecked, wait, timeout_s, sparse)

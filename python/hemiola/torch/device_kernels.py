@@ -1,5 +1,5 @@
-"""Kernels of the device executor, in Triton: what the host's core does to elements, bit for bit but for what a NaN
-carries. Imported when a program is first made ready, since Triton is there only where somebody has installed it."""
+"""Kernels of the device executor, in Triton: what the host's core does to elements, bit for bit. Imported when a
+program is first made ready, since Triton is there only where somebody has installed it."""
 
 from __future__ import annotations
 
@@ -23,15 +23,20 @@ def _wide(x, kind: tl.constexpr):  # type: ignore[no-untyped-def]
 
 @triton.jit
 def _narrow(x, kind: tl.constexpr):  # type: ignore[no-untyped-def]
-    """Return them as they are stored, rounded to nearest even: bfloat16 by integers, since Triton's interpreter cuts it
-    off."""
+    """Return them as they are stored, rounded to nearest even, NaN with all bits set: bfloat16 by integers, since
+    Triton's interpreter cuts it off."""
     if kind == "bfloat16":
         bits = x.to(tl.uint32, bitcast=True)
         rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
         is_nan = (bits & 0x7FFFFFFF) > 0x7F800000
-        stored = tl.where(is_nan, (bits >> 16) | 0x40, rounded).to(tl.uint16).to(tl.int16, bitcast=True)
+        stored = tl.where(is_nan, 0xFFFF, rounded).to(tl.uint16).to(tl.int16, bitcast=True)
     elif kind == "float16":
-        stored = x.to(tl.float16)
+        stored = tl.where(x != x, -1, x.to(tl.float16).to(tl.int16, bitcast=True)).to(tl.int16)
+        stored = stored.to(tl.float16, bitcast=True)
+    elif kind == "float32":
+        stored = tl.where(x != x, -1, x.to(tl.int32, bitcast=True)).to(tl.float32, bitcast=True)
+    elif kind == "float64":
+        stored = tl.where(x != x, -1, x.to(tl.int64, bitcast=True)).to(tl.float64, bitcast=True)
     else:
         stored = x
     return stored

@@ -11,14 +11,14 @@
 namespace hemiola::codec {
 namespace {
 
-/// -0.0, or a NaN whose first mantissa bit is not set. Booleans: what is neither 0 nor 1 becomes 1.
+/// -0.0, or a NaN with a bit that is not set. Booleans: what is neither 0 nor 1 becomes 1.
 template <typename Bits, int mantissa_bits>
 bool is_unclean(Bits bits) {
   constexpr Bits kSign = Bits{1} << (sizeof(Bits) * 8 - 1);
-  constexpr Bits kQuiet = Bits{1} << (mantissa_bits - 1);
-  constexpr auto kInfinity = static_cast<Bits>((kSign - 1) & ~((kQuiet << 1) - 1));
-  const auto magnitude = static_cast<Bits>(bits & (kSign - 1));
-  return (bits == kSign) | ((magnitude > kInfinity) & (magnitude < static_cast<Bits>(kInfinity | kQuiet)));
+  constexpr auto kMagnitude = static_cast<Bits>(kSign - 1);
+  constexpr auto kInfinity = static_cast<Bits>(kMagnitude & ~((Bits{1} << mantissa_bits) - 1));
+  constexpr auto kNaN = static_cast<Bits>(~Bits{0});
+  return (bits == kSign) | ((static_cast<Bits>(bits & kMagnitude) > kInfinity) & (bits != kNaN));
 }
 
 template <typename Bits, bool (*unclean)(Bits)>
@@ -37,9 +37,9 @@ bool all_clean(const std::byte* elements, std::size_t bytes) {
   return true;
 }
 
-/// The one NaN is quiet, whatever its sign.
+/// The one NaN has two signs.
 bool is_unclean_float8_e4m3fn(std::uint8_t bits) {
-  return bits == 0x80;
+  return bits == 0x80 || bits == 0x7f;
 }
 
 bool is_unclean_boolean(std::uint8_t bits) {

@@ -1,5 +1,5 @@
-// When zeros may be left out of a sum. x + 0 is x, bit for bit, but for x = -0.0, which becomes +0.0, and for signalling
-// NaNs, which become quiet. An accumulator without either keeps without them: a sum is -0.0 only if both operands are.
+// When zeros may be left out of a sum. x + 0 is x, bit for bit, but for x = -0.0, which becomes +0.0, and for NaN, which gets
+// all bits set. An accumulator without such values stays without them: a sum is -0.0 only if both operands are.
 #pragma once
 
 #include <cstddef>

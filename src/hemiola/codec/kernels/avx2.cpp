@@ -136,14 +136,17 @@ struct Sum4 {
 struct Sum8 {
   HEMIOLA_AVX2 static __m256i stored(const std::byte* at, __m256i x) { return _mm256_add_epi64(load(at), x); }
 };
+// As the runtime adds: NaN has all bits set.
 struct SumFloats {
   HEMIOLA_AVX2 static __m256i stored(const std::byte* at, __m256i x) {
-    return _mm256_castps_si256(_mm256_castsi256_ps(load(at)) + _mm256_castsi256_ps(x));
+    const __m256 sum = _mm256_castsi256_ps(load(at)) + _mm256_castsi256_ps(x);
+    return _mm256_castps_si256(_mm256_or_ps(sum, _mm256_cmp_ps(sum, sum, _CMP_UNORD_Q)));
   }
 };
 struct SumDoubles {
   HEMIOLA_AVX2 static __m256i stored(const std::byte* at, __m256i x) {
-    return _mm256_castpd_si256(_mm256_castsi256_pd(load(at)) + _mm256_castsi256_pd(x));
+    const __m256d sum = _mm256_castsi256_pd(load(at)) + _mm256_castsi256_pd(x);
+    return _mm256_castpd_si256(_mm256_or_pd(sum, _mm256_cmp_pd(sum, sum, _CMP_UNORD_Q)));
   }
 };
 

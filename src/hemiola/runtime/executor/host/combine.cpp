@@ -22,7 +22,7 @@ template <typename T, typename F>
   const auto* right = reinterpret_cast<const T*>(b);
   const std::size_t count = bytes / sizeof(T);
 #pragma GCC ivdep
-  for (std::size_t i = 0; i < count; ++i) narrow(F::apply(widen(left[i]), widen(right[i])), out[i]);
+  for (std::size_t i = 0; i < count; ++i) combine_one<F>(left[i], right[i], out[i]);
 }
 
 template <typename T>

@@ -22,8 +22,9 @@ enum class InstructionSet : std::uint8_t { baseline, avx2, avx512 };
 /// The kernel of an element type and operation for the best instruction set of this machine; null where it
 /// makes no sense: and/or/xor of floats, min/max of complex numbers, the average of integers and booleans.
 ///
-/// Integers wrap around. min and max return NaN when either operand is NaN, as NumPy's minimum and maximum
-/// do. bfloat16, float16 and the four float8 are computed in float32 and rounded to nearest even; what is too
+/// Every operation is commutative to the last bit. NaN, whatever it comes from, has all bits set (of the float8 without
+/// -0.0: the one that stands for NaN). min and max return NaN when either operand is NaN, as NumPy's minimum and maximum
+/// do, and -0.0 is less than +0.0. Integers wrap around. bfloat16, float16 and the four float8 are computed in float32 and rounded to nearest even; what is too
 /// large for a float8 without infinity is NaN. Booleans: sum and max are or, product and min are and.
 Combine combine_for(DType dtype, Op op);
 Combine combine_for(DType dtype, Op op, InstructionSet isa);

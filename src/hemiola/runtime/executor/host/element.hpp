@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 namespace hemiola::element {
@@ -11,9 +12,15 @@ namespace hemiola::element {
 /// Storage types that compute in another type: `Compute` is what arithmetic sees.
 struct Half {
   std::uint16_t bits;
+
+  static constexpr std::uint16_t kNaN = 0xffff;
+  bool is_nan() const { return (bits & 0x7fffu) > 0x7c00u; }
 };
 struct BFloat16 {
   std::uint16_t bits;
+
+  static constexpr std::uint16_t kNaN = 0xffff;
+  bool is_nan() const { return (bits & 0x7fffu) > 0x7f80u; }
 };
 /// What a float of 8 bits has beside numbers.
 enum class Special {
@@ -30,6 +37,12 @@ struct Float8 {
                                                ? (0x7fu >> mantissa_bits) << mantissa_bits
                                            : special == Special::one_nan ? 0x7fu
                                                                          : 0x80u;
+  static constexpr std::uint8_t kNaN = special == Special::unsigned_zero ? 0x80u : 0xffu;
+
+  bool is_nan() const {
+    if constexpr (special == Special::unsigned_zero) return bits == kNaN;
+    return (bits & 0x7fu) > kBeyond - (special == Special::one_nan ? 1u : 0u);
+  }
 };
 using Float8E4M3FN = Float8<3, 7, Special::one_nan>;
 using Float8E5M2 = Float8<2, 15, Special::infinities>;
@@ -52,7 +65,7 @@ inline float widen(Half h) {
   return std::bit_cast<float>(scaled | special | (h.bits & 0x8000u) << 16);
 }
 
-/// float32 → float16, to nearest even; NaN stays NaN (quiet), too large becomes infinity.
+/// float32 → float16, to nearest even; NaN has all bits set, too large becomes infinity.
 inline void narrow(float value, Half& out) {
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t sign = bits >> 16 & 0x8000u;
@@ -63,20 +76,18 @@ inline void narrow(float value, Half& out) {
   const std::uint32_t normal = (magnitude - 0x38000000u + 0xfffu + (magnitude >> 13 & 1u)) >> 13;
   const std::uint32_t finite = magnitude < 0x38800000u ? subnormal : normal;
   const std::uint32_t infinite = magnitude >= 0x477ff000u ? 0x7c00u : finite;
-  const std::uint32_t nan = 0x7e00u | (magnitude >> 13 & 0x3ffu);
-  out.bits = static_cast<std::uint16_t>(sign | (magnitude > 0x7f800000u ? nan : infinite));
+  out.bits = static_cast<std::uint16_t>(sign | (magnitude > 0x7f800000u ? Half::kNaN : infinite));
 }
 
 inline float widen(BFloat16 b) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(b.bits) << 16);
 }
 
-/// float32 → bfloat16, to nearest even; NaN stays NaN (quiet).
+/// float32 → bfloat16, to nearest even; NaN has all bits set.
 inline void narrow(float value, BFloat16& out) {
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t rounded = (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
-  const std::uint32_t nan = bits >> 16 | 0x40u;
-  out.bits = static_cast<std::uint16_t>((bits & 0x7fffffffu) > 0x7f800000u ? nan : rounded);
+  out.bits = static_cast<std::uint16_t>((bits & 0x7fffffffu) > 0x7f800000u ? BFloat16::kNaN : rounded);
 }
 
 /// float8 → float32, exact: as of float16.
@@ -92,7 +103,7 @@ inline float widen(Float8<mantissa_bits, bias, special> f) {
   return std::bit_cast<float>(scaled | (is_number ? 0u : kNoNumber) | (f.bits & 0x80u) << 24);
 }
 
-/// float32 → float8, to nearest even; NaN stays NaN (quiet), too large becomes infinity or, without one, NaN.
+/// float32 → float8, to nearest even; NaN has all bits set that it may, too large becomes infinity or, without one, NaN.
 template <int mantissa_bits, int bias, Special special>
 inline void narrow(float value, Float8<mantissa_bits, bias, special>& out) {
   constexpr int kDropped = 23 - mantissa_bits;
@@ -110,14 +121,12 @@ inline void narrow(float value, Float8<mantissa_bits, bias, special>& out) {
                                 (magnitude >> kDropped & 1u)) >>
                                kDropped;
   const std::uint32_t rounded = magnitude < kLeastNormal ? subnormal : normal;
-  std::uint32_t result = rounded < kBeyond && magnitude < 0x7f800000u ? rounded : kBeyond;
-  if constexpr (special == Special::infinities) {
-    constexpr std::uint32_t kMantissa = (1u << mantissa_bits) - 1, kQuiet = 1u << (mantissa_bits - 1);
-    const std::uint32_t nan = kBeyond | kQuiet | (magnitude >> kDropped & kMantissa);
-    result = magnitude > 0x7f800000u ? nan : result;
-  }
+  const std::uint32_t result = rounded < kBeyond && magnitude < 0x7f800000u ? rounded : kBeyond;
   const bool has_sign = special != Special::unsigned_zero || (result != 0 && result != kBeyond);
-  out.bits = static_cast<std::uint8_t>(result | (has_sign ? sign : 0u));
+  const std::uint32_t signed_result = result | (has_sign ? sign : 0u);
+  constexpr std::uint32_t kNaN = Float8<mantissa_bits, bias, special>::kNaN;
+  const bool is_nan = special == Special::infinities ? magnitude > 0x7f800000u : result == kBeyond;
+  out.bits = static_cast<std::uint8_t>(is_nan ? kNaN : signed_result);
 }
 
 inline bool widen(Boolean b) {
@@ -144,6 +153,39 @@ template <typename T>
 inline constexpr bool is_bool = std::is_same_v<T, bool>;
 template <typename T>
 inline constexpr bool is_integer = std::is_integral_v<T> && !is_bool<T>;
+
+template <typename T>
+using BitsOf = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+
+template <typename T>
+inline BitsOf<T> bits_of(T value) {
+  return std::bit_cast<BitsOf<T>>(value);
+}
+
+/// The float of these bits, or, where a and b are not ordered, NaN with all bits set.
+template <typename T>
+inline T with_one_nan(BitsOf<T> bits, T a, T b) {
+  return std::bit_cast<T>(bits | (__builtin_isunordered(a, b) ? ~BitsOf<T>{0} : BitsOf<T>{0}));
+}
+
+/// The result as it is, or NaN with all bits set. Units keep the sign and the payload of the first of two NaN. Of double,
+/// gcc 12 vectorizes no "or" for SSE2.
+template <typename T>
+inline T with_one_nan(T result) {
+  if constexpr (!std::is_floating_point_v<T>)
+    return result;
+  else if constexpr (sizeof(T) == 8)
+    return result == result ? result : std::bit_cast<T>(~std::uint64_t{0});
+  else
+    return with_one_nan(bits_of(result), result, result);
+}
+template <typename T>
+inline Complex<T> with_one_nan(Complex<T> result) {
+  return {with_one_nan(result.re), with_one_nan(result.im)};
+}
+
+// With one NaN every operation is commutative to the last bit: all ranks that combine the same two values get the same bits,
+// whichever of the two is their own.
 
 struct Sum {
   template <typename T>
@@ -178,18 +220,42 @@ struct Product {
   }
 };
 
-/// `a != a` is true for NaN only: a NaN on the left is kept there, a NaN on the right fails the comparison
-/// and is taken.
+/// Short floats in the order of their values, as integers; -0.0 is less than +0.0.
+template <typename Short>
+inline auto order_of(Short value) {
+  using Signed = std::make_signed_t<decltype(value.bits)>;
+  const auto bits = static_cast<Signed>(value.bits);
+  return static_cast<Signed>(bits ^
+                             ((bits >> (8 * sizeof(Signed) - 1)) & std::numeric_limits<Signed>::max()));
+}
+
+/// Which of two values comes first. Of two equal floats both are looked at, since one may be -0.0, which is less than +0.0.
 struct Min {
   template <typename T>
   static T apply(T a, T b) {
-    return (a < b) | (a != a) ? a : b;
+    const T one = a < b ? a : b;
+    if constexpr (!std::is_floating_point_v<T>)
+      return one;
+    else
+      return with_one_nan(bits_of(one) | bits_of(b < a ? b : a), a, b);
+  }
+  template <typename Short>
+  static bool takes_first(Short a, Short b) {
+    return order_of(a) < order_of(b);
   }
 };
 struct Max {
   template <typename T>
   static T apply(T a, T b) {
-    return (a > b) | (a != a) ? a : b;
+    const T one = a > b ? a : b;
+    if constexpr (!std::is_floating_point_v<T>)
+      return one;
+    else
+      return with_one_nan(bits_of(one) & bits_of(b > a ? b : a), a, b);
+  }
+  template <typename Short>
+  static bool takes_first(Short a, Short b) {
+    return order_of(a) > order_of(b);
   }
 };
 
@@ -228,6 +294,23 @@ inline T divided(T value, T divisor) {
 template <typename T>
 inline Complex<T> divided(Complex<T> value, T divisor) {
   return {value.re / divisor, value.im / divisor};
+}
+
+template <typename T>
+concept ShortFloat = requires(T value) { value.is_nan(); };
+
+/// Combines two stored elements into a third.
+template <typename F, typename T>
+inline void combine_one(T a, T b, T& out) {
+  constexpr bool orders = std::is_same_v<F, Min> || std::is_same_v<F, Max>;
+  if constexpr (orders && ShortFloat<T>) {
+    const auto chosen = F::takes_first(a, b) ? a.bits : b.bits;
+    out.bits = a.is_nan() | b.is_nan() ? T::kNaN : chosen;
+  } else if constexpr (orders || ShortFloat<T>) {
+    narrow(F::apply(widen(a), widen(b)), out);
+  } else {
+    narrow(with_one_nan(F::apply(widen(a), widen(b))), out);
+  }
 }
 
 }  // namespace hemiola::element
