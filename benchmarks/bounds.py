@@ -16,7 +16,7 @@ import sys
 import time
 from dataclasses import asdict, dataclass, field
 
-from hemiola.machine import describe_machine
+from hemiola.machine.capacity import describe_machine
 from hemiola.progress import ProgressBar
 from random_problems import NETWORKS, random_problem
 

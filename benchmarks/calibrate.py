@@ -21,7 +21,7 @@ from rich.console import Console
 
 from hemiola.cli.output import table
 from hemiola.cluster import Cluster
-from hemiola.machine import describe_machine
+from hemiola.machine.capacity import describe_machine
 from meeting import run_job
 
 #: Of an Ethernet frame of 1,514 bytes TCP's payload has so many.

@@ -20,7 +20,7 @@ from typing import TextIO
 
 from rich.console import Console
 
-from hemiola.machine import core_count
+from hemiola.machine.capacity import core_count
 
 ROOT = Path(__file__).resolve().parent.parent
 PEERS = {

@@ -23,7 +23,7 @@ import numpy as np
 
 import hemiola as hm
 from hemiola.errors import ArgumentError, HemiolaError
-from hemiola.machine import describe_machine
+from hemiola.machine.capacity import describe_machine
 from hemiola.measure.pattern import REDUCING, ROOTED, Pattern
 from hemiola.progress import ProgressBar
 

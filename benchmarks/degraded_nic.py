@@ -18,7 +18,7 @@ from rich.console import Console
 
 import hemiola as hm
 from hemiola.cli.output import table
-from hemiola.machine import describe_machine
+from hemiola.machine.capacity import describe_machine
 from hemiola.units import format_bytes, format_seconds, parse_bytes
 
 

@@ -21,7 +21,7 @@ import hemiola as hm
 from busy_processes import busy_processes
 from hemiola.cli.output import table
 from hemiola.diagnosis import Cause, Diagnosis
-from hemiola.machine import core_count, describe_machine
+from hemiola.machine.capacity import core_count, describe_machine
 from hemiola.measure.checkup import Checkup, Faults, check_up
 
 RANKS = 8

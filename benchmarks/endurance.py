@@ -39,7 +39,7 @@ from rich.progress import Progress
 
 import hemiola as hm
 from hemiola.errors import HemiolaError
-from hemiola.machine import describe_machine
+from hemiola.machine.capacity import describe_machine
 
 SIZES = (1, 100, 3000, 60_000)
 #: How long a rank may take to say what it has seen before it counts as hanging.

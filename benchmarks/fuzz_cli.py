@@ -31,7 +31,7 @@ from rich.progress import Progress
 
 from fuzz_mutations import Case, Corpus
 from hemiola.cli import main as hemiola
-from hemiola.machine import describe_machine
+from hemiola.machine.capacity import describe_machine
 from hemiola.whole_file import write_whole
 
 MOST_S, MOST_BYTES = 5.0, 1 << 30

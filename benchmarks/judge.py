@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import hemiola as hm
-from hemiola.machine import describe_machine
+from hemiola.machine.capacity import describe_machine
 
 
 def seconds_of(action: Callable[[], object], repeats: int) -> dict[str, float]:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 import hemiola as hm
-from hemiola.machine import describe_machine
+from hemiola.machine.capacity import describe_machine
 from hemiola.units import parse_bandwidth, parse_bytes
 
 LATE = 1

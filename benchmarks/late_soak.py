@@ -22,7 +22,7 @@ import numpy as np
 
 import hemiola as hm
 from hemiola.communicator.control_plane import control_plane, meeting_at_an_address
-from hemiola.machine import describe_machine
+from hemiola.machine.capacity import describe_machine
 
 RANKS = range(3, 9)
 #: Elements of a buffer: fewer than ranks, one segment, several segments.

@@ -19,7 +19,7 @@ from typing import Any
 
 import hemiola as hm
 from hemiola.algorithms import Task
-from hemiola.machine import describe_machine
+from hemiola.machine.capacity import describe_machine
 from hemiola.topology.port_speed import port_speed
 from hemiola.whole_file import write_whole
 

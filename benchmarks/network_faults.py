@@ -33,7 +33,7 @@ from rich.progress import Progress
 
 from hemiola.cli.output import table
 from hemiola.cluster import Cluster
-from hemiola.machine import describe_machine
+from hemiola.machine.capacity import describe_machine
 from network_faults_job import HangError, Outcome, new_job
 from network_faults_strikes import IMPOSTORS, LATEST_STRIKE_S, OVER_MPI, RATE, STRIKES, impostor
 from network_report import Spread

@@ -14,7 +14,7 @@ from rich.progress import Progress
 
 import hemiola as hm
 from hemiola.cluster import Cluster
-from hemiola.machine import describe_machine
+from hemiola.machine.capacity import describe_machine
 from network_contenders import Contender
 from network_report import Goal, Measured, Spread
 

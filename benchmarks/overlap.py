@@ -29,7 +29,7 @@ from rich.progress import Progress
 
 from contenders import ROOT, Contender, contender, repeats_for
 from hemiola.cli.output import table
-from hemiola.machine import describe_machine
+from hemiola.machine.capacity import describe_machine
 from hemiola.units import format_bytes
 from hemiola.whole_file import write_whole
 from spread import spread

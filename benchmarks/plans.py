@@ -24,7 +24,7 @@ from functools import partial
 import hemiola as hm
 from hemiola._core import estimate_by_steps_s
 from hemiola.errors import ArgumentError
-from hemiola.machine import describe_machine
+from hemiola.machine.capacity import describe_machine
 from hemiola.progress import ProgressBar
 from hemiola.synthesis import (
     forest,

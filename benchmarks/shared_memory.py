@@ -29,7 +29,7 @@ from rich.progress import Progress
 from busy_processes import busy_processes
 from contenders import PEERS, ROOT, Contender, contender, repeats_for
 from hemiola.cli.output import table
-from hemiola.machine import core_count, describe_machine
+from hemiola.machine.capacity import core_count, describe_machine
 from hemiola.units import format_bytes
 from hemiola.view import style
 from hemiola.whole_file import write_whole

@@ -25,7 +25,7 @@ from rich.progress import Progress
 import hemiola as hm
 from hemiola.cli.output import table
 from hemiola.cluster import Cluster
-from hemiola.machine import describe_machine
+from hemiola.machine.capacity import describe_machine
 from hemiola.units import format_bytes
 from meeting import run_job
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import hemiola as hm
-from hemiola.machine import describe_machine
+from hemiola.machine.capacity import describe_machine
 
 MILLION = 1_000_000
 

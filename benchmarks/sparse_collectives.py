@@ -18,7 +18,7 @@ import numpy as np
 
 import hemiola as hm
 from hemiola.cluster import Cluster
-from hemiola.machine import describe_machine
+from hemiola.machine.capacity import describe_machine
 from hemiola.units import parse_bytes
 
 GOODPUT = 0.955

@@ -87,7 +87,7 @@ def main() -> None:
     from rich.console import Console
 
     from hemiola.cli.output import table
-    from hemiola.machine import describe_machine
+    from hemiola.machine.capacity import describe_machine
     from hemiola.progress import ProgressBar
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import hemiola as hm
-from hemiola.machine import describe_machine
+from hemiola.machine.capacity import describe_machine
 from hemiola.reproduce.tacos import scale
 from hemiola.synthesis import Synthesis, search
 

@@ -35,7 +35,7 @@ from rich.console import Console
 import hemiola as hm
 from hemiola.cli.output import table
 from hemiola.cluster import Cluster
-from hemiola.machine import describe_machine
+from hemiola.machine.capacity import describe_machine
 from hemiola.whole_file import write_whole
 from network_rows import FRAME_BYTES, PAYLOAD_BYTES
 from torch_cluster_ranks import LATE_PARAMETERS, LATENESS, Found

@@ -30,7 +30,7 @@ from torch import nn
 
 from hemiola import environment
 from hemiola.cli.output import table
-from hemiola.machine import describe_machine
+from hemiola.machine.capacity import describe_machine
 from hemiola.torch.accelerator import compiled_file
 from hemiola.whole_file import write_whole
 

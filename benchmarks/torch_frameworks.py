@@ -27,7 +27,7 @@ from rich.console import Console
 
 from hemiola.cli.output import table
 from hemiola.cluster import Cluster
-from hemiola.machine import describe_machine
+from hemiola.machine.capacity import describe_machine
 from hemiola.whole_file import write_whole
 from older_torch import averages
 from torch_trainings import TRAININGS

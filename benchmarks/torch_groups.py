@@ -28,7 +28,7 @@ import torch.distributed as dist
 from rich.console import Console
 
 from hemiola.cli.output import table
-from hemiola.machine import describe_machine
+from hemiola.machine.capacity import describe_machine
 from hemiola.whole_file import write_whole
 
 CONTENDERS = ("gloo", "hemiola")

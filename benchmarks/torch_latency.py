@@ -28,7 +28,7 @@ from rich.console import Console
 import hemiola as hm
 from hemiola import environment
 from hemiola.cli.output import table
-from hemiola.machine import describe_machine
+from hemiola.machine.capacity import describe_machine
 from hemiola.torch.accelerator import compiled_file
 from hemiola.units import format_bytes, parse_bytes
 from hemiola.whole_file import write_whole

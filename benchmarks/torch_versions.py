@@ -22,7 +22,7 @@ from typing import Any
 from rich.console import Console
 
 from hemiola.cli.output import table
-from hemiola.machine import describe_machine
+from hemiola.machine.capacity import describe_machine
 from hemiola.whole_file import write_whole
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -26,7 +26,7 @@ from rich.console import Console
 
 from hemiola.cli.output import table
 from hemiola.cluster import Cluster
-from hemiola.machine import describe_machine
+from hemiola.machine.capacity import describe_machine
 
 ROOT = Path(__file__).resolve().parent.parent
 ROW = "1 MiB both ways, CPU s/GiB"

@@ -29,7 +29,7 @@ from typing import Any
 from rich.console import Console
 
 from hemiola.cli.output import table
-from hemiola.machine import describe_machine
+from hemiola.machine.capacity import describe_machine
 from mpi_seats import MPIRUN
 from wires_ranks import PLAN
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import typer
 
-from hemiola.cli import make_app
+from hemiola.cli import exit_codes, make_app
 
 INTRODUCTION = """\
 # The command line
@@ -15,20 +15,29 @@ Generated from the commands' help (`make generate`); do not edit. `hemiola COMMA
 Sizes and times carry their units: `64MiB`, `1GB`, `4096`; `50ms`, `0.5us`. Ranks with a value are written
 `7=50ms` or `0=2`, repeated or joined with commas. Every command that answers takes `--json`.
 
-| exit code | meaning |
-|---|---|
-| 0 | done |
-| 1 | the answer is no: a wrong schedule, a wrong element, a lost rank, something broken |
-| 2 | a mistake in what was typed, or a file that cannot be read; one line on standard error says which |
-| 130 | interrupted with Ctrl-C |
 """
 
 
 def text() -> str:
     """Return the whole page."""
     group = typer.main.get_command(make_app())
+    sections = [describe(name, command) for name, command in commands(group, "hemiola")]
+    return "\n".join([INTRODUCTION, exit_code_table(), *sections])
+
+
+def exit_code_table() -> str:
+    """Return what each exit code means for every command."""
+    programs = ", ".join(f"`{name}`" for name in exit_codes.RUN_PROGRAMS)
+    rows = [f"| {code} | {meaning} |" for code, meaning in exit_codes.MEANINGS.items()]
     return "\n".join(
-        [INTRODUCTION, *(describe(name, command) for name, command in commands(group, "hemiola"))]
+        [
+            *("| exit code | meaning |", "|---|---|", *rows, ""),
+            f"{programs} return the exit code of what they run. Where they fail themselves they return "
+            f"{exit_codes.NOT_STARTED}",
+            f"instead of {exit_codes.MISTAKE}, {exit_codes.FAILED} and {exit_codes.BUG}; {exit_codes.NOT_FOUND} says "
+            f"that there is no such program.",
+            "",
+        ]
     )
 
 
@@ -50,8 +59,22 @@ def describe(name: str, command: Any) -> str:
     )
     rows = [f"| `{argument_usage(argument)}` | {argument.help or ''} |" for argument in arguments]
     rows += [f"| {option_usage(option)} | {option.help or ''}{default(option)} |" for option in options]
+    no = exit_codes.NO_MEANS.get(name.removeprefix("hemiola "))
+    told = [f"Exit code {exit_codes.NO}: {no}.", ""] if no else []
     return "\n".join(
-        [f"## {name}", "", f"    {usage}", "", command.help.strip(), "", "| | |", "|---|---|", *rows, ""]
+        [
+            f"## {name}",
+            "",
+            f"    {usage}",
+            "",
+            command.help.strip(),
+            "",
+            *told,
+            "| | |",
+            "|---|---|",
+            *rows,
+            "",
+        ]
     )
 
 

@@ -18,7 +18,7 @@ from hemiola.arguments import typed
 from hemiola.codecs import Speeds, speeds
 from hemiola.conditions import Conditions, refuse_density
 from hemiola.errors import ArgumentError
-from hemiola.machine import memory_bytes
+from hemiola.machine.capacity import memory_bytes
 from hemiola.progress import ProgressBar
 from hemiola.topology.named_nics import settled
 from hemiola.units import format_bytes, format_seconds

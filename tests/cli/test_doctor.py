@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hemiola import machine
 from hemiola.doctor import probes
+from hemiola.machine import capacity
 
 
 def test_doctor_names_what_every_run_needs(hemiola) -> None:
@@ -60,14 +60,14 @@ def test_a_cluster_needs_iproute2(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_cgroup_quota_of_half_a_core_counts_as_one_core(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "_cgroup_words", lambda name: ["50000", "100000"])
-    assert machine.core_count() == 1
+    monkeypatch.setattr(capacity, "_cgroup_words", lambda name: ["50000", "100000"])
+    assert capacity.core_count() == 1
 
 
 def test_a_cgroup_memory_limit_is_the_memory_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
     words = {"memory.max": ["1048576"], "memory.current": ["1000000"]}
-    monkeypatch.setattr(machine, "_cgroup_words", lambda name: words.get(name, []))
-    assert machine.memory_bytes() == (1048576, 48576)
+    monkeypatch.setattr(capacity, "_cgroup_words", lambda name: words.get(name, []))
+    assert capacity.memory_bytes() == (1048576, 48576)
 
 
 def mpi_finding(hemiola) -> dict[str, str]:

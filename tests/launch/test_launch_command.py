@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from hemiola.cli import main
+from hemiola.cli.exit_codes import NOT_STARTED
 from waiting import wait_until
 
 PROGRAM = str(Path(__file__).with_name("launched_program.py"))
@@ -111,7 +112,7 @@ def test_with_json_the_answer_stands_alone_on_standard_output(launch: Launch) ->
 )
 def test_a_users_mistake_is_one_line(launch: Launch, words: tuple[str, ...]) -> None:
     code, out, err = launch(*words)
-    assert (code, out, len(err)) == (2, [], 1)
+    assert (code, out, len(err)) == (NOT_STARTED, [], 1)
 
 
 def test_a_program_that_there_is_not_is_named(launch: Launch) -> None:
@@ -125,9 +126,9 @@ def test_a_program_that_there_is_not_is_named(launch: Launch) -> None:
 def test_a_host_that_is_not_reached_is_named_with_the_shells_words(launch: Launch) -> None:
     shell = "sh -c 'echo Permission denied >&2; exit 255' {host}"
     code, _, err = launch("--hosts", "a,b", "--remote-shell", shell, "true")
-    assert (code, err) == (1, ["hemiola: launch: host 'a': no agent: Permission denied"])
+    assert (code, err) == (NOT_STARTED, ["hemiola: launch: host 'a': no agent: Permission denied"])
     code, _, err = launch("--hosts", "a,b", "--remote-shell", "sh -c 'echo Welcome!; cat' {host}", "true")
-    assert code == 1
+    assert code == NOT_STARTED
     assert "found 'Welcome!'" in err[0]
 
 

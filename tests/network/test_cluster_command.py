@@ -14,6 +14,7 @@ import pytest
 from permission import where_permitted
 
 from hemiola.cli import main
+from hemiola.cli.exit_codes import NOT_STARTED
 from hemiola.cluster import Cluster
 from hemiola.cluster.cluster import end
 from waiting import sleepers, wait_until
@@ -56,7 +57,7 @@ def test_up_says_what_there_is_status_finds_it_and_down_ends_it(up: None, run: R
     assert "host1" in run("status", *other)[1]
     assert run("down", *other)[0] == 0
     code, _, err = run("exec", *other, "0", "--", "true")
-    assert code == 2
+    assert code == NOT_STARTED
     assert f"none named '{NAME}-up'" in err
     assert f"'{NAME}'" in err
 

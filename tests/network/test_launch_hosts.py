@@ -14,6 +14,7 @@ import pytest
 from permission import where_permitted
 
 from hemiola.cli import main
+from hemiola.cli.exit_codes import NOT_STARTED
 from hemiola.cluster import Cluster
 from waiting import sleepers, wait_until
 
@@ -62,7 +63,7 @@ def test_ranks_meet_where_variables_say(run: Run, monkeypatch: pytest.MonkeyPatc
     assert run(*words) == (0, ["[fd77::1]:29601"] * 2, [])  # ranks take the first ones
     monkeypatch.setenv("HEMIOLA_INTERFACE", "ib")
     code, _, err = run(*words)
-    assert code == 2
+    assert code == NOT_STARTED
     assert "host 'host0': expected an IPv6 address at which other hosts reach this one" in err[0]
 
 
@@ -109,6 +110,6 @@ def test_the_token_stands_in_no_ones_arguments_or_environment(cluster: Cluster) 
 def test_a_host_that_is_missing_ends_the_launch_before_anything_runs(run: Run, tmp_path: Path) -> None:
     words = ("--hosts", "host0,host7", "--remote-shell", THROUGH_CLUSTER, "touch", str(tmp_path / "ran"))
     code, _, err = run("launch", *words)
-    assert code == 1
+    assert code == NOT_STARTED
     assert "launch: host 'host7': no agent: hemiola: expected a host of cluster" in err[0]
     assert not (tmp_path / "ran").exists()

@@ -1,19 +1,18 @@
-"""The command line: one file per command, one place that turns errors into one line and an exit code.
-
-Exit codes: 0 done; 1 the answer is no (a wrong schedule, a wrong element, a lost rank); 2 the user's mistake;
-130 Ctrl-C."""
+"""The command line: one file per command, one place that turns errors into one line and an exit code."""
 
 from __future__ import annotations
 
+import errno
 import importlib
-import os
 import sys
+import traceback
 from collections.abc import Collection, Sequence
 from typing import Annotated
 
 import typer
 
 import hemiola
+from hemiola.cli import exit_codes, streams
 from hemiola.cli.output import printable
 from hemiola.errors import (
     ArgumentError,
@@ -27,7 +26,8 @@ from hemiola.errors import (
 # Typer's usage errors have a common base that Typer does not export under a stable name.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[2]
 
-_INTERRUPTED = 130
+#: Where such an error names no file, it is of what was printed.
+_OUTPUT_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 #: In the order of the help, each with its line there; each is a module of that name with a function of that name, or a
 #: Typer `app`.
@@ -105,42 +105,69 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Returns
     -------
-    int, the exit code (see the module's docstring).
+    int, the exit code: `hemiola.cli.exit_codes` has what each means.
     """
     words = sys.argv[1:] if arguments is None else list(arguments)
+    streams.prepare()
+    failure: tuple[str, int] | None = None
+    code = exit_codes.DONE
     try:
-        app = make_app([word for word in words if word in COMMANDS][:1])
-        result = app(args=words, standalone_mode=False)
+        code = _run(words)
         sys.stdout.flush()
-        if result == _INTERRUPTED:  # how Typer hands on a Ctrl-C
-            return _fail("interrupted", _INTERRUPTED)
-        return result if isinstance(result, int) else 0
-    except InternalError:
-        raise  # a bug of ours: the traceback is what the report needs
-    except HemiolaError as error:
-        return _fail(*_line_and_code(error))
-    except _UsageError as error:
-        return _fail(f"{error.format_message().rstrip('.')}. Try 'hemiola --help'.", 2)  # type: ignore[attr-defined]
-    except BrokenPipeError:
-        # The reader of our output has gone; leave nothing for the interpreter to flush into the closed pipe.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except OSError as error:
-        where = f"'{error.filename}': " if error.filename else ""
-        return _fail(f"{where}{error.strerror or error}", 2)
+    except (BrokenPipeError, SystemExit) as error:
+        if not isinstance(error.__context__ or error, BrokenPipeError):  # Rich makes a SystemExit of it
+            raise
+        code = exit_codes.NO_READER
+    except Exception as error:
+        failure = _line_and_code(error)
     except (KeyboardInterrupt, typer.Abort):
-        return _fail("interrupted", _INTERRUPTED)
-
-
-def _line_and_code(error: HemiolaError) -> tuple[str, int]:
-    """Return what to say about an error, and the exit code; a failed rank's own error counts."""
-    if isinstance(error, FailedRankError) and isinstance(error.__cause__, HemiolaError):
-        line, code = _line_and_code(error.__cause__)
-        return f"rank {error.rank}: {line}", code
-    return str(error), 2 if isinstance(error, ArgumentError | FormatError | MismatchError) else 1
-
-
-def _fail(message: str, code: int) -> int:
-    line = " ".join(printable(message).split())
-    print(f"hemiola: {line}", file=sys.stderr)
+        failure = "interrupted", exit_codes.INTERRUPTED
+    if failure is not None:
+        line, code = failure
+        code = exit_codes.of_own_failure(words, code)
+        print(line if code == exit_codes.BUG else f"hemiola: {_in_one_line(line)}", file=sys.stderr)
+    streams.leave()
     return code
+
+
+def _run(words: list[str]) -> int:
+    """Run a command, by Typer's parts: its own `main` ends with exit code 1 where nobody reads the output."""
+    app = typer.main.get_command(make_app([word for word in words if word in COMMANDS][:1]))
+    try:
+        with app.make_context("hemiola", words) as context:
+            result = app.invoke(context)
+    except typer.Exit as end:
+        return end.exit_code
+    return result if isinstance(result, int) else exit_codes.DONE
+
+
+def _line_and_code(error: BaseException) -> tuple[str, int]:
+    """Return what to say about an error, and the exit code; a failed rank's own error counts."""
+    match error:
+        case FailedRankError(__cause__=HemiolaError() as cause):
+            line, code = _line_and_code(cause)
+            return f"rank {error.rank}: {line}", code
+        case ArgumentError() | FormatError() | MismatchError():
+            return str(error), exit_codes.MISTAKE
+        case InternalError():
+            return traceback.format_exc(), exit_codes.BUG
+        case HemiolaError():
+            return str(error), exit_codes.FAILED
+        case OSError():
+            return f"{_place_of(error)}{error.strerror or error}", exit_codes.MISTAKE
+        case MemoryError():
+            return "this needs more memory than there is", exit_codes.FAILED
+    if isinstance(error, _UsageError):
+        line = error.format_message().rstrip(".")  # type: ignore[attr-defined]
+        return f"{line}. Try 'hemiola --help'.", exit_codes.MISTAKE
+    return traceback.format_exc(), exit_codes.BUG  # what nobody has thought of is a bug of ours
+
+
+def _place_of(error: OSError) -> str:
+    if error.filename:
+        return f"'{error.filename}': "
+    return "standard output: " if error.errno in _OUTPUT_ERRORS else ""
+
+
+def _in_one_line(message: str) -> str:
+    return " ".join(printable(message).split())

@@ -14,7 +14,7 @@ from rich.text import Text
 from hemiola.cli.output import answer, fitted, line_above_bar, table
 from hemiola.doctor.settings import every_job, sampled_jobs
 from hemiola.doctor.truth import Row, Summary, hold_to_truth, summaries
-from hemiola.machine import describe_machine
+from hemiola.machine.capacity import describe_machine
 from hemiola.units import format_bytes, format_seconds
 
 #: Of a sample's two minutes, what measuring may take; the rest is for settings that have begun, and their job.

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from hemiola.environment.kernel import end_with_parent
 from hemiola.errors import ClusterError
+from hemiola.machine.working_folder import working_folder
 
 #: Namespaces and their flags, in the order in which they are entered: the user's first, because it permits the rest.
 _ENTERED = {"user": 0x10000000, "net": 0x40000000, "uts": 0x4000000, "ipc": 0x8000000, "mnt": 0x20000}
@@ -57,7 +58,7 @@ class Place:
             }
             pids = spaces.pop("pid", None)
             ends_with_caller = threading.current_thread() is threading.main_thread()
-            folder = how.pop("cwd", None) or os.getcwd()
+            folder = how.pop("cwd", None) or working_folder()
 
             def enter() -> None:
                 for kind, descriptor in spaces.items():

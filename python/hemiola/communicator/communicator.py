@@ -32,6 +32,7 @@ from hemiola.communicator.traffic import Traffic
 from hemiola.conditions import Conditions
 from hemiola.diagnosis import Diagnosis
 from hemiola.errors import ArgumentError, LostRankError
+from hemiola.machine.standard_descriptors import hold_standard_descriptors
 from hemiola.planner import Plan
 from hemiola.planner.communicator_plans import CommunicatorPlans
 from hemiola.topology.named_nics import slow_links
@@ -159,6 +160,7 @@ class Communicator(BlockCollectives, MonitoredBarrier):
         secret, through the store; who can read the store can join.
         """
         environment.check()
+        hold_standard_descriptors()
         begin_logging(environment.LOG.value())
         options = InitOptions.of(timeout_s, keep_inputs, topology, adapt)
         session = join_at(meet_at, rank, rank_count, options.timeout_s)

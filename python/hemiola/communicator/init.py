@@ -16,6 +16,7 @@ from hemiola.communicator.log import begin_logging
 from hemiola.communicator.mpi import announce
 from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
+from hemiola.machine.standard_descriptors import hold_standard_descriptors
 
 #: The communicator of all ranks, once there is one, and what it was made for.
 _world: list[tuple[Communicator, InitOptions]] = []
@@ -71,6 +72,7 @@ def init(
         naming the ranks that did not come.
     """
     environment.check()
+    hold_standard_descriptors()
     begin_logging(environment.LOG.value())
     options = _options_of(timeout_s, keep_inputs, topology, adapt, emulate, conditions)
     for communicator, in_force in _world:

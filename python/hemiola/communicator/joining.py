@@ -15,8 +15,8 @@ from hemiola import environment
 from hemiola._core import HostsSession, Listener, LocalSession, Session, leave_mpi
 from hemiola.communicator.launch_environment import Job
 from hemiola.communicator.rendezvous import Meeting, rendezvous_of
-from hemiola.environment.side_channel import log
 from hemiola.errors import TimeoutError
+from hemiola.side_channel import log
 
 #: How often a host's name is asked for that is not known yet.
 _BETWEEN_QUESTIONS_S = 0.2

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 
 from hemiola._core import Communicator
-from hemiola.environment.side_channel import log
+from hemiola.side_channel import log
 
 _logger = logging.getLogger("hemiola")
 

@@ -17,7 +17,7 @@ from hemiola.communicator.processor_time import ProcessorTime
 from hemiola.diagnosis import Diagnosis, Evidence, judge
 from hemiola.diagnosis.network import paths_between, ways_of, without_relayed
 from hemiola.diagnosis.prospect import Step
-from hemiola.machine import core_count
+from hemiola.machine.capacity import core_count
 
 #: How many of the latest operations are judged.
 _OPERATIONS = 128

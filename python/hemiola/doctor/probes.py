@@ -20,7 +20,7 @@ from typing import Literal
 from hemiola import environment, units
 from hemiola.communicator.mpi import MPICH, OPEN_MPI, mpi_libraries
 from hemiola.errors import ArgumentError
-from hemiola.machine import core_count, memory_bytes
+from hemiola.machine.capacity import core_count, memory_bytes
 from hemiola.progress import ProgressBar
 
 State = Literal["ok", "limited", "missing", "broken"]

@@ -16,6 +16,8 @@ from hemiola.errors import ArgumentError, FailedRankError, TimeoutError
 from hemiola.launch.rank import is_importing_script
 from hemiola.launch.rank_processes import RankProcesses
 from hemiola.launch.travel import packed_call, script
+from hemiola.machine.standard_descriptors import hold_standard_descriptors
+from hemiola.machine.working_folder import working_folder
 
 Result = TypeVar("Result")
 
@@ -109,6 +111,8 @@ def launch(
         )
     if on_failure not in ("raise", "continue"):
         raise ArgumentError(f"launch: expected on_failure='raise' or 'continue', found {on_failure!r}")
+    hold_standard_descriptors()
+    working_folder()  # said here where there is none: ranks change into it
     emulation = Emulation.of(emulate, conditions)
     if emulation is not None:
         emulation.check(ranks)

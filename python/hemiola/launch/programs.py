@@ -25,6 +25,7 @@ from hemiola.environment import INTERFACE, IP_FAMILY, PREFIX, TOKEN, TOKEN_BYTES
 from hemiola.errors import ArgumentError, FailedRankError
 from hemiola.launch.agent import Order, Readiness
 from hemiola.launch.side_by_side import Running, attend, ended_in_the_end
+from hemiola.machine.working_folder import working_folder
 
 #: How a host is reached: no question can be answered, because many hosts would ask at once.
 SSH = "ssh -o BatchMode=yes -o ConnectTimeout=20 {host}"
@@ -45,7 +46,7 @@ class Program:
 
     command: Sequence[str]
     ranks_per_host: int
-    folder: str = field(default_factory=os.getcwd)
+    folder: str = field(default_factory=working_folder)
     environment: dict[str, str] = field(default_factory=dict)
     python: str = sys.executable
     labels: bool = True

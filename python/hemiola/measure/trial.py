@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from hemiola._core import Schedule
 from hemiola.communicator import Communicator
 from hemiola.errors import ArgumentError
-from hemiola.machine import memory_bytes
+from hemiola.machine.capacity import memory_bytes
 from hemiola.measure.pattern import REDUCING, ROOTED, Array, Pattern
 from hemiola.units import format_bytes
 

@@ -22,9 +22,8 @@ from hemiola.algorithms import Task
 from hemiola.bounds import lower_bound
 from hemiola.calibration import BRIEF, Grouping, measured_network
 from hemiola.conditions import Conditions
-from hemiola.environment.side_channel import log
 from hemiola.errors import ArgumentError
-from hemiola.machine import machine_cores
+from hemiola.machine.capacity import machine_cores
 from hemiola.planner.core_rates import core_rates
 from hemiola.planner.crowding import BETWEEN_HOSTS
 from hemiola.planner.late_rule import late_rule
@@ -39,6 +38,7 @@ from hemiola.planner.spread import segments_of, spread
 from hemiola.planner.suited import suited
 from hemiola.planner.synthesized import ONE_SHOT
 from hemiola.progress import ProgressBar
+from hemiola.side_channel import log
 from hemiola.simulate import simulate
 from hemiola.synthesis.full_mesh import is_lone_switch
 from hemiola.topology.host_ports import ports_between_hosts, speed_between_hosts

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hemiola import algorithms
 from hemiola._core import Communicator as CoreCommunicator
 from hemiola._core import Schedule
-from hemiola.machine import MOST_CORES, core_quota
+from hemiola.machine.capacity import MOST_CORES, core_quota
 from hemiola.planner.core_rates import core_rates
 from hemiola.planner.machine_model import EngineCosts, WorkRates
 from hemiola.topology.port_speed import PortSpeed

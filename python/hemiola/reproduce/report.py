@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from hemiola.machine import describe_machine
+from hemiola.machine.capacity import describe_machine
 from hemiola.view import style
 from hemiola.whole_file import write_whole
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from hemiola._core import Collective
 from hemiola.errors import ArgumentError
-from hemiola.machine import memory_bytes
+from hemiola.machine.capacity import memory_bytes
 from hemiola.units import format_bytes
 
 #: What a search and its schedule take per transfer, measured on meshes of 4,096 ranks: 25 to 32.

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from hemiola import environment
-from hemiola.environment.side_channel import harmless
 from hemiola.errors import ArgumentError
+from hemiola.side_channel import harmless
 from hemiola.torch.open_groups import OPEN
 
 _is_telling = False

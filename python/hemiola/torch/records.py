@@ -19,7 +19,7 @@ from torch import distributed as dist
 
 from hemiola import environment
 from hemiola.diagnosis.recorded_trace import JSON_NAME
-from hemiola.environment.side_channel import harmless
+from hemiola.side_channel import harmless
 from hemiola.torch.open_groups import OPEN
 from hemiola.torch.recorder import Entry
 from hemiola.whole_file import write_whole

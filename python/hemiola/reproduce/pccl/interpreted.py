@@ -22,7 +22,7 @@ from hemiola.communicator import init
 from hemiola.environment import WIRE
 from hemiola.errors import ArgumentError, FailedRankError
 from hemiola.launch import launch
-from hemiola.machine import core_count
+from hemiola.machine.capacity import core_count
 from hemiola.measure.pattern import Pattern
 from hemiola.measure.trial import RankTimes, Trial, combine, measure
 from hemiola.reproduce.pccl.mpi4py_rank import ORDERS, RESULTS, Order, Result
