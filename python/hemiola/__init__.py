@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         InternalError,
         LostRankError,
         MismatchError,
+        MissingPackageError,
         TimeoutError,
         TopologyWarning,
     )
@@ -55,6 +56,7 @@ __all__ = [
     "LostRankError",
     "LowerBound",
     "MismatchError",
+    "MissingPackageError",
     "Plan",
     "PremulSum",
     "Pruner",
@@ -111,6 +113,7 @@ _HOME = {
             "InternalError",
             "LostRankError",
             "MismatchError",
+            "MissingPackageError",
             "TimeoutError",
             "TopologyWarning",
         ),

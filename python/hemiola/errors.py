@@ -81,6 +81,10 @@ class ClusterError(HemiolaError, RuntimeError):
     """A cluster on this machine could not be made or changed, or a command on it failed."""
 
 
+class MissingPackageError(HemiolaError, ModuleNotFoundError):
+    """A package that only some parts of Hemiola need is not installed; the message names the extra that brings it."""
+
+
 class InternalError(HemiolaError, RuntimeError):
     """A bug in Hemiola itself."""
 

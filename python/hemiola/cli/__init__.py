@@ -21,6 +21,7 @@ from hemiola.errors import (
     HemiolaError,
     InternalError,
     MismatchError,
+    MissingPackageError,
 )
 
 # Typer's usage errors have a common base that Typer does not export under a stable name.
@@ -147,7 +148,7 @@ def _line_and_code(error: BaseException) -> tuple[str, int]:
         case FailedRankError(__cause__=HemiolaError() as cause):
             line, code = _line_and_code(cause)
             return f"rank {error.rank}: {line}", code
-        case ArgumentError() | FormatError() | MismatchError():
+        case ArgumentError() | FormatError() | MismatchError() | MissingPackageError():
             return str(error), exit_codes.MISTAKE
         case InternalError():
             return traceback.format_exc(), exit_codes.BUG

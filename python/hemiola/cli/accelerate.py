@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import time
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +12,7 @@ from rich.text import Text
 
 from hemiola.cli import options
 from hemiola.cli.output import answer, printable
-from hemiola.errors import ArgumentError
+from hemiola.environment.packages import optional
 
 
 def accelerate(
@@ -30,9 +29,7 @@ def accelerate(
 
     Example: hemiola accelerate
     """
-    if importlib.util.find_spec("torch") is None:
-        raise ArgumentError("accelerate: expected PyTorch beside Hemiola, found none; pip install torch")
-    import torch
+    torch = optional("torch")
 
     from hemiola.torch.accelerator import compile_for_torch
 

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from hemiola import environment
 from hemiola._core import broadcast_by_mpi
 from hemiola.communicator.launch_environment import Job
+from hemiola.environment.packages import optional
 from hemiola.errors import ArgumentError, TimeoutError
 
 #: Where rank 0 listens under Slurm unless HEMIOLA_RENDEZVOUS says otherwise: at a port that follows from the job.
@@ -105,14 +106,9 @@ class ThroughTorch:
 def _torch_store(job: Job, timeout_s: float) -> Any:
     import os
 
-    try:
-        from torch.distributed import TCPStore
-    except ImportError as error:
-        raise ArgumentError(
-            f"torchrun: ranks on several hosts meet in its store, for which PyTorch is needed here, too: {error}"
-        ) from None
+    store = optional("torch.distributed").TCPStore  # in which torchrun's ranks of several hosts meet
     agent_keeps_it = os.environ.get("TORCHELASTIC_USE_AGENT_STORE", "").lower() == "true"
-    return TCPStore(
+    return store(
         os.environ["MASTER_ADDR"],
         int(os.environ["MASTER_PORT"]),
         job.rank_count,

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import numpy as np
 from rich.console import Console
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from hemiola import topologies
 from hemiola.communicator import init
 from hemiola.demo.network import Perceptron
 from hemiola.demo.training import Digits, Run, Task, batches, train_alone, train_together
+from hemiola.environment.packages import optional
 from hemiola.launch import launch
 from hemiola.progress import ProgressBar
 from hemiola.view.losses import draw_losses
@@ -75,7 +75,7 @@ def main() -> int:
 
 def _train_alone(task: Task, digits: Digits, steps: int) -> Timed:
     begin = time.perf_counter()
-    with threadpool_limits(1), _counted("  1 process", steps) as count:
+    with optional("threadpoolctl").threadpool_limits(1), _counted("  1 process", steps) as count:
         run = train_alone(task, digits, count)
     return Timed(run, time.perf_counter() - begin)
 
@@ -85,7 +85,10 @@ def _train_rank(task: Task, digits: Digits, steps: int) -> Timed:
     comm = init()
     begin = time.perf_counter()
     # One thread a rank: more would only take turns on the cores that the ranks share.
-    with threadpool_limits(1), _counted(f"  {comm.rank_count} ranks", steps, quiet=comm.rank != 0) as count:
+    with (
+        optional("threadpoolctl").threadpool_limits(1),
+        _counted(f"  {comm.rank_count} ranks", steps, quiet=comm.rank != 0) as count,
+    ):
         run = train_together(comm, task, digits, count)
     return Timed(run, time.perf_counter() - begin)
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.datasets import load_digits  # type: ignore[import-untyped]
 
 from hemiola.communicator import Communicator
 from hemiola.demo.network import Floats, Perceptron
+from hemiola.environment.packages import optional
 from hemiola.errors import ArgumentError
 
 
@@ -46,7 +46,7 @@ class Digits:
     @classmethod
     def load(cls) -> Digits:
         """Read the data set that ships with scikit-learn, in a fixed random order."""
-        images, labels = load_digits(return_X_y=True)
+        images, labels = optional("sklearn.datasets").load_digits(return_X_y=True)
         order = np.random.default_rng(7).permutation(len(images))
         images, labels = images[order] / 16.0, labels[order]
         return cls(images[:-360], labels[:-360], images[-360:], labels[-360:])

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from hemiola.environment.packages import require
 from hemiola.errors import ArgumentError
 from hemiola.progress import ProgressBar
 from hemiola.reproduce.report import Report
@@ -33,6 +34,7 @@ class Paper:
     sections : mapping of key to section, in the report's order.
     takes : str, how long all sections take, on what.
     introduction : tuple of str, paragraphs.
+    packages : tuple of str, what some section needs beside Hemiola's own dependencies.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Paper:
     sections: Mapping[str, Section]
     takes: str
     introduction: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
 
     def reproduce(self, folder: str | Path, *, only: str = "") -> Report:
         """Run all sections, or one, saying on stderr which, and write the report after each.
@@ -53,9 +56,13 @@ class Paper:
         ------
         ArgumentError
             There is no such section.
+        MissingPackageError
+            A package is not installed that all sections together need.
         """
         if only and only not in self.sections:
             raise ArgumentError(f"expected a section out of {', '.join(self.sections)}, found '{only}'")
+        for package in () if only else self.packages:
+            require(package)
         report = Report(self.name, self.title, folder, part=bool(only))
         report.text(*self.introduction)
         keys = [only] if only else list(self.sections)

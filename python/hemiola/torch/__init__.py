@@ -4,6 +4,10 @@
 unless TORCH_DEVICE_BACKEND_AUTOLOAD=0); importing it makes the backend known, too. What differs from gloo is in
 docs/torch.md."""
 
+from hemiola.environment.packages import require
+
+require("torch")
+
 from hemiola.diagnosis.recorded_trace import save_trace
 from hemiola.torch.bfloat16_gradients import BFloat16Gradients
 from hemiola.torch.explaining import diagnose, explain

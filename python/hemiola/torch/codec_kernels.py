@@ -3,6 +3,10 @@ when a codec is first used, since Triton is there only where somebody has instal
 
 from __future__ import annotations
 
+from hemiola.environment.packages import require
+
+require("triton")
+
 import triton
 import triton.language as tl
 

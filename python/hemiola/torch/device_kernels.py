@@ -3,6 +3,10 @@ program is first made ready, since Triton is there only where somebody has insta
 
 from __future__ import annotations
 
+from hemiola.environment.packages import require
+
+require("triton")
+
 import triton
 import triton.language as tl
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from hemiola import environment
-from hemiola.errors import ArgumentError
+from hemiola.environment.packages import optional
 from hemiola.side_channel import harmless
 from hemiola.torch.open_groups import OPEN
 
@@ -31,13 +31,10 @@ def begin_telling(rank: int) -> None:
 
 
 def _listen(host: str, port: int) -> None:
-    try:
-        from prometheus_client import CollectorRegistry, start_http_server
-    except ModuleNotFoundError:
-        raise ArgumentError("prometheus-client is missing: pip install 'hemiola[prometheus]'") from None
-    registry = CollectorRegistry()
+    client = optional("prometheus_client")
+    registry = client.CollectorRegistry()
     registry.register(Groups())
-    start_http_server(port, host, registry)
+    client.start_http_server(port, host, registry)
 
 
 class Groups:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from hemiola._core import Schedule
 from hemiola.communicator import Communicator, init
+from hemiola.environment.packages import optional
 from hemiola.measure.pattern import Array, Pattern
 from hemiola.whole_file import write_whole
 
@@ -132,14 +133,13 @@ def _run(comm: Any, engine: Communicator, order: Order) -> Result:
 
 def main(folder: Path) -> None:
     """Run all orders; rank 0 writes the results and the library's name."""
-    from mpi4py import MPI
-
-    comm = MPI.COMM_WORLD
+    mpi = optional("mpi4py.MPI")
+    comm = mpi.COMM_WORLD
     orders = [Order(**order) for order in json.loads((folder / ORDERS).read_text())]
     with init() as engine:
         results = [asdict(_run(comm, engine, order)) for order in orders]
     if comm.rank == 0:
-        library = MPI.Get_library_version().splitlines()[0].strip("\0 ")
+        library = mpi.Get_library_version().splitlines()[0].strip("\0 ")
         write_whole(folder / RESULTS, json.dumps({"library": library, "results": results}))
 
 

@@ -41,5 +41,10 @@ _INTRODUCTION = (
 )
 
 PAPER = Paper(
-    "spccl", "SpCCL: sparse collectives", _SECTIONS, "30 minutes on two cores, as root", _INTRODUCTION
+    "spccl",
+    "SpCCL: sparse collectives",
+    _SECTIONS,
+    "30 minutes on two cores, as root",
+    _INTRODUCTION,
+    packages=("sklearn", "threadpoolctl"),
 )

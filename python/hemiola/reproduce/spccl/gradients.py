@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hemiola.environment.packages import optional
 from hemiola.pruning import Pruner
 from hemiola.reproduce.spccl.arrays import Floats
 
@@ -44,9 +45,7 @@ class Trained:
 @functools.lru_cache(maxsize=32)
 def train(settings: Settings) -> Trained:
     """Train with as many workers as ranks, each with its share of every batch and a pruner of its own."""
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
-
-    with threadpool_limits(1):  # the products are small
+    with optional("threadpoolctl").threadpool_limits(1):  # the products are small
         return _train(settings)
 
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from hemiola.communicator import Communicator, init
 from hemiola.demo.network import Floats, Perceptron
 from hemiola.demo.training import Digits
+from hemiola.environment.packages import optional
 from hemiola.pruning import Pruner
 from hemiola.reproduce.spccl import arrays
 
@@ -59,7 +59,7 @@ def _train(comm: Communicator, case: dict[str, Any]) -> dict[str, Any]:
     pruners = [Pruner(density) if density < 1 else None for density in case["densities"]]
     draws = np.random.default_rng(0)
     found: list[list[list[float]]] = [[] for _ in pruners]
-    with threadpool_limits(1):
+    with optional("threadpoolctl").threadpool_limits(1):
         for turn in range(case["steps"] + 1):
             for steps, pruner in zip(found, pruners, strict=True):
                 order = draws.permutation(len(digits.images))

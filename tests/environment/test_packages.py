@@ -1,0 +1,103 @@
+"""A package that only some parts need is an extra, and whoever lacks it reads its name."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+import sys
+import tomllib
+import venv
+from pathlib import Path
+
+import pytest
+import without_extras
+
+import hemiola as hm
+from hemiola.environment.packages import EXTRAS
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+#: Where a package is imported by another name than it is installed.
+INSTALLED_AS = {"sklearn": "scikit-learn", "yaml": "pyyaml", "prometheus_client": "prometheus-client"}
+OWN = {"hemiola", "hemiola_autoload"}
+
+
+def names_of(requirements: list[str]) -> set[str]:
+    return {re.split(r"[<>=!~\[; ]", requirement)[0] for requirement in requirements}
+
+
+def imported() -> set[str]:
+    """Return the packages that any module of Hemiola imports, by statement or by `optional`."""
+    found = set()
+    for path in (ROOT / "python").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            match node:
+                case ast.Import(names=names):
+                    found |= {alias.name.partition(".")[0] for alias in names}
+                case ast.ImportFrom(module=str(module), level=0):
+                    found.add(module.partition(".")[0])
+                case ast.Call(func=ast.Name("optional" | "require"), args=[ast.Constant(str(module))]):
+                    found.add(module.partition(".")[0])
+    return found - OWN - sys.stdlib_module_names
+
+
+def test_every_imported_package_is_declared() -> None:
+    always = names_of(PROJECT["dependencies"])
+    for package in imported():
+        installed = INSTALLED_AS.get(package, package)
+        extra = EXTRAS.get(package)
+        declared = always if extra is None else names_of(PROJECT["optional-dependencies"][extra])
+        assert installed in declared, f"pyproject.toml: declare {installed}"
+
+
+def test_no_extra_is_named_in_vain() -> None:
+    assert EXTRAS.keys() <= imported()
+
+
+@pytest.mark.parametrize("hidden", [[name] for name in EXTRAS] + [list(EXTRAS)], ids="-".join)
+def test_every_module_imports_or_names_the_extra_that_it_lacks(hidden: list[str]) -> None:
+    command = [sys.executable, str(Path(without_extras.__file__)), *hidden]
+    answer = json.loads(
+        subprocess.run(command, check=True, capture_output=True, text=True, timeout=240).stdout
+    )
+    assert answer["imported"] > 300
+    advice = [f"pip install 'hemiola[{EXTRAS[package]}]'" for package in hidden]
+    for module, failure in answer["failed"].items():
+        assert failure.startswith("MissingPackageError: "), (module, failure)
+        assert any(one in failure for one in advice), (module, failure)
+    assert all(module.startswith("hemiola.torch") for module in answer["failed"])
+
+
+def test_a_rank_deep_in_a_job_names_the_extra_too() -> None:
+    with pytest.raises(hm.FailedRankError) as failure:
+        hm.launch(without_extras.name_the_missing, 2, ["sklearn"], timeout_s=120)
+    assert "pip install 'hemiola[demo]'" in str(failure.value)
+
+
+@pytest.mark.long
+def test_the_wheel_alone_imports_every_module_and_names_what_its_commands_lack(tmp_path: Path) -> None:
+    def call(*words: str | Path, expected: int = 0) -> str:
+        ended = subprocess.run(
+            list(map(str, words)), capture_output=True, text=True, cwd=tmp_path, timeout=900
+        )
+        assert ended.returncode == expected, ended.stdout + ended.stderr
+        return ended.stdout + ended.stderr
+
+    call(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", tmp_path, ROOT)
+    (wheel,) = tmp_path.glob("hemiola*.whl")
+    venv.create(tmp_path / "empty", with_pip=True)
+    python = tmp_path / "empty/bin/python"
+    call(python, "-m", "pip", "install", "-q", wheel)
+    answer = json.loads(call(python, "-I", without_extras.__file__))
+    assert answer["imported"] > 300
+    for module, failure in answer["failed"].items():
+        assert module.startswith("hemiola.torch")
+        assert failure.endswith("pip install 'hemiola[torch]'")
+    told = call(tmp_path / "empty/bin/hemiola", "reproduce", "spccl", expected=2)
+    assert "pip install 'hemiola[demo]'" in told
+    assert len(told.splitlines()) == 1
+    assert "pip install 'hemiola[torch]'" in call(tmp_path / "empty/bin/hemiola", "accelerate", expected=2)
+    hm.topologies.ring(4, latency_s=1e-6, bandwidth=1e9).save(tmp_path / "ring.yaml")
+    assert "is chosen" in call(tmp_path / "empty/bin/hemiola", "plan", "all_reduce", "ring.yaml", "1MiB")
