@@ -35,7 +35,8 @@ def calibrate(cluster: Cluster, per_host: int) -> dict[str, Any]:
     begin = time.monotonic()
     command = [sys.executable, "-m", "hemiola", "calibrate", "--json", "-o", "/dev/null"]
     said = run_job(cluster, hosts, command, per_host, limit_s=120)
-    return json.loads(said[0]) | {"command_s": time.monotonic() - begin}
+    answer: dict[str, Any] = json.loads(said[0])
+    return answer | {"command_s": time.monotonic() - begin}
 
 
 def judged(cluster: Cluster, per_host: int, found: dict[str, Any]) -> dict[str, Any]:

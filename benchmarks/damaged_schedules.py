@@ -18,6 +18,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -80,14 +81,16 @@ def damaged(count: int, ranks: int, seed: int) -> Iterator[hm.Schedule]:
         for _ in range(rng.randint(1, 3)):
             if rows:
                 edit(schedule.collective, schedule.step_count, rows, rng.randrange)
-        yield hm.Schedule.from_transfers(schedule.collective, rows, schedule.chunk_weights)
+        yield hm.Schedule.from_transfers(
+            schedule.collective, rows, list(map(int, np.asarray(schedule.chunk_weights)))
+        )
 
 
 def outcome(comm: hm.Communicator, schedule: hm.Schedule, unchecked: bool) -> Outcome:
     """Run one schedule on known data, as one of the ranks."""
     kind, chunks = schedule.collective.kind, schedule.chunk_count
     pattern = Pattern(kind, comm.rank_count, _ELEMENTS * chunks * comm.rank_count, np.dtype(np.int64))
-    options = {"op": "sum"} if kind in REDUCING else {}
+    options: dict[str, Any] = {"op": "sum"} if kind in REDUCING else {}
     options |= {"root": pattern.root} if kind in ROOTED else {}
     result = np.full(pattern.output_of(comm.rank).size, -1, np.int64)
     try:

@@ -12,6 +12,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import hemiola as hm
@@ -56,14 +57,14 @@ def measure(ranks: int, repeats: int, folder: Path) -> None:
     report("verify", schedule, **seconds_of(lambda: is_right(schedule), repeats), **goal)
     for form, name in (("text", "ring.sched"), ("binary", "ring.schedb")):
         path = folder / name
-        write = seconds_of(lambda path=path: schedule.save(path), repeats)
+        write = seconds_of(partial(schedule.save, path), repeats)
         report(
             f"write {form}",
             schedule,
             **write,
             bytes_per_transfer=path.stat().st_size / schedule.transfer_count,
         )
-        report(f"read {form}", schedule, **seconds_of(lambda path=path: hm.Schedule.load(path), repeats))
+        report(f"read {form}", schedule, **seconds_of(partial(hm.Schedule.load, path), repeats))
     file = hm.ScheduleFile(folder / "ring.schedb")
     report("verify a file", schedule, **seconds_of(lambda: is_right(file), repeats))
 

@@ -34,7 +34,8 @@ _MOST_CALLS = 40
 def found(size: int, calls: int, delay_s: float) -> dict[str, Any]:
     """Run as one of the ranks: let one come late until that is planned for, then so many calls more."""
     comm = hm.init(timeout_s=600)
-    plain, took = comm.plan("all_reduce", 4 * size), {"found": [], "plain": []}
+    plain = comm.plan("all_reduce", 4 * size)
+    took: dict[str, list[float]] = {"found": [], "plain": []}
     wrong = noticed = 0
     while not comm.expects_late_rank(4 * size) and noticed < _MOST_CALLS:
         wrong += _call(comm, size, delay_s, None)[0]
@@ -74,7 +75,7 @@ def _call(
 
 def networks(bandwidth: float) -> list[hm.Topology]:
     """Return some whose links are slow enough for one machine to play all of them."""
-    link = {"latency_s": 100e-6, "bandwidth": bandwidth}
+    link: dict[str, Any] = {"latency_s": 100e-6, "bandwidth": bandwidth}
     return [
         hm.topologies.fully_connected(4, **link),
         hm.topologies.torus([2, 4], **link),

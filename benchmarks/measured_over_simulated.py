@@ -70,7 +70,7 @@ def measure(hosts: int, per_host: int, rate: str, options: argparse.Namespace) -
 
 def is_met(row: dict[str, Any]) -> bool:
     """Return whether a row is right, and as close as it should be."""
-    return row["wrong"] == 0 and abs(row["ratio"] - 1) <= CLOSE
+    return bool(row["wrong"] == 0 and abs(row["ratio"] - 1) <= CLOSE)
 
 
 def show(rows: list[dict[str, Any]], console: Console) -> None:
@@ -102,7 +102,8 @@ def main() -> int:
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     parser.add_argument("--json", action="store_true", help="print JSON lines instead of a table")
     options = parser.parse_args()
-    begin_load, rows = os.getloadavg()[0], []
+    begin_load = os.getloadavg()[0]
+    rows: list[dict[str, Any]] = []
     with Progress(console=Console(stderr=True)) as progress:
         task = progress.add_task("clusters", total=len(CLUSTERS))
         for cluster in CLUSTERS:

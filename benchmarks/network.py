@@ -39,7 +39,7 @@ from network_rows import (
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 SUMMARY, SUMMARY_END = "<!-- between hosts: written by benchmarks/network.py --report -->", "<!-- end -->"
-REPORT = ROOT / "docs" / "results" / "network.md"
+RESULTS = ROOT / "docs" / "results"
 _LIMITED = ((4, "300mbit"), (8, "200mbit"))
 
 
@@ -82,16 +82,20 @@ def measure(options: argparse.Namespace, progress: Progress) -> Iterator[list[Me
                 )
 
 
-def report(found: Sequence[Measured]) -> None:
-    """Write the page of results, and beside it the figures that it is made of; other rows stay as they were."""
-    figures = REPORT.with_suffix("") / "measured.jsonl"
+def report(found: Sequence[Measured], folder: Path) -> None:
+    """Write the page of results, and beside it the figures that it is made of; other rows stay as they were.
+
+    README's summary is of the results in the docs, no other ones."""
+    figures = folder / "network" / "measured.jsonl"
     known = []
     if figures.exists():
         known = [Measured.from_dict(json.loads(line)) for line in figures.read_text().splitlines()]
     kept = merged(known, found)
-    figures.parent.mkdir(exist_ok=True)
+    figures.parent.mkdir(parents=True, exist_ok=True)
     write_whole(figures, "".join(json.dumps(one.as_dict()) + "\n" for one in kept))
-    write_whole(REPORT, page(kept, "python benchmarks/network.py --report"))
+    write_whole(folder / "network.md", page(kept, "python benchmarks/network.py --report"))
+    if folder != RESULTS:
+        return
     before, begin, rest = README.read_text(encoding="utf-8").partition(f"{SUMMARY}\n")
     _, end, after = rest.partition(SUMMARY_END)
     assert begin, f"{README}: expected a line '{SUMMARY}'"
@@ -107,7 +111,14 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, help="of each row; otherwise as many as it needs")
     parser.add_argument("--peers", nargs="*", choices=PEERS, default=list(PEERS))
     parser.add_argument("--json", action="store_true", help="print JSON lines instead of a table")
-    parser.add_argument("--report", action="store_true", help=f"rewrite {REPORT.name} with these rows")
+    parser.add_argument(
+        "--report",
+        type=Path,
+        nargs="?",
+        const=RESULTS,
+        metavar="FOLDER",
+        help="rewrite network.md with these rows",
+    )
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "benchmarks" / "network.jsonl")
     options = parser.parse_args()
     found: list[Measured] = []
@@ -119,7 +130,7 @@ def main() -> int:
             lines = "".join(json.dumps(row.as_dict()) + "\n" for row in found)
             write_whole(options.out, lines)
             if options.report:
-                report(rows)
+                report(rows, options.report)
     if options.json:
         print(lines, end="")
     else:

@@ -10,16 +10,16 @@ import json
 import socket
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from shared_memory_rank import Gloo, Hemiola, Mpi, Operation, contribution
+from shared_memory_rank import Hemiola, Library, Mpi, Operation, Torch, contribution
 
-Library = Hemiola | Mpi | Gloo
-LIBRARIES = {
+LIBRARIES: dict[str, Callable[[], Library]] = {
     "hemiola": Hemiola,
-    "gloo": Gloo,
+    "gloo": Torch,
     "openmpi": Mpi,
     "openmpi_ring": Mpi,
     "mpich": Mpi,
@@ -51,7 +51,7 @@ def wrong_elements(library: Library, order: dict[str, Any]) -> int:
     operation_of(library, order, x, part)()
     if order["collective"] == "all_gather":
         return int((x != np.concatenate([contribution(r, piece) for r in range(n)])).sum())
-    total = sum(contribution(r, count) for r in range(n))
+    total = np.sum([contribution(r, count) for r in range(n)], axis=0)
     if order["collective"] == "all_reduce":
         return int((x != total).sum())
     return int((part != total[rank * piece : (rank + 1) * piece]).sum())

@@ -52,10 +52,9 @@ class Spread:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Self:
-        quartiles = (
-            statistics.quantiles(values, n=4, method="inclusive") if len(values) > 1 else [values[0]] * 3
-        )
-        return cls(min(values), *quartiles, max(values))
+        several = len(values) > 1
+        p25, p50, p75 = statistics.quantiles(values, n=4, method="inclusive") if several else [values[0]] * 3
+        return cls(min(values), p25, p50, p75, max(values))
 
     def __str__(self) -> str:
         return f"{self.median:.3g} ({self.p25:.3g}-{self.p75:.3g})"

@@ -395,12 +395,12 @@ def _asking(contender: Contender, **order: Any) -> Callable[[], Answers]:
 
 
 def _wrong(contender: Contender, order: dict[str, Any]) -> int:
-    return sum(answer["wrong"] for answer in contender.ask(**order, check=True))
+    return sum(int(answer["wrong"]) for answer in contender.ask(**order, check=True))
 
 
 def _span_s(answers: Answers) -> float:
     """Return how long it took from when the last rank had come to when the last had ended."""
-    return max(a["ended_s"] for a in answers) - max(a["came_s"] for a in answers)
+    return max(float(a["ended_s"]) for a in answers) - max(float(a["came_s"]) for a in answers)
 
 
 def _spreads(seconds: Mapping[str, Sequence[float]]) -> dict[str, Spread]:

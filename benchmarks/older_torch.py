@@ -52,7 +52,7 @@ def _average_of_ones(name: str) -> float:
             )
     except RuntimeError:
         return 0
-    return part.item()
+    return float(part.item())
 
 
 def _dividing(collective: Any) -> Any:

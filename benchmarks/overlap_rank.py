@@ -79,7 +79,7 @@ class TorchBehind(Torch):
         return bool(started.is_completed())
 
 
-LIBRARIES = {
+LIBRARIES: dict[str, Callable[[], HemiolaBehind | TorchBehind]] = {
     "hemiola": HemiolaBehind,
     "hemiola_again": HemiolaBehind,
     "hemiola_torch": lambda: TorchBehind("hemiola"),
@@ -108,7 +108,7 @@ def wrong_elements(
     return sum(int((whole[: len(expected)] != expected).sum()) for whole in wholes)
 
 
-def timed(library: Library, body: Callable[[], None], repeats: int) -> str:
+def timed(library: Library, body: Callable[[], object], repeats: int) -> str:
     """Return seconds, and processor seconds a rank, of one of `repeats` between two barriers."""
     for _ in range(1 + repeats // 4):
         body()
@@ -155,11 +155,11 @@ def measured(library: HemiolaBehind | TorchBehind, words: list[str]) -> str:
     starts = [library.start(collective, whole, part) for whole in wholes]
     if order == "done":
         return f"{done_after_s(library, starts, int(given[3]))!r} 0.0"
-    work, units = WORKS[given[3]], int(given[4])
+    busy, count = WORKS[given[3]], int(given[4])
 
     def together() -> None:
         pending = [start() for start in starts]
-        work(units)
+        busy(count)
         for each in pending:
             each.wait()
 

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
+import numpy as np
+
 import hemiola as hm
 
 KINDS = (
@@ -138,7 +140,7 @@ def tree_schedule(rng: random.Random, kind: str, ranks: int, root: int) -> hm.Sc
     chunks = per_owner * {"all_to_all": ranks**2, "broadcast": 1, "reduce": 1}.get(kind, ranks)
     collective = hm.Collective.make(kind, ranks, chunks, root)
     rows: list[Row] = []
-    for chunk, owner in enumerate(collective.owner.tolist()):
+    for chunk, owner in enumerate(np.asarray(collective.owner).tolist()):
         rows += _chunk_rows(rng, collective, owner, chunk)
     weights = None
     if kind in ("all_reduce", "broadcast", "reduce"):

@@ -8,6 +8,7 @@ import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import hemiola as hm
 from random_problems import KINDS, is_rooted
@@ -59,7 +60,7 @@ def random_setting(seed: int) -> Setting:
     return Setting(seed, label, topology, kind, root, nbytes, hm.Conditions(late=late, slow=slow))
 
 
-def _speed(rng: random.Random) -> dict[str, float]:
+def _speed(rng: random.Random) -> dict[str, Any]:
     return {"latency_s": rng.choice(_LATENCIES_S), "bandwidth": rng.choice(_BANDWIDTHS)}
 
 

@@ -128,9 +128,8 @@ def run(
 
 def fastest_peer(row: dict[str, Any]) -> str:
     """Return the peer with the least median time."""
-    return min(
-        (name for name in row["seconds"] if name in PEERS), key=lambda name: row["seconds"][name]["median"]
-    )
+    peers = [str(name) for name in row["seconds"] if name in PEERS]
+    return min(peers, key=lambda name: float(row["seconds"][name]["median"]))
 
 
 def judge(rows: list[dict[str, Any]]) -> dict[str, Any]:

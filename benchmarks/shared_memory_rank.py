@@ -9,11 +9,12 @@ import socket
 import sys
 import time
 from collections.abc import Callable
+from typing import TypeVar
 
 import numpy as np
 
 ORDER_BYTES = 64
-Operation = Callable[[], None]
+Operation = Callable[[], object]
 
 
 class Library:
@@ -124,7 +125,7 @@ class Torch(Library):
         return lambda: self._dist.reduce_scatter_tensor(piece, whole)
 
 
-LIBRARIES = {
+LIBRARIES: dict[str, Callable[[], Library]] = {
     "hemiola": Hemiola,
     "hemiola_again": Hemiola,
     "hemiola_unkept": lambda: Hemiola(keep_inputs=False),
@@ -185,7 +186,10 @@ def measured(library: Library, words: list[str]) -> str:
     return f"0.0 {int(library.total(wrong_elements(library, collective, nbytes)))}"
 
 
-def serve(library: Library, answer: Callable[[Library, list[str]], str]) -> None:
+L = TypeVar("L", bound=Library)
+
+
+def serve(library: L, answer: Callable[[L, list[str]], str]) -> None:
     """Follow the harness's orders until it closes the connection; arguments: library, port of the harness."""
     lines = None
     if library.rank == 0:

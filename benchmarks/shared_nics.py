@@ -61,9 +61,9 @@ def between_hosts(hosts: Sequence[int], by_pair: np.ndarray) -> list[tuple[int, 
 
 def scheduled(schedule: hm.Schedule, nbytes: int) -> np.ndarray:
     """Return the bytes that a schedule moves, by sender and receiver, where its chunks are whole elements."""
-    weights = np.ones(schedule.chunk_count) if schedule.chunk_weights is None else schedule.chunk_weights
+    weights = np.asarray(schedule.chunk_weights)
     of_chunk = nbytes * weights / weights.sum()
-    rows = schedule.transfers
+    rows = np.asarray(schedule.transfers)
     by_pair = np.zeros((schedule.rank_count, schedule.rank_count))
     np.add.at(by_pair, (rows["src"], rows["dst"]), of_chunk[rows["chunk"]])
     return np.rint(by_pair).astype(np.int64)

@@ -56,7 +56,7 @@ def measured(comm: hm.Communicator, nbytes: int, rounds: int) -> dict[str, Any]:
     count = nbytes // 4
     x = np.full(count, 1.0 + comm.rank, np.float32)
     out = np.full(count, -1.0, np.float32)
-    ways = {
+    ways: dict[str, Callable[[], object]] = {
         "planned": lambda: comm.all_reduce(x, out=out),
         "ring": lambda: comm.all_reduce(x, out=out, schedule=RING),
     }

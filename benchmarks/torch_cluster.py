@@ -202,10 +202,10 @@ def show(title: str, row: Row, found: Found, console: Console) -> bool:
     console.print(shown)
     are_met = True
     for (what, name), least in row.goals.items():
-        ratio = statistics.median(over(found, row, what, name))
-        are_met &= ratio >= least
-        word = "met" if ratio >= least else "MISSED"
-        console.print(f"  {word}: {what}, {row.baseline} / {name} {ratio:.3f}, at least {least:g}")
+        reached = statistics.median(over(found, row, what, name))
+        are_met &= reached >= least
+        word = "met" if reached >= least else "MISSED"
+        console.print(f"  {word}: {what}, {row.baseline} / {name} {reached:.3f}, at least {least:g}")
     return are_met
 
 

@@ -98,7 +98,8 @@ class Contender:
 
 def buckets(parameter_count: int) -> list[Any]:
     """Return gradients as DDP sends them, each written."""
-    left, made = parameter_count, []
+    left = parameter_count
+    made: list[Any] = []
     while left:
         size = min(BUCKETS_MIB[min(len(made), 1)] << 18, left)
         made.append(torch.empty(size).fill_(1.0))
@@ -166,9 +167,9 @@ def run(rank_count: int, batch: int, steps: int, rounds: int) -> Rounds:
             torch.set_num_threads(1)
             at = f"file://{folder}/store"
             dist.init_process_group("gloo", init_method=at, rank=rank, world_size=rank_count, timeout=LIMIT)
-            found = measure(batch, steps, rounds)
+            mine = measure(batch, steps, rounds)
             if rank == 0:
-                write_whole(folder / "found", json.dumps(found).encode())
+                write_whole(folder / "found", json.dumps(mine).encode())
             dist.destroy_process_group()
             os._exit(0)
         children.append(child)

@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +111,7 @@ def measure(rounds: int, sizes: list[int], only: Sequence[str]) -> Times:
         calls = {name: operation(collective, nbytes, group) for name, group in groups.items()}
         if nbytes == SMALL:
             array = torch.zeros(SMALL // 4).numpy()
-            calls["hm.Communicator"] = lambda array=array: comm.all_reduce(array)
+            calls["hm.Communicator"] = partial(comm.all_reduce, array)
         row = found.setdefault(f"{collective} {format_bytes(nbytes)}", {name: [] for name in calls})
         for _ in range(rounds):
             for name, call in calls.items():
@@ -139,9 +140,9 @@ def run(rank_count: int, rounds: int, sizes: list[int], only: Sequence[str]) -> 
             torch.set_num_threads(1)
             at = f"file://{folder}/store"
             dist.init_process_group("gloo", init_method=at, rank=rank, world_size=rank_count, timeout=LIMIT)
-            found = measure(rounds, sizes, only)
+            mine = measure(rounds, sizes, only)
             if rank == 0:
-                write_whole(folder / "found", json.dumps(found).encode())
+                write_whole(folder / "found", json.dumps(mine).encode())
             dist.destroy_process_group()
             os._exit(0)
         children.append(child)

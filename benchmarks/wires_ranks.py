@@ -12,7 +12,7 @@ import os
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import ExitStack
 from typing import Any
 
@@ -140,7 +140,7 @@ def carriers() -> list[str]:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Iterator[Any]:
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Count what the wire cannot be asked as skipped; write how each test ended."""
     report = yield
     refusal = next((words for words in _REFUSALS if report.failed and words in report.longreprtext), None)

@@ -8,6 +8,7 @@ echo "== format";     git ls-files '*.cpp' '*.hpp' | xargs clang-format --dry-ru
                       ruff format --check -q python tests benchmarks scripts
 echo "== lint";       ruff check -q python tests benchmarks scripts
 echo "== types";      mypy
+                      MYPYPATH=python:benchmarks:scripts mypy benchmarks/*.py scripts/*.py examples/*.py
 echo "== layers";     python scripts/check_layers.py
                       imports=$(lint-imports --no-logo --no-cache) || { echo "$imports"; exit 1; }
 echo "== generated";  python scripts/generate.py --check
