@@ -137,3 +137,22 @@ def test_speeds_of_no_density_are_refused(density: float) -> None:
 def test_speeds_of_an_unknown_format_are_refused() -> None:
     with pytest.raises(ArgumentError, match="found 'gzip'"):
         hm.codecs.speeds(0.1, "gzip")
+
+
+@pytest.mark.parametrize("name", ["compress", "decompress", "add"])
+@pytest.mark.parametrize("speed", [0, -1.0, float("nan")])
+def test_a_speed_that_is_not_above_zero_is_refused_by_its_name(name: str, speed: float) -> None:
+    with pytest.raises(ArgumentError, match=f"expected {name} above 0 bytes per second, found {speed}"):
+        hm.codecs.Speeds(**({"compress": 1.0, "decompress": 1.0, "add": 1.0} | {name: speed}))
+
+
+@pytest.mark.parametrize("name", ["position_compress_s", "position_decompress_s"])
+@pytest.mark.parametrize("seconds", [-1e-9, float("inf"), float("nan")])
+def test_a_place_that_takes_no_time_or_no_end_of_it_is_refused(name: str, seconds: float) -> None:
+    with pytest.raises(ArgumentError, match=f"expected {name} of 0 seconds or more"):
+        hm.codecs.Speeds(1.0, 1.0, 1.0, **{name: seconds})
+
+
+def test_speeds_may_be_infinite_and_places_free() -> None:
+    speeds = hm.codecs.Speeds(float("inf"), float("inf"), float("inf"))
+    assert (speeds.position_compress_s, speeds.position_decompress_s) == (0.0, 0.0)

@@ -1,5 +1,6 @@
 """comm.diagnose() on what an application does anyway: a loop of its own steps and all-reduces."""
 
+import os
 import time
 
 import numpy as np
@@ -43,3 +44,28 @@ def test_the_rank_that_is_late_in_a_training_loop_is_found() -> None:
 
 def test_nothing_is_found_in_a_training_loop_where_nothing_is_wrong() -> None:
     assert undisturbed(lambda: causes(None), lambda found: not found) == set()
+
+
+def crowded() -> Diagnosis:
+    """Work for some milliseconds a step, beside other ranks that do so on the same core."""
+    comm = hm.init()
+    for _ in range(STEPS):
+        end_s = time.process_time() + 0.01
+        while time.process_time() < end_s:
+            pass
+        comm.all_reduce(np.ones(8))
+    return comm.diagnose()
+
+
+def test_ranks_that_crowd_on_a_core_are_told_that_the_machine_is_oversubscribed() -> None:
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(allowed)})  # which the ranks inherit
+    try:
+        said = hm.launch(crowded, 3, timeout_s=120)
+    finally:
+        os.sched_setaffinity(0, allowed)
+    # Given three ranks on one core. Derivation: each runs for a third of a step and waits for two. Expect a share of
+    # that order; whatever else runs on the core makes it larger.
+    (found,) = [one for one in said[0].findings if one.cause is Cause.OVERSUBSCRIBED]
+    assert found.amount > 0.4
+    assert all(one.findings == said[0].findings for one in said)

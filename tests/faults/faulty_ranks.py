@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 import hemiola as hm
+from hemiola.communicator.communicator import is_open
 from hemiola.errors import HemiolaError
 from hemiola.planner.communicator_plans import CommunicatorPlans
 from waiting import tell, wait_until_told
@@ -94,6 +95,16 @@ def shrinking_alone(stubborn: int, folder: str) -> Seen:
         time.sleep(0.01)
     shrunk = comm.shrink()
     return *seen, (int(shrunk.all_reduce(np.ones(1))[0]), comm.shrink() is shrunk)
+
+
+def shrinking_beside_one_who_works(worker: int) -> Seen:
+    """Lose nobody, and shrink while one rank waits for the others in an operation of the old communicator."""
+    comm = start()
+    seen = attempt(lambda: comm.all_reduce(input_of(comm.rank))) if comm.rank == worker else ("", "")
+    shrunk = comm.shrink()
+    closed, _ = attempt(lambda: comm.all_reduce(np.ones(1)))
+    total = int(shrunk.all_reduce(np.ones(1))[0])
+    return *seen, (is_open(comm), is_open(shrunk), bool(closed), total)
 
 
 def doomed_at_a_known_time(victim: int) -> float:

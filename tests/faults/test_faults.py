@@ -217,3 +217,10 @@ def test_control_c_ends_a_blocking_call_and_the_others_are_told(tmp_path: Path) 
         kind, message, _ = seen[rank]
         assert kind == "LostRankError"
         assert "rank 0 was interrupted" in message
+
+
+def test_shrink_closes_the_old_communicator_so_that_who_works_in_it_comes_too() -> None:
+    seen = what_ranks_saw("shrinking_beside_one_who_works", ODD)
+    kind, message, _ = seen[ODD]
+    assert kind == "LostRankError", message
+    assert [end for _, _, end in seen.values()] == [(False, True, True, RANKS)] * RANKS

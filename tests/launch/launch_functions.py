@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import sys
@@ -119,3 +120,14 @@ def survivors_go_on(victim: int, how: str) -> tuple[int, int, float, int | None]
     time.sleep(1.5)  # longer than the others of a failed launch are left alive
     group = comm.group([rank for rank in range(comm.rank_count) if rank != lost])
     return comm.rank, group.rank_count, float(group.all_reduce(np.full(4, float(comm.rank)))[0]), lost
+
+
+def dies_after_it_has_returned(doomed: int, how: int) -> int:
+    """Return the rank; the doomed one's process is struck by a signal when the interpreter ends."""
+    comm = hm.init()
+    rank = comm.rank
+    comm.close()
+    if rank == doomed:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        atexit.register(os.kill, os.getpid(), how)
+    return rank

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -267,3 +268,12 @@ def test_a_script_that_launches_at_its_top_level_is_told_how_to_guard_it(tmp_pat
     )
     assert done.returncode != 0
     assert "if __name__ == '__main__':" in done.stderr
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM])
+def test_a_rank_that_returns_and_then_dies_by_a_signal_has_failed(how: signal.Signals) -> None:
+    found = hm.launch(work.dies_after_it_has_returned, 3, 1, how, timeout_s=LIMIT_S, on_failure="continue")
+    assert [found[0], found[2]] == [0, 2]
+    assert isinstance(found[1], FailedRankError)
+    assert found[1].rank == 1
+    assert f"killed by signal {how.value} ({how.name})" in str(found[1])

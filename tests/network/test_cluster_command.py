@@ -55,7 +55,7 @@ def test_up_says_what_there_is_status_finds_it_and_down_ends_it(up: None, run: R
     ]
     assert json.loads(run("status", "--json", *other)[1]) == [state]
     assert "host1" in run("status", *other)[1]
-    assert run("down", *other)[0] == 0
+    assert run("down", *other) == (0, f"Cluster '{NAME}-up' is down.\n", "")
     code, _, err = run("exec", *other, "0", "--", "true")
     assert code == NOT_STARTED
     assert f"none named '{NAME}-up'" in err
@@ -173,5 +173,5 @@ def test_down_ends_a_cluster_in_the_foreground_too(up: None, run: Run) -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as tool:
         assert tool.stdout is not None
         tool.stdout.readline()
-        assert run("down", "--name", other)[0] == 0
+        assert json.loads(run("down", "--json", "--name", other)[1]) == {"name": other}
         assert tool.wait(LIMIT_S) == 0

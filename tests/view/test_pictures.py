@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 import hemiola as hm
 from hemiola.errors import ArgumentError
@@ -108,3 +109,39 @@ def test_timelines_are_drawn_for_any_number_of_ranks(rank_count: int, nbytes: in
     simulated = hm.simulate(schedule, topology, nbytes)
     timeline.draw_timeline(schedule, simulated, tmp_path / "timeline.png", title="t", late={0: 1e-3})
     assert (tmp_path / "timeline.png").stat().st_size > 1000
+
+
+@pytest.mark.parametrize(
+    ("times", "bound_s", "right_end"),
+    [
+        # Given a slowest bar of 2 ms, in ms. Expect 8 % more than that, whatever else is faster.
+        ([AlgorithmTime("a", predicted_s=2e-3), AlgorithmTime("b", predicted_s=1e-3)], None, 2.16),
+        # A spread's end lies beyond its bar, and a bound beyond both.
+        ([AlgorithmTime("a", measured_s=2e-3, spread_s=(1e-3, 5e-3))], None, 5.4),
+        ([AlgorithmTime("a", measured_s=2e-3)], 10e-3, 10.8),
+        # Without any time there is still an axis.
+        ([AlgorithmTime("a")], None, 1.0),
+    ],
+)
+def test_axes_end_a_little_beyond_what_is_slowest_and_have_a_row_for_each_bar(
+    times: list[AlgorithmTime], bound_s: float | None, right_end: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[Figure] = []
+    monkeypatch.setattr(style, "save", lambda figure, path: drawn.append(figure))
+    draw_times(times, "times.png", title="t", bound_s=bound_s)
+    (axes,) = drawn[0].axes
+    assert axes.get_xlim() == pytest.approx((0.0, right_end))
+    assert axes.get_ylim() == pytest.approx((len(times) - 0.4, -0.6))
+    assert [label.get_text() for label in axes.get_yticklabels()] == [row.name for row in times]
+
+
+def test_a_bar_is_as_long_as_its_time_and_says_so() -> None:
+    drawn: list[Figure] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(style, "save", lambda figure, path: drawn.append(figure))
+        draw_times([AlgorithmTime("a", predicted_s=2e-3, measured_s=3e-3)], "x.png", title="t", bound_s=1e-3)
+    (axes,) = drawn[0].axes
+    assert sorted(bar.get_width() for bar in axes.patches) == pytest.approx([2.0, 3.0])
+    assert {text.get_text() for text in axes.texts} >= {"2", "3"}
+    (bound,) = axes.lines
+    assert bound.get_xdata() == pytest.approx([1.0, 1.0])
