@@ -4,6 +4,23 @@ They are values: equal where class, message and attributes are, and pickled with
 
 import builtins
 import pickle
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Cause:
+    """What went wrong first, as far as is known. Every rank that it stops is told the same.
+
+    Parameters
+    ----------
+    rank : int, who is to blame, by its number in the job.
+    reason : str, what it did: "has died", "did not come within 2 s".
+    at_s : float, when this was noticed, in seconds on the job's clock.
+    """
+
+    rank: int
+    reason: str
+    at_s: float
 
 
 class HemiolaError(Exception):
@@ -53,7 +70,10 @@ class MismatchError(HemiolaError, ValueError, RuntimeError):
     """Ranks disagree about an operation: size, dtype, op, order or schedule.
 
     A RuntimeError, too: that is what PyTorch's scripts expect of a collective.
+    `cause` names the rank that differs from this one, where that is known.
     """
+
+    cause: Cause | None = None
 
 
 class LostRankError(HemiolaError, RuntimeError):
@@ -65,7 +85,13 @@ class LostRankError(HemiolaError, RuntimeError):
     rank : int or None, the rank that is lost, by its number in the communicator that lost it; None where nobody
         can say.
     world_rank : int or None, the same rank by its number in the job.
+
+    Notes
+    -----
+    `cause` says who is to blame, why, and when that was noticed; None where nobody can say.
     """
+
+    cause: Cause | None = None
 
     def __init__(self, message: str = "", rank: int | None = None, world_rank: int | None = None) -> None:
         super().__init__(message)
@@ -74,7 +100,9 @@ class LostRankError(HemiolaError, RuntimeError):
 
 
 class TimeoutError(HemiolaError, builtins.TimeoutError):
-    """A rank did not arrive in time."""
+    """A rank did not arrive in time. `cause` names the first such rank; None where nobody can say."""
+
+    cause: Cause | None = None
 
 
 class ClusterError(HemiolaError, RuntimeError):

@@ -75,7 +75,7 @@ def test_a_group_with_a_rank_that_has_given_up_is_refused_at_once(tmp_path: Path
     given_up, unaware = hm.launch(ranks.group_with_one_that_has_given_up, 2, str(tmp_path), timeout_s=LIMIT_S)
     assert given_up[0] == "TimeoutError"
     assert unaware[0] == "LostRankError"
-    assert "rank 0 has given up" in unaware[1]
+    assert "rank 0 cannot be had for a group: rank 1 has not arrived" in unaware[1]
     assert unaware[2] < SOON_S
 
 

@@ -41,6 +41,9 @@ class BareSession : public Session {
 
   std::int64_t now_ns = 1;
 
+ protected:
+  void publish_cause(const std::optional<Cause>&) override {}
+
  private:
   int rank_count_;
 };
@@ -51,7 +54,7 @@ class UnluckySession final : public BareSession {
 
   std::vector<LostRank> lost() const override {
     if (!misfortune_->has_happened()) return {};
-    return {{Rank{0}, "it has left the job"}, {Rank{1}, "its process has ended"}};
+    return {{Rank{0}, "it has left the job", 5}, {Rank{1}, "its process has ended", 5}};
   }
 
  private:
@@ -63,7 +66,7 @@ class BarePulse : public Pulse {
  public:
   void beat() override {}
   std::int64_t last_sign_ns(Rank) const override { return 0; }
-  void give_up(Failure, Rank, const std::string&) override {}
+  void give_up(Failure, const Cause&) override {}
   std::vector<LostRank> lost() const override { return {}; }
 };
 
@@ -73,7 +76,7 @@ class UnluckyPulse final : public BarePulse {
 
   std::vector<GivenUp> given_up() const override {
     if (!misfortune_->has_happened()) return {};
-    return {{Rank{0}, Failure::lost_rank, Rank{1}, "rank 1 has died"}};
+    return {{Rank{0}, Failure::lost_rank, {Rank{1}, "has died", 1}}};
   }
 
  private:
@@ -94,7 +97,7 @@ class EmptyRoll : public Roll {
 
 /// Rank 0 has given up.
 struct QuitterPulse final : BarePulse {
-  std::vector<GivenUp> given_up() const override { return {{Rank{0}, failure, Rank{0}, "rank 0 gave up"}}; }
+  std::vector<GivenUp> given_up() const override { return {{Rank{0}, failure, {Rank{0}, "gave up"}}}; }
 
   Failure failure = Failure::lost_rank;
 };

@@ -1365,6 +1365,13 @@ class Session:
     def misses_somebody(self) -> bool:
         """Whether a rank has been lost that did not leave in good order."""
 
+    def tell_cause(self, reason: str) -> None:
+        """Say over what this rank ends: others that find it gone are told."""
+
+    @property
+    def told_cause(self) -> object:
+        """Over what this rank has given up, or ends; None where it has not."""
+
     @property
     def rank(self) -> int: ...
     @property

@@ -31,7 +31,7 @@ from hemiola.cluster.cluster import end
 from hemiola.cluster.nics import read_rate
 from hemiola.errors import ArgumentError, ClusterError
 from hemiola.launch.programs import Program, on_cluster, run_program
-from hemiola.launch.side_by_side import Running, attend, ended_in_the_end
+from hemiola.launch.side_by_side import Attention, Running, attend, ended_in_the_end
 from hemiola.units import format_bandwidth
 
 app = typer.Typer(help="Hosts on this machine, with NICs of a limited rate.", no_args_is_help=True)
@@ -244,7 +244,7 @@ def _side_by_side(cluster: Cluster, command: list[str]) -> int:
             pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
             process = cluster.start(host.number, command, process_group=0, **pipes)
             commands.append(Running(host.name, process))
-        codes = attend(commands, until_failure=False)
+        codes = attend(commands, Attention())
     return next((code for code in codes if code != 0), 0)
 
 

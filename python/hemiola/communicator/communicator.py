@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import hashlib
 import os
+import sys
 import weakref
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -24,6 +25,7 @@ from hemiola.communicator.block_collectives import BlockCollectives
 from hemiola.communicator.health import Health
 from hemiola.communicator.init_options import InitOptions
 from hemiola.communicator.joining import leave_all
+from hemiola.communicator.last_words import cause_of, described, own_cause, tell_launcher
 from hemiola.communicator.log import begin_logging, log_carriers
 from hemiola.communicator.monitored_barrier import MonitoredBarrier
 from hemiola.communicator.observation import Observer
@@ -31,7 +33,7 @@ from hemiola.communicator.store_meeting import Store, join_at
 from hemiola.communicator.traffic import Traffic
 from hemiola.conditions import Conditions
 from hemiola.diagnosis import Diagnosis
-from hemiola.errors import ArgumentError, LostRankError
+from hemiola.errors import ArgumentError, Cause, LostRankError
 from hemiola.machine.standard_descriptors import hold_standard_descriptors
 from hemiola.planner import Plan
 from hemiola.planner.communicator_plans import CommunicatorPlans
@@ -107,6 +109,7 @@ class Communicator(BlockCollectives, MonitoredBarrier):
         self._observer = Observer(session, self._ranks, self._core, options.timeout_s)
         log_carriers(self._core, self._ranks)
         _open.add(self)
+        _made.add(self)
 
     @classmethod
     @typed
@@ -579,6 +582,8 @@ def _descended(lineage: str, how: str, ranks: Sequence[int]) -> str:
 
 #: Communicators that are not closed.
 _open: weakref.WeakSet[Communicator] = weakref.WeakSet()
+#: All, closed or not.
+_made: weakref.WeakSet[Communicator] = weakref.WeakSet()
 
 
 def is_open(communicator: Communicator) -> bool:
@@ -587,9 +592,27 @@ def is_open(communicator: Communicator) -> bool:
     return communicator in _open
 
 
+def say_why_it_ends(error: BaseException | None) -> None:
+    """Tell the launcher and the other ranks over what this process ends, before they find it gone.
+
+    Parameters
+    ----------
+    error : the exception that it ends with; None where there is none that can be known.
+    """
+    sessions = [communicator._session for communicator in _made]
+    told = [cause for session in sessions if isinstance(cause := session.told_cause, Cause)]
+    cause = cause_of(error) or (told[0] if told else None)
+    if cause is None and error is not None:
+        cause = own_cause(error)
+    tell_launcher(cause)
+    for session in sessions:
+        session.tell_cause("has come to the end of its program" if error is None else described(error))
+
+
 def _forget_in_forked_child() -> None:
     """A forked child is no rank: what it has copies of belongs to its parent."""
     _open.clear()
+    _made.clear()
 
 
 os.register_at_fork(after_in_child=_forget_in_forked_child)
@@ -597,7 +620,8 @@ os.register_at_fork(after_in_child=_forget_in_forked_child)
 
 @atexit.register
 def _close_all() -> None:
-    """Stop background threads before the interpreter goes, and tell ranks on other hosts."""
+    """Stop background threads before the interpreter goes, and tell the launcher and ranks on other hosts."""
+    say_why_it_ends(getattr(sys, "last_value", None))
     still_open = list(_open)
     for communicator in still_open:
         communicator.close()

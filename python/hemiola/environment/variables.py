@@ -169,6 +169,13 @@ def _text(text: str) -> str:
     return text
 
 
+def _pipe(text: str) -> tuple[int, int]:
+    found = re.fullmatch(r"fd:(\d{1,9}):(\d{1,20})", text)
+    if found is None:
+        raise FormatError(f"expected fd:NUMBER:INODE, found '{text[:60]}'")
+    return int(found[1]), int(found[2])
+
+
 def _auto_on_off(text: str) -> str:
     if text.lower() not in ("auto", "on", "off"):
         raise FormatError(f"expected auto, on or off, found '{text[:60]}'")
@@ -201,6 +208,13 @@ JOB: Variable[str | None] = Variable(
     None,
     "The job's name, the same on its ranks and different from other jobs'; a launcher sets it.",
     _text,
+)
+LAST_WORDS: Variable[tuple[int, int] | None] = Variable(
+    f"{PREFIX}LAST_WORDS",
+    "fd:NUMBER:INODE",
+    None,
+    "The inherited pipe by which a rank tells its launcher why it ends; a launcher sets it.",
+    _pipe,
 )
 RENDEZVOUS: Variable[HostPort | None] = Variable(
     f"{PREFIX}RENDEZVOUS",
@@ -331,6 +345,7 @@ VARIABLES: tuple[Variable[Any], ...] = (
     LOCAL_RANK,
     LOCAL_RANK_COUNT,
     JOB,
+    LAST_WORDS,
     RENDEZVOUS,
     TOKEN,
     INTERFACE,

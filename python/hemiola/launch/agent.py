@@ -13,6 +13,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -24,9 +25,17 @@ from hemiola.environment import INTERFACE, IP_FAMILY, PIN, reachable_addresses
 from hemiola.environment.kernel import adopt_orphans, end_with_parent
 from hemiola.errors import ArgumentError
 from hemiola.launch.cores import keep_on_its_cores
+from hemiola.launch.culprit import Failure, Outcome, culprit_of
+from hemiola.launch.last_words import LastWords
 from hemiola.launch.meeting_place import MeetingPlace, Secret, free_port
 from hemiola.launch.place import Place, thread_limit
-from hemiola.launch.side_by_side import Running, attend, ended_in_the_end
+from hemiola.launch.side_by_side import Attention, Running, attend, ended_in_the_end
+
+#: After a first failure: how long others may take to fail, too; and the rank to blame, once it has said that it ends.
+GRACE_S = 1.0
+_ENDING_LIMIT_S = 10.0
+#: Begins the line on standard error by which an agent tells its launcher how its ranks ended.
+OUTCOME_MARK = "\x1ehemiola outcome "
 
 
 @dataclass(frozen=True)
@@ -84,30 +93,63 @@ def main() -> int:
         _end_orphans()
 
 
+class _RanksOfThisHost(Attention):
+    """Which of this host's ranks have failed by themselves.
+
+    The others may fail, too, before they are ended, so that the cause can be told from its effects.
+    """
+
+    def __init__(self, order: Order, words: LastWords) -> None:
+        self.ranks: list[Running] = []
+        self.failures: list[Failure] = []
+        self._first_rank, self._words = order.first_rank, words
+
+    def heed(self, command: Running, code: int, *, was_asked: bool) -> None:
+        """Note a rank that has failed."""
+        rank = self._first_rank + self.ranks.index(command)
+        if code != 0 and not was_asked:
+            self.failures.append(Failure(rank, time.monotonic(), self._words.said().get(rank), code))
+
+    def has_seen_enough(self) -> bool:
+        """Whether the culprit has ended, if it is about to, and the others have had time to fail."""
+        if not self.failures:
+            return False
+        culprit = culprit_of(self.failures)
+        is_ending = culprit in self._words.said() and culprit not in (each.rank for each in self.failures)
+        return time.monotonic() > self.failures[0].ended_s + (_ENDING_LIMIT_S if is_ending else GRACE_S)
+
+    def outcome(self) -> Outcome:
+        """Return how all have ended; only once they have been reaped."""
+        codes = {
+            self._first_rank + i: _as_a_shell(rank.process.returncode) for i, rank in enumerate(self.ranks)
+        }
+        return Outcome(self.failures, codes, dict.fromkeys(codes, socket.gethostname()))
+
+
 def _run(order: Order, rendezvous: str) -> int:
-    """Run the ranks; return the exit code of the first that failed, or 0."""
-    first_code = 0
-
-    def failed(rank: Running, code: int) -> None:
-        nonlocal first_code
-        first_code = code
-        number = order.first_rank + ranks.index(rank)
-        how = f"killed by signal {code - 128}" if code > 128 else f"exit code {code}"
-        print(f"hemiola: rank {number} on {socket.gethostname()}: {how}", file=sys.stderr, flush=True)
-
-    ranks: list[Running] = []
-    with ended_in_the_end(ranks):
+    """Run the ranks, and tell the launcher how they ended; return the exit code of the one to blame, or 0."""
+    with LastWords() as words:
+        host = _RanksOfThisHost(order, words)
         try:
-            for rank in _started(order, rendezvous):
-                ranks.append(rank)
-        except OSError as error:
-            print(f"hemiola: '{order.command[0]}': {error.strerror}", file=sys.stderr)
-            return 127
-        attend(ranks, until_failure=True, failed=failed, lifeline=0)
-    return first_code
+            with ended_in_the_end(host.ranks):
+                try:
+                    for rank in _started(order, rendezvous, words):
+                        host.ranks.append(rank)
+                except OSError as error:
+                    print(f"hemiola: '{order.command[0]}': {error.strerror}", file=sys.stderr)
+                    return 127
+                attend(host.ranks, host, lifeline=0)
+        finally:
+            outcome = host.outcome()
+            print(OUTCOME_MARK + outcome.packed(), file=sys.stderr, flush=True)
+    return outcome.exit_code
 
 
-def _started(order: Order, rendezvous: str) -> Iterator[Running]:
+def _as_a_shell(code: int) -> int:
+    return code if code >= 0 else 128 - code
+
+
+def _started(order: Order, rendezvous: str, words: LastWords) -> Iterator[Running]:
     """Start the ranks one after the other."""
     is_alone = not order.token
     meeting = (
@@ -127,14 +169,15 @@ def _started(order: Order, rendezvous: str) -> Iterator[Running]:
                 secret.text,
             )
             defaults = meeting.variables | thread_limit(order.local_rank_count) | {"PYTHONUNBUFFERED": "1"}
+            told = place.variables() | words.variables
             process = subprocess.Popen(
                 order.command,
-                env=defaults | os.environ | place.variables(),
+                env=defaults | os.environ | told,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 process_group=0,
-                pass_fds=secret.descriptors,
+                pass_fds=(*secret.descriptors, words.descriptor),
                 preexec_fn=partial(_before_it_runs, agent, local_rank, order.local_rank_count),
             )
             yield Running(str(rank) if order.labels else "", process)

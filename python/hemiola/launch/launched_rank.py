@@ -54,17 +54,17 @@ class LaunchedRank:
         return len(self.report) >= length_bytes + expected_bytes
 
     def outcome(self) -> tuple[str, Any]:
-        """Return ("result", value) or ("error", (exception or None, text)); only when it has finished."""
+        """Return ("result", value) or ("error", (exception, text, cause)); only when it has finished."""
         if self.loss:
-            return "error", (None, self.loss)
+            return "error", (None, self.loss, None)
         code = self.code or 0  # it may have reported, and still be ending
         if self._has_reported() and code >= 0:
             with contextlib.suppress(Exception):
                 kind, value = pickle.loads(memoryview(self.report)[REPORT_LENGTH.size :])
                 return kind, pickle.loads(value) if kind == "result" else value
         if code < 0:
-            return "error", (None, f"killed by signal {-code} ({signal.Signals(-code).name})")
-        return "error", (None, f"its process ended with exit code {code} before the function returned")
+            return "error", (None, f"killed by signal {-code} ({signal.Signals(-code).name})", None)
+        return "error", (None, f"its process ended with exit code {code} before the function returned", None)
 
     def unfinished(self) -> str:
         """Say what keeps it from being done."""

@@ -23,8 +23,9 @@ import hemiola
 from hemiola.cluster import Cluster
 from hemiola.environment import INTERFACE, IP_FAMILY, PREFIX, TOKEN, TOKEN_BYTES, HostPort
 from hemiola.errors import ArgumentError, FailedRankError
-from hemiola.launch.agent import Order, Readiness
-from hemiola.launch.side_by_side import Running, attend, ended_in_the_end
+from hemiola.launch.agent import GRACE_S, OUTCOME_MARK, Order, Readiness
+from hemiola.launch.culprit import Outcome
+from hemiola.launch.side_by_side import Attention, Running, attend, ended_in_the_end
 from hemiola.machine.working_folder import working_folder
 
 #: How a host is reached: no question can be answered, because many hosts would ask at once.
@@ -64,6 +65,15 @@ class _Agent(Running):
     def __init__(self, host: str, process: subprocess.Popen[bytes]) -> None:
         super().__init__("", process)
         self.host = host
+        #: How its ranks ended, once it has said so.
+        self.outcome: Outcome | None = None
+
+    def line(self, line: bytes) -> bytes:
+        """Keep what it says of its ranks' ends from being printed."""
+        if not line.startswith(OUTCOME_MARK.encode()):
+            return line + b"\n"
+        self.outcome = Outcome.unpacked(line.decode().removeprefix(OUTCOME_MARK))
+        return b""
 
     def ask_to_end(self) -> None:
         """Close its standard input."""
@@ -106,6 +116,23 @@ class _Agent(Running):
         return f"no agent: {told[-1] if told else f'exit code {self.process.wait()}'}"
 
 
+class _Hosts(Attention):
+    """Which agents have failed by themselves. The others' ranks fail at the same time for the same cause."""
+
+    def __init__(self) -> None:
+        self.first_code = 0
+        self._failed_at: float | None = None
+
+    def heed(self, command: Running, code: int, *, was_asked: bool) -> None:
+        """Note the first agent that has failed."""
+        if code != 0 and not was_asked and self._failed_at is None:
+            self.first_code, self._failed_at = code, time.monotonic()
+
+    def has_seen_enough(self) -> bool:
+        """Whether the others have had time to fail, too."""
+        return self._failed_at is not None and time.monotonic() > self._failed_at + 2 * GRACE_S
+
+
 def on_this_host(command: Sequence[str], **how: Any) -> subprocess.Popen[bytes]:
     """Start a command here."""
     return subprocess.Popen(command, **how)
@@ -146,8 +173,8 @@ def run_program(
 
     Returns
     -------
-    int, 0, or the exit code of the first rank that failed, 128 and the signal's number where it was killed; the
-    others are ended then.
+    int, 0, or the exit code of the rank to blame, 128 and the signal's number where it was killed; the others are
+    ended then. Which rank that was is said on standard error.
 
     Raises
     ------
@@ -157,12 +184,7 @@ def run_program(
         when on a host the folder does not exist, a variable cannot be read, or no port or address is left.
     """
     agents: list[_Agent] = []
-    first_code = 0
-
-    def failed(agent: Running, code: int) -> None:
-        nonlocal first_code
-        first_code = code
-
+    seen = _Hosts()
     with ended_in_the_end(agents):
         for host, start in hosts.items():
             agents.append(_start_agent(host, start, program.python))
@@ -173,8 +195,15 @@ def run_program(
         place = rendezvous or _meeting_place(agents[0].host, answers[0])
         for agent in agents:
             agent.tell({"rendezvous": str(place) if len(hosts) > 1 else ""})
-        attend(agents, until_failure=True, failed=failed, out=out)
-    return first_code
+        attend(agents, seen, out=out)
+    job = Outcome()
+    for agent in agents:
+        if agent.outcome is not None:
+            job.add(agent.outcome)
+    if not job.failures:
+        return seen.first_code
+    print(f"hemiola: {job.in_words()}", file=sys.stderr, flush=True)
+    return job.exit_code
 
 
 def _start_agent(host: str, start: Starter, python: str) -> _Agent:

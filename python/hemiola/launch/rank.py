@@ -12,7 +12,9 @@ import traceback
 from collections.abc import Iterator
 from typing import Any
 
+from hemiola.communicator.communicator import say_why_it_ends
 from hemiola.communicator.emulation import set_launched_emulation
+from hemiola.communicator.last_words import cause_of, own_cause
 from hemiola.launch.report import REPORT_LENGTH
 from hemiola.launch.travel import packed
 
@@ -74,11 +76,13 @@ def _report_of(payload: int) -> bytes:
     except BaseException as error:
         if os.getpid() != process:
             raise
+        say_why_it_ends(error)
         text = "".join(traceback.format_exception(error))
+        cause = cause_of(error) or own_cause(error)
         try:
-            return pickle.dumps(("error", (pickle.loads(pickle.dumps(error)), text)))
+            return pickle.dumps(("error", (pickle.loads(pickle.dumps(error)), text, cause)))
         except Exception:  # an exception that cannot travel is told by its text
-            return pickle.dumps(("error", (None, text)))
+            return pickle.dumps(("error", (None, text, cause)))
 
 
 def run(payload: int, report: int) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from hemiola.environment import PIN
 from hemiola.errors import FailedRankError, TimeoutError
+from hemiola.launch.culprit import Failure, culprit_of, reason_for
 from hemiola.launch.fork_messages import Kind, Message
 from hemiola.launch.forking import Forking
 from hemiola.launch.launched_rank import LaunchedRank
@@ -20,6 +21,8 @@ from hemiola.launch.place import Place, thread_limit
 
 #: After a first failure: how long others may take to fail, too, so that the cause can be told from its effects.
 _GRACE_S = 1.0
+#: And how long the rank that the others blame may take: it tells more than they do, and may be ending.
+_CULPRITS_GRACE_S = 3.0
 
 
 def _failure(rank: int, cause: BaseException | None, text: str) -> FailedRankError:
@@ -66,7 +69,10 @@ class RankProcesses:
         deadline = time.monotonic() + timeout_s if timeout_s is not None else None
         failed_at: float | None = None
         while self._running_count:
-            limits = [limit for limit in (deadline, failed_at and failed_at + _GRACE_S) if limit is not None]
+            patience_s = _GRACE_S if failed_at is None or self._knows_culprit() else _CULPRITS_GRACE_S
+            limits = [
+                limit for limit in (deadline, failed_at and failed_at + patience_s) if limit is not None
+            ]
             left_s = min(limits) - time.monotonic() if limits else None
             if left_s is not None and left_s <= 0:
                 break
@@ -77,6 +83,11 @@ class RankProcesses:
                     has_finished = rank.finished_at is not None
                     if has_finished and until_failure and failed_at is None and rank.outcome()[0] == "error":
                         failed_at = time.monotonic()
+
+    def _knows_culprit(self) -> bool:
+        """Whether the rank to blame has failed itself, and can say more than the others."""
+        culprit = culprit_of(self._failures())
+        return culprit >= len(self._ranks) or self._ranks[culprit].finished_at is not None
 
     def _heard_of(self, source: LaunchedRank | None) -> Iterator[LaunchedRank]:
         """Yield the ranks of which there is news: that which has written, or those of whom the fork server has told."""
@@ -128,23 +139,35 @@ class RankProcesses:
         if rank.finished_at is None or not rank.has_ended:
             return TimeoutError(f"launch: not done after {timeout_s:g} s: rank {number}{rank.unfinished()}")
         kind, value = rank.outcome()
-        return _failure(number, *value) if kind == "error" else value
+        return _failure(number, *value[:2]) if kind == "error" else value
 
     def _conclude(self, timeout_s: float | None) -> list[Any]:
-        finished = [
-            (rank.finished_at, number, *rank.outcome())
-            for number, rank in enumerate(self._ranks)
-            if rank.finished_at is not None
-        ]
-        errors = [(time_, number, value) for time_, number, kind, value in finished if kind == "error"]
-        if errors:
-            # A process that died explains what the others raise; then whoever raised first.
-            _, number, (error, text) = min(errors, key=lambda e: (e[2][0] is not None, e[0]))
-            raise _failure(number, error, text)
+        if self._failures():
+            raise self._verdict()
         if not all(rank.has_ended for rank in self._ranks):
             missing = [f"{n}{rank.unfinished()}" for n, rank in enumerate(self._ranks) if not rank.has_ended]
             raise TimeoutError(f"launch: not done after {timeout_s:g} s: rank {', '.join(missing)}")
-        return [value for _, _, _, value in finished]
+        return [rank.outcome()[1] for rank in self._ranks]
+
+    def _failures(self) -> list[Failure]:
+        """Return those that have failed, with whom they blame."""
+        return [
+            Failure(number, rank.finished_at, rank.outcome()[1][2])
+            for number, rank in enumerate(self._ranks)
+            if rank.finished_at is not None and rank.outcome()[0] == "error"
+        ]
+
+    def _verdict(self) -> FailedRankError:
+        """Return the error of the rank to blame; one that has not failed itself is told by the others' words."""
+        failures = self._failures()
+        culprit = culprit_of(failures)
+        by_rank = {failure.rank: failure for failure in failures}
+        if culprit in by_rank:
+            return _failure(culprit, *self._ranks[culprit].outcome()[1][:2])
+        first = min(failures, key=lambda failure: failure.ended_s)
+        error, text, _ = self._ranks[first.rank].outcome()[1]
+        told = f"{reason_for(culprit, failures)}; the first error is that of rank {first.rank}: {text}"
+        return _failure(culprit, error, told)
 
     def end(self) -> None:
         """Kill what still runs, and reap all."""

@@ -10,8 +10,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import BinaryIO
+
+#: How often, once a command has failed, it is asked whether the others are to be ended.
+_GLANCE_S = 0.1
 
 
 class Running:
@@ -40,11 +43,15 @@ class Running:
         if not data and rest:
             lines.append(rest)
         self._unfinished[source] = rest
-        prefix = f"[{self.label}] ".encode() if self.label else b""
         if lines:
-            stream.write(b"".join(prefix + line + b"\n" for line in lines))
+            stream.write(b"".join(self.line(line) for line in lines))
             stream.flush()
         return bool(data)
+
+    def line(self, line: bytes) -> bytes:
+        """Return what is printed for one of its lines."""
+        prefix = f"[{self.label}] ".encode() if self.label else b""
+        return prefix + line + b"\n"
 
     def exit_code(self) -> int:
         """Return how it has ended, as a shell has it: 128 and the signal's number where it was killed."""
@@ -101,11 +108,21 @@ def _end(commands: Sequence[Running]) -> None:
         command.end()
 
 
+class Attention:
+    """What whoever attends to commands makes of those that end; this one lets all of them run to their ends."""
+
+    def heed(self, command: Running, code: int, *, was_asked: bool) -> None:
+        """Take in a command's exit code; `was_asked`: all had been asked to end before."""
+
+    def has_seen_enough(self) -> bool:
+        """Whether all are to be asked to end. Asked now and then."""
+        return False
+
+
 def attend(
     commands: Sequence[Running],
+    attention: Attention,
     *,
-    until_failure: bool,
-    failed: Callable[[Running, int], None] = lambda command, code: None,
     lifeline: int | None = None,
     out: BinaryIO | None = None,
 ) -> list[int]:
@@ -114,32 +131,32 @@ def attend(
     Parameters
     ----------
     commands : whose processes have pipes for standard output and error.
-    until_failure : whether the others are ended when one has failed: asked to, and killed when their time is over.
-    failed : called with the first that has ended with another exit code than 0, and this.
+    attention : told of each that ends, and asked when the others are to be ended: asked to, and killed when their time
+        is over.
     lifeline : descriptor, optional; SystemExit is raised when its other end is closed.
     out : where to print standard output; to standard output, if None.
     """
     codes: dict[Running, int] = {}
-    failed_at: float | None = None
+    asked_at: float | None = None
     with selectors.DefaultSelector() as selector:
         _watch(selector, commands, out or sys.stdout.buffer)
         if lifeline is not None:
             selector.register(lifeline, selectors.EVENT_READ)
         while len(codes) < len(commands):
-            if failed_at is not None:
+            if asked_at is None and attention.has_seen_enough():
+                asked_at = _end_others(commands)
+            if asked_at is not None:
                 for command in commands:
-                    if time.monotonic() > failed_at + command.grace_s:
+                    if time.monotonic() > asked_at + command.grace_s:
                         command.signal(signal.SIGKILL)
-            for key, _ in selector.select(None if failed_at is None else 0.1):
+            has_failed = any(codes.values())
+            for key, _ in selector.select(_GLANCE_S if has_failed else None):
                 if key.data is None:
                     raise SystemExit(128 + signal.SIGHUP)
                 ended = _heed(selector, key)
-                if ended is None:
-                    continue
-                codes[ended] = ended.exit_code()
-                if codes[ended] != 0 and failed_at is None:
-                    failed(ended, codes[ended])
-                    failed_at = _end_others(commands) if until_failure else None
+                if ended is not None:
+                    codes[ended] = ended.exit_code()
+                    attention.heed(ended, codes[ended], was_asked=asked_at is not None)
         if lifeline is not None:
             selector.unregister(lifeline)
         while ready := selector.select(0):  # what they have left behind, and not what that still writes

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "hemiola/base/error.hpp"
 #include "hemiola/bindings/bindings.hpp"
 #include "hemiola/bindings/bytes.hpp"
+#include "hemiola/bindings/cause.hpp"
 #include "hemiola/bindings/gil.hpp"
 #include "hemiola/bindings/signals.hpp"
 #include "hemiola/runtime/net/tcp_socket.hpp"
@@ -128,6 +130,19 @@ void bind_session(nb::module_& m) {
             return std::ranges::any_of(s.lost(), [](const LostRank& lost) { return !lost.has_left(); });
           },
           "Whether a rank has been lost that did not leave in good order.")
+      .def(
+          "tell_cause",
+          [](Session& s, const std::string& reason) {
+            s.tell_cause({.rank = s.rank(), .reason = reason, .at_ns = s.clock().now_ns});
+          },
+          "reason"_a, "Say over what this rank ends: others that find it gone are told.")
+      .def_prop_ro(
+          "told_cause",
+          [](const Session& s) -> nb::object {
+            const std::optional<Cause> told = s.told_cause();
+            return told ? to_python_cause(*told) : nb::none();
+          },
+          "Over what this rank has given up, or ends; None where it has not.")
       .def_prop_ro("rank", [](const Session& s) { return static_cast<int>(s.rank()); })
       .def_prop_ro("rank_count", &Session::rank_count);
 

@@ -176,22 +176,24 @@ TEST_P(ControlContract, TheFirstReasonForGivingUpIsTheOneThatOthersSee) {
   const auto places = connect(2);
   Pulse &zero = *places[0].control.pulse, &one = *places[1].control.pulse;
   std::thread giving([&] {
-    one.give_up(Failure::timeout, Rank{0}, "rank 0 has not arrived");
-    one.give_up(Failure::interrupted, Rank{1}, "later");
+    one.give_up(Failure::timeout, {Rank{0}, "has not arrived", 17, true});
+    one.give_up(Failure::interrupted, {Rank{1}, "later", 18});
   });
   eventually([&] { return !zero.given_up().empty(); });
   giving.join();
   EXPECT_EQ(zero.given_up().front().rank, 1);
   EXPECT_EQ(zero.given_up().front().failure, Failure::timeout);
-  EXPECT_EQ(zero.given_up().front().culprit, 0);
-  EXPECT_EQ(zero.given_up().front().text, "rank 0 has not arrived");
+  const Cause cause = zero.given_up().front().cause;
+  EXPECT_EQ(cause.text(), "rank 0 has not arrived");
+  EXPECT_EQ(cause.at_ns, 17);
+  EXPECT_TRUE(cause.is_absence);
   EXPECT_TRUE(one.given_up().empty());
 }
 
 TEST_P(ControlContract, AllThatHaveGivenUpAreSeenInTheirOrder) {
   const auto places = connect(3);
-  places[2].control.pulse->give_up(Failure::closed, Rank{2}, "done");
-  places[1].control.pulse->give_up(Failure::lost_rank, Rank{0}, "lost");
+  places[2].control.pulse->give_up(Failure::closed, {Rank{2}, "done"});
+  places[1].control.pulse->give_up(Failure::lost_rank, {Rank{0}, "lost"});
   const Pulse& zero = *places[0].control.pulse;
   eventually([&] { return zero.given_up().size() == 2; });
   EXPECT_EQ(zero.given_up()[0].rank, 1);
@@ -206,9 +208,9 @@ TEST_P(ControlContract, ALongTextIsCutBetweenLettersIfAtAll) {
   const auto places = connect(2);
   std::string text;
   for (int i = 0; i < 300; ++i) text += "é";
-  places[1].control.pulse->give_up(Failure::lost_rank, Rank{1}, text);
+  places[1].control.pulse->give_up(Failure::lost_rank, {Rank{1}, text});
   eventually([&] { return !places[0].control.pulse->given_up().empty(); });
-  const std::string found = places[0].control.pulse->given_up().front().text;
+  const std::string found = places[0].control.pulse->given_up().front().cause.reason;
   EXPECT_EQ(found, text.substr(0, found.size()));
   EXPECT_EQ(found.size() % 2, 0u);
   EXPECT_GE(found.size(), 200u);

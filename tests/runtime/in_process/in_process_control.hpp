@@ -93,9 +93,9 @@ class InProcessPulse final : public Pulse, InProcessPart {
     const auto lock = locked();
     return said_->beats[rank];
   }
-  void give_up(Failure failure, Rank culprit, const std::string& text) override {
+  void give_up(Failure failure, const Cause& cause) override {
     const auto lock = locked();
-    said_->given_up.try_emplace(self_, GivenUp{self_, failure, culprit, text});
+    said_->given_up.try_emplace(self_, GivenUp{self_, failure, cause});
   }
   std::vector<GivenUp> given_up() const override {
     const auto lock = locked();

@@ -78,6 +78,7 @@ struct InProcessJob {
   std::condition_variable changed;
   std::map<std::pair<std::vector<Rank>, std::uint64_t>, Exchange> exchanges;
   std::vector<LostRank> lost;
+  std::map<Rank, std::optional<Cause>> causes;  ///< that ranks have told
   std::vector<InProcessInbox> inboxes;
 };
 
@@ -109,7 +110,7 @@ class InProcessSession final : public Session, Courier {
     while (all.size() < members.size()) {
       for (const LostRank& lost : job_->lost)
         if (std::ranges::find(members, lost.rank) != members.end() && !all.contains(lost.rank))
-          throw LostRankError("rank " + std::to_string(lost.rank) + " is lost: " + lost.reason);
+          throw_for(lost.cause(), lost.rank, lost.cause().text());
       deadline.check();
       if (deadline.passed()) throw TimeoutError(missing(members, all));
       job_->changed.wait_for(lock, std::chrono::milliseconds(deadline.milliseconds_left(20)));
@@ -139,7 +140,11 @@ class InProcessSession final : public Session, Courier {
 
   std::vector<LostRank> lost() const override {
     const std::lock_guard lock(job_->mutex);
-    return job_->lost;
+    std::vector<LostRank> lost = job_->lost;
+    for (LostRank& one : lost)
+      if (const auto told = job_->causes.find(one.rank); told != job_->causes.end())
+        one.gave_up_for = told->second;
+    return lost;
   }
   /// What happens when a rank dies, as far as the others can see.
   void lose(Rank rank, std::string reason) {
@@ -162,6 +167,12 @@ class InProcessSession final : public Session, Courier {
 
   ClockReading clock() const override {
     return {std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count(), 0};
+  }
+
+ protected:
+  void publish_cause(const std::optional<Cause>& cause) override {
+    const std::lock_guard lock(job_->mutex);
+    job_->causes[self_] = cause;
   }
 
  private:

@@ -44,30 +44,45 @@ std::string closed_text(const Members& members) {
 /// Why a communicator can no longer be used.
 struct Breakage {
   Failure failure;
-  Rank culprit;  ///< the rank that is lost, or this one
-  std::string text;
+  Cause cause;
+  std::string text;  ///< of this rank's own later errors
 };
+
+/// The text without the name of this rank, which a cause says anyway.
+std::string without_name(const Members& members, const std::string& text) {
+  const std::string name = members.name(members.self) + " ";
+  return text.starts_with(name) ? text.substr(name.size()) : "has given up: " + text;
+}
 
 /// What an exception out of an operation means for the communicator: nothing where all ranks have seen that they
 /// disagree, otherwise its end.
-std::optional<Breakage> classify(const std::exception_ptr& error, const Members& members) try {
-  std::rethrow_exception(error);
-} catch (const MismatchError&) {
-  return std::nullopt;
-} catch (const ClosedError& e) {
-  return Breakage{e.how, members.self, e.told};
-} catch (const LostMemberError& e) {
-  return Breakage{Failure::lost_rank, e.rank, e.what()};
-} catch (const LostRankError& e) {
-  return Breakage{Failure::lost_rank, members.self, e.what()};
-} catch (const TimeoutError& e) {
-  return Breakage{Failure::timeout, members.self, e.what()};
-} catch (const FormatError& e) {
-  return Breakage{Failure::interrupted, members.self, e.what()};
-} catch (const std::bad_alloc&) {
-  return Breakage{Failure::lost_rank, members.self, members.name(members.self) + " ran out of memory"};
-} catch (...) {
-  return Breakage{Failure::interrupted, members.self, members.name(members.self) + " was interrupted"};
+std::optional<Breakage> classify(const std::exception_ptr& error, const Members& members) {
+  const auto own = [&](Failure failure, const std::string& text) {
+    return Breakage{failure, members.cause(members.self, without_name(members, text)), text};
+  };
+  try {
+    std::rethrow_exception(error);
+  } catch (const MismatchError&) {
+    return std::nullopt;
+  } catch (const ClosedError& e) {
+    return own(e.how, e.told);
+  } catch (const LostMemberError& e) {
+    return Breakage{Failure::lost_rank, e.cause, e.what()};
+  } catch (const AbsentMemberError& e) {
+    return Breakage{Failure::timeout, e.cause, e.what()};
+  } catch (const LostRankError& e) {
+    return own(Failure::lost_rank, e.what());
+  } catch (const TimeoutError& e) {
+    Breakage breakage = own(Failure::timeout, e.what());
+    breakage.cause.is_absence = true;
+    return breakage;
+  } catch (const FormatError& e) {
+    return own(Failure::interrupted, e.what());
+  } catch (const std::bad_alloc&) {
+    return own(Failure::lost_rank, members.name(members.self) + " ran out of memory");
+  } catch (...) {
+    return own(Failure::interrupted, members.name(members.self) + " was interrupted");
+  }
 }
 
 }  // namespace
@@ -84,6 +99,7 @@ Communicator::Communicator(std::shared_ptr<Session> session, std::vector<Rank> m
       own_time_(&members_.session->in_operations_ns),
       background_(&members_.session->progress,
                   [this](PendingOperation* operation) { run_in_background(operation); }) {
+  members_.session->take_cause_back();  // this rank goes on
   if (!connection_.message_wire) return;
   const Messenger::Owner owner{&members_, connection_.control.pulse.get(), &is_broken_, &broken_,
                                [this](const std::exception_ptr& error) { heed_failed_messages(error); }};
@@ -94,7 +110,7 @@ Communicator::~Communicator() {
   close();
   background_.end(std::make_exception_ptr(ClosedError(ending_, ending_text_)));
   if (messenger_) messenger_->close(options_.timeout_s, ending_text_);
-  connection_.control.pulse->give_up(Failure::closed, rank(), closed_text(members_));
+  connection_.control.pulse->give_up(Failure::closed, own_cause(closed_text(members_)));
 }
 
 void Communicator::close() {
@@ -108,7 +124,13 @@ void Communicator::abort(const std::string& reason) {
       members_.name(rank()) + " has aborted this communicator" + (reason.empty() ? "" : ": " + reason));
   if (running_.is_mine()) return;
   const auto held = running_.take();
-  if (!broken_) give_up(ending_, rank(), ending_text_);
+  if (!broken_) give_up(ending_, own_cause(ending_text_), ending_text_);
+}
+
+/// Whoever closes its communicator because it has given up another one says over what.
+Cause Communicator::own_cause(const std::string& text) const {
+  const std::optional<Cause> told = members_.session->told_cause();
+  return told ? *told : members_.cause(rank(), without_name(members_, text));
 }
 
 std::string Communicator::ending_text() const {
@@ -200,10 +222,11 @@ void Communicator::execute_now(const PreparedCall& call, const Check& interrupte
     } else if (const auto disagreement = attempt(*call.operation, number, signature)) {
       recover(number);
       executor().restore();
-      throw MismatchError(*disagreement);
+      std::rethrow_exception(disagreement);
     }
     has_begun_ = false;
     roll().complete(number);
+    members_.session->take_cause_back();
     own_time_.leave(members_.now_ns());
   } catch (...) {
     if (!breaks(std::current_exception())) roll().complete(number);
@@ -214,9 +237,9 @@ void Communicator::execute_now(const PreparedCall& call, const Check& interrupte
   if (!call.complaint.empty()) throw ArgumentError(call.complaint);
 }
 
-/// Returns what ranks disagree about, if they do.
-std::optional<std::string> Communicator::attempt(Operation& operation, std::uint64_t number,
-                                                 const Signature& signature) try {
+/// Returns the error that says what ranks disagree about, if they do.
+std::exception_ptr Communicator::attempt(Operation& operation, std::uint64_t number,
+                                         const Signature& signature) try {
   watch_.heed_aborts();
   operation.execute({number, rank(), rank_count(), &executor(), connection_.control.late.get(), &watch_});
   watch_.conclude(operation.wants_arrivals());
@@ -224,15 +247,15 @@ std::optional<std::string> Communicator::attempt(Operation& operation, std::uint
   operation.succeeded();
   if (watch_.note_arrivals(&arrivals_)) operation.note_arrivals(arrivals_);
   note_ports(number, signature);
-  return std::nullopt;
-} catch (const MismatchError& e) {
-  return e.what();
+  return nullptr;
+} catch (const MismatchError&) {
+  return std::current_exception();
 }
 
 /// Gives the communicator up where that is what an error means.
 bool Communicator::breaks(const std::exception_ptr& error) {
   const auto breakage = classify(error, members_);
-  if (breakage && !broken_) give_up(breakage->failure, breakage->culprit, breakage->text);
+  if (breakage && !broken_) give_up(breakage->failure, breakage->cause, breakage->text);
   return breakage.has_value();
 }
 
@@ -262,11 +285,13 @@ void Communicator::expect(Expected* expected) {
     if (given_up.failure == Failure::closed) {
       const bool may_be_explained = !expected->closed.has_lasted(kSurrenderGrace_ns, members_.now_ns());
       if (may_be_explained && members_.session->courier() != nullptr) continue;
-      throw members_.lost(given_up.rank, given_up.text);
+      throw_surrender(given_up, members_);
     }
     if (is_broken_) continue;
-    // Whatever it was that it gave up for: it is not to be had for a group.
-    const LostMemberError error = members_.lost(given_up.rank, described(given_up, members_));
+    // Over whatever it gave up: it is not to be had for a group.
+    const std::string text =
+        members_.name(given_up.rank) + " cannot be had for a group: " + members_.described(given_up.cause);
+    const LostMemberError error(text, given_up.rank, given_up.cause);
     if (!running_.is_mine()) break_off(std::make_exception_ptr(error));
     throw error;
   }
@@ -300,14 +325,16 @@ void Communicator::recover(std::uint64_t number) {
 
 /// The wire first: nobody may go on reading our buffers once they are ours again. Between two operations there is nothing
 /// to restore: the buffers of the one before hold its result, or are gone.
-void Communicator::give_up(Failure failure, Rank culprit, const std::string& text) {
+void Communicator::give_up(Failure failure, const Cause& cause, const std::string& text) {
   connection_.wire->reset(next_number_);
   if (has_begun_) executor().restore();
   const std::string later = "this communicator can no longer be used, because of an earlier failure: " + text;
-  broken_ = failure == Failure::timeout ? std::make_exception_ptr(TimeoutError(later))
-                                        : std::make_exception_ptr(members_.lost(culprit, later));
+  broken_ = cause.is_absence ? std::make_exception_ptr(AbsentMemberError(later, cause))
+                             : std::make_exception_ptr(LostMemberError(
+                                   later, members_.number_of(cause.rank).value_or(Cause::kNobody), cause));
   is_broken_ = true;
-  connection_.control.pulse->give_up(failure, culprit, text);
+  if (failure != Failure::closed && failure != Failure::aborted) members_.session->tell_cause(cause);
+  connection_.control.pulse->give_up(failure, cause);
 }
 
 void Communicator::note_ports(std::uint64_t number, const Signature& signature) {

@@ -138,7 +138,7 @@ class Communicator {
   void execute(const PreparedCall& call, const Check& interrupted);
   void execute_now(const PreparedCall& call, const Check& interrupted);
   bool is_outdated(const PreparedCall& call) const;
-  std::optional<std::string> attempt(Operation& operation, std::uint64_t number, const Signature& signature);
+  std::exception_ptr attempt(Operation& operation, std::uint64_t number, const Signature& signature);
   void note_ports(std::uint64_t number, const Signature& signature);
   bool breaks(const std::exception_ptr& error);
   template <typename Condition>
@@ -153,7 +153,8 @@ class Communicator {
   Executor& executor() const { return *connection_.executor; }
   Roll& roll() const { return *connection_.control.roll; }
   void recover(std::uint64_t number);
-  void give_up(Failure failure, Rank culprit, const std::string& text);
+  void give_up(Failure failure, const Cause& cause, const std::string& text);
+  Cause own_cause(const std::string& text) const;
   void heed_failed_messages(const std::exception_ptr& error);
   void run_in_background(PendingOperation* operation);
   void end(Failure how, const std::string& text);

@@ -25,14 +25,13 @@ class Pulse {
   /// When the rank last said so, by the session's clock; 0: never.
   virtual std::int64_t last_sign_ns(Rank rank) const = 0;
 
-  /// Says that this rank will take no further part, and why. The first time counts. `culprit`: the rank that is lost, or
-  /// this one, where it has nobody else to blame.
-  virtual void give_up(Failure failure, Rank culprit, const std::string& text) = 0;
+  /// Says that this rank will take no further part, and over what: a cause of this rank's own where it has nobody else to
+  /// blame. The first time counts.
+  virtual void give_up(Failure failure, const Cause& cause) = 0;
   struct GivenUp {
     Rank rank;
     Failure failure;
-    Rank culprit;
-    std::string text;  ///< may be cut short
+    Cause cause;  ///< its reason may be cut short
   };
   /// The other ranks that have, in their order.
   virtual std::vector<GivenUp> given_up() const = 0;

@@ -220,18 +220,19 @@ void Messenger::note_losses() {
   const std::vector<LostRank> lost = members.session->lost();
   for (const Pulse::GivenUp& given_up : owner_.pulse->given_up()) {
     if (given_up.failure != Failure::closed) throw_surrender(given_up, members);
-    note(given_up.rank, "has closed its communicator", true);
+    note(given_up.rank, given_up.cause, true);
   }
   for (const LostRank& each : lost) {
-    if (const auto rank = members.number_of(each.rank))
-      note(*rank, each.has_died() ? "has died" : "is lost: " + each.reason, false);
+    if (const auto rank = members.number_of(each.rank)) note(*rank, each.cause(), false);
   }
-  for (const LostRank& each : owner_.pulse->lost()) note(each.rank, "has died", false);
-  for (const LostRank& each : wire_->lost()) note(each.rank, "is lost: " + each.reason, false);
+  for (const LostRank& each : owner_.pulse->lost())
+    note(each.rank, members.cause(each.rank, "has died"), false);
+  for (const LostRank& each : wire_->lost())
+    note(each.rank, members.cause(each.rank, "is lost: " + each.reason), false);
 }
 
-void Messenger::note(Rank rank, const std::string& how, bool has_closed) {
-  if (rank != owner_.members->self) gone_.try_emplace(rank, Gone{how, has_closed, Clock::now()});
+void Messenger::note(Rank rank, const Cause& cause, bool has_closed) {
+  if (rank != owner_.members->self) gone_.try_emplace(rank, Gone{cause, has_closed, Clock::now()});
 }
 
 bool Messenger::is_gone(Rank rank) const {
@@ -250,8 +251,10 @@ std::exception_ptr Messenger::abandoned(const MessageRequest& request) const {
   const Members& members = *owner_.members;
   const bool is_known = request.peer || request.stage != MessageRequest::Stage::waiting;
   const auto of = [&](Rank rank) {
-    return std::make_exception_ptr(members.lost(rank, members.name(rank) + " " + gone_.at(rank).how +
-                                                          " before " + named(request) + " was over" + kGoOn));
+    const Cause& cause = gone_.at(rank).cause;
+    const std::string text = members.described(cause) + " before " + named(request) + " was over" + kGoOn;
+    return std::make_exception_ptr(
+        LostMemberError(text, members.number_of(cause.rank).value_or(Cause::kNobody), cause));
   };
   if (is_known) {
     const Rank other = request.peer ? *request.peer : request.source;

@@ -53,7 +53,7 @@ class Messenger {
 
   /// A peer that will send nothing any more.
   struct Gone {
-    std::string how;          ///< "has died"
+    Cause cause;              ///< of its being gone
     bool has_closed = false;  ///< in good order
     Clock::time_point since;
   };
@@ -70,7 +70,7 @@ class Messenger {
   bool has_work() const;
   void inspect();
   void note_losses();
-  void note(Rank rank, const std::string& how, bool has_closed);
+  void note(Rank rank, const Cause& cause, bool has_closed);
   std::exception_ptr judge(const MessageRequest& request) const;
   std::exception_ptr overdue(const MessageRequest& request) const;
   std::exception_ptr abandoned(const MessageRequest& request) const;

@@ -211,11 +211,14 @@ void Handshake::expect(Stage stage, std::size_t bytes) {
 
 std::string Handshake::text_of(Refusal refusal, const Claim& claim) const {
   const bool by_other = role_ == Role::connector && claim.verdict != Refusal::none;
+  // Unproved where the token differs, so it is what the other says.
+  const std::string says =
+      role_ == Role::acceptor ? "(it says that it is rank " + std::to_string(claim.rank) + ") " : "";
   switch (refusal) {
     case Refusal::token:
-      return "and this rank do not have one token: it is of another job, or a stranger";
+      return says + "and this rank do not have one token: it is of another job, or a stranger";
     case Refusal::job:
-      return "is of another job";
+      return says + "is of another job; start all ranks with one job's name";
     case Refusal::incarnation:
       return "is of this job after " + restarts(claim.incarnation) + ", this rank after " +
              restarts(own_->incarnation);

@@ -50,17 +50,24 @@ Difference difference(const Signature& left, const Signature& right) {
   return {"chose", describe_schedule(left), describe_schedule(right)};
 }
 
-[[noreturn]] void disagree(std::uint64_t number, const std::string& rank, const Roll::Entry& said,
-                           const std::string& self, const Signature& own) {
+[[noreturn]] void disagree(std::uint64_t number, const Members& members, Rank other, const Roll::Entry& said,
+                           const Signature& own) {
+  const std::string rank = members.name(other), self = members.name(members.self);
   const std::string where = "operation " + std::to_string(number);
-  if (!said.complaint.empty())
-    throw MismatchError(where + ": " + rank + " raised '" + std::string(said.complaint) + "', " + self +
-                        " called " + std::string(name_of(own.kind)) + " with " + describe_array(own) +
-                        ". Inputs are as they were; correct the call on " + rank + ".");
+  if (!said.complaint.empty()) {
+    const std::string raised = "raised '" + std::string(said.complaint) + "'";
+    throw DifferingMemberError(where + ": " + rank + " " + raised + ", " + self + " called " +
+                                   std::string(name_of(own.kind)) + " with " + describe_array(own) +
+                                   ". Inputs are as they were; correct the call on " + rank + ".",
+                               members.cause(other, raised));
+  }
   const Difference d = difference(said.signature, own);
-  throw MismatchError(where + " (" + std::string(name_of(own.kind)) + "): " + rank + " " +
-                      std::string(d.verb) + " " + d.left + ", " + self + " " + d.right +
-                      ". Inputs are as they were; every rank must make the same calls in the same order.");
+  const std::string call = " (" + std::string(name_of(own.kind)) + ")";
+  const std::string did = std::string(d.verb) + " " + d.left;
+  throw DifferingMemberError(
+      where + call + ": " + rank + " " + did + ", " + self + " " + d.right +
+          ". Inputs are as they were; every rank must make the same calls in the same order.",
+      members.cause(other, did + " in " + where + call));
 }
 
 }  // namespace
@@ -74,7 +81,7 @@ OperationTag tag_of(std::uint64_t number, const Signature& signature) {
 void check_agreement(std::uint64_t number, const Members& members, Rank rank, const Roll::Entry& said,
                      const Signature& own) {
   if (!said.complaint.empty() || !said.signature.agrees_with(own)) [[unlikely]]
-    disagree(number, members.name(rank), said, members.name(members.self), own);
+    disagree(number, members, rank, said, own);
 }
 
 }  // namespace hemiola

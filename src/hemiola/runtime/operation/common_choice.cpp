@@ -137,8 +137,8 @@ void CommonChoice::check_claimer(Rank claimer) const {
   }
   for (const LostRank& one : lost)
     if (one.rank == members_->world_rank(claimer))
-      throw members_->lost(
-          claimer, members_->name(claimer) + " is lost while it chose a schedule for all: " + one.reason);
+      members_->throw_for(one.cause(), members_->name(claimer) + " was choosing a schedule for all: " +
+                                           members_->described(one.cause()));
 }
 
 /// Whoever chooses shows no signs meanwhile, and may merely be slow; who else shows none is missing, too, whoever chooses.
@@ -149,10 +149,12 @@ void CommonChoice::give_up_on(Rank claimer, double waited_s) const {
         is_silent(*members_, control_->pulse->last_sign_ns(rank), waited_s))
       missing += (missing.empty() ? "" : ", ") + members_->name(rank);
   if (!missing.empty()) missing = "; " + missing + " has not arrived, or stands still";
-  throw TimeoutError(
-      members_->name(claimer) +
-      ", which came first to a call that leaves the schedule to the planner, has not chosen one within " +
-      format_seconds(waited_s) + missing);
+  Cause cause = members_->cause(
+      claimer,
+      "came first to a call that leaves the schedule to the planner, and has not chosen one within " +
+          format_seconds(waited_s));
+  cause.is_absence = true;
+  throw AbsentMemberError(members_->described(cause) + missing, cause);
 }
 
 }  // namespace hemiola

@@ -23,8 +23,8 @@ constexpr std::int64_t kPatience_ns = 50'000'000;
 /// How long a lost connection may be unexplained.
 constexpr std::int64_t kGrace_ns = 2'000'000'000;
 
-void append(const std::string& name, std::string* list) {
-  *list += (list->empty() ? "" : ", ") + name;
+void consider(const Cause& cause, std::optional<Cause>* first) {
+  if (!*first || cause.precedes(**first)) *first = cause;
 }
 
 }  // namespace
@@ -85,11 +85,17 @@ std::string OperationWatch::operation() const {
          members_->name(members_->self);
 }
 
-std::string OperationWatch::absent_ranks() const {
-  std::string absent;
+std::vector<Rank> OperationWatch::absent_ranks() const {
+  std::vector<Rank> absent;
   for (Rank rank : unseen_)
-    if (!roll_->has_arrived(rank, number_)) append(members_->name(rank), &absent);
+    if (!roll_->has_arrived(rank, number_)) absent.push_back(rank);
   return absent;
+}
+
+std::string OperationWatch::names_of(const std::vector<Rank>& ranks) const {
+  std::string names;
+  for (Rank rank : ranks) names += (names.empty() ? "" : ", ") + members_->name(rank);
+  return names;
 }
 
 std::int64_t OperationWatch::last_sign_ns(Rank rank) const {
@@ -97,23 +103,20 @@ std::int64_t OperationWatch::last_sign_ns(Rank rank) const {
 }
 
 /// Those that have arrived but show no sign of life, neither progress to the end nor waiting.
-std::string OperationWatch::stopped_ranks() const {
-  std::string stopped;
+std::vector<Rank> OperationWatch::stopped_ranks() const {
+  std::vector<Rank> stopped;
   for (Rank rank : indices<Rank>(members_->count()))
     if (rank != members_->self && roll_->has_arrived(rank, number_) && !roll_->has_completed(rank, number_) &&
         is_silent(*members_, last_sign_ns(rank), timeout_s_))
-      append(members_->name(rank), &stopped);
+      stopped.push_back(rank);
   return stopped;
 }
 
-/// A surrender tells more than the end that follows it. Whoever leaves says why before, so who is lost is looked up first:
-/// otherwise a rank that gives up over another's death, and ends, between the two looks would be blamed for it.
 void OperationWatch::check() {
   pulse_->beat();
   if (*interrupted_) (*interrupted_)();
-  const std::vector<LostRank> lost = members_->session->lost();
-  check_surrender();
-  check_losses(lost);
+  check_causes();
+  check_wire();
   seek_words();
   all_have_arrived();  // a disagreement with a rank that sends us nothing must end this, too
   check_deadline();
@@ -127,17 +130,18 @@ void OperationWatch::seek_words() {
   roll_->call(number_);
 }
 
-void OperationWatch::check_losses(const std::vector<LostRank>& in_session) {
-  for (const LostRank& lost : in_session) {
-    const std::optional<Rank> rank = members_->number_of(lost.rank);
-    if (!rank) continue;
-    if (lost.has_died())
-      check_lost(*rank, "has died", "");
-    else
-      check_lost(*rank, "is lost", ": " + lost.reason);
-  }
-  for (const LostRank& lost : pulse_->lost()) check_lost(lost.rank, "has died", "");
-  check_wire();
+/// Of several causes the earliest counts. Whoever leaves says why before, so who is lost is looked up first: otherwise a rank
+/// that gives up over another's death, and ends, between the two looks would be blamed for it.
+void OperationWatch::check_causes() {
+  const std::vector<LostRank> lost = members_->session->lost();
+  std::optional<Cause> first = surrendered_over();
+  for (const LostRank& one : lost)
+    if (const std::optional<Rank> rank = members_->number_of(one.rank);
+        rank && !roll_->has_completed(*rank, number_))
+      consider(one.cause(), &first);
+  for (const LostRank& one : pulse_->lost())
+    if (!roll_->has_completed(one.rank, number_)) consider(members_->cause(one.rank, "has died"), &first);
+  if (first) fail_for(*first);
 }
 
 /// A connection ends before it is known why: whoever has given up, or died, is told of by other ways, and with its reason.
@@ -145,40 +149,60 @@ void OperationWatch::check_wire() {
   const std::vector<LostRank> lost = wire_->lost();
   if (lost.empty()) return;
   if (!wire_lost_.has_lasted(kGrace_ns, members_->now_ns()) && members_->session->courier()) return;
-  for (const LostRank& one : lost) check_lost(one.rank, "is lost", ": " + one.reason);
+  for (const LostRank& one : lost)
+    if (!roll_->has_completed(one.rank, number_))
+      fail_for(members_->cause(one.rank, "is lost: " + one.reason));
 }
 
 /// A rank that has completed this operation may have exited since; one that has not is lost.
-void OperationWatch::check_lost(Rank rank, const char* event, const std::string& reason) const {
-  if (roll_->has_completed(rank, number_)) return;
-  throw members_->lost(
-      rank, members_->name(rank) + " " + event + " during " + operation() +
-                (roll_->has_arrived(rank, number_) ? "" : ", before it was known here to have come to it") +
-                reason + kGoOn);
+void OperationWatch::fail_for(const Cause& cause) const {
+  const std::optional<Rank> rank = members_->number_of(cause.rank);
+  const bool may_not_have_come = rank && !cause.is_absence && !roll_->has_arrived(*rank, number_);
+  members_->throw_for(cause, operation() + ": " + members_->described(cause) +
+                                 (may_not_have_come ? ", before it was known here to have come to it" : "") +
+                                 kGoOn);
 }
 
-/// Whoever was through with this operation has given up over a later one, which this rank may still come to, to be told the same;
-/// but perhaps it waits for something that went with that rank's wire. Who aborts means all, at once.
-void OperationWatch::check_surrender() {
+/// Over what others have given up. Whoever was through with this operation has done so over a later one, which this rank may
+/// still come to, to be told the same; but perhaps it waits for something that went with that rank's wire. Who aborts means
+/// all, at once.
+std::optional<Cause> OperationWatch::surrendered_over() {
+  std::optional<Cause> first;
   for (const Pulse::GivenUp& given_up : pulse_->given_up()) {
-    if (given_up.failure == Failure::closed)
-      check_lost(given_up.rank, "has closed its communicator", "");
-    else if (given_up.failure == Failure::aborted || !roll_->has_completed(given_up.rank, number_) ||
-             given_up_after_.has_lasted(kSurrenderGrace_ns, members_->now_ns()))
-      throw_surrender(given_up, *members_, operation() + ": ");
+    const bool is_through = roll_->has_completed(given_up.rank, number_);
+    const bool counts =
+        given_up.failure == Failure::closed ? !is_through
+        : given_up.failure == Failure::aborted
+            ? true
+            : !is_through || given_up_after_.has_lasted(kSurrenderGrace_ns, members_->now_ns());
+    if (counts) consider(given_up.cause, &first);
   }
+  return first;
 }
 
+/// Blames the first rank that has not come, or else the first that stands still.
 void OperationWatch::check_deadline() const {
   const std::int64_t waited_ns = members_->now_ns() - begin_ns_;
   if (static_cast<double>(waited_ns) < 1e9 * timeout_s_) return;
-  const std::string absent = absent_ranks(), stopped = stopped_ranks();
-  std::string reason = absent.empty() && stopped.empty() ? "all ranks are here, but too slow" : "";
-  if (!absent.empty()) reason += absent + " has not arrived";
-  if (!stopped.empty()) reason += (reason.empty() ? "" : "; ") + stopped + " has arrived, but stands still";
+  const std::vector<Rank> absent = absent_ranks(), stopped = stopped_ranks();
+  const std::string in_time = " within " + format_seconds(timeout_s_);
+  Cause cause{.reason = "all ranks are here, but too slow", .at_ns = members_->now_ns(), .is_absence = true};
+  std::string reason = absent.empty() && stopped.empty() ? cause.reason : "";
+  if (!absent.empty()) {
+    reason += names_of(absent) + " has not arrived";
+    cause.reason = "has not arrived" + in_time;
+  }
+  if (!stopped.empty()) {
+    reason += (reason.empty() ? "" : "; ") + names_of(stopped) + " has arrived, but stands still";
+    if (absent.empty()) cause.reason = "has arrived, but stands still";
+  }
+  const std::vector<Rank>& blamed = absent.empty() ? stopped : absent;
+  if (!blamed.empty()) cause.rank = members_->world_rank(blamed.front());
+  if (blamed.size() > 1) cause.reason += "; neither has " + names_of({blamed.begin() + 1, blamed.end()});
   for (const std::string& complaint : members_->session->complaints()) reason += "; " + complaint;
-  throw TimeoutError(operation() + " did not finish within " + format_seconds(timeout_s_) + ": " + reason +
-                     ". Inputs are as they were; this communicator can no longer be used.");
+  throw AbsentMemberError(operation() + " did not finish" + in_time + ": " + reason +
+                              ". Inputs are as they were; this communicator can no longer be used.",
+                          cause);
 }
 
 }  // namespace hemiola

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,15 +52,16 @@ class OperationWatch final : public Supervisor {
 
  private:
   void seek_words();
-  void check_losses(const std::vector<LostRank>& in_session);
+  void check_causes();
+  std::optional<Cause> surrendered_over();
   void check_wire();
-  void check_lost(Rank rank, const char* event, const std::string& reason) const;
   std::int64_t last_sign_ns(Rank rank) const;
-  void check_surrender();
+  [[noreturn]] void fail_for(const Cause& cause) const;
   void check_deadline() const;
   std::string operation() const;
-  std::string absent_ranks() const;
-  std::string stopped_ranks() const;
+  std::vector<Rank> absent_ranks() const;
+  std::vector<Rank> stopped_ranks() const;
+  std::string names_of(const std::vector<Rank>& ranks) const;
 
   const Members* members_;
   Roll* roll_;

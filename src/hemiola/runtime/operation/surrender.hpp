@@ -1,4 +1,4 @@
-// What a rank's word that it gives a communicator up means to the others: the same error, in their own words.
+// What a rank's word that it gives a communicator up means to the others: the same cause, and not that rank.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,10 @@ namespace hemiola {
 /// one has seen.
 inline constexpr std::int64_t kSurrenderGrace_ns = 200'000'000;
 
-/// "rank 2 has given up: …"
-inline std::string described(const Pulse::GivenUp& given_up, const Members& members) {
-  if (given_up.failure == Failure::aborted) return given_up.text;  // which says so
-  return members.name(given_up.rank) + " has given up: " + given_up.text;
-}
-
 /// For those that wait for a rank that has given up, but not for one that has only closed. `where`: what precedes.
 [[noreturn]] inline void throw_surrender(const Pulse::GivenUp& given_up, const Members& members,
                                          const std::string& where = "") {
-  const std::string text = where + described(given_up, members);
-  if (given_up.failure == Failure::timeout) throw TimeoutError(text);
-  throw members.lost(given_up.culprit, text);
+  members.throw_for(given_up.cause, where + members.described(given_up.cause));
 }
 
 }  // namespace hemiola

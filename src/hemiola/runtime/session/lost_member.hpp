@@ -1,18 +1,37 @@
-// The loss of a rank, as an error that knows which one it is.
+// Errors that know which rank is to blame, and for what.
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/index.hpp"
+#include "hemiola/runtime/session/cause.hpp"
 
 namespace hemiola {
 
 struct LostMemberError : LostRankError {
-  LostMemberError(const std::string& text, Rank lost, Rank lost_in_session)
-      : LostRankError(text), rank(lost), world_rank(lost_in_session) {}
-  Rank rank;        ///< by its number in the communicator that lost it
-  Rank world_rank;  ///< by its number in the session
+  LostMemberError(const std::string& text, Rank lost, Cause why)
+      : LostRankError(text), rank(lost), cause(std::move(why)) {}
+  Rank
+      rank;  ///< by its number in the communicator that lost it; Cause::kNobody where it is none of its ranks
+  Cause cause;
 };
+
+struct AbsentMemberError : TimeoutError {
+  AbsentMemberError(const std::string& text, Cause why) : TimeoutError(text), cause(std::move(why)) {}
+  Cause cause;
+};
+
+struct DifferingMemberError : MismatchError {
+  DifferingMemberError(const std::string& text, Cause why) : MismatchError(text), cause(std::move(why)) {}
+  Cause cause;
+};
+
+/// Throws the error that a cause means. `number`: of whom it blames, in the communicator that the error is about.
+[[noreturn]] inline void throw_for(const Cause& cause, Rank number, const std::string& text) {
+  if (cause.is_absence) throw AbsentMemberError(text, cause);
+  throw LostMemberError(text, number, cause);
+}
 
 }  // namespace hemiola

@@ -28,9 +28,9 @@ auto ask_for(const Members& members, Ask ask) {
   try {
     return ask();
   } catch (const LostMemberError& e) {
-    const std::optional<Rank> number = members.number_of(e.world_rank);
+    const std::optional<Rank> number = members.number_of(e.cause.rank);
     if (!number || *number == e.rank) throw;
-    throw LostMemberError(e.what(), *number, e.world_rank);
+    throw LostMemberError(e.what(), *number, e.cause);
   }
 }
 

@@ -52,7 +52,17 @@ struct Members {
     const std::string world = "rank " + std::to_string(world_rank(rank));
     return world_rank(rank) == rank ? world : world + " (" + std::to_string(rank) + " in this group)";
   }
-  LostMemberError lost(Rank rank, const std::string& text) const { return {text, rank, world_rank(rank)}; }
+  /// As `name`, of whom a cause blames, and what it did.
+  std::string described(const Cause& cause) const {
+    const std::optional<Rank> number = number_of(cause.rank);
+    return number ? name(*number) + " " + cause.reason : cause.text();
+  }
+  /// The cause that a rank of these is lost, and when that was noticed: now.
+  Cause cause(Rank rank, const std::string& reason) const { return {world_rank(rank), reason, now_ns()}; }
+  /// Throws the error that a cause means: TimeoutError for one that did not come, else LostRankError.
+  [[noreturn]] void throw_for(const Cause& cause, const std::string& text) const {
+    hemiola::throw_for(cause, number_of(cause.rank).value_or(Cause::kNobody), text);
+  }
 
   /// As of Session, which knows no order: everybody's bytes in the order here, and whom an error names by the number here.
   std::vector<Bytes> exchange(std::string_view key, std::span<const std::byte> own,

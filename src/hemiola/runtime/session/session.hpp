@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,7 +16,9 @@
 #include "hemiola/base/bytes.hpp"
 #include "hemiola/base/deadline.hpp"
 #include "hemiola/base/index.hpp"
+#include "hemiola/runtime/session/cause.hpp"
 #include "hemiola/runtime/session/courier.hpp"
+#include "hemiola/runtime/session/lost_member.hpp"
 #include "hemiola/runtime/session/progress_threads.hpp"
 
 namespace hemiola {
@@ -41,9 +45,19 @@ struct LostRank {
   Rank rank;
   std::string reason;  ///< kProcessHasEnded, or in other words
 
+  std::int64_t at_ns = 0;                 ///< when this was noticed here
+  std::optional<Cause> gave_up_for = {};  ///< what it has said before
+
   bool has_died() const { return reason == kProcessHasEnded; }
   /// In good order.
   bool has_left() const { return reason == kHasLeft; }
+
+  /// Why: what it gave up for, if it did.
+  Cause cause() const {
+    if (gave_up_for) return *gave_up_for;
+    if (has_died()) return {rank, "has died", at_ns};
+    return {rank, has_left() ? "has left the job" : "is lost: " + reason, at_ns};
+  }
 };
 
 /// What the ranks' common clock shows. Two ranks that read it at one instant differ by `error_ns` at most.
@@ -100,6 +114,28 @@ class Session {
 
   virtual ClockReading clock() const = 0;
 
+  /// Says over what this rank gives up: where others find it gone, that is why (LostRank::gave_up_for). What it has said
+  /// before counts until it takes that back, because it goes on after all.
+  void tell_cause(const Cause& cause) {
+    const std::lock_guard lock(told_mutex_);
+    if (told_) return;
+    told_ = cause;
+    has_told_ = true;
+    publish_cause(told_);
+  }
+  void take_cause_back() {
+    if (!has_told_.load(std::memory_order_relaxed)) [[likely]]
+      return;
+    const std::lock_guard lock(told_mutex_);
+    told_.reset();
+    has_told_ = false;
+    publish_cause(told_);
+  }
+  std::optional<Cause> told_cause() const {
+    const std::lock_guard lock(told_mutex_);
+    return told_;
+  }
+
   /// By which ranks talk that have no memory in common; null where all have. Lives as long as the session.
   virtual Courier* courier() { return nullptr; }
 
@@ -108,6 +144,29 @@ class Session {
 
   /// In which communicators over this session go on in the background.
   ProgressThreads progress;
+
+ protected:
+  /// Shows it to the others.
+  virtual void publish_cause(const std::optional<Cause>& cause) = 0;
+
+  /// Calls `ask`, and tells the others over whom it failed.
+  template <typename Ask>
+  auto telling(Ask ask) {
+    try {
+      return ask();
+    } catch (const AbsentMemberError& e) {
+      tell_cause(e.cause);
+      throw;
+    } catch (const LostMemberError& e) {
+      tell_cause(e.cause);
+      throw;
+    }
+  }
+
+ private:
+  mutable std::mutex told_mutex_;
+  std::optional<Cause> told_;
+  std::atomic<bool> has_told_ = false;
 };
 
 }  // namespace hemiola

@@ -111,7 +111,8 @@ void HostsChoices::check_keeper() const {
   const Members& members = talk_->members();
   for (const Pulse::GivenUp& given_up : pulse_->given_up())
     if (given_up.rank == Talk::kKeeper && given_up.failure == Failure::closed)
-      throw members.lost(Talk::kKeeper, given_up.text + ", and it kept the books for all");
+      members.throw_for(given_up.cause, members.described(given_up.cause) + ", and " +
+                                            members.name(Talk::kKeeper) + " kept the books for all");
 }
 
 void HostsChoices::note(const ChoiceKey& key, const Answer& answer) const {

@@ -1,7 +1,5 @@
 #include "hemiola/runtime/control/hosts/hosts_pulse.hpp"
 
-#include "hemiola/base/short_text.hpp"
-
 namespace hemiola::hosts {
 namespace {
 
@@ -17,10 +15,9 @@ struct Sign {
 
 struct Notice {
   Failure failure = Failure::none;
-  Rank rank{0}, culprit{0};
-  std::uint32_t unused = 0;
+  Rank rank{0};
   std::uint64_t completed = 0;  ///< how many operations
-  ShortText text{};
+  CauseRecord cause{};
 };
 
 /// Apart from one another by this at least.
@@ -65,12 +62,13 @@ std::int64_t HostsPulse::last_sign_ns(Rank rank) const {
   return signs_ns_[static_cast<std::size_t>(rank)];
 }
 
-void HostsPulse::give_up(Failure failure, Rank culprit, const std::string& text) {
+void HostsPulse::give_up(Failure failure, const Cause& cause) {
   if (has_given_up_.exchange(true)) return;
   const Rank self = talk_->members().self;
-  Notice notice{
-      .failure = failure, .rank = self, .culprit = culprit, .completed = progress_->completed(self)};
-  notice.text.write(text);
+  const Notice notice{.failure = failure,
+                      .rank = self,
+                      .completed = progress_->completed(self),
+                      .cause = CauseRecord::of(cause)};
   talk_->tell_survivors(packed(Kind::given_up, notice));
 }
 
@@ -95,8 +93,7 @@ void HostsPulse::hear(std::span<const std::byte> message) {
       const auto notice = body_of<Notice>(message);
       progress_->note(notice.rank, notice.completed);
       auto& known = given_up_[static_cast<std::size_t>(notice.rank)];
-      if (!known)
-        known = GivenUp{notice.rank, notice.failure, notice.culprit, std::string(notice.text.view())};
+      if (!known) known = GivenUp{notice.rank, notice.failure, notice.cause.cause()};
       return;
     }
     case Kind::sign:

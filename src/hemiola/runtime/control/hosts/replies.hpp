@@ -52,8 +52,8 @@ class Replies {
     const Members& members = talk_->members();
     for (const LostRank& lost : members.session->lost())
       if (lost.rank == members.world_rank(Talk::kKeeper))
-        throw members.lost(Talk::kKeeper, members.name(Talk::kKeeper) +
-                                              ", which keeps the books for all, is lost: " + lost.reason);
+        members.throw_for(lost.cause(), members.described(lost.cause()) + ", and " +
+                                            members.name(Talk::kKeeper) + " kept the books for all");
   }
 
   std::shared_ptr<const Talk> talk_;

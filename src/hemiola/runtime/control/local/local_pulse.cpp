@@ -3,15 +3,13 @@
 #include <atomic>
 
 #include "hemiola/base/error.hpp"
-#include "hemiola/base/short_text.hpp"
 
 namespace hemiola {
 
 struct alignas(128) LocalPulse::State {
   std::atomic<std::int64_t> beat_ns;
   std::atomic<Failure> failure;  ///< written after what follows
-  Rank culprit;
-  ShortText text;
+  CauseRecord cause;
 };
 
 std::size_t LocalPulse::region_bytes(int rank_count) {
@@ -35,11 +33,10 @@ std::int64_t LocalPulse::last_sign_ns(Rank rank) const {
   return state(rank).beat_ns.load(std::memory_order_relaxed);
 }
 
-void LocalPulse::give_up(Failure failure, Rank culprit, const std::string& text) {
+void LocalPulse::give_up(Failure failure, const Cause& cause) {
   State& own = state(self_);
   if (own.failure.load(std::memory_order_relaxed) != Failure::none) return;
-  own.culprit = culprit;
-  own.text.write(text);
+  own.cause = CauseRecord::of(cause);
   own.failure.store(failure, std::memory_order_release);
 }
 
@@ -49,7 +46,7 @@ std::vector<Pulse::GivenUp> LocalPulse::given_up() const {
     if (rank == self_) continue;
     const State& s = state(rank);
     const Failure failure = s.failure.load(std::memory_order_acquire);
-    if (failure != Failure::none) ranks.push_back({rank, failure, s.culprit, std::string(s.text.view())});
+    if (failure != Failure::none) ranks.push_back({rank, failure, s.cause.cause()});
   }
   return ranks;
 }

@@ -16,7 +16,7 @@ class LocalPulse final : public Pulse {
 
   void beat() override;
   std::int64_t last_sign_ns(Rank rank) const override;
-  void give_up(Failure failure, Rank culprit, const std::string& text) override;
+  void give_up(Failure failure, const Cause& cause) override;
   std::vector<GivenUp> given_up() const override;
   std::vector<LostRank> lost() const override { return {}; }
 

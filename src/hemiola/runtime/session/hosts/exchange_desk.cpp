@@ -6,6 +6,7 @@
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/units.hpp"
+#include "hemiola/runtime/session/absence.hpp"
 #include "hemiola/runtime/session/hosts/packing.hpp"
 #include "hemiola/runtime/session/hosts/topics.hpp"
 #include "hemiola/runtime/session/lost_member.hpp"
@@ -31,8 +32,8 @@ std::string name_of(Rank rank) {
 
 }  // namespace
 
-ExchangeDesk::ExchangeDesk(Courier* courier, Rank self, Lost lost)
-    : courier_(courier), self_(self), lost_(std::move(lost)) {
+ExchangeDesk::ExchangeDesk(Courier* courier, Rank self, Facts facts)
+    : courier_(courier), self_(self), facts_(std::move(facts)) {
   using Content = std::span<const std::byte>;
   const auto listen = [&](Topic topic, Courier::Handler handler) {
     subscriptions_.push_back(courier_->subscribe(topic, std::move(handler)));
@@ -72,7 +73,7 @@ void ExchangeDesk::conclude(const Name& name, const std::vector<Rank>& members, 
   for (Rank member : members) courier_->send(member, kOutcome, message);
 }
 
-/// Says who has come, and who will not.
+/// Says who has come, who will not and why, and what else this rank has to complain of.
 void ExchangeDesk::hear_question(Rank from, std::span<const std::byte> message) {
   const Name name = Unpacker(message).get<Name>();
   std::vector<Rank> present;
@@ -80,7 +81,10 @@ void ExchangeDesk::hear_question(Rank from, std::span<const std::byte> message) 
     for (const auto& [rank, brought] : found->second) present.push_back(rank);
   Packer answer;
   answer.put(name).put_bytes(std::as_bytes(std::span(present)));
-  for (const LostRank& lost : lost_()) answer.put(lost.rank).put_text(lost.reason);
+  std::string complaints;
+  for (const std::string& complaint : facts_.complaints()) complaints += "; " + complaint;
+  answer.put_text(complaints);
+  for (const LostRank& lost : facts_.lost()) answer.put(lost.rank).put(CauseRecord::of(lost.cause()));
   courier_->send(from, kPresence, answer.take());
 }
 
@@ -109,8 +113,7 @@ std::vector<Bytes> ExchangeDesk::exchange(const std::vector<Rank>& members, std:
     check_lost(members, outcome);
     const auto now = Deadline::Clock::now();
     if (last && (outcome.told > last->told || now > last->until))
-      throw TimeoutError("exchange '" + std::string(key) + "': " + absent(members, outcome) +
-                         " did not come within " + format_seconds(deadline.seconds()));
+      throw_absent(members, key, outcome, deadline);
     if (last || (now < next_question && !deadline.passed())) continue;
     if (deadline.passed()) last = LastQuestion{outcome.told, now + kLastExchangeAnswer};
     next_question = now + kBetweenQuestions;
@@ -144,38 +147,50 @@ void ExchangeDesk::hear_presence(std::span<const std::byte> message) {
   const auto found = outcomes_.find(name);
   if (found == outcomes_.end()) return;
   found->second.present = ranks_of(content.get_bytes());
+  found->second.complaints = content.get_text();
   found->second.lost.clear();
   while (!content.is_empty()) {
     const Rank rank = content.get<Rank>();
-    found->second.lost.push_back({rank, content.get_text()});
+    found->second.lost.emplace_back(rank, content.get<CauseRecord>().cause());
   }
   ++found->second.told;
 }
 
-/// The first member knows who came before it was lost; without it, nobody will. Who was lost first is named: others may have
-/// left because of it.
+/// The first member knows who came before it was lost; without it, nobody will. The earliest cause is named: others may have
+/// left over it.
 void ExchangeDesk::check_lost(const std::vector<Rank>& members, const Outcome& outcome) const {
-  std::vector<LostRank> lost = outcome.lost;
-  const std::vector<LostRank> known = lost_();
+  std::vector<std::pair<Rank, Cause>> lost = outcome.lost;
+  const std::vector<LostRank> known = facts_.lost();
   if (std::ranges::find(known, members.front(), &LostRank::rank) != known.end())
-    lost.insert(lost.end(), known.begin(), known.end());
-  for (const LostRank& one : lost) {
-    const auto member = std::ranges::lower_bound(members, one.rank);
-    const bool is_member = member != members.end() && *member == one.rank;
-    const bool has_come = std::ranges::find(outcome.present, one.rank) != outcome.present.end();
-    if (is_member && (!has_come || one.rank == members.front()))
-      throw LostMemberError(name_of(one.rank) + " is lost, and others wait for it: " + one.reason,
-                            Rank{member - members.begin()}, one.rank);
+    for (const LostRank& one : known) lost.emplace_back(one.rank, one.cause());
+  std::optional<Cause> first;
+  for (const auto& [rank, cause] : lost) {
+    const bool is_member = std::ranges::binary_search(members, rank);
+    const bool has_come = std::ranges::find(outcome.present, rank) != outcome.present.end();
+    const bool counts = is_member && (!has_come || rank == members.front());
+    if (counts && (!first || cause.precedes(*first))) first = cause;
   }
+  if (!first) return;
+  const auto member = std::ranges::lower_bound(members, first->rank);
+  const bool is_member = member != members.end() && *member == first->rank;
+  throw_for(*first, is_member ? Rank{member - members.begin()} : Cause::kNobody,
+            first->text() + (first->is_absence ? "" : ", and others wait for it"));
 }
 
-std::string ExchangeDesk::absent(const std::vector<Rank>& members, const Outcome& outcome) const {
-  if (outcome.told == 0) return name_of(members.front());
-  std::string text;
+/// Where nothing was heard of the first member, it is that which did not come.
+void ExchangeDesk::throw_absent(const std::vector<Rank>& members, std::string_view key,
+                                const Outcome& outcome, const Deadline& deadline) const {
+  std::vector<Rank> absent;
   for (Rank member : members)
-    if (std::ranges::find(outcome.present, member) == outcome.present.end())
-      text += (text.empty() ? "" : ", ") + name_of(member);
-  return text;
+    if (std::ranges::find(outcome.present, member) == outcome.present.end()) absent.push_back(member);
+  if (outcome.told == 0 || absent.empty()) absent = {members.front()};
+  Cause cause =
+      absence_of(absent, "did not come within " + format_seconds(deadline.seconds()), facts_.now_ns());
+  std::string complaints = outcome.complaints;
+  if (self_ != members.front())
+    for (const std::string& complaint : facts_.complaints()) complaints += "; " + complaint;
+  cause.reason += complaints;
+  throw AbsentMemberError("exchange '" + std::string(key) + "': " + cause.text(), cause);
 }
 
 }  // namespace hemiola

@@ -21,10 +21,15 @@ namespace hemiola {
 
 class ExchangeDesk {
  public:
-  using Lost = std::function<std::vector<LostRank>()>;
+  /// Of the session of the same names.
+  struct Facts {
+    std::function<std::vector<LostRank>()> lost;
+    std::function<std::vector<std::string>()> complaints;
+    std::function<std::int64_t()> now_ns;
+  };
 
-  /// `courier` outlives it. `lost`: as Session::lost.
-  ExchangeDesk(Courier* courier, Rank self, Lost lost);
+  /// `courier` outlives it.
+  ExchangeDesk(Courier* courier, Rank self, Facts facts);
 
   /// As Session::exchange, for members and sizes that have been checked.
   std::vector<Bytes> exchange(const std::vector<Rank>& members, std::string_view key,
@@ -48,7 +53,8 @@ class ExchangeDesk {
     std::string mismatch;
     std::vector<Bytes> all;
     std::vector<Rank> present;  ///< as the first member last said
-    std::vector<LostRank> lost;
+    std::vector<std::pair<Rank, Cause>> lost;
+    std::string complaints;  ///< of the first member
     std::uint64_t told = 0;  ///< how often it has said so
   };
 
@@ -59,11 +65,12 @@ class ExchangeDesk {
   void conclude(const Name& name, const std::vector<Rank>& members, const Gathering& gathering);
   void ask(const Name& name, const std::vector<Rank>& members);
   void check_lost(const std::vector<Rank>& members, const Outcome& outcome) const;
-  std::string absent(const std::vector<Rank>& members, const Outcome& outcome) const;
+  [[noreturn]] void throw_absent(const std::vector<Rank>& members, std::string_view key,
+                                 const Outcome& outcome, const Deadline& deadline) const;
 
   Courier* courier_;
   const Rank self_;
-  Lost lost_;
+  Facts facts_;
 
   std::map<Name, Gathering> gatherings_;  ///< of the courier's thread
 

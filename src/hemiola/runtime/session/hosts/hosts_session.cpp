@@ -8,8 +8,10 @@
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/home_process.hpp"
 #include "hemiola/runtime/session/exchange_check.hpp"
+#include "hemiola/runtime/session/hosts/cause_desk.hpp"
 #include "hemiola/runtime/session/hosts/exchange_desk.hpp"
 #include "hemiola/runtime/session/hosts/host_identity.hpp"
+#include "hemiola/runtime/session/hosts/roster.hpp"
 #include "hemiola/runtime/session/hosts/survivors_desk.hpp"
 #include "hemiola/runtime/session/local/local_session.hpp"
 
@@ -65,8 +67,12 @@ class JoinedHosts final : public HostsSession {
         reception_(options.reception),
         addresses_(options.addresses),
         sideband_(reception_, rank_count_, options.limits),
-        desk_(&sideband_, self_, [this] { return sideband_.lost(); }),
-        survivors_(&sideband_, self_, [this] { return sideband_.lost(); }) {}
+        causes_(
+            &sideband_, [this] { return sideband_.lost(); }, [this] { return clock().now_ns; }),
+        desk_(
+            &sideband_, self_,
+            {[this] { return lost(); }, [this] { return complaints(); }, [this] { return clock().now_ns; }}),
+        survivors_(&sideband_, self_, [this] { return lost(); }) {}
 
   void meet(const HostsOptions& options);
 
@@ -81,17 +87,26 @@ class JoinedHosts final : public HostsSession {
                               std::span<const std::byte> own, const Deadline& deadline) override {
     check_members(members, self_, rank_count_);
     check_exchange_limits(key, own);
-    return desk_.exchange(members, key, own, deadline);
+    return telling([&] { return desk_.exchange(members, key, own, deadline); });
   }
 
   std::shared_ptr<SharedRegion> shared(const std::vector<Rank>& members, std::size_t bytes,
                                        const Deadline& deadline) override {
     check_members(members, self_, rank_count_);
     const std::vector<Rank> numbers = near_.numbers_of(members);
-    return near_.session && !numbers.empty() ? near_.session->shared(numbers, bytes, deadline) : nullptr;
+    if (!near_.session || numbers.empty()) return nullptr;
+    return telling([&] {
+      try {
+        return near_.session->shared(numbers, bytes, deadline);
+      } catch (const LostMemberError& e) {
+        throw_by_our_numbers(e.cause);
+      } catch (const AbsentMemberError& e) {
+        throw_by_our_numbers(e.cause);
+      }
+    });
   }
 
-  std::vector<LostRank> lost() const override { return sideband_.lost(); }
+  std::vector<LostRank> lost() const override { return causes_.lost(); }
   std::vector<std::string> complaints() const override { return sideband_.complaints(); }
   std::vector<Rank> survivors(const std::vector<Rank>& members, std::string_view name,
                               const Deadline& deadline) override {
@@ -101,7 +116,12 @@ class JoinedHosts final : public HostsSession {
   ClockReading clock() const override { return sideband_.clock(); }
   Courier* courier() override { return &sideband_; }
 
+ protected:
+  void publish_cause(const std::optional<Cause>& cause) override { causes_.publish(cause); }
+
  private:
+  Cause by_our_numbers(Cause cause) const;
+  [[noreturn]] void throw_by_our_numbers(const Cause& of_host) const;
   void share_memory(const HostsOptions& options, const Deadline& deadline);
   std::vector<Rank> everybody() const {
     std::vector<Rank> all;
@@ -117,6 +137,7 @@ class JoinedHosts final : public HostsSession {
   std::vector<int> hosts_;
   Neighbourhood near_;
   Sideband sideband_;
+  CauseDesk causes_;
   ExchangeDesk desk_;
   SurvivorsDesk survivors_;
 };
@@ -124,24 +145,42 @@ class JoinedHosts final : public HostsSession {
 /// At first only rank 0's address is known. Once all have left their cards there, everybody knows everybody, and begins to
 /// watch.
 void JoinedHosts::meet(const HostsOptions& options) {
-  const Deadline deadline(options.timeout_s, options.check);
+  Roster roster(&sideband_, self_, rank_count_, options.name);
+  const Deadline deadline(options.timeout_s, [&] {
+    roster.check();
+    if (options.check) options.check();
+  });
   sideband_.start();
   if (self_ != 0) sideband_.learn(Rank{0}, options.rank_zero);
+  roster.sign();
   Card own{host_identity(), {}};
   for (const Endpoint& address : options.addresses)
     own.endpoints.push_back(address.with_port(reception_->endpoint().port()));
   try {
     for (const Bytes& card : exchange(everybody(), "cards", own.packed(), deadline))
       cards_.push_back(Card::of(card));
-  } catch (const TimeoutError& e) {
-    std::string text = e.what();
-    for (const std::string& complaint : complaints()) text += "; " + complaint;
-    throw TimeoutError(text);
+  } catch (const ArgumentError&) {
+    if (self_ == 0) roster.stay();
+    throw;
   }
   for (Rank rank : indices<Rank>(rank_count_))
     if (rank != self_) sideband_.learn(rank, cards_[static_cast<std::size_t>(rank)].endpoints);
   sideband_.watch();
   share_memory(options, deadline);
+}
+
+/// The session of one host's ranks has numbers of its own, and knows how a process ended, but not over what it gave up.
+Cause JoinedHosts::by_our_numbers(Cause cause) const {
+  if (cause.rank == Cause::kNobody) return cause;
+  cause.rank = near_.ranks[static_cast<std::size_t>(cause.rank)];
+  for (const LostRank& one : lost())
+    if (one.rank == cause.rank && one.gave_up_for) return *one.gave_up_for;
+  return cause;
+}
+
+void JoinedHosts::throw_by_our_numbers(const Cause& of_host) const {
+  const Cause cause = by_our_numbers(of_host);
+  throw_for(cause, cause.rank, "sharing memory: " + cause.text());
 }
 
 /// Ranks that say that they are on one host show it by sharing memory; where one of them cannot, each is a host of its own.

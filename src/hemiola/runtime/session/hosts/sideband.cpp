@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::uint32_t kDoor = 1;  ///< of every rank's sideband
 constexpr std::size_t kKeptFloods = 1024, kKeptComplaints = 8;
+constexpr int kMostMisled = 1 << 16;
 constexpr auto kHandshakeLimit = std::chrono::seconds(5);
 constexpr auto kLongestBetweenTries = std::chrono::milliseconds(250);
 /// The first few questions about rank 0's clock follow each other at once, later ones at every so manieth beat.
@@ -118,7 +119,9 @@ std::vector<LostRank> Sideband::lost() const {
 
 std::vector<std::string> Sideband::complaints() const {
   const std::lock_guard lock(mutex_);
-  return {complaints_.begin(), complaints_.end()};
+  std::vector<std::string> found(complaints_.begin(), complaints_.end());
+  if (!unreached_.empty()) found.push_back(unreached_);
+  return found;
 }
 
 // ---- the thread ----
@@ -190,8 +193,13 @@ void Sideband::take_letters() {
   }
 }
 
-/// To all neighbours but one.
+/// To all neighbours but one; while ranks meet, and know rank 0 alone, to all that there is a connection with.
 void Sideband::spread(FrameKind kind, Topic topic, std::span<const std::byte> content, Rank except) {
+  if (!watching_) {
+    for (Line& line : lines_)
+      if (!line.over && !line.parting && line.peer != except) line.stream.put(kind, topic, content);
+    return;
+  }
   for (Rank neighbour : neighbours_)
     if (neighbour != except) put(neighbour, kind, topic, content);
 }
@@ -210,8 +218,14 @@ void Sideband::put(Rank to, FrameKind kind, Topic topic, std::span<const std::by
 // ---- connections ----
 
 void Sideband::accept() {
-  for (ProvedConnection& arrival : door_->take())
-    if (arrival.rank >= 0 && arrival.rank < rank_count_) add_line(arrival.rank, std::move(arrival.socket));
+  for (ProvedConnection& arrival : door_->take()) {
+    const bool is_ours = arrival.rank >= 0 && arrival.rank < rank_count_;
+    // While ranks meet, one of a larger job than this rank's is heard: it has to be told that the numbers differ.
+    const bool is_misled = !watching_ && arrival.rank >= rank_count_ && arrival.rank < kMostMisled;
+    if (is_misled && static_cast<std::size_t>(arrival.rank) >= peers_.size())
+      peers_.resize(static_cast<std::size_t>(arrival.rank) + 1);
+    if (is_ours || is_misled) add_line(arrival.rank, std::move(arrival.socket));
+  }
   for (const std::string& text : reception_->take_complaints()) complain(text);
 }
 
@@ -261,6 +275,7 @@ void Sideband::go_on(Rank rank, Handshake* handshake) {
   to.handshake.reset();
   if (refusal != Refusal::none && refusal != Refusal::hung_up && refusal != Refusal::unreachable)
     complain(why);
+  if (!watching_ && refusal == Refusal::unreachable) note_unreached(why);
   if (to.line) return;
   to.next_try =
       now + std::min<Clock::duration>(kLongestBetweenTries, std::chrono::milliseconds(5) * to.tries);
@@ -281,6 +296,7 @@ Sideband::Line* Sideband::add_line(Rank rank, Descriptor socket) {
   if (to.line) return &line;
   to.line = &line;
   to.next_try = {};
+  note_unreached("");
   for (const Bytes& waiting : to.waiting) {
     const auto head = head_of<FrameHead>(waiting);
     line.stream.put(head.kind, head.topic, after_head<FrameHead>(waiting));
@@ -409,6 +425,12 @@ void Sideband::judge_silence(Clock::time_point now, Clock::duration own_delay) {
                           format_seconds(std::chrono::duration<double>(limits_.silence).count()) +
                           ": its process stands still, or its host cannot be reached");
   }
+}
+
+/// While ranks meet: why there is no connection to rank 0.
+void Sideband::note_unreached(const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  unreached_ = why;
 }
 
 void Sideband::complain(const std::string& text) {

@@ -117,6 +117,7 @@ class Sideband final : public Courier {
   void lose(Rank rank, const std::string& reason, FrameKind kind = FrameKind::lost, Rank except = Rank{-1});
   bool is_lost(Rank rank) const { return lost_.contains(rank); }
   void complain(const std::string& text);
+  void note_unreached(const std::string& why);
   void say_farewell();
   void wake();
   Peer& peer(Rank rank) { return peers_[static_cast<std::size_t>(rank)]; }
@@ -146,6 +147,7 @@ class Sideband final : public Courier {
   std::map<Rank, std::string> lost_;
   std::vector<Rank> in_order_of_loss_;
   std::deque<std::string> complaints_;
+  std::string unreached_;
   bool watch_ = false, closing_ = false;
 
   std::thread thread_;

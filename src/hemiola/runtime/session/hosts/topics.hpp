@@ -15,6 +15,11 @@ enum : Topic {
   kVote,
   kVoteQuestion,
   kVotePresence,
+  // Of CauseDesk:
+  kCause,
+  // Of Roster:
+  kJoining,
+  kRefusal,
 };
 
 }  // namespace hemiola

@@ -3,11 +3,12 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
-#include <ctime>
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/runtime/session/exchange_check.hpp"
+#include "hemiola/runtime/session/local/machine_clock.hpp"
 #include "hemiola/runtime/session/local/meeting.hpp"
 #include "hemiola/runtime/session/local/session_memory.hpp"
 
@@ -26,7 +27,7 @@ constexpr std::size_t kSlotBytes = sizeof(Parcel) + Session::kMostExchanged;
 class JoinedSession final : public LocalSession {
  public:
   JoinedSession(const SessionOptions& options, Meeting meeting)
-      : rank_(options.rank), processes_(std::move(meeting.processes)) {
+      : rank_(options.rank), processes_(std::move(meeting.processes)), seen_to_end_ns_(processes_.size()) {
     memory_ = std::make_shared<SessionMemory>(std::move(meeting.memory), rank_);
   }
 
@@ -40,8 +41,9 @@ class JoinedSession final : public LocalSession {
     check_exchange_limits(key, own);
     const auto self = static_cast<std::size_t>(std::ranges::find(members, rank_) - members.begin());
     const auto fill = [&](std::span<std::byte> region) { put(key, own, region.subspan(self * kSlotBytes)); };
-    const auto region =
-        memory_->share({members, members.size() * kSlotBytes, deadline, ended_processes(), fill});
+    const auto region = telling([&] {
+      return memory_->share({members, members.size() * kSlotBytes, deadline, ended_processes(), fill});
+    });
     std::vector<Bytes> all;
     for (std::size_t i = 0; i < members.size(); ++i)
       all.push_back(take(key, members[i], region->bytes().subspan(i * kSlotBytes)));
@@ -51,7 +53,7 @@ class JoinedSession final : public LocalSession {
   std::shared_ptr<SharedRegion> shared(const std::vector<Rank>& members, std::size_t bytes,
                                        const Deadline& deadline) override {
     check_members(members, rank_, rank_count());
-    return memory_->share({members, bytes, deadline, ended_processes(), {}});
+    return telling([&] { return memory_->share({members, bytes, deadline, ended_processes(), {}}); });
   }
 
   std::vector<Rank> survivors(const std::vector<Rank>& members, std::string_view name,
@@ -69,19 +71,27 @@ class JoinedSession final : public LocalSession {
     std::vector<LostRank> ended;
     if (::poll(others.data(), others.size(), 0) <= 0) return ended;
     for (Rank rank : indices<Rank>(rank_count()))
-      if (others[static_cast<std::size_t>(rank)].revents != 0)
-        ended.push_back({rank, std::string(kProcessHasEnded)});
+      if (others[static_cast<std::size_t>(rank)].revents != 0) ended.push_back(ended_rank(rank));
     return ended;
   }
 
-  /// CLOCK_MONOTONIC, which all processes of a machine share.
-  ClockReading clock() const override {
-    timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return {std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec, 0};
+  ClockReading clock() const override { return {machine_now_ns(), 0}; }
+
+ protected:
+  void publish_cause(const std::optional<Cause>& cause) override {
+    memory_->cause_board().tell(rank_, cause);
   }
 
  private:
+  /// Whoever looks first notes when.
+  LostRank ended_rank(Rank rank) const {
+    std::int64_t at_ns = 0;
+    const std::int64_t now_ns = clock().now_ns;
+    if (seen_to_end_ns_[static_cast<std::size_t>(rank)].compare_exchange_strong(at_ns, now_ns))
+      at_ns = now_ns;
+    return {rank, std::string(kProcessHasEnded), at_ns, memory_->cause_board().told_by(rank)};
+  }
+
   SessionMemory::Ended ended_processes() const {
     return [this] { return lost(); };
   }
@@ -107,6 +117,7 @@ class JoinedSession final : public LocalSession {
 
   Rank rank_;
   std::vector<Descriptor> processes_;
+  mutable std::vector<std::atomic<std::int64_t>> seen_to_end_ns_;  ///< 0: not yet
   std::shared_ptr<SessionMemory> memory_;
 };
 

@@ -7,6 +7,7 @@
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/units.hpp"
+#include "hemiola/runtime/session/local/machine_clock.hpp"
 #include "hemiola/runtime/session/local/packet_socket.hpp"
 #include "hemiola/runtime/session/lost_member.hpp"
 
@@ -22,49 +23,51 @@ Descriptor own_process_descriptor() {
   return process;
 }
 
-std::string nobody_came(const SessionOptions& options) {
-  return "rank " + std::to_string(options.rank) + " of " + std::to_string(options.rank_count) +
-         " found no rank 0 in session '" + options.name + "' within " + format_seconds(options.timeout_s) +
-         "; is it running on this machine, as this user, with the same session name?";
+[[noreturn]] void throw_for_rank_zero(const std::string& did, bool is_absence) {
+  const Cause cause{Rank{0}, did, machine_now_ns(), is_absence};
+  throw_for(cause, Rank{0}, cause.text());
 }
 
+/// How long rank 0 may take to say whom the meeting lacks, or that it lacks nobody any more.
+constexpr double kLastAnswer_s = 1.0;
+
 /// Asks rank 0, which knows better than we do, whom the meeting lacks.
-[[noreturn]] void give_up(const SessionOptions& options, const Descriptor& socket) {
+void ask_who_is_missing(const SessionOptions& options, const Descriptor& socket) {
   Packet packet;
   packet.kind = Packet::Kind::who_is_missing;
-  const Deadline soon(1.0);
-  send_packet(socket, packet, {}, soon);
-  std::vector<Descriptor> ignored;
-  if (receive_packet(socket, packet, ignored, soon.milliseconds_left(1000)) == Delivery::arrived &&
-      packet.kind == Packet::Kind::refusal)
-    throw_fault(packet.fault, packet.text, Rank{packet.rank});
-  throw TimeoutError("rank " + std::to_string(options.rank) + " met rank 0 in session '" + options.name +
-                     "', but not all ranks came within " + format_seconds(options.timeout_s));
+  std::strncpy(packet.text, format_seconds(options.timeout_s).c_str(), sizeof(packet.text) - 1);
+  send_packet(socket, packet, {}, Deadline(kLastAnswer_s));
 }
 
 [[noreturn]] void host_has_left(const SessionOptions& options) {
-  throw LostMemberError("rank 0 of session '" + options.name + "' died while rank " +
-                            std::to_string(options.rank) + " and others were joining",
-                        Rank{0}, Rank{0});
+  throw_for_rank_zero("died while others were joining session '" + options.name + "'", false);
 }
 
 /// Takes descriptors in batches until rank 0 says that none remain: the memory first, then every rank's
 /// process.
 Meeting take_seat(const SessionOptions& options, const Descriptor& socket, const Deadline& deadline) {
   std::vector<Descriptor> descriptors;
+  std::optional<Deadline> last;
   for (Packet packet;;) {
-    const Delivery delivery =
-        receive_packet(socket, packet, descriptors, deadline.milliseconds_left(1 << 20));
+    const int wait_ms = (last ? *last : deadline).milliseconds_left(1 << 20);
+    const Delivery delivery = receive_packet(socket, packet, descriptors, wait_ms);
     deadline.check();
     if (delivery == Delivery::closed) host_has_left(options);
-    if (delivery == Delivery::nothing && deadline.passed()) give_up(options, socket);
+    if (delivery == Delivery::nothing && last && last->passed())
+      throw_for_rank_zero("stands still: it does not say who has not come to session '" + options.name +
+                              "' within " + format_seconds(options.timeout_s),
+                          true);
+    if (delivery == Delivery::nothing && deadline.passed() && !last) {
+      ask_who_is_missing(options, socket);
+      last.emplace(kLastAnswer_s);
+    }
     if (delivery == Delivery::nothing) continue;
-    if (packet.kind == Packet::Kind::refusal) throw_fault(packet.fault, packet.text, Rank{packet.rank});
+    if (packet.kind == Packet::Kind::refusal) throw_refusal(packet);
     if (packet.kind != Packet::Kind::welcome) continue;
-    const bool last = packet.count == 0;
+    const bool is_last = packet.count == 0;
     packet.kind = Packet::Kind::received;
-    if (send_packet(socket, packet, {}, deadline) == Delivery::closed && !last) host_has_left(options);
-    if (last) break;
+    if (send_packet(socket, packet, {}, deadline) == Delivery::closed && !is_last) host_has_left(options);
+    if (is_last) break;
   }
   HEMIOLA_CHECK(descriptors.size() == static_cast<std::size_t>(options.rank_count) + 1,
                 "a descriptor was lost");
@@ -96,7 +99,7 @@ std::optional<Meeting> visit(const SessionOptions& options, const Descriptor& ow
          !deadline.passed())
     deadline.check();
   if (delivery != Delivery::arrived) return std::nullopt;
-  if (greeting.kind == Packet::Kind::refusal) throw_fault(greeting.fault, greeting.text, Rank{greeting.rank});
+  if (greeting.kind == Packet::Kind::refusal) throw_refusal(greeting);
   return take_seat(options, socket, deadline);
 }
 
@@ -111,7 +114,10 @@ Meeting meet(const SessionOptions& options) {
     pause.wait();
     deadline.check();
   } while (!deadline.passed());
-  throw TimeoutError(nobody_came(options));
+  throw_for_rank_zero("of " + std::to_string(options.rank_count) + " did not join session '" + options.name +
+                          "' within " + format_seconds(options.timeout_s) +
+                          "; is it running on this machine, as this user, with the same session name?",
+                      true);
 }
 
 }  // namespace hemiola

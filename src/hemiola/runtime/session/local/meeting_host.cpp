@@ -2,15 +2,17 @@
 #include <fcntl.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/units.hpp"
+#include "hemiola/runtime/session/absence.hpp"
+#include "hemiola/runtime/session/local/machine_clock.hpp"
 #include "hemiola/runtime/session/local/meeting.hpp"
 #include "hemiola/runtime/session/local/packet_socket.hpp"
 #include "hemiola/runtime/session/local/session_memory.hpp"
-#include "hemiola/runtime/session/rank_list.hpp"
 
 namespace hemiola {
 namespace {
@@ -27,8 +29,7 @@ struct Guest {
 
 struct Fault {
   Packet::Fault kind;
-  std::string text;
-  Rank lost{0};  ///< where that is the fault
+  Cause cause;
 };
 
 class Host {
@@ -43,7 +44,7 @@ class Host {
 
   Meeting hold() {
     while (!fault_ && !everyone_is_here()) {
-      if (deadline_.passed()) fault_ = Fault{Packet::Fault::timeout, missing_text(), {}};
+      if (deadline_.passed()) note_absence(format_seconds(options_.timeout_s));
       serve(deadline_.milliseconds_left(1 << 20));
       deadline_.check();
     }
@@ -61,12 +62,14 @@ class Host {
     return ranks;
   }
 
-  std::string missing_text() const {
-    const std::vector<Rank> ranks = missing();
-    return "rank" + std::string(ranks.size() == 1 ? " " : "s ") + rank_list(ranks) + " of " +
-           std::to_string(options_.rank_count) + " did not join session '" + options_.name + "' within the " +
-           format_seconds(options_.timeout_s) +
-           " that rank 0 waits; are they running, with the same session name?";
+  /// Somebody has waited for the missing for as long as it would: rank 0, or a guest, without which nobody can begin.
+  void note_absence(const std::string& waited) {
+    if (fault_) return;
+    const std::string did = "of " + std::to_string(options_.rank_count) + " did not join session '" +
+                            options_.name + "' within " + waited;
+    Cause cause = absence_of(missing(), did, machine_now_ns());
+    cause.reason += "; is it running, with the same session name?";
+    fault_ = Fault{Packet::Fault::timeout, std::move(cause)};
   }
 
   /// Waits for something to happen at the listener or at a guest's socket, and deals with it.
@@ -96,8 +99,7 @@ class Host {
     const Delivery delivery = receive_packet(guest.socket, packet, descriptors, 0);
     if (delivery == Delivery::nothing) return true;
     if (delivery == Delivery::closed) return take_leave(guest);
-    if (packet.kind == Packet::Kind::who_is_missing)
-      send_packet(guest.socket, refusal(Packet::Fault::timeout, missing_text()), {}, deadline_);
+    if (packet.kind == Packet::Kind::who_is_missing && !everyone_is_here()) note_absence(packet.text);
     if (packet.kind == Packet::Kind::hello && descriptors.size() == 1) {
       guest.process = std::move(descriptors.front());
       guest.process_id = packet.process;
@@ -108,17 +110,18 @@ class Host {
 
   bool take_leave(const Guest& guest) {
     if (!guest.rank || fault_) return false;
-    fault_ = Fault{Packet::Fault::lost_rank,
-                   "rank " + std::to_string(*guest.rank) + " (process " + std::to_string(guest.process_id) +
-                       ") died or gave up while session '" + options_.name + "' was waiting for other ranks",
-                   *guest.rank};
+    fault_ =
+        Fault{Packet::Fault::lost_rank,
+              {*guest.rank,
+               "(process " + std::to_string(guest.process_id) + ") died or was interrupted while session '" +
+                   options_.name + "' was waiting for other ranks",
+               machine_now_ns()}};
     return false;
   }
 
   void seat(Guest& guest, const Packet& hello) {
     if (fault_) {
-      send_packet(guest.socket, refusal(fault_->kind, fault_->text, fault_->lost), {},
-                  Deadline(kStaySeconds));
+      send_packet(guest.socket, refusal(fault_->kind, fault_->cause), {}, Deadline(kStaySeconds));
       ++turned_away_;
       return;
     }
@@ -144,19 +147,22 @@ class Host {
   /// The process that holds a rank; 0 for none.
   int process_at(Rank rank) const { return rank == options_.rank ? ::getpid() : seat_of_[rank]; }
 
-  void refuse_all(const std::string& text) { fault_ = Fault{Packet::Fault::argument, text, {}}; }
+  void refuse_all(const std::string& text) {
+    fault_ = Fault{Packet::Fault::argument, {.reason = text, .at_ns = machine_now_ns()}};
+  }
 
   [[noreturn]] void turn_everyone_away() {
-    const Packet packet = refusal(fault_->kind, fault_->text, fault_->lost);
+    const Packet packet = refusal(fault_->kind, fault_->cause);
     for (Guest& guest : guests_) {
       if (!guest.process) continue;  // its hello is still on its way: serve() answers it
       send_packet(guest.socket, packet, {}, Deadline(kStaySeconds));
       ++turned_away_;
     }
     // Those who come now learn the reason too, instead of waiting for a rank 0 that has left.
-    const Deadline stay(fault_->kind == Packet::Fault::timeout ? 0.0 : kStaySeconds);
+    const bool is_timeout = fault_->kind == Packet::Fault::timeout;
+    const Deadline stay(is_timeout ? std::min(kStaySeconds, deadline_.seconds_left()) : kStaySeconds);
     while (turned_away_ < options_.rank_count - 1 && !stay.passed()) serve(stay.milliseconds_left(1000));
-    throw_fault(fault_->kind, fault_->text, fault_->lost);
+    throw_fault(fault_->kind, fault_->cause);
   }
 
   /// Guests come and go in any order; the seats are in rank order.

@@ -87,19 +87,24 @@ void detach(msghdr& message, std::vector<Descriptor>& descriptors) {
 
 }  // namespace
 
-void throw_fault(Packet::Fault fault, const std::string& text, Rank lost) {
-  if (fault == Packet::Fault::argument) throw ArgumentError(text);
-  if (fault == Packet::Fault::timeout) throw TimeoutError(text);
-  throw LostMemberError(text, lost, lost);
-}
-
-Packet refusal(Packet::Fault fault, const std::string& text, Rank lost) {
+Packet refusal(Packet::Fault fault, const Cause& cause) {
   Packet packet;
   packet.kind = Packet::Kind::refusal;
   packet.fault = fault;
-  packet.rank = static_cast<std::int32_t>(lost);
-  std::strncpy(packet.text, text.c_str(), sizeof(packet.text) - 1);
+  packet.rank = static_cast<std::int32_t>(cause.rank);
+  packet.at_ns = cause.at_ns;
+  std::strncpy(packet.text, cause.reason.c_str(), sizeof(packet.text) - 1);
   return packet;
+}
+
+void throw_fault(Packet::Fault fault, const Cause& cause) {
+  if (fault == Packet::Fault::argument) throw ArgumentError(cause.text());
+  throw_for(cause, cause.rank, cause.text());
+}
+
+void throw_refusal(const Packet& refusal) {
+  throw_fault(refusal.fault,
+              {Rank{refusal.rank}, refusal.text, refusal.at_ns, refusal.fault == Packet::Fault::timeout});
 }
 
 Descriptor listen_at(const std::string& session) {

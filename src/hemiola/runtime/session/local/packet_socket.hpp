@@ -9,6 +9,7 @@
 #include "hemiola/base/deadline.hpp"
 #include "hemiola/base/descriptor.hpp"
 #include "hemiola/base/index.hpp"
+#include "hemiola/runtime/session/cause.hpp"
 
 namespace hemiola {
 
@@ -17,7 +18,7 @@ struct Packet {
   enum class Kind : std::uint32_t {
     greeting = 0x48454d31,  ///< rank 0 → guest: I am here (the value doubles as protocol version)
     hello,                  ///< guest → rank 0: my rank, my rank_count; carries the guest's pidfd
-    who_is_missing,         ///< guest → rank 0: I give up, whom do we lack?
+    who_is_missing,         ///< guest → rank 0: I give up after `text`, whom do we lack?
     welcome,   ///< rank 0 → guest: carries a batch of descriptors; `count` is how many remain after it
     received,  ///< guest → rank 0: the batch has arrived
     refusal,   ///< rank 0 → guest: `fault` and `text` say why
@@ -30,12 +31,14 @@ struct Packet {
   std::int32_t rank_count = 0;
   std::int32_t process = 0;
   std::int32_t count = 0;
-  char text[1024] = {};
+  std::int64_t at_ns = 0;  ///< of a refusal: when what it is about was noticed
+  char text[1024] = {};    ///< of a refusal: why; behind the rank's name where it blames one
 };
 
-/// `lost`: whom a fault of that name is about.
-[[noreturn]] void throw_fault(Packet::Fault fault, const std::string& text, Rank lost);
-Packet refusal(Packet::Fault fault, const std::string& text, Rank lost = Rank{0});
+/// Why there will be no meeting. The cause of an argument's fault is a whole sentence.
+Packet refusal(Packet::Fault fault, const Cause& cause);
+[[noreturn]] void throw_fault(Packet::Fault fault, const Cause& cause);
+[[noreturn]] void throw_refusal(const Packet& refusal);
 
 /// A listening socket of that name; empty when the name is taken. Throws LostRankError when the system
 /// refuses.

@@ -10,12 +10,15 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <string>
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/home_process.hpp"
 #include "hemiola/base/rounding.hpp"
 #include "hemiola/base/units.hpp"
+#include "hemiola/runtime/session/absence.hpp"
+#include "hemiola/runtime/session/local/machine_clock.hpp"
 #include "hemiola/runtime/session/lost_member.hpp"
 #include "hemiola/runtime/session/rank_list.hpp"
 
@@ -30,9 +33,6 @@ constexpr std::size_t kEntryCount = 1 << 16;
 constexpr std::uint64_t kRefused = 1;
 /// Instead of keys, which are odd and above these.
 constexpr std::uint64_t kNeverUsed = 0, kGivenBack = 2;
-
-/// Of a member's arrival.
-constexpr std::uint64_t kGaveUp = std::uint64_t{1} << 63;
 
 /// Whoever comes first waits for ranks that may need its core: it sleeps, and is then preferred to those that had it. Who
 /// yields on a busy machine comes back when all others have had their turn, a millisecond or more each.
@@ -63,16 +63,15 @@ std::string set_text(const std::vector<Rank>& members) {
   return "ranks " + rank_list(members) + (members.size() > 1 ? " share memory" : " shares memory");
 }
 
-std::string too_late(const Deadline& deadline) {
-  return " did not come within " + format_seconds(deadline.seconds());
-}
-
-/// Those of some ranks whose processes have ended.
-std::vector<Rank> ended_among(const std::vector<Rank>& ranks, const SessionMemory::Ended& ended) {
-  std::vector<Rank> found;
-  for (const LostRank& lost : ended())
-    if (std::ranges::find(ranks, lost.rank) != ranks.end()) found.push_back(lost.rank);
-  return found;
+/// Over what those of some ranks whose processes have ended have: the earliest; nothing if none has.
+std::optional<Cause> end_among(const std::vector<Rank>& ranks, const SessionMemory::Ended& ended) {
+  std::optional<Cause> first;
+  for (const LostRank& lost : ended()) {
+    if (std::ranges::find(ranks, lost.rank) == ranks.end()) continue;
+    const Cause cause = lost.cause();
+    if (!first || cause.precedes(*first)) first = cause;
+  }
+  return first;
 }
 
 std::size_t place_of(const std::vector<Rank>& members, Rank rank) {
@@ -80,9 +79,16 @@ std::size_t place_of(const std::vector<Rank>& members, Rank rank) {
 }
 
 /// Ranks of the session are the world's; its number in the group that would have been is its place among the members.
-LostMemberError lost_member(const SessionMemory::Request& request, Rank lost, const char* before) {
-  return {set_text(request.members) + ": rank " + std::to_string(lost) + " died before " + before,
-          Rank{place_of(request.members, lost)}, lost};
+[[noreturn]] void throw_for(const SessionMemory::Request& request, const Cause& cause,
+                            const std::string& before = "") {
+  const std::size_t place = place_of(request.members, cause.rank);
+  const Rank number = place < request.members.size() ? Rank{place} : Cause::kNobody;
+  throw_for(cause, number, set_text(request.members) + ": " + cause.text() + before);
+}
+
+[[noreturn]] void throw_absent(const SessionMemory::Request& request, const std::vector<Rank>& absent) {
+  const std::string did = "did not come within " + format_seconds(request.deadline.seconds());
+  throw_for(request, absence_of(absent, did, machine_now_ns()));
 }
 
 }  // namespace
@@ -102,10 +108,11 @@ struct SessionMemory::Header {
   std::atomic<std::uint64_t> used;  ///< bytes after the header that are given out
   std::array<Entry, kEntryCount> entries;
   SurvivorsBoard survivors;
+  CauseBoard causes;
 };
 
 /// A region starts with this: how many members have let go of it, and per member the bytes it asked for plus one,
-/// once it is there, marked while it has given up waiting for the others.
+/// once it is there.
 struct SessionMemory::Prefix {
   std::atomic<std::uint64_t> released;
   std::atomic<std::uint64_t>& arrival(std::size_t member) { return (&released)[1 + member]; }
@@ -203,7 +210,6 @@ std::shared_ptr<SharedRegion> SessionMemory::share(const Request& request) {
       request.fill(mapping->bytes().subspan(prefix_bytes));
     arrival.store(request.bytes + 1);
   }
-  arrival.fetch_and(~kGaveUp);
   await_members(request, mapping->prefix());
   count_share(members);
   return std::make_shared<Region>(shared_from_this(), &entry, std::move(mapping), members.size());
@@ -212,6 +218,11 @@ std::shared_ptr<SharedRegion> SessionMemory::share(const Request& request) {
 SurvivorsBoard& SessionMemory::survivors_board() const {
   table_->home().check();
   return header_->survivors;
+}
+
+CauseBoard& SessionMemory::cause_board() const {
+  table_->home().check();
+  return header_->causes;
 }
 
 std::uint64_t SessionMemory::shares_so_far(const std::vector<Rank>& members) {
@@ -279,23 +290,20 @@ SessionMemory::Entry& SessionMemory::await_entry(const Request& request, std::ui
     Entry* entry = find(key);
     const std::uint64_t offset = entry != nullptr ? entry->offset.load() : 0;
     if (offset != 0) return *entry;
-    const Rank leader = request.members.front();
     // Without the entry nobody has come yet, and one that has ended never will: others may have given up because of it.
-    if (const auto ended = ended_among(request.members, request.ended);
-        !ended.empty() && find(key) == nullptr)
-      throw lost_member(request, ended.front(), "it joined in");
+    if (const auto end = end_among(request.members, request.ended); end && find(key) == nullptr)
+      throw_for(request, *end, ", before it joined in");
     request.deadline.check();
-    if (request.deadline.passed())
-      throw TimeoutError(set_text(request.members) + ": rank " + std::to_string(leader) +
-                         too_late(request.deadline));
+    if (request.deadline.passed()) throw_absent(request, {request.members.front()});
   }
 }
 
+/// A member that has come may have ended since, and whoever lives may have given up over that.
 void SessionMemory::await_members(const Request& request, Prefix& prefix) const {
   const auto missing = [&] {
     std::vector<Rank> ranks;
     for (std::size_t i = 0; i < request.members.size(); ++i) {
-      const std::uint64_t asked = prefix.arrival(i).load() & ~kGaveUp;
+      const std::uint64_t asked = prefix.arrival(i).load();
       if (asked == 0)
         ranks.push_back(request.members[i]);
       else if (asked != request.bytes + 1)
@@ -309,32 +317,17 @@ void SessionMemory::await_members(const Request& request, Prefix& prefix) const 
   for (Pause pause(kLongestSleep_us, kYields);; pause.wait()) {
     const std::vector<Rank> ranks = missing();
     if (ranks.empty()) return;
-    const std::vector<Rank> ended = ended_among(request.members, request.ended);
-    if (!ended.empty() && !missing().empty())  // else all had come before it died
-      throw_ended(request, prefix, ended, rank_list(ranks));
+    const std::optional<Cause> end = end_among(request.members, request.ended);
+    if (end && !missing().empty())  // else all had come before it died
+      throw_for(request, *end, ", before all had joined in");
     try {
       request.deadline.check();
     } catch (const LostRankError&) {
       if (missing().empty()) return;  // it had come before it was lost
       throw;
     }
-    if (request.deadline.passed()) {
-      prefix.arrival(place_of(request.members, self_)).fetch_or(kGaveUp);
-      throw TimeoutError(set_text(request.members) + ": rank" + (ranks.size() == 1 ? " " : "s ") +
-                         rank_list(ranks) + too_late(request.deadline));
-    }
+    if (request.deadline.passed()) throw_absent(request, ranks);
   }
-}
-
-/// A member that has come may have died since, and whoever lives may have given up because of it; or it has given up
-/// itself, because of those that are absent, and they are to blame.
-void SessionMemory::throw_ended(const Request& request, Prefix& prefix, const std::vector<Rank>& ended,
-                                const std::string& absent) const {
-  for (const Rank rank : ended)
-    if ((prefix.arrival(place_of(request.members, rank)).load() & kGaveUp) == 0)
-      throw lost_member(request, rank, "all had joined in");
-  throw TimeoutError(set_text(request.members) + ": rank " + std::to_string(ended.front()) +
-                     " has given up waiting for " + absent);
 }
 
 }  // namespace hemiola

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "hemiola/base/descriptor.hpp"
+#include "hemiola/runtime/session/local/cause_board.hpp"
 #include "hemiola/runtime/session/local/survivors_board.hpp"
 #include "hemiola/runtime/session/session.hpp"
 
@@ -42,6 +43,7 @@ class SessionMemory : public std::enable_shared_from_this<SessionMemory> {
   std::shared_ptr<SharedRegion> share(const Request& request);
 
   SurvivorsBoard& survivors_board() const;
+  CauseBoard& cause_board() const;
 
  private:
   struct Entry;
@@ -57,8 +59,6 @@ class SessionMemory : public std::enable_shared_from_this<SessionMemory> {
   void publish(const Request& request, std::uint64_t key);
   Entry& await_entry(const Request& request, std::uint64_t key) const;
   void await_members(const Request& request, Prefix& prefix) const;
-  [[noreturn]] void throw_ended(const Request& request, Prefix& prefix, const std::vector<Rank>& ended,
-                                const std::string& absent) const;
   void give_back(Entry* entry) const;
 
   Descriptor memory_;

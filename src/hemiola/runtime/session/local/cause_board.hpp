@@ -1,0 +1,54 @@
+// Where ranks that share memory say over what they give up, for others to read once they find them gone.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "hemiola/runtime/session/cause.hpp"
+
+namespace hemiola {
+
+/// Lies in shared memory; zero-filled is its initial state.
+class CauseBoard {
+ public:
+  /// Nothing takes back what the rank has told.
+  void tell(Rank rank, const std::optional<Cause>& cause) {
+    if (rank >= kMostRanks) return;
+    Cell& cell = cells_[static_cast<std::size_t>(rank)];
+    const std::uint64_t count = cell.told.load(std::memory_order_relaxed);
+    Slot& slot = cell.slots[count % kSlots];
+    slot.holds = cause.has_value() ? 1 : 0;
+    if (cause) slot.record = CauseRecord::of(*cause);
+    cell.told.store(count + 1, std::memory_order_release);
+  }
+
+  std::optional<Cause> told_by(Rank rank) const {
+    if (rank >= kMostRanks) return std::nullopt;
+    const Cell& cell = cells_[static_cast<std::size_t>(rank)];
+    const std::uint64_t count = cell.told.load(std::memory_order_acquire);
+    if (count == 0) return std::nullopt;
+    const Slot& slot = cell.slots[(count - 1) % kSlots];
+    if (slot.holds == 0) return std::nullopt;
+    return slot.record.cause();
+  }
+
+ private:
+  /// hemiola.launch starts no more; ranks beyond are found gone without what they gave up for.
+  static constexpr int kMostRanks = 1024;
+  /// What is being read is overwritten by the next word but one: whoever reads looks at ranks that are gone.
+  static constexpr std::uint64_t kSlots = 2;
+  struct Slot {
+    std::uint64_t holds;
+    CauseRecord record;
+  };
+  struct Cell {
+    std::atomic<std::uint64_t> told;  ///< how often
+    std::array<Slot, kSlots> slots;
+  };
+  std::array<Cell, kMostRanks> cells_;
+};
+
+}  // namespace hemiola
