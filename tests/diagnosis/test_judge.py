@@ -10,7 +10,7 @@ import pytest
 
 import hemiola as hm
 from hemiola.diagnosis import Cause, Diagnosis, Evidence, judge
-from hemiola.diagnosis.evidence import Pair
+from hemiola.diagnosis.evidence import Nic, Pair
 from hemiola.diagnosis.network import paths_between, ways_of, without_relayed
 from hemiola.diagnosis.prospect import Step
 
@@ -154,7 +154,95 @@ def test_one_direction_of_a_cable_is_a_link() -> None:
     (one,) = verdict(
         with_slow(evidence(), 2.0, *[(4, other) for other in range(RANKS) if other != 4])
     ).findings
-    assert (one.cause, one.link) == (Cause.LINK_SLOW, (4, 8))
+    assert (one.cause, one.link, one.where) == (Cause.LINK_SLOW, (4, 8), "link 4 to switch 8")
+
+
+def surveyed(count: int, seed: int, spread: float = 0.1) -> Evidence:
+    """Return what a survey of hosts with a rank each shows where nothing is wrong."""
+    rng = np.random.default_rng(seed)
+    speeds = 50e6 * rng.uniform(1 - spread, 1, (count, count))
+    np.fill_diagonal(speeds, np.nan)
+    return replace(
+        evidence(hm.topologies.switch(RANKS, latency_s=20e-6, bandwidth=50e6), seed),
+        host_names=tuple(f"node{host}" for host in range(count)),
+        nics=tuple(Nic("eth1", host, (host,)) for host in range(count)),
+        speeds=speeds,
+        expected=np.ones(count),
+    )
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_of_a_survey_chance_is_no_cause(seed: int) -> None:
+    assert not verdict(surveyed(RANKS, seed, spread=0.3)).findings
+
+
+@pytest.mark.parametrize("factor", [2.0, 10.0])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_slow_nic_is_named_as_its_host_calls_it_and_by_its_factor(seed: int, factor: float) -> None:
+    seen = surveyed(RANKS, seed)
+    port = seed % RANKS
+    seen.speeds[port] /= factor
+    seen.speeds[:, port] /= factor
+    (one,) = verdict(seen).findings
+    assert (one.cause, one.where) == (Cause.NIC_SLOW, f"eth1 of node{port} (rank {port})")
+    assert one.amount == pytest.approx(factor, rel=0.15)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_slow_pair_accuses_neither_of_its_nics(seed: int) -> None:
+    seen = surveyed(RANKS, seed)
+    a, b = sorted(np.random.default_rng(seed).choice(RANKS, 2, replace=False).tolist())
+    seen.speeds[a, b] /= 4
+    seen.speeds[b, a] /= 4
+    (one,) = verdict(seen).findings
+    assert (one.cause, one.link) == (Cause.LINK_SLOW, (a, b))
+    assert one.where == f"node{a} (rank {a}) to node{b} (rank {b})"
+    assert one.amount == pytest.approx(4, rel=0.15)
+
+
+def test_one_direction_that_lost_packets_is_no_slow_pair() -> None:
+    seen = surveyed(RANKS, 0)
+    seen.speeds[1, 2] /= 2
+    assert not verdict(seen).findings
+    seen.speeds[1, 2] /= 2
+    (one,) = verdict(seen).findings
+    assert (one.cause, one.link) == (Cause.LINK_SLOW, (1, 2))
+
+
+def test_where_a_topology_says_what_nics_carry_they_are_compared_with_that() -> None:
+    seen = surveyed(RANKS, 0)
+    seen.speeds[0] /= 4
+    seen.speeds[:, 0] /= 4
+    (one,) = verdict(seen).findings
+    assert one.ranks == (0,)
+    assert not verdict(replace(seen, expected=np.array([0.25, *[1.0] * (RANKS - 1)]))).findings
+
+
+def test_what_health_has_noticed_and_a_survey_leaves_open_is_a_finding_too() -> None:
+    (one,) = verdict(replace(surveyed(RANKS, 0), noticed={3: 1.4})).findings
+    assert (one.cause, one.ranks, one.amount) == (Cause.NIC_SLOW, (3,), 1.4)
+
+
+def test_of_two_hosts_nobody_is_accused() -> None:
+    seen = surveyed(2, 0)
+    seen.speeds[0, 1] /= 10
+    assert not verdict(replace(seen, host_of=(0, 1) * (RANKS // 2))).findings
+
+
+def test_a_host_whose_ranks_wait_for_cores_is_busy_and_its_ways_say_nothing() -> None:
+    seen = with_late(surveyed(RANKS, 0), {5: 8e-3})
+    waited_s = seen.waited_s.copy()
+    waited_s[5] = 8e-3
+    seen.speeds[5, 6] /= 4
+    (one,) = verdict(replace(seen, waited_s=waited_s)).findings
+    assert (one.cause, one.where) == (Cause.HOST_SLOW, "node5 (rank 5)")
+    assert "have no core" in one.evidence
+
+
+def test_where_all_wait_for_cores_whose_turn_comes_later_is_late_by_chance() -> None:
+    seen = with_late(evidence(), {5: 4e-3})
+    found = verdict(replace(seen, waited_s=np.full(RANKS, 9e-3))).findings
+    assert [one.cause for one in found] == [Cause.OVERSUBSCRIBED]
 
 
 def test_pairs_that_others_relay_for_say_nothing() -> None:

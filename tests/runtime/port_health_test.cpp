@@ -262,6 +262,19 @@ TEST(PortHealth, AWorseFactorRisesAgainAndKeepsItsBeginning) {
   EXPECT_EQ(judge.health.slow_ports()[0].since_number, 0);
 }
 
+TEST(PortHealth, WhatRanksHaveMeasuredOnPurposeHoldsAtOnceAndOthersStayAsTheyAre) {
+  Judge judge(4);
+  judge.until_change(10, {1, 1, 0.5, 1});
+  EXPECT_TRUE(judge.health.adopt({{Rank{1}, 10.0}}, 10, 7));
+  EXPECT_EQ(judge.health.factors_in_force(), (Factors{{Rank{1}, 12.0}, {Rank{2}, 2.0}}));
+  EXPECT_EQ(judge.health.slow_ports()[0].since_number, 10);
+  EXPECT_FALSE(judge.health.adopt({{Rank{1}, 10.0}, {Rank{3}, 1.0}}, 11, 7));
+  EXPECT_TRUE(judge.health.adopt({{Rank{2}, 1.0}}, 12, 7));
+  EXPECT_EQ(judge.until_change(100, {1, 0.1, 1, 1}), 0);
+  EXPECT_EQ(judge.until_change(100, {1, 1, 1, 1}), 5);
+  EXPECT_TRUE(judge.health.factors_in_force().empty());
+}
+
 // Given two ranks' watches with different figures of their own, one of which says that rank 2's port has half its
 // speed, the other nothing. Expect the same judgement at the same operation on both, one operation after the
 // figures.

@@ -43,7 +43,7 @@ COMMANDS = {
     "topology": "Show, convert and draw networks.",
     "reproduce": "Regenerate a paper's tables and figures, each beside Hemiola's schedule and the lower bound.",
     "doctor": "Say what this machine offers Hemiola, and what to do about what is not there.",
-    "diagnose": "Start ranks, have them compute and all-reduce for some seconds, and say what slows them.",
+    "diagnose": "Have ranks compute and all-reduce for some seconds, and say what slows them.",
     "trace": "Merge what PyTorch's ranks have written of their latest operations into one trace for Perfetto.",
     "accelerate": "Compile what takes the operations of PyTorch's groups to the engine without Python in between.",
     "calibrate": "Measure the links between the ranks of a running job: latency, bandwidth, cost of a message, "

@@ -15,6 +15,7 @@ from hemiola.cli.output import answer, counted, fitted, table
 from hemiola.diagnosis import Diagnosis, Finding
 from hemiola.errors import ArgumentError
 from hemiola.measure.checkup import Checkup, Faults, check_up
+from hemiola.measure.joined import joined_job
 from hemiola.units import format_seconds
 
 
@@ -45,15 +46,20 @@ def diagnose(
     ] = 48,
     as_json: options.Json = False,
 ) -> None:
-    """Start ranks, have them compute and all-reduce for some seconds, and say what slows them.
+    """Have ranks compute and all-reduce for some seconds, and say what slows them.
 
-    Looks for ranks that come late of their own doing, slow hosts, slow NICs and links, and a machine with too few
-    cores. Each finding comes with evidence, what it costs a step, and what the planner gains. --late, --slow,
-    --slow-link and --slow-host put faults in that nobody is told of. In a program of your own, comm.diagnose() judges
-    its latest operations. Exit code 1 where something is wrong.
+    Starts ranks; where a launcher has started this (hemiola launch, torchrun, mpirun, srun, 'hemiola cluster run'), the
+    ranks are its job's, and rank 0 prints what is found. Looks for ranks that come late of their own doing, slow hosts,
+    slow NICs and links, and a machine with too few cores. Each finding comes with evidence, what it costs a step, and
+    what the planner gains. --late, --slow, --slow-link and --slow-host put faults in that nobody is told of. In a
+    program of your own, comm.diagnose() judges its latest operations. Exit code 1 where something is wrong; in a job 0,
+    since no rank has failed.
 
     Example: hemiola diagnose --emulate cluster.yaml --slow 2=3
     """
+    job = joined_job(ranks)
+    if job is not None:
+        ranks = job.rank_count
     cluster = None if emulate is None else read_topology(emulate, speeds).topology
     count = rank_count_of(ranks, cluster)
     conditions = values.read_conditions(late, slow, count)
@@ -65,9 +71,10 @@ def diagnose(
         slow_links=values.read_slow_links(slow_link or ()),
         slow_hosts=values.read_slow(slow_host or ()),
     )
-    found = check_up(Checkup(count, cluster, faults, steps))
-    answer(as_json, _data(found, count), _told(found, count))
-    if found.findings:
+    found = check_up(Checkup(count, cluster, faults, steps), job=job)
+    if job is None or job.rank == 0:
+        answer(as_json, _data(found, count), _told(found, count))
+    if job is None and found.findings:
         raise typer.Exit(1)
 
 

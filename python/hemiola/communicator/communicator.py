@@ -438,7 +438,7 @@ class Communicator(BlockCollectives, MonitoredBarrier):
         Of two ranks alone nobody can say which one it is, and of one that only ever has its share of a busy
         port, nobody can say how fast it is.
         """
-        return Health.of(self._core)
+        return Health.of(self._core, self._observer.surveyed)
 
     def traffic(self) -> Traffic:
         """Say how many bytes this communicator's operations have sent to each rank and received from it, and in which
@@ -456,8 +456,9 @@ class Communicator(BlockCollectives, MonitoredBarrier):
     def diagnose(self) -> Diagnosis:
         """Say what slows this communicator's latest operations, what it costs, and what helps.
 
-        All ranks call this together. Nothing but evidence travels: no rank measures the network here, and what is
-        judged are at most the latest 128 operations.
+        All ranks call this together, and judge at most the latest 128 operations: those since the last diagnosis, where
+        these are 8 or more. Ranks of several hosts also survey the network: every couple of NICs sends both ways for
+        30 ms or more, and again where that looks slow.
 
         Returns
         -------
@@ -472,12 +473,16 @@ class Communicator(BlockCollectives, MonitoredBarrier):
 
         Notes
         -----
-        Takes some milliseconds, and a plan or two on rank 0 for each finding. What a rank does between operations is
-        its own time; what it takes longer to leave an operation is the network's. Ports and links are judged by what
-        messages between pairs of ranks have certainly reached in the latest 16 operations, so only those that were
-        used: an all_to_all uses all of them, a ring each rank's to one neighbour. Over shared memory there are none.
+        Takes some milliseconds on one host, and a plan or two on rank 0 for each finding; between hosts a tenth of a
+        second for each of them, several times that where one is slow or cores are busy. What a rank does between
+        operations is its own time; what it takes longer to leave an operation is the network's. `health` says the same
+        of NICs from then on. On an emulated network ports and links are judged by what messages between pairs of ranks
+        have certainly reached in the latest 16 operations, so only those that were used: an all_to_all uses all of
+        them, a ring each rank's to one neighbour. Over shared memory there are none.
         """
-        return self._observer.diagnose(self._plans.network(), self._hosts())
+        grouping = None if self._emulation is not None else self._core_among
+        network, is_given = self._plans.network(), self._options.network is not None
+        return self._observer.diagnose(network, self._hosts(), grouping, is_given=is_given)
 
     def _core_among(self, ranks: Sequence[int]) -> CoreCommunicator:
         """Make what a communicator of some of the ranks has in the core; each of them calls this."""

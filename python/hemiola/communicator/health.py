@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from hemiola._core import Communicator as CoreCommunicator
+from hemiola.communicator.observation import SurveyedPort
+from hemiola.diagnosis.ports import SLOW
+
+#: What was known from the start is so old at most.
+_STARTED_NS = time.monotonic_ns()
 
 
 @dataclass(frozen=True)
@@ -21,6 +26,7 @@ class SlowRank:
     planned_factor : float > 1, what schedules are planned for: rounded up, and slow to fall.
     since_operation : int, number of the first operation that showed it; 0 where it was known from the start.
     since_s : float, seconds ago that this operation ended here; since start-up where it was known.
+    where : str, NIC and host in words, once a diagnosis has asked what they are called.
     """
 
     rank: int
@@ -28,6 +34,7 @@ class SlowRank:
     planned_factor: float
     since_operation: int
     since_s: float
+    where: str = ""
 
 
 @dataclass(frozen=True)
@@ -60,12 +67,14 @@ class Health:
     changes: tuple[HealthChange, ...]
 
     @classmethod
-    def of(cls, core: CoreCommunicator) -> Health:
+    def of(cls, core: CoreCommunicator, surveyed: Mapping[int, SurveyedPort]) -> Health:
         """Ask a communicator's core.
 
         Parameters
         ----------
         core : the communicator in the core; asking it needs nobody else.
+        surveyed : by rank, what the latest diagnosis has measured. Of a port that was slow already when the network was
+            measured the core notices only what has changed since.
 
         Returns
         -------
@@ -73,8 +82,8 @@ class Health:
         """
         found = core.health()
         now_ns = time.monotonic_ns()
-        slow = (
-            SlowRank(
+        slow = {
+            port.rank: SlowRank(
                 rank=port.rank,
                 factor=port.measured_factor,
                 planned_factor=port.planned_factor,
@@ -82,9 +91,15 @@ class Health:
                 since_s=(now_ns - port.since_ns) * 1e-9,
             )
             for port in found.slow
-        )
+        }
+        for rank, port in surveyed.items():
+            own = slow.get(rank, SlowRank(rank, 1.0, 1.0, 0, (now_ns - _STARTED_NS) * 1e-9))
+            factor, planned = own.factor * port.assumed, own.planned_factor * port.assumed
+            if factor >= SLOW:
+                slow[rank] = replace(own, factor=factor, planned_factor=planned, where=port.where)
         changes = (HealthChange(change.number, change.slow) for change in found.changes)
-        return cls(found.is_watching, found.operation_count, tuple(slow), tuple(changes))
+        by_rank = tuple(slow[rank] for rank in sorted(slow))
+        return cls(found.is_watching, found.operation_count, by_rank, tuple(changes))
 
     def as_dict(self) -> dict[str, Any]:
         """Return the same in plain types, as JSON wants them.
@@ -102,14 +117,14 @@ class Health:
         return told
 
     def __str__(self) -> str:
-        if not self.watching:
+        if not self.watching and not self.slow:
             return (
                 "ports are not watched here: over shared memory nobody has one that could be slow; between hosts they "
                 "are watched over TCP where each rank goes out by one NIC"
             )
         told = [
-            f"rank {one.rank} is {one.factor:.3g} times slower, since operation {one.since_operation} "
-            f"({one.since_s:.3g} s ago); planned for {one.planned_factor:g}"
+            f"rank {one.rank}{one.where and f' ({one.where})'} is {one.factor:.3g} times slower, since operation "
+            f"{one.since_operation} ({one.since_s:.3g} s ago); planned for {one.planned_factor:g}"
             for one in self.slow
         ]
         return "; ".join(told) or "all ports are equally fast"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pickle
+import socket
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,14 +14,19 @@ from numpy.typing import NDArray
 from hemiola._core import Communicator as CoreCommunicator
 from hemiola._core import Session, Topology
 from hemiola.communicator.fixed_work import fixed_work_s
+from hemiola.communicator.nic_names import nic_name
 from hemiola.communicator.processor_time import ProcessorTime
+from hemiola.communicator.survey import surveyed
 from hemiola.diagnosis import Diagnosis, Evidence, judge
+from hemiola.diagnosis.evidence import Nic
 from hemiola.diagnosis.network import paths_between, ways_of, without_relayed
+from hemiola.diagnosis.ports import HEALTHY, SLOW, slow_ports
 from hemiola.diagnosis.prospect import Step
 from hemiola.machine.capacity import core_count
+from hemiola.topology.host_ports import ports_between_hosts
 
-#: How many of the latest operations are judged.
-_OPERATIONS = 128
+#: How many of the latest operations are judged; those since the last diagnosis, where they are enough.
+_OPERATIONS, _LEAST_OPERATIONS = 128, 8
 #: A step is as long as the median of so many stretches of operations.
 _STRETCHES = 8
 #: By what costs are judged where nothing was run that can be planned.
@@ -31,10 +37,27 @@ _DEFAULT_STEP = ("all_reduce", 1 << 20)
 class Seen:
     """What one rank knows and the others do not; `ways`: by peer, what messages to it and from it have reached."""
 
+    host_name: str
+    nic_name: str
     work_s: float
     waited_s: float
     ran_s: float
     ways: tuple[tuple[float, float], ...]
+    arrivals: bytes
+
+
+@dataclass(frozen=True)
+class SurveyedPort:
+    """A rank's port that a survey has found to be slow.
+
+    `factor` : how much slower than the others'. `assumed` : how much of that the network has that is planned for, since
+    it was measured at start-up; the rest is noticed and planned for as any slow port is. `where` : its NIC and host in
+    words.
+    """
+
+    factor: float
+    assumed: float
+    where: str
 
 
 class Observer:
@@ -52,28 +75,98 @@ class Observer:
     ) -> None:
         self._session, self._members, self._core, self._timeout_s = session, list(members), core, timeout_s
         # What has run so far is the measuring at start-up.
-        self._first_operation = self._core.health().operation_count
-        self._since = ProcessorTime.now(), self._first_operation
+        self._first_judged = self._core.health().operation_count
+        self._since = ProcessorTime.now(), self._first_judged
+        #: By rank, what the latest survey has found.
+        self.surveyed: Mapping[int, SurveyedPort] = {}
 
-    def diagnose(self, network: Topology, hosts: Sequence[int]) -> Diagnosis:
+    def diagnose(
+        self,
+        network: Topology,
+        hosts: Sequence[int],
+        grouping: Callable[[Sequence[int]], CoreCommunicator] | None,
+        *,
+        is_given: bool,
+    ) -> Diagnosis:
         """Gather the evidence and judge it; all ranks call this. The first of them judges.
 
         Parameters
         ----------
         network : Topology, what collectives are planned for when all is well.
         hosts : the host of each rank.
+        grouping : makes a communicator of some of the ranks, by which those of several hosts survey the network; None
+            where it is emulated.
+        is_given : bool, whether the network says what NICs should carry; else it was measured, when they may have been
+            slow.
         """
-        came_ns, own_ns = np.moveaxis(self._arrivals_ns(), 2, 0)
+        # Before the first operation since the last diagnosis, that was everybody's own time.
+        if self._core.health().operation_count > self._since[1] + _LEAST_OPERATIONS:
+            self._first_judged = self._since[1] + 1
         seen = [pickle.loads(one) for one in self._exchange(pickle.dumps(self._seen()))]
+        evidence = _evidence(seen, network, hosts)
+        step = Step(network, *self._main_collective())
+        if grouping is not None and len(evidence.hosts) > 1:
+            names = tuple(_by_host(hosts, [one.host_name for one in seen]))
+            evidence = replace(evidence, host_names=names, nics=_nics(seen, network, hosts))
+            evidence = self._surveyed(evidence, network, grouping, is_given=is_given)
+            step = replace(step, topology=network if is_given else levelled(network))
+        self._since = ProcessorTime.now(), self._core.health().operation_count
         verdict = b""
         if self._core.rank == 0:
-            evidence = _evidence(seen, came_ns, own_ns, network, hosts)
-            verdict = _verdict(evidence, Step(network, *self._main_collective()))
+            verdict = _verdict(evidence, step)
         found = pickle.loads(self._exchange(verdict)[0])
         if isinstance(found, Exception):
             raise found
         assert isinstance(found, Diagnosis)
         return found
+
+    def _surveyed(
+        self,
+        evidence: Evidence,
+        network: Topology,
+        grouping: Callable[[Sequence[int]], CoreCommunicator],
+        *,
+        is_given: bool,
+    ) -> Evidence:
+        """Survey the ways between NICs, beside the operations, so that nothing of it shows among them."""
+        nics = evidence.nics
+        ports = ports_between_hosts(network)
+        known = np.array([ports.bandwidths[nic.ranks[0]] if ports is not None else 1.0 for nic in nics])
+        expected = known if is_given else np.ones(len(nics))
+        core = grouping(range(len(self._members)))
+        try:
+            leads, hosts = [nic.ranks[0] for nic in nics], [nic.host for nic in nics]
+            speeds = surveyed(core, leads, hosts, expected, self._exchange, self._timeout_s)
+        finally:
+            core.close()
+        evidence = replace(evidence, speeds=speeds, expected=expected)
+        self._take_over(evidence, np.ones(len(nics)) if is_given else np.median(known) / known)
+        noticed = {port.rank: port.measured_factor for port in self._core.health().slow}
+        return replace(evidence, noticed=noticed)
+
+    def _take_over(self, evidence: Evidence, assumed: NDArray[np.float64]) -> None:
+        """Have `health` say what the survey says, and plan for what of it the network has not.
+
+        Ports have certainly reached what the survey says. So who was slower than that has recovered, and where this
+        leaves open by how much, operations tell.
+        """
+        health = self._core.health()
+        is_watching, noticed = health.is_watching, {port.rank: port.measured_factor for port in health.slow}
+        factors = slow_ports(evidence.nic_shares, 1.0).ports
+        found, known = {}, {}
+        for port, nic in enumerate(evidence.nics):
+            factor = factors.get(port, 1.0)
+            of_network = float(max(1.0, assumed[port]))
+            if not is_watching or factor < HEALTHY * of_network:
+                of_network = factor
+            for rank in nic.ranks:
+                if factor >= SLOW:
+                    found[rank] = SurveyedPort(factor, of_network, evidence.nic_name(nic))
+                    known[rank] = factor / of_network
+                elif factor < max(HEALTHY, noticed.get(rank, 1.0)):
+                    known[rank] = 1.0
+        self.surveyed = found
+        self._core.adopt_ports(known)
 
     def _exchange(self, own: bytes) -> list[bytes]:
         """Return everybody's bytes. By the session, so that nothing of it shows among the operations."""
@@ -81,23 +174,28 @@ class Observer:
         told = self._session.exchange(in_session, "diagnosis", own, self._timeout_s)
         return [told[in_session.index(member)] for member in self._members]
 
-    def _arrivals_ns(self) -> NDArray[np.int64]:
-        """Return when ranks came, and their own time before; without the first operation, which has none."""
-        rows = np.frombuffer(self._core.arrivals_ns(), np.int64).reshape(-1, len(self._members), 2)
-        latest = rows[len(rows) - min(len(rows), self._latest_count()) :]
-        return latest[(latest[:, :, 1] >= 0).all(axis=1)]
+    def _own_arrivals(self) -> bytes:
+        """Return when this rank came to the operations that are to be judged, and its own time before."""
+        row_bytes = 2 * np.dtype(np.int64).itemsize
+        rows: bytes = self._core.own_arrivals_ns()
+        return rows[-max(1, self._latest_count()) * row_bytes :]
 
     def _latest_count(self) -> int:
         """Return how many of the latest operations are to be judged."""
-        return min(_OPERATIONS, self._core.health().operation_count - self._first_operation)
+        return min(_OPERATIONS, self._core.health().operation_count - self._first_judged)
 
     def _seen(self) -> Seen:
         """Return what this rank has seen since it looked last."""
-        now, count = ProcessorTime.now(), self._core.health().operation_count
-        used, steps = now - self._since[0], max(1, count - self._since[1])
-        self._since = now, count
+        used = ProcessorTime.now() - self._since[0]
+        steps = max(1, self._core.health().operation_count - self._since[1])
         return Seen(
-            fixed_work_s(), used.waited_s / steps, used.ran_s / steps, tuple(self._core.pair_shares())
+            socket.gethostname(),
+            nic_name(),
+            fixed_work_s(),
+            used.waited_s / steps,
+            used.ran_s / steps,
+            tuple(self._core.pair_shares()),
+            self._own_arrivals(),
         )
 
     def _main_collective(self) -> tuple[str, int]:
@@ -123,12 +221,11 @@ def _verdict(evidence: Evidence, step: Step) -> bytes:
 
 def _evidence(
     seen: Sequence[Seen],
-    came_ns: NDArray[np.int64],
-    own_ns: NDArray[np.int64],
     network: Topology,
     hosts: Sequence[int],
 ) -> Evidence:
     """Put together what the ranks have seen."""
+    came_ns, own_ns = _arrivals_ns(seen)
     share = _shares(seen)
     pairs = [(int(src), int(dst)) for src, dst in np.argwhere(np.isfinite(share))]
     way_of_pair = paths_between(network, pairs)
@@ -144,6 +241,50 @@ def _evidence(
         ways=ways_of(network, {pair: way_of_pair[pair] for pair in pairs if np.isfinite(share[pair])}),
         core_count=core_count(),
     )
+
+
+def _by_host(hosts: Sequence[int], of_ranks: Sequence[str]) -> list[str]:
+    """Return what the first rank of each host says; where two hosts say the same, with their numbers."""
+    first = {host: of_ranks[rank] for rank, host in reversed(list(enumerate(hosts)))}
+    names = [first.get(host, "") for host in range(max(hosts) + 1)]
+    return [f"{name} (host {host})" if names.count(name) > 1 else name for host, name in enumerate(names)]
+
+
+def _nics(seen: Sequence[Seen], network: Topology, hosts: Sequence[int]) -> tuple[Nic, ...]:
+    """Return by what ranks reach other hosts: the NICs that the network has, or one a host."""
+    ports = ports_between_hosts(network)
+    sharing = ports.sharing if ports is not None else [hosts.index(host) for host in hosts]
+    users: dict[int, list[int]] = {}
+    for rank, first in enumerate(sharing):
+        users.setdefault(first, []).append(rank)
+    return tuple(Nic(seen[first].nic_name, hosts[first], tuple(ranks)) for first, ranks in users.items())
+
+
+def levelled(network: Topology) -> Topology:
+    """Return a network whose NICs are all as fast as its median one, as they are when all is well."""
+    links = network.links.copy()
+    of_nics = [link for _, _, nic in network.nics for link in nic]
+    if not of_nics:
+        return network
+    links["bandwidth"][of_nics] = np.median(links["bandwidth"][of_nics])
+    nics = [(name, host, list(nic)) for name, host, nic in network.nics]
+    return Topology(
+        network.rank_count,
+        links,
+        switch_count=network.switch_count,
+        nodes=[int(node) for node in network.nodes],
+        nics=nics,
+        name=network.name,
+    )
+
+
+def _arrivals_ns(seen: Sequence[Seen]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return when ranks came, and their own time before, by operation; without the first one, which has none."""
+    rows = [np.frombuffer(one.arrivals, np.int64).reshape(-1, 2) for one in seen]
+    count = min(map(len, rows))
+    latest = np.stack([of_rank[len(of_rank) - count :] for of_rank in rows], axis=1)
+    came_ns, own_ns = np.moveaxis(latest[(latest[:, :, 1] >= 0).all(axis=1)], 2, 0)
+    return came_ns, own_ns
 
 
 def _shares(seen: Sequence[Seen]) -> NDArray[np.float64]:

@@ -28,7 +28,9 @@ class Finding:
     cause : Cause.
     ranks : tuple of int, the ranks that it is about, by their numbers in the communicator; empty for the machine.
     host : int or None, the host that is slow.
-    link : (src, dst) or None, the link that is slow; switches are numbered from the number of ranks up.
+    link : (src, dst) or None, the link that is slow; switches are numbered from the number of ranks up. Between hosts,
+        two ranks that reach each other by it.
+    where : str, the same in words: rank, host and NIC as their systems call them, or link.
     amount : float, the seconds a late rank or host comes late, the factor by which a port or link is slow, or the share
         of its time that a rank waits for a core.
     evidence : str, what was seen.
@@ -42,21 +44,13 @@ class Finding:
     ranks: tuple[int, ...]
     host: int | None
     link: tuple[int, int] | None
+    where: str
     amount: float
     evidence: str
     cost_s: float
     gain_s: float
     schedule: str
     advice: str
-
-    @property
-    def where(self) -> str:
-        """Name the rank, host or link."""
-        if self.host is not None:
-            return f"host {self.host} (rank{'s' * (len(self.ranks) > 1)} {', '.join(map(str, self.ranks))})"
-        if self.link is not None:
-            return f"link {self.link[0]} to {self.link[1]}"
-        return f"rank {self.ranks[0]}" if self.ranks else "this machine"
 
     def __str__(self) -> str:
         gain = f", of which {self.schedule} saves {format_seconds(self.gain_s)}" if self.schedule else ""
@@ -91,7 +85,7 @@ class Diagnosis:
         return {
             "operation_count": self.operation_count,
             "step_s": self.step_s,
-            "findings": [{**vars(one), "cause": str(one.cause), "where": one.where} for one in self.findings],
+            "findings": [{**vars(one), "cause": str(one.cause)} for one in self.findings],
             "notes": list(self.notes),
         }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -30,6 +31,22 @@ class Way:
 
 
 @dataclass(frozen=True)
+class Nic:
+    """By what ranks reach other hosts.
+
+    Attributes
+    ----------
+    name : str, as its host's system calls it; empty where nobody knows.
+    host : int, the host that it is in.
+    ranks : tuple of int, those that go out by it, the one that has surveyed first.
+    """
+
+    name: str
+    host: int
+    ranks: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Evidence:
     """What `judge` judges.
 
@@ -47,6 +64,12 @@ class Evidence:
         reached; NaN where nothing was measured, everywhere where there is nothing but shared memory.
     ways : tuple of Way, what there is that could be slow.
     core_count : int, cores that the ranks share on this machine.
+    host_names : tuple of str, as hosts call themselves, by number; empty where they are numbers only.
+    nics : tuple of Nic, which the ranks on several hosts have surveyed; empty where there was no survey.
+    speeds : array of shape (NICs, NICs), bytes per second from the first to the second; NaN where not measured.
+    expected : array of shape (NICs,), bytes per second that a given topology says that each carries; ones where nobody
+        knows.
+    noticed : mapping of rank to factor, the slow ports that `health` has from operations, or from the survey.
     """
 
     host_of: tuple[int, ...]
@@ -58,6 +81,11 @@ class Evidence:
     share: Floats
     ways: tuple[Way, ...] = field(default=())
     core_count: int = 1
+    host_names: tuple[str, ...] = ()
+    nics: tuple[Nic, ...] = ()
+    speeds: Floats = field(default_factory=lambda: np.empty((0, 0)))
+    expected: Floats = field(default_factory=lambda: np.empty(0))
+    noticed: Mapping[int, float] = field(default_factory=dict)
 
     @property
     def rank_count(self) -> int:
@@ -75,4 +103,17 @@ class Evidence:
     @property
     def sees_network(self) -> bool:
         """Whether anything has been measured of ports and links."""
-        return bool(np.isfinite(self.share).any())
+        return bool(np.isfinite(self.share).any() or np.isfinite(self.speeds).any())
+
+    @property
+    def nic_shares(self) -> Floats:
+        """What NICs have reached of what is expected of each two."""
+        return np.asarray(self.speeds / np.minimum.outer(self.expected, self.expected))
+
+    def host_name(self, host: int) -> str:
+        """Return what people call a host."""
+        return self.host_names[host] if self.host_names else f"host {host}"
+
+    def nic_name(self, nic: Nic) -> str:
+        """Return what people call a NIC."""
+        return f"{nic.name or 'NIC'} of {self.host_name(nic.host)}"

@@ -11,6 +11,7 @@ import numpy as np
 from hemiola._core import Collective, Schedule, Topology
 from hemiola.communicator import Communicator, init
 from hemiola.communicator.fixed_work import do_work, slow_host
+from hemiola.communicator.launch_environment import Job
 from hemiola.conditions import Conditions, SlowFactors
 from hemiola.diagnosis import Diagnosis
 from hemiola.diagnosis.network import paths_between
@@ -69,13 +70,14 @@ class Checkup:
     longest_s: float = 30.0
 
 
-def check_up(checkup: Checkup, *, timeout_s: float | None = None) -> Diagnosis:
+def check_up(checkup: Checkup, *, timeout_s: float | None = None, job: Job | None = None) -> Diagnosis:
     """Start ranks, have them work together for a while, and say what is wrong with them.
 
     Parameters
     ----------
     checkup : Checkup.
     timeout_s : float, optional; how long all of it may take.
+    job : Job, optional; work as one of its ranks, all of which call this, instead of starting any.
 
     Returns
     -------
@@ -89,6 +91,8 @@ def check_up(checkup: Checkup, *, timeout_s: float | None = None) -> Diagnosis:
         as `hemiola.launch` raises them.
     """
     _check(checkup)
+    if job is not None:
+        return _be_checked(checkup, init(emulate=checkup.emulate))
     return launch(_be_checked, checkup.rank_count, checkup, emulate=checkup.emulate, timeout_s=timeout_s)[0]
 
 
@@ -111,9 +115,9 @@ def _check(checkup: Checkup) -> None:
             raise ArgumentError(f"expected a rank of 0 … {checkup.rank_count - 1}, found {rank}")
 
 
-def _be_checked(checkup: Checkup) -> Diagnosis:
-    """Be one of the ranks."""
-    comm = init()
+def _be_checked(checkup: Checkup, comm: Communicator | None = None) -> Diagnosis:
+    """Be one of the ranks, of a communicator of the job's or of those that were started for this."""
+    comm = comm or init()
     network = checkup.emulate
     _put_in(comm, checkup.faults, network)
     host = int(network.nodes[comm.rank]) if network is not None else 0

@@ -126,10 +126,17 @@ auto PyCommunicator::between_operations(Ask ask) {
   return ask(visit->communicator);
 }
 
-nb::bytes PyCommunicator::arrivals() {
+static nb::bytes bytes_of(const std::vector<Arrival>& rows) {
   static_assert(sizeof(Arrival) == 2 * sizeof(std::int64_t));
-  const auto rows = between_operations([](Communicator& c) { return c.arrivals(interrupted()); });
   return nb::bytes(rows.data(), rows.size() * sizeof(Arrival));
+}
+
+nb::bytes PyCommunicator::arrivals() {
+  return bytes_of(between_operations([](Communicator& c) { return c.arrivals(interrupted()); }));
+}
+
+nb::bytes PyCommunicator::own_arrivals() {
+  return bytes_of(between_operations([](Communicator& c) { return c.own_arrivals(interrupted()); }));
 }
 
 void PyCommunicator::forget_arrivals() {
@@ -196,6 +203,12 @@ bool PyCommunicator::watch_ports(const std::vector<int>& port, const std::vector
   for (double bandwidth : healthy) ports.healthy.push_back(1e-9 * bandwidth);
   const GilReleased release;
   return visit->communicator.watch_ports(std::move(ports), interrupted());
+}
+
+void PyCommunicator::adopt_ports(const std::map<Rank, double>& measured) {
+  const Visit visit(this, Purpose::take_part);
+  const GilReleased release;
+  visit->communicator.adopt_ports(measured, interrupted());
 }
 
 PyCommunicator::Visit::Visit(PyCommunicator* host, Purpose purpose) : core_(host->core()), host_(host) {

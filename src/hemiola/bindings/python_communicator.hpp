@@ -69,6 +69,7 @@ class PyCommunicator {
 
   /// Pairs of int64, per operation and rank: when it came, and its own time before; -1: there was none.
   nanobind::bytes arrivals();
+  nanobind::bytes own_arrivals();
   void forget_arrivals();
   std::vector<std::pair<std::string, std::int64_t>> operations();
   /// Per rank: what was reached on the way to it, and on the way from it.
@@ -84,6 +85,7 @@ class PyCommunicator {
   std::vector<std::string> carriers() const;
   PortWatch::InForce ports_in_force() const { return core()->communicator.ports_in_force(); }
   bool watch_ports(const std::vector<int>& port, const std::vector<double>& healthy);
+  void adopt_ports(const std::map<Rank, double>& measured);
 
  private:
   /// How long closing waits for other threads; whatever happens to them later happens in the core that they keep.

@@ -278,6 +278,10 @@ void bind_communicator(nb::module_& m) {
       .def("health", &PyCommunicator::health)
       .def("slow_in_force", [](const PyCommunicator& c) { return factors_of(c.ports_in_force().slow); })
       .def("watch_ports", &PyCommunicator::watch_ports, "port"_a, "healthy"_a)
+      .def(
+          "adopt_ports",
+          [](PyCommunicator& c, const RankFactors& slow) { c.adopt_ports(conditions_of({}, slow).slow); },
+          "slow"_a)
       .def("expects_late_rank", &PyCommunicator::expects_late_rank, "bytes"_a)
       .def(
           "slow_down",
@@ -286,6 +290,7 @@ void bind_communicator(nb::module_& m) {
           },
           "slow"_a, "links"_a)
       .def("arrivals_ns", &PyCommunicator::arrivals)
+      .def("own_arrivals_ns", &PyCommunicator::own_arrivals)
       .def("forget_arrivals", &PyCommunicator::forget_arrivals)
       .def("operations", &PyCommunicator::operations)
       .def("pair_shares", &PyCommunicator::pair_shares)

@@ -214,8 +214,10 @@ void Communicator::execute_now(const PreparedCall& call, const Check& interrupte
   const double timeout_s = call.timeout_s > 0 ? call.timeout_s : options_.timeout_s;
   watch_.begin(number, signature, timeout_s, interrupted, now_ns);
   connection_.wire->begin_operation(tag_of(number, signature));
-  roll().publish(number,
-                 {signature, call.complaint, own_time_.enter(now_ns), call.operation->wants_arrivals()});
+  const std::int64_t own_ns = own_time_.enter(now_ns);
+  own_arrivals_.next_row()[0] = {now_ns, own_ns};
+  own_arrivals_.commit({signature.kind, signature.byte_count()});
+  roll().publish(number, {signature, call.complaint, own_ns, call.operation->wants_arrivals()});
   try {
     if (!call.complaint.empty()) {
       recover(number);
@@ -351,6 +353,14 @@ bool Communicator::watch_ports(RankPorts ports, const Check& interrupted) {
       [&] { return hemiola::watch_ports(members_, std::move(ports), deadline, &connection_); }, interrupted);
 }
 
+void Communicator::adopt_ports(const std::map<Rank, double>& measured, const Check& interrupted) {
+  between_operations(
+      [&] {
+        if (connection_.ports) connection_.ports->adopt(measured, next_number_, members_.now_ns());
+      },
+      interrupted);
+}
+
 PortWatch::InForce Communicator::ports_in_force() const {
   return connection_.ports ? connection_.ports->in_force() : PortWatch::InForce{};
 }
@@ -378,11 +388,20 @@ std::vector<Arrival> Communicator::arrivals(const Check& interrupted) {
 }
 
 void Communicator::forget_arrivals(const Check& interrupted) {
-  between_operations([this] { arrivals_.clear(); }, interrupted);
+  between_operations(
+      [this] {
+        arrivals_.clear();
+        own_arrivals_.clear();
+      },
+      interrupted);
+}
+
+std::vector<Arrival> Communicator::own_arrivals(const Check& interrupted) {
+  return between_operations([this] { return own_arrivals_.rows(); }, interrupted);
 }
 
 std::vector<OperationSize> Communicator::operations(const Check& interrupted) {
-  return between_operations([this] { return arrivals_.sizes(); }, interrupted);
+  return between_operations([this] { return own_arrivals_.sizes(); }, interrupted);
 }
 
 std::vector<PortWatch::PairShares> Communicator::pair_shares(const Check& interrupted) {

@@ -94,6 +94,9 @@ class Communicator {
   /// same `ports` on all ranks, which call it between the same two operations. False where the wire does not learn when
   /// bytes come. Throws as Session::shared does.
   bool watch_ports(RankPorts ports, const Check& interrupted);
+  /// Takes over which ports are slow, as ranks have measured on purpose: the same `measured` on all ranks, which call it
+  /// between the same two operations. Nothing where no ports are watched.
+  void adopt_ports(const std::map<Rank, double>& measured, const Check& interrupted);
   /// Changes whenever `ports_in_force` does.
   std::uint64_t ports_version() const { return connection_.ports ? connection_.ports->version() : 0; }
   /// The slow ports that plans must take into account at this moment. All ranks say the same between two operations.
@@ -121,6 +124,8 @@ class Communicator {
   }
   /// How each rank came to the latest operations, oldest first, a row of all ranks each.
   std::vector<Arrival> arrivals(const Check& interrupted = {});
+  /// The same of this rank alone, but of every operation: between hosts others hear of few.
+  std::vector<Arrival> own_arrivals(const Check& interrupted = {});
   /// As if none had been: what a start-up measures says nothing of who is late.
   void forget_arrivals(const Check& interrupted = {});
   /// What these operations were.
@@ -168,6 +173,7 @@ class Communicator {
   OperationWatch watch_;
   WaitingRecord waiting_record_;  ///< while words are waited for
   ArrivalLog arrivals_;
+  ArrivalLog own_arrivals_{1};  ///< this rank's, of every operation
   Renew renew_;
   std::uint64_t next_number_ = 0;
   OwnTime own_time_;

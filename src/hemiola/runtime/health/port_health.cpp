@@ -142,6 +142,26 @@ void PortHealth::lower(Port* port) {
   port->lower.clear();
 }
 
+bool PortHealth::adopt(const std::map<Rank, double>& measured, std::uint64_t number, std::int64_t now_ns) {
+  bool changed = false;
+  for (const auto& [rank, factor] : measured) {
+    Port& port = ports_[static_cast<std::size_t>(rank)];
+    const double planned = round_up_factor(factor);
+    port.higher.clear();
+    port.lower.clear();
+    port.state.measured_factor = factor;
+    if (planned == port.state.planned_factor) continue;
+    changed = true;
+    if (port.state.planned_factor == 1) {
+      port.state.since_number = number;
+      port.state.since_ns = now_ns;
+    }
+    port.state.planned_factor = planned;
+    port.share = usual_.share() / factor;
+  }
+  return changed;
+}
+
 bool PortHealth::is_in_doubt() const {
   return std::ranges::any_of(ports_, [](const Port& port) { return !port.lower.empty(); });
 }

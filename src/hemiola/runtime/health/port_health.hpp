@@ -74,6 +74,9 @@ class PortHealth {
   /// when the factors in force have changed.
   bool judge(std::uint64_t number, std::int64_t now_ns, std::span<const double> best_share);
 
+  /// Takes over what ranks have measured on purpose, by port; others stay as they are. Returns as `judge` does.
+  bool adopt(const std::map<Rank, double>& measured, std::uint64_t number, std::int64_t now_ns);
+
   /// A port has shown less than what is in force, but not often enough.
   bool is_in_doubt() const;
 

@@ -48,21 +48,37 @@ void PortWatch::judge(std::uint64_t number, std::int64_t now_ns) {
   std::lock_guard lock(mutex_);
   const bool changes = health_.judge(shown_number_, now_ns, best_share_);
   if (health_.is_in_doubt()) until_trial_ = 1;
-  if (!changes) return;
-  changes_.push_back({number + 1, factors_by_rank()});
+  if (changes) note_change(number + 1);
+}
+
+void PortWatch::adopt(const std::map<Rank, double>& measured, std::uint64_t number, std::int64_t now_ns) {
+  std::lock_guard lock(mutex_);
+  std::map<Rank, double> by_port;
+  for (const auto& [rank, factor] : measured) {
+    double& most = by_port[port_of(rank)];
+    most = std::max(most, factor);
+  }
+  if (health_.adopt(by_port, number, now_ns)) note_change(number);
+}
+
+/// The factors have changed, for operations from `number` on.
+void PortWatch::note_change(std::uint64_t number) {
+  changes_.push_back({number, factors_by_rank()});
   if (changes_.size() > kChanges) changes_.pop_front();
   pause_ = until_trial_ = kFirstPause;
   renew();
+}
+
+Rank PortWatch::port_of(Rank rank) const {
+  return by_arrivals_ && !by_arrivals_->port.empty() ? by_arrivals_->port[static_cast<std::size_t>(rank)]
+                                                     : rank;
 }
 
 std::vector<SlowPort> PortWatch::slow_by_rank() const {
   std::vector<SlowPort> by_rank;
   const std::vector<SlowPort> by_port = health_.slow_ports();
   for (Rank rank : indices<Rank>(best_share_.size())) {
-    const Rank port = by_arrivals_ && !by_arrivals_->port.empty()
-                          ? by_arrivals_->port[static_cast<std::size_t>(rank)]
-                          : rank;
-    const auto slow = std::ranges::find(by_port, port, &SlowPort::rank);
+    const auto slow = std::ranges::find(by_port, port_of(rank), &SlowPort::rank);
     if (slow == by_port.end()) continue;
     by_rank.push_back(*slow);
     by_rank.back().rank = rank;

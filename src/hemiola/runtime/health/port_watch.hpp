@@ -43,6 +43,8 @@ class PortWatch {
   /// this one. What is in force afterwards holds from the next operation on.
   /// `check` is called while others' figures are waited for.
   void end_operation(std::uint64_t number, std::int64_t now_ns, const Figures::Check& check = {});
+  /// Before operation `number` takes over what all ranks have measured on purpose, by rank.
+  void adopt(const std::map<Rank, double>& measured, std::uint64_t number, std::int64_t now_ns);
   /// An operation that failed, or is not looked at, says nothing.
   void drop_operation();
 
@@ -86,6 +88,8 @@ class PortWatch {
   void keep_pairs();
   void judge(std::uint64_t number, std::int64_t now_ns);
   void go_on_with_trials();
+  void note_change(std::uint64_t number);
+  Rank port_of(Rank rank) const;
   void renew() { version_.store(version_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
   bool plans_for_slow_ports() const { return !is_trial_ && !health_.slow_ports().empty(); }
 
