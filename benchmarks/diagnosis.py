@@ -29,7 +29,7 @@ from rich.console import Console
 from hemiola.cli.output import table
 from hemiola.cluster import Cluster
 from hemiola.diagnosis import Cause
-from hemiola.machine import describe_machine
+from hemiola.machine.capacity import describe_machine
 
 PROGRAM = str(Path(__file__).with_name("diagnosis_rank.py"))
 RATE = 400e6 / 8
