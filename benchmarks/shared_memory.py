@@ -134,14 +134,17 @@ def fastest_peer(row: dict[str, Any]) -> str:
 
 def judge(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Say in which cells the fastest peer is certainly faster, and by how much hemiola is ahead in the median cell."""
-    cells = [(row, row["over_hemiola"][fastest_peer(row)]) for row in rows if row["collective"] != PRICED]
+    beside = [
+        row for row in rows if row["collective"] != PRICED and not PEERS.keys().isdisjoint(row["seconds"])
+    ]
+    cells = [(row, row["over_hemiola"][fastest_peer(row)]) for row in beside]
     behind = [
         f"{row['collective']}, {row['ranks']} ranks, {format_bytes(row['bytes'])}: {fastest_peer(row)} "
         f"{ratio['median']:.2f} ({ratio['low']:.2f}-{ratio['high']:.2f})"
         for row, ratio in cells
         if ratio["high"] < 1
     ]
-    median = statistics.median(ratio["median"] for _, ratio in cells)
+    median = statistics.median(ratio["median"] for _, ratio in cells) if cells else LEAST_MEDIAN
     return {
         "cells": len(cells),
         "behind": behind,

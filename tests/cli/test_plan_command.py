@@ -6,6 +6,7 @@ import pytest
 from broken_files import BROKEN_FILES
 
 import hemiola as hm
+from drawn import bar_lengths, figures
 
 
 def test_the_table_starts_with_the_winner_and_ends_with_why(hemiola, cluster: Path) -> None:
@@ -35,8 +36,20 @@ def test_the_chosen_schedule_is_saved(hemiola, cluster: Path, tmp_path: Path) ->
 
 
 def test_the_alternatives_are_drawn(hemiola, cluster: Path, tmp_path: Path) -> None:
-    assert hemiola("plan", "all_reduce", cluster, "1MiB", "--chart", tmp_path / "plan.png").code == 0
-    assert (tmp_path / "plan.png").stat().st_size > 1000
+    with figures() as drawn:
+        ran = hemiola("plan", "all_reduce", cluster, "1MiB", "--chart", tmp_path / "plan.png", "--json")
+    assert ran.code == 0
+    (axes,) = drawn[0].axes
+    named = [label.get_text() for label in axes.get_yticklabels()]
+    known = {
+        one.label: one.seconds
+        for one in hm.plan(hm.Topology.load(cluster), "all_reduce", 1 << 20).alternatives
+    }
+    assert named[0] == next(iter(known))
+    lengths = bar_lengths(axes)
+    for name, length in zip(named, lengths, strict=True):
+        assert length / lengths[0] == pytest.approx(known[name] / known[named[0]])
+    assert (tmp_path / "plan.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize(

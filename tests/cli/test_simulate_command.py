@@ -7,6 +7,7 @@ import pytest
 from broken_files import BROKEN_FILES, CORPUS
 
 import hemiola as hm
+from drawn import figures
 from hemiola.synthesis import topology_algorithms
 
 
@@ -133,11 +134,14 @@ def test_a_trace_is_written_for_perfetto(hemiola, cluster: Path, tmp_path: Path)
 
 def test_the_timeline_is_drawn(hemiola, cluster: Path, tmp_path: Path) -> None:
     chart = tmp_path / "timeline.png"
-    assert (
-        hemiola("simulate", "all_reduce_direct", cluster, "1MiB", "--late", "1=1ms", "--chart", chart).code
-        == 0
-    )
-    assert chart.stat().st_size > 1000
+    with figures() as drawn:
+        ran = hemiola("simulate", "all_reduce_direct", cluster, "1MiB", "--late", "1=1ms", "--chart", chart)
+    assert ran.code == 0
+    # Given 1 ms of waiting for rank 1. Expect a time axis that begins at 0 and goes beyond that.
+    left, right = drawn[0].axes[0].get_xlim()
+    assert left <= 0
+    assert right > 1.0
+    assert chart.read_bytes().startswith(b"\x89PNG")
 
 
 def test_nothing_to_send_takes_no_time(hemiola, cluster: Path) -> None:

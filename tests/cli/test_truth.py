@@ -1,10 +1,13 @@
 """Predictions beside measurements: what counts as an error, which settings are sampled, what is printed when."""
 
+import time
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from hemiola.cli import truth as printed
+from hemiola.doctor import truth
 from hemiola.doctor.engine import Rates
 from hemiola.doctor.settings import KINDS, Job, Setting, every_job, sampled_jobs
 from hemiola.doctor.truth import Row, hold_to_truth, summaries
@@ -153,3 +156,13 @@ def test_what_truth_measures_is_said_only_with_truth(hemiola, option: list[str])
     ran = hemiola("doctor", *option)
     assert ran.code == 2
     assert "add --truth" in ran.err
+
+
+def test_each_job_has_an_equal_share_of_the_time_that_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given 12 s for three jobs that take no time. Expect that the first may take 4 s, and what it leaves is shared.
+    ends_s: list[float] = []
+    monkeypatch.setattr(truth, "_run_job", lambda job, settings, on_row, until_s: ends_s.append(until_s))
+    began_s = time.monotonic()
+    jobs: Any = [("first", []), ("second", []), ("third", [])]
+    truth.hold_to_truth(jobs, lambda row: None, budget_s=12.0)
+    assert [end_s - began_s for end_s in ends_s] == pytest.approx([4.0, 6.0, 12.0], abs=1.0)

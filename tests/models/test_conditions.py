@@ -155,3 +155,8 @@ def test_a_value_that_cannot_be_is_refused_at_once_and_named(values, named):
 def test_a_density_is_refused_where_it_would_be_ignored(use):
     with pytest.raises(errors.ArgumentError, match=r"density 0\.01, on which nothing here depends"):
         use(hm.Conditions(density=0.01))
+
+
+def test_nobody_late_and_nobody_slow_may_be_said_in_numbers() -> None:
+    conditions = hm.Conditions(late={0: 0.0}, slow={1: 1.0, "nic:a": 1.0}, density=1.0)
+    assert (conditions.late, conditions.slow_ranks, conditions.slow_nics) == ({0: 0.0}, {1: 1.0}, {"a": 1.0})

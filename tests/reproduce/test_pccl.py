@@ -55,10 +55,66 @@ LONG = ("figure_7", "figure_8", "figure_9", "figure_10", "figure_11")
 
 
 @pytest.mark.parametrize(
-    "section", [pytest.param(name, marks=pytest.mark.long) if name in LONG else name for name in SMALL]
+    "section", ["constants", "claims", *(pytest.param(name, marks=pytest.mark.long) for name in LONG)]
 )
-def test_a_section_writes_tables_and_the_pictures_it_names(section: str, tmp_path: Path) -> None:
+def test_a_section_writes_true_tables_and_the_pictures_it_names(section: str, tmp_path: Path) -> None:
     written(SMALL[section], tmp_path)
+
+
+def test_closed_forms_are_what_the_simulator_finds(tmp_path: Path) -> None:
+    rows = written(SMALL["closed_forms"], tmp_path).data["closed_forms"]
+    of_a_ring = [row for row in rows if (row["machine"], row["schedule"]) == ("Frontier", "ring")]
+    assert len(of_a_ring) >= 3
+    for row in of_a_ring:
+        assert row["least"] == pytest.approx(1, rel=1e-6), row
+        assert row["most"] == pytest.approx(1, rel=1e-6), row
+    assert all(0 < row["least"] <= row["most"] for row in rows)
+
+
+def test_figure_1_has_one_ring_beside_four(tmp_path: Path) -> None:
+    """Given 4 nodes of 8 ranks: 31/32 of the buffer leave a node by one NIC of 25 GB/s, or by all four."""
+    for row in written(SMALL["figure_1"], tmp_path).data["figure_1"]:
+        through_one_ms = 31 / 32 * row["MiB"] * MIB / 25e9 * 1e3
+        assert through_one_ms < row["MPICH, physical"] < 1.05 * through_one_ms
+        assert through_one_ms / 4 < row["RCCL, physical"] < 1.1 * through_one_ms / 4
+
+
+def test_figure_2_has_the_sizes_of_messages(tmp_path: Path) -> None:
+    """Given h = 4096: 402,759,680 B of a block in FSDP, 2·4·h² B gathered, an eighth of that for each of 8."""
+    rows = {row["model"]: row for row in written(SMALL["figure_2"], tmp_path).data["figure_2"]}
+    row = next(row for name, row in rows.items() if "7B" in name)
+    assert row["FSDP, both"] == 402_759_680 / MIB
+    assert (row["ZeRO-3, gathered"], row["AxoNN, whole"], row["AxoNN, of 8"]) == (128.0, 128.0, 16.0)
+    assert row["10⁹ parameters"] == pytest.approx(6.650068992)
+
+
+def test_figure_3_counts_what_each_nic_moves(tmp_path: Path) -> None:
+    """Given 16 ranks on two nodes and 512 MiB: one ring sends 15/16 of it by one NIC, four rings a quarter by each."""
+    rows = written(SMALL["figure_3"], tmp_path).data["figure_3_nics"]
+    moved = {(row["library"], row[""]): [row[f"NIC {nic}"] for nic in range(4)] for row in rows}
+    assert moved["MPICH", "sent"] == [0, 0, 0, 480]
+    assert moved["MPICH", "received"] == [480, 0, 0, 0]
+    assert moved["RCCL", "sent"] == moved["RCCL", "received"] == [120] * 4
+
+
+def test_figure_4_ends_where_the_paper_prints(tmp_path: Path) -> None:
+    for row in written(SMALL["figure_4"], tmp_path).data["figure_4"]:
+        assert row["printed"] == "10 to 15"
+        assert 10 <= row["MPICH / RCCL"] <= 15
+        assert row["MPICH moves"] < row["its ring, GPU adds"] < row["MPICH"] < row["MPICH, staged"]
+
+
+def test_figure_6_has_the_quotient_of_the_equations(tmp_path: Path) -> None:
+    (row,) = written(SMALL["figure_6_left"], tmp_path).data["figure_6_equations"]
+    assert 1 < float(row["32"]) < float(row["128"])
+
+
+def test_at_scale_nothing_is_faster_than_the_bound_or_slower_than_pccl(tmp_path: Path) -> None:
+    rows = written(SMALL["scale"], tmp_path).data["scale_Frontier"]
+    assert [(row["ranks"], row["MiB"]) for row in rows] == [(16_384, 16)] * 2
+    for row in rows:
+        assert row["Hemiola / bound"] >= 1
+        assert row["Hemiola, ms"] <= row["PCCL, ms"] <= row["rings, ms"]
 
 
 def test_every_section_has_a_name_for_the_command_line() -> None:

@@ -67,8 +67,36 @@ BETWEEN_HOSTS = {"measured", "measured_sparsities", "measured_training"}
 
 
 @pytest.mark.parametrize("section", SMALL)
-def test_a_section_writes_tables_and_the_pictures_it_names(section: str, tmp_path: Path) -> None:
+def test_a_section_writes_true_tables_and_the_pictures_it_names(section: str, tmp_path: Path) -> None:
     written(SMALL[section], tmp_path)
+
+
+def test_figure_11_divides_what_stands_beside_it(tmp_path: Path) -> None:
+    for row in written(SMALL["figures_10_and_11"], tmp_path).data["figure_11"]:
+        dense = row["all-reduce, dense"]
+        assert row["dense / ring"] == pytest.approx(dense / row["SpCCL's ring"])
+        assert row["dense / Hemiola"] == pytest.approx(dense / row["Hemiola"])
+        assert row["Hemiola"] < row["SpCCL's ring"] < dense
+
+
+def test_a_union_is_no_smaller_than_a_share_and_no_larger_than_all(tmp_path: Path) -> None:
+    (row,) = written(SMALL["union"], tmp_path).data["union_share"]
+    limit = row["dense over the limit"]
+    assert 1 < row["dense over the Pici ring"] < row["dense over ours"] < limit
+    assert row["share"] == pytest.approx(row["dense over ours"] / limit)
+    assert row["the ring's share"] == pytest.approx(row["dense over the Pici ring"] / limit)
+
+
+def test_random_zeros_take_what_the_formats_say(tmp_path: Path) -> None:
+    """Given 4-byte elements: a bitmap is 1/32 of them, so that at half zeros Pici takes 1/2 + 1/32; plain 1."""
+    rows = {row["zeros"]: row for row in written(SMALL["bytes"], tmp_path).data["bytes_random"]}
+    half = rows["50 %"]
+    assert half["dense"] / half["pici"] == pytest.approx(1 / (1 / 2 + 1 / 32), rel=5e-3)
+    assert half["coo"] / half["dense"] == pytest.approx(1, rel=1e-2)  # 8 bytes for each of half the elements
+    assert all(
+        row["slices"] == min(row[name] for name in ("pici", "coo", "hier", "ef")) for row in rows.values()
+    )
+    assert rows["95 %"]["smallest"] == "ef"
 
 
 def test_every_section_has_a_name_for_the_command_line() -> None:

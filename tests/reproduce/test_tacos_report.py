@@ -55,7 +55,7 @@ SMALL = {
     "section",
     [name if name in ("slots", "stronger") else pytest.param(name, marks=pytest.mark.long) for name in SMALL],
 )
-def test_a_section_writes_tables_and_the_pictures_it_names(section: str, tmp_path: Path) -> None:
+def test_a_section_writes_true_tables_and_the_pictures_it_names(section: str, tmp_path: Path) -> None:
     written(SMALL[section], tmp_path)
 
 
