@@ -53,9 +53,13 @@ class Cost:
 
 
 def build(folder: Path) -> None:
-    """Build the two programs in a folder that has been set up for tests."""
+    """Build the two programs in a folder in which the core has been built."""
     targets = ["--target", "tcp_wire_benchmark", "ucx_wire_benchmark"]
-    subprocess.run(["cmake", "--build", str(folder), *targets], check=True, stdout=subprocess.DEVNULL)
+    for words in (
+        ["-S", str(ROOT), "-B", str(folder), "-DHEMIOLA_TESTS=ON"],
+        ["--build", str(folder), *targets],
+    ):
+        subprocess.run(["cmake", *words], check=True, stdout=subprocess.DEVNULL)
 
 
 def cells(command: list[str]) -> tuple[float, ...]:

@@ -1,0 +1,166 @@
+"""The commands that README and the docs print, and for each the smallest form that still does the same."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+_COMMAND = re.compile(
+    r"(hemiola [a-z]|python (-m|benchmarks|scripts|examples)|benchmarks/\w+\.py|scripts/\w+|make [a-z])"
+    r"|torchrun|mpirun|srun"
+)
+
+
+@dataclass(frozen=True)
+class Smallest:
+    """What is run for the commands that a pattern matches; nothing where `why_not` says why.
+
+    `may_miss`: so small, it may miss a goal, or it finds what is wrong, which exit status 1 says.
+    """
+
+    pattern: str
+    words: str = ""
+    why_not: str = ""
+    may_miss: bool = False
+
+
+def a_benchmark(name: str, arguments: str = "", *, may_miss: bool = False) -> Smallest:
+    """Return a benchmark's smallest form, whatever arguments the docs print."""
+    return Smallest(
+        rf"(python )?benchmarks/{name}\.py( .*)?", f"python benchmarks/{name}.py {arguments}", "", may_miss
+    )
+
+
+def not_here(pattern: str, why_not: str) -> Smallest:
+    """Return that some commands are not run by this test, and why."""
+    return Smallest(pattern, why_not=why_not)
+
+
+#: The first whose pattern is the whole command counts.
+FORMS = [
+    a_benchmark("bounds", "--count 20 --jobs 1"),
+    a_benchmark("damaged_schedules", "--count 4"),
+    a_benchmark("degraded_nic", "--ranks 4 --size 64KiB", may_miss=True),
+    a_benchmark("diagnose", "--rounds 1 --minutes 0.01", may_miss=True),
+    a_benchmark("endurance", "--kills 1 --stops 1 --closes 1 --operations 20 --ranks 2"),
+    a_benchmark("fuzz_cli", "--count 20 --processes 2 --workers 1"),
+    a_benchmark("judge", "--ranks 8 --repeats 1", may_miss=True),
+    a_benchmark("late_found", "--calls 1 --size 4KiB --bandwidth 20MB/s", may_miss=True),
+    a_benchmark("late_soak", "--collectives 20"),
+    a_benchmark("levels", "--most-ranks 8 --most-transfers 1000", may_miss=True),
+    a_benchmark("measured_over_simulated", "--rounds 1 --sizes 65536", may_miss=True),
+    a_benchmark(
+        "network",
+        "--only small --hosts 2 --rounds 1 --peers --report report --out network.jsonl",
+        may_miss=True,
+    ),
+    a_benchmark("network_faults", "--runs 1 --only undisturbed --undisturbed 1"),
+    a_benchmark(
+        "overlap",
+        "--sizes 65536 --rounds 1 --collectives all_reduce --works elements --contenders hemiola --out x.jsonl",
+        may_miss=True,
+    ),
+    a_benchmark("plans", "--count 1", may_miss=True),
+    a_benchmark("random_settings"),
+    a_benchmark(
+        "shared_memory",
+        "--ranks 2 --sizes 1024 --rounds 1 --peers --collectives all_reduce --out x.jsonl --chart x.png",
+        may_miss=True,
+    ),
+    a_benchmark("shared_nics", "--rounds 1 --sizes 65536", may_miss=True),
+    a_benchmark("simulator", "--runs 1", may_miss=True),
+    a_benchmark("sparse_collectives", "--hosts 2 --bytes 64KiB --turns 1", may_miss=True),
+    a_benchmark("start_up", "--ranks 2 --rounds 1", may_miss=True),
+    a_benchmark("synthesis", "--large 4x4 --threads 1", may_miss=True),
+    a_benchmark("torch_cluster", "--help"),
+    a_benchmark("torch_ddp_step", "--ranks 2 --batch 1 --steps 1 --rounds 1", may_miss=True),
+    a_benchmark("torch_frameworks", "ddp", may_miss=True),
+    a_benchmark("torch_groups", "--ranks 2 --groups 2 --rounds 1 --stores file", may_miss=True),
+    a_benchmark("torch_latency", "--ranks 2 --sizes 1KiB --only all_reduce --rounds 1", may_miss=True),
+    not_here(
+        r"(python )?benchmarks/torch_versions\.py.*|scripts/build_wheel\.py.*",
+        "installs other PyTorchs, 5 GB each",
+    ),
+    a_benchmark("wire_cost", "--rounds 1", may_miss=True),
+    a_benchmark("wires", "--only shm --tests arrivals -k one_rank"),
+    not_here(r"scripts/fuzz_codecs\.sh.*", "needs clang with libFuzzer; tests/codec runs its inputs without"),
+    not_here(r"make .*", "the Makefile's targets are what runs this test, or set the environment up anew"),
+    not_here(r"hemiola schedule 2", "the first line of a format, no command"),
+    not_here(r"hemiola run, bench, .*", "a list of commands"),
+    not_here(r".*[…].*", "left open by the text: …"),
+    # The papers' sections take minutes each: one of each paper runs; that all names exist another test checks.
+    Smallest(r"hemiola reproduce stragglar( .*)?", "hemiola reproduce stragglar --only table_1 --out ."),
+    Smallest(r"hemiola reproduce optcc( .*)?", "hemiola reproduce optcc --only bandwidth_only --out ."),
+    Smallest(r"hemiola reproduce pccl( .*)?", "hemiola reproduce pccl --only closed_forms --out ."),
+    Smallest(r"hemiola reproduce spccl( .*)?", "hemiola reproduce spccl --only union --out ."),
+    Smallest(r"hemiola reproduce tacos( .*)?", "hemiola reproduce tacos --only slots --out ."),
+    not_here(
+        r"hemiola accelerate|hemiola calibrate|hemiola cluster.*", "tests/torch and tests/network run it"
+    ),
+    not_here(r"hemiola launch --hosts .*", "needs hosts a and b; tests/network/test_launch_hosts.py runs it"),
+    not_here(
+        r"hemiola trace .*|python -m torch\.distributed\.flight_recorder.*",
+        "reads records of a failed job; tests/torch",
+    ),
+    not_here(
+        r"torchrun.*|mpirun.*|srun.*", "another project's launcher; tests/network/test_launchers.py runs it"
+    ),
+    not_here(r"python -m hemiola\.launch\.agent", "what `hemiola launch` starts on another host"),
+    Smallest(r"hemiola launch( -n 4 train\.py.*)?", "hemiola launch -n 2 train.py --epochs 3"),
+    Smallest(r"hemiola bench( all_reduce)?( -b.*)?", "hemiola bench all_reduce -b 1K -e 2K -n 2"),
+    Smallest(r"hemiola doctor", "hemiola doctor"),
+    Smallest(r"hemiola doctor --truth.*", "hemiola doctor --truth --help"),
+    Smallest(r"hemiola diagnose", "hemiola diagnose --help"),
+    Smallest(
+        r"hemiola diagnose --emulate .*", "hemiola diagnose --emulate cluster.yaml --slow 2=3", may_miss=True
+    ),
+    Smallest(
+        r"(\.venv/bin/)?hemiola run( .*)?",
+        "hemiola run all_reduce 64KiB --emulate cluster.yaml --late 7=50ms --algorithm all --chart times.png",
+    ),
+    Smallest(r"hemiola plan( .*)?", "hemiola plan all_reduce cluster.yaml 64MiB --slow 0=2 --effort 0.1"),
+    Smallest(r"hemiola simulate( .*)?", "hemiola simulate all_reduce_ring cluster.yaml 64MiB --late 7=50ms"),
+    Smallest(r"hemiola synthesize( .*)?", "hemiola synthesize all_gather box.yaml --chunks 1 --out x.sched"),
+    Smallest(r"hemiola verify", "hemiola verify all_reduce_ring --ranks 4"),
+    Smallest(r"hemiola view( .*)?", "hemiola view all_reduce_ring --ranks 4"),
+    Smallest(r"hemiola topology show +.*", "hemiola topology show examples/cluster8.yaml"),
+    Smallest(r"hemiola topology show", "hemiola topology show cluster.yaml"),
+    Smallest(r"hemiola topology convert .*", "hemiola topology convert dump.xml rack.yaml --repeat 4"),
+    Smallest(r"hemiola topology draw +.*", "hemiola topology draw cluster.yaml cluster.png"),
+]
+
+
+def printed() -> dict[str, str]:
+    """Return every printed command, with the place where it stands first."""
+    found: dict[str, str] = {}
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        for line, command in _commands_of(path.read_text(encoding="utf-8")):
+            found.setdefault(command, f"{path.relative_to(ROOT)}:{line}")
+    return found
+
+
+def _commands_of(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the commands of a page: lines of fenced blocks that are no Python, code within lines, and examples."""
+    language: str | None = None
+    for number, line in enumerate(text.split("\n"), start=1):
+        if fence := re.match(r"\s*```(\w*)", line):
+            language = fence[1] if language is None else None
+            continue
+        if language is not None:
+            texts = [line] if language in ("", "sh", "console") else []
+        else:
+            texts = re.findall(r"`([^`]+)`", line)
+        for example in re.findall(r"Examples?: (.*)", line):
+            texts = example.split("; ")
+        for each in texts:
+            command = each.partition("  #")[0].strip().removeprefix("$ ").removeprefix(".venv/bin/")
+            if _COMMAND.match(command):
+                yield number, command
+
+
+def smallest(command: str) -> Smallest | None:
+    """Return the form of a command; None where nobody has listed one."""
+    return next((form for form in FORMS if re.fullmatch(form.pattern, command)), None)

@@ -1,0 +1,78 @@
+"""Whatever command README or the docs print runs."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import printed_commands
+import pytest
+from printed_commands import FORMS, ROOT, Smallest
+
+from hemiola.reproduce import optcc, pccl, spccl, stragglar, tacos
+
+PRINTED = printed_commands.printed()
+PAPERS = {paper.name: paper for paper in (optcc.PAPER, pccl.PAPER, spccl.PAPER, stragglar.PAPER, tacos.PAPER)}
+RUN = {form.words: form for form in FORMS if form.words}
+
+
+def test_commands_are_found_wherever_they_are_printed() -> None:
+    assert "python benchmarks/network.py" in PRINTED
+    assert "hemiola topology convert dump.xml rack.yaml --repeat 4" in PRINTED
+    assert "hemiola simulate all_reduce_ring cluster.yaml 64MiB --late 7=50ms" in PRINTED
+    assert len(PRINTED) > 150
+
+
+def test_every_printed_command_has_a_smallest_form() -> None:
+    unlisted = [
+        f"{where}: {text}" for text, where in PRINTED.items() if printed_commands.smallest(text) is None
+    ]
+    assert not unlisted, "list how it runs in tests/docs/printed_commands.py"
+
+
+def test_no_form_is_listed_for_a_command_that_is_printed_nowhere() -> None:
+    used = {printed_commands.smallest(command) for command in PRINTED}
+    assert [form.pattern for form in FORMS if form not in used] == []
+
+
+def test_every_printed_section_of_a_paper_is_one() -> None:
+    for command, where in PRINTED.items():
+        if found := re.match(r"hemiola reproduce (\w+)(?: --only (\w+))?", command):
+            assert found[1] in PAPERS, where
+            assert found[2] is None or found[2] in PAPERS[found[1]].sections, where
+
+
+def test_every_printed_script_is_there() -> None:
+    for command, where in PRINTED.items():
+        for script in re.findall(r"(?:benchmarks|scripts|examples)/[\w/]+\.(?:py|sh|yaml)", command):
+            assert (ROOT / script).exists(), where
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("form", RUN.values(), ids=RUN.keys())
+def test_a_printed_command_runs(form: Smallest, tmp_path: Path) -> None:
+    for name in ("examples", "benchmarks", "scripts"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    shutil.copy(ROOT / "examples/cluster8.yaml", tmp_path / "cluster.yaml")
+    shutil.copy(ROOT / "examples/mesh.yaml", tmp_path / "box.yaml")
+    shutil.copy(ROOT / "tests/topology/data/h100_four.xml", tmp_path / "dump.xml")
+    (tmp_path / "train.py").write_text("import hemiola\nhemiola.init().barrier()\n")
+    program, *arguments = form.words.split()
+    beside = {"python": [sys.executable], "hemiola": [sys.executable, "-m", "hemiola"]}
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    ended = subprocess.run(
+        [*beside.get(program, [str(ROOT / program)]), *arguments],
+        cwd=tmp_path,
+        env=os.environ | {"PATH": path},
+        capture_output=True,
+        text=True,
+        timeout=800,
+    )
+    said = ended.stdout + ended.stderr
+    assert "Traceback" not in said, said[-4000:]
+    assert ended.returncode in ((0, 1) if form.may_miss else (0,)), said[-4000:]
