@@ -1,0 +1,323 @@
+"""Plants bugs and says which of them the tests notice: mutants.py [--python 200] [--cpp 60] [--seed 0] [--only ROOM].
+
+Works in a copy of the last commit under build/mutants, never in the working tree. A sample is drawn by the seed, each
+room its share of lines and three at least. Each mutant is one process: the tests of its room, those that name the
+changed module first, until one fails. That test must pass without the mutant, else the mutant is undecided; so is one
+that outlasts its limit, because slow tests are no failing ones.
+What was found is kept in build/mutants/found.jsonl, so that a run goes on where the last one ended. Mutants that change
+nothing anybody could see stand with the reason in scripts/equivalent_mutants.txt. A room where fewer than 95 of 100
+decided mutants die is missed."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import mutations
+
+ROOT = Path(__file__).resolve().parents[1]
+BUILD = ROOT / "build" / "mutants"
+EQUIVALENT = Path(__file__).with_name("equivalent_mutants.txt")
+#: Folders of tests for rooms that have none of their own name.
+TESTS = {
+    "python": {
+        "__init__": ["style"],
+        "bounds": ["models"],
+        "cluster": ["network"],
+        "codecs": ["codec"],
+        "communicator": ["communicator", "faults"],
+        "conditions": ["models"],
+        "doctor": ["cli"],
+        "errors": ["arguments"],
+        "machine": ["environment"],
+        "planner": ["planner", "communicator"],
+        "progress": ["cli"],
+        "simulate": ["models"],
+        "topologies": ["topology"],
+        "units": ["cli"],
+        "verify": ["conformance"],
+        "whole_file": ["formats"],
+    },
+    "cpp": {
+        "algorithms": ["algorithms", "conformance"],
+        "bindings": ["arguments"],
+        "bounds": ["models"],
+        "runtime": ["runtime", "communicator"],
+        "schedule": ["formats", "conformance"],
+        "simulate": ["models"],
+        "verify": ["conformance"],
+    },
+}
+#: Files of tests that a mutant meets at most.
+MOST_FILES = 8
+GOAL = 0.95
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A mutant: in which language's room and which file."""
+
+    language: str
+    path: str
+    mutation: mutations.Mutation
+
+    @property
+    def room(self) -> str:
+        parts = Path(self.path).parts
+        return Path(parts[2]).stem
+
+    @property
+    def name(self) -> str:
+        return f"{self.path}: {self.mutation.name}"
+
+
+def call(*words: str | Path, **more: object) -> None:
+    """Run a command that must succeed."""
+    subprocess.run([str(word) for word in words], check=True, **more)  # type: ignore[call-overload]
+
+
+def make_tree(tree: Path) -> None:
+    """Copy the last commit, and let Python find this copy's package before the one that is installed."""
+    call("git", "-C", ROOT, "worktree", "prune")
+    tree.mkdir(parents=True, exist_ok=True)
+    archive = subprocess.run(["git", "-C", ROOT, "archive", "HEAD"], check=True, capture_output=True).stdout
+    subprocess.run(["tar", "-x", "-C", tree], check=True, input=archive)
+    (core,) = (Path(sys.prefix) / "lib").glob("python3*/site-packages/hemiola/_core*.so")
+    (tree / "python/hemiola" / core.name).write_bytes(core.read_bytes())
+    (tree / "python/sitecustomize.py").write_text(
+        "import sys\nsys.meta_path[:] = [one for one in sys.meta_path if 'Redirecting' not in type(one).__name__]\n"
+    )
+
+
+def all_mutants(tree: Path, language: str) -> Iterator[Planted]:
+    """Yield every mutant of a language's sources."""
+    folder, suffix = ("python/hemiola", ".py") if language == "python" else ("src/hemiola", ".cpp")
+    made = mutations.of_python if language == "python" else mutations.of_cpp
+    for path in sorted((tree / folder).rglob(f"*{suffix}")):
+        within = path.relative_to(tree)
+        if within.parts[2] not in ("_core", "reproduce", "demo"):  # papers are checked against papers
+            for mutation in made(path.read_text()):
+                yield Planted(language, str(within), mutation)
+
+
+def sampled(planted: Sequence[Planted], count: int, seed: int) -> list[Planted]:
+    """Draw a sample: from each room its share, three at least; the same one for the same seed and sources."""
+    rng = random.Random(f"mutants {seed}")
+    rooms: defaultdict[str, list[Planted]] = defaultdict(list)
+    for one in planted:
+        rooms[one.room].append(one)
+    drawn: list[Planted] = []
+    for _, those in sorted(rooms.items()):
+        wanted = max(3, round(count * len(those) / len(planted)))
+        drawn += rng.sample(those, min(wanted, len(those)))
+    rng.shuffle(drawn)
+    return drawn
+
+
+def test_files(tree: Path, one: Planted) -> list[str]:
+    """Return the room's test files, those first that name the changed module or function."""
+    folders = TESTS[one.language].get(one.room, [one.room])
+    stem = Path(one.path).stem if Path(one.path).stem != "__init__" else one.room
+    words = {stem, *stem.split("_"), *re.findall(r"\w+", one.mutation.name.partition(": ")[0])} - {"module"}
+    files = [path for folder in folders for path in sorted((tree / "tests" / folder).glob("test_*.py"))]
+
+    def unlikely(path: Path) -> tuple[int, int]:
+        text = path.read_text()
+        return -sum((word in text) + 2 * (word in path.name) for word in words), len(text)
+
+    return [str(path.relative_to(tree)) for path in sorted(files, key=unlikely)[:MOST_FILES]]
+
+
+def environment(tree: Path) -> dict[str, str]:
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    return os.environ | {"PYTHONPATH": str(tree / "python"), "PYTHONDONTWRITEBYTECODE": "1", "PATH": path}
+
+
+def ended(words: Sequence[str], tree: Path, limit_s: float) -> int | None:
+    """Run a command in a session of its own; return how it ended, None where the limit ended it."""
+    with (BUILD / "last.log").open("w") as log:
+        process = subprocess.Popen(
+            words, cwd=tree, env=environment(tree), stdout=log, stderr=log, start_new_session=True
+        )
+        try:
+            return process.wait(limit_s)
+        except subprocess.TimeoutExpired:
+            return None
+        finally:
+            for which in (
+                signal.SIGTERM,
+                signal.SIGKILL,
+            ):  # ranks end with their launcher
+                try:
+                    os.killpg(process.pid, which)
+                    process.wait(5)
+                except (ProcessLookupError, subprocess.TimeoutExpired):
+                    pass
+
+
+def pytest(files: Sequence[str], *more: str) -> list[str]:
+    return [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-x",
+        "-q",
+        "-m",
+        "not long",
+        "-p",
+        "no:cacheprovider",
+        *more,
+        *files,
+    ]
+
+
+def compiled(tree: Path, limit_s: float) -> bool:
+    """Compile the copy, and put its core where its package is; whether that succeeded."""
+    folder = BUILD / "cpp"
+    if not (folder / "build.ninja").exists():
+        call(
+            "cmake", "-S", tree, "-B", folder, "-G", "Ninja", "-DHEMIOLA_TESTS=ON", stdout=subprocess.DEVNULL
+        )
+    build = ["cmake", "--build", str(folder), "--target", "hemiola_tests", "_core"]
+    if ended(build, tree, limit_s) != 0:
+        return False
+    (core,) = folder.glob("_core*.so")
+    (tree / "python/hemiola" / core.name).write_bytes(core.read_bytes())
+    return True
+
+
+def suites(tree: Path, room: str) -> str:
+    """Return GoogleTest's filter of a room's tests, empty where it has none."""
+    folders = TESTS["cpp"].get(room, [room])
+    texts = [path.read_text() for folder in folders for path in (tree / "tests" / folder).rglob("*_test.cpp")]
+    names = {name for text in texts for name in re.findall(r"^TEST(?:_P|_F)?\((\w+),", text, re.MULTILINE)}
+    return ":".join(f"*{name}*" for name in sorted(names))
+
+
+def outcome(tree: Path, one: Planted, limit_s: float) -> str:
+    """Say whether tests notice a mutant: died, survived or undecided; "no build" where the compiler noticed."""
+    if one.language == "cpp":
+        if not compiled(tree, 4 * limit_s):
+            return "no build"
+        if chosen := suites(tree, one.room):
+            binary = [str(BUILD / "cpp/hemiola_tests"), f"--gtest_filter={chosen}", "--gtest_fail_fast"]
+            code = ended(binary, tree, limit_s)
+            if code != 0:
+                return "died" if code is not None else "undecided"
+    files = test_files(tree, one)
+    if not files:
+        return "survived"
+    code = ended(pytest(files), tree, limit_s)
+    return "undecided" if code is None else "survived" if code == 0 else "died"
+
+
+def plant(tree: Path, one: Planted, limit_s: float) -> str:
+    """Change the copy, ask its tests, and change it back."""
+    path = tree / one.path
+    original = path.read_text()
+    path.write_text(one.mutation.text())
+    try:
+        found = outcome(tree, one, limit_s)
+    finally:
+        path.write_text(original)
+    return "undecided" if found == "died" and fails_anyway(tree, limit_s) else found
+
+
+def fails_anyway(tree: Path, limit_s: float) -> bool:
+    """Whether the test that failed last fails in the unchanged copy, too: then it says nothing about a mutant."""
+    failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", (BUILD / "last.log").read_text(), re.MULTILINE)
+    return failed is not None and ended(pytest([failed[1]]), tree, limit_s) != 0
+
+
+def require_sound_tests(tree: Path, rooms: Sequence[str], limit_s: float) -> None:
+    """End this program unless the C++ tests of these rooms pass where nothing is planted."""
+    if rooms and not compiled(tree, 60 * limit_s):
+        sys.exit(f"mutants: the copy does not compile as it is, see {BUILD / 'last.log'}")
+    for room in rooms:
+        chosen = suites(tree, room)
+        if (
+            chosen
+            and ended([str(BUILD / "cpp/hemiola_tests"), f"--gtest_filter={chosen}"], tree, limit_s) != 0
+        ):
+            sys.exit(f"mutants: tests of {room} fail where nothing is planted, see {BUILD / 'last.log'}")
+
+
+def equivalents() -> set[str]:
+    """Return the names of mutants that nobody can tell from the original."""
+    lines = EQUIVALENT.read_text().splitlines() if EQUIVALENT.exists() else []
+    return {line.partition(" | ")[0] for line in lines if " | " in line}
+
+
+def report(found: dict[str, str], planted: Sequence[Planted]) -> bool:
+    """Print a row per room and every survivor; whether all rooms reach the goal."""
+    known = equivalents()
+    rooms: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for one in planted:
+        rooms[f"{one.language} {one.room}"][
+            "equivalent" if one.name in known else found.get(one.name, "not run")
+        ] += 1
+    kinds = ("died", "survived", "equivalent", "undecided", "no build", "not run")
+    print(f"{'room':28}" + "".join(f"{kind:>11}" for kind in kinds) + "   share")
+    reached = True
+    for room, counts in sorted(rooms.items()):
+        decided = counts["died"] + counts["survived"]
+        share = counts["died"] / decided if decided else 1.0
+        reached &= share >= GOAL
+        print(f"{room:28}" + "".join(f"{counts[kind]:11}" for kind in kinds) + f"   {share:.0%}")
+    for one in planted:
+        if found.get(one.name) == "survived" and one.name not in known:
+            print(f"survived: {one.name} (line {one.mutation.line})")
+    return reached
+
+
+def main() -> int:
+    """Plant, test, report; exit status 1 where a room misses the goal."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--python", type=int, default=200, metavar="COUNT")
+    parser.add_argument("--cpp", type=int, default=60, metavar="COUNT")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", nargs="+", metavar="ROOM", help="rooms, in both languages")
+    parser.add_argument("--limit", type=float, default=240, metavar="SECONDS", help="of one mutant's tests")
+    parser.add_argument("--report", action="store_true", help="run nothing; say what was found so far")
+    parser.add_argument(
+        "--again", action="store_true", help="run those again that survived or were undecided"
+    )
+    options = parser.parse_args()
+    BUILD.mkdir(parents=True, exist_ok=True)
+    record, tree = BUILD / "found.jsonl", BUILD / "tree"
+    make_tree(tree)
+    found = {}
+    for line in record.read_text().splitlines() if record.exists() else []:
+        found.update(json.loads(line))
+    planted = [
+        one
+        for language, count in (("python", options.python), ("cpp", options.cpp))
+        if count
+        for one in sampled(list(all_mutants(tree, language)), count, options.seed)
+        if not options.only or one.room in options.only
+    ]
+    settled = {"died", "no build"} if options.again else {"died", "survived", "undecided", "no build"}
+    known = equivalents()
+    left = [one for one in planted if found.get(one.name) not in settled and one.name not in known]
+    if not options.report:
+        require_sound_tests(tree, sorted({one.room for one in left if one.language == "cpp"}), options.limit)
+    for one in [] if options.report else left:
+        found[one.name] = plant(tree, one, options.limit)
+        with record.open("a") as file:
+            file.write(json.dumps({one.name: found[one.name]}) + "\n")
+        print(f"{found[one.name]:10} {one.name}", flush=True)
+    return 0 if report(found, planted) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
