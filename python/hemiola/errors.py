@@ -6,6 +6,9 @@ import builtins
 import pickle
 from dataclasses import dataclass
 
+#: The reason of a rank that ended without an exception that it could see: SystemExit is none.
+PROGRAM_ENDED = "has come to the end of its program"
+
 
 @dataclass(frozen=True)
 class Cause:

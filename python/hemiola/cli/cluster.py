@@ -21,6 +21,7 @@ from hemiola.cli.launch import (
     Module,
     ProgramWords,
     RanksPerHost,
+    Verbose,
     command_of,
     read_environment,
     report,
@@ -135,6 +136,7 @@ def run(
     module: Module = False,
     env: Environment = None,
     labels: Labels = True,
+    verbose: Verbose = False,
     as_json: options.Json = False,
 ) -> int:
     """Start a program on all hosts of a cluster, as 'hemiola launch --hosts' does on others.
@@ -147,6 +149,7 @@ def run(
         ranks,
         environment=read_environment(env),
         labels=labels,
+        verbose=verbose,
     )
     code = run_program(made, on_cluster(found), None, sys.stderr.buffer if as_json else None)
     report(as_json, ranks * len(found.hosts), code)

@@ -43,6 +43,13 @@ Module = Annotated[
 ]
 Labels = Annotated[bool, typer.Option("--labels/--no-labels", help="Begin each line with its rank.")]
 
+Verbose = Annotated[
+    bool,
+    typer.Option(
+        "--verbose", help="Print every rank's traceback where the job fails, each line behind its rank."
+    ),
+]
+
 
 def launch(
     program: ProgramWords,
@@ -66,6 +73,7 @@ def launch(
     module: Module = False,
     env: Environment = None,
     labels: Labels = True,
+    verbose: Verbose = False,
     as_json: options.Json = False,
 ) -> int:
     """Start a program on several ranks, which 'hemiola.init()' joins, and end all when one fails or with Ctrl-C.
@@ -81,6 +89,7 @@ def launch(
         environment=read_environment(env),
         python=python or sys.executable,
         labels=labels,
+        verbose=verbose,
     )
     names = read_hosts(hosts) if hosts is not None else []
     starters: dict[str, Starter] = {name: through(remote_shell, name) for name in names}

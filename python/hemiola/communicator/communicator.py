@@ -33,7 +33,7 @@ from hemiola.communicator.store_meeting import Store, join_at
 from hemiola.communicator.traffic import Traffic
 from hemiola.conditions import Conditions
 from hemiola.diagnosis import Diagnosis
-from hemiola.errors import ArgumentError, Cause, LostRankError
+from hemiola.errors import PROGRAM_ENDED, ArgumentError, Cause, LostRankError
 from hemiola.machine.standard_descriptors import hold_standard_descriptors
 from hemiola.planner import Plan
 from hemiola.planner.communicator_plans import CommunicatorPlans
@@ -611,7 +611,7 @@ def say_why_it_ends(error: BaseException | None) -> None:
         cause = own_cause(error)
     tell_launcher(cause)
     for session in sessions:
-        session.tell_cause("has come to the end of its program" if error is None else described(error))
+        session.tell_cause(PROGRAM_ENDED if error is None else described(error))
 
 
 def _forget_in_forked_child() -> None:

@@ -14,7 +14,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -26,6 +26,7 @@ from hemiola.environment.kernel import adopt_orphans, end_with_parent
 from hemiola.errors import ArgumentError
 from hemiola.launch.cores import keep_on_its_cores
 from hemiola.launch.culprit import Failure, Outcome, culprit_of
+from hemiola.launch.held_traceback import HeldTraceback
 from hemiola.launch.last_words import LastWords
 from hemiola.launch.meeting_place import MeetingPlace, Secret, free_port
 from hemiola.launch.place import Place, thread_limit
@@ -51,6 +52,7 @@ class Order:
     job: str
     token: str
     labels: bool
+    verbose: bool
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,40 @@ def main() -> int:
         _end_orphans()
 
 
+class _Rank(Running):
+    """A rank, whose traceback is held back: what ends it is told once for all ranks."""
+
+    def __init__(self, label: str, process: subprocess.Popen[bytes], *, is_shown: bool) -> None:
+        super().__init__(label, process)
+        self._held = HeldTraceback(is_shown=is_shown)
+        #: Whether its job is failing, so that what it holds belongs to that.
+        self.keeps = False
+
+    def line(self, line: bytes, source: int) -> bytes:
+        """Hold it back from a traceback on."""
+        assert self.process.stderr is not None
+        lines = self._held.take(line) if source == self.process.stderr.fileno() else [line]
+        return self._labelled(lines, source)
+
+    def glance(self) -> bool:
+        """Print what was held of a rank that goes on."""
+        if self._held.is_overdue() and not self.keeps:
+            self.give_back()
+        return self._held.holds
+
+    def give_back(self) -> None:
+        """Print what is held after all."""
+        sys.stderr.buffer.write(self._labelled(self._held.given_back(), -1))
+        sys.stderr.buffer.flush()
+
+    def last_text(self) -> str:
+        """Return what is held."""
+        return self._held.text()
+
+    def _labelled(self, lines: Sequence[bytes], source: int) -> bytes:
+        return b"".join(super(_Rank, self).line(line, source) for line in lines)
+
+
 class _RanksOfThisHost(Attention):
     """Which of this host's ranks have failed by themselves.
 
@@ -100,14 +136,17 @@ class _RanksOfThisHost(Attention):
     """
 
     def __init__(self, order: Order, words: LastWords) -> None:
-        self.ranks: list[Running] = []
+        self.ranks: list[_Rank] = []
         self.failures: list[Failure] = []
         self._first_rank, self._words = order.first_rank, words
 
     def heed(self, command: Running, code: int, *, was_asked: bool) -> None:
         """Note a rank that has failed."""
+        assert isinstance(command, _Rank)
         rank = self._first_rank + self.ranks.index(command)
         if code != 0 and not was_asked:
+            for each in self.ranks:
+                each.keeps = True
             self.failures.append(Failure(rank, time.monotonic(), self._words.said().get(rank), code))
 
     def has_seen_enough(self) -> bool:
@@ -123,7 +162,17 @@ class _RanksOfThisHost(Attention):
         codes = {
             self._first_rank + i: _as_a_shell(rank.process.returncode) for i, rank in enumerate(self.ranks)
         }
-        return Outcome(self.failures, codes, dict.fromkeys(codes, socket.gethostname()))
+        made = Outcome(self.failures, codes, dict.fromkeys(codes, socket.gethostname()))
+        by_itself = {failure.rank for failure in self.failures}
+        for number, rank in enumerate(self.ranks, self._first_rank):
+            if codes[number] == 0:
+                rank.give_back()
+            elif text := rank.last_text():
+                made.texts[number] = text
+                if number not in by_itself:
+                    cause = self._words.said().get(number)
+                    made.late.append(Failure(number, time.monotonic(), cause, codes[number]))
+        return made
 
 
 def _run(order: Order, rendezvous: str) -> int:
@@ -149,7 +198,7 @@ def _as_a_shell(code: int) -> int:
     return code if code >= 0 else 128 - code
 
 
-def _started(order: Order, rendezvous: str, words: LastWords) -> Iterator[Running]:
+def _started(order: Order, rendezvous: str, words: LastWords) -> Iterator[_Rank]:
     """Start the ranks one after the other."""
     is_alone = not order.token
     meeting = (
@@ -180,7 +229,7 @@ def _started(order: Order, rendezvous: str, words: LastWords) -> Iterator[Runnin
                 pass_fds=(*secret.descriptors, words.descriptor),
                 preexec_fn=partial(_before_it_runs, agent, local_rank, order.local_rank_count),
             )
-            yield Running(str(rank) if order.labels else "", process)
+            yield _Rank(str(rank) if order.labels else "", process, is_shown=order.verbose)
 
 
 def _before_it_runs(agent: int, local_rank: int, local_rank_count: int) -> None:

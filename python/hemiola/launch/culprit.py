@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 
-from hemiola.errors import Cause
+from hemiola.errors import PROGRAM_ENDED, Cause
 
 
 @dataclass(frozen=True)
@@ -72,18 +72,30 @@ def reason_for(rank: int, failures: Sequence[Failure]) -> str:
 
 @dataclass
 class Outcome:
-    """How a job's ranks, or those of one host, have ended: the failures that came by themselves, and the exit codes of
-    all ranks that have ended; `hosts` says where a rank was."""
+    """How a job's ranks, or those of one host, have ended.
+
+    Attributes
+    ----------
+    failures : those that came by themselves.
+    codes : the exit codes of all ranks that have ended.
+    hosts : where a rank was.
+    texts : with which traceback a rank has ended.
+    late : failures of ranks that had been asked to end before.
+    """
 
     failures: list[Failure] = field(default_factory=list)
     codes: dict[int, int] = field(default_factory=dict)
     hosts: dict[int, str] = field(default_factory=dict)
+    texts: dict[int, str] = field(default_factory=dict)
+    late: list[Failure] = field(default_factory=list)
 
     def add(self, other: Outcome) -> None:
         """Take in another host's."""
         self.failures += other.failures
         self.codes |= other.codes
         self.hosts |= other.hosts
+        self.texts |= other.texts
+        self.late += other.late
 
     @property
     def culprit(self) -> int | None:
@@ -101,11 +113,21 @@ class Outcome:
     def in_words(self) -> str:
         """Name the culprit, and say how it ended and why."""
         culprit = culprit_of(self.failures)
-        reason = reason_for(culprit, self.failures)
-        code = self.codes.get(culprit)
+        reason = self.exact(culprit, reason_for(culprit, self.failures))
+        has_ended = any(failure.rank == culprit for failure in self.failures)
+        code = (
+            self.codes.get(culprit) if has_ended else None
+        )  # one that stood still was ended by its launcher
         how = "" if code is None else f"killed by signal {code - 128}" if code > 128 else f"exit code {code}"
+        if how.startswith("killed"):
+            reason = ""  # the others have seen less
         where = f" on {self.hosts[culprit]}" if culprit in self.hosts else ""
         return f"rank {culprit}{where}: {': '.join(word for word in (how, reason) if word)}"
+
+    def exact(self, rank: int, reason: str) -> str:
+        """Return why a rank is blamed, as its exit code tells it where the others have seen its end alone."""
+        code = self.codes.get(rank, 0)
+        return f"raised SystemExit({code})" if reason == PROGRAM_ENDED and 0 < code < 128 else reason
 
     def packed(self) -> str:
         """Return it as a line of JSON."""
@@ -115,11 +137,15 @@ class Outcome:
     def unpacked(cls, line: str) -> Outcome:
         """Read such a line; raise ValueError for another one."""
         told = json.loads(line)
-        failures = [
-            Failure(**{**each, "cause": Cause(**each["cause"]) if each["cause"] else None})
-            for each in told["failures"]
-        ]
+        failures, late = (
+            [
+                Failure(**{**each, "cause": Cause(**each["cause"]) if each["cause"] else None})
+                for each in told[name]
+            ]
+            for name in ("failures", "late")
+        )
         by_rank = {
-            name: {int(rank): value for rank, value in told[name].items()} for name in ("codes", "hosts")
+            name: {int(rank): value for rank, value in told[name].items()}
+            for name in ("codes", "hosts", "texts")
         }
-        return cls(failures, **by_rank)
+        return cls(failures, late=late, **by_rank)

@@ -122,6 +122,11 @@ def launch(
             if on_failure == "continue":
                 return processes.outcomes(timeout_s)
             return processes.results(timeout_s)
+        except FailedRankError as error:
+            error_alone = error.with_traceback(
+                None
+            )  # where the rank failed says more than where that was seen
+            raise error_alone from error.__cause__
         finally:
             processes.end()
 

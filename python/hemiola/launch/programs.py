@@ -25,6 +25,7 @@ from hemiola.environment import INTERFACE, IP_FAMILY, PREFIX, TOKEN, TOKEN_BYTES
 from hemiola.errors import ArgumentError, FailedRankError
 from hemiola.launch.agent import GRACE_S, OUTCOME_MARK, Order, Readiness
 from hemiola.launch.culprit import Outcome
+from hemiola.launch.screen import screen_of
 from hemiola.launch.side_by_side import Attention, Running, attend, ended_in_the_end
 from hemiola.machine.working_folder import working_folder
 
@@ -51,6 +52,7 @@ class Program:
     environment: dict[str, str] = field(default_factory=dict)
     python: str = sys.executable
     labels: bool = True
+    verbose: bool = False
 
     def __post_init__(self) -> None:
         if self.ranks_per_host < 1 or self.ranks_per_host > _MOST_RANKS:
@@ -68,7 +70,7 @@ class _Agent(Running):
         #: How its ranks ended, once it has said so.
         self.outcome: Outcome | None = None
 
-    def line(self, line: bytes) -> bytes:
+    def line(self, line: bytes, source: int) -> bytes:
         """Keep what it says of its ranks' ends from being printed."""
         if not line.startswith(OUTCOME_MARK.encode()):
             return line + b"\n"
@@ -202,7 +204,8 @@ def run_program(
             job.add(agent.outcome)
     if not job.failures:
         return seen.first_code
-    print(f"hemiola: {job.in_words()}", file=sys.stderr, flush=True)
+    for line in screen_of(job, labels=program.labels, is_verbose=program.verbose):
+        print(line, file=sys.stderr, flush=True)
     return job.exit_code
 
 
@@ -263,7 +266,8 @@ def _orders(program: Program, hosts: int) -> list[Order]:
             rank_count=hosts * program.ranks_per_host,
             job=job,
             token=token,
-            labels=program.labels,
+            labels=program.labels or program.verbose,
+            verbose=program.verbose,
         )
         for host in range(hosts)
     ]

@@ -10,6 +10,7 @@ import pickle
 import sys
 import traceback
 from collections.abc import Iterator
+from types import TracebackType
 from typing import Any
 
 from hemiola.communicator.communicator import say_why_it_ends
@@ -68,6 +69,13 @@ def _call(payload: int) -> Any:
     return fn(*args)
 
 
+def _of_function(trace: TracebackType | None) -> TracebackType | None:
+    """Return a traceback from where it leaves this file, as it would be if the function had been called by the user."""
+    while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
+        trace = trace.tb_next
+    return trace
+
+
 def _report_of(payload: int) -> bytes:
     """Call the function and pickle how it ended. In a child that it has forked, what it raises goes on."""
     process = os.getpid()
@@ -77,7 +85,7 @@ def _report_of(payload: int) -> bytes:
         if os.getpid() != process:
             raise
         say_why_it_ends(error)
-        text = "".join(traceback.format_exception(error))
+        text = "".join(traceback.format_exception(type(error), error, _of_function(error.__traceback__)))
         cause = cause_of(error) or own_cause(error)
         try:
             return pickle.dumps(("error", (pickle.loads(pickle.dumps(error)), text, cause)))

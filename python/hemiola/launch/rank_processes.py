@@ -7,17 +7,19 @@ import os
 import selectors
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hemiola.environment import PIN
 from hemiola.errors import FailedRankError, TimeoutError
-from hemiola.launch.culprit import Failure, culprit_of, reason_for
+from hemiola.launch.culprit import Failure, Outcome, culprit_of, reason_for
 from hemiola.launch.fork_messages import Kind, Message
 from hemiola.launch.forking import Forking
+from hemiola.launch.held_traceback import error_of
 from hemiola.launch.launched_rank import LaunchedRank
 from hemiola.launch.meeting_place import MeetingPlace, Secret
 from hemiola.launch.place import Place, thread_limit
+from hemiola.launch.screen import consequences
 
 #: After a first failure: how long others may take to fail, too, so that the cause can be told from its effects.
 _GRACE_S = 1.0
@@ -30,6 +32,13 @@ def _failure(rank: int, cause: BaseException | None, text: str) -> FailedRankErr
     error = FailedRankError(f"rank {rank}: {text}", rank=rank)
     error.__cause__ = cause
     return error
+
+
+def _told_twice(rank: int, text: str, others: Sequence[str]) -> str:
+    """Return what a rank has ended with; where others have failed after it their lines, and the cause again."""
+    if not others:
+        return text
+    return "\n".join([text.rstrip(), *others, f"rank {rank}: {error_of(text) or text}"])
 
 
 class RankProcesses:
@@ -162,12 +171,16 @@ class RankProcesses:
         failures = self._failures()
         culprit = culprit_of(failures)
         by_rank = {failure.rank: failure for failure in failures}
+        texts = {failure.rank: self._ranks[failure.rank].outcome()[1][1] for failure in failures}
+        others = consequences(Outcome(failures, texts=texts))
         if culprit in by_rank:
-            return _failure(culprit, *self._ranks[culprit].outcome()[1][:2])
+            error, text, _ = self._ranks[culprit].outcome()[1]
+            return _failure(culprit, error, _told_twice(culprit, text, others))
         first = min(failures, key=lambda failure: failure.ended_s)
         error, text, _ = self._ranks[first.rank].outcome()[1]
-        told = f"{reason_for(culprit, failures)}; the first error is that of rank {first.rank}: {text}"
-        return _failure(culprit, error, told)
+        reason = reason_for(culprit, failures)
+        told = f"{reason}; the first error is that of rank {first.rank}: {text.rstrip()}"
+        return _failure(culprit, error, "\n".join([told, *others, f"rank {culprit}: {reason}"]))
 
     def end(self) -> None:
         """Kill what still runs, and reap all."""

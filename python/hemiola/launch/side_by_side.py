@@ -44,14 +44,18 @@ class Running:
             lines.append(rest)
         self._unfinished[source] = rest
         if lines:
-            stream.write(b"".join(self.line(line) for line in lines))
+            stream.write(b"".join(self.line(line, source) for line in lines))
             stream.flush()
         return bool(data)
 
-    def line(self, line: bytes) -> bytes:
-        """Return what is printed for one of its lines."""
+    def line(self, line: bytes, source: int) -> bytes:
+        """Return what is printed for one of its lines, which came from one of its pipes."""
         prefix = f"[{self.label}] ".encode() if self.label else b""
         return prefix + line + b"\n"
+
+    def glance(self) -> bool:
+        """Do what is due; return whether there may soon be more."""
+        return False
 
     def exit_code(self) -> int:
         """Return how it has ended, as a shell has it: 128 and the signal's number where it was killed."""
@@ -149,8 +153,8 @@ def attend(
                 for command in commands:
                     if time.monotonic() > asked_at + command.grace_s:
                         command.signal(signal.SIGKILL)
-            has_failed = any(codes.values())
-            for key, _ in selector.select(_GLANCE_S if has_failed else None):
+            is_impatient = any([command.glance() for command in commands]) or any(codes.values())
+            for key, _ in selector.select(_GLANCE_S if is_impatient else None):
                 if key.data is None:
                     raise SystemExit(128 + signal.SIGHUP)
                 ended = _heed(selector, key)
