@@ -34,7 +34,7 @@ from hemiola.machine.capacity import describe_machine
 PROGRAM = str(Path(__file__).with_name("diagnosis_rank.py"))
 RATE = 400e6 / 8
 NBYTES = 256 << 10
-LATE_S = 0.06
+LATE_S = 0.15
 #: Pieces of work before each step, about a tenth of a millisecond each; enough for a busy host to show.
 WORK, WORK_ON_BUSY = 50, 100
 #: What a busy host leaves its rank of a core, in microseconds of so many.

@@ -17,6 +17,8 @@ from typing import Any
 import pytest
 from faulty_ranks import CALLS, Seen
 
+from undisturbed import confirmed
+
 RANKS = 3
 ODD = 1
 
@@ -76,9 +78,8 @@ def seconds_from_death_to_error(victim: int) -> float:
 
 
 def test_survivors_learn_of_a_death_within_two_seconds() -> None:
-    """The promise is about Hemiola, not about a machine that is busy with other things: the best of a few counts."""
-    tries = (seconds_from_death_to_error(ODD) for _ in range(4))
-    assert any(took_s < 2.0 for took_s in tries)
+    """The promise is about Hemiola, not about a machine that is busy with other things."""
+    assert confirmed(lambda: seconds_from_death_to_error(ODD), lambda took_s: took_s < 2.0) < 2.0
 
 
 @pytest.mark.parametrize(
