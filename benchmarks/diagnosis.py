@@ -87,6 +87,7 @@ class Job:
             "HEMIOLA_JOB": secrets.token_hex(4),
             "HEMIOLA_RENDEZVOUS": f"{cluster.hosts[0].ipv4}:29400",
             "HEMIOLA_TOKEN": secrets.token_hex(32),
+            "HEMIOLA_SILENCE": "30",  # a rank on a busy host may stand still for seconds
         }
         pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
         self._ranks = [
