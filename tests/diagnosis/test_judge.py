@@ -240,7 +240,9 @@ def test_a_host_whose_ranks_wait_for_cores_is_busy_and_its_ways_say_nothing() ->
 
 
 def test_where_all_wait_for_cores_whose_turn_comes_later_is_late_by_chance() -> None:
-    seen = with_late(evidence(), {5: 4e-3})
+    all_work_longer = dict.fromkeys(range(RANKS), 10e-3)
+    seen = with_late(evidence(), {**all_work_longer, 5: 14e-3})
+    assert [one.ranks for one in verdict(seen).findings] == [(5,)]
     found = verdict(replace(seen, waited_s=np.full(RANKS, 9e-3))).findings
     assert [one.cause for one in found] == [Cause.OVERSUBSCRIBED]
 

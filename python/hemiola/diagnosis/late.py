@@ -14,7 +14,7 @@ from hemiola.diagnosis.evidence import Evidence, Floats
 _STRETCHES, _LEAST_OPERATIONS = 8, 2
 #: A late rank is late by this share of a step, in this share of the stretches, and by so many times what it varies.
 _LEAST_OF_STEP, _LEAST_OF_STRETCHES, _LEAST_OF_SPREAD = 0.1, 0.75, 2.0
-#: And by this share of what the median rank waits for a core in a step.
+#: And by this share of what the median rank waits for a core in a step, as far as that is in its own time.
 _LEAST_OF_WAITED = 0.5
 _MEDIAN_DEVIATION = 1.4826  # of a normal distribution, to its standard deviation
 #: A slow host takes so many times longer for the same work, and comes no later than so many times what that explains.
@@ -50,7 +50,8 @@ def late_ranks(evidence: Evidence) -> dict[int, float]:
     steady = (excess_s > 0.5 * typical_s).mean(axis=0) >= _LEAST_OF_STRETCHES
     # Where all wait for cores, whose turn comes later is chance.
     usual_s = float(np.median(evidence.waited_s))
-    of_all_s = max(_LEAST_OF_STEP * evidence.step_s, _LEAST_OF_WAITED * usual_s)
+    chance_s = min(usual_s, float(np.median(own_s)))
+    of_all_s = max(_LEAST_OF_STEP * evidence.step_s, _LEAST_OF_WAITED * chance_s)
     least_s = np.maximum(of_all_s, _LEAST_OF_SPREAD * spread_s)
     late = {int(rank): float(typical_s[rank]) for rank in np.flatnonzero((typical_s > least_s) & steady)}
     return {
