@@ -33,6 +33,7 @@ TESTS = {
     "python": {
         "__init__": ["style"],
         "bounds": ["models"],
+        "cli": ["cli", "network"],
         "cluster": ["network"],
         "codecs": ["codec"],
         "communicator": ["communicator", "faults"],

@@ -1,5 +1,7 @@
 """What the judge returns: order, bounds, options, and its answer at the sizes it promises."""
 
+import importlib
+
 import pytest
 from small_patterns import (
     binomial_broadcast,
@@ -10,6 +12,7 @@ from small_patterns import (
 )
 
 import hemiola as hm
+from hemiola._core import Violation
 from hemiola.errors import ArgumentError
 
 
@@ -156,3 +159,15 @@ def test_a_port_over_capacity_is_found_on_both_sides() -> None:
 def test_a_senseless_capacity_is_refused(limits: dict[str, int]) -> None:
     with pytest.raises(ArgumentError, match="capacity >= 1"):
         hm.verify(build(ring_all_gather(3)), **limits)
+
+
+def test_no_more_verdicts_are_kept_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    verifying = importlib.import_module("hemiola.verify")
+    known: dict[str, Violation | None] = {}
+    monkeypatch.setattr(verifying, "_known", known)
+    monkeypatch.setattr(verifying, "_MOST_KNOWN", 2)
+    kept = []
+    for ranks in range(2, 7):
+        assert verifying.first_violation(hm.algorithms.all_gather_ring(ranks)) is None
+        kept.append(len(known))
+    assert kept == [1, 2, 1, 2, 1]
