@@ -23,9 +23,10 @@ WITHOUT_EQUALITY = {"Pruner"}
 
 
 def public_classes() -> dict[str, type]:
-    """Return every public class by its name, those of errors too."""
+    """Return every public class by its name, those of errors too; warnings are whoever's that shows them."""
     lines = [line.split("(")[0] for line in NAMES.read_text().splitlines() if line.startswith("class ")]
-    return {line.split(".")[-1]: pkgutil.resolve_name(_with_colon(line.split()[1])) for line in lines}
+    classes = [pkgutil.resolve_name(_with_colon(line.split()[1])) for line in lines]
+    return {kind.__name__: kind for kind in classes if not issubclass(kind, Warning)}
 
 
 def _with_colon(name: str) -> str:
@@ -49,6 +50,8 @@ def an_error(kind: type[BaseException]) -> BaseException:
     named = inspect.signature(kind.__init__).parameters
     taken = [name for name in ("rank", "world_rank") if name in named]
     error = kind("rank 3 is gone, 'α'", **dict.fromkeys(taken, 3))
+    if hasattr(kind, "cause"):
+        vars(error)["cause"] = hm.errors.Cause(3, "has died", 0.5)
     error.__cause__ = KeyError("what was first")
     error.add_note("seen by the test")
     return error
@@ -69,6 +72,7 @@ def objects(folder: Path) -> dict[str, Any]:
         "Algorithm": hm.algorithms.get("all_reduce_ring"),
         "Alternative": plan.alternatives[0],
         "Arrivals": communicator.Arrivals.of(np.array([[0.0, 1.0], [0.5, 2.5]])),
+        "Cause": hm.errors.Cause(3, "has died", 0.5),
         "Candidate": hm.algorithms.candidates(task)[0],
         "Collective": schedule.collective,
         "Conditions": now,
