@@ -168,8 +168,9 @@ def test_a_place_costs_what_numbers_take_longer_than_bitmaps_and_never_less_than
 
 
 def test_a_block_of_ef_is_counted_only_where_there_is_one_more() -> None:
-    # Given 20,000 values in 65,535 to 65,537 elements, l = 1, so that blocks have 2^16. Derivation: a count stands before
-    # each block but the first, (elements - 1) >> 16 of them; the words of upper and lower bits are as many for all three.
+    # Given 20,000 values in 65,535 to 65,537 elements, l = 1, so that blocks have 2^16. Derivation: a count stands
+    # before each block but the first, (elements - 1) >> 16 of them; the words of upper and lower bits are as many for
+    # all three.
     sizes = []
     for elements in (65_535, 65_536, 65_537):
         x = np.zeros(elements, np.float32)
