@@ -59,7 +59,7 @@ def test_a_run_emulates_the_slow_link(hemiola, ring: Path) -> None:
         (["--slow-link", "01=4"], "expected the two ends of a link such as '3-7'"),
         (["--slow-link", "0-1=0.5"], "expected a factor of at least 1"),
         (["--slow-link", "0-1=2,1-0=3"], "is given twice"),
-        (["--slow-link", "0-x=2"], "expected a whole number"),
+        (["--slow-link", "0-x=2"], "has no vertex 'x'; its vertices have no names: say numbers"),
         (["--without-link", ""], "expected the two ends of a link"),
     ],
 )

@@ -27,7 +27,9 @@ def test_show_as_json(hemiola):
     data = hemiola("topology", "show", CLUSTER, "--json").data
     assert (data["rank_count"], data["switch_count"], data["hops"], data["is_connected"]) == (8, 1, 2, True)
     cost = {"latency_s": 5e-5, "bandwidth": 2e8, "message_s": 0.0}
-    assert data["link_kinds"] == [{"ends": "rank - switch", "count": 16, **cost}]
+    read = {"is_latency_assumed": False, "is_bandwidth_assumed": False}
+    assert data["link_kinds"] == [{"ends": "rank - switch", "count": 16, **cost, **read}]
+    assert (data["vertices"], data["lacking"]) == ([], [])
     assert data["out_bandwidth"] == {"min": 2e8, "max": 2e8}
 
 

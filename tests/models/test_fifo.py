@@ -217,11 +217,11 @@ def test_parallel_links_take_turns_among_the_receivers():
     assert [microseconds(s) for s in timeline.link_busy_s] == [2, 2, 1, 1, 1, 1]
 
 
-def test_equal_switches_take_turns_too():
-    # Given a rail of its own switch each, instead of parallel links.
+def test_equal_switches_share_every_message():
+    # Given a rail of its own switch each, instead of parallel links: half of each message goes over each.
     rows = links([(0, 3), (0, 4), (3, 1), (4, 1), (3, 2), (4, 2)])
     timeline = fifo(schedule(3, [(0, 0, 1, 0), (0, 0, 2, 0)]), hm.Topology(3, rows, switch_count=2), KB)
-    assert [microseconds(s) for s in timeline.link_busy_s] == [1, 1, 0, 1, 1, 0]
+    assert [microseconds(s) for s in timeline.link_busy_s] == [1, 1, 0.5, 0.5, 0.5, 0.5]
 
 
 def test_ranks_that_relay_do_not_take_turns():

@@ -112,11 +112,11 @@ def test_slices_of_one_thread_do_not_overlap_though_flows_share_a_link(tmp_path)
 
 
 def test_times_are_written_to_the_picosecond(tmp_path):
-    # 1 byte at 3 GB/s takes 333 ps.
+    # 1 byte at 3 GB/s takes 333.3 ps, and is there after 334.
     graph = hm.Topology(2, [(0, 1, 0, 3e9)])
     timeline = hm.simulate(schedule(2, [(0, 0, 1, 0)]), graph, 1)
     timeline.save_trace(tmp_path / "trace.json")
-    assert '"dur":0.000333' in (tmp_path / "trace.json").read_text()
+    assert '"dur":0.000334' in (tmp_path / "trace.json").read_text()
 
 
 def test_a_file_that_cannot_be_written_is_an_os_error_that_names_it(tmp_path):

@@ -103,7 +103,7 @@ def test_topologies_that_differ_in_names_are_not_equal():
 def test_a_pickle_from_before_nics_had_names_and_messages_a_cost_loads():
     t = hm.topologies.ring(4, latency_s=1e-6, bandwidth=1e9)
     old = hm.Topology.__new__(hm.Topology)
-    name, ranks, switches, links, nodes, _ = t.__getstate__()
+    name, ranks, switches, links, nodes, *_ = t.__getstate__()
     four = links[["src", "dst", "latency_s", "bandwidth"]].copy()
     old.__setstate__((name, ranks, switches, four, nodes))
     assert old == t

@@ -30,14 +30,17 @@ class Topology:
     nodes : the host of each rank, 0 … node_count-1 without gaps; empty when every rank is a host of its own.
     nics : rows (name, host, links): network cards by name, and the links, by their places in `links`, that are a card's: all
         that becomes slower with it. A cable between two cards is in both. Rows of one name and host are one card.
-    name : str.
+    names : what each vertex is called, such as GPU0, NVSwitch or 1/CPU0 (HOST/NAME); none, or one per vertex, "" for those
+        that have none. No two are the same.
+    name : str, of the whole network.
 
     Raises
     ------
     ArgumentError
         A link with an unknown end, equal ends, a bandwidth that is not finite and above 0, or a latency or message_s below 0 or above 1000 s; more than
         4,194,304 vertices or 16,777,216 links; a NIC of an unknown host, with unknown links or none, or with a name that is
-        longer than 64 characters or has spaces, quotes, brackets or one of / , = : #.
+        longer than 64 characters or has spaces, quotes, brackets or one of / , = : #; names of vertices that are none or the
+        same.
     """
 
     def __init__(
@@ -48,6 +51,7 @@ class Topology:
         switch_count: int = 0,
         nodes: Sequence[int] = [],
         nics: Sequence[tuple[str, int, Sequence[int]]] = [],
+        names: Sequence[str] = [],
         name: str = "",
     ) -> None: ...
     @property
@@ -110,6 +114,48 @@ class Topology:
     def __repr__(self) -> str: ...
     def __getstate__(self) -> tuple: ...
     def __setstate__(self, arg: tuple, /) -> None: ...
+    @property
+    def names(self) -> list[str]:
+        """
+        What each vertex is called, "" for one without a name; empty where none has one.
+        """
+
+    def called(self, vertex: int) -> str:
+        """
+        Say in words which vertex a number is: its name, and of a rank its number.
+
+        Parameters
+        ----------
+        vertex : int.
+
+        Returns
+        -------
+        str, such as "rank 3", "switch 9" or "NVSwitch".
+
+        Raises
+        ------
+        ArgumentError
+            A number of no vertex.
+        """
+
+    def vertex(self, name: str) -> int:
+        """
+        Find a vertex by its name, or by its number in decimal.
+
+        Parameters
+        ----------
+        name : str, such as "GPU3", "1/NVSwitch" where several hosts have one, or "12".
+
+        Returns
+        -------
+        int, its number.
+
+        Raises
+        ------
+        ArgumentError
+            No vertex has the name, which is said with the closest one; or several hosts do.
+        """
+
     def without_links(self, links: Sequence[tuple[int, int]], *, both_ways: bool = True) -> Topology:
         """
         Return a copy without these links.
@@ -127,6 +173,24 @@ class Topology:
         ------
         ArgumentError
             There is no link from src to dst (or back, where both go).
+        """
+
+    def without_nics(self, nics: Sequence[str]) -> Topology:
+        """
+        Return a copy without the links of these network cards, as when they are not to be used.
+
+        Parameters
+        ----------
+        nics : sequence of str, NAME or, where several hosts have it, HOST/NAME.
+
+        Returns
+        -------
+        Topology
+
+        Raises
+        ------
+        ArgumentError
+            A NIC that the topology has not, or that several of its hosts have.
         """
 
     def without_ranks(self, ranks: Sequence[int]) -> Topology:
@@ -263,10 +327,10 @@ class Topology:
 
         Parameters
         ----------
-        path : a YAML file (docs/formats/topology.md), NCCL's topology XML (NCCL_TOPO_DUMP_FILE) or what `nvidia-smi topo -m`
-            prints; told apart by content.
-        nvlink_bandwidth, nic_bandwidth, pcie_bandwidth : float > 0, bytes per second of one NVLink, of one NIC and of one PCIe
-            link, which nvidia-smi does not print: by default 20e9, NICs are left out, and 24e9.
+        path : a YAML file (docs/formats/topology.md), NCCL's topology XML (NCCL_TOPO_DUMP_FILE) or log (NCCL_DEBUG_SUBSYS=GRAPH), or
+            what `nvidia-smi topo -m`, `rocm-smi --showtopo` or `amd-smi topology` prints; told apart by content.
+        nvlink_bandwidth, nic_bandwidth, pcie_bandwidth : float > 0, bytes per second of one NVLink or xGMI link, of one NIC and of
+            one PCIe link, which nvidia-smi, rocm-smi and amd-smi do not print: by default 20e9 or 48e9, NICs are left out, and 24e9.
 
         Returns
         -------

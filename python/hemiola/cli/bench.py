@@ -81,7 +81,7 @@ def bench(
     cluster = emulated(emulate, speeds, changes)
     job = joined_job(ranks)
     count = rank_count_of(ranks if job is None else job.rank_count, cluster)
-    conditions = values.read_conditions(late, slow, count)
+    conditions = values.read_conditions(late, slow, count, topology=cluster)
     patterns, remarks = _patterns(kind, count, values.size_steps(begin, end, factor), dtype, op, root)
     sweep = Sweep(
         patterns=patterns,

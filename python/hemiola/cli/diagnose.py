@@ -62,7 +62,7 @@ def diagnose(
         ranks = job.rank_count
     cluster = None if emulate is None else read_topology(emulate, speeds).topology
     count = rank_count_of(ranks, cluster)
-    conditions = values.read_conditions(late, slow, count)
+    conditions = values.read_conditions(late, slow, count, topology=cluster)
     if steps < _LEAST_STEPS:
         raise ArgumentError(f"expected at least {_LEAST_STEPS} steps, found {steps}: fewer say little")
     faults = Faults(

@@ -6,7 +6,6 @@ import difflib
 import sys
 import warnings
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -48,29 +47,38 @@ def read_topology(
         print(f"hemiola: warning: {printable(line)}", file=sys.stderr)
     if len(lines) > _MOST_WARNINGS:
         print(f"hemiola: warning: and {len(lines) - _MOST_WARNINGS} more of this file", file=sys.stderr)
-    return replace(read, topology=with_changed_links(read.topology, changes.slow_link, changes.without_link))
+    return without_nics(
+        with_changed_links(read, changes.slow_link, changes.without_link), changes.without_nic
+    )
+
+
+def without_nics(read: TopologyFile, nics: Iterable[str] | None) -> TopologyFile:
+    """Return the topology as --without-nic says; raise ArgumentError for a NIC that it has not."""
+    names = [part.strip().removeprefix(NIC_KEY) for text in nics or () for part in text.split(",")]
+    return read.of(read.topology.without_nics(names)) if names else read
 
 
 def with_changed_links(
-    topology: Topology, slow: Iterable[str] | None, without: Iterable[str] | None
-) -> Topology:
+    read: TopologyFile, slow: Iterable[str] | None, without: Iterable[str] | None
+) -> TopologyFile:
     """Return the topology as --slow-link and --without-link say; raise ArgumentError for a link that it has not."""
-    gone = [read_link(part) for text in without or () for part in text.split(",")]
+    gone = [read_link(part, read.topology) for text in without or () for part in text.split(",")]
     if gone:
-        topology = topology.without_links(gone)
+        read = read.of(read.topology.without_links(gone))
     parts = [part for text in slow or () for part in text.split(",")]
     if not parts:
-        return topology
+        return read
+    topology = read.topology
     links = {(int(src), int(dst)) for src, dst in topology.links[["src", "dst"]].tolist()}
     nics = [part for part in parts if part.strip().startswith(NIC_KEY)]
     factors: dict[int | tuple[int, int] | str, float] = {}
     factors.update(read_slow_ports(nics).items())
-    for link, factor in read_slow_links(part for part in parts if part not in nics).items():
+    for link, factor in read_slow_links((part for part in parts if part not in nics), topology).items():
         ways = [way for way in (link, link[::-1]) if way in links] or [
             link
         ]  # degraded() says what is missing
         factors.update({way: factor for way in ways})
-    return topology.degraded(factors)
+    return read.of(topology.degraded(factors))
 
 
 def emulated(path: Path | None, speeds: LinkSpeeds, changes: LinkChanges) -> Topology | None:

@@ -53,6 +53,7 @@ class LinkChanges:
 
     slow_link: options.SlowLink = None
     without_link: options.WithoutLink = None
+    without_nic: options.WithoutNic = None
 
     @property
     def are_given(self) -> bool:

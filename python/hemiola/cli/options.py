@@ -50,7 +50,8 @@ ScheduleArgument = Annotated[
 TopologyFile = Annotated[
     Path,
     typer.Argument(
-        metavar="TOPOLOGY", help="Topology file: YAML, NCCL's XML, or what nvidia-smi topo -m prints."
+        metavar="TOPOLOGY",
+        help="Topology file: YAML, NCCL's XML or log, or what nvidia-smi, rocm-smi or amd-smi prints.",
     ),
 ]
 KindArgument = Annotated[
@@ -76,8 +77,8 @@ Slow = Annotated[
     typer.Option(
         "--slow",
         metavar="RANK=FACTOR",
-        help="A rank's ports are slower: 0=2; or a NIC: nic:mlx5_1=2, nic:HOST/mlx5_1=2 where several hosts have it "
-        "('hemiola topology show' lists them). Repeat or join with commas.",
+        help="A rank's ports are slower: 0=2, GPU0=2; or a NIC: nic:mlx5_1=2, nic:HOST/mlx5_1=2 where several hosts "
+        "have it ('hemiola topology show' lists them). Repeat or join with commas.",
     ),
 ]
 Density = Annotated[
@@ -94,8 +95,8 @@ SlowLink = Annotated[
     typer.Option(
         "--slow-link",
         metavar="A-B=FACTOR",
-        help="A link is slower, in both directions: 3-7=4. Switches are numbered after the ranks. Repeat or join with "
-        "commas.",
+        help="A link is slower, in both directions: 3-7=4, GPU0-NVSwitch=4 ('hemiola topology show' lists names and "
+        "numbers). Repeat or join with commas.",
     ),
 ]
 WithoutLink = Annotated[
@@ -103,7 +104,15 @@ WithoutLink = Annotated[
     typer.Option(
         "--without-link",
         metavar="A-B",
-        help="A link is gone, in both directions: 3-7. Repeat or join with commas.",
+        help="A link is gone, in both directions: 3-7, GPU0-NVSwitch. Repeat or join with commas.",
+    ),
+]
+WithoutNic = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--without-nic",
+        metavar="NIC",
+        help="A NIC is not used: eth0, or 1/eth0 where several hosts have it. Repeat or join with commas.",
     ),
 ]
 Root = Annotated[

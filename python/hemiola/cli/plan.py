@@ -58,7 +58,7 @@ def plan(
     Example: hemiola plan all_reduce cluster.yaml 64MiB --slow 0=2
     """
     topology = read_topology(topology_file, speeds, changes).topology
-    conditions = read_conditions(late, slow, topology.rank_count, density)
+    conditions = read_conditions(late, slow, topology.rank_count, density, topology)
     made = make_plan(topology, kind, nbytes, conditions, root=root, network=network.value, effort=effort)
     if save is not None:
         made.schedule.save(str(save))

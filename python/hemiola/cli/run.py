@@ -91,7 +91,7 @@ def run(
         algorithms=tuple(read_algorithm(name, kind) for name in algorithm.split(",")) if algorithm else (),
         schedules=tuple((Path(name).name, load_schedule(name, count, root)) for name in schedule or ()),
         emulate=cluster,
-        conditions=read_conditions(late, slow, count),
+        conditions=read_conditions(late, slow, count, topology=cluster),
         in_place=in_place,
         warmups=warmups,
         repeats=repeats,

@@ -60,7 +60,7 @@ def simulate(
     Example: hemiola simulate all_reduce_ring cluster.yaml 64MiB --late 7=50ms
     """
     topology = read_topology(topology_file, speeds, changes).topology
-    conditions = read_conditions(late, slow, topology.rank_count, density)
+    conditions = read_conditions(late, slow, topology.rank_count, density, topology)
     schedule = load_schedule(
         schedule_name, topology.rank_count, root, topology=topology, nbytes=nbytes, conditions=conditions
     )

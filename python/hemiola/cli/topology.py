@@ -1,4 +1,4 @@
-"""`hemiola topology`: show, convert and draw networks from YAML, NCCL's XML and `nvidia-smi topo -m`."""
+"""`hemiola topology`: show, convert and draw networks from files of every format that is read."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from rich.text import Text
 
 from hemiola._core import Topology
 from hemiola.cli import options, values
-from hemiola.cli.inputs import read_topology, with_changed_links
+from hemiola.cli.inputs import read_topology, with_changed_links, without_nics
 from hemiola.cli.option_groups import NO_CHANGES, NO_SPEEDS, LinkChanges, LinkSpeeds, with_groups
 from hemiola.cli.output import answer, fitted, printable, table
 from hemiola.errors import ArgumentError
 from hemiola.topology.named_nics import nics_in_words
-from hemiola.topology.summary import Summary, parted_without, size_in_words, summarize
+from hemiola.topology.summary import OddRank, Summary, parted_without, size_in_words, summarize
 from hemiola.topology.yaml_writer import to_yaml
 from hemiola.units import format_bandwidth, format_seconds
 
+#: Vertices whose names are shown.
+_VERTICES_SHOWN = 64
 #: Kinds of links that a table shows.
 _KINDS_SHOWN = 20
 
@@ -28,7 +30,9 @@ app = typer.Typer(help="Show, convert and draw networks.", no_args_is_help=True)
 _Source = Annotated[
     Path,
     typer.Argument(
-        metavar="TOPOLOGY", help="YAML file, NCCL's topology XML, or what 'nvidia-smi topo -m' prints."
+        metavar="TOPOLOGY",
+        help="YAML file, NCCL's topology XML or log, or what 'nvidia-smi topo -m', 'rocm-smi --showtopo' or 'amd-smi "
+        "topology' prints.",
     ),
 ]
 
@@ -45,8 +49,8 @@ def show(
 
     Example: hemiola topology show examples/cluster8.yaml
     """
-    topology = read_topology(source, speeds, changes).topology
-    summary = summarize(topology)
+    read = read_topology(source, speeds, changes)
+    topology, summary = read.topology, summarize(read.topology, read.assumed)
     answer(as_json, _summary_data(topology, summary) if as_json else None, *_report(topology, summary))
     return 0 if summary.cut is None else 1
 
@@ -67,6 +71,7 @@ def convert(
         ),
     ] = None,
     without_link: options.WithoutLink = None,
+    without_nic: options.WithoutNic = None,
     without_ranks: Annotated[
         str | None, typer.Option(metavar="RANKS", help="Leave these ranks out: 7, or 3,7.")
     ] = None,
@@ -96,7 +101,7 @@ def convert(
     Example: hemiola topology convert dump.xml rack.yaml --repeat 4
     """
     read = read_topology(source, speeds)
-    topology = with_changed_links(read.topology, degrade, without_link)
+    topology = without_nics(with_changed_links(read, degrade, without_link), without_nic).topology
     if repeat is not None and read.lacks_network:
         raise ArgumentError(
             "--repeat joins copies at their network, and what nvidia-smi prints names no speed for NICs; say it: "
@@ -167,7 +172,10 @@ def _report(topology: Topology, summary: Summary) -> list[RenderableType]:
         "links", "count", "bandwidth", "latency", *(["a message"] if costs_messages else []), left=("links",)
     )
     for kind in summary.kinds[:_KINDS_SHOWN]:
-        cost = [format_bandwidth(kind.bandwidth), format_seconds(kind.latency_s)]
+        cost = [
+            _marked(format_bandwidth(kind.bandwidth), kind.is_bandwidth_assumed),
+            _marked(format_seconds(kind.latency_s), kind.is_latency_assumed),
+        ]
         if costs_messages:
             cost.append(format_seconds(kind.message_s))
         kinds.add_row(kind.ends, f"{kind.count:,}", *cost)
@@ -176,11 +184,34 @@ def _report(topology: Topology, summary: Summary) -> list[RenderableType]:
     return [
         Text.assemble((_title(topology), "bold"), f": {size_in_words(topology)}"),
         fitted(kinds),
+        *(["* assumed: the file does not say it; all else was read"] if _assumes(summary) else []),
         f"a rank sends    {_range(summary.out_bandwidth)}",
         f"a rank receives {_range(summary.in_bandwidth)}",
         *([f"NICs of {nics_in_words(topology)}"] if topology.nics else []),
-        _reach(summary),
+        *(["vertices: " + _vertices(topology)] if topology.names else []),
+        *(_lacking(topology, odd) for odd in summary.odd),
+        _reach(topology, summary),
     ]
+
+
+def _assumes(summary: Summary) -> bool:
+    return any(kind.is_latency_assumed or kind.is_bandwidth_assumed for kind in summary.kinds)
+
+
+def _marked(text: str, is_assumed: bool) -> str:
+    return f"{text}*" if is_assumed else text
+
+
+def _vertices(topology: Topology) -> str:
+    """List vertices by number and name, as many as a screen takes."""
+    listed = [f"{vertex} {name}" for vertex, name in enumerate(topology.names[:_VERTICES_SHOWN]) if name]
+    more = len(topology.names) - _VERTICES_SHOWN
+    return ", ".join([*listed, *([f"and {more:,} more"] if more > 0 else [])])
+
+
+def _lacking(topology: Topology, odd: OddRank) -> str:
+    what = f"the link of {format_bandwidth(odd.bandwidth)} to {odd.name or 'a ' + odd.ends.split(' - ')[1]}"
+    return f"{topology.called(odd.rank)} lacks {what} that {odd.others} other ranks have"
 
 
 def _range(bandwidths: tuple[float, float]) -> str:
@@ -188,11 +219,12 @@ def _range(bandwidths: tuple[float, float]) -> str:
     return format_bandwidth(low) if low == high else f"{format_bandwidth(low)} to {format_bandwidth(high)}"
 
 
-def _reach(summary: Summary) -> str:
+def _reach(topology: Topology, summary: Summary) -> str:
     if summary.cut is not None:
-        a, b = summary.cut
-        hint = f", though {b} reaches {a}: a link goes one way unless it says both_ways: true"
-        return f"disconnected: rank {a} does not reach rank {b}{hint if summary.is_one_way else ''}"
+        a, b = (topology.called(rank) for rank in summary.cut)
+        first, second = summary.cut
+        hint = f", though {second} reaches {first}: a link goes one way unless it says both_ways: true"
+        return f"disconnected: {a} does not reach {b}{hint if summary.is_one_way else ''}"
     if summary.hops is None:
         return "every rank reaches every other"
     return f"every rank reaches every other, over {summary.hops} links at most"
@@ -217,6 +249,8 @@ def _summary_data(topology: Topology, summary: Summary) -> dict[str, Any]:
         "is_connected": summary.cut is None,
         "hops": summary.hops,
         "nics": [{"name": name, "host": host} for name, host, _ in topology.nics],
+        "vertices": topology.names,
+        "lacking": [vars(odd) for odd in summary.odd],
     }
 
 
@@ -225,6 +259,7 @@ def _topology_data(topology: Topology) -> dict[str, Any]:
     return {
         **_size_data(topology),
         "nodes": topology.nodes.tolist(),
+        "vertices": topology.names,
         "links": [dict(zip(names, row, strict=True)) for row in topology.links.tolist()],
         "nics": [{"name": name, "host": host, "links": links} for name, host, links in topology.nics],
     }

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from hemiola import algorithms, units
-from hemiola._core import kind_meant, op_meant
+from hemiola._core import Topology, kind_meant, op_meant
 from hemiola.cli.output import printable
 from hemiola.conditions import NIC_KEY, Conditions
 from hemiola.errors import ArgumentError, FormatError
@@ -120,22 +120,46 @@ def read_slow_ports(texts: Iterable[str]) -> dict[int | str, float]:
     return found
 
 
-def read_link(text: str) -> tuple[int, int]:
-    """Read '3-7' as the two vertices that a link joins; switches are numbered after the ranks."""
-    first, dash, second = printable(text).partition("-")
-    if not dash:
+def read_link(text: str, topology: Topology | None = None) -> tuple[int, int]:
+    """Read '3-7', or 'GPU0-NVSwitch' of a topology, as the two vertices that a link joins."""
+    ends = printable(text).strip().split("-")
+    if len(ends) < 2:
         raise FormatError(f"expected the two ends of a link such as '3-7', found {_quoted(text)}")
-    return read_count(first), read_count(second)
+    if topology is None:
+        return read_count(ends[0]), read_count("-".join(ends[1:]))
+    for cut in range(1, len(ends) - 1):  # names may hold dashes
+        try:
+            return topology.vertex("-".join(ends[:cut])), topology.vertex("-".join(ends[cut:]))
+        except ArgumentError:
+            continue
+    return topology.vertex("-".join(ends[:-1])), topology.vertex(ends[-1])
 
 
-def read_slow_links(texts: Iterable[str]) -> dict[tuple[int, int], float]:
+def with_numbers(texts: Iterable[str], topology: Topology | None) -> list[str]:
+    """Write RANK=VALUE parts with numbers in place of ranks' names."""
+    parts = [part.strip() for text in texts for part in text.split(",")]
+    if topology is None:
+        return parts
+    found = []
+    for part in parts:
+        name, equals, value = part.partition("=")
+        if equals and name and not name.isdigit() and not name.startswith((NIC_KEY, "-")):
+            vertex = topology.vertex(name)
+            if vertex >= topology.rank_count:
+                raise ArgumentError(f"expected a rank, found the switch {_quoted(name)}")
+            name = str(vertex)
+        found.append(f"{name}{equals}{value}")
+    return found
+
+
+def read_slow_links(texts: Iterable[str], topology: Topology | None = None) -> dict[tuple[int, int], float]:
     """Read '3-7=4' pairs, comma-separated or one per text, as link → factor."""
     found: dict[tuple[int, int], float] = {}
     for text in (part for joined in texts for part in joined.split(",")):
         link_text, equals, factor_text = text.partition("=")
         if not equals:
             raise FormatError(f"expected link=factor such as '3-7=4', found {_quoted(printable(text))}")
-        link = read_link(link_text)
+        link = read_link(link_text, topology)
         if link in found or link[::-1] in found:
             raise ArgumentError(f"link {link[0]}-{link[1]} is given twice; keep one")
         found[link] = read_factor(factor_text)
@@ -167,10 +191,18 @@ def read_density(text: str) -> float:
 
 
 def read_conditions(
-    late: Iterable[str] | None, slow: Iterable[str] | None, rank_count: int, density: float = 1.0
+    late: Iterable[str] | None,
+    slow: Iterable[str] | None,
+    rank_count: int,
+    density: float = 1.0,
+    topology: Topology | None = None,
 ) -> Conditions:
-    """Read --late and --slow, and check their ranks against the number of ranks there are."""
-    conditions = Conditions(late=read_late(late or ()), slow=read_slow_ports(slow or ()), density=density)
+    """Read --late and --slow, and check their ranks against the number of ranks there are.
+
+    Ranks of a topology may go by their names.
+    """
+    late, slow = with_numbers(late or (), topology), with_numbers(slow or (), topology)
+    conditions = Conditions(late=read_late(late), slow=read_slow_ports(slow), density=density)
     for option, ranks in (("--late", conditions.late), ("--slow", conditions.slow_ranks)):
         for rank in ranks:
             if rank >= rank_count:

@@ -55,15 +55,16 @@ def grouped_by(names: Sequence[str], are_joined: Callable[[str, str], bool]) -> 
 def add_tree(
     built: Wiring,
     devices: dict[str, int],
-    levels: Sequence[tuple[float, Callable[[str, str], bool]]],
+    levels: Sequence[tuple[str, float, Callable[[str, str], bool]]],
 ) -> None:
     """Grow a tree from the leaves: devices that meet at a level get a vertex there, then count as one.
 
-    devices : the vertex of each. levels : nearest first, what a link up to where devices meet carries, and which do.
+    devices : the vertex of each. levels : nearest first, what is where devices meet, what a link up
+    to there carries, and which do.
     """
     groups = Groups(list(devices))
     top = dict(devices)  # the highest vertex so far of each group, by its representative
-    for bandwidth, do_meet in levels:
+    for name, bandwidth, do_meet in levels:
         before = groups.members()
         for a, b in combinations(devices, 2):
             if do_meet(a, b):
@@ -75,7 +76,7 @@ def add_tree(
             if len(representatives) < 2:
                 top[joined] = top[representatives[0]]
                 continue
-            meeting = built.add_switch()
+            meeting = built.add_switch(name)
             for representative in representatives:
                 built.both_ways(top[representative], meeting, wiring.PCIE_HOP_S, bandwidth)
             top[joined] = meeting

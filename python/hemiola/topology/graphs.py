@@ -11,16 +11,22 @@ import networkx as nx
 from hemiola._core import Topology
 from hemiola.errors import ArgumentError
 from hemiola.topology.named_nics import nics_of_links
+from hemiola.topology.wiring import nic_name
 
 
 def to_networkx(topology: Topology) -> nx.MultiDiGraph[int]:
     """Return vertices with `switch` and `node`, edges with a link's figures, `link` (its index) and `nic`."""
     nics = nics_of_links(topology)
     graph: nx.MultiDiGraph[int] = nx.MultiDiGraph(name=topology.name)
+    names = topology.names
+
+    def named(vertex: int) -> dict[str, str]:
+        return {"name": names[vertex]} if names and names[vertex] else {}
+
     for rank, node in enumerate(topology.nodes.tolist()):
-        graph.add_node(rank, switch=False, node=node)
+        graph.add_node(rank, switch=False, node=node, **named(rank))
     for switch in range(topology.rank_count, topology.rank_count + topology.switch_count):
-        graph.add_node(switch, switch=True)
+        graph.add_node(switch, switch=True, **named(switch))
     for link, (src, dst, latency_s, bandwidth, message_s) in enumerate(topology.links.tolist()):
         data: dict[str, Any] = {"latency_s": latency_s, "bandwidth": bandwidth, "message_s": message_s}
         data["link"] = link
@@ -33,8 +39,12 @@ def to_networkx(topology: Topology) -> nx.MultiDiGraph[int]:
 def from_networkx(graph: nx.Graph[Any]) -> Topology:
     """Number ranks, then switches, in the graph's order; edges without direction become links both ways.
 
+    A vertex with `switch=True` is a switch; one with `switch=False`, or with a `node`, is a rank. Where no vertex is
+    marked, all are ranks. A graph in which only some are marked is refused.
+
     Links come in the order of their edges' `link`; edges without one follow, in the graph's order.
     """
+    _check_marks(graph)
     ranks = [v for v, data in graph.nodes(data=True) if not data.get("switch", False)]
     switches = [v for v, data in graph.nodes(data=True) if data.get("switch", False)]
     number: dict[Hashable, int] = {v: i for i, v in enumerate([*ranks, *switches])}
@@ -58,8 +68,35 @@ def from_networkx(graph: nx.Graph[Any]) -> Topology:
         switch_count=len(switches),
         nodes=nodes,
         nics=nics,
+        names=_names([str(graph.nodes[v].get("name", "")) for v in number]),
         name=str(graph.name),
     )
+
+
+def _names(texts: list[str]) -> list[str]:
+    """Return names as a topology may hold them; none where two are the same, or one is a number."""
+    names = []
+    for text in texts:
+        host, slash, name = text.partition("/")
+        names.append(f"{host}/{nic_name(name)}" if slash and host.isdigit() else nic_name(text))
+    given = [name for name in names if name]
+    return [] if len(set(given)) < len(given) or any(name.isdigit() for name in given) else names
+
+
+def _check_marks(graph: nx.Graph[Any]) -> None:
+    """Refuse a graph of which only some vertices say whether they are switches."""
+    of_all = dict(graph.nodes(data=True))
+    marked = [v for v, data in of_all.items() if "switch" in data or "node" in data]
+    unmarked = [v for v in of_all if v not in set(marked)]
+    if marked and unmarked:
+        raise ArgumentError(
+            f"expected the attribute 'switch' (True or False) of every vertex or of none, found none of "
+            f"{unmarked[0]!r} ({len(unmarked)} of {len(of_all)} vertices have none); mark ranks with switch=False"
+        )
+    for vertex in marked:
+        if of_all[vertex].get("switch", False) not in (True, False):
+            found = of_all[vertex]["switch"]
+            raise ArgumentError(f"vertex {vertex!r}: expected True or False as 'switch', found {found!r}")
 
 
 def _cost(src: object, dst: object, data: dict[str, Any]) -> tuple[float, float, float]:

@@ -44,6 +44,11 @@ def net_name(net: Element) -> str:
     return net.attributes.get("name", "") or (f"net{number}" if number else "")
 
 
+def gpu_name(gpu: Element) -> str:
+    """Return what nvidia-smi calls the GPU."""
+    return f"GPU{gpu.attributes.get('dev', '')}"
+
+
 def card_of(pci_busid: str) -> str:
     """Return the bus number without its function: two functions of one card share its PCIe link."""
     return pci_busid.rpartition(".")[0] or pci_busid

@@ -12,7 +12,7 @@ from typing import NoReturn
 
 from hemiola._core import Topology
 from hemiola.topology import wiring, xml_tree
-from hemiola.topology.nccl_devices import busid, card_of, host_of, net_name, with_each_once
+from hemiola.topology.nccl_devices import busid, card_of, gpu_name, host_of, net_name, with_each_once
 from hemiola.topology.nccl_figures import (
     gpu_link_bandwidth,
     net_bandwidth,
@@ -21,7 +21,7 @@ from hemiola.topology.nccl_figures import (
     socket_bandwidth,
 )
 from hemiola.topology.place import quote
-from hemiola.topology.wiring import TopologyFile, Wiring
+from hemiola.topology.wiring import TopologyFile, Wiring, nic_name, on_host
 from hemiola.topology.xml_tree import Element
 
 _NVSWITCH_CLASS, _CPU_CLASS, _GPU_CLASSES = "0x0680", "0x0600", ("0x03", "0x12")
@@ -54,9 +54,17 @@ class _Reader:
         if not self._gpus:
             _refuse_without_gpus(root)
         self._rank = {id(gpu): rank for rank, (_, gpu) in enumerate(self._gpus)}
-        self._wiring = Wiring(len(self._gpus))
-        self._host = [0] * len(self._gpus)
         self._hosts: dict[str, int] = {}
+        for cpu in root.named("cpu"):
+            self._hosts.setdefault(host_of(cpu), len(self._hosts))
+        named = {
+            id(gpu): self._name(gpu_name(gpu), self._hosts[host_of(cpu)])
+            for cpu in root.named("cpu")
+            for pci in _gpu_devices_below(cpu)
+            for gpu in pci.named("gpu")
+        }
+        self._wiring = Wiring([named[id(gpu)] for _, gpu in self._gpus])
+        self._host = [0] * len(self._gpus)
         self._vertex: dict[int, int] = {}  # by id of a GPU's <pci>
         # The same bus number exists on every host of a file.
         self._by_busid: dict[tuple[int, str], int] = {}
@@ -65,14 +73,14 @@ class _Reader:
     def read(self) -> TopologyFile:
         sockets: dict[int, list[tuple[int, float]]] = {}
         for cpu in self._root.named("cpu"):
-            host = self._number_of_host(cpu)
+            host = self._hosts[host_of(cpu)]
             for pci in _gpu_devices_below(cpu):
-                vertex = self._vertex[id(pci)] = self._new_vertex_of(pci)
+                vertex = self._vertex[id(pci)] = self._new_vertex_of(pci, host)
                 self._by_busid[host, busid(pci)] = vertex
                 self._by_busid.setdefault((host, card_of(busid(pci))), vertex)
         for cpu in self._root.named("cpu"):
-            host = self._number_of_host(cpu)
-            vertex = self._wiring.add_switch()
+            host = self._hosts[host_of(cpu)]
+            vertex = self._wiring.add_switch(self._name(f"CPU{cpu.attributes.get('numaid', '')}", host))
             sockets.setdefault(host, []).append((vertex, socket_bandwidth(cpu)))
             self._add_cpu(cpu, vertex, host)
         for of_host in sockets.values():
@@ -80,14 +88,16 @@ class _Reader:
                 self._wiring.both_ways(a, b, wiring.PCIE_HOP_S, min(a_speed, b_speed))
         return self._wiring.read(f"{len(self._gpus)} GPUs (NCCL)", self._host)
 
-    def _number_of_host(self, cpu: Element) -> int:
-        return self._hosts.setdefault(host_of(cpu), len(self._hosts))
+    def _name(self, what: str, host: int) -> str:
+        return on_host(nic_name(what), host, len(self._hosts))
 
-    def _new_vertex_of(self, pci: Element) -> int:
+    def _new_vertex_of(self, pci: Element, host: int) -> int:
         """Return the vertex of a GPU: its rank's, or one that its ranks share, with what else is on its card."""
         gpus = list(pci.named("gpu"))
         shares = len(gpus) > 1 or any(_ports_of(pci)) or any(map(_has_device, pci.named("pci")))
-        return self._wiring.add_switch() if shares else self._rank[id(gpus[0])]
+        if not shares:
+            return self._rank[id(gpus[0])]
+        return self._wiring.add_switch(self._name(f"{gpu_name(gpus[0])}-card", host))
 
     def _add_cpu(self, cpu: Element, vertex: int, host: int) -> None:
         for child in cpu.children:
@@ -105,7 +115,8 @@ class _Reader:
             return
         if not gpus and not ports and not behind:
             return
-        vertex = self._vertex[id(pci)] if gpus else self._wiring.add_switch()
+        what = net_name(ports[0]) if ports else "PCIe"
+        vertex = self._vertex[id(pci)] if gpus else self._wiring.add_switch(self._name(what or "NIC", host))
         self._wiring.both_ways(vertex, parent, wiring.PCIE_HOP_S, bandwidth)
         self._add_gpu_links(pci, vertex, cpu, host)
         self._add_ports(ports, vertex, host, bandwidth)
@@ -116,12 +127,12 @@ class _Reader:
             rank = self._rank[id(gpu)]
             self._host[rank] = host
             if rank != vertex:
-                self._wiring.both_ways(rank, vertex, 0.0, of_card)
+                self._wiring.both_ways(rank, vertex, wiring.Assumed(0.0), of_card)
 
     def _add_virtual_nic(self, nic: Element, cpu: int, host: int) -> None:
         ports = list(nic.named("net"))
         if ports:
-            card = self._wiring.add_switch()
+            card = self._wiring.add_switch(self._name(net_name(ports[0]) or "NIC", host))
             together = sum((net_bandwidth(net, None) for net in ports), start=wiring.Assumed(0))
             self._wiring.both_ways(card, cpu, wiring.PCIE_HOP_S, together)
             self._add_ports(ports, card, host, None)
@@ -152,7 +163,7 @@ class _Reader:
                 )
         if to_switch:
             if self._nvswitch is None:
-                self._nvswitch = self._wiring.add_switch()
+                self._nvswitch = self._wiring.add_switch("NVSwitch")
             self._wiring.both_ways(vertex, self._nvswitch, wiring.NVLINK_LATENCY_S / 2, to_switch)
         for gpu, link in _links_of(pci, "c2c"):
             if bandwidth := gpu_link_bandwidth(gpu, link):

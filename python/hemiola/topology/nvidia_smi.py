@@ -8,7 +8,7 @@ become ranks. NICs are left out unless their speed is given.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import combinations
 
 from hemiola._core import Topology
@@ -16,7 +16,7 @@ from hemiola.topology import wiring
 from hemiola.topology.device_tree import PCIE_BANDWIDTH, SOCKET_BANDWIDTH, add_tree, grouped_by
 from hemiola.topology.matrix_text import Matrix
 from hemiola.topology.nvidia_smi_text import LEVELS, MOST_NVLINKS, matrices_of
-from hemiola.topology.wiring import Assumed, Speeds, TopologyFile, Wiring
+from hemiola.topology.wiring import Assumed, Speeds, TopologyFile, Wiring, nic_name, on_host
 
 #: One NVLink in one direction, as NCCL reckons it for Volta, Ampere and (nearly) Hopper.
 NVLINK_BANDWIDTH = Assumed(20e9)
@@ -63,14 +63,12 @@ def read(text: str, source: str, speeds: Speeds) -> TopologyFile:
             f"found {len(matrices)} matrices, in lines {lines}: {len(matrices)} hosts. Keep one; or give "
             "--nic-bandwidth, to read all of them, joined by their NICs"
         )
-    gpus = [_gpus(matrix) for matrix in matrices]
-    count = sum(map(len, gpus))
-    built = Wiring(count)
-    hosts: list[int] = []
+    hosts = [host for host, matrix in enumerate(matrices) for _ in _gpus(matrix)]
+    names = [on_host(gpu, host, len(matrices)) for host, m in enumerate(matrices) for gpu in _gpus(m)]
+    built = Wiring(names)
     for host, matrix in enumerate(matrices):
-        _Box(matrix, built, speeds, host, first_rank=len(hosts)).add()
-        hosts += [host] * len(gpus[host])
-    return built.read(f"{count} GPUs (nvidia-smi)", hosts, lacks_network=speeds.nic is None)
+        _Box(matrix, built, speeds, host, hosts).add()
+    return built.read(f"{len(hosts)} GPUs (nvidia-smi)", hosts, lacks_network=speeds.nic is None)
 
 
 def _gpus(matrix: Matrix) -> list[str]:
@@ -80,9 +78,12 @@ def _gpus(matrix: Matrix) -> list[str]:
 class _Box:
     """One host's GPUs and NICs."""
 
-    def __init__(self, matrix: Matrix, built: Wiring, speeds: Speeds, host: int, first_rank: int) -> None:
+    def __init__(
+        self, matrix: Matrix, built: Wiring, speeds: Speeds, host: int, hosts: Sequence[int]
+    ) -> None:
         self._matrix, self._built, self._speeds, self._host = matrix, built, speeds, host
-        self._vertex = {gpu: first_rank + i for i, gpu in enumerate(_gpus(matrix))}
+        self._host_count = hosts[-1] + 1
+        self._vertex = {gpu: hosts.index(host) + i for i, gpu in enumerate(_gpus(matrix))}
         self._gpus = list(self._vertex)
 
     def add(self) -> None:
@@ -95,8 +96,14 @@ class _Box:
         if self._speeds.nic is not None:
             devices |= self._add_nics(self._speeds.nic)
         pcie = self._speeds.pcie or PCIE_BANDWIDTH
-        levels = [(SOCKET_BANDWIDTH if level == "SYS" else pcie, self._meeting_at(level)) for level in LEVELS]
+        levels = [
+            (self._name(what), SOCKET_BANDWIDTH if level == "SYS" else pcie, self._meeting_at(level))
+            for level, what in LEVELS.items()
+        ]
         add_tree(self._built, devices, levels)
+
+    def _name(self, what: str) -> str:
+        return on_host(what, self._host, self._host_count)
 
     def _meeting_at(self, level: str) -> Callable[[str, str], bool]:
         return lambda a, b: self._matrix.cells[a, b] == level
@@ -111,7 +118,7 @@ class _Box:
         speed = self._speeds.gpu_link or NVLINK_BANDWIDTH
         counts = {pair: self._nvlinks(*pair) for pair in combinations(gpus, 2)}
         if self._are_on_switch(gpus, list(counts.values())):
-            nvswitch = self._built.add_switch()
+            nvswitch = self._built.add_switch(self._name("NVSwitch"))
             for gpu in gpus:
                 most = max(count for pair, count in counts.items() if gpu in pair)
                 self._built.both_ways(self._vertex[gpu], nvswitch, wiring.NVLINK_LATENCY_S / 2, most * speed)
@@ -146,6 +153,6 @@ class _Box:
             function = _FUNCTION.fullmatch(name)
             card = cards.setdefault(function[1] if function else name, nic)
             if card not in vertices:
-                vertices[card] = self._built.add_switch()
+                vertices[card] = self._built.add_switch(self._name(nic_name(name)))
             self._built.nic(name, self._host, vertices[card], wiring.NETWORK_LATENCY_S / 2, bandwidth)
         return vertices

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from hemiola.topology.matrix_text import Line, Matrix, add_row, check_complete, lines_of
 from hemiola.topology.place import Place, quote
 
-#: Relations through PCIe, nearest first.
-LEVELS = ("PIX", "PXB", "PHB", "NODE", "SYS")
+#: Relations through PCIe, nearest first, and what is where two devices meet that way.
+LEVELS = {"PIX": "PCIe", "PXB": "PCIe", "PHB": "CPU", "NODE": "socket", "SYS": "host"}
 _OLD_NAMES = {"SOC": "SYS"}
 #: No GPU has more NVLinks than this.
 MOST_NVLINKS = 18

@@ -33,6 +33,7 @@ def with_even_ports(topology: Topology, conditions: Conditions) -> tuple[Topolog
         switch_count=1,
         nodes=topology.nodes.tolist(),
         nics=topology.nics,
+        names=topology.names,
         name=topology.name,
     )
     now = conditions.slow_ranks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,19 +12,42 @@ from hemiola._core import Topology, hops
 
 #: Searching from every rank costs ranks times links; beyond this product it is left out.
 _MOST_SEARCH_STEPS = 5_000_000
+#: Ranks that lack something are named up to so many.
+_MOST_ODD = 4
+#: Ranks that are compared link by link; more take long.
+_MOST_COMPARED = 4096
 #: What a link joins; the first three by the number of switches among its ends.
 _ENDS = ("rank - rank", "rank - switch", "switch - switch", "rank - rank, one host")
 
 
 @dataclass(frozen=True)
 class LinkKind:
-    """Links that join the same kinds of vertices at the same cost."""
+    """Links that join the same kinds of vertices at the same cost.
+
+    is_latency_assumed, is_bandwidth_assumed : whether the file does not say it.
+    """
 
     ends: str
     latency_s: float
     bandwidth: float
     count: int
     message_s: float = 0.0
+    is_latency_assumed: bool = False
+    is_bandwidth_assumed: bool = False
+
+
+@dataclass(frozen=True)
+class OddRank:
+    """A rank without a link that most ranks have.
+
+    ends, bandwidth : of that link. name : what it leads to, where that has a name. others : how many ranks have it.
+    """
+
+    rank: int
+    ends: str
+    bandwidth: float
+    name: str
+    others: int
 
 
 @dataclass(frozen=True)
@@ -35,6 +59,7 @@ class Summary:
         the topology is too large to search, or `cut` is not None.
     cut : None where every rank reaches every other; else a rank and one that it does not reach.
     is_one_way : whether the other reaches that rank all the same.
+    odd : ranks that lack a link which most ranks have, a few.
     """
 
     kinds: list[LinkKind]
@@ -43,6 +68,7 @@ class Summary:
     hops: int | None
     cut: tuple[int, int] | None
     is_one_way: bool = False
+    odd: tuple[OddRank, ...] = ()
 
 
 def size_in_words(topology: Topology) -> str:
@@ -59,11 +85,15 @@ def _counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}"
 
 
-def summarize(topology: Topology) -> Summary:
-    """Count links by kind, add up bandwidths per rank, search who reaches whom."""
+def summarize(topology: Topology, assumed: NDArray[np.bool_] | None = None) -> Summary:
+    """Count links by kind, add up bandwidths per rank, search who reaches whom.
+
+    `assumed` says per link whether its latency and its bandwidth are assumed; by default nothing is.
+    """
     most_hops, cut = _reach(topology)
     return Summary(
-        kinds=_link_kinds(topology),
+        kinds=_link_kinds(topology, assumed),
+        odd=tuple(_odd_ranks(topology)),
         out_bandwidth=_bandwidth_range(topology, "src"),
         in_bandwidth=_bandwidth_range(topology, "dst"),
         hops=most_hops,
@@ -88,11 +118,36 @@ def parted_without(topology: Topology, switch: int) -> tuple[int, int] | None:
     return None
 
 
-def _link_kinds(topology: Topology) -> list[LinkKind]:
+def _odd_ranks(topology: Topology) -> Iterator[OddRank]:
+    """Find ranks that lack a link which all others but a few have, by what it joins and carries."""
+    links, n = topology.links, topology.rank_count
+    if n > _MOST_COMPARED:
+        return
+    most = min(_MOST_ODD, (n - 1) // 2)
+    out = links[links["src"] < n]
+    ends = _ends(topology, out["src"], out["dst"])
+    kinds: dict[tuple[str, float], dict[int, int]] = {}
+    for src, dst, end, bandwidth in zip(
+        out["src"].tolist(), out["dst"].tolist(), ends.tolist(), out["bandwidth"].tolist(), strict=True
+    ):
+        kinds.setdefault((_ENDS[end], bandwidth), {})[src] = dst
+    for (end, bandwidth), leads_to in kinds.items():
+        if not 0 < n - len(leads_to) <= most:
+            continue
+        far = (
+            {topology.names[dst].rpartition("/")[2] for dst in leads_to.values()} if topology.names else set()
+        )
+        name = next(iter(far)) if len(far) == 1 else ""
+        for rank in sorted(set(range(n)) - leads_to.keys()):
+            yield OddRank(rank, end, bandwidth, name, len(leads_to))
+
+
+def _link_kinds(topology: Topology, assumed: NDArray[np.bool_] | None) -> list[LinkKind]:
     """Return kinds of links, fastest first."""
     links = topology.links
     ends = _ends(topology, links["src"], links["dst"])
-    columns = [ends, links["latency_s"], links["bandwidth"], links["message_s"]]
+    marks = np.zeros((len(links), 2), bool) if assumed is None else assumed
+    columns = [ends, links["latency_s"], links["bandwidth"], links["message_s"], *marks.T]
     order = np.lexsort(columns)
     differs = np.zeros(len(links), bool)
     differs[:1] = True
@@ -102,8 +157,8 @@ def _link_kinds(topology: Topology) -> list[LinkKind]:
     counts = np.diff(first, append=len(links)).tolist()
     rows = zip(*(column[order[first]].tolist() for column in columns), counts, strict=True)
     kinds = [
-        LinkKind(_ENDS[end], latency_s, bandwidth, count, message_s)
-        for end, latency_s, bandwidth, message_s, count in rows
+        LinkKind(_ENDS[end], latency_s, bandwidth, count, message_s, *marked)
+        for end, latency_s, bandwidth, message_s, *marked, count in rows
     ]
     return sorted(kinds, key=lambda kind: (-kind.bandwidth, kind.latency_s, kind.message_s, kind.ends))
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +49,26 @@ _MAX_NAME = 64
 NETWORK = -1
 
 
+def _told_apart(names: Sequence[str]) -> list[str]:
+    """Number names that are there several times: PCIe0, PCIe1, …; those with a number already get a part: GPU0.0."""
+    taken, found = set(names), []
+    often = {name for name, count in Counter(names).items() if name and count > 1}
+    seen: Counter[str] = Counter()
+    for name in names:
+        told = name
+        while name in often and (told == name or told in taken):
+            told = f"{name}{'.' if name[-1].isdigit() else ''}{seen[name]}"
+            seen[name] += 1
+        taken.add(told)
+        found.append(told)
+    return found
+
+
+def on_host(name: str, host: int, host_count: int) -> str:
+    """Return what a vertex is called: with its host's number where there are several hosts."""
+    return f"{host}/{name}" if host_count > 1 else name
+
+
 def nic_name(text: str) -> str:
     """Return the name of a NIC as a topology may hold it: what it may not hold becomes an underscore."""
     return _NOT_IN_NAMES.sub("_", text[:_MAX_NAME])
@@ -85,20 +106,36 @@ class TopologyFile:
     lacks_network: bool = False
     assumed: NDArray[np.bool_] | None = None
 
+    def of(self, topology: Topology) -> TopologyFile:
+        """Return the same of a copy, with other speeds or without some links: what is assumed of a link stays so."""
+        if self.assumed is None:
+            return replace(self, topology=topology)
+        left = _places(self.topology.links, topology.links)
+        return replace(self, topology=topology, assumed=self.assumed[left])
+
+
+def _places(links: NDArray[np.void], left: NDArray[np.void]) -> list[int]:
+    """Return where the links that are left stood; they keep their order, ends and latencies."""
+    if len(links) == len(left):
+        return list(range(len(links)))
+    rows = iter(enumerate(links[["src", "dst", "latency_s", "bandwidth"]].tolist()))
+    wanted = left[["src", "dst", "latency_s", "bandwidth"]].tolist()
+    return [next(place for place, row in rows if row == link) for link in wanted]
+
 
 class Wiring:
     """Ranks are 0 … rank_count-1; switches are added one by one, and links between any two of them."""
 
-    def __init__(self, rank_count: int) -> None:
-        self._rank_count = rank_count
-        self._switch_count = 0
+    def __init__(self, rank_names: Sequence[str]) -> None:
+        self._names = list(rank_names)
+        self._rank_count = len(self._names)
         self._links: list[tuple[int, int, float, float]] = []
         self._nics: list[tuple[str, int, list[int]]] = []
 
-    def add_switch(self) -> int:
-        """Return the vertex of a new switch."""
-        self._switch_count += 1
-        return self._rank_count + self._switch_count - 1
+    def add_switch(self, name: str) -> int:
+        """Return the vertex of a new switch; where several have one name, they get numbers."""
+        self._names.append(name)
+        return len(self._names) - 1
 
     def one_way(self, src: int, dst: int, latency_s: float, bandwidth: float) -> None:
         """Add a link."""
@@ -125,7 +162,7 @@ class Wiring:
         number = {host: i for i, host in enumerate(sorted(set(hosts)))}
         assumed = [[isinstance(cost, Assumed) for cost in link[2:]] for link in self._links]
         if any(NETWORK in link[:2] for link in self._links):
-            network = self.add_switch()
+            network = self.add_switch("network")
             self._links = [
                 (network if src == NETWORK else src, network if dst == NETWORK else dst, latency_s, bandwidth)
                 for src, dst, latency_s, bandwidth in self._links
@@ -133,9 +170,10 @@ class Wiring:
         topology = Topology(
             self._rank_count,
             self._links,
-            switch_count=self._switch_count,
+            switch_count=len(self._names) - self._rank_count,
             nodes=[number[host] for host in hosts],
             nics=[(nic, number[host], links) for nic, host, links in self._nics if host in number],
+            names=_told_apart(self._names),
             name=name,
         )
         return TopologyFile(topology, lacks_network, np.array(assumed, bool).reshape(-1, 2))

@@ -15,8 +15,19 @@ from hemiola.topology.yaml_builders import BUILDERS, check_keys
 from hemiola.topology.yaml_tree import Document, Node, parse
 from hemiola.topology.yaml_written import as_written
 
-_LISTED = ("name", "ranks", "switches", "nodes", "latency", "bandwidth", "message", "link_count", "links")
-_CHANGES = ("without_ranks", "without_links", "degraded")
+_LISTED = (
+    "name",
+    "ranks",
+    "switches",
+    "nodes",
+    "latency",
+    "bandwidth",
+    "message",
+    "names",
+    "link_count",
+    "links",
+)
+_CHANGES = ("without_ranks", "without_links", "without_nics", "degraded")
 _MAX_NAME = 1000
 #: What share of the time the text takes, before its links are read.
 _PARSING = 0.8
@@ -71,6 +82,7 @@ def _built(root: Node, entries: dict[str, Node]) -> Topology:
         switch_count=built.switch_count,
         nodes=built.nodes.tolist(),
         nics=built.nics,
+        names=built.names,
         name=_name(name),
     )
 
@@ -98,6 +110,7 @@ def _listed(root: Node, entries: Mapping[str, Node]) -> Topology:
         switch_count=switch_count,
         nodes=nodes,
         nics=_nics(read_links, nodes or range(rank_count)),
+        names=read.list_of(read.text)(entries["names"]) if "names" in entries else [],
         name=_name(entries["name"]) if "name" in entries else "",
     )
 
@@ -215,6 +228,8 @@ def _changed(topology: Topology, changes: Mapping[str, Node]) -> Topology:
                     f"expected pairs such as [0, 1], found {len(pair)} numbers"
                 )
         topology = topology.without_links([(src, dst) for src, dst in pairs])
+    if "without_nics" in changes:
+        topology = topology.without_nics(read.list_of(read.text)(changes["without_nics"]))
     if "without_ranks" in changes:
         topology = topology.without_ranks(read.list_of(read.count)(changes["without_ranks"]))
     return topology

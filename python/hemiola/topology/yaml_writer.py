@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
@@ -23,6 +24,8 @@ END = "...\n"
 #: What stands above the rows of links.
 LINKS = "links:\n"
 _BANDWIDTHS = (("TB/s", 1e12), ("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3))
+#: Names that YAML reads as they are.
+_PLAIN = re.compile(r"[A-Za-z0-9][\w./+-]*", re.ASCII)
 #: Links that are formatted at once, some milliseconds.
 _BLOCK = 1 << 14
 
@@ -69,6 +72,8 @@ def _head(topology: Topology) -> Iterator[str]:
     nodes = topology.nodes
     if not np.array_equal(nodes, np.arange(topology.rank_count)):
         yield f"nodes: [{', '.join(map(str, nodes.tolist()))}]"
+    if topology.names:
+        yield f"names: [{', '.join(name if _PLAIN.fullmatch(name) else _quoted(name) for name in topology.names)}]"
     yield f"link_count: {topology.link_count}"
 
 

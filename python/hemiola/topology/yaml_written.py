@@ -81,6 +81,7 @@ def _topology(text: str) -> Topology:
         switch_count=read.count(entries["switches"]) if "switches" in entries else 0,
         nodes=nodes,
         nics=rows.nics,
+        names=read.list_of(read.text)(entries["names"]) if "names" in entries else [],
         name=read.text(entries["name"]) if "name" in entries else "",
     )
 

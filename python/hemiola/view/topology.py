@@ -217,6 +217,8 @@ def _draw_vertices(axes: Axes, topology: Topology, points: Points) -> None:
             fontsize=size - (vertex > 99),
             zorder=4,
         )
+    for name, (x, y) in zip(topology.names, points, strict=False):
+        axes.text(x, y - 0.45, name, ha="center", va="center", color=style.BLACK, fontsize=size - 3, zorder=4)
 
 
 def _draw_legend(figure: Figure, topology: Topology, layout: Layout, colours: dict[float, _Colour]) -> None:

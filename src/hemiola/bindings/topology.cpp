@@ -23,6 +23,7 @@
 #include "hemiola/topology/hops.hpp"
 #include "hemiola/topology/host_links.hpp"
 #include "hemiola/topology/slowed_links.hpp"
+#include "hemiola/topology/vertex_names.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -190,16 +191,66 @@ std::vector<Nic> nics_from(const std::vector<NicRow>& rows) {
   return nics;
 }
 
-/// What is pickled; states written before NICs had names end with the nodes, their links know no cost of a message.
+/// What is pickled; states written before vertices had names end with the NICs, before NICs had, with the nodes, their links know no cost of a message.
 nb::tuple state_of(const Topology& t) {
   return nb::make_tuple(t.name(), t.rank_count(), t.switch_count(), links_array(t), t.node_of_rank(),
-                        nic_rows(t));
+                        nic_rows(t), t.vertex_names());
 }
 
 void restore_topology(Topology& self, const nb::tuple& state) {
   const auto nics = state.size() > 5 ? nb::cast<std::vector<NicRow>>(state[5]) : std::vector<NicRow>{};
-  new (&self) Topology(nb::cast<std::string>(state[0]), nb::cast<int>(state[1]), nb::cast<int>(state[2]),
-                       links_from(state[3]), nb::cast<std::vector<int>>(state[4]), nics_from(nics));
+  auto names = state.size() > 6 ? nb::cast<std::vector<std::string>>(state[6]) : std::vector<std::string>{};
+  new (&self)
+      Topology(nb::cast<std::string>(state[0]), nb::cast<int>(state[1]), nb::cast<int>(state[2]),
+               links_from(state[3]), nb::cast<std::vector<int>>(state[4]), nics_from(nics), std::move(names));
+}
+
+void bind_names(nb::class_<Topology>& topology) {
+  topology
+      .def_prop_ro("names", &Topology::vertex_names,
+                   "What each vertex is called, \"\" for one without a name; empty where none has one.")
+      .def(
+          "called",
+          [](const Topology& t, int vertex) {
+            if (vertex < 0 || vertex >= t.vertex_count())
+              throw ArgumentError("called: expected a vertex 0 … " + std::to_string(t.vertex_count() - 1) +
+                                  ", found " + std::to_string(vertex));
+            return called(t, Vertex{vertex});
+          },
+          "vertex"_a,
+          R"(Say in words which vertex a number is: its name, and of a rank its number.
+
+Parameters
+----------
+vertex : int.
+
+Returns
+-------
+str, such as "rank 3", "switch 9" or "NVSwitch".
+
+Raises
+------
+ArgumentError
+    A number of no vertex.
+)")
+      .def(
+          "vertex", [](const Topology& t, const std::string& name) { return int{find_vertex(t, name)}; },
+          "name"_a,
+          R"(Find a vertex by its name, or by its number in decimal.
+
+Parameters
+----------
+name : str, such as "GPU3", "1/NVSwitch" where several hosts have one, or "12".
+
+Returns
+-------
+int, its number.
+
+Raises
+------
+ArgumentError
+    No vertex has the name, which is said with the closest one; or several hosts do.
+)");
 }
 
 }  // namespace
@@ -220,27 +271,31 @@ switch_count : int, vertices that are not ranks.
 nodes : the host of each rank, 0 … node_count-1 without gaps; empty when every rank is a host of its own.
 nics : rows (name, host, links): network cards by name, and the links, by their places in `links`, that are a card's: all
     that becomes slower with it. A cable between two cards is in both. Rows of one name and host are one card.
-name : str.
+names : what each vertex is called, such as GPU0, NVSwitch or 1/CPU0 (HOST/NAME); none, or one per vertex, "" for those
+    that have none. No two are the same.
+name : str, of the whole network.
 
 Raises
 ------
 ArgumentError
     A link with an unknown end, equal ends, a bandwidth that is not finite and above 0, or a latency or message_s below 0 or above 1000 s; more than
     4,194,304 vertices or 16,777,216 links; a NIC of an unknown host, with unknown links or none, or with a name that is
-    longer than 64 characters or has spaces, quotes, brackets or one of / , = : #.
+    longer than 64 characters or has spaces, quotes, brackets or one of / , = : #; names of vertices that are none or the
+    same.
 )");
   topology
       .def(
           "__init__",
           [](Topology* self, int rank_count, const nb::object& links, int switch_count,
-             std::vector<int> nodes, const std::vector<NicRow>& nics, std::string name) {
+             std::vector<int> nodes, const std::vector<NicRow>& nics, std::vector<std::string> names,
+             std::string name) {
             std::vector<Link> rows = links_from(links);
             const LongCall call;
             new (self) Topology(std::move(name), rank_count, switch_count, std::move(rows), std::move(nodes),
-                                nics_from(nics));
+                                nics_from(nics), std::move(names));
           },
           "rank_count"_a, "links"_a, nb::kw_only(), "switch_count"_a = 0, "nodes"_a = std::vector<int>{},
-          "nics"_a = std::vector<NicRow>{}, "name"_a = "")
+          "nics"_a = std::vector<NicRow>{}, "names"_a = std::vector<std::string>{}, "name"_a = "")
       .def_prop_ro("name", &Topology::name, "What this network is called in reports.")
       .def_prop_ro("rank_count", &Topology::rank_count, "How many ranks there are.")
       .def_prop_ro("switch_count", &Topology::switch_count, "How many vertices are not ranks.")
@@ -282,6 +337,7 @@ ArgumentError
       .def("__repr__", &repr_of)
       .def("__getstate__", &state_of)
       .def("__setstate__", &restore_topology);
+  bind_names(topology);
   bind_hops(m);
   m.def("paths", &paths_of, "topology"_a, "pairs"_a,
         "The links that carry what src sends to dst, by their places in Topology.links.");

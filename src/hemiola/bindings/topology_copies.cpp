@@ -97,6 +97,22 @@ Raises
 ArgumentError
     There is no link from src to dst (or back, where both go).
 )")
+      .def("without_nics", &without_nics, nb::call_guard<LongCall>(), "nics"_a,
+           R"(Return a copy without the links of these network cards, as when they are not to be used.
+
+Parameters
+----------
+nics : sequence of str, NAME or, where several hosts have it, HOST/NAME.
+
+Returns
+-------
+Topology
+
+Raises
+------
+ArgumentError
+    A NIC that the topology has not, or that several of its hosts have.
+)")
       .def("without_ranks", &copy_without_ranks, nb::call_guard<LongCall>(), "ranks"_a,
            R"(Return a copy without these ranks and all their links, such as 7 GPUs of 8.
 

@@ -30,10 +30,10 @@ void bind_topology_formats(nb::class_<Topology>& topology) {
 
 Parameters
 ----------
-path : a YAML file (docs/formats/topology.md), NCCL's topology XML (NCCL_TOPO_DUMP_FILE) or what `nvidia-smi topo -m`
-    prints; told apart by content.
-nvlink_bandwidth, nic_bandwidth, pcie_bandwidth : float > 0, bytes per second of one NVLink, of one NIC and of one PCIe
-    link, which nvidia-smi does not print: by default 20e9, NICs are left out, and 24e9.
+path : a YAML file (docs/formats/topology.md), NCCL's topology XML (NCCL_TOPO_DUMP_FILE) or log (NCCL_DEBUG_SUBSYS=GRAPH), or
+    what `nvidia-smi topo -m`, `rocm-smi --showtopo` or `amd-smi topology` prints; told apart by content.
+nvlink_bandwidth, nic_bandwidth, pcie_bandwidth : float > 0, bytes per second of one NVLink or xGMI link, of one NIC and of
+    one PCIe link, which nvidia-smi, rocm-smi and amd-smi do not print: by default 20e9 or 48e9, NICs are left out, and 24e9.
 
 Returns
 -------

@@ -1,5 +1,6 @@
 #include "hemiola/base/units.hpp"
 #include "hemiola/bounds/problem.hpp"
+#include "hemiola/topology/vertex_names.hpp"
 
 namespace hemiola::bounds {
 
@@ -8,7 +9,7 @@ Bound arrival_bound(const Problem& problem) {
   for (const auto& [rank, delay] : problem.conditions.late)
     if (delay > best.time)
       best = {"arrival", delay,
-              "rank " + std::to_string(rank) + " arrives at " + format_seconds(to_seconds(delay))};
+              called(problem.topology, Vertex{rank}) + " arrives at " + format_seconds(to_seconds(delay))};
   return best;
 }
 

@@ -5,6 +5,7 @@
 #include "hemiola/bounds/distance.hpp"
 #include "hemiola/bounds/ports.hpp"
 #include "hemiola/bounds/problem.hpp"
+#include "hemiola/topology/vertex_names.hpp"
 
 namespace hemiola::bounds {
 namespace {
@@ -100,13 +101,13 @@ class DistanceBound {
                                         static_cast<double>(bytes) / bandwidth * kSecond);
     if (time <= best_.time) return;
     best_.time = time;
-    best_.witness = format_bytes(bytes) + " of rank " + std::to_string(src) + " must reach rank " +
-                    std::to_string(dst) + ", " + format_seconds(to_seconds(latency)) +
+    best_.witness = format_bytes(bytes) + " of " + called(problem_.topology, Vertex{src}) + " must reach " +
+                    called(problem_.topology, Vertex{dst}) + ", " + format_seconds(to_seconds(latency)) +
                     " away, through ports that together carry " + format_bandwidth(bandwidth) +
                     (message > 0 ? " after " + format_seconds(to_seconds(message)) + " for a message" : "");
     if (delay > 0)
-      best_.witness +=
-          ", after rank " + std::to_string(src) + " arrives at " + format_seconds(to_seconds(delay));
+      best_.witness += ", after " + called(problem_.topology, Vertex{src}) + " arrives at " +
+                       format_seconds(to_seconds(delay));
   }
 
   const Problem& problem_;

@@ -9,6 +9,7 @@
 #include "hemiola/bounds/bottleneck_cut.hpp"
 #include "hemiola/bounds/ports.hpp"
 #include "hemiola/bounds/problem.hpp"
+#include "hemiola/topology/vertex_names.hpp"
 
 namespace hemiola::bounds {
 namespace {
@@ -49,7 +50,7 @@ Bound cut_around(const Problem& problem, CutSearch* search, const Arrival& late)
   const double picoseconds =
       static_cast<double>(bytes) / static_cast<double>(cut.bandwidth_Bps) * static_cast<double>(kSecond);
   return {"late", round_down(static_cast<double>(late.delay) + picoseconds * (1 - 1e-12)),
-          format_bytes(bytes) + " of rank " + std::to_string(late.rank) + ", which arrives at " +
+          format_bytes(bytes) + " of " + called(problem.topology, Vertex{late.rank}) + ", which arrives at " +
               format_seconds(to_seconds(late.delay)) + ", must leave " +
               (cut.ranks_inside == 1 ? "it" : "a set of " + std::to_string(cut.ranks_inside) + " ranks") +
               " over links of " + format_bandwidth(static_cast<double>(cut.bandwidth_Bps)) + " in all"};

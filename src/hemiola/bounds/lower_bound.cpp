@@ -10,6 +10,7 @@
 #include "hemiola/bounds/problem.hpp"
 #include "hemiola/topology/sides.hpp"
 #include "hemiola/topology/slowed_links.hpp"
+#include "hemiola/topology/vertex_names.hpp"
 
 namespace hemiola {
 namespace {
@@ -39,10 +40,10 @@ void check_connected(const Topology& topology, CollectiveKind kind, Rank root) {
       std::vector<bool> reached;
       for (Vertex u : indices<Vertex>(topology.rank_count()))
         reached.push_back(latency[static_cast<std::size_t>(u)] != bounds::kUnreachable);
-      throw ArgumentError(described(topology) + " has no path from rank " +
-                          std::to_string(from_hub ? hub : v) + " to rank " +
-                          std::to_string(from_hub ? v : hub) + ", which " + std::string(name_of(kind)) +
-                          " needs: " + missing_link(reached, !from_hub));
+      throw ArgumentError(described(topology) + " has no path from " +
+                          called(topology, Vertex{from_hub ? hub : v}) + " to " +
+                          called(topology, Vertex{from_hub ? v : hub}) + ", which " +
+                          std::string(name_of(kind)) + " needs: " + missing_link(reached, !from_hub));
     }
   };
   if (kind != CollectiveKind::reduce && kind != CollectiveKind::gather)

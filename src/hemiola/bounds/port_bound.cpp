@@ -1,21 +1,23 @@
 #include "hemiola/base/units.hpp"
 #include "hemiola/bounds/ports.hpp"
 #include "hemiola/bounds/problem.hpp"
+#include "hemiola/topology/vertex_names.hpp"
 
 namespace hemiola::bounds {
 namespace {
 
 std::string sending_witness(const Problem& problem, Rank rank, std::int64_t bytes,
                             const std::vector<Window>& windows) {
-  std::string text =
-      "rank " + std::to_string(rank) + " must send " + format_bytes(bytes) + " through " + described(windows);
+  std::string text = called(problem.topology, Vertex{rank}) + " must send " + format_bytes(bytes) +
+                     " through " + described(windows);
   if (const Picoseconds delay = problem.conditions.delay_of(rank); delay > 0)
     text += ", after it arrives at " + format_seconds(to_seconds(delay));
   return text;
 }
 
-std::string receiving_witness(Rank rank, std::int64_t bytes, const std::vector<Window>& windows) {
-  return "rank " + std::to_string(rank) + " must receive " + format_bytes(bytes) + " through " +
+std::string receiving_witness(const Problem& problem, Rank rank, std::int64_t bytes,
+                              const std::vector<Window>& windows) {
+  return called(problem.topology, Vertex{rank}) + " must receive " + format_bytes(bytes) + " through " +
          described(windows);
 }
 
@@ -29,7 +31,7 @@ Bound port_bound(const Problem& problem) {
     if (const auto time = earliest_delivery(ports.out_windows(rank), out); time > best.time)
       best = {"ports", time, sending_witness(problem, rank, out, ports.out_windows(rank))};
     if (const auto time = earliest_delivery(ports.in_windows(rank), in); time > best.time)
-      best = {"ports", time, receiving_witness(rank, in, ports.in_windows(rank))};
+      best = {"ports", time, receiving_witness(problem, rank, in, ports.in_windows(rank))};
   }
   return best;
 }

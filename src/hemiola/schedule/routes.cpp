@@ -9,6 +9,7 @@
 #include "hemiola/base/interrupt.hpp"
 #include "hemiola/topology/host_links.hpp"
 #include "hemiola/topology/sides.hpp"
+#include "hemiola/topology/vertex_names.hpp"
 
 namespace hemiola {
 namespace {
@@ -137,8 +138,8 @@ Routes::Routes(const Topology& topology, std::span<const RankPair> pairs) {
     heed_interrupt(static_cast<std::int64_t>(search.run(src, pairs.subspan(begin, end - begin))));
     for (std::size_t p = begin; p < end; ++p) {
       if (!search.reaches(pairs[p].dst))
-        throw ArgumentError(described(topology) + " has no path from rank " + std::to_string(src) +
-                            " to rank " + std::to_string(pairs[p].dst) +
+        throw ArgumentError(described(topology) + " has no path from " + called(topology, Vertex{src}) +
+                            " to " + called(topology, Vertex{pairs[p].dst}) +
                             ", which the schedule needs: " + missing_link(search.ranks_reached()));
       const std::size_t path = links_.size();
       search.append_path(src, pairs[p].dst, &links_);

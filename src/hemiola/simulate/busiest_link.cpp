@@ -38,9 +38,9 @@ Picoseconds busiest_link(const Schedule& schedule, const Topology& topology, std
                          const Conditions& conditions) {
   const simulation::Setting setting(schedule.collective(), schedule.chunk_weights(), topology, bytes,
                                     conditions);
-  const Routes routes(topology, schedule.pairs());
+  const Routes routes(setting.topology(), schedule.pairs());
   const std::vector<Load> of_pair = loads_of_pairs(schedule, setting);
-  std::vector<double> busy(static_cast<std::size_t>(topology.link_count()));
+  std::vector<double> busy(static_cast<std::size_t>(setting.topology().link_count()));
   for (std::uint32_t pair = 0; pair < routes.pair_count(); ++pair)
     for (int link : routes.path(pair))
       busy[static_cast<std::size_t>(link)] +=

@@ -180,7 +180,7 @@ class FifoNetwork {
   /// t joins the queue of the link that is `hop` of its path; returns when its last byte has left.
   Picoseconds occupy(int index, TransferId t, std::uint32_t hop, Picoseconds now) {
     LinkState& state = link(index);
-    auto duration = static_cast<Picoseconds>(scenario_.load(t) * coding_.share(t) * state.ps_per_byte + 0.5);
+    auto duration = rounded_up(scenario_.load(t) * coding_.share(t) * state.ps_per_byte);
     if (!messages_.are_free()) [[unlikely]]
       duration += message_time(index, t, hop);
     const Picoseconds start = std::max(now, state.free_at);

@@ -24,11 +24,6 @@ std::vector<double> capacities(const Scenario& scenario) {
   return capacity;
 }
 
-/// Throws ArgumentError where a flow would take too long for sums of times.
-Picoseconds rounded(double picoseconds) {
-  return std::llround(std::max(0.0, within_limit(picoseconds)));
-}
-
 class FluidNetwork {
  public:
   FluidNetwork(const Scenario& scenario, const SimulateOptions& options)
@@ -224,7 +219,7 @@ class FluidNetwork {
       flow.rate = rate;
       flow.since = now;
       flow.version = (flow.version + 1) % kVersions;
-      push(now + rounded(flow.bytes_left / rate), f, flow.version);
+      push(now + rounded_up(flow.bytes_left / rate), f, flow.version);
     }
     if (joins) joined_.send(now, [&](Picoseconds time, std::uint32_t wave) { push(time, wave, kInflows); });
   }

@@ -25,6 +25,7 @@ class Scenario {
 
   const Schedule& schedule() const { return schedule_; }
   const Topology& topology() const { return setting_.topology(); }
+  const JoinedWays& ways() const { return setting_.ways(); }
   TransferId transfer_count() const { return static_cast<TransferId>(schedule_.transfer_count()); }
 
   std::span<const int> path(TransferId t) const { return routes_.path(schedule_.link()[t]); }

@@ -23,22 +23,29 @@ void check(int rank_count, const Topology& topology, std::int64_t bytes, const C
   conditions.check(topology.rank_count());
 }
 
+std::vector<double> sizes_of_chunks(const Collective& collective, std::span<const std::int64_t> chunk_weights,
+                                    const Topology& topology, std::int64_t bytes,
+                                    const Conditions& conditions) {
+  check(collective.rank_count(), topology, bytes, conditions);
+  const auto begins = chunk_begins(collective.chunk_count(), chunk_weights, exchange_size(collective, bytes));
+  std::vector<double> sizes;
+  heedful_reserve(&sizes, begins.size() - 1);
+  for_heedful_blocks(begins.size() - 1, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t c = begin; c < end; ++c) sizes.push_back(static_cast<double>(begins[c + 1] - begins[c]));
+  });
+  return sizes;
+}
+
 }  // namespace
 
 Setting::Setting(const Collective& collective, std::span<const std::int64_t> chunk_weights,
                  const Topology& topology, std::int64_t bytes, const Conditions& conditions)
-    : topology_(topology) {
-  check(collective.rank_count(), topology, bytes, conditions);
-  const auto begins = chunk_begins(collective.chunk_count(), chunk_weights, exchange_size(collective, bytes));
-  heedful_reserve(&chunk_bytes_, begins.size() - 1);
-  for_heedful_blocks(begins.size() - 1, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t c = begin; c < end; ++c)
-      chunk_bytes_.push_back(static_cast<double>(begins[c + 1] - begins[c]));
-  });
+    : chunk_bytes_(sizes_of_chunks(collective, chunk_weights, topology, bytes, conditions)),
+      ways_(topology, *std::max_element(chunk_bytes_.begin(), chunk_bytes_.end())) {
   for (Rank rank : indices<Rank>(topology.rank_count())) arrival_.push_back(conditions.delay_of(rank));
-  const std::vector<double> slowdown = link_slowdowns(topology, conditions);
+  const std::vector<double> slowdown = link_slowdowns(ways_.topology(), conditions);
   for (std::size_t l = 0; l < slowdown.size(); ++l) {
-    const Link& link = topology.links()[l];
+    const Link& link = ways_.topology().links()[l];
     latency_.push_back(link.latency);
     ps_per_byte_.push_back(static_cast<double>(kSecond) * slowdown[l] / link.bandwidth_Bps);
   }
@@ -53,7 +60,7 @@ void Setting::check_durations(const Routes& routes) const {
     for (int l : routes.path(p)) {
       latencies += static_cast<double>(latency(l));
       if (largest * ps_per_byte(l) + static_cast<double>(message(l)) + latencies > limit)
-        throw ArgumentError("simulate: one message would take link " + std::to_string(l) +
+        throw ArgumentError("simulate: one message would take link " + std::to_string(ways_.link_of(l)) +
                             " more than 45 days; check the units of size, bandwidth and latency");
     }
   }

@@ -1,6 +1,8 @@
 // Sizes and speeds of a simulation: what is known of each chunk, rank and link, whoever runs the transfers.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -8,6 +10,7 @@
 #include "hemiola/schedule/collective.hpp"
 #include "hemiola/schedule/routes.hpp"
 #include "hemiola/topology/conditions.hpp"
+#include "hemiola/topology/joined_ways.hpp"
 #include "hemiola/topology/topology.hpp"
 
 namespace hemiola::simulation {
@@ -22,20 +25,22 @@ class Setting {
   /// Throws ArgumentError where one message along one of these paths would take more than 45 days.
   void check_durations(const Routes& routes) const;
 
-  const Topology& topology() const { return topology_; }
+  /// As messages of the largest chunk see it.
+  const Topology& topology() const { return ways_.topology(); }
+  const JoinedWays& ways() const { return ways_; }
   /// A whole number, below 2^53.
   double bytes(std::uint32_t chunk) const { return chunk_bytes_[chunk]; }
   /// When a rank arrives; before that nothing leaves it and nothing lands.
   Picoseconds arrival(Rank rank) const { return arrival_[static_cast<std::size_t>(rank)]; }
   Picoseconds latency(int link) const { return latency_[static_cast<std::size_t>(link)]; }
   /// How long a message occupies a link beside its bytes, however slow the ranks that it joins.
-  Picoseconds message(int link) const { return topology_.link(link).message; }
+  Picoseconds message(int link) const { return topology().link(link).message; }
   /// Of one link, slowed down by the slower of the ranks it joins.
   double ps_per_byte(int link) const { return ps_per_byte_[static_cast<std::size_t>(link)]; }
 
  private:
-  const Topology& topology_;
   std::vector<double> chunk_bytes_;
+  JoinedWays ways_;
   std::vector<Picoseconds> arrival_;
   std::vector<Picoseconds> latency_;
   std::vector<double> ps_per_byte_;
@@ -50,6 +55,14 @@ inline double within_limit(double picoseconds) {
   if (picoseconds > limit) [[unlikely]]
     fail_too_long();
   return picoseconds;
+}
+
+/// A time as whole picoseconds, rounded up: nothing ends before it can. What arithmetic may add to a whole number does not
+/// count.
+inline Picoseconds rounded_up(double picoseconds) {
+  constexpr double most_error = 1e-14, least_error = 1e-6;
+  const double time = within_limit(picoseconds);
+  return static_cast<Picoseconds>(std::ceil(std::max(0.0, time * (1 - most_error) - least_error)));
 }
 
 inline Picoseconds within_limit(Picoseconds time) {

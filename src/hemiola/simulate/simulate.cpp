@@ -22,8 +22,12 @@ Timeline simulate(const Schedule& schedule, const Topology& topology, std::int64
     throw ArgumentError("simulate: expected noise in 0 … 0.3, found " + std::to_string(options.noise));
   const simulation::Scenario scenario(schedule, topology, bytes, conditions,
                                       simulation::Noise(options.noise, options.seed));
-  return options.network == LinkSharing::fifo ? simulation::simulate_fifo(scenario, options)
-                                              : simulation::simulate_fluid(scenario, options);
+  Timeline timeline = options.network == LinkSharing::fifo ? simulation::simulate_fifo(scenario, options)
+                                                           : simulation::simulate_fluid(scenario, options);
+  if (!scenario.ways().are_joined()) return timeline;
+  timeline.link_busy = scenario.ways().busy_apart(timeline.link_busy);
+  for (Span& span : timeline.spans) span.link = scenario.ways().link_of(span.link);
+  return timeline;
 }
 
 }  // namespace hemiola

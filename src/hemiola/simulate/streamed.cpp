@@ -115,7 +115,7 @@ class StreamedNetwork {
     if (landed != Slots::kNever)
       fail("no slot to be written over a value, found chunk " + std::to_string(chunk) + " on rank " +
            std::to_string(lane->pair.dst) + " in step " + std::to_string(step));
-    const auto duration = lane->message + static_cast<Picoseconds>(bytes * lane->ps_per_byte + 0.5);
+    const auto duration = lane->message + rounded_up(bytes * lane->ps_per_byte);
     lane->free_at = within_limit(std::max(lane->free_at, slots_.at(lane->pair.src, chunk)) + duration);
     timeline_.link_busy[static_cast<std::size_t>(lane->link)] += duration;
     landed = std::max(lane->free_at + lane->latency, setting_.arrival(lane->pair.dst));
@@ -143,7 +143,9 @@ Timeline simulate_streamed(const TransferSource& source, std::span<const std::in
                            const Topology& topology, std::int64_t bytes, const Conditions& conditions,
                            const std::function<void(std::int64_t, std::int64_t)>& progress) {
   const simulation::Setting setting(source.collective(), chunk_weights, topology, bytes, conditions);
-  return simulation::StreamedNetwork(source, setting).run(progress);
+  Timeline timeline = simulation::StreamedNetwork(source, setting).run(progress);
+  if (setting.ways().are_joined()) timeline.link_busy = setting.ways().busy_apart(timeline.link_busy);
+  return timeline;
 }
 
 }  // namespace hemiola

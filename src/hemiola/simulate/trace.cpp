@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/topology/vertex_names.hpp"
 
 namespace hemiola {
 namespace {
@@ -142,8 +143,9 @@ class Trace {
   }
 
   std::string name_of_vertex(Vertex v) const {
-    return topology_.is_rank(v) ? "rank " + std::to_string(v)
-                                : "switch " + std::to_string(v - topology_.rank_count());
+    const bool is_named = !topology_.vertex_names().empty() && !topology_.vertex_names()[at(v)].empty();
+    return topology_.is_rank(v) || is_named ? called(topology_, v)
+                                            : "switch " + std::to_string(v - topology_.rank_count());
   }
 
   void name_thread(int process, int thread, const std::string& name) {

@@ -8,12 +8,18 @@
 #include "hemiola/base/error.hpp"
 #include "hemiola/topology/host_links.hpp"
 #include "hemiola/topology/nics.hpp"
+#include "hemiola/topology/vertex_names.hpp"
 
 namespace hemiola {
 namespace {
 
-std::string text_of(VertexPair pair) {
-  return std::to_string(pair.first) + " -> " + std::to_string(pair.second);
+std::string text_of(const Topology& topology, VertexPair pair) {
+  const auto text = [&](Vertex v) {
+    const bool is_named = v >= 0 && v < topology.vertex_count() && !topology.vertex_names().empty() &&
+                          !topology.vertex_names()[at(v)].empty();
+    return is_named ? topology.vertex_names()[at(v)] : std::to_string(v);
+  };
+  return text(pair.first) + " -> " + text(pair.second);
 }
 
 void check_rank(const Topology& topology, Rank rank) {
@@ -29,7 +35,8 @@ void check_link_exists(const Topology& topology, VertexPair pair) {
     for (const int* l = topology.out_begin(src); l != topology.out_end(src) && !found; ++l)
       found = topology.link(*l).dst == dst;
   if (!found)
-    throw ArgumentError("there is no link " + text_of(pair) + " in topology '" + topology.name() + "'");
+    throw ArgumentError("there is no link " + text_of(topology, pair) + " in topology '" + topology.name() +
+                        "'");
 }
 
 void check_factor(const std::string& what, double factor) {
@@ -54,6 +61,16 @@ std::vector<int> renumber_hosts(const Topology& topology, const std::vector<int>
   for (int& host : number)
     if (host >= 0) host = next++;
   return number;
+}
+
+std::vector<std::string> names_of_part(const Topology& topology, const std::vector<Rank>& ranks,
+                                       const std::vector<int>& host_number) {
+  const std::vector<std::string>& names = topology.vertex_names();
+  if (names.empty()) return {};
+  std::vector<std::string> left;
+  for (Rank rank : ranks) left.push_back(names[at(rank)]);
+  left.insert(left.end(), names.begin() + topology.rank_count(), names.end());
+  return names_with_hosts(std::move(left), host_number);
 }
 
 /// Of these ranks alone, numbered in this order.
@@ -85,7 +102,23 @@ Topology part_of(const Topology& topology, const std::vector<Rank>& ranks) {
   if (gone_count > 0) name += " without " + counted(static_cast<std::size_t>(gone_count), "rank");
   if (!std::ranges::is_sorted(ranks)) name += " in another order";
   return Topology(std::move(name), static_cast<int>(ranks.size()), topology.switch_count(), std::move(links),
-                  std::move(nodes), renumbered_nics(topology.nics(), link_number, host_number));
+                  std::move(nodes), renumbered_nics(topology.nics(), link_number, host_number),
+                  names_of_part(topology, ranks, host_number));
+}
+
+/// Of the links alone that `stays` says.
+template <typename Stays>
+Topology of_links(const Topology& topology, const Stays& stays) {
+  std::vector<Link> links;
+  std::vector<int> number;
+  for (int l = 0; l < topology.link_count(); ++l) {
+    number.push_back(stays(l) ? static_cast<int>(links.size()) : -1);
+    if (stays(l)) links.push_back(topology.link(l));
+  }
+  const std::string name =
+      topology.name() + " without " + counted(topology.links().size() - links.size(), "link");
+  return Topology(name, topology.rank_count(), topology.switch_count(), std::move(links),
+                  topology.node_of_rank(), renumbered_nics(topology.nics(), number), topology.vertex_names());
 }
 
 /// Per link, the factor of the slower of the cards that carry it.
@@ -104,17 +137,17 @@ std::vector<double> nic_factors(const Topology& topology, const std::map<std::st
 Topology without_links(const Topology& topology, const std::vector<VertexPair>& pairs) {
   for (VertexPair pair : pairs) check_link_exists(topology, pair);
   const std::set<VertexPair> gone(pairs.begin(), pairs.end());
-  std::vector<Link> links;
-  std::vector<int> number;
-  for (const Link& link : topology.links()) {
-    const bool stays = !gone.contains({link.src, link.dst});
-    number.push_back(stays ? static_cast<int>(links.size()) : -1);
-    if (stays) links.push_back(link);
+  return of_links(topology,
+                  [&](int l) { return !gone.contains({topology.link(l).src, topology.link(l).dst}); });
+}
+
+Topology without_nics(const Topology& topology, const std::vector<std::string>& nics) {
+  std::set<int> gone;
+  for (const std::string& text : nics) {
+    const Nic& nic = find_nic(topology, text);
+    gone.insert(nic.links.begin(), nic.links.end());
   }
-  const std::string name =
-      topology.name() + " without " + counted(topology.links().size() - links.size(), "link");
-  return Topology(name, topology.rank_count(), topology.switch_count(), std::move(links),
-                  topology.node_of_rank(), renumbered_nics(topology.nics(), number));
+  return of_links(topology, [&](int l) { return !gone.contains(l); });
 }
 
 Topology without_ranks(const Topology& topology, const std::vector<Rank>& ranks) {
@@ -144,7 +177,7 @@ Topology degraded(const Topology& topology, const Slowdown& slowdown) {
   }
   for (const auto& [pair, factor] : slowdown.links) {
     check_link_exists(topology, pair);
-    check_factor("link " + text_of(pair), factor);
+    check_factor("link " + text_of(topology, pair), factor);
   }
   for (const auto& [text, factor] : slowdown.nics) check_factor("NIC " + text, factor);
   const std::vector<double> of_nics = nic_factors(topology, slowdown.nics);
@@ -160,7 +193,7 @@ Topology degraded(const Topology& topology, const Slowdown& slowdown) {
     link.bandwidth_Bps /= std::max(factor_at(link.src), factor_at(link.dst)) * of_nics[l] * own;
   }
   return Topology(topology.name() + " degraded", topology.rank_count(), topology.switch_count(),
-                  std::move(links), topology.node_of_rank(), topology.nics());
+                  std::move(links), topology.node_of_rank(), topology.nics(), topology.vertex_names());
 }
 
 Topology with_slow_hosts(const Topology& topology, const std::map<int, double>& factors) {
@@ -180,7 +213,7 @@ Topology with_slow_hosts(const Topology& topology, const std::map<int, double>& 
   for (std::size_t l = 0; l < links.size(); ++l)
     if (between[l]) links[l].bandwidth_Bps /= std::max(factor_at(links[l].src), factor_at(links[l].dst));
   return Topology(topology.name() + " with slow hosts", topology.rank_count(), topology.switch_count(),
-                  std::move(links), topology.node_of_rank(), topology.nics());
+                  std::move(links), topology.node_of_rank(), topology.nics(), topology.vertex_names());
 }
 
 }  // namespace hemiola

@@ -15,6 +15,9 @@ namespace hemiola {
 /// none.
 Topology without_links(const Topology& topology, const std::vector<VertexPair>& pairs);
 
+/// Without the links of these network cards, each NAME or HOST/NAME. Throws ArgumentError as find_nic does.
+Topology without_nics(const Topology& topology, const std::vector<std::string>& nics);
+
 /// Without these ranks and every link that touches them. What is left is renumbered in order: ranks, switches and
 /// hosts; switches stay even where nothing is connected to them any more. Throws ArgumentError for a rank that does
 /// not exist or when none would be left.

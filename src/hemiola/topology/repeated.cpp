@@ -5,6 +5,7 @@
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/topology/nics.hpp"
+#include "hemiola/topology/vertex_names.hpp"
 
 namespace hemiola {
 namespace {
@@ -61,6 +62,18 @@ void check_arguments(const Topology& box, int copy_count, const std::vector<Vert
                         "' are more than a topology may hold");
 }
 
+/// Of a vertex that the copies share as it is, of others with the host's number.
+std::vector<std::string> names_of_copies(const Topology& box, int copy_count, const Numbering& numbering) {
+  const std::vector<std::string>& names = box.vertex_names();
+  if (names.empty()) return {};
+  std::vector<std::string> all(static_cast<std::size_t>(numbering.rank_count() + numbering.switch_count()));
+  for (int copy = 0; copy < copy_count; ++copy)
+    for (Vertex v : indices<Vertex>(box.vertex_count()))
+      all[at(numbering.at(v, copy))] =
+          numbering.is_shared(v) ? names[at(v)] : name_on_host(names[at(v)], copy * box.node_count());
+  return all;
+}
+
 }  // namespace
 
 Topology repeated(const Topology& box, int copy_count, const std::vector<Vertex>& shared_switches) {
@@ -88,9 +101,11 @@ Topology repeated(const Topology& box, int copy_count, const std::vector<Vertex>
     }
   }
   if (copy_count == 1)
-    return Topology(box.name(), numbering.rank_count(), numbering.switch_count(), links, nodes, nics);
+    return Topology(box.name(), numbering.rank_count(), numbering.switch_count(), links, nodes, nics,
+                    box.vertex_names());
   return Topology(std::to_string(copy_count) + " x " + box.name(), numbering.rank_count(),
-                  numbering.switch_count(), std::move(links), std::move(nodes), std::move(nics));
+                  numbering.switch_count(), std::move(links), std::move(nodes), std::move(nics),
+                  names_of_copies(box, copy_count, numbering));
 }
 
 }  // namespace hemiola

@@ -7,6 +7,7 @@
 #include "hemiola/base/interrupt.hpp"
 #include "hemiola/base/random.hpp"
 #include "hemiola/topology/nics.hpp"
+#include "hemiola/topology/vertex_names.hpp"
 
 namespace hemiola {
 namespace {
@@ -79,7 +80,8 @@ void group_by(const std::vector<Link>& links, int vertex_count, End end, std::ve
 }  // namespace
 
 Topology::Topology(std::string name, int rank_count, int switch_count, std::vector<Link> links,
-                   std::vector<int> node_of_rank, std::vector<Nic> nics)
+                   std::vector<int> node_of_rank, std::vector<Nic> nics,
+                   std::vector<std::string> vertex_names)
     : name_(std::move(name)),
       rank_count_(rank_count),
       switch_count_(switch_count),
@@ -104,6 +106,7 @@ Topology::Topology(std::string name, int rank_count, int switch_count, std::vect
       node_of_rank_.clear();  // says what an empty list says, and must compare equal to it
   }
   nics_ = ordered_nics(std::move(nics), link_count(), node_count_);
+  vertex_names_ = checked_names(std::move(vertex_names), vertex_count());
   group_by(links_, vertex_count(), [](const Link& l) { return l.src; }, &out_offset_, &out_links_);
   group_by(links_, vertex_count(), [](const Link& l) { return l.dst; }, &in_offset_, &in_links_);
 }

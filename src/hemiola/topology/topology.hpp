@@ -50,9 +50,10 @@ class Topology {
   /// Checks every link (known vertices, no self-link, bandwidth above 0, latency and message 0 … kMaxLatency) and
   /// throws ArgumentError that names the first bad one. `node_of_rank` is empty when every rank is a host of its
   /// own, else it has hosts 0 … node_count-1 without gaps. Parallel links are allowed. `nics` are checked and put into
-  /// order by `ordered_nics` (nics.hpp).
+  /// order by `ordered_nics` (nics.hpp), `vertex_names` by `checked_names` (vertex_names.hpp): none, or one per vertex.
   Topology(std::string name, int rank_count, int switch_count, std::vector<Link> links,
-           std::vector<int> node_of_rank = {}, std::vector<Nic> nics = {});
+           std::vector<int> node_of_rank = {}, std::vector<Nic> nics = {},
+           std::vector<std::string> vertex_names = {});
 
   const std::string& name() const { return name_; }
   int rank_count() const { return rank_count_; }
@@ -71,6 +72,9 @@ class Topology {
   /// The network cards whose names are known, host by host; none where nobody gave them names.
   const std::vector<Nic>& nics() const { return nics_; }
 
+  /// What people call each vertex, such as GPU0 or 1/NVSwitch; empty where nobody gave names. See vertex_names.hpp.
+  const std::vector<std::string>& vertex_names() const { return vertex_names_; }
+
   /// Indices of the links that leave (enter) a vertex, in the order of `links()`.
   const int* out_begin(Vertex v) const {
     return out_links_.data() + out_offset_[static_cast<std::size_t>(v)];
@@ -86,7 +90,8 @@ class Topology {
 
   friend bool operator==(const Topology& a, const Topology& b) {
     return a.name_ == b.name_ && a.rank_count_ == b.rank_count_ && a.switch_count_ == b.switch_count_ &&
-           a.links_ == b.links_ && a.node_of_rank_ == b.node_of_rank_ && a.nics_ == b.nics_;
+           a.links_ == b.links_ && a.node_of_rank_ == b.node_of_rank_ && a.nics_ == b.nics_ &&
+           a.vertex_names_ == b.vertex_names_;
   }
 
  private:
@@ -97,6 +102,7 @@ class Topology {
   std::vector<Link> links_;
   std::vector<int> node_of_rank_;
   std::vector<Nic> nics_;
+  std::vector<std::string> vertex_names_;
   std::vector<int> out_offset_, out_links_, in_offset_, in_links_;
 };
 

@@ -111,6 +111,12 @@ void append_links(const Fabric& fabric, const std::vector<Wire>& wires, std::vec
   }
 }
 
+std::vector<std::string> names_of_ranks(const Topology& topology) {
+  const std::vector<std::string>& names = topology.vertex_names();
+  if (names.empty()) return {};
+  return {names.begin(), names.begin() + topology.rank_count()};
+}
+
 }  // namespace
 
 Topology unwound(const Topology& topology, int degree) {
@@ -127,7 +133,7 @@ Topology unwound(const Topology& topology, int degree) {
     append_links(fabric, wires_through(fabric, topology, degree), &links, &cards);
   }
   return Topology(topology.name() + " unwound by " + std::to_string(degree), topology.rank_count(), 0,
-                  std::move(links), topology.node_of_rank(), cards.take());
+                  std::move(links), topology.node_of_rank(), cards.take(), names_of_ranks(topology));
 }
 
 }  // namespace hemiola

@@ -7,6 +7,7 @@
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/schedule/routes.hpp"
+#include "hemiola/topology/joined_ways.hpp"
 #include "hemiola/topology/slowed_links.hpp"
 
 namespace hemiola {
@@ -24,11 +25,16 @@ std::vector<int> number_ports(const std::vector<int>& link_of_peer) {
   return ports;
 }
 
+/// Bytes, so many that ways side by side share them.
+constexpr double kLargeMessage = 1 << 30;
+
 }  // namespace
 
-EmulatedNetwork::EmulatedNetwork(const Topology& topology, const Conditions& conditions,
+EmulatedNetwork::EmulatedNetwork(const Topology& whole, const Conditions& conditions,
                                  const std::vector<Rank>& ranks)
     : rank_count_(static_cast<int>(ranks.size())) {
+  const JoinedWays ways(whole, kLargeMessage);  // as the simulator sees it
+  const Topology& topology = ways.topology();
   conditions.check(topology.rank_count());
   std::vector<RankPair> pairs;
   for (Rank src : ranks) {
