@@ -2,6 +2,10 @@
 
 from pathlib import Path
 
+import numpy as np
+
+from hemiola.cli import calibrate
+
 
 def test_outside_a_job_it_says_how_to_start_one(hemiola, tmp_path: Path) -> None:
     ran = hemiola("calibrate", "-o", tmp_path / "cluster.yaml")
@@ -19,3 +23,12 @@ def test_a_file_that_cannot_be_written_is_refused_before_anything_is_measured(
         assert ran.is_users_mistake()
         assert "--output" in ran.err
         assert str(tmp_path) in ran.err
+
+
+def test_a_links_costs_are_those_of_the_first_and_its_bandwidths_those_of_all() -> None:
+    # Given two unlike links. Expect twice the first one's latency, there and in, and the range of both bandwidths.
+    kinds = [("latency_s", "f8"), ("message_s", "f8"), ("bandwidth", "f8")]
+    ports = np.array([(1e-6, 2e-6, 3e9), (5e-6, 7e-6, 1e9)], kinds)
+    expected = {"latency_s": 2e-6, "message_s": 2e-6, "least_bandwidth": 1e9, "most_bandwidth": 3e9}
+    assert calibrate._costs(ports) == expected
+    assert calibrate._costs(ports[:0]) is None
