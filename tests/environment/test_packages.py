@@ -77,6 +77,7 @@ def test_a_rank_deep_in_a_job_names_the_extra_too() -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1800)
 def test_the_wheel_alone_imports_every_module_and_names_what_its_commands_lack(tmp_path: Path) -> None:
     def call(*words: str | Path, expected: int = 0) -> str:
         ended = subprocess.run(
