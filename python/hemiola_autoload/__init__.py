@@ -6,7 +6,12 @@ all that it needs, is imported only when a process group is made."""
 
 from __future__ import annotations
 
+import os
 from typing import Any
+
+#: Also in hemiola.environment's table, which is not imported here.
+REPLACES = "HEMIOLA_TORCH_REPLACES"
+_REPLACED = "gloo"
 
 
 def register() -> None:
@@ -18,6 +23,29 @@ def register() -> None:
             ["cpu", "cuda"] if cuda.device_count() > 0 else ["cpu"]
         )  # asks NVML: a process may still fork
         distributed.Backend.register_backend("hemiola", _make, extended_api=True, devices=devices)
+        if os.environ.get(REPLACES) == _REPLACED:
+            _replace_gloo(distributed.distributed_c10d)
+
+
+def _replace_gloo(c10d: Any) -> None:
+    """Have PyTorch make a group of this backend wherever a program asks for gloo; what it says of it stays "gloo".
+
+    PyTorch has a branch of its own for gloo, in front of all that are registered. What it asks first, in all versions,
+    is a BackendConfig: which backend serves which device.
+    """
+    if getattr(c10d.BackendConfig, "replaces_gloo", False):
+        return
+
+    class BackendConfig(c10d.BackendConfig):  # type: ignore[misc]  # PyTorch's, of Any here
+        replaces_gloo = True
+
+        def __init__(self, backend: Any) -> None:
+            super().__init__(backend)
+            for device, name in self.device_backend_map.items():
+                if name == _REPLACED:
+                    self.device_backend_map[device] = c10d.Backend("hemiola")
+
+    c10d.BackendConfig = BackendConfig
 
 
 def _make(given: Any, options: Any) -> Any:

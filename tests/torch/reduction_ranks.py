@@ -44,7 +44,7 @@ def expected(op: str, dtype: Any, rank_count: int) -> Any:
 def reduction(op: str) -> Any:
     if op == "PREMUL_SUM":
         return dist._make_nccl_premul_sum(FACTOR)
-    return dist.ReduceOp(getattr(dist.ReduceOp, op))
+    return getattr(dist.ReduceOp, op)
 
 
 def what_is_reduced() -> dict[tuple[str, str], str]:
@@ -58,12 +58,8 @@ def what_is_reduced() -> dict[tuple[str, str], str]:
                 x = own(rank, dtype).to(dtype)
                 x = x.permute(2, 0, 1).contiguous().permute(1, 2, 0) if permuted else x
                 assert x.is_contiguous() is not permuted
-                opts = torch._C._distributed_c10d.AllreduceOptions()
-                opts.reduceOp = reduction(op)
-                if hasattr(opts, "asyncOp"):  # else nothing tells a group that a call blocks
-                    opts.asyncOp = False
                 try:
-                    dist.group.WORLD.allreduce([x], opts).wait()
+                    dist.all_reduce(x, op=reduction(op))
                 except ValueError as error:
                     found[name, op] = type(error).__name__
                 else:

@@ -182,6 +182,12 @@ def _auto_on_off(text: str) -> str:
     return text.lower()
 
 
+def _only_gloo(text: str) -> str:
+    if text != "gloo":
+        raise FormatError(f"expected gloo, found '{text[:60]}'")
+    return text
+
+
 RANK: Variable[int | None] = Variable(
     f"{PREFIX}RANK", "number", None, "This process's rank; a launcher sets it.", _count
 )
@@ -328,6 +334,14 @@ TORCH_ACCELERATOR: Variable[str] = Variable(
     "differ. Default: `auto`, where it is there.",
     _auto_on_off,
 )
+TORCH_REPLACES: Variable[str] = Variable(
+    f"{PREFIX}TORCH_REPLACES",
+    "gloo",
+    "",
+    "`gloo`: wherever a program asks PyTorch for gloo, it gets this backend, and rank 0 says so in a line. It is read "
+    "when PyTorch is imported. Default: nothing is replaced.",
+    _only_gloo,
+)
 PIN: Variable[str] = Variable(
     f"{PREFIX}PIN",
     "auto, on or off",
@@ -360,6 +374,7 @@ VARIABLES: tuple[Variable[Any], ...] = (
     RECORD,
     PROMETHEUS,
     TORCH_ACCELERATOR,
+    TORCH_REPLACES,
     PIN,
 )
 

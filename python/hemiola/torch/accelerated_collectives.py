@@ -8,6 +8,7 @@ from typing import Any
 
 from torch._C import _distributed_c10d as c10d
 
+from hemiola.torch.callbacks import in_python_callback
 from hemiola.torch.device_collectives import DeviceCollectives
 
 
@@ -28,26 +29,49 @@ class AcceleratedCollectives(DeviceCollectives):
         """How many collectives have gone past Python."""
         return 0 if self._operations is None else self._operations.count
 
+    def _next_number(self) -> int:
+        if self._operations is None:
+            return super()._next_number()
+        self._operations.number += 1
+        return self._operations.number  # type: ignore[no-any-return]
+
+    def _number(self) -> int:
+        """Return how many collectives the program has issued."""
+        return self._sequence_number if self._operations is None else self._operations.number
+
+    def _begin_numbers(self) -> None:
+        """Count from 0 again, as all ranks do."""
+        self._sequence_number = 0
+        if self._operations is not None:
+            self._operations.number = 0
+
+    def _past_python(self, opts: Any, kind: Any) -> Any:
+        """Return what may take a call with these options; None: it is left to Python."""
+        return self._compiled if type(opts) is kind and not in_python_callback() else None
+
     def allreduce(self, tensors: Any, opts: Any = None, timeout: Any = None, *, op: Any = None) -> Any:
         """Reduce each tensor in place, on all ranks."""
-        if self._compiled is not None and type(opts) is c10d.AllreduceOptions:
-            work = self._compiled.all_reduce(tensors, opts)
+        compiled = self._past_python(opts, c10d.AllreduceOptions)
+        if compiled is not None:
+            work = compiled.all_reduce(tensors, opts)
             if work is not None:
                 return work
         return super().allreduce(tensors, opts, timeout, op=op)
 
     def broadcast(self, tensors: Any, opts: Any = None, timeout: Any = None, *, root: Any = None) -> Any:
         """Overwrite all ranks' tensors with the root's."""
-        if self._compiled is not None and type(opts) is c10d.BroadcastOptions:
-            work = self._compiled.broadcast(tensors, opts)
+        compiled = self._past_python(opts, c10d.BroadcastOptions)
+        if compiled is not None:
+            work = compiled.broadcast(tensors, opts)
             if work is not None:
                 return work
         return super().broadcast(tensors, opts, timeout, root=root)
 
     def all_gather_single(self, output: Any, input: Any, opts: Any = None, timeout: Any = None) -> Any:
         """Gather all ranks' inputs one behind the other."""
-        if self._compiled is not None and type(opts) is c10d.AllgatherOptions:
-            work = self._compiled.all_gather(output, input, opts)
+        compiled = self._past_python(opts, c10d.AllgatherOptions)
+        if compiled is not None:
+            work = compiled.all_gather(output, input, opts)
             if work is not None:
                 return work
         return super().all_gather_single(output, input, opts, timeout)
@@ -58,8 +82,9 @@ class AcceleratedCollectives(DeviceCollectives):
         self, output: Any, input: Any, opts: Any = None, timeout: Any = None, *, op: Any = None
     ) -> Any:
         """Reduce tensors that have a block for each rank, and give each rank its own."""
-        if self._compiled is not None and type(opts) is c10d.ReduceScatterOptions:
-            work = self._compiled.reduce_scatter(output, input, opts)
+        compiled = self._past_python(opts, c10d.ReduceScatterOptions)
+        if compiled is not None:
+            work = compiled.reduce_scatter(output, input, opts)
             if work is not None:
                 return work
         return super().reduce_scatter_single(output, input, opts, timeout, op=op)
@@ -77,8 +102,9 @@ class AcceleratedCollectives(DeviceCollectives):
     ) -> Any:
         """Give each rank a block of the first axis and get one of each; of equal ones where no sizes are given."""
         even = not output_split_sizes and not input_split_sizes
-        if self._compiled is not None and even and type(opts) is c10d.AllToAllOptions:
-            work = self._compiled.all_to_all(output, input, opts)
+        compiled = self._past_python(opts, c10d.AllToAllOptions)
+        if compiled is not None and even:
+            work = compiled.all_to_all(output, input, opts)
             if work is not None:
                 return work
         return super().all_to_all_single(output, input, output_split_sizes, input_split_sizes, opts, timeout)
@@ -87,8 +113,11 @@ class AcceleratedCollectives(DeviceCollectives):
 
     def barrier(self, opts: Any = None, timeout: Any = None) -> Any:
         """Wait for all ranks."""
-        if self._compiled is not None and type(opts) is c10d.BarrierOptions:
-            return self._compiled.barrier(opts)
+        compiled = self._past_python(opts, c10d.BarrierOptions)
+        if compiled is not None:
+            work = compiled.barrier(opts)
+            if work is not None:
+                return work
         return super().barrier(opts, timeout)
 
     def _start_coalescing(self, device: Any = None) -> None:

@@ -8,19 +8,34 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import partial
+from itertools import count
 from typing import Any
 
 import torch
 from torch._C import _distributed_c10d as c10d
 
+from hemiola._core import Complaint
 from hemiola.communicator import Communicator
-from hemiola.errors import HemiolaError, TimeoutError
+from hemiola.errors import HemiolaError
 from hemiola.torch.blocks import Blocks, Room, brought, in_order, split, spread, without_complaints
+from hemiola.torch.callback_order import CallbackOrder, Refused, begun
+from hemiola.torch.callbacks import Place, issued_by_callback
+from hemiola.torch.completion import Completion
 from hemiola.torch.errors import for_torch
+from hemiola.torch.lists import (
+    combined,
+    copy_in_pieces,
+    copy_to_all,
+    flat,
+    unlike,
+    unlike_types,
+    wrong_root,
+)
+from hemiola.torch.loosely import Chunks
 from hemiola.torch.reductions import meant
 from hemiola.torch.sparse import sum_of_sparse
 from hemiola.torch.tensors import content, values
-from hemiola.torch.work import Completion, Finished, Refused, Running, together
+from hemiola.torch.work import Finished, Running, together
 
 #: A call of the communicator, all but how it is waited for.
 Call = Callable[..., Any]
@@ -30,12 +45,17 @@ class Collectives:
     """What a group can do. A class that has this as a base calls `begin` first."""
 
     _comm: Communicator
+    #: Makes another communicator of the same ranks, whenever they all call it.
+    _meet_again: Callable[[], Communicator]
+    record_name: str
 
     def begin(self, comm: Communicator, timeout: timedelta, name: str) -> None:
         """Take the communicator whose operations these are."""
         self._comm = comm
         self._own_limit_s = self._limit_s = timeout.total_seconds()
         self._completion = Completion(f"hemiola {name}")
+        self._of_callbacks = CallbackOrder(self._meet_again, f"hemiola callbacks, {name}", self._limit_s)
+        self._numbers_in_callbacks = count(1)
         self._sequence_number = 0
         self._coalesced: list[Any] | None = None
 
@@ -52,26 +72,52 @@ class Collectives:
         What is wrong with one of several does not keep the rest from being made, since the other ranks make them, too.
         It is raised when all are over, and among coalesced ones by whoever waits for all of these.
         """
-        self._sequence_number += 1
         limit_s = self._limit_of(opts)
+        name = issued_by_callback()
+        if name is not None:
+            return self._run_in_callback(name, calls, result, opts, finish)
+        number = self._next_number()
+        place = Place(f"{self.record_name}/{number}")
         blocks = not getattr(opts, "asyncOp", True)
         if blocks and len(calls) <= 1 and self._coalesced is None:
             try:
                 for call in calls:
                     call(timeout_s=limit_s)
-            except TimeoutError as error:
-                raise for_torch(error) from error.__cause__
+            except HemiolaError as error:
+                raised = for_torch(error)
+                if raised is error:
+                    raise
+                raise raised from error.__cause__
             if finish is not None:
                 finish()
             return Finished(result)
-        handles = [_begun(call, limit_s) for call in calls]
+        handles = [begun(call, limit_s) for call in calls]
         work = Running(handles, result, self._completion, finish)
+        work.number, work.place = number, place
         if self._coalesced is not None:
             self._coalesced.append(work)
         elif blocks or any(isinstance(handle, Refused) for handle in handles):
             work.wait()
             return Finished(result)
         return work
+
+    def _run_in_callback(
+        self, name: str, calls: Sequence[Call], result: Any, opts: Any, finish: Callable[[], None] | None
+    ) -> Any:
+        """Run what a callback of a future issues: in the order of all such, which is another one than the program's."""
+        handles = self._of_callbacks.start(name, calls, self._limit_of(opts))
+        work = Running(handles, result, self._of_callbacks.completion, finish)
+        # Rank 0 says in which order these end; a number below all others has a thread of its own wait for it.
+        work.number, work.place = -next(self._numbers_in_callbacks), Place(name)
+        if not getattr(opts, "asyncOp", True):
+            work.wait()
+            return Finished(result)
+        return work
+
+    def _next_number(self) -> int:
+        """Return the number of the collective that the program issues now."""
+        self._sequence_number += 1
+        return self._sequence_number
 
     def _limit_of(self, opts: Any) -> float | None:
         """Return how long an operation may take; None means as long as the communicator says."""
@@ -82,33 +128,76 @@ class Collectives:
     # ---- everybody gets everything ----
 
     def allreduce(self, tensors: Any, opts: Any = None, timeout: Any = None, *, op: Any = None) -> Any:
-        """Reduce each tensor in place, on all ranks."""
+        """Reduce a tensor in place, on all ranks; several as one, and each then holds the result."""
         given = listed(tensors)
-        if not isinstance(opts, c10d.AllreduceCoalescedOptions):  # which is no AllreduceOptions to Python
-            opts = options_of(c10d.AllreduceOptions, opts, timeout, reduceOp=op)
-        reduction = opts.reduceOp
-        if given[0].is_sparse:
-            self.runs("sparse tensors")
-            return self._run([], [sum_of_sparse(self._comm, one, reduction) for one in given], opts)
-        call, op = self._comm.all_reduce, meant(reduction)
-        return self._run([partial(call, values(tensor), op) for tensor in given], given, opts)
+        opts = options_of(c10d.AllreduceOptions, opts, timeout, reduceOp=op)
+        if given and given[0].is_sparse:
+            return self._sparse_reduced(given, opts)
+        op, whole, finish = meant(opts.reduceOp), unlike(given), None
+        if whole is None:
+            whole = given[0] if len(given) == 1 else combined(given, opts.reduceOp)
+            if len(given) > 1 and not isinstance(whole, Complaint):
+                finish = partial(copy_to_all, given, whole)
+        return self._run([partial(self._comm.all_reduce, _shown(whole, values), op)], given, opts, finish)
+
+    def _sparse_reduced(self, given: Any, opts: Any) -> Any:
+        self.runs("sparse tensors")
+        if issued_by_callback() is not None:
+            raise NotImplementedError(
+                "hemiola: all-reduces of sparse tensors in a future's callback are not supported; wait for the future, "
+                "then call them"
+            )
+        try:
+            return self._run([], [sum_of_sparse(self._comm, one, opts.reduceOp) for one in given], opts)
+        except HemiolaError as error:
+            raise for_torch(error) from error.__cause__
 
     def allreduce_coalesced(self, tensors: Any, opts: Any = None) -> Any:
-        """Reduce several tensors in place, on all ranks."""
-        return self.allreduce(tensors, options_of(c10d.AllreduceCoalescedOptions, opts, None))
+        """Reduce several tensors in place, on all ranks, in one operation."""
+        given = listed(tensors)
+        opts = options_of(c10d.AllreduceCoalescedOptions, opts, None)
+        if given and given[0].is_sparse:
+            return self._sparse_reduced(given, opts)
+        whole = unlike_types(given)
+        finish = None
+        if whole is None:
+            whole = flat(given)
+            finish = partial(copy_in_pieces, given, whole)
+        # That zeros are never left out is what tells it from an all-reduce of as many elements.
+        call = partial(self._comm.all_reduce, _shown(whole, values), meant(opts.reduceOp), sparse=False)
+        return self._run([call], given, opts, finish)
 
     def broadcast(self, tensors: Any, opts: Any = None, timeout: Any = None, *, root: Any = None) -> Any:
-        """Overwrite all ranks' tensors with the root's."""
+        """Overwrite all tensors of all ranks with one of the root's."""
         given = listed(tensors)
         opts = options_of(c10d.BroadcastOptions, opts, timeout, rootRank=root)
-        broadcast, root = self._comm.broadcast, opts.rootRank
-        return self._run([partial(broadcast, content(one), root) for one in given], given, opts)
+        root, place = opts.rootRank, opts.rootTensor
+        whole = wrong_root(root, self._comm.rank_count, place, len(given)) or unlike(given)
+        finish = None
+        if whole is None:
+            whole = given[place]
+            if len(given) > 1:
+                finish = partial(copy_to_all, [one for one in given if one is not whole], whole)
+        if isinstance(whole, Complaint):
+            root = 0  # what is wrong is said in one place
+        return self._run([partial(self._comm.broadcast, _shown(whole, content), root)], given, opts, finish)
 
     def allgather(self, outputs: Any, inputs: Any, opts: Any = None, timeout: Any = None) -> Any:
-        """Gather each input of all ranks into a list with a tensor for each of them."""
+        """Gather each input of all ranks into a list with a tensor for each of them.
+
+        Of several inputs every list gets all, a rank's one behind the other.
+        """
         if isinstance(inputs, torch.Tensor):
             outputs, inputs = [outputs], [inputs]
         opts = options_of(c10d.AllgatherOptions, opts, timeout)
+        wrong = _wrong_lists(outputs, inputs, "input")
+        if wrong is not None:
+            return self._refused(self._comm.all_gather, wrong, opts)
+        if len(inputs) > 1:
+            return self._gathered_to_all(outputs, inputs, opts)
+        return self._gathered(outputs, inputs, outputs[0], opts)
+
+    def _gathered(self, outputs: Any, inputs: Any, result: Any, opts: Any) -> Any:
         calls: list[Call]
         if _uneven(outputs):
             calls = [
@@ -119,21 +208,55 @@ class Collectives:
                 )
                 for into, one in _pairs(outputs, inputs)
             ]
-            return self._run(calls, outputs, opts)
+            return self._run(calls, result, opts)
         rooms = [Room(into, one, self._comm.rank_count) for into, one in _pairs(outputs, inputs)]
         calls = [
             partial(self._comm.all_gather, content(one.contiguous()), out=room.array)
             for one, room in zip(inputs, rooms, strict=True)
         ]
-        return self._run(calls, outputs, opts, partial(spread, rooms))
+        return self._run(calls, result, opts, partial(spread, rooms))
+
+    def _gathered_to_all(self, outputs: Any, inputs: Any, opts: Any) -> Any:
+        n, count = self._comm.rank_count, len(inputs)
+        wrong = unlike(inputs) or next(
+            (
+                Complaint(
+                    f"invalid output tensor list at index {place}: expected length {n * count}, found {len(each)}"
+                )
+                for place, each in enumerate(outputs)
+                if len(each) != n * count
+            ),
+            None,
+        )
+        if wrong is not None:
+            return self._refused(self._comm.all_gather, wrong, opts)
+        own = flat(inputs)
+        every = own.new_empty(n * own.numel())
+
+        def finish() -> None:
+            for each in outputs:
+                copy_in_pieces(each, every)
+
+        call = partial(self._comm.all_gather, content(own), out=content(every))
+        return self._run([call], outputs, opts, finish)
+
+    def _refused(self, call: Call, wrong: Complaint, opts: Any) -> Any:
+        """Tell all ranks what is wrong with this one's call."""
+        return self._run([partial(call, wrong, out=wrong)], [], opts)
 
     def allgather_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
         """Gather several inputs; of the outputs there is a list for each rank, with a tensor for each input."""
-        return self.allgather([list(each) for each in zip(*outputs, strict=True)], inputs, opts)
+        opts = options_of(c10d.AllgatherOptions, opts, None)
+        wrong = _wrong_of_each_rank(outputs, inputs, self._comm.rank_count)
+        if wrong is not None:
+            return self._refused(self._comm.all_gather, wrong, opts)
+        return self._gathered([list(each) for each in zip(*outputs, strict=True)], inputs, outputs, opts)
 
     def all_gather_single(self, output: Any, input: Any, opts: Any = None, timeout: Any = None) -> Any:
         """Gather all ranks' inputs one behind the other."""
-        return self.all_gather_single_coalesced([output], [input], opts, timeout)
+        opts = options_of(c10d.AllgatherOptions, opts, timeout)
+        call = partial(self._comm.all_gather, content(input.contiguous()), out=in_order(output, content))
+        return self._run([call], Chunks(output, self._comm.rank_count), opts)
 
     _allgather_base = all_gather_single
 
@@ -142,11 +265,14 @@ class Collectives:
     ) -> Any:
         """Gather several inputs of all ranks, each one behind the other."""
         opts = options_of(c10d.AllgatherOptions, opts, timeout)
+        wrong = _wrong_lists(outputs, inputs, "input")
+        if wrong is not None:
+            return self._refused(self._comm.all_gather, wrong, opts)
         calls = [
             partial(self._comm.all_gather, content(one.contiguous()), out=in_order(into, content))
             for into, one in _pairs(outputs, inputs)
         ]
-        return self._run(calls, outputs, opts)
+        return self._run(calls, [Chunks(one, self._comm.rank_count) for one in outputs], opts)
 
     allgather_into_tensor_coalesced = all_gather_single_coalesced
 
@@ -159,6 +285,9 @@ class Collectives:
         if isinstance(outputs, torch.Tensor):
             outputs, inputs = [outputs], [inputs]
         opts = options_of(c10d.ReduceScatterOptions, opts, timeout, reduceOp=op)
+        wrong = _wrong_lists(outputs, inputs, "output")
+        if wrong is not None:
+            return self._refused(self._comm.reduce_scatter, wrong, opts)
         if _uneven(inputs):
             op = meant(opts.reduceOp)
             calls = [
@@ -237,8 +366,13 @@ class Collectives:
         """Reduce a tensor to the root's; the others' are as they were."""
         given = listed(tensors)
         opts = options_of(c10d.ReduceOptions, opts, timeout, rootRank=root, reduceOp=op)
-        call, op, root = self._comm.reduce, meant(opts.reduceOp), opts.rootRank
-        return self._run([partial(call, values(one), op, root) for one in given], given, opts)
+        op, root = meant(opts.reduceOp), opts.rootRank
+        wrong = wrong_root(root, self._comm.rank_count, opts.rootTensor, len(given)) or _not_one(
+            given, "tensor"
+        )
+        whole, root = (given[0], root) if wrong is None else (wrong, 0)
+        call = partial(self._comm.reduce, _shown(whole, values), op, root)
+        return self._run([call], given, opts)
 
     def gather(
         self, outputs: Any, inputs: Any, opts: Any = None, timeout: Any = None, *, root: Any = None
@@ -247,14 +381,22 @@ class Collectives:
         if isinstance(inputs, torch.Tensor):
             inputs, outputs = [inputs], [outputs] if outputs else []
         opts = options_of(c10d.GatherOptions, opts, timeout, rootRank=root)
-        root, one = opts.rootRank, inputs[0]
-        rooms = []
+        root, rooms = opts.rootRank, []
+        is_root = self._comm.rank == root
+        wrong = (
+            wrong_root(root, self._comm.rank_count, 0, 1)
+            or _not_one(inputs, "input tensor")
+            or _not_one(outputs, "output", is_root)
+        )
+        if wrong is not None:
+            return self._run([partial(self._comm.gather, wrong, 0, out=wrong)], [], opts)
+        one = inputs[0]
         if self._comm.rank == root:
-            rooms = [Room(outputs[0] if outputs else [], one, self._comm.rank_count)]
+            rooms = [Room(outputs[0], one, self._comm.rank_count)]
         call = partial(
             self._comm.gather, content(one.contiguous()), root, out=rooms[0].array if rooms else None
         )
-        return self._run([call], outputs, opts, partial(spread, rooms))
+        return self._run([call], outputs[0] if outputs else [], opts, partial(spread, rooms))
 
     def scatter(
         self, outputs: Any, inputs: Any, opts: Any = None, timeout: Any = None, *, root: Any = None
@@ -263,10 +405,19 @@ class Collectives:
         if isinstance(outputs, torch.Tensor):
             outputs, inputs = [outputs], [inputs] if inputs else []
         opts = options_of(c10d.ScatterOptions, opts, timeout, rootRank=root)
-        root, into = opts.rootRank, outputs[0]
+        root = opts.rootRank
+        is_root = self._comm.rank == root
+        wrong = (
+            wrong_root(root, self._comm.rank_count, 0, 1)
+            or _not_one(outputs, "output tensor")
+            or _not_one(inputs, "input", is_root)
+        )
+        if wrong is not None:
+            return self._run([partial(self._comm.scatter, wrong, 0, out=wrong)], [], opts)
+        into = outputs[0]
         whole: Any = None
         if self._comm.rank == root:
-            whole = brought(inputs[0] if inputs else [], into, self._comm.rank_count, content)
+            whole = brought(inputs[0], into, self._comm.rank_count, content)
         return self._run(
             [partial(self._comm.scatter, whole, root, out=in_order(into, content))], outputs, opts
         )
@@ -279,6 +430,10 @@ class Collectives:
 
     def _start_coalescing(self, device: Any = None) -> None:
         """Collect what is started until `_end_coalescing`."""
+        if issued_by_callback() is not None:
+            raise NotImplementedError(
+                "hemiola: coalescing in a future's callback is not supported; call each collective"
+            )
         self._coalesced = []
 
     def _end_coalescing(self, device: Any = None) -> Any:
@@ -292,16 +447,48 @@ class Collectives:
 _NO_TIME = timedelta(0)
 
 
-def _begun(call: Call, limit_s: float | None) -> Any:
-    """Start a call of the communicator; return its Handle, or what stands for one where the call is wrong."""
-    try:
-        return call(wait=False, timeout_s=limit_s)
-    except HemiolaError as error:
-        return Refused(error)
-
-
 def listed(tensors: Any) -> Sequence[Any]:
     return [tensors] if isinstance(tensors, torch.Tensor) else tensors
+
+
+def _shown(tensor: Any, show: Callable[[Any], Any]) -> Any:
+    """Return a tensor's memory; what is wrong stays as it is."""
+    return tensor if isinstance(tensor, Complaint) else show(tensor)
+
+
+def _not_one(given: Sequence[Any], what: str, is_wanted: bool = True) -> Complaint | None:
+    """Return what is wrong with a list that has one element where it is wanted, and none elsewhere."""
+    if len(given) == (1 if is_wanted else 0):
+        return None
+    wanted = f"requires a single-element {what} list" if is_wanted else f"requires empty {what} on non-root"
+    return Complaint(f"{wanted}: found {len(given)}")
+
+
+def _wrong_lists(outputs: Sequence[Any], inputs: Sequence[Any], what: str) -> Complaint | None:
+    """Return what is wrong with lists of which each has one of the other kind."""
+    if not (inputs if what == "input" else outputs):
+        return Complaint(f"requires non-empty {what} tensor list: found none")
+    if len(outputs) != len(inputs):
+        return Complaint(
+            f"requires input/output tensor lists to have the same length: found {len(inputs)} and {len(outputs)}"
+        )
+    return None
+
+
+def _wrong_of_each_rank(outputs: Sequence[Any], inputs: Sequence[Any], rank_count: int) -> Complaint | None:
+    """Return what is wrong with lists of which there is one for each rank, with a tensor for each input."""
+    if not inputs:
+        return Complaint("requires non-empty input tensor list: found none")
+    if len(outputs) != rank_count:
+        return Complaint(
+            f"output lists should be equal to world size: expected {rank_count}, found {len(outputs)}"
+        )
+    wrong = next((place for place, each in enumerate(outputs) if len(each) != len(inputs)), None)
+    if wrong is None:
+        return None
+    return Complaint(
+        f"invalid output size: expected {len(inputs)} tensors for rank {wrong}, found {len(outputs[wrong])}"
+    )
 
 
 def _uneven(lists: Sequence[Sequence[Any]]) -> bool:

@@ -17,6 +17,7 @@ from hemiola.topologies import fully_connected
 from hemiola.torch.collectives import Collectives, listed, options_of
 from hemiola.torch.device_executor import DeviceProgram
 from hemiola.torch.device_queue import DeviceQueue, ProcessGroupQueue
+from hemiola.torch.errors import GroupArgumentError
 from hemiola.torch.options import Options
 from hemiola.torch.reductions import meant
 from hemiola.torch.tensors import described, side_by_side
@@ -95,6 +96,9 @@ class DeviceCollectives(Collectives):
         """Say whether a tensor is for the device's queue."""
         return bool(tensor.is_cuda)
 
+    def _are_on_device(self, tensors: Sequence[Any]) -> bool:
+        return len(tensors) > 0 and self.is_on_device(tensors[0])
+
     def _made_queue(self, device: Any) -> DeviceQueue:
         return ProcessGroupQueue(cuda_messages(self._store, self._comm.rank, self._comm.rank_count), device)
 
@@ -109,7 +113,7 @@ class DeviceCollectives(Collectives):
     def _queued(self, result: Sequence[Any]) -> Any:
         """Return the Work of what has been queued: the stream knows its order, so that it is over for whoever queues
         something behind it."""
-        self._sequence_number += 1
+        self._next_number()
         work = Queued(result)
         if self._coalesced is not None:
             self._coalesced.append(work)
@@ -118,12 +122,22 @@ class DeviceCollectives(Collectives):
     def allreduce(self, tensors: Any, opts: Any = None, timeout: Any = None, *, op: Any = None) -> Any:
         """Reduce each tensor in place, on all ranks."""
         given = listed(tensors)
-        if not self.is_on_device(given[0]):
+        if not self._are_on_device(given):
             return super().allreduce(tensors, opts, timeout, op=op)
-        if not isinstance(opts, c10d.AllreduceCoalescedOptions):
-            opts = options_of(c10d.AllreduceOptions, opts, timeout, reduceOp=op)
+        _check_single(given, "allreduce")
+        return self._each_reduced(given, options_of(c10d.AllreduceOptions, opts, timeout, reduceOp=op))
+
+    def allreduce_coalesced(self, tensors: Any, opts: Any = None) -> Any:
+        """Reduce several tensors in place, on all ranks."""
+        given = listed(tensors)
+        if not self._are_on_device(given):
+            return super().allreduce_coalesced(tensors, opts)
+        return self._each_reduced(given, options_of(c10d.AllreduceCoalescedOptions, opts, None))
+
+    def _each_reduced(self, given: Sequence[Any], opts: Any) -> Any:
         name = _reduction(opts.reduceOp)
-        for tensor in given:
+        reduced = {id(tensor): tensor for tensor in given}  # one that is named twice is reduced once
+        for tensor in reduced.values():
             flat = _flat(tensor)
             self._device(tensor).run("all_reduce", flat, flat, name)
         return self._queued(given)
@@ -131,8 +145,9 @@ class DeviceCollectives(Collectives):
     def broadcast(self, tensors: Any, opts: Any = None, timeout: Any = None, *, root: Any = None) -> Any:
         """Overwrite all ranks' tensors with the root's."""
         given = listed(tensors)
-        if not self.is_on_device(given[0]):
+        if not self._are_on_device(given):
             return super().broadcast(tensors, opts, timeout, root=root)
+        _check_single(given, "broadcast")
         opts = options_of(c10d.BroadcastOptions, opts, timeout, rootRank=root)
         for tensor in given:
             flat = _flat(tensor)
@@ -144,7 +159,7 @@ class DeviceCollectives(Collectives):
     ) -> Any:
         """Reduce a tensor to the root's; the others' are as they were."""
         given = listed(tensors)
-        if not self.is_on_device(given[0]):
+        if not self._are_on_device(given):
             return super().reduce(tensors, opts, op, timeout, root=root)
         opts = options_of(c10d.ReduceOptions, opts, timeout, rootRank=root, reduceOp=op)
         name = _reduction(opts.reduceOp)
@@ -156,8 +171,7 @@ class DeviceCollectives(Collectives):
 
     def allgather(self, outputs: Any, inputs: Any, opts: Any = None, timeout: Any = None) -> Any:
         """Gather each input of all ranks into a list with a tensor for each of them, all of one size."""
-        one = inputs if isinstance(inputs, torch.Tensor) else inputs[0]
-        if not self.is_on_device(one):
+        if not self._are_on_device(listed(inputs)):
             return super().allgather(outputs, inputs, opts, timeout)
         for into, each in zip(outputs, inputs, strict=True):
             _same_sizes(into, each, self._comm.rank_count)
@@ -165,13 +179,27 @@ class DeviceCollectives(Collectives):
             self._device(each).run("all_gather", _flat(each.contiguous()), room.view(-1))
             for tensor, row in zip(into, room, strict=True):
                 tensor.detach().copy_(row.view(tensor.shape), non_blocking=True)
-        return self._queued(outputs)
+        return self._queued(outputs[0] if len(outputs) == 1 else outputs)
+
+    def allgather_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
+        """Gather several inputs; of the outputs there is a list for each rank, with a tensor for each input."""
+        if not self._are_on_device(inputs):
+            return super().allgather_coalesced(outputs, inputs, opts)
+        return self.allgather([list(each) for each in zip(*outputs, strict=True)], inputs, opts)
+
+    def all_gather_single(self, output: Any, input: Any, opts: Any = None, timeout: Any = None) -> Any:
+        """Gather all ranks' inputs one behind the other."""
+        if not self.is_on_device(input):
+            return super().all_gather_single(output, input, opts, timeout)
+        return self.all_gather_single_coalesced([output], [input], opts, timeout)
+
+    _allgather_base = all_gather_single
 
     def all_gather_single_coalesced(
         self, outputs: Any, inputs: Any, opts: Any = None, timeout: Any = None
     ) -> Any:
         """Gather several inputs of all ranks, each one behind the other."""
-        if not self.is_on_device(inputs[0]):
+        if not self._are_on_device(inputs):
             return super().all_gather_single_coalesced(outputs, inputs, opts, timeout)
         for into, each in zip(outputs, inputs, strict=True):
             self._device(each).run("all_gather", _flat(each.contiguous()), _result(into))
@@ -183,7 +211,7 @@ class DeviceCollectives(Collectives):
         self, outputs: Any, inputs: Any, opts: Any = None, timeout: Any = None, *, op: Any = None
     ) -> Any:
         """Reduce several tensors that have a block for each rank, and give each rank its own."""
-        if not self.is_on_device(inputs[0]):
+        if not self._are_on_device(inputs):
             return super().reduce_scatter_single_coalesced(outputs, inputs, opts, timeout, op=op)
         opts = options_of(c10d.ReduceScatterOptions, opts, timeout, reduceOp=op)
         name = _reduction(opts.reduceOp)
@@ -199,7 +227,7 @@ class DeviceCollectives(Collectives):
         """Reduce lists that have a tensor for each rank, all of one size, and give each rank its own."""
         if isinstance(outputs, torch.Tensor):
             outputs, inputs = [outputs], [inputs]
-        if not self.is_on_device(outputs[0]):
+        if not self._are_on_device(outputs):
             return super().reduce_scatter(outputs, inputs, opts, timeout, op=op)
         for into, of in zip(outputs, inputs, strict=True):
             _same_sizes(of, into, self._comm.rank_count)
@@ -292,4 +320,12 @@ def _same_sizes(tensors: Sequence[Any], like: Any, rank_count: int) -> None:
     if sizes != [like.numel()] * rank_count:
         raise ArgumentError(
             f"on a device: expected a list of {rank_count} tensors of {like.numel()} elements, found {sizes}"
+        )
+
+
+def _check_single(tensors: Sequence[Any], name: str) -> None:
+    """Refuse several tensors of one rank, which gloo would combine."""
+    if len(tensors) != 1:
+        raise GroupArgumentError(
+            f"{name}: expected one tensor on a device, found {len(tensors)}; call it for each"
         )

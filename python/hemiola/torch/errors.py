@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from torch.distributed import DistBackendError
 
-from hemiola.errors import HemiolaError, TimeoutError
+from hemiola.errors import ArgumentError, HemiolaError, TimeoutError
 
 
 class GroupTimeoutError(TimeoutError, DistBackendError):
     """A rank did not come in time: hemiola.TimeoutError, and what PyTorch raises for it."""
 
 
+class GroupArgumentError(ArgumentError, RuntimeError):
+    """An argument is outside its legal range: hemiola.ArgumentError, and what PyTorch raises for it."""
+
+
 def for_torch(error: HemiolaError) -> HemiolaError:
     """Return an error that is what PyTorch's backends raise, too."""
     if isinstance(error, TimeoutError) and not isinstance(error, GroupTimeoutError):
         return GroupTimeoutError(f"hemiola: Timed out waiting: {error}").with_traceback(error.__traceback__)
+    if isinstance(error, ArgumentError) and not isinstance(error, RuntimeError):
+        return GroupArgumentError(str(error)).with_traceback(error.__traceback__)
     return error

@@ -20,11 +20,12 @@ from hemiola.communicator import Communicator
 from hemiola.communicator.arrivals import RankArrivals
 from hemiola.communicator.health import SlowRank
 from hemiola.communicator.init_options import InitOptions
-from hemiola.errors import ArgumentError, HemiolaError
+from hemiola.errors import HemiolaError
 from hemiola.torch.accelerated_collectives import AcceleratedCollectives
 from hemiola.torch.accelerator import operations_of
 from hemiola.torch.compiling import leave_to_python
 from hemiola.torch.device_collectives import Queued
+from hemiola.torch.errors import GroupArgumentError, for_torch
 from hemiola.torch.kept_works import KeptWorks, pytorch_keeps_works
 from hemiola.torch.messages import Messages
 from hemiola.torch.monitoring import MonitoredBarrier
@@ -79,7 +80,10 @@ class Group(AcceleratedCollectives):
         """Come together with the other ranks."""
         rank, rank_count = place.rank, place.rank_count
         self._store, self._options = c10d.PrefixStore("hemiola", place.store), options
-        comm = place.join(self._store, timeout, options)
+        try:
+            comm = place.join(self._store, timeout, options)
+        except HemiolaError as error:
+            raise for_torch(error) from error.__cause__
         self.begin(comm, timeout, f"rank {rank} of {rank_count}")
         self._monitored_barrier = MonitoredBarrier(comm)
         self._split_count = 0
@@ -92,6 +96,8 @@ class Group(AcceleratedCollectives):
     def known_as(self, name: str, ranks: Sequence[int]) -> None:
         """Take the name by which records call the group, and its ranks' numbers in the job."""
         self.record_name, self.job_ranks = name, list(ranks)
+        if self._operations is not None:
+            self._operations.name = name
 
     def _run(
         self, calls: Sequence[Any], result: Any, opts: Any, finish: Callable[[], None] | None = None
@@ -115,6 +121,12 @@ class Group(AcceleratedCollectives):
             self._kept_works.add(work)
         return work
 
+    def _meet_again(self) -> Communicator:
+        store, limit_s = c10d.PrefixStore("callbacks", self._store), self._limit_s
+        return Place(store, self._comm.rank, self._comm.rank_count).join(
+            store, timedelta(seconds=limit_s), self._options
+        )
+
     def seen(self) -> tuple[Sequence[RankArrivals], Sequence[SlowRank]]:
         """Return who comes late, and whose ports are slow; waits for an operation that is under way."""
         try:
@@ -132,13 +144,13 @@ class Group(AcceleratedCollectives):
 
     def getSequenceNumberForGroup(self) -> int:
         """Return how many collectives this rank has begun."""
-        return self._sequence_number + self.accelerated_count
+        return self._number()
 
     _get_sequence_number_for_group = getSequenceNumberForGroup
 
     def setSequenceNumberForGroup(self) -> None:
         """Begin to count: all ranks do at 0."""
-        self._sequence_number = -self.accelerated_count
+        self._begin_numbers()
 
     _set_sequence_number_for_group = setSequenceNumberForGroup
 
@@ -178,7 +190,9 @@ class Group(AcceleratedCollectives):
         found, self._estimate = self._estimate, None
         self._compiled = self._operations
         if found is None:
-            raise ArgumentError("_end_time_estimate: expected _start_time_estimate before it, found none")
+            raise GroupArgumentError(
+                "_end_time_estimate: expected _start_time_estimate before it, found none"
+            )
         return found.microseconds
 
     def _estimated(self, calls: Sequence[Any], result: Any) -> Any:
@@ -190,7 +204,7 @@ class Group(AcceleratedCollectives):
         return work
 
     def runs(self, what: str) -> None:
-        """Raise ArgumentError where nothing runs, for what has no estimate."""
+        """Raise GroupArgumentError where nothing runs, for what has no estimate."""
         if self._estimate is not None:
             raise not_estimated(what)
 
@@ -199,6 +213,7 @@ class Group(AcceleratedCollectives):
     def shutdown(self) -> None:
         """Close the group, as often as one likes. What waits in it, here or elsewhere, is told."""
         self._comm.close()
+        self._of_callbacks.close()
         self._completion.close()
         if self._operations is not None:
             self._operations.close()
@@ -292,9 +307,9 @@ def _not_there(what: str, instead: str) -> NotImplementedError:
 
 
 def _check_merged(number: int, size: int) -> None:
-    """Raise ArgumentError where a rank is one too many of those that meet at a store to become one group."""
+    """Raise GroupArgumentError where a rank is one too many of those that meet at a store to become one group."""
     if not number < size:
-        raise ArgumentError(
+        raise GroupArgumentError(
             f"merge_remote_group: expected {size} ranks at the store, found rank {number}; use a new store for each "
             f"merged group"
         )

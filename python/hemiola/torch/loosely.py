@@ -8,10 +8,22 @@ from typing import Any
 import torch
 
 
+class Chunks:
+    """A tensor with a chunk of each rank, which callers see as a list of these."""
+
+    def __init__(self, tensor: Any, count: int) -> None:
+        self.tensor, self.count = tensor, count
+
+    def __getitem__(self, place: int) -> Any:
+        return self.tensor.chunk(self.count)[place]
+
+
 def loosely(result: Any) -> Any:
     """Return the same with a reference that does not keep it in place of each tensor."""
     if isinstance(result, torch.Tensor):
         return weakref.ref(result)
+    if isinstance(result, Chunks):
+        return Chunks(loosely(result.tensor), result.count)
     return [loosely(one) for one in result] if isinstance(result, list | tuple) else result
 
 
@@ -22,4 +34,6 @@ def held(result: Any) -> Any:
         if tensor is None:
             raise RuntimeError("hemiola: the result of an operation was asked for, whose tensors are gone")
         return tensor
+    if isinstance(result, Chunks):
+        return list(held(result.tensor).chunk(result.count))
     return [held(one) for one in result] if isinstance(result, list) else result

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import torch
 from torch import distributed as dist
 from torch._C import _distributed_c10d as c10d
 
+from hemiola import environment
 from hemiola.errors import ArgumentError
+from hemiola.torch.errors import GroupArgumentError
 from hemiola.torch.group import (
     HemiolaBackend,
     HemiolaProcessGroup,
@@ -40,7 +44,7 @@ def make(given: Any, options: Any) -> Any:
     if options is None:
         options = Options()
     if not isinstance(options, Options):
-        raise ArgumentError(
+        raise GroupArgumentError(
             f"pg_options: expected hemiola.torch.Options, found {type(options).__name__}; such as "
             f"hemiola.torch.Options(keep_inputs=True)"
         )
@@ -54,7 +58,20 @@ def make(given: Any, options: Any) -> Any:
     made = route(place, given.timeout, options)
     made.known_as(given.group_id, ranks)
     made.is_pytorchs = True
+    if given.group_rank == 0:
+        _say_what_is_replaced()
     return made
+
+
+@cache
+def _say_what_is_replaced() -> None:
+    """Say once that a name means another backend than its own."""
+    replaced = environment.TORCH_REPLACES.value()
+    if replaced:
+        print(
+            f"hemiola: '{replaced}' means Hemiola here ({environment.TORCH_REPLACES.name}={replaced})",
+            file=sys.stderr,
+        )
 
 
 def _close_forgotten() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from hemiola._core import Complaint
 from hemiola.communicator import Communicator, Handle
-from hemiola.errors import ArgumentError
+from hemiola.torch.errors import GroupArgumentError
 from hemiola.torch.operation_types import OF_CALL
 from hemiola.torch.recorder import Recorder
 from hemiola.torch.tensors import content
@@ -57,8 +57,8 @@ class Messages:
 def _array_of(tensors: Any) -> Any:
     """Return the memory of the one tensor of a message; what is wrong with it, only this rank hears."""
     if len(tensors) != 1:
-        raise ArgumentError(f"expected one tensor in a message, found {len(tensors)}")
+        raise GroupArgumentError(f"expected one tensor in a message, found {len(tensors)}")
     array = content(tensors[0])
     if isinstance(array, Complaint):
-        raise ArgumentError(array.text)
+        raise GroupArgumentError(array.text)
     return array

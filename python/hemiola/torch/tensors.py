@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import ml_dtypes
@@ -11,13 +12,27 @@ import torch
 from hemiola._core import Complaint
 from hemiola.communicator.kinds import Array
 
-#: PyTorch's types that NumPy has not: as what of its own PyTorch shows them to NumPy, and what they are there.
-_OTHERS: dict[Any, tuple[Any, Any]] = {torch.bfloat16: (torch.int16, ml_dtypes.bfloat16)} | {
-    getattr(torch, name): (torch.uint8, getattr(ml_dtypes, name))
+#: PyTorch's types that NumPy has not: as what of its own their memory is shown to it, and what they are there.
+_OTHERS: dict[Any, tuple[Any, Any]] = {torch.bfloat16: (np.int16, ml_dtypes.bfloat16)} | {
+    getattr(torch, name): (np.uint8, getattr(ml_dtypes, name))
     for name in ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz")
     if hasattr(torch, name) and hasattr(ml_dtypes, name)
 }
-_BYTE = np.dtype(np.uint8)
+
+
+class _Memory:
+    """A tensor's memory as NumPy takes it. `Tensor.numpy()` would keep the tensor from ever being resized."""
+
+    __slots__ = ("__array_interface__", "_tensor")
+
+    def __init__(self, tensor: Any, count: int, type_name: str) -> None:
+        self._tensor = tensor
+        self.__array_interface__ = {
+            "shape": (count,),
+            "typestr": type_name,
+            "data": (tensor.data_ptr(), False),
+            "version": 3,
+        }
 
 
 def values(tensor: Any) -> Array | Complaint:
@@ -31,39 +46,58 @@ def values(tensor: Any) -> Array | Complaint:
     -------
     Array of one axis that is the tensor's memory; or what is wrong with it, for all ranks to hear.
     """
-    flat = _flat(tensor)
-    if isinstance(flat, Complaint):
-        return flat
+    array = _memory(tensor)
     other = _OTHERS.get(tensor.dtype)
-    try:
-        if other is None:
-            return flat.numpy().reshape(-1)  # type: ignore[no-any-return]
-        return flat.view(other[0]).numpy().view(other[1]).reshape(-1)  # type: ignore[no-any-return]
-    except (RuntimeError, TypeError) as error:
-        return Complaint(f"expected a tensor whose memory NumPy can show, found {described(tensor)}: {error}")
+    return array if other is None or isinstance(array, Complaint) else array.view(other[1])
 
 
 def content(tensor: Any) -> Array | Complaint:
     """Return the same for what is only moved: types that nobody adds are bytes."""
-    flat = _flat(tensor)
-    if isinstance(flat, Complaint):
-        return flat
-    other = _OTHERS.get(tensor.dtype)
+    return _memory(tensor, is_moved=True)
+
+
+def _memory(tensor: Any, *, is_moved: bool = False) -> Array | Complaint:
+    """Return a tensor's memory as what NumPy has for it."""
+    wrong = _not_plain(tensor)
+    if wrong is not None:
+        return wrong
+    count = tensor.numel()
+    type_name = _type_name(tensor.dtype)
+    if type_name is None and is_moved and tensor.dtype is torch.complex32:
+        type_name, count = np.dtype(np.float16).str, 2 * count
+    if type_name is None:
+        return Complaint(f"expected elements of a type that NumPy knows, found {described(tensor)}")
+    if count == 0:
+        return np.empty(0, type_name)
     try:
-        if other is not None:
-            return flat.view(other[0]).numpy().reshape(-1)  # type: ignore[no-any-return]
-        if tensor.dtype is torch.complex32:
-            return torch.view_as_real(flat).numpy().reshape(-1)  # type: ignore[no-any-return]
-        return flat.numpy().reshape(-1)  # type: ignore[no-any-return]
-    except (RuntimeError, TypeError) as error:
-        return Complaint(f"expected a tensor whose memory NumPy can show, found {described(tensor)}: {error}")
+        return np.asarray(_Memory(tensor, count, type_name))
+    except RuntimeError as error:  # one of no memory, such as a FakeTensor
+        return Complaint(f"expected a tensor that has memory, found {described(tensor)}: {error}")
 
 
-def _flat(tensor: Any) -> Any:
-    """Return a tensor over the same memory, in its order, that NumPy takes."""
+@cache
+def _type_name(dtype: Any) -> str | None:
+    """Return how NumPy writes a type of PyTorch's; None: it has none."""
+    if dtype in _OTHERS:
+        return str(np.dtype(_OTHERS[dtype][0]).str)
+    try:
+        return str(torch.empty(0, dtype=dtype).numpy().dtype.str)
+    except (RuntimeError, TypeError):
+        return None
+
+
+def _not_plain(tensor: Any) -> Complaint | None:
+    """Return what keeps a tensor's memory from being used as it is."""
     if not tensor.is_cpu:
         return Complaint(f"expected a tensor on the CPU, found one on {tensor.device}: {described(tensor)}")
-    return side_by_side(tensor.detach() if tensor.requires_grad else tensor)
+    for is_view, name in ((tensor.is_conj(), "conj"), (tensor.is_neg(), "neg")):
+        if is_view:
+            return Complaint(
+                f"expected a tensor whose memory holds its values, found a {name}() view of another's: "
+                f"{described(tensor)}; pass .resolve_{name}() of it"
+            )
+    found = side_by_side(tensor)
+    return found if isinstance(found, Complaint) else None
 
 
 def side_by_side(tensor: Any) -> Any:

@@ -7,8 +7,8 @@ from typing import Any
 
 from hemiola._core import Complaint
 from hemiola.communicator import Communicator
-from hemiola.errors import ArgumentError
 from hemiola.simulate import simulate
+from hemiola.torch.errors import GroupArgumentError
 
 #: Where the root stands among a call's arguments.
 _ROOT_AT = {"broadcast": 1, "reduce": 2, "gather": 1, "scatter": 1}
@@ -35,7 +35,7 @@ class TimeEstimate:
 
         Raises
         ------
-        ArgumentError
+        GroupArgumentError
             for one that is not planned.
         """
         self.microseconds += 1e6 * sum(map(self._seconds, calls))
@@ -58,7 +58,7 @@ class TimeEstimate:
             raise not_estimated("blocks of different sizes")
         array = call.args[0]
         if isinstance(array, Complaint):
-            raise ArgumentError(array.text)
+            raise GroupArgumentError(array.text)
         root = call.args[_ROOT_AT[kind]] if kind in _ROOT_AT else 0
         if array is None:  # of a scatter, elsewhere than at the root
             return kind, call.keywords["out"].nbytes * self._comm.rank_count, root
@@ -66,8 +66,8 @@ class TimeEstimate:
         return kind, nbytes * (self._comm.rank_count if kind in _OF_PARTS else 1), root
 
 
-def not_estimated(what: str) -> ArgumentError:
+def not_estimated(what: str) -> GroupArgumentError:
     """Return the error for what has no plan to be simulated."""
-    return ArgumentError(
+    return GroupArgumentError(
         f"time estimate: expected collectives that are planned, found {what}; leave the estimate before it"
     )

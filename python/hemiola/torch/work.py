@@ -5,12 +5,12 @@ exception is set holds it as a value, which DDP takes for gradients."""
 
 from __future__ import annotations
 
+import builtins
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
-from queue import SimpleQueue
 from typing import Any
 
 import torch
@@ -18,7 +18,10 @@ from torch._C._distributed_c10d import Work
 
 from hemiola.communicator.handle import Handle
 from hemiola.errors import HemiolaError
-from hemiola.torch.errors import for_torch
+from hemiola.torch.callback_order import Refused, Turn
+from hemiola.torch.callbacks import Place, followed, while_others_run
+from hemiola.torch.completion import Completion
+from hemiola.torch.errors import GroupTimeoutError, for_torch
 from hemiola.torch.loosely import held, loosely
 from hemiola.torch.operation_types import UNKNOWN
 
@@ -85,21 +88,6 @@ class Finished(Work):
         return future
 
 
-class Refused:
-    """In place of a Handle: a call that has not been made."""
-
-    def __init__(self, error: HemiolaError) -> None:
-        self._error = error
-
-    def wait(self, timeout_s: float | None = None) -> None:
-        """Raise what was wrong with it."""
-        raise self._error
-
-    def done(self) -> bool:
-        """Return True."""
-        return True
-
-
 class Running(Work):
     """An operation that runs in the background, made of one or several that come to their end one after the other.
 
@@ -115,10 +103,12 @@ class Running(Work):
     times_ns: Callable[[], tuple[int, int]] | None = None
     op_type = UNKNOWN
     _get_duration, _get_op_type = _duration_ms, _op_type
+    #: In the order of its communicator's operations, in which they end; and where its future stands.
+    number, place = 0, Place("")
 
     def __init__(
         self,
-        handles: Sequence[Handle[Any] | Refused | _Part],
+        handles: Sequence[Handle[Any] | Refused | Turn | _Part],
         result: Any,
         completion: Completion | None,
         finish: Callable[[], None] | None = None,
@@ -138,7 +128,7 @@ class Running(Work):
         ------
         HemiolaError
             what the operation raised, to everybody who waits; of several the first, when all are over.
-        builtins.TimeoutError
+        GroupTimeoutError
             when it is still running after the timeout; it goes on.
         """
         if not self._is_over:
@@ -146,9 +136,11 @@ class Running(Work):
             first: HemiolaError | None = None
             for handle in self._handles:
                 try:
-                    handle.wait(limit_s)
+                    while_others_run(handle.wait, limit_s)
                 except HemiolaError as error:
                     first = first or error
+                except builtins.TimeoutError as error:
+                    raise GroupTimeoutError(f"hemiola: Timed out waiting: {error}") from None
             self._end(None if first is None else for_torch(first))
         if self._error is not None:
             raise self._error
@@ -218,9 +210,9 @@ class Running(Work):
         """Return a future of the result, which raises what the operation raised; it keeps the tensors."""
         over: Any = torch.futures.Future()
         result = None if self._error is not None else held(self._result)  # a failed one has none to tell
-        told = over.then(partial(self._value, result))
+        told = followed(over.then(partial(self._value, result)), self.place)
         if self._is_over or self._completion is None:
-            _complete(self, over)
+            over.set_result(None)
         else:
             self._completion.when_over(self, over)
         return told
@@ -262,49 +254,7 @@ class _Part:
 def together(works: Sequence[Any], completion: Completion) -> Running:
     """Return the Work of several."""
     result = [tensor for work in works for tensor in work.told()]
-    return Running([_Part(work) for work in works], result, completion)
-
-
-#: How long a group that is closed waits for what a program runs when its operations are over.
-_LONGEST_CALLBACK_S = 5.0
-
-
-class Completion:
-    """A thread that ends a group's futures in the order in which its operations end; the first future begins it."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._changing = threading.Lock()
-        self._is_closed = False
-        self._thread: threading.Thread | None = None
-        self._waiting: SimpleQueue[tuple[Running, Any] | None] = SimpleQueue()
-
-    def when_over(self, work: Running, future: Any) -> None:
-        """Give a future its value when an operation is over."""
-        with self._changing:
-            if not self._is_closed:
-                if self._thread is None:
-                    self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
-                    self._thread.start()
-                self._waiting.put((work, future))
-                return
-        _complete(work, future)
-
-    def close(self) -> None:
-        """End the thread once the operations that it was told of are over; a long callback may outlive this."""
-        with self._changing:
-            self._is_closed = True
-            self._waiting.put(None)
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join(_LONGEST_CALLBACK_S)
-
-    def _run(self) -> None:
-        while (told := self._waiting.get()) is not None:
-            _complete(*told)
-            del told  # whose tensors are to be freed while nothing runs
-
-
-def _complete(work: Running, future: Any) -> None:
-    with suppress(Exception):  # the future's child raises it
-        work.wait()
-    future.set_result(None)
+    whole = Running([_Part(work) for work in works], result, completion)
+    if works:
+        whole.number, whole.place = works[-1].number, Place(f"{works[-1].place.name}+")
+    return whole

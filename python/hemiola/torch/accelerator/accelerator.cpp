@@ -13,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -91,8 +92,16 @@ class Operation {
   throw py::error_already_set();
 }
 
-// A thread that ends a group's futures in the order in which its operations end; the first future begins it. Callbacks
-// in C++ run in it without the interpreter's lock, and hold up no other operation.
+// The operation whose future this thread ends: what callbacks in C++ issue has its place behind it.
+struct Ending {
+  std::string name;  // empty: it ends none
+  int issued = 0;
+};
+thread_local Ending ending;
+
+// Threads that end a group's futures in the order in which its operations end. A thread that ends one runs its callbacks,
+// which may wait for any other future; so there are as many as callbacks that wait at one time, and one more. Callbacks
+// in C++ run without the interpreter's lock, and hold up no operation.
 class Completion : public std::enable_shared_from_this<Completion> {
  public:
   using End = std::function<void()>;
@@ -103,9 +112,8 @@ class Completion : public std::enable_shared_from_this<Completion> {
       const std::lock_guard lock(mutex_);
       is_closed = closed_;
       if (!is_closed) {
-        if (!begun_) std::thread([self = shared_from_this()] { self->run(); }).detach();
-        begun_ = true;
         ++expected_;
+        have_idle_thread();
       }
     }
     if (is_closed) {
@@ -119,14 +127,14 @@ class Completion : public std::enable_shared_from_this<Completion> {
     table->when_over(operation.get(), post, new Expected{shared_from_this(), std::move(end)});
   }
 
-  // Ends the thread once the operations that it was told of are over; a long callback may outlive this.
+  // Ends the threads once the operations that they were told of are over; a long callback may outlive this.
   void close() {
     constexpr auto longest_callback = std::chrono::seconds(5);
     std::unique_lock lock(mutex_);
     closed_ = true;
     changed_.notify_all();
-    if (begun_ && std::this_thread::get_id() != thread_)
-      changed_.wait_for(lock, longest_callback, [this] { return ended_; });
+    if (threads_.count(std::this_thread::get_id()) == 0)
+      changed_.wait_for(lock, longest_callback, [this] { return threads_.empty(); });
   }
 
  private:
@@ -138,25 +146,37 @@ class Completion : public std::enable_shared_from_this<Completion> {
   void post(End end) {
     const std::lock_guard lock(mutex_);
     over_.push_back(std::move(end));
-    changed_.notify_all();
+    changed_.notify_one();
+  }
+
+  // Called locked.
+  void have_idle_thread() {
+    if (idle_ > 0) return;
+    ++idle_;
+    std::thread([self = shared_from_this()] { self->run(); }).detach();
   }
 
   void run() {
     std::unique_lock lock(mutex_);
-    thread_ = std::this_thread::get_id();
+    threads_.insert(std::this_thread::get_id());
     while (true) {
       changed_.wait(lock, [this] { return !over_.empty() || (closed_ && expected_ == 0); });
       if (over_.empty()) break;
       {
         const End next = std::move(over_.front());
         over_.pop_front();
-        --expected_;
+        --idle_;
+        if (--expected_ > 0)
+          have_idle_thread();
+        else if (closed_)
+          changed_.notify_all();
         lock.unlock();
         next();
       }
       lock.lock();
+      ++idle_;
     }
-    ended_ = true;
+    threads_.erase(std::this_thread::get_id());
     changed_.notify_all();
   }
 
@@ -164,14 +184,23 @@ class Completion : public std::enable_shared_from_this<Completion> {
   std::condition_variable changed_;
   std::deque<End> over_;
   std::int64_t expected_ = 0;
-  std::thread::id thread_;
-  bool begun_ = false, closed_ = false, ended_ = false;
+  std::set<std::thread::id> threads_;
+  int idle_ = 0;
+  bool closed_ = false;
 };
 
 // An operation as PyTorch holds it. One that its caller has waited for has no `operation`: it is over, and went well.
 class Work : public c10d::Work {
  public:
-  Work(OpType type, Tensors result) : c10d::Work(-1, type), result_(std::move(result)) {}
+  // `place` is the name that all ranks give the operation.
+  Work(OpType type, Tensors result, std::string place)
+      : c10d::Work(-1, type), result_(std::move(result)), place_(std::move(place)) {}
+
+  // Its result has a chunk of each rank, which callers see as tensors of their own.
+  void show_in_chunks(std::int64_t count) { chunk_count_ = count; }
+
+  // Where callbacks of its future stand; empty: it is over, and they run at once.
+  std::string place() const { return operation_ ? place_ : std::string(); }
 
   // `entry` is the operation's in the group's record; `failed` takes that and an error of the core, and returns the one
   // to be raised.
@@ -207,7 +236,7 @@ class Work : public c10d::Work {
 
   std::vector<at::Tensor> result() override {
     wait();
-    return result_;
+    return shown();
   }
 
   void synchronize() override { wait(); }
@@ -220,9 +249,10 @@ class Work : public c10d::Work {
     if (over == 1) return true;
     const py::gil_scoped_acquire lock;
     if (over == 0) {
-      const std::string text =
-          "the operation is still running after " + py::str(py::float_(limit_s)).cast<std::string>() + " s";
-      PyErr_SetString(PyExc_TimeoutError, text.c_str());
+      const std::string text = "hemiola: Timed out waiting: the operation is still running after " +
+                               py::str(py::float_(limit_s)).cast<std::string>() + " s";
+      PyErr_SetString(py::module_::import("hemiola.torch.errors").attr("GroupTimeoutError").ptr(),
+                      text.c_str());
       raise_set_error();
     }
     const py::object error = raised(failure);
@@ -233,7 +263,7 @@ class Work : public c10d::Work {
   FutureResult getFuture() override {
     auto future = c10::make_intrusive<c10::ivalue::Future>(c10::ListType::ofTensors());
     if (!operation_) {
-      future->markCompleted(c10::IValue(result_));
+      future->markCompleted(c10::IValue(shown()));
       return future;
     }
     const auto self = c10::intrusive_ptr<Work>::unsafe_reclaim_from_nonowning(this);
@@ -265,13 +295,17 @@ class Work : public c10d::Work {
     return table->wait(operation_->get(), limit_s, failure);
   }
 
+  Tensors shown() const { return chunk_count_ == 0 ? result_ : result_[0].chunk(chunk_count_); }
+
   // Gives a future its value or its error. A Python exception in it would need the interpreter wherever it goes.
   void complete(c10::ivalue::Future* future) const {
     HemiolaFailure* failure = nullptr;
+    const Ending before = std::exchange(ending, {place_ + "~"});
     if (wait_unlocked(kForever_s, &failure) == 1)
-      future->markCompleted(c10::IValue(result_));
+      future->markCompleted(c10::IValue(shown()));
     else
       future->setError(exception_of(failure));
+    ending = before;
   }
 
   std::exception_ptr exception_of(HemiolaFailure* failure) const {
@@ -291,6 +325,8 @@ class Work : public c10d::Work {
   }
 
   const Tensors result_;
+  const std::string place_;
+  std::int64_t chunk_count_ = 0;
   std::shared_ptr<Operation> operation_;
   std::shared_ptr<Completion> completion_;
   std::optional<Kept> entry_;
@@ -332,24 +368,26 @@ class Operations {
         failed_(std::make_shared<const Kept>(std::move(failed))),
         own_limit_s_(own_limit_s),
         limit_s(own_limit_s) {
+    rank_count_ = communicator_.attr("rank_count").cast<std::int64_t>();
     for (const auto& [number, name] : ops) ops_[number] = table->op(name.c_str());
     for (const auto& [type, name] : values) values_[type] = table->dtype(name.c_str());
     for (const auto& [type, name] : contents) contents_[type] = table->dtype(name.c_str());
   }
 
   WorkResult all_reduce(const Tensors& tensors, const c10d::AllreduceOptions& options) {
+    if (tensors.size() != 1) return std::nullopt;
     const at::Tensor& tensor = tensors[0];
     const auto op = ops_.find(static_cast<int>(options.reduceOp.op_));
-    if (tensors.size() != 1 || op == ops_.end() || !is_plain(tensor) ||
-        !tensor.is_non_overlapping_and_dense())
-      return std::nullopt;
+    if (op == ops_.end() || !is_plain(tensor) || !tensor.is_non_overlapping_and_dense()) return std::nullopt;
     return run(kAllReduce, op->second, 0, &tensor, &tensor, values_, tensors, options);
   }
 
   WorkResult broadcast(const Tensors& tensors, const c10d::BroadcastOptions& options) {
-    const at::Tensor& tensor = tensors[0];
-    if (tensors.size() != 1 || !is_plain(tensor) || !tensor.is_non_overlapping_and_dense())
+    if (tensors.size() != 1 || options.rootTensor != 0 || options.rootRank < 0 ||
+        options.rootRank >= rank_count_)
       return std::nullopt;
+    const at::Tensor& tensor = tensors[0];
+    if (!is_plain(tensor) || !tensor.is_non_overlapping_and_dense()) return std::nullopt;
     return run(kBroadcast, 0, options.rootRank, &tensor, &tensor, contents_, tensors, options);
   }
 
@@ -401,6 +439,7 @@ class Operations {
   template <typename Options>
   WorkResult run(const Kind& kind, int op, std::int64_t root, const at::Tensor* input,
                  const at::Tensor* output, const Types& types, Tensors result, const Options& options) {
+    if (!ending.name.empty()) return std::nullopt;
     HemiolaCall call{};
     call.kind = table->kind(kind.name);
     call.op = op;
@@ -421,9 +460,11 @@ class Operations {
       nbytes = static_cast<std::int64_t>(input->nbytes());
     }
     ++count;
+    ++number;
     py::object entry = begun_(kind.name, std::max<std::int64_t>(call.input_count, 0),
                               std::max<std::int64_t>(call.output_count, 0), dtype, nbytes);
-    auto work = c10::make_intrusive<Work>(kind.type, std::move(result));
+    auto work = c10::make_intrusive<Work>(kind.type, std::move(result), name + "/" + std::to_string(number));
+    if (kind.type == OpType::ALLGATHER) work->show_in_chunks(rank_count_);
     if (!is_asynchronous(options, 0)) {
       const std::int64_t began_ns = now_ns();
       if (table->run(communicator_.ptr(), &call) != 0) fail(entry);
@@ -465,12 +506,23 @@ class Operations {
   std::map<int, int> ops_;
   Types values_, contents_;
   std::shared_ptr<Completion> completion_ = std::make_shared<Completion>();
+  std::int64_t rank_count_ = 0;
   double own_limit_s_;  // what the communicator takes where none is passed
 
  public:
-  double limit_s;          // how long an operation may take that does not say it
-  std::int64_t count = 0;  // of those begun
+  double limit_s;           // how long an operation may take that does not say it
+  std::int64_t count = 0;   // of those begun
+  std::int64_t number = 0;  // of the group's latest collective, whoever runs it
+  std::string name;         // the group's
 };
+
+// The future as PyTorch's own method returns it; hemiola.torch.callbacks learns of its place.
+py::object followed_future(const py::object& work) {
+  py::object future = py::type::of<c10d::Work>().attr("get_future")(work);
+  const std::string place = work.cast<const Work&>().place();
+  if (place.empty()) return future;
+  return py::module_::import("hemiola.torch.callbacks").attr("followed_by_name")(future, place);
+}
 
 }  // namespace hemiola_torch
 
@@ -482,13 +534,20 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
     throw std::runtime_error("hemiola: the accelerator was compiled for another version of the core");
   py::class_<Work, c10d::Work, c10::intrusive_ptr<Work>>(module, "Work")
       .def("exception", &Work::python_exception)
+      .def("get_future", &followed_future)
       .def("is_success", &Work::isSuccess)
       .def("result", &Work::result, py::call_guard<py::gil_scoped_release>());
+  module.def("issued_by_callback", []() -> std::optional<std::string> {
+    if (ending.name.empty()) return std::nullopt;
+    return ending.name + ":" + std::to_string(ending.issued++);
+  });
   py::class_<Operations>(module, "Operations")
       .def(py::init<py::object, double, const Operations::Names&, const Operations::TypeNames&,
                     const Operations::TypeNames&, py::object, py::object>())
       .def_readwrite("limit_s", &Operations::limit_s)
       .def_readonly("count", &Operations::count)
+      .def_readwrite("number", &Operations::number)
+      .def_readwrite("name", &Operations::name)
       .def("all_reduce", &Operations::all_reduce)
       .def("broadcast", &Operations::broadcast)
       .def("all_gather", &Operations::all_gather)

@@ -15,6 +15,7 @@ from hemiola import environment
 from hemiola._core import Communicator, Complaint
 from hemiola.errors import ArgumentError
 from hemiola.torch.accelerator.compiling import MODULE, compiled_file
+from hemiola.torch.callbacks import also_ask
 from hemiola.torch.recorder import Recorder
 from hemiola.torch.reductions import NAMES
 from hemiola.torch.tensors import content, values
@@ -65,6 +66,7 @@ def _module() -> Any | None:
     assert spec is not None
     module = importlib.util.module_from_spec(spec)
     loader.exec_module(module)
+    also_ask(module.issued_by_callback)
     return module
 
 
