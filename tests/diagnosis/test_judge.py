@@ -10,8 +10,9 @@ import pytest
 
 import hemiola as hm
 from hemiola.diagnosis import Cause, Diagnosis, Evidence, judge
-from hemiola.diagnosis.evidence import Nic, Pair
+from hemiola.diagnosis.evidence import Floats, Nic, Pair
 from hemiola.diagnosis.network import paths_between, ways_of, without_relayed
+from hemiola.diagnosis.ports import slow_ports, suspects
 from hemiola.diagnosis.prospect import Step
 
 RANKS = 8
@@ -198,6 +199,23 @@ def test_a_slow_pair_accuses_neither_of_its_nics(seed: int) -> None:
     assert (one.cause, one.link) == (Cause.LINK_SLOW, (a, b))
     assert one.where == f"node{a} (rank {a}) to node{b} (rank {b})"
     assert one.amount == pytest.approx(4, rel=0.15)
+
+
+def test_for_the_sake_of_a_port_what_it_is_compared_with_is_measured_again() -> None:
+    def speeds_with(of_last: float) -> Floats:
+        speeds = np.full((4, 4), 35.0)  # of 50: cores were busy
+        speeds[3] = speeds[:, 3] = of_last
+        np.fill_diagonal(speeds, np.nan)
+        return speeds
+
+    everything = {(a, b) for a in range(4) for b in range(4) if a != b}
+    near, certain, well = speeds_with(25 * 0.95), speeds_with(3.5), speeds_with(35)
+    assert not slow_ports(near).ports
+    assert suspects(near, is_early=True) == suspects(near, is_early=False) == everything
+    assert suspects(certain, is_early=True) == everything
+    assert suspects(certain, is_early=False) == set()
+    well[1, 2] = 15
+    assert suspects(well, is_early=True) == {(1, 2)}
 
 
 def test_one_direction_that_lost_packets_is_no_slow_pair() -> None:

@@ -16,7 +16,8 @@ Speeds = NDArray[np.float64]
 #: Less than this may be noise, so it is left to what operations show; and less than that is none.
 SLOW = 1.6
 HEALTHY = 1.2
-_CERTAIN = 1.8
+#: Between these it is a near thing.
+_NEAR, _CERTAIN = 1.4, 1.8
 #: A pair that is slow one way alone is so many times slower at least.
 _ONE_WAY = 1.5
 #: Of fewer ports nobody can say which one is slow.
@@ -66,13 +67,13 @@ def _counts(pair: tuple[int, int], pairs: dict[tuple[int, int], float], least: f
 def suspects(speeds: Speeds, *, is_early: bool) -> set[tuple[int, int]]:
     """Return the pairs that are to be measured again before they, or with them their ports, are called slow.
 
-    Later on, of ports only those of which it is a near thing.
+    All of them for the sake of a port, since what it is compared with may have been disturbed. Later on, only for one
+    of which it is a near thing.
     """
     found = slow_ports(speeds, HEALTHY)
-    ports = {port for port, factor in found.ports.items() if is_early or SLOW <= factor < _CERTAIN}
-    measured = np.argwhere(np.isfinite(speeds))
-    of_ports = {(int(a), int(b)) for a, b in measured if a in ports or b in ports}
-    return of_ports | set(found.pairs)
+    if any(is_early or _NEAR <= factor < _CERTAIN for factor in found.ports.values()):
+        return {(int(src), int(dst)) for src, dst in np.argwhere(np.isfinite(speeds))}
+    return set(found.pairs)
 
 
 def _slower(values: Speeds) -> Speeds:
