@@ -139,5 +139,108 @@ TEST(HostsSession, WhoHasAnotherTokenIsRefusedAndItIsSaid) {
   EXPECT_NE(said_to_zero.find("token"), std::string::npos) << said_to_zero;
 }
 
+/// What a rank of a meeting that fails is told.
+struct Told {
+  std::string text;
+  Rank culprit = Cause::kNobody;
+  bool is_mistake = false;
+};
+
+std::vector<Told> joined(std::vector<HostsOptions> options) {
+  std::vector<Told> told(options.size());
+  std::vector<std::thread> threads;
+  const Endpoint rank_zero = options.front().reception->endpoint();
+  for (std::size_t i = 0; i < options.size(); ++i)
+    threads.emplace_back([&, i] {
+      if (i > 0) options[i].rank_zero = {rank_zero};
+      try {
+        HostsSession::join(options[i]);
+      } catch (const AbsentMemberError& e) {
+        told[i] = {e.what(), e.cause.rank};
+      } catch (const LostMemberError& e) {
+        told[i] = {e.what(), e.cause.rank};
+      } catch (const ArgumentError& e) {
+        told[i] = {e.what(), Cause::kNobody, true};
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  return told;
+}
+
+/// Given rank 1, which does not come, and a rank that gives up long before the others.
+TEST(HostsSession, AllBlameTheRankThatDoesNotComeAndNotTheOneThatGivesUpFirst) {
+  for (const std::size_t impatient : {0u, 1u, 2u}) {
+    const Job job;
+    std::vector<HostsOptions> options;
+    for (Rank rank : {Rank{0}, Rank{2}, Rank{3}}) options.push_back(options_of(job, rank, 4));
+    for (HostsOptions& one : options) one.timeout_s = 1.5;
+    options[impatient].timeout_s = 1;
+    for (const Told& told : joined(std::move(options))) {
+      EXPECT_EQ(told.culprit, Rank{1}) << told.text;
+      for (const char* innocent : {"rank 0", "rank 2", "rank 3"})
+        EXPECT_EQ(told.text.find(innocent), std::string::npos) << told.text;
+    }
+  }
+}
+
+TEST(HostsSession, AllLearnWhoHasAnotherToken) {
+  const Job job, other;
+  std::vector<HostsOptions> options;
+  for (Rank rank : all_ranks(3)) options.push_back(options_of(rank == 2 ? other : job, rank, 3));
+  for (HostsOptions& one : options) one.timeout_s = 1;
+  const std::vector<Told> told = joined(std::move(options));
+  for (const std::size_t rank : {0u, 1u}) {
+    EXPECT_EQ(told[rank].culprit, Rank{2}) << told[rank].text;
+    EXPECT_NE(told[rank].text.find("do not have one token"), std::string::npos) << told[rank].text;
+  }
+}
+
+/// Given rank 2 of a job that it takes for smaller, or for so large that the others do not know its rank.
+TEST(HostsSession, DifferingNumbersOfRanksAreNamedToAll) {
+  for (const auto& [rank, count] : {std::pair{Rank{2}, 4}, std::pair{Rank{1}, 2}, std::pair{Rank{7}, 8}}) {
+    const Job job;
+    std::vector<HostsOptions> options{options_of(job, Rank{0}, 3),
+                                      options_of(job, rank == 1 ? Rank{2} : Rank{1}, 3),
+                                      options_of(job, rank, count)};
+    for (const Told& told : joined(std::move(options))) {
+      EXPECT_TRUE(told.is_mistake) << told.text;
+      EXPECT_NE(told.text.find("has 3 ranks, rank " + std::to_string(rank) + " (process "),
+                std::string::npos);
+      EXPECT_NE(told.text.find("says " + std::to_string(count)), std::string::npos) << told.text;
+    }
+  }
+}
+
+TEST(HostsSession, ARankThatComesTwiceIsNamedToAll) {
+  const Job job;
+  for (const Told& told :
+       joined({options_of(job, Rank{0}, 3), options_of(job, Rank{1}, 3), options_of(job, Rank{1}, 3)})) {
+    EXPECT_TRUE(told.is_mistake) << told.text;
+    EXPECT_NE(told.text.find("rank 1 of job '" + job.name + "' was taken twice, by process "),
+              std::string::npos)
+        << told.text;
+  }
+}
+
+/// Given rank 2, which gives up over rank 1 and leaves. Expect that whoever finds it gone is told over whom.
+TEST(HostsSession, ARankThatIsGoneHasSaidOverWhomItGaveUp) {
+  auto sessions = make(4);
+  sessions[2]->tell_cause({Rank{1}, "did not come within 2 s", 5, true});
+  sessions[2]->tell_cause({Rank{3}, "has died", 6});  // the first counts
+  sessions[2].reset();
+  for (const std::size_t rank : {0u, 1u, 3u})
+    eventually([&] {
+      const auto lost = sessions[rank]->lost();
+      return lost.size() == 1 && lost[0].cause().text() == "rank 1 did not come within 2 s";
+    });
+  sessions[3]->tell_cause({Rank{1}, "did not come within 2 s", 5, true});
+  sessions[3]->take_cause_back();
+  sessions[3].reset();
+  eventually([&] {
+    const auto lost = sessions[0]->lost();
+    return lost.size() == 2 && lost[1].cause().text() == "rank 3 has left the job";
+  });
+}
+
 }  // namespace
 }  // namespace hemiola::testing

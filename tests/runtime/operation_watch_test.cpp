@@ -182,6 +182,33 @@ TEST(OperationWatch, WhoGivesUpOverADeathAndEndsIsNotBlamedForIt) {
   }
 }
 
+/// Two ranks have given up, the second over what happened before the first one's cause.
+struct TwoCausesPulse final : BarePulse {
+  std::vector<GivenUp> given_up() const override {
+    return {{Rank{0}, Failure::lost_rank, {Rank{3}, "has died", 9}},
+            {Rank{1}, Failure::timeout, {Rank{4}, "has not arrived within 2 s", 8, true}}};
+  }
+};
+
+TEST(OperationWatch, OfTwoCausesTheEarlierOneIsNamed) {
+  const auto session = std::make_shared<BareSession>(5);
+  const Members members{session, all_ranks(5), Rank{2}};
+  EmptyRoll roll;
+  TwoCausesPulse pulse;
+  const InProcessWire wire(mailboxes_for(5), Rank{2}, {});
+  OperationWatch watch(&members, &roll, &pulse, &wire);
+  const std::function<void()> no_check;
+  watch.begin(0, Signature{}, 300, no_check, members.now_ns());
+  try {
+    watch.check();
+    FAIL() << "two ranks have given up";
+  } catch (const AbsentMemberError& e) {
+    EXPECT_EQ(e.cause.rank, Rank{4});
+    EXPECT_EQ(e.cause.at_ns, 8);
+    EXPECT_NE(std::string(e.what()).find("rank 4 has not arrived within 2 s"), std::string::npos) << e.what();
+  }
+}
+
 TEST(OperationWatch, SaysThatNobodyWaitsOnlyBesideCallersOfWhomNoneDoes) {
   OperationWatch watch(nullptr, nullptr, nullptr, nullptr);
   EXPECT_TRUE(watch.is_awaited());

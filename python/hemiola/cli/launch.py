@@ -78,7 +78,7 @@ def launch(
 ) -> int:
     """Start a program on several ranks, which 'hemiola.init()' joins, and end all when one fails or with Ctrl-C.
 
-    The exit code is that of the first rank that failed, 128 and the signal's number where it was killed. The folder and
+    The exit code is that of the rank to blame, 128 and the signal's number where it was killed. The folder and
     Python must be the same on all hosts. With --json the ranks' output goes to standard error.
 
     Example: hemiola launch -n 4 train.py --epochs 3

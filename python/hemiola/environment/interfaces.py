@@ -140,7 +140,7 @@ def reachable_addresses(
         wanted = f"an IPv{family} address" if family else "an address"
         raise ArgumentError(
             f"expected {wanted} at which other hosts reach this one, found none. Name an interface or a network in "
-            f"HEMIOLA_INTERFACE; this machine has: {_listed(present)}"
+            f"HEMIOLA_INTERFACE; this machine has: {_listed(present)}{_down() if among is None else ''}"
         )
     return found
 
@@ -163,6 +163,16 @@ def _network(text: str) -> Network:
         raise FormatError(
             f"expected a network such as '10.1.0.0/16' or 'fd00::/64', found '{text[:60]}'"
         ) from None
+
+
+def _down() -> str:
+    """Say which interfaces are down, and how they come up; "" where all are up."""
+    import psutil
+
+    names = [name for name, state in psutil.net_if_stats().items() if not state.isup]
+    if not names:
+        return ""
+    return f". Down: {', '.join(names)}; 'ip link set {names[0]} up' brings it up"
 
 
 def _listed(present: Iterable[LocalAddress]) -> str:

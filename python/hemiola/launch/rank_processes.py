@@ -64,7 +64,7 @@ class RankProcesses:
             self._selector.register(source, selectors.EVENT_READ)
 
     def results(self, timeout_s: float | None) -> list[Any]:
-        """Wait for all ranks; raise for the first that failed."""
+        """Wait for all ranks; raise for the one to blame."""
         self._wait(timeout_s, until_failure=True)
         return self._conclude(timeout_s)
 

@@ -39,11 +39,14 @@ Descriptor try_to_listen(const Endpoint& at) {
 
 [[noreturn]] void refuse_to_listen(const Endpoint& at, const PortRange& ports, int error) {
   const std::string where = at.is_any() ? "any address" : at.address();
-  const bool has_choice = at.port() == 0 && ports.first != 0;
-  const std::string which =
-      has_choice ? "any of the ports " + ports.text() : "port " + std::to_string(at.port());
-  throw ArgumentError("cannot listen at " + where + " on " + which + ": " + std::strerror(error) +
-                      "; choose other ports, or an address that this host has");
+  const bool has_choice = at.port() == 0 && ports.first != ports.last;
+  const int port = at.port() != 0 ? at.port() : ports.first;
+  const std::string which = has_choice ? "any of the ports " + ports.text() : "port " + std::to_string(port);
+  const std::string advice = error == EADDRINUSE
+                                 ? "another process listens there; end it, or choose another port"
+                                 : "choose other ports, or an address that this host has";
+  throw ArgumentError("cannot listen at " + where + " on " + which + ": " + std::strerror(error) + "; " +
+                      advice);
 }
 
 }  // namespace

@@ -1,0 +1,64 @@
+"""Whom a launcher blames, of ranks that say whom they blame."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from hemiola.errors import Cause
+from hemiola.launch.culprit import Failure, Outcome, culprit_of
+
+BLAME = Path(__file__).resolve().parents[2] / "benchmarks" / "blame.py"
+
+
+def test_the_blamed_rank_is_the_culprit_though_it_ends_last() -> None:
+    others = [Failure(rank, 1.0 + rank, Cause(5, "has died", 0.5), 1) for rank in (0, 1, 2)]
+    assert culprit_of([*others, Failure(5, 9.0, None, 7)]) == 5
+
+
+def test_blame_is_followed_to_its_end() -> None:
+    chain = [Failure(0, 1.0, Cause(1, "left", 1.0), 1), Failure(1, 2.0, Cause(2, "did not come", 0.5), 1)]
+    assert culprit_of(chain) == 2
+
+
+def test_of_two_causes_the_earlier_one_counts() -> None:
+    found = [Failure(0, 1.0, Cause(3, "has died", 2.0), 1), Failure(1, 5.0, Cause(2, "has died", 1.0), 1)]
+    assert culprit_of(found) == 2
+
+
+def test_of_ranks_that_disagree_the_one_that_differs_from_most_is_the_culprit() -> None:
+    others = [Failure(rank, 2.0, Cause(5, "passed float64[7]", 2.0), 1) for rank in range(5)]
+    assert culprit_of([Failure(5, 1.0, Cause(0, "passed float64[10]", 1.0), 1), *others]) == 5
+
+
+def test_without_any_word_the_first_that_ended_is_the_culprit() -> None:
+    assert culprit_of([Failure(3, 2.0, None, 1), Failure(2, 1.0, None, 4)]) == 2
+
+
+@pytest.mark.parametrize(("codes", "code"), [({0: 1, 5: 7}, 7), ({0: 1, 5: 0}, 1), ({0: 1}, 1)])
+def test_the_exit_code_is_the_culprits_unless_it_ended_well(codes: dict[int, int], code: int) -> None:
+    outcome = Outcome([Failure(0, 1.0, Cause(5, "has left", 0.5), 1)], codes, dict.fromkeys(codes, "a"))
+    assert (outcome.culprit, outcome.exit_code) == (5, code)
+    assert Outcome.unpacked(outcome.packed()) == outcome
+
+
+@pytest.fixture(scope="module")
+def blame() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("blame", BLAME)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("family", ["absent", "mistaken", "grouped", "launched", "called"])
+def test_every_rank_and_launcher_names_the_culprit(blame: ModuleType, family: str) -> None:
+    assert blame.wrong_runs(family, 5, seed=1000) == []
