@@ -200,9 +200,9 @@ def grouped(chance: random.Random, folder: Path) -> str:
 
 def die(death: str, culprit: int, at: int) -> None:
     """Be a rank of eight of which one fails."""
-    comm = hm.init(timeout_s=10 if death == "hang" else 60)
+    comm = hm.init(timeout_s=60)
     for step in range(1000):
-        comm.all_reduce(np.ones(10_000))
+        comm.all_reduce(np.ones(10_000), timeout_s=4 if death == "hang" and step > 0 else 60)
         if step != at or comm.rank != culprit:
             continue
         if death in ("kill", "segv"):

@@ -265,7 +265,7 @@ class Communicator(BlockCollectives, MonitoredBarrier):
             )
         except LostRankError as error:
             if error.world_rank is not None:  # the number in a group that there will not be says nothing
-                error.rank = self._ranks.index(error.world_rank)
+                error.rank = self._ranks.index(error.world_rank) if error.world_rank in self._ranks else None
             raise
         self._groups[members] += 1
         return group

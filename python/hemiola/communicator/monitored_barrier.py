@@ -12,7 +12,7 @@ from hemiola._core import Complaint
 from hemiola.arguments import typed
 from hemiola.communicator.arguments import seconds_of
 from hemiola.communicator.messages import RESERVED_TAGS, Messages
-from hemiola.errors import ArgumentError, LostRankError, TimeoutError
+from hemiola.errors import ArgumentError, Cause, LostRankError, TimeoutError
 
 #: What rank 0 has found out about a rank.
 CAME, MISSING, LOST = range(3)
@@ -95,6 +95,8 @@ _LEAST_S = 1e-6
 class MonitoredBarrier(Messages):
     """The barrier of a communicator's ranks that goes by messages, not by an operation of all."""
 
+    _ranks: tuple[int, ...]  #: by their numbers in the job
+
     def __init__(self, core: CoreCommunicator) -> None:
         super().__init__(core)
         self._roll_call = RollCall(core)
@@ -139,4 +141,6 @@ class MonitoredBarrier(Messages):
                 f"rank {rank}" + (", this one," if rank == self.rank else "") for rank in absent
             )
             text = f"monitored_barrier: {names} {what}; the others have gone on, and the communicator can be used"
-            raise LostRankError(text, absent[0]) if error is LostRankError else TimeoutError(text)
+            failure = LostRankError(text, absent[0]) if error is LostRankError else TimeoutError(text)
+            failure.cause = Cause(self._ranks[absent[0]], what, time.monotonic())
+            raise failure

@@ -18,7 +18,7 @@ from hemiola._core import LocalSession, Session
 from hemiola.communicator.joining import Doorway
 from hemiola.communicator.rendezvous import Meeting
 from hemiola.environment import needs_addresses
-from hemiola.errors import ArgumentError, MismatchError, TimeoutError
+from hemiola.errors import ArgumentError, Cause, MismatchError, TimeoutError
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.0005, 0.05
 
@@ -140,7 +140,11 @@ def _await(store: Store, keys: Mapping[str, int], timeout_s: float) -> None:
             missing = [rank for key, rank in keys.items() if not store.check([key])]
             who = f"rank {missing[0]} has" if len(missing) == 1 else f"ranks {missing} have"
             waits = "; perhaps it waits for others itself" if missing == [0] else ""
-            raise TimeoutError(f"{who} not come to the store within {timeout_s:g} s{waits}")
+            late = TimeoutError(f"{who} not come to the store within {timeout_s:g} s{waits}")
+            late.cause = Cause(
+                missing[0], f"has not come to the store within {timeout_s:g} s", time.monotonic()
+            )
+            raise late
         time.sleep(pause_s)
         pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 

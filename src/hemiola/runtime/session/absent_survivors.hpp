@@ -5,16 +5,18 @@
 #include <vector>
 
 #include "hemiola/base/deadline.hpp"
-#include "hemiola/base/error.hpp"
 #include "hemiola/base/units.hpp"
-#include "hemiola/runtime/session/rank_list.hpp"
+#include "hemiola/runtime/session/absence.hpp"
+#include "hemiola/runtime/session/lost_member.hpp"
 
 namespace hemiola {
 
+/// The session fills in when.
 [[noreturn]] inline void throw_absent_survivors(const std::vector<Rank>& absent, const Deadline& deadline) {
-  throw TimeoutError("going on without lost ranks: rank" + std::string(absent.size() == 1 ? " " : "s ") +
-                     rank_list(absent) + " did not come within " + format_seconds(deadline.seconds()) +
-                     " and is not lost; every rank that lives must call shrink()");
+  const std::string did = "did not come within " + format_seconds(deadline.seconds()) + " and is not lost";
+  const Cause cause = absence_of(absent, did, 0);
+  throw AbsentMemberError(
+      "going on without lost ranks: " + cause.text() + "; every rank that lives must call shrink()", cause);
 }
 
 }  // namespace hemiola

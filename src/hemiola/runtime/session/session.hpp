@@ -154,7 +154,8 @@ class Session {
   auto telling(Ask ask) {
     try {
       return ask();
-    } catch (const AbsentMemberError& e) {
+    } catch (AbsentMemberError& e) {
+      if (e.cause.at_ns == 0) e.cause.at_ns = clock().now_ns;
       tell_cause(e.cause);
       throw;
     } catch (const LostMemberError& e) {

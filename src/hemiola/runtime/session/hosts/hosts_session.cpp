@@ -111,7 +111,7 @@ class JoinedHosts final : public HostsSession {
   std::vector<Rank> survivors(const std::vector<Rank>& members, std::string_view name,
                               const Deadline& deadline) override {
     check_members(members, self_, rank_count_);
-    return survivors_.survivors(members, name, deadline);
+    return telling([&] { return survivors_.survivors(members, name, deadline); });
   }
   ClockReading clock() const override { return sideband_.clock(); }
   Courier* courier() override { return &sideband_; }

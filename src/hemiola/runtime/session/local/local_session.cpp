@@ -60,7 +60,7 @@ class JoinedSession final : public LocalSession {
                               const Deadline& deadline) override {
     check_members(members, rank_, rank_count());
     const SurvivorsBoard::Question question{members, rank_, name, deadline, ended_processes()};
-    return memory_->survivors_board().answer(question);
+    return telling([&] { return memory_->survivors_board().answer(question); });
   }
 
   /// A process descriptor becomes readable when the process has ended; a zombie has.
