@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -87,7 +88,10 @@ class Job:
             body(rank, self.folder)
         except hm.HemiolaError as error:
             tell(self.folder, rank, error)
-        os._exit(0)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(0)
 
 
 def tell(folder: Path, rank: int, error: hm.HemiolaError) -> None:
