@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         LostRankError,
         MismatchError,
         MissingPackageError,
+        ResourceError,
         TimeoutError,
         TopologyWarning,
     )
@@ -61,6 +62,7 @@ __all__ = [
     "PremulSum",
     "Pruner",
     "RawMemory",
+    "ResourceError",
     "Schedule",
     "ScheduleFile",
     "Synthesis",
@@ -114,6 +116,7 @@ _HOME = {
             "LostRankError",
             "MismatchError",
             "MissingPackageError",
+            "ResourceError",
             "TimeoutError",
             "TopologyWarning",
         ),

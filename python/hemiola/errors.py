@@ -116,6 +116,10 @@ class MissingPackageError(HemiolaError, ModuleNotFoundError):
     """A package that only some parts of Hemiola need is not installed; the message names the extra that brings it."""
 
 
+class ResourceError(HemiolaError, RuntimeError):
+    """The system refuses what a job needs; the message says which limit that is and how to lift it."""
+
+
 class InternalError(HemiolaError, RuntimeError):
     """A bug in Hemiola itself."""
 

@@ -14,6 +14,11 @@ from hemiola._core import algorithms as algorithms, codecs as codecs, topologies
 def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
     """See hemiola.whole_file.write_whole."""
 
+def refusal(what: str, error: int) -> str:
+    """
+    Say what the system refused, why, which limit that is and how to lift it.
+    """
+
 class Topology:
     """
     The network: ranks, switches, nodes (hosts) and directed links; immutable.

@@ -3,12 +3,12 @@ ranks beside it."""
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from hemiola.environment.interfaces import LocalAddress
+from hemiola.machine.capacity import allowed_cores
 
 _SYSTEM = Path("/sys")
 
@@ -29,7 +29,7 @@ def nearest_first(
     list of LocalAddress, the same ones. Interfaces at the NUMA nodes of this process's cores come before others; of
     those that are equally near, ranks take one after the other as the first.
     """
-    nodes = _nodes_of(os.sched_getaffinity(0), system)
+    nodes = _nodes_of(allowed_cores(), system)
     interfaces = list(dict.fromkeys(address.interface for address in addresses))
     near = [name for name in interfaces if _node_of(name, system) in nodes] or interfaces
     begin = local_rank % len(near)

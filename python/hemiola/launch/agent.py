@@ -21,6 +21,7 @@ from functools import partial
 from pathlib import Path
 
 import hemiola
+from hemiola._core import refusal
 from hemiola.environment import INTERFACE, IP_FAMILY, PIN, reachable_addresses
 from hemiola.environment.kernel import adopt_orphans, end_with_parent
 from hemiola.errors import ArgumentError
@@ -31,6 +32,7 @@ from hemiola.launch.last_words import LastWords
 from hemiola.launch.meeting_place import MeetingPlace, Secret, free_port
 from hemiola.launch.place import Place, thread_limit
 from hemiola.launch.side_by_side import Attention, Running, attend, ended_in_the_end
+from hemiola.machine.refusals import is_limit
 
 #: After a first failure: how long others may take to fail, too; and the rank to blame, once it has said that it ends.
 GRACE_S = 1.0
@@ -185,8 +187,15 @@ def _run(order: Order, rendezvous: str) -> int:
                     for rank in _started(order, rendezvous, words):
                         host.ranks.append(rank)
                 except OSError as error:
-                    print(f"hemiola: '{order.command[0]}': {error.strerror}", file=sys.stderr)
-                    return 127
+                    what = f"'{order.command[0]}', rank {order.first_rank + len(host.ranks)}"
+                    is_ours = is_limit(error)
+                    line = (
+                        refusal(what, error.errno or 0)
+                        if is_ours
+                        else f"'{order.command[0]}': {error.strerror}"
+                    )
+                    print(f"hemiola: {line}", file=sys.stderr)
+                    return 125 if is_ours else 127
                 attend(host.ranks, host, lifeline=0)
         finally:
             outcome = host.outcome()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 
 from hemiola.environment import PIN
+from hemiola.machine.capacity import allowed_cores
 
 
 def keep_on_its_cores(local_rank: int, local_rank_count: int) -> None:
@@ -16,9 +18,10 @@ def keep_on_its_cores(local_rank: int, local_rank_count: int) -> None:
     local_rank : int >= 0, below local_rank_count.
     local_rank_count : int, ranks on this host.
     """
-    allowed = sorted(os.sched_getaffinity(0))
+    allowed = sorted(allowed_cores())
     if _pins(len(allowed), local_rank_count) and len(allowed) == os.cpu_count():
-        os.sched_setaffinity(0, share_of(allowed, local_rank, local_rank_count))
+        with suppress(PermissionError):  # a sandbox forbids it: then nobody is kept anywhere
+            os.sched_setaffinity(0, share_of(allowed, local_rank, local_rank_count))
 
 
 def _pins(core_count: int, rank_count: int) -> bool:

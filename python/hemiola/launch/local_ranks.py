@@ -16,6 +16,7 @@ from hemiola.errors import ArgumentError, FailedRankError, TimeoutError
 from hemiola.launch.rank import is_importing_script
 from hemiola.launch.rank_processes import RankProcesses
 from hemiola.launch.travel import packed_call, script
+from hemiola.machine.refusals import check_system, limits_named
 from hemiola.machine.standard_descriptors import hold_standard_descriptors
 from hemiola.machine.working_folder import working_folder
 
@@ -86,6 +87,8 @@ def launch(
         the `__cause__`. The other ranks are ended. Not with on_failure="continue".
     TimeoutError
         naming the ranks that were not done after `timeout_s`. They are ended. Not with on_failure="continue".
+    ResourceError
+        where the system refuses what ranks need, naming the limit.
     ArgumentError
         for a number of ranks out of range, a network that does not have that many, another word for on_failure, or
         a function or arguments that cannot be pickled.
@@ -116,7 +119,8 @@ def launch(
     emulation = Emulation.of(emulate, conditions)
     if emulation is not None:
         emulation.check(ranks)
-    with _Payload(fn, args, emulation) as payload:
+    check_system()
+    with limits_named(f"launch: {ranks} ranks"), _Payload(fn, args, emulation) as payload:
         processes = RankProcesses(ranks, payload.descriptor)
         try:
             if on_failure == "continue":

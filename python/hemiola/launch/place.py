@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +15,7 @@ from hemiola.environment import (
     TOKEN,
     Variable,
 )
+from hemiola.machine.capacity import allowed_cores
 
 
 @dataclass(frozen=True)
@@ -51,4 +51,4 @@ def own_variables(rank: int) -> dict[str, str]:
 
 def thread_limit(ranks: int) -> dict[str, str]:
     """Return the variable that gives every rank's numerical libraries an equal share of the cores."""
-    return {"OMP_NUM_THREADS": str(max(1, len(os.sched_getaffinity(0)) // ranks))}
+    return {"OMP_NUM_THREADS": str(max(1, len(allowed_cores()) // ranks))}

@@ -27,6 +27,7 @@ from hemiola.launch.agent import GRACE_S, OUTCOME_MARK, Order, Readiness
 from hemiola.launch.culprit import Outcome
 from hemiola.launch.screen import screen_of
 from hemiola.launch.side_by_side import Attention, Running, attend, ended_in_the_end
+from hemiola.machine.refusals import check_system, limits_named
 from hemiola.machine.working_folder import working_folder
 
 #: How a host is reached: no question can be answered, because many hosts would ask at once.
@@ -187,7 +188,8 @@ def run_program(
     """
     agents: list[_Agent] = []
     seen = _Hosts()
-    with ended_in_the_end(agents):
+    check_system()
+    with limits_named("launch"), ended_in_the_end(agents):
         for host, start in hosts.items():
             agents.append(_start_agent(host, start, program.python))
         orders = _orders(program, len(hosts))

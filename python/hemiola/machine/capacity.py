@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from hemiola import units
+from hemiola.side_channel import harmless
 
 #: Cores that a system may have, as far as an affinity tells.
 MOST_CORES = 4096
@@ -14,7 +15,17 @@ MOST_CORES = 4096
 
 def core_count() -> int:
     """Return how many cores this process may use at once: its affinity, or less where a cgroup limits it."""
-    return min(len(os.sched_getaffinity(0)), core_quota())
+    return min(len(allowed_cores()), core_quota())
+
+
+def allowed_cores() -> set[int]:
+    """Return the cores to which this process is kept: all of them where a sandbox does not tell."""
+    try:
+        return os.sched_getaffinity(0)
+    except OSError as error:
+        with harmless("the cores that this process may use (sched_getaffinity), all of which it counts"):
+            raise error
+        return set(range(os.cpu_count() or 1))
 
 
 def machine_cores() -> int:

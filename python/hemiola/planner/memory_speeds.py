@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hemiola import algorithms
 from hemiola._core import Communicator as CoreCommunicator
 from hemiola._core import Schedule
-from hemiola.machine.capacity import MOST_CORES, core_quota
+from hemiola.machine.capacity import MOST_CORES, allowed_cores, core_quota
 from hemiola.planner.core_rates import core_rates
 from hemiola.planner.machine_model import EngineCosts, WorkRates
 from hemiola.topology.port_speed import PortSpeed
@@ -137,7 +137,7 @@ def cores_of_all(core: CoreCommunicator) -> int:
     """Count the cores that all ranks together may use, of which launchers may have kept each to some; collective, and
     the same on all ranks."""
     own = np.zeros(MOST_CORES, np.uint8)
-    own[[number for number in os.sched_getaffinity(0) if number < MOST_CORES]] = 1
+    own[[number for number in allowed_cores() if number < MOST_CORES]] = 1
     whole = np.empty(MOST_CORES * core.rank_count, np.uint8)
     _gather(core, own, whole)
     used = int(np.count_nonzero(whole.reshape(core.rank_count, -1).any(axis=0)))

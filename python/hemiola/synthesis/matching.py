@@ -13,6 +13,7 @@ from hemiola._core import synthesize as synthesize_in_core
 from hemiola._core import synthesize_to_file as synthesize_to_file_in_core
 from hemiola.arguments import typed
 from hemiola.errors import ArgumentError, TimeoutError
+from hemiola.machine.capacity import allowed_cores
 from hemiola.progress import ProgressBar
 from hemiola.synthesis.limits import Report, TimeUp, check_memory, within
 from hemiola.synthesis.result import DEFAULT_NBYTES, Synthesis
@@ -256,7 +257,7 @@ def _reporter(progress: bool | Callable[[int, int], None], bar: ProgressBar) -> 
 
 
 def _thread_count(threads: int | None) -> int:
-    return len(os.sched_getaffinity(0)) if threads is None else threads
+    return len(allowed_cores()) if threads is None else threads
 
 
 def _collective(kind: str | Collective, rank_count: int, chunks_per_rank: int, root: int) -> Collective:

@@ -3,6 +3,7 @@
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/string.h>
 
+#include "hemiola/base/refusal.hpp"
 #include "hemiola/bindings/bindings.hpp"
 #include "hemiola/bindings/long_call.hpp"
 
@@ -23,6 +24,8 @@ void bind_whole_file(nb::module_& m) {
       },
       "path"_a, "content"_a, nb::sig("def write_whole(path: str | os.PathLike[str], content: bytes) -> None"),
       "See hemiola.whole_file.write_whole.");
+  m.def("refusal", &refusal, "what"_a, "error"_a,
+        "Say what the system refused, why, which limit that is and how to lift it.");
 }
 
 }  // namespace hemiola::bindings

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/refusal.hpp"
 #include "hemiola/base/units.hpp"
 #include "hemiola/runtime/session/local/machine_clock.hpp"
 #include "hemiola/runtime/session/local/packet_socket.hpp"
@@ -17,9 +18,8 @@ namespace {
 Descriptor own_process_descriptor() {
   Descriptor process(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
   if (!process)
-    throw LostRankError(std::string("this kernel gives no process descriptor (pidfd_open: ") +
-                        std::strerror(errno) +
-                        "), by which ranks learn of each other's death; Linux 5.3 or newer is needed");
+    throw LostRankError(
+        refusal("no process descriptor (pidfd_open), by which ranks learn of each other's death", errno));
   return process;
 }
 

@@ -15,6 +15,7 @@
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/home_process.hpp"
+#include "hemiola/base/refusal.hpp"
 #include "hemiola/base/rounding.hpp"
 #include "hemiola/base/units.hpp"
 #include "hemiola/runtime/session/absence.hpp"
@@ -127,8 +128,7 @@ class SessionMemory::Mapping {
     void* start = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file.get(),
                          static_cast<off_t>(offset));
     if (start == MAP_FAILED)
-      throw LostRankError("cannot map " + std::to_string(bytes) + " bytes of shared memory: " +
-                          std::strerror(errno) + "; is the address space limited (ulimit -v)?");
+      throw LostRankError(refusal("cannot map " + std::to_string(bytes) + " bytes of shared memory", errno));
     // A forked child has no part in the session; without the mapping it cannot disturb it either.
     ::madvise(start, bytes, MADV_DONTFORK);
     bytes_ = {static_cast<std::byte*>(start), bytes};
@@ -170,14 +170,13 @@ class SessionMemory::Region final : public SharedRegion {
 
 Descriptor SessionMemory::create() {
   Descriptor memory(::memfd_create("hemiola", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!memory)
-    throw LostRankError(std::string("cannot make shared memory (memfd_create): ") + std::strerror(errno));
+  if (!memory) throw LostRankError(refusal("cannot make shared memory (memfd_create)", errno));
   const std::uint64_t capacity = allowed_capacity();
   // Sealed, so that no process can shorten the file under the others' mappings.
-  if (capacity < 2 * sizeof(Header) || ::ftruncate(memory.get(), static_cast<off_t>(capacity)) != 0 ||
+  if (capacity < 2 * sizeof(Header)) throw LostRankError(refusal("cannot size shared memory", EFBIG));
+  if (::ftruncate(memory.get(), static_cast<off_t>(capacity)) != 0 ||
       ::fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
-    throw LostRankError(std::string("cannot size shared memory: ") + std::strerror(errno) +
-                        "; is the file size limit (ulimit -f) too low?");
+    throw LostRankError(refusal("cannot size shared memory", errno));
   return memory;
 }
 
@@ -191,6 +190,12 @@ SessionMemory::SessionMemory(Descriptor memory, Rank self)
 
 SessionMemory::~SessionMemory() = default;
 
+std::string SessionMemory::advice_for_more() const {
+  if (capacity_ + page_rounded(sizeof(Header)) == kCapacity) return "make fewer or smaller communicators";
+  return "the file size limit of the first rank leaves it " + std::to_string(capacity_) +
+         " bytes: raise that with 'ulimit -f unlimited' before the ranks start";
+}
+
 std::shared_ptr<SharedRegion> SessionMemory::share(const Request& request) {
   table_->home().check();
   const std::vector<Rank>& members = request.members;
@@ -200,7 +205,7 @@ std::shared_ptr<SharedRegion> SessionMemory::share(const Request& request) {
   if (entry.offset.load() == kRefused) {
     count_share(members);
     throw LostRankError(set_text(members) + ": " + std::to_string(request.bytes) +
-                        " bytes are more than the session has left; make fewer or smaller communicators");
+                        " bytes are more than the session has left; " + advice_for_more());
   }
   const std::size_t prefix_bytes = Prefix::bytes(members.size());
   auto mapping = std::make_unique<Mapping>(memory_, entry.offset.load(), prefix_bytes + entry.bytes.load());

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "hemiola/base/descriptor.hpp"
@@ -60,6 +61,7 @@ class SessionMemory : public std::enable_shared_from_this<SessionMemory> {
   Entry& await_entry(const Request& request, std::uint64_t key) const;
   void await_members(const Request& request, Prefix& prefix) const;
   void give_back(Entry* entry) const;
+  std::string advice_for_more() const;
 
   Descriptor memory_;
   Rank self_;
