@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from hemiola.errors import (
         ArgumentError,
         ArgumentTypeError,
+        Cause,
         ClusterError,
         FailedRankError,
         FormatError,
@@ -45,6 +46,7 @@ __version__ = "0.1.0"  # the build reads it here
 __all__ = [
     "ArgumentError",
     "ArgumentTypeError",
+    "Cause",
     "ClusterError",
     "Collective",
     "Communicator",
@@ -108,6 +110,7 @@ _HOME = {
         "hemiola.errors": (
             "ArgumentError",
             "ArgumentTypeError",
+            "Cause",
             "ClusterError",
             "FailedRankError",
             "FormatError",
