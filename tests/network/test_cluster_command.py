@@ -14,7 +14,7 @@ import pytest
 from permission import where_permitted
 
 from hemiola.cli import main
-from hemiola.cli.exit_codes import NOT_STARTED
+from hemiola.cli.exit_codes import FAILED, MISTAKE, NOT_STARTED
 from hemiola.cluster import Cluster
 from hemiola.cluster.cluster import end
 from waiting import sleepers, wait_until
@@ -64,7 +64,7 @@ def test_up_says_what_there_is_status_finds_it_and_down_ends_it(up: None, run: R
 
 def test_a_second_cluster_of_that_name_is_refused(up: None, run: Run) -> None:
     code, _, err = run("up")
-    assert (code, "exists" in err) == (1, True)
+    assert (code, "exists" in err) == (FAILED, True)
 
 
 def test_exec_ends_with_the_commands_exit_code_and_output(up: None, run: Run) -> None:
@@ -110,9 +110,12 @@ def test_rate_and_link_change_one_host_and_say_so(up: None, run: Run) -> None:
         ("exec", "0", "--", "/nowhere"),
     ],
 )
-def test_a_users_mistake_is_one_line_and_exit_code_2(up: None, run: Run, words: tuple[str, ...]) -> None:
+def test_a_users_mistake_is_one_line_with_the_exit_code_of_mistakes(
+    up: None, run: Run, words: tuple[str, ...]
+) -> None:
     code, out, err = run(*words)
-    assert (code, out, len(err.splitlines())) == (2, "", 1)
+    expected = NOT_STARTED if words[0] == "exec" else MISTAKE
+    assert (code, out, len(err.splitlines())) == (expected, "", 1)
 
 
 @pytest.mark.parametrize(
