@@ -27,7 +27,7 @@ _core: Any = torch._C
 _collect_all = _core._collect_all
 
 
-class Place:
+class CallbackPlace:
     """A future's, or a callback's: a name that all ranks give it."""
 
     __slots__ = ("_attached", "_issued", "name")
@@ -36,16 +36,16 @@ class Place:
         self.name = name
         self._attached, self._issued = count(), count()
 
-    def next_callback(self) -> Place:
+    def next_callback(self) -> CallbackPlace:
         """Return the place of the next callback that is attached to the future."""
-        return Place(f"{self.name}.{next(self._attached)}")
+        return CallbackPlace(f"{self.name}.{next(self._attached)}")
 
     def next_collective(self) -> str:
         """Return the name of the next collective that the callback issues."""
         return f"{self.name}:{next(self._issued)}"
 
 
-_places: WeakKeyDictionary[Any, Place] = WeakKeyDictionary()
+_places: WeakKeyDictionary[Any, CallbackPlace] = WeakKeyDictionary()
 _thread = threading.local()
 #: Asked where no callback of Python's runs: the name of the next collective of one in C++, or None.
 _others: list[Callable[[], str | None]] = []
@@ -69,7 +69,7 @@ def issued_by_callback() -> str | None:
     return next((name for name in (source() for source in _others) if name is not None), None)
 
 
-def run_at(place: Place, function: Callable[..., Any], *arguments: Any) -> Any:
+def run_at(place: CallbackPlace, function: Callable[..., Any], *arguments: Any) -> Any:
     """Call a function that stands at a place."""
     before = getattr(_thread, "place", None)
     _thread.place = place
@@ -107,7 +107,7 @@ def while_others_run(wait: Callable[..., Any], *arguments: Any) -> Any:
         _take_turn()
 
 
-def followed(future: Any, place: Place) -> Any:
+def followed(future: Any, place: CallbackPlace) -> Any:
     """Return the future of an operation; note its place."""
     _places[future] = place
     return future
@@ -115,10 +115,10 @@ def followed(future: Any, place: Place) -> Any:
 
 def followed_by_name(future: Any, name: str) -> Any:
     """Return it; note where it stands."""
-    return followed(future, Place(name))
+    return followed(future, CallbackPlace(name))
 
 
-def _called(of: Place, place: Place, callback: Callable[[Any], Any], future: Any) -> Any:
+def _called(of: CallbackPlace, place: CallbackPlace, callback: Callable[[Any], Any], future: Any) -> Any:
     followed(future, of)
     if getattr(_thread, "has_turn", False):
         return run_at(place, callback, future)

@@ -19,7 +19,7 @@ from hemiola.communicator import Communicator
 from hemiola.errors import HemiolaError
 from hemiola.torch.blocks import Blocks, Room, brought, in_order, split, spread, without_complaints
 from hemiola.torch.callback_order import CallbackOrder, Refused, begun
-from hemiola.torch.callbacks import Place, issued_by_callback
+from hemiola.torch.callbacks import CallbackPlace, issued_by_callback
 from hemiola.torch.completion import Completion
 from hemiola.torch.errors import for_torch
 from hemiola.torch.lists import (
@@ -77,7 +77,7 @@ class Collectives:
         if name is not None:
             return self._run_in_callback(name, calls, result, opts, finish)
         number = self._next_number()
-        place = Place(f"{self.record_name}/{number}")
+        place = CallbackPlace(f"{self.record_name}/{number}")
         blocks = not getattr(opts, "asyncOp", True)
         if blocks and len(calls) <= 1 and self._coalesced is None:
             try:
@@ -108,7 +108,7 @@ class Collectives:
         handles = self._of_callbacks.start(name, calls, self._limit_of(opts))
         work = Running(handles, result, self._of_callbacks.completion, finish)
         # Rank 0 says in which order these end; a number below all others has a thread of its own wait for it.
-        work.number, work.place = -next(self._numbers_in_callbacks), Place(name)
+        work.number, work.place = -next(self._numbers_in_callbacks), CallbackPlace(name)
         if not getattr(opts, "asyncOp", True):
             work.wait()
             return Finished(result)

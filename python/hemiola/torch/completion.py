@@ -8,7 +8,7 @@ from contextlib import suppress
 from itertools import count
 from typing import Any
 
-from hemiola.torch.callbacks import Place, run_at
+from hemiola.torch.callbacks import CallbackPlace, run_at
 
 #: How long a group that is closed waits for what a program runs when its operations are over.
 _LONGEST_CALLBACK_S = 5.0
@@ -90,4 +90,4 @@ def _complete(work: Any, future: Any) -> None:
     with suppress(Exception):  # the future's child raises it
         work.wait()
     # Callbacks of PyTorch's own, such as those of `collect_all`, have no place but that of the operation.
-    run_at(Place(f"{work.place.name}~"), future.set_result, None)
+    run_at(CallbackPlace(f"{work.place.name}~"), future.set_result, None)

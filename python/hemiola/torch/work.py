@@ -19,7 +19,7 @@ from torch._C._distributed_c10d import Work
 from hemiola.communicator.handle import Handle
 from hemiola.errors import HemiolaError
 from hemiola.torch.callback_order import Refused, Turn
-from hemiola.torch.callbacks import Place, followed, while_others_run
+from hemiola.torch.callbacks import CallbackPlace, followed, while_others_run
 from hemiola.torch.completion import Completion
 from hemiola.torch.errors import GroupTimeoutError, for_torch
 from hemiola.torch.loosely import held, loosely
@@ -104,7 +104,7 @@ class Running(Work):
     op_type = UNKNOWN
     _get_duration, _get_op_type = _duration_ms, _op_type
     #: In the order of its communicator's operations, in which they end; and where its future stands.
-    number, place = 0, Place("")
+    number, place = 0, CallbackPlace("")
 
     def __init__(
         self,
@@ -256,5 +256,5 @@ def together(works: Sequence[Any], completion: Completion) -> Running:
     result = [tensor for work in works for tensor in work.told()]
     whole = Running([_Part(work) for work in works], result, completion)
     if works:
-        whole.number, whole.place = works[-1].number, Place(f"{works[-1].place.name}+")
+        whole.number, whole.place = works[-1].number, CallbackPlace(f"{works[-1].place.name}+")
     return whole
