@@ -39,7 +39,7 @@ DEADLINE_S = 4.0
 RANKS = 4
 #: How a rank of `die` fails, and how that is told: its exit code, and a word of the reason.
 DEATHS = {
-    "exit": (7, "end of its program"),
+    "exit": (7, "raised SystemExit(7)"),
     "kill": (128 + signal.SIGKILL, "has died"),
     "raise": (1, "raised ValueError: bad batch 17"),
     "segv": (128 + signal.SIGSEGV, "has died"),
