@@ -189,7 +189,7 @@ def _locked(path: str, name: str) -> int:
     """Open the file under which the cluster is known, and lock it as long as this process lives."""
     until = time.monotonic() + 1.0  # who looks whether a cluster still lives holds the lock for a moment
     while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.path.exists(path) and os.path.samestat(os.fstat(descriptor), os.stat(path)):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
 import re
+import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,23 +16,46 @@ from typing import Any
 
 from hemiola.errors import ArgumentError
 
+#: What a cluster's file says, see keeper.py.
+_WRITTEN = {"keeper", "hosts", "own_user"}
+_ROOTS = Path("/run/hemiola/clusters")
+
 
 def folder() -> Path:
     """Return where the files are, made if it was not there; nobody else may write in it."""
     user = os.geteuid()
     if user == 0:
-        path = Path("/run/hemiola/clusters")
+        path = _ROOTS
     elif runtime := os.environ.get("XDG_RUNTIME_DIR"):
         path = Path(runtime) / "hemiola"
     else:
         path = Path(tempfile.gettempdir()) / f"hemiola-{user}"
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    found = path.stat()
-    if found.st_uid != user or found.st_mode & 0o022:
+    with _folder_at(path):
+        return path
+
+
+@contextlib.contextmanager
+def _folder_at(path: Path) -> Iterator[int]:
+    """Open a folder that belongs to this user alone and is no link, by which a stranger would lead us elsewhere."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno not in (errno.ELOOP, errno.ENOTDIR):
+            raise
         raise ArgumentError(
-            f"cluster: expected '{path}' to be this user's alone; remove it, or set XDG_RUNTIME_DIR"
-        )
-    return path
+            f"cluster: expected '{path}' to be a folder, found a link or a file; remove it, or set XDG_RUNTIME_DIR"
+        ) from None
+    try:
+        found = os.fstat(descriptor)
+        if found.st_uid != os.geteuid() or found.st_mode & 0o022:
+            raise ArgumentError(
+                f"cluster: expected '{path}' to be this user's alone, found owner {found.st_uid} and mode "
+                f"{found.st_mode & 0o7777:o}; remove it, or set XDG_RUNTIME_DIR"
+            )
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def path_of(name: str) -> Path:
@@ -66,20 +91,47 @@ def names() -> list[str]:
 
 def _state(path: Path) -> dict[str, Any] | None:
     """Return what a living cluster has written; None where there is none or it is not yet done. Remove a dead one's."""
-    with contextlib.suppress(FileNotFoundError), _opened(path) as descriptor:
+    with (
+        contextlib.suppress(FileNotFoundError),
+        _folder_at(path.parent) as folder_descriptor,
+        _opened(path.name, folder_descriptor) as descriptor,
+    ):
+        if descriptor is None:
+            return None
+        text = os.pread(descriptor, 1 << 20, 0)
+        state = _state_in(text)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            text = os.pread(descriptor, 1 << 20, 0)
-            return dict(json.loads(text)) if text else None
-        path.unlink()
+            return state
+        if state is not None or not text:  # what is not ours stays
+            os.unlink(path.name, dir_fd=folder_descriptor)
     return None
 
 
-@contextlib.contextmanager
-def _opened(path: Path) -> Iterator[int]:
-    descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+def _state_in(text: bytes) -> dict[str, Any] | None:
+    """Return what a cluster has written; None where something else stands there."""
     try:
-        yield descriptor
+        state = json.loads(text)
+    except ValueError:
+        return None
+    return state if isinstance(state, dict) and set(state) == _WRITTEN else None
+
+
+@contextlib.contextmanager
+def _opened(name: str, folder_descriptor: int) -> Iterator[int | None]:
+    """Open a regular file of this user's with one name, no link; None for anything else."""
+    try:
+        flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        descriptor = os.open(name, flags, dir_fd=folder_descriptor)
+    except OSError as error:
+        if isinstance(error, FileNotFoundError):
+            raise
+        yield None
+        return
+    try:
+        found = os.fstat(descriptor)
+        is_own = stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and found.st_nlink == 1
+        yield descriptor if is_own else None
     finally:
         os.close(descriptor)
