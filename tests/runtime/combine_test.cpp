@@ -421,15 +421,57 @@ TEST(Scale, DividesFloatsAndComplexNumbersAndNothingElse) {
   for (InstructionSet isa : instruction_sets()) {
     std::vector<float> floats{3.0f, 1.0f, -6.0f, 0.1f, 7.0f};
     std::vector<float> thirds;
-    for (float f : floats) thirds.push_back(f / 3.0f);
+    for (float f : floats) thirds.push_back(f / 0.75f);  // of three ranks' quarters
     scale_for(DType::float32, isa)(reinterpret_cast<std::byte*>(floats.data()), 20, 3);
     EXPECT_EQ(floats, thirds);
     std::vector<std::complex<double>> complex{{4, -8}, {1, 2}, {0, 6}};
-    scale_for(DType::complex128, isa)(reinterpret_cast<std::byte*>(complex.data()), 48, 4);
-    EXPECT_EQ(complex, (std::vector<std::complex<double>>{{1, -2}, {0.25, 0.5}, {0, 1.5}}));
-    std::vector<std::uint16_t> halves{0x4200, 0x3c00, 0x7c00};  // 3, 1, inf
-    scale_for(DType::float16, isa)(reinterpret_cast<std::byte*>(halves.data()), 6, 2);
-    EXPECT_EQ(halves, (std::vector<std::uint16_t>{0x3e00, 0x3800, 0x7c00}));
+    scale_for(DType::complex128, isa)(reinterpret_cast<std::byte*>(complex.data()), 48, 5);
+    EXPECT_EQ(complex, (std::vector<std::complex<double>>{{6.4, -12.8}, {1.6, 3.2}, {0, 9.6}}));
+    std::vector<std::uint16_t> halves{0x4200, 0x3c00, 0x7c00, 0xfc00};  // 3, 1, inf, -inf
+    scale_for(DType::float16, isa)(reinterpret_cast<std::byte*>(halves.data()), 8, 3);
+    EXPECT_EQ(halves, (std::vector<std::uint16_t>{0x4400, 0x3d55, 0x7c00, 0xfc00}));
+  }
+}
+
+/// Given the largest value of every type on all ranks, added in a chain and in pairs. Expect the same value, give or take what
+/// rounding takes from it, and never infinity or NaN: rounding is monotone, so no other finite values give larger sums.
+TEST(Scale, TheAverageOfTheLargestValuesIsFinite) {
+  for (int d = 0; d < kDTypes; ++d) {
+    const auto dtype = static_cast<DType>(d);
+    if (!makes_sense(dtype, Op::average)) continue;
+    const std::size_t size = bytes_of(dtype), part = part_bytes(dtype);
+    std::vector<std::byte> largest(size);
+    for (std::size_t at = 0; at < size; at += part) {
+      const float most = std::numeric_limits<float>::max();
+      const double most_d = std::numeric_limits<double>::max();
+      if (const Format* format = short_format(dtype)) {
+        const int bits = format->first_no_number - 1;
+        std::memcpy(&largest[at], &bits, format->bytes());
+      } else {
+        std::memcpy(&largest[at], part == 4 ? static_cast<const void*>(&most) : &most_d, part);
+      }
+    }
+    const Combine add = combine_for(dtype, Op::average);
+    for (int ranks = 1; ranks <= 70; ++ranks) {
+      std::vector<std::byte> one(size), chain(size);
+      multiply_for(dtype)(one.data(), largest.data(), size, average_factor(ranks));
+      chain = one;
+      std::vector<std::vector<std::byte>> pairs(static_cast<std::size_t>(ranks), one);
+      for (int rank = 1; rank < ranks; ++rank) add(chain.data(), chain.data(), one.data(), size);
+      while (pairs.size() > 1) {
+        add(pairs[0].data(), pairs[0].data(), pairs.back().data(), size);
+        std::rotate(pairs.begin(), pairs.begin() + 1, pairs.end() - 1);
+        pairs.pop_back();
+      }
+      for (std::vector<std::byte>* sum : {&chain, &pairs[0]}) {
+        scale_for(dtype)(sum->data(), size, ranks);
+        for (std::size_t at = 0; at < size; at += part) {
+          EXPECT_FALSE(is_nan(dtype, &(*sum)[at])) << name_of(dtype) << ", " << ranks << " ranks";
+          EXPECT_LE(std::memcmp(&(*sum)[at + part - 1], &largest[at + part - 1], 1), 0)
+              << name_of(dtype) << ", " << ranks << " ranks";
+        }
+      }
+    }
   }
 }
 

@@ -99,8 +99,13 @@ class Collectives(Caller):
         -----
         The same bits on every rank, and in every run with the same schedule. Every operation is commutative to the last
         bit: a NaN that it makes has all bits set, and -0.0 is less than +0.0. A schedule of your own must group the
-        additions of a chunk alike on all ranks. Where a late rank is looked for, the
-        order of adding, and so a float's last bits, depend on who was late.
+        additions of a chunk alike on all ranks. Where a late rank is looked for, the order of adding, and so a float's
+        last bits, depend on who was late.
+
+        The average of finite values is finite. Each rank's values are multiplied by 1 over the least power of two that
+        is not less than the number of ranks, summed, and divided by what is left of that number. Each sum and the
+        division are rounded to nearest. The product is exact but near the least values of a type, where bits fall off:
+        there an average is off by up to the least positive value times the number of ranks (float16: 6e-8 each).
         """
         return self._call(ALL_REDUCE, x, out, op, 0, schedule, unchecked, wait, timeout_s, sparse)
 

@@ -72,6 +72,7 @@ class DeviceProgram:
         self._divisor = schedule.rank_count
         reduces = schedule.collective.is_reducing
         self._op = _known(op, dtype) if reduces else None
+        self._averages = bool(reduces and op == "average")
         self._kind = str(dtype).removeprefix("torch.")
         self._kernels = kernels() if reduces else None
         rows, nbytes = _core.instructions_of(
@@ -80,7 +81,7 @@ class DeviceProgram:
             element_count=elements,
             element_bytes=dtype.itemsize,
             in_place=in_place,
-            average=reduces and op == "average",
+            average=self._averages,
         )
         self._rows: list[Instruction] = [tuple(row) for row in rows.tolist()]
         self._elements = [each // dtype.itemsize for each in nbytes]
@@ -114,7 +115,16 @@ class DeviceProgram:
         regions = [input, output] + [
             torch.empty(count, dtype=self.dtype, device=device) for count in self._elements[_OUTPUT + 1 :]
         ]
-        return Launch(queue, self._steps(queue, regions), regions)
+        steps = self._multiplied(queue, regions) if self._averages else []
+        return Launch(queue, steps + self._steps(queue, regions), regions)
+
+    def _multiplied(self, queue: DeviceQueue, regions: list[Any]) -> list[Callable[[], None]]:
+        """Let the program read the product with the average's factor, as the host's executor does."""
+        of = regions[_INPUT]
+        if not self.in_place:
+            regions[_INPUT] = torch.empty_like(of)
+        factor = 1.0 / (1 << (self._divisor - 1).bit_length())
+        return [self._launched(queue, "multiply", [regions[_INPUT], of, factor], {})]
 
     def _fits(self, tensor: Any, elements: int) -> bool:
         return bool(tensor.dtype is self.dtype and tensor.is_contiguous() and tensor.numel() == elements)
@@ -151,7 +161,9 @@ class DeviceProgram:
                 given = [to, at(left_region, left, nbytes), at(from_region, source, nbytes)]
                 steps.append(self._launched(queue, "combine", given, {"op": self._op}))
             else:
-                steps.append(self._launched(queue, "scale", [to, float(self._divisor)], {}))
+                divisor = self._divisor / (1 << (self._divisor - 1).bit_length())
+                largest = {"LARGEST": torch.finfo(self.dtype).max}
+                steps.append(self._launched(queue, "scale", [to, divisor], largest))
         return steps
 
     def _launched(

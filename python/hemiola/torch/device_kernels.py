@@ -71,10 +71,21 @@ def combine(to, left, right, size, op: tl.constexpr, kind: tl.constexpr, TILE: t
 
 
 @triton.jit
-def scale(to, divisor, size, kind: tl.constexpr, TILE: tl.constexpr):  # type: ignore[no-untyped-def]
-    """Divide, rounded to nearest even."""
+def multiply(to, of, factor, size, kind: tl.constexpr, TILE: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Multiply by a power of two."""
+    place = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
+    is_inside = place < size
+    a = _wide(tl.load(of + place, mask=is_inside, other=0), kind)
+    tl.store(to + place, _narrow(a * factor, kind), mask=is_inside)
+
+
+@triton.jit
+def scale(to, divisor, size, kind: tl.constexpr, LARGEST: tl.constexpr, TILE: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Divide, rounded to nearest even; what is finite stays so."""
     place = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
     is_inside = place < size
     a = _wide(tl.load(to + place, mask=is_inside, other=0), kind)
     c = a / divisor if kind == "float64" else tl.div_rn(a, tl.full([TILE], 1.0, tl.float32) * divisor)
+    bounded = tl.where(c > LARGEST, LARGEST, tl.where(c < -LARGEST, -LARGEST, c))
+    c = tl.where((a <= LARGEST) & (a >= -LARGEST), bounded, c)
     tl.store(to + place, _narrow(c, kind), mask=is_inside)

@@ -37,6 +37,12 @@ std::int64_t bytes_of_whole(const CallKey& key, int rank_count) {
   return key.block_elements * static_cast<std::int64_t>(bytes_of(key.dtype)) * (has_blocks ? rank_count : 1);
 }
 
+/// What multiplies its input may do so in place where all of it is replaced, by a factor that is undone at the end.
+bool may_run_in_place(const Call& call) {
+  const bool replaces_all = call.kind == OperationKind::all_reduce || call.kind == OperationKind::reduce;
+  return call.op == Op::average ? replaces_all : call.op != Op::premul_sum;
+}
+
 }  // namespace
 
 CallDesk::CallDesk(Communicator* communicator, Chooser chooser)
@@ -79,7 +85,7 @@ void CallDesk::fill(const Call& call, const Check& check, PreparedCall* to) {
   to->key = {call.kind,
              call.op,
              to->signature.dtype,
-             shape.in_place && call.op != Op::premul_sum,
+             shape.in_place && may_run_in_place(call),
              call.sparse,
              to->signature.root,
              shape.block_elements,

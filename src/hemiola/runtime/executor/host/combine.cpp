@@ -1,10 +1,16 @@
 #include "hemiola/runtime/executor/host/combine.hpp"
 
+#include <bit>
 #include <type_traits>
 
 #include "hemiola/runtime/executor/host/element.hpp"
 
 namespace hemiola {
+
+double average_factor(int rank_count) {
+  return 1.0 / static_cast<double>(std::bit_ceil(static_cast<unsigned>(rank_count)));
+}
+
 namespace {
 
 using namespace element;
@@ -35,11 +41,22 @@ struct RealOf<Complex<T>> {
 };
 
 template <typename T>
+struct StoredPartOf {
+  using type = T;
+};
+template <typename T>
+struct StoredPartOf<Complex<T>> {
+  using type = T;
+};
+
+template <typename T>
 [[gnu::always_inline]] inline void scale_array(std::byte* data, std::size_t bytes, int divisor) {
+  using Real = typename RealOf<T>::type;
   auto* values = reinterpret_cast<T*>(data);
-  const auto by = static_cast<typename RealOf<T>::type>(divisor);
+  const auto by = static_cast<Real>(divisor * average_factor(divisor));
+  const Real largest = kLargest<typename StoredPartOf<T>::type>;
   const std::size_t count = bytes / sizeof(T);
-  for (std::size_t i = 0; i < count; ++i) narrow(divided(widen(values[i]), by), values[i]);
+  for (std::size_t i = 0; i < count; ++i) narrow(divided(widen(values[i]), by, largest), values[i]);
 }
 
 template <typename T>

@@ -10,11 +10,16 @@
 
 namespace hemiola {
 
-/// data[i] /= divisor over `bytes` bytes of whole elements.
+/// Ends an average of `divisor` ranks' values that were multiplied by `average_factor`, over `bytes` bytes of whole elements.
+/// Finite sums become finite averages.
 using Scale = void (*)(std::byte* data, std::size_t bytes, int divisor);
 
 /// dst[i] = src[i] · factor over `bytes` bytes of whole elements; dst may be src. Short floats are multiplied as float32.
 using Multiply = void (*)(std::byte* dst, const std::byte* src, std::size_t bytes, double factor);
+
+/// By what each rank multiplies its part of an average, so that no sum of finite values overflows: 1 over the least power of
+/// two that is not less than the number of ranks. Exact but for values so small that bits fall off.
+double average_factor(int rank_count);
 
 /// Instruction sets with kernels of their own, slowest first.
 enum class InstructionSet : std::uint8_t { baseline, avx2, avx512 };
@@ -33,7 +38,7 @@ Combine combine_for(DType dtype, Op op, InstructionSet isa);
 Scale scale_for(DType dtype);
 Scale scale_for(DType dtype, InstructionSet isa);
 
-/// The multiplication that begins a premul_sum; null for integers and booleans.
+/// The multiplication that begins an average and a premul_sum; null for integers and booleans.
 Multiply multiply_for(DType dtype);
 Multiply multiply_for(DType dtype, InstructionSet isa);
 

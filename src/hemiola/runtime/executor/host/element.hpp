@@ -288,16 +288,32 @@ inline Complex<T> multiplied(Complex<T> value, T factor) {
 }
 
 template <typename T>
-inline T divided(T value, T divisor) {
-  return value / divisor;
-}
-template <typename T>
-inline Complex<T> divided(Complex<T> value, T divisor) {
-  return {value.re / divisor, value.im / divisor};
-}
-
-template <typename T>
 concept ShortFloat = requires(T value) { value.is_nan(); };
+
+/// The largest finite value of a stored float, as it is computed with.
+template <typename T>
+inline constexpr auto kLargest = std::numeric_limits<T>::max();
+template <>
+inline constexpr float kLargest<Half> = 65504.0f;
+template <>
+inline constexpr float kLargest<BFloat16> = 0x1.fep127f;
+template <int mantissa_bits, int bias, Special special>
+inline const float kLargest<Float8<mantissa_bits, bias, special>> =
+    widen(Float8<mantissa_bits, bias, special>{Float8<mantissa_bits, bias, special>::kBeyond - 1});
+
+/// A finite value divided by a `divisor` of more than a half and at most 1, and finite again, although rounding may have made
+/// the value larger than an average is.
+template <typename T>
+inline T divided(T value, T divisor, T largest) {
+  const T quotient = value / divisor;
+  const T bounded = quotient > largest ? largest : quotient < -largest ? -largest : quotient;
+  const bool is_finite = value <= largest && value >= -largest;
+  return is_finite ? bounded : quotient;
+}
+template <typename T>
+inline Complex<T> divided(Complex<T> value, T divisor, T largest) {
+  return {divided(value.re, divisor, largest), divided(value.im, divisor, largest)};
+}
 
 /// Combines two stored elements into a third.
 template <typename F, typename T>

@@ -126,9 +126,8 @@ bool Engine::is_kept(const Save& save) const {
 
 void Engine::place_regions(const Buffers& buffers, const Arithmetic& arithmetic) {
   const auto whole_lines = [](std::size_t size) { return rounded_up<std::size_t>(size, 64); };
-  const bool multiplies = arithmetic.op == Op::premul_sum;
-  std::byte* work = working_memory(whole_lines(multiplies ? bytes(Region::input) : 0) +
-                                   whole_lines(bytes(Region::scratch)) + whole_lines(bytes(Region::pool)) +
+  const bool multiplies = arithmetic.op == Op::premul_sum || arithmetic.op == Op::average;
+  std::byte* work = working_memory(whole_lines(bytes(Region::scratch)) + whole_lines(bytes(Region::pool)) +
                                    whole_lines(bytes(Region::staging)) + bytes(Region::coded));
   // The engine writes to the input's region only where it is the output, too.
   regions_[Region::input] = const_cast<std::byte*>(buffers.input);
@@ -141,10 +140,7 @@ void Engine::place_regions(const Buffers& buffers, const Arithmetic& arithmetic)
                       program_->bytes[static_cast<int>(Region::input)]);
   regions_.set_blocks(Region::output, blocks(buffers.output_blocks),
                       program_->bytes[static_cast<int>(Region::output)]);
-  if (multiplies) {
-    multiply_input(arithmetic, work);
-    work += whole_lines(bytes(Region::input));
-  }
+  if (multiplies) multiply_input(arithmetic);
   regions_[Region::scratch] = work;
   regions_[Region::pool] = work += whole_lines(bytes(Region::scratch));
   regions_[Region::staging] = work += whole_lines(bytes(Region::pool));
@@ -153,23 +149,40 @@ void Engine::place_regions(const Buffers& buffers, const Arithmetic& arithmetic)
   regions_[Region::saved] = saved_[program_count_ - 1].get(bytes(Region::saved));
 }
 
-/// The program reads the product; the input stays as it is, unless the result goes there.
-void Engine::multiply_input(const Arithmetic& arithmetic, std::byte* to) {
+/// Programs read the product, which the first of an operation makes; the input stays as it is, unless the result goes there. A
+/// program in place, of an average, has the product there, too.
+void Engine::multiply_input(const Arithmetic& arithmetic) {
   std::byte*& input = regions_[Region::input];
   std::byte* const output = regions_[Region::output];
-  const bool in_place = input < output + bytes(Region::output) && output < input + bytes(Region::input);
-  if (in_place && options_.keep_inputs) {
-    copier_.copy(replaced_.get(bytes(Region::output)), output, bytes(Region::output));
-    has_replaced_ = true;
+  std::byte* const to = program_->in_place ? input : product_memory();
+  if (program_count_ == 1) {
+    const bool in_place = input < output + bytes(Region::output) && output < input + bytes(Region::input);
+    if (in_place && options_.keep_inputs) {
+      copier_.copy(replaced_.get(bytes(Region::output)), output, bytes(Region::output));
+      has_replaced_ = true;
+    }
+    multiply_blocks(arithmetic, to);
   }
-  const auto multiply = multiply_for(arithmetic.dtype);
-  const std::span<std::byte* const> blocks = regions_.blocks(Region::input);
-  if (blocks.empty()) multiply(to, input, bytes(Region::input), arithmetic.factor);
-  const std::size_t block_bytes = blocks.empty() ? 0 : bytes(Region::input) / blocks.size();
-  for (std::size_t i = 0; i < blocks.size(); ++i)
-    multiply(to + i * block_bytes, blocks[i], block_bytes, arithmetic.factor);
+  if (program_->in_place) return;
   regions_.set_blocks(Region::input, {}, 0);
   input = to;
+}
+
+std::byte* Engine::product_memory() {
+  if (product_.size() < bytes(Region::input)) product_at_wire_.reset();
+  std::byte* const memory = product_.get(bytes(Region::input));
+  if (!product_at_wire_) product_at_wire_ = wire_->register_memory({memory, product_.size()});
+  return memory;
+}
+
+void Engine::multiply_blocks(const Arithmetic& arithmetic, std::byte* to) {
+  const double factor = arithmetic.op == Op::average ? average_factor(arithmetic.divisor) : arithmetic.factor;
+  const auto multiply = multiply_for(arithmetic.dtype);
+  const std::span<std::byte* const> blocks = regions_.blocks(Region::input);
+  if (blocks.empty()) return multiply(to, regions_[Region::input], bytes(Region::input), factor);
+  const std::size_t block_bytes = bytes(Region::input) / blocks.size();
+  for (std::size_t i = 0; i < blocks.size(); ++i)
+    multiply(to + i * block_bytes, blocks[i], block_bytes, factor);
 }
 
 std::byte* Engine::working_memory(std::size_t bytes) {

@@ -105,6 +105,7 @@ class Compiler {
         save_of_(trace_.slots.size(), -1) {
     program_.coding = options.coding;
     program_.in_blocks = options.in_blocks;
+    program_.in_place = in_place_;
     if (options.coding == Coding::none) return;
     const bool has_scratch = std::any_of(trace_.slots.begin(), trace_.slots.end(),
                                          [](const Slot& slot) { return slot.scratch > 0; });

@@ -154,6 +154,7 @@ struct Program {
   /// The collective may permute in place, so the input is moved to `saved` first and read from there.
   bool moves_input = false;
   InBlocks in_blocks;
+  bool in_place = false;  ///< input and output are the same bytes
 
   friend bool operator==(const Program&, const Program&) = default;
 };
