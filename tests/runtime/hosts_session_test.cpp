@@ -2,6 +2,7 @@
 #include "hemiola/runtime/session/hosts/hosts_session.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
 #include <chrono>
 #include <thread>
@@ -10,8 +11,10 @@
 #include "contracts/on_threads.hpp"
 #include "contracts/session_contract.hpp"
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/head.hpp"
 #include "hemiola/runtime/control/hosts/hosts_control.hpp"
 #include "hemiola/runtime/net/tcp_socket.hpp"
+#include "hemiola/runtime/session/hosts/frames.hpp"
 #include "hemiola/runtime/session/hosts/sideband.hpp"
 #include "hemiola/runtime/wire/shm/shm_kind.hpp"
 #include "net/full_table.hpp"
@@ -94,6 +97,60 @@ TEST(HostsSession, RanksOfOneHostThatCannotOpenMemoryInCommonAreOnHostsOfTheirOw
   for (const auto& session : sessions)
     for (Rank rank : all_ranks(3))
       EXPECT_EQ(ShmKind().reaches(*session, rank), rank == session->rank()) << session->rank();
+}
+
+/// What a rank never sends, each with a word of the reason that the others are told.
+std::vector<std::pair<Bytes, std::string>> bad_frames() {
+  const auto frame = [](std::uint32_t bytes, std::uint32_t kind, std::uint64_t topic, std::size_t filled) {
+    const FrameHead head{bytes, static_cast<FrameKind>(kind), topic};
+    return with_head(head, Bytes(filled, std::byte{0xfb}));
+  };
+  return {{frame(0xffffffff, 1, 1, 0), "4294967295 bytes"},
+          {frame(4, 77, 0, 4), "kind 77"},
+          {frame(0, 2, 1, 0), "0 bytes"},
+          {frame(24, 2, 1, 24), "rank -"},
+          {frame(40, 3, 0, 40), "rank -"},
+          {frame(3, 3, 0, 3), "3 bytes"},
+          {frame(1, 1, 1, 1), "1 bytes left"},
+          {frame(64, 1, 5, 64), "bytes left"},
+          {frame(2, 7, 0, 2), "2 bytes"},
+          {frame(24, 7, 0, 24), "clock"},
+          {Bytes(4096, std::byte{0x5a}), "kind"}};
+}
+
+/// A connection to rank 0 as rank 1 makes one.
+Descriptor connection_of_rank_one(const Credentials& own, const Endpoint& rank_zero) {
+  auto handshake = Handshake::connect(rank_zero, &own, Door::purpose_of(1, 0), Rank{0});
+  for (int i = 0; i < 30'000 && handshake.progress() == Handshake::State::under_way; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(handshake.progress(), Handshake::State::proved) << handshake.reason();
+  return handshake.take();
+}
+
+TEST(HostsSession, WhoSendsWhatNoRankSendsIsLostToAllAndNobodyElseIs) {
+  for (const auto& [frame, word] : bad_frames()) {
+    SCOPED_TRACE(word);
+    const Job job;
+    std::vector<HostsOptions> options;
+    for (Rank rank : all_ranks(3)) options.push_back(options_of(job, rank, 3));
+    const Endpoint rank_zero = options[0].reception->endpoint();
+    std::vector<std::shared_ptr<Session>> sessions(3);
+    on_threads(3, [&](Rank rank) {
+      options[static_cast<std::size_t>(rank)].rank_zero = {rank_zero};
+      sessions[static_cast<std::size_t>(rank)] = HostsSession::join(options[static_cast<std::size_t>(rank)]);
+    });
+    const Credentials credentials{job.token, job.digest, 0, Rank{1}, "1"};
+    const Descriptor socket = connection_of_rank_one(credentials, rank_zero);
+    ASSERT_EQ(::send(socket.get(), frame.data(), frame.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(frame.size()));
+    for (const std::size_t rank : {0, 2}) {
+      eventually([&] { return !sessions[rank]->lost().empty(); });
+      const auto lost = sessions[rank]->lost();
+      ASSERT_EQ(lost.front().rank, 1) << lost.front().reason;
+      EXPECT_NE(lost.front().reason.find("no rank sends"), std::string::npos) << lost.front().reason;
+      EXPECT_NE(lost.front().reason.find(word), std::string::npos) << lost.front().reason;
+    }
+  }
 }
 
 TEST(Sideband, WhoHasNoRoomForAConnectionIsLostItselfAndBlamesNobody) {

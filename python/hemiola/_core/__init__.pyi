@@ -1478,6 +1478,11 @@ class HostsSession(Session):
         silence_s: float,
     ) -> HostsSession: ...
     def leave(self) -> None: ...
+    @property
+    def remarks(self) -> list[str]:
+        """
+        What a user should know of how the ranks came together, a sentence each.
+        """
 
 def announce_mpi(*, rank: int, rank_count: int, libraries: Sequence[str]) -> None:
     """

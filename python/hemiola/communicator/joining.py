@@ -134,7 +134,7 @@ class Doorway:
         timeout_s = max(0.0, deadline - time.monotonic())
         from importlib import metadata  # every rank imports this module, and those of one host do not ask
 
-        return HostsSession.join(
+        session = HostsSession.join(
             self.listener,
             rank=rank,
             rank_count=rank_count,
@@ -147,6 +147,9 @@ class Doorway:
             timeout_s=timeout_s,
             silence_s=environment.SILENCE.value(),
         )
+        for remark in session.remarks:
+            log(logging.WARNING, "%s", remark)
+        return session
 
 
 def wait_until_known(place: str, timeout_s: float) -> None:

@@ -6,9 +6,12 @@
 #include <cstddef>
 #include <cstring>
 #include <span>
+#include <string>
 #include <type_traits>
+#include <vector>
 
 #include "hemiola/base/bytes.hpp"
+#include "hemiola/base/error.hpp"
 
 namespace hemiola {
 
@@ -21,13 +24,30 @@ Bytes with_head(const Head& head, std::span<const std::byte> content) {
   return bytes;
 }
 
-/// What its sender has left out at the end is as it is by default.
+/// Throws FormatError for a message of less than `least` bytes of its head; what its sender has left out behind them is as it
+/// is by default.
 template <typename Head>
-Head head_of(std::span<const std::byte> message) {
+Head head_of(std::span<const std::byte> message, std::size_t least = sizeof(Head)) {
   static_assert(std::is_trivially_copyable_v<Head>);
+  if (message.size() < least)
+    throw FormatError("a message of " + std::to_string(message.size()) + " bytes, where at least " +
+                      std::to_string(least) + " were expected");
   Head head{};
   std::memcpy(static_cast<void*>(&head), message.data(), std::min(message.size(), sizeof head));
   return head;
+}
+
+/// As many items as were expected, or FormatError.
+template <typename Item>
+std::vector<Item> items_of(std::span<const std::byte> bytes, std::size_t expected) {
+  static_assert(std::is_trivially_copyable_v<Item>);
+  if (bytes.size() != expected * sizeof(Item))
+    throw FormatError("a list of " + std::to_string(bytes.size()) + " bytes, where " +
+                      std::to_string(expected) + " items of " + std::to_string(sizeof(Item)) +
+                      " were expected");
+  std::vector<Item> items(expected);
+  if (expected > 0) std::memcpy(static_cast<void*>(items.data()), bytes.data(), bytes.size());
+  return items;
 }
 
 template <typename Head>

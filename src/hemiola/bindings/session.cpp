@@ -163,7 +163,9 @@ void bind_session(nb::module_& m) {
       .def_static("join", &join_hosts, "listener"_a, nb::kw_only(), "rank"_a, "rank_count"_a, "name"_a,
                   "incarnation"_a, "token"_a, "version"_a, "addresses"_a, "rank_zero"_a, "timeout_s"_a,
                   "silence_s"_a)
-      .def("leave", &HostsSession::leave, nb::call_guard<GilReleased>());
+      .def("leave", &HostsSession::leave, nb::call_guard<GilReleased>())
+      .def_prop_ro("remarks", &HostsSession::remarks,
+                   "What a user should know of how the ranks came together, a sentence each.");
 }
 
 }  // namespace hemiola::bindings

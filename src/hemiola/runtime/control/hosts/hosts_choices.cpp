@@ -46,6 +46,8 @@ void ChoiceKeeper::hear(Rank from, std::span<const std::byte> message) {
   using State = Choices::Answer::State;
   const Kind kind = kind_of<Kind>(message);
   const Asked asked = body_of<Asked>(message);
+  if (kind > Kind::decide)
+    throw FormatError("a question of kind " + std::to_string(static_cast<std::uint32_t>(kind)));
   if (book_.is_outdated(asked.key)) {
     if (kind != Kind::decide)
       talk_->tell(from, packed_answer(asked.number, asked.key, {State::outdated, {}, {}}, false));
@@ -126,6 +128,8 @@ void HostsChoices::note(const ChoiceKey& key, const Answer& answer) const {
 void HostsChoices::hear(std::span<const std::byte> message) {
   if (kind_of<Kind>(message) != Kind::answer) return;
   const auto told = body_of<Told>(message);
+  if (told.state > Answer::State::outdated) throw FormatError("an answer in a state that no choice has");
+  talk_->checked(told.claimer);
   const auto bytes = after_body<Told>(message);
   const Answer answer{told.state, told.claimer, Bytes(bytes.begin(), bytes.end())};
   if (told.state == Answer::State::decided) note(told.key, answer);

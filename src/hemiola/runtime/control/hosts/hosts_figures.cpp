@@ -15,11 +15,9 @@ struct About {
   std::uint64_t number = 0;
 };
 
-std::vector<float> shares_of(std::span<const std::byte> message) {
-  const auto bytes = after_body<About>(message);
-  std::vector<float> shares(bytes.size() / sizeof(float));
-  std::memcpy(shares.data(), bytes.data(), shares.size() * sizeof(float));
-  return shares;
+/// A share for each member.
+std::vector<float> shares_of(std::span<const std::byte> message, int member_count) {
+  return items_of<float>(after_body<About>(message), static_cast<std::size_t>(member_count));
 }
 
 }  // namespace
@@ -30,7 +28,7 @@ FigureKeeper::FigureKeeper(std::shared_ptr<const Talk> talk) : talk_(std::move(t
 
 void FigureKeeper::hear(std::span<const std::byte> message) {
   const std::uint64_t number = body_of<About>(message).number;
-  const std::vector<float> shares = shares_of(message);
+  const std::vector<float> shares = shares_of(message, talk_->members().count());
   Page& page = pages_[number];
   page.best.resize(shares.size());
   std::ranges::transform(page.best, shares, page.best.begin(),
@@ -43,7 +41,7 @@ void FigureKeeper::hear(std::span<const std::byte> message) {
 HostsFigures::HostsFigures(std::shared_ptr<const Talk> talk) : talk_(std::move(talk)), replies_(talk_) {
   if (talk_->keeps()) keeper_ = std::make_unique<FigureKeeper>(talk_);
   subscription_ = talk_->as_member([this](Rank, std::span<const std::byte> message) {
-    replies_.arrive(body_of<About>(message).number, shares_of(message));
+    replies_.arrive(body_of<About>(message).number, shares_of(message, talk_->members().count()));
   });
 }
 

@@ -46,7 +46,8 @@ HostsPulse::HostsPulse(std::shared_ptr<const Talk> talk, std::shared_ptr<Progres
       signs_ns_(static_cast<std::size_t>(talk_->members().count())),
       given_up_(signs_ns_.size()) {
   if (talk_->keeps()) keeper_ = std::make_unique<PulseKeeper>(talk_);
-  subscription_ = talk_->as_member([this](Rank, std::span<const std::byte> message) { hear(message); });
+  subscription_ =
+      talk_->as_member([this](Rank from, std::span<const std::byte> message) { hear(from, message); });
 }
 
 void HostsPulse::beat() {
@@ -80,17 +81,17 @@ std::vector<Pulse::GivenUp> HostsPulse::given_up() const {
   return others;
 }
 
-void HostsPulse::hear(std::span<const std::byte> message) {
+void HostsPulse::hear(Rank from, std::span<const std::byte> message) {
   const std::lock_guard lock(mutex_);
   switch (kind_of<Kind>(message)) {
-    case Kind::signs: {
-      const auto signs = after_body<Sign>(message);
-      std::memcpy(signs_ns_.data(), signs.data(),
-                  std::min(signs.size(), signs_ns_.size() * sizeof(std::int64_t)));
+    case Kind::signs:
+      signs_ns_ = items_of<std::int64_t>(after_body<Sign>(message), signs_ns_.size());
       return;
-    }
     case Kind::given_up: {
-      const auto notice = body_of<Notice>(message);
+      auto notice = body_of<Notice>(message);
+      talk_->check_sender(notice.rank, from);
+      if (notice.failure > Failure::aborted) throw FormatError("a failure that there is not");
+      notice.cause.reason.characters.back() = '\0';
       progress_->note(notice.rank, notice.completed);
       auto& known = given_up_[static_cast<std::size_t>(notice.rank)];
       if (!known) known = GivenUp{notice.rank, notice.failure, notice.cause.cause()};

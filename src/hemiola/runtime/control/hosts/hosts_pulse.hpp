@@ -40,7 +40,7 @@ class HostsPulse final : public Pulse {
   std::vector<LostRank> lost() const override { return {}; }
 
  private:
-  void hear(std::span<const std::byte> message);
+  void hear(Rank from, std::span<const std::byte> message);
 
   std::shared_ptr<const Talk> talk_;
   std::shared_ptr<Progress> progress_;

@@ -21,11 +21,18 @@ struct About {
   Rank rank{0};
 };
 
-std::vector<SaidTime> times_in(std::span<const std::byte> message) {
+/// Of every member, or of none.
+std::vector<SaidTime> times_in(std::span<const std::byte> message, int member_count) {
   const auto bytes = after_body<About>(message);
-  std::vector<SaidTime> times(bytes.size() / sizeof(SaidTime));
-  if (!times.empty()) std::memcpy(times.data(), bytes.data(), times.size() * sizeof(SaidTime));
-  return times;
+  return items_of<SaidTime>(bytes, bytes.empty() ? 0 : static_cast<std::size_t>(member_count));
+}
+
+SaidWord word_in(std::span<const std::byte> message) {
+  const auto word = body_of<SaidWord>(message, offsetof(SaidWord, complaint));
+  if (word.complains == 0) return word;
+  auto complaint = body_of<SaidWord>(message);
+  complaint.complaint.characters.back() = '\0';
+  return complaint;
 }
 
 Bytes packed_word(const SaidWord& word) {
@@ -43,8 +50,11 @@ RollKeeper::RollKeeper(std::shared_ptr<const Talk> talk) : talk_(std::move(talk)
 
 void RollKeeper::hear(Rank from, std::span<const std::byte> message) {
   switch (kind_of<Kind>(message)) {
-    case Kind::word:
-      return take(body_of<SaidWord>(message));
+    case Kind::word: {
+      const SaidWord word = word_in(message);
+      talk_->check_sender(word.rank, from);
+      return take(word);
+    }
     case Kind::call:
       return call(body_of<About>(message).number);
     case Kind::completed:
@@ -149,7 +159,7 @@ void HostsRoll::hear(std::span<const std::byte> message) {
   const std::lock_guard lock(mutex_);
   switch (kind_of<Kind>(message)) {
     case Kind::word:
-      return hear_word(body_of<SaidWord>(message));
+      return hear_word(word_in(message));
     case Kind::called: {
       const std::uint64_t number = body_of<About>(message).number;
       called_ = std::max(called_, number + 1);
@@ -158,13 +168,13 @@ void HostsRoll::hear(std::span<const std::byte> message) {
     case Kind::agreed: {
       const std::uint64_t number = body_of<About>(message).number;
       agreed_ = std::max(agreed_, number + 1);
-      if (published_ == number + 1) times_[number % 2] = times_in(message);
+      if (published_ == number + 1) times_[number % 2] = times_in(message, talk_->members().count());
       for (Rank rank : indices<Rank>(talk_->members().count())) progress_->note(rank, number);
       return;
     }
     case Kind::completed: {
       const About about = body_of<About>(message);
-      return progress_->note(about.rank, about.number + 1);
+      return progress_->note(talk_->checked(about.rank), about.number + 1);
     }
     case Kind::call:
       break;
@@ -173,7 +183,7 @@ void HostsRoll::hear(std::span<const std::byte> message) {
 
 /// A rank that has come to an operation has completed the one before.
 void HostsRoll::hear_word(const SaidWord& word) {
-  progress_->note(word.rank, word.number);
+  progress_->note(talk_->checked(word.rank), word.number);
   SaidWord& place = words_[static_cast<std::size_t>(word.rank)][word.number % 2];
   if (word.rank != talk_->members().self) place = word;
 }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <string>
 #include <type_traits>
 
 #include "hemiola/base/bytes.hpp"
@@ -29,24 +30,25 @@ Bytes packed(Kind kind, const Body& body, std::span<const std::byte> more = {},
   return bytes;
 }
 
+// Whatever a message says is checked before it is used: what follows throws FormatError.
+
 template <typename Kind>
 Kind kind_of(std::span<const std::byte> message) {
-  HEMIOLA_CHECK(message.size() >= sizeof(Kind), "a message of the control plane without a kind");
-  Kind kind;
-  std::memcpy(&kind, message.data(), sizeof kind);
-  return kind;
+  static_assert(sizeof(Kind) == 4);
+  return head_of<Kind>(message);
 }
 
-/// What its sender left out at the end is as it is by default.
+/// What its sender left out behind `least` bytes is as it is by default.
 template <typename Body>
-Body body_of(std::span<const std::byte> message) {
-  return head_of<Body>(message.subspan(sizeof(std::uint32_t)));
+Body body_of(std::span<const std::byte> message, std::size_t least = sizeof(Body)) {
+  head_of<std::uint32_t>(message);
+  return head_of<Body>(message.subspan(sizeof(std::uint32_t)), least);
 }
 
 template <typename Body>
 std::span<const std::byte> after_body(std::span<const std::byte> message) {
-  HEMIOLA_CHECK(message.size() >= 4 + sizeof(Body), "a message of the control plane that is too short");
-  return message.subspan(4 + sizeof(Body));
+  body_of<Body>(message);
+  return message.subspan(sizeof(std::uint32_t) + sizeof(Body));
 }
 
 /// One subject of one communicator. Ranks by their number in the communicator.
@@ -60,6 +62,20 @@ class Talk {
 
   const Members& members() const { return members_; }
   bool keeps() const { return members_.self == kKeeper; }
+
+  /// Throws FormatError for a number that no member has.
+  Rank checked(Rank rank) const {
+    if (rank < 0 || rank >= members_.count())
+      throw FormatError("a message about member " + std::to_string(rank) + " of " +
+                        std::to_string(members_.count()));
+    return rank;
+  }
+  /// Throws FormatError where a member speaks for another one.
+  void check_sender(Rank said, Rank from) const {
+    if (said != from)
+      throw FormatError("a message of member " + std::to_string(from) + " that says it is of member " +
+                        std::to_string(said));
+  }
 
   void tell_keeper(Bytes message) const {
     courier_->send(members_.world_rank(kKeeper), to_keeper_, std::move(message));

@@ -25,7 +25,11 @@ void CauseDesk::publish(const std::optional<Cause>& cause) {
 void CauseDesk::hear(Rank from, std::span<const std::byte> message) {
   Unpacker content(message);
   Word word{content.get<std::uint64_t>(), std::nullopt};
-  if (!content.is_empty()) word.cause = content.get<CauseRecord>().cause();
+  if (!content.is_empty()) {
+    auto record = content.get<CauseRecord>();
+    record.reason.characters.back() = '\0';
+    word.cause = record.cause();
+  }
   const std::lock_guard lock(mutex_);
   if (word.number > words_[from].number) words_[from] = std::move(word);
 }

@@ -40,8 +40,15 @@ ExchangeDesk::ExchangeDesk(Courier* courier, Rank self, Facts facts)
   };
   listen(kBringing, [this](Rank from, Content content) { hear_bringing(from, content); });
   listen(kQuestion, [this](Rank from, Content content) { hear_question(from, content); });
-  listen(kOutcome, [this](Rank, Content content) { hear_outcome(content); });
+  listen(kOutcome, [this](Rank from, Content content) { hear_outcome(from, content); });
   listen(kPresence, [this](Rank, Content content) { hear_presence(content); });
+}
+
+ExchangeDesk::Name ExchangeDesk::named(const std::vector<Rank>& members, std::uint64_t round) {
+  Hasher hasher;
+  hasher.add_bytes(std::as_bytes(std::span(members)));
+  const Hash128 digest = hasher.finish();
+  return {digest.high, digest.low, round};
 }
 
 // ---- the first member ----
@@ -49,7 +56,11 @@ ExchangeDesk::ExchangeDesk(Courier* courier, Rank self, Facts facts)
 void ExchangeDesk::hear_bringing(Rank from, std::span<const std::byte> message) {
   Unpacker content(message);
   const Name name = content.get<Name>();
-  const std::vector<Rank> members = ranks_of(content.get_bytes());
+  const std::vector<Rank> members = members_of(content.get_bytes());
+  if (members.front() != self_ || !std::ranges::binary_search(members, from) ||
+      name != named(members, name.round))
+    throw FormatError("an exchange of " + std::to_string(members.size()) +
+                      " members that is not its sender's");
   Gathering& gathering = gatherings_[name];
   std::string key = content.get_text();
   gathering.try_emplace(from, Brought{std::move(key), content.get_bytes()});
@@ -92,16 +103,15 @@ void ExchangeDesk::hear_question(Rank from, std::span<const std::byte> message) 
 
 std::vector<Bytes> ExchangeDesk::exchange(const std::vector<Rank>& members, std::string_view key,
                                           std::span<const std::byte> own, const Deadline& deadline) {
-  Hasher hasher;
-  hasher.add_bytes(std::as_bytes(std::span(members)));
-  const Hash128 digest = hasher.finish();
   std::unique_lock lock(mutex_);
-  const Name name{digest.high, digest.low, rounds_[members]};
+  const Name name = named(members, rounds_[members]);
   if (outcomes_.try_emplace(name).second)
     courier_->send(
         members.front(), kBringing,
         Packer().put(name).put_bytes(std::as_bytes(std::span(members))).put_text(key).put_bytes(own).take());
   Outcome& outcome = outcomes_.at(name);
+  outcome.first = members.front();
+  outcome.member_count = members.size();
   auto next_question = Deadline::Clock::now() + kBetweenQuestions;
   std::optional<LastQuestion> last;
   while (!outcome.is_over) {
@@ -129,13 +139,22 @@ void ExchangeDesk::ask(const Name& name, const std::vector<Rank>& members) {
   courier_->send(members.front(), kQuestion, Packer().put(name).take());
 }
 
-void ExchangeDesk::hear_outcome(std::span<const std::byte> message) {
+void ExchangeDesk::hear_outcome(Rank from, std::span<const std::byte> message) {
   Unpacker content(message);
   const Name name = content.get<Name>();
+  std::string mismatch = content.get_text();
+  std::vector<Bytes> all;
+  while (!content.is_empty()) all.push_back(content.get_bytes());
   const std::lock_guard lock(mutex_);
-  Outcome& outcome = outcomes_[name];
-  outcome.mismatch = content.get_text();
-  while (!content.is_empty()) outcome.all.push_back(content.get_bytes());
+  const auto found = outcomes_.find(name);
+  if (found == outcomes_.end()) return;
+  Outcome& outcome = found->second;
+  if (from != outcome.first || (mismatch.empty() && all.size() != outcome.member_count))
+    throw FormatError("an exchange's outcome of " + std::to_string(all.size()) + " parts for " +
+                      std::to_string(outcome.member_count) + " members of which " + name_of(outcome.first) +
+                      " is the first");
+  outcome.mismatch = std::move(mismatch);
+  outcome.all = std::move(all);
   outcome.is_over = true;
   changed_.notify_all();
 }

@@ -49,6 +49,8 @@ class ExchangeDesk {
   using Gathering = std::map<Rank, Brought>;
   /// What a member knows of an exchange that it takes part in.
   struct Outcome {
+    Rank first{0};  ///< of the members
+    std::size_t member_count = 0;
     bool is_over = false;
     std::string mismatch;
     std::vector<Bytes> all;
@@ -58,9 +60,10 @@ class ExchangeDesk {
     std::uint64_t told = 0;  ///< how often it has said so
   };
 
+  static Name named(const std::vector<Rank>& members, std::uint64_t round);
   void hear_bringing(Rank from, std::span<const std::byte> message);
   void hear_question(Rank from, std::span<const std::byte> message);
-  void hear_outcome(std::span<const std::byte> message);
+  void hear_outcome(Rank from, std::span<const std::byte> message);
   void hear_presence(std::span<const std::byte> message);
   void conclude(const Name& name, const std::vector<Rank>& members, const Gathering& gathering);
   void ask(const Name& name, const std::vector<Rank>& members);

@@ -5,12 +5,50 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <string>
+
+#include "hemiola/base/error.hpp"
 
 namespace hemiola {
 namespace {
 
 /// No message is longer: a recipe of a synthesized schedule is the longest there is.
 constexpr std::uint32_t kMostBytes = std::uint32_t{1} << 30;
+
+/// What is handed on to all ranks is short: a reason, or a notice.
+constexpr std::uint32_t kMostToAll = std::uint32_t{64} << 10;
+/// Heads of two numbers, questions about a clock and their answers.
+constexpr std::uint32_t kOriginBytes = 16, kPingBytes = 24;
+
+struct Bounds {
+  std::uint32_t least, most;
+};
+
+Bounds bounds_of(FrameKind kind) {
+  switch (kind) {
+    case FrameKind::beat:
+    case FrameKind::parting:
+      return {0, 0};
+    case FrameKind::message:
+      return {0, kMostBytes};
+    case FrameKind::flood:
+    case FrameKind::lost:
+    case FrameKind::left:
+      return {kOriginBytes, kMostToAll};
+    case FrameKind::ping:
+    case FrameKind::pong:
+      return {kPingBytes, kPingBytes};
+  }
+  throw FormatError("a frame of kind " + std::to_string(static_cast<std::uint32_t>(kind)));
+}
+
+void check(const FrameHead& head) {
+  const Bounds bounds = bounds_of(head.kind);
+  if (head.bytes < bounds.least || head.bytes > bounds.most)
+    throw FormatError("a frame of kind " + std::to_string(static_cast<std::uint32_t>(head.kind)) + " and " +
+                      std::to_string(head.bytes) + " bytes, where " + std::to_string(bounds.least) + " to " +
+                      std::to_string(bounds.most) + " were expected");
+}
 
 bool would_block(ssize_t result) {
   return result < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
@@ -47,16 +85,16 @@ bool FrameStream::read(const Take& take) {
     if (would_block(count)) return true;
     if (count <= 0) return false;
     incoming_.insert(incoming_.end(), block.begin(), block.begin() + count);
-    if (!take_frames(take)) return false;
+    take_frames(take);
     if (static_cast<std::size_t>(count) < block.size()) return true;
   }
 }
 
-bool FrameStream::take_frames(const Take& take) {
+void FrameStream::take_frames(const Take& take) {
   FrameHead head;
   while (incoming_.size() - taken_ >= sizeof head) {
     std::memcpy(&head, incoming_.data() + taken_, sizeof head);
-    if (head.bytes > kMostBytes) return false;
+    check(head);
     if (incoming_.size() - taken_ - sizeof head < head.bytes) break;
     take(head, std::span(incoming_).subspan(taken_ + sizeof head, head.bytes));
     taken_ += sizeof head + head.bytes;
@@ -65,7 +103,6 @@ bool FrameStream::take_frames(const Take& take) {
     incoming_.erase(incoming_.begin(), incoming_.begin() + static_cast<std::ptrdiff_t>(taken_));
     taken_ = 0;
   }
-  return true;
 }
 
 void FrameStream::shut() {

@@ -42,7 +42,8 @@ class FrameStream {
   /// Sends what goes without waiting. False: the connection has ended.
   bool flush();
 
-  /// Calls `take` for each frame that has come. False: the connection has ended, or the other does not speak as it should.
+  /// Calls `take` for each frame that has come. False: the connection has ended. Throws FormatError as soon as a head has come
+  /// that no rank sends.
   using Take = std::function<void(const FrameHead&, std::span<const std::byte> content)>;
   bool read(const Take& take);
 
@@ -50,7 +51,7 @@ class FrameStream {
   void shut();
 
  private:
-  bool take_frames(const Take& take);
+  void take_frames(const Take& take);
 
   Descriptor socket_;
   std::deque<Bytes> outgoing_;

@@ -1,11 +1,18 @@
 #include "hemiola/runtime/session/hosts/hosts_session.hpp"
 
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <utility>
 
+#include "hemiola/base/descriptor.hpp"
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/hash.hpp"
+#include "hemiola/base/head.hpp"
 #include "hemiola/base/home_process.hpp"
 #include "hemiola/runtime/session/exchange_check.hpp"
 #include "hemiola/runtime/session/hosts/cause_desk.hpp"
@@ -14,18 +21,24 @@
 #include "hemiola/runtime/session/hosts/roster.hpp"
 #include "hemiola/runtime/session/hosts/survivors_desk.hpp"
 #include "hemiola/runtime/session/local/local_session.hpp"
+#include "hemiola/runtime/session/rank_list.hpp"
 
 namespace hemiola {
 namespace {
 
-/// What others must know of a rank: where it runs, and where it listens.
+/// What others must know of a rank: where it runs, with whom it may share memory, and where it listens.
 struct Card {
-  Hash128 host;
+  struct Head {
+    Hash128 host;
+    Hash128 memory;  ///< equal for ranks of one host that may open each other's memory
+    std::uint32_t user = 0;
+    std::uint32_t can_share = 0;
+  };
+  Head head;
   std::vector<Endpoint> endpoints;
 
   Bytes packed() const {
-    Bytes bytes(sizeof host);
-    std::memcpy(bytes.data(), &host, sizeof host);
+    Bytes bytes = with_head(head, {});
     for (const Endpoint& endpoint : endpoints) {
       const auto more = endpoint.bytes();
       bytes.insert(bytes.end(), more.begin(), more.end());
@@ -33,15 +46,29 @@ struct Card {
     return bytes;
   }
   static Card of(std::span<const std::byte> bytes) {
-    Card card;
-    HEMIOLA_CHECK(bytes.size() >= sizeof card.host, "a rank's card that is too short");
-    std::memcpy(&card.host, bytes.data(), sizeof card.host);
-    for (auto left = bytes.subspan(sizeof card.host); left.size() >= Endpoint::kBytes;
+    Card card{.head = head_of<Head>(bytes), .endpoints = {}};
+    for (auto left = after_head<Head>(bytes); left.size() >= Endpoint::kBytes;
          left = left.subspan(Endpoint::kBytes))
       card.endpoints.push_back(Endpoint::from_bytes(left.first<Endpoint::kBytes>()));
     return card;
   }
 };
+
+/// Memory and process descriptors go to processes of the same user alone; a rank that gets neither shares with nobody.
+Card::Head own_head(Rank self) {
+  Card::Head head{.host = host_identity(), .memory = {}, .user = ::getuid()};
+  const Descriptor process(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
+  const Descriptor memory(::memfd_create("hemiola", MFD_CLOEXEC));
+  head.can_share = process && memory ? 1 : 0;
+  struct stat users{};
+  ::stat("/proc/self/ns/user", &users);
+  Hasher hasher;
+  for (const std::uint64_t word : {std::uint64_t{head.user}, std::uint64_t{users.st_ino},
+                                   head.can_share ? 0 : static_cast<std::uint64_t>(self) + 1})
+    hasher.add(word);
+  head.memory = hasher.finish();
+  return head;
+}
 
 /// Those of a host that have memory in common, and this rank's session with them.
 struct Neighbourhood {
@@ -108,6 +135,7 @@ class JoinedHosts final : public HostsSession {
 
   std::vector<LostRank> lost() const override { return causes_.lost(); }
   std::vector<std::string> complaints() const override { return sideband_.complaints(); }
+  const std::vector<std::string>& remarks() const override { return remarks_; }
   std::vector<Rank> survivors(const std::vector<Rank>& members, std::string_view name,
                               const Deadline& deadline) override {
     check_members(members, self_, rank_count_);
@@ -123,6 +151,8 @@ class JoinedHosts final : public HostsSession {
   Cause by_our_numbers(Cause cause) const;
   [[noreturn]] void throw_by_our_numbers(const Cause& of_host) const;
   void share_memory(const HostsOptions& options, const Deadline& deadline);
+  void remark_on_users();
+  const Card::Head& head(Rank rank) const { return cards_[static_cast<std::size_t>(rank)].head; }
   std::vector<Rank> everybody() const {
     std::vector<Rank> all;
     for (Rank rank : indices<Rank>(rank_count_)) all.push_back(rank);
@@ -135,6 +165,7 @@ class JoinedHosts final : public HostsSession {
   const std::vector<Endpoint> addresses_;
   std::vector<Card> cards_;
   std::vector<int> hosts_;
+  std::vector<std::string> remarks_;
   Neighbourhood near_;
   Sideband sideband_;
   CauseDesk causes_;
@@ -153,7 +184,7 @@ void JoinedHosts::meet(const HostsOptions& options) {
   sideband_.start();
   if (self_ != 0) sideband_.learn(Rank{0}, options.rank_zero);
   roster.sign();
-  Card own{host_identity(), {}};
+  Card own{.head = own_head(self_), .endpoints = {}};
   for (const Endpoint& address : options.addresses)
     own.endpoints.push_back(address.with_port(reception_->endpoint().port()));
   try {
@@ -183,34 +214,55 @@ void JoinedHosts::throw_by_our_numbers(const Cause& of_host) const {
   throw_for(cause, cause.rank, "sharing memory: " + cause.text());
 }
 
-/// Ranks that say that they are on one host show it by sharing memory; where one of them cannot, each is a host of its own.
+/// Ranks of one host that say that they may share memory show it by doing so; where one of them cannot, each is a host of its
+/// own. Ranks that may not share are told apart at once.
 void JoinedHosts::share_memory(const HostsOptions& options, const Deadline& deadline) {
-  const Hash128 here = cards_[static_cast<std::size_t>(self_)].host;
+  const Card::Head& here = head(self_);
   for (Rank rank : indices<Rank>(rank_count_))
-    if (cards_[static_cast<std::size_t>(rank)].host == here) near_.ranks.push_back(rank);
+    if (head(rank).host == here.host && head(rank).memory == here.memory) near_.ranks.push_back(rank);
+  remark_on_users();
   const Rank number{std::ranges::lower_bound(near_.ranks, self_) - near_.ranks.begin()};
   try {
-    near_.session =
-        LocalSession::join({number, static_cast<int>(near_.ranks.size()), options.name + here.hex(),
-                            std::min(options.memory_timeout_s, deadline.seconds_left()), options.check});
+    if (here.can_share != 0)
+      near_.session = LocalSession::join(
+          {number, static_cast<int>(near_.ranks.size()), options.name + here.host.hex() + here.memory.hex(),
+           std::min(options.memory_timeout_s, deadline.seconds_left()), options.check});
   } catch (const Error&) {
     near_ = {};
   }
   const std::byte shares{near_.session ? std::uint8_t{1} : std::uint8_t{0}};
   const auto all = exchange(everybody(), "hosts", std::span(&shares, 1), deadline);
-  std::vector<std::pair<Hash128, int>> known;
+  std::map<std::string, int> known;
   int next = 0;
   for (Rank rank : indices<Rank>(rank_count_)) {
-    const Hash128 host = cards_[static_cast<std::size_t>(rank)].host;
-    const auto found = std::ranges::find(known, host, &std::pair<Hash128, int>::first);
-    const bool stands_alone = all[static_cast<std::size_t>(rank)].front() == std::byte{0};
-    if (!stands_alone && found != known.end()) {
-      hosts_.push_back(found->second);
-      continue;
-    }
-    if (!stands_alone) known.emplace_back(host, next);
-    hosts_.push_back(next++);
+    const bool stands_alone = all[static_cast<std::size_t>(rank)] != Bytes{std::byte{1}};
+    const std::string key = head(rank).host.hex() + head(rank).memory.hex();
+    const auto found = stands_alone ? known.end() : known.find(key);
+    hosts_.push_back(found != known.end() ? found->second : next++);
+    if (!stands_alone) known.emplace(key, hosts_.back());
   }
+}
+
+/// The lowest rank of a host says whose memory is apart, for all of them.
+void JoinedHosts::remark_on_users() {
+  std::vector<std::vector<Rank>> groups;
+  for (Rank rank : indices<Rank>(rank_count_)) {
+    if (head(rank).host != head(self_).host) continue;
+    if (rank < self_) return;
+    const auto group = std::ranges::find_if(
+        groups, [&](const auto& ranks) { return head(ranks.front()).memory == head(rank).memory; });
+    group != groups.end() ? group->push_back(rank) : groups.push_back({rank});
+  }
+  if (groups.size() < 2) return;
+  std::string text;
+  for (const std::vector<Rank>& ranks : groups) {
+    const Card::Head& first = head(ranks.front());
+    text += (text.empty() ? "rank" : ", rank") + std::string(ranks.size() == 1 ? " " : "s ") +
+            rank_list(ranks) + " (user " + std::to_string(first.user) +
+            (first.can_share != 0 ? ")" : ", without pidfd_open or memfd_create)");
+  }
+  remarks_.push_back("ranks of one host share no memory: " + text +
+                     ". Messages between these go over the network; run all ranks of a host as one user");
 }
 
 }  // namespace

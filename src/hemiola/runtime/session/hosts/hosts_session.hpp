@@ -41,6 +41,9 @@ class HostsSession : public Session {
   /// Where this rank is reached by others: for wires, too.
   virtual const std::shared_ptr<Reception>& reception() const = 0;
   virtual const std::vector<Endpoint>& addresses() const = 0;
+
+  /// What a user should know of how the ranks came together, a sentence each; on one rank of those that it is about.
+  virtual const std::vector<std::string>& remarks() const = 0;
 };
 
 }  // namespace hemiola

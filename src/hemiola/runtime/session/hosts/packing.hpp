@@ -2,9 +2,11 @@
 // machines of one byte order, which the session sees to), and bytes behind their count.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,6 +16,7 @@
 
 #include "hemiola/base/bytes.hpp"
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/head.hpp"
 #include "hemiola/base/index.hpp"
 
 namespace hemiola {
@@ -39,6 +42,7 @@ class Packer {
   Bytes bytes_;
 };
 
+/// Throws FormatError for a message that is too short for what it announces.
 class Unpacker {
  public:
   explicit Unpacker(std::span<const std::byte> bytes) : left_(bytes) {}
@@ -62,7 +66,9 @@ class Unpacker {
 
  private:
   std::span<const std::byte> next(std::size_t count) {
-    HEMIOLA_CHECK(count <= left_.size(), "a message of the session that is too short");
+    if (count > left_.size())
+      throw FormatError("a message with " + std::to_string(left_.size()) + " bytes left where " +
+                        std::to_string(count) + " were expected");
     const auto bytes = left_.first(count);
     left_ = left_.subspan(count);
     return bytes;
@@ -72,9 +78,16 @@ class Unpacker {
 };
 
 inline std::vector<Rank> ranks_of(const Bytes& bytes) {
-  std::vector<Rank> ranks(bytes.size() / sizeof(Rank));
-  if (!ranks.empty()) std::memcpy(static_cast<void*>(ranks.data()), bytes.data(), bytes.size());
-  return ranks;
+  return items_of<Rank>(bytes, bytes.size() / sizeof(Rank));
+}
+
+/// The members that a message names, sorted. Throws FormatError for what is no such list.
+inline std::vector<Rank> members_of(const Bytes& bytes) {
+  std::vector<Rank> members = ranks_of(bytes);
+  const bool is_sorted = std::ranges::adjacent_find(members, std::ranges::greater_equal{}) == members.end();
+  if (members.empty() || !is_sorted || members.front() < 0)
+    throw FormatError("a list of " + std::to_string(members.size()) + " members that are not sorted ranks");
+  return members;
 }
 
 }  // namespace hemiola

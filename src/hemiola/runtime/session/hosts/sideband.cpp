@@ -25,6 +25,10 @@ constexpr auto kLongestBetweenTries = std::chrono::milliseconds(250);
 /// The first few questions about rank 0's clock follow each other at once, later ones at every so manieth beat.
 constexpr int kFirstPings = 8, kBeatsPerPing = 10;
 
+/// Of a clock, or of its error: 146 years. Sums of a few do not overflow.
+constexpr std::int64_t kMost_ns = std::int64_t{1} << 62;
+const std::string kSentNonsense = "it has sent what no rank sends: ";
+
 struct FloodHead {
   Rank origin{0};
   std::uint32_t unused = 0;
@@ -93,7 +97,7 @@ void Sideband::watch() {
 }
 
 void Sideband::send(Rank to, Topic topic, Bytes message) {
-  post({FrameKind::message, to, topic, std::move(message)});
+  post({FrameKind::message, checked(to), topic, std::move(message)});
 }
 
 void Sideband::tell_all(Topic topic, Bytes message) {
@@ -308,12 +312,24 @@ Sideband::Line* Sideband::add_line(Rank rank, Descriptor socket) {
 void Sideband::read_lines() {
   for (Line& line : lines_) {
     if (line.over) continue;
-    const bool is_open = line.stream.read([&](const FrameHead& head, std::span<const std::byte> content) {
-      peer(line.peer).heard = Clock::now();
-      take(&line, head, content);
-    });
-    if (!is_open) end(&line);
+    try {
+      const bool is_open = line.stream.read([&](const FrameHead& head, std::span<const std::byte> content) {
+        peer(line.peer).heard = Clock::now();
+        take(&line, head, content);
+      });
+      if (!is_open) end(&line);
+    } catch (const FormatError& e) {
+      refuse(&line, e.what());
+    }
   }
+}
+
+/// Who sends what no rank sends is lost, and learns why before its connection ends.
+void Sideband::refuse(Line* line, const std::string& what) {
+  lose(line->peer, kSentNonsense + what);
+  line->stream.flush();
+  line->parting = true;
+  end(line);
 }
 
 void Sideband::end(Line* line) {
@@ -355,16 +371,26 @@ void Sideband::take(Line* line, const FrameHead& head, std::span<const std::byte
 
 void Sideband::take_flood(const Line& line, const FrameHead& head, std::span<const std::byte> content) {
   const auto flood = head_of<FloodHead>(content);
-  auto& known = floods_[flood.origin];
+  auto& known = floods_[checked(flood.origin)];
   if (flood.origin == self_ || !known.insert(flood.number).second) return;
   if (known.size() > kKeptFloods) known.erase(known.begin());
+  try {
+    dispatcher_.deliver(flood.origin, head.topic, after_head<FloodHead>(content));
+  } catch (const FormatError& e) {  // of its origin's; who has only handed it on may not have looked inside
+    return lose(flood.origin, kSentNonsense + e.what());
+  }
   spread(FrameKind::flood, head.topic, content, line.peer);
-  dispatcher_.deliver(flood.origin, head.topic, after_head<FloodHead>(content));
+}
+
+Rank Sideband::checked(Rank rank) const {
+  if (rank < 0 || rank >= rank_count_)
+    throw FormatError("news of rank " + std::to_string(rank) + " in a job of " + std::to_string(rank_count_));
+  return rank;
 }
 
 void Sideband::take_loss(const Line& line, const FrameHead& head, std::span<const std::byte> content) {
   const auto reason = after_head<FloodHead>(content);
-  lose(head_of<FloodHead>(content).origin,
+  lose(checked(head_of<FloodHead>(content).origin),
        std::string(reinterpret_cast<const char*>(reason.data()), reason.size()), head.kind, line.peer);
 }
 
@@ -384,6 +410,8 @@ void Sideband::lose(Rank rank, const std::string& reason, FrameKind kind, Rank e
 
 void Sideband::take_ping(Line* line, const FrameHead& head, std::span<const std::byte> content) {
   auto ping = head_of<Ping>(content);
+  for (const std::int64_t each : {ping.asked_ns, ping.there_ns, ping.error_ns})
+    if (each < 0 || each > kMost_ns) throw FormatError("a clock that shows " + std::to_string(each) + " ns");
   if (head.kind == FrameKind::pong)
     return clock_.learn(ping.asked_ns, ping.there_ns, CommonClock::monotonic_ns(), ping.error_ns);
   clock_.hear_error(line->peer, ping.error_ns);

@@ -106,6 +106,8 @@ class Sideband final : public Courier {
   void go_on(Rank peer, Handshake* handshake);
   Line* add_line(Rank peer, Descriptor socket);
   void read_lines();
+  void refuse(Line* line, const std::string& what);
+  Rank checked(Rank rank) const;
   void take(Line* line, const FrameHead& head, std::span<const std::byte> content);
   void take_flood(const Line& line, const FrameHead& head, std::span<const std::byte> content);
   void take_loss(const Line& line, const FrameHead& head, std::span<const std::byte> content);

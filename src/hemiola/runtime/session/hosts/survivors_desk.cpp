@@ -39,9 +39,15 @@ void put_message(Packer* packer, const SurvivorsVote::Message& message) {
   put_ranks(packer, message.proposal->left_out);
 }
 
+/// Throws FormatError for a kind that there is not, and for one that lacks the proposal that it is about.
 SurvivorsVote::Message get_message(Unpacker* unpacker) {
-  SurvivorsVote::Message message{.kind = unpacker->get<SurvivorsVote::MessageKind>()};
+  using Kind = SurvivorsVote::MessageKind;
+  SurvivorsVote::Message message{.kind = unpacker->get<Kind>()};
   message.lost = get_ranks(unpacker);
+  const bool proposes = message.kind >= Kind::proposal && message.kind <= Kind::decision;
+  if (message.kind > Kind::decision || (proposes && unpacker->is_empty()))
+    throw FormatError("a vote of kind " + std::to_string(static_cast<std::uint32_t>(message.kind)) +
+                      (proposes ? " without a proposal" : ""));
   if (unpacker->is_empty()) return message;
   const auto ballot = unpacker->get<SurvivorsVote::Ballot>();
   message.proposal = {ballot, get_ranks(unpacker)};
@@ -103,9 +109,12 @@ SurvivorsDesk::Agreement& SurvivorsDesk::agreement(const Name& name, const std::
 void SurvivorsDesk::hear_vote(Rank from, std::span<const std::byte> message) {
   Unpacker content(message);
   const Name name = content.get<Name>();
-  const std::vector<Rank> members = ranks_of(content.get_bytes());
+  const std::vector<Rank> members = members_of(content.get_bytes());
+  if (!std::ranges::binary_search(members, self_) || !std::ranges::binary_search(members, from))
+    throw FormatError("a vote of members that are not its sender's and its receiver's");
+  const SurvivorsVote::Message said = get_message(&content);
   const std::lock_guard lock(mutex_);
-  agreement(name, members).vote.hear(from, get_message(&content));
+  agreement(name, members).vote.hear(from, said);
   changed_.notify_all();
 }
 
