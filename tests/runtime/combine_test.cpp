@@ -454,7 +454,7 @@ TEST(Scale, TheAverageOfTheLargestValuesIsFinite) {
     const Combine add = combine_for(dtype, Op::average);
     for (int ranks = 1; ranks <= 70; ++ranks) {
       std::vector<std::byte> one(size), chain(size);
-      multiply_for(dtype)(one.data(), largest.data(), size, average_factor(ranks));
+      multiply_for(dtype)(one.data(), largest.data(), size, average_factor(dtype, ranks));
       chain = one;
       std::vector<std::vector<std::byte>> pairs(static_cast<std::size_t>(ranks), one);
       for (int rank = 1; rank < ranks; ++rank) add(chain.data(), chain.data(), one.data(), size);

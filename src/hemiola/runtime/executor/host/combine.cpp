@@ -7,8 +7,9 @@
 
 namespace hemiola {
 
-double average_factor(int rank_count) {
-  return 1.0 / static_cast<double>(std::bit_ceil(static_cast<unsigned>(rank_count)));
+double average_factor(DType dtype, int rank_count) {
+  const double factor = 1.0 / static_cast<double>(std::bit_ceil(static_cast<unsigned>(rank_count)));
+  return dtype == DType::float8_e4m3fn && rank_count > 1 ? factor / 2 : factor;
 }
 
 namespace {
@@ -53,7 +54,9 @@ template <typename T>
 [[gnu::always_inline]] inline void scale_array(std::byte* data, std::size_t bytes, int divisor) {
   using Real = typename RealOf<T>::type;
   auto* values = reinterpret_cast<T*>(data);
-  const auto by = static_cast<Real>(divisor * average_factor(divisor));
+  constexpr DType dtype =
+      std::is_same_v<T, Float8E4M3FN> ? DType::float8_e4m3fn : DType::float32;  // all others are alike
+  const auto by = static_cast<Real>(divisor * average_factor(dtype, divisor));
   const Real largest = kLargest<typename StoredPartOf<T>::type>;
   const std::size_t count = bytes / sizeof(T);
   for (std::size_t i = 0; i < count; ++i) narrow(divided(widen(values[i]), by, largest), values[i]);

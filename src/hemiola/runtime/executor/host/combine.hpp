@@ -18,8 +18,9 @@ using Scale = void (*)(std::byte* data, std::size_t bytes, int divisor);
 using Multiply = void (*)(std::byte* dst, const std::byte* src, std::size_t bytes, double factor);
 
 /// By what each rank multiplies its part of an average, so that no sum of finite values overflows: 1 over the least power of
-/// two that is not less than the number of ranks. Exact but for values so small that bits fall off.
-double average_factor(int rank_count);
+/// two that is not less than the number of ranks; half of that for float8_e4m3fn, whose largest mantissa is not all ones, so
+/// that sums may round beyond it. Exact but for values so small that bits fall off.
+double average_factor(DType dtype, int rank_count);
 
 /// Instruction sets with kernels of their own, slowest first.
 enum class InstructionSet : std::uint8_t { baseline, avx2, avx512 };

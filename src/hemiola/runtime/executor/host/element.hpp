@@ -301,7 +301,7 @@ template <int mantissa_bits, int bias, Special special>
 inline const float kLargest<Float8<mantissa_bits, bias, special>> =
     widen(Float8<mantissa_bits, bias, special>{Float8<mantissa_bits, bias, special>::kBeyond - 1});
 
-/// A finite value divided by a `divisor` of more than a half and at most 1, and finite again, although rounding may have made
+/// A finite value divided by a `divisor` of more than a quarter and at most 1, and finite again, although rounding may have made
 /// the value larger than an average is.
 template <typename T>
 inline T divided(T value, T divisor, T largest) {

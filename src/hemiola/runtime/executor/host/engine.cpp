@@ -176,7 +176,8 @@ std::byte* Engine::product_memory() {
 }
 
 void Engine::multiply_blocks(const Arithmetic& arithmetic, std::byte* to) {
-  const double factor = arithmetic.op == Op::average ? average_factor(arithmetic.divisor) : arithmetic.factor;
+  const double factor =
+      arithmetic.op == Op::average ? average_factor(arithmetic.dtype, arithmetic.divisor) : arithmetic.factor;
   const auto multiply = multiply_for(arithmetic.dtype);
   const std::span<std::byte* const> blocks = regions_.blocks(Region::input);
   if (blocks.empty()) return multiply(to, regions_[Region::input], bytes(Region::input), factor);
