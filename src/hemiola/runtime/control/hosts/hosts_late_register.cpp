@@ -1,7 +1,9 @@
 #include "hemiola/runtime/control/hosts/hosts_late_register.hpp"
 
+#include <string>
 #include <utility>
 
+#include "hemiola/base/error.hpp"
 #include "hemiola/runtime/control/late_word.hpp"
 
 namespace hemiola::hosts {
@@ -23,6 +25,12 @@ LateKeeper::LateKeeper(std::shared_ptr<const Talk> talk) : talk_(std::move(talk)
 
 void LateKeeper::hear(Rank from, std::span<const std::byte> message) {
   const auto asked = body_of<LateAsked>(message);
+  const auto member_count = static_cast<std::uint64_t>(talk_->members().count());
+  const bool counts =
+      kind_of<Kind>(message) == Kind::arrive || kind_of<Kind>(message) == Kind::await_arrivals;
+  if (counts && asked.expected > member_count)
+    throw FormatError("arrivals of " + std::to_string(asked.expected) + " members of " +
+                      std::to_string(member_count));
   std::uint64_t& word = words_[asked.operation % 2];
   switch (kind_of<Kind>(message)) {
     case Kind::arrive:
