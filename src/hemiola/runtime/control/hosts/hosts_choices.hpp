@@ -21,12 +21,12 @@ template <typename Entry>
 class ChoiceBook {
  public:
   bool is_outdated(const ChoiceKey& key) const {
-    return !epochs_.empty() && epochs_.rbegin()->first > key.epoch + 1;
+    return !epochs_.empty() && is_past(key.epoch, epochs_.rbegin()->first);
   }
   /// Not for a key that is outdated. Forgets what is, once there is an entry of this epoch.
   Entry& operator[](const ChoiceKey& key) {
     Entry& entry = epochs_[key.epoch][{key.digest.high, key.digest.low}];
-    std::erase_if(epochs_, [&](const auto& one) { return one.first + 1 < key.epoch; });
+    std::erase_if(epochs_, [&](const auto& one) { return is_past(one.first, key.epoch); });
     return entry;
   }
   Entry* find(const ChoiceKey& key) {
@@ -37,6 +37,10 @@ class ChoiceBook {
   }
 
  private:
+  static bool is_past(std::uint64_t epoch, std::uint64_t latest) {
+    return epoch < latest && latest - epoch > 1;  // others choose the numbers, so no sum of one
+  }
+
   std::map<std::uint64_t, std::map<std::pair<std::uint64_t, std::uint64_t>, Entry>> epochs_;
 };
 
