@@ -33,6 +33,7 @@ import psutil  # noqa: F401  which a rank at an address loads
 
 import hemiola as hm
 import hemiola.communicator.init  # loaded before ranks are forked, and their deadlines begin
+from hemiola.whole_file import write_whole
 
 LIMIT_S = 120.0
 DEADLINE_S = 4.0
@@ -98,9 +99,7 @@ def tell(folder: Path, rank: int, error: hm.HemiolaError) -> None:
     """Note an error where the parent looks."""
     cause = getattr(error, "cause", None)
     told = Told(type(error).__name__, str(error), cause and cause.rank, cause.reason if cause else "")
-    path = folder / f"{rank}.told"
-    path.with_suffix(".new").write_text(json.dumps(told.__dict__))
-    path.with_suffix(".new").rename(path)
+    write_whole(folder / f"{rank}.told", json.dumps(told.__dict__))
 
 
 def meet(folder: Path, rank: int, ranks: int) -> None:

@@ -192,6 +192,7 @@ def _right() -> dict[str, Any]:
         "topology": topology,
         "transfer_count": 1,
         "variant": "",
+        "vertex": 0,
         "wires": ["ring", "ring"],
         "x": np.zeros(4),
     }

@@ -98,11 +98,11 @@ Picoseconds serialization_time(std::int64_t bytes, double bandwidth_Bps, double 
   const long double limit = 9e18L;
   if (slowdown == 1.0 && bandwidth_Bps < 9e18 && bandwidth_Bps == std::floor(bandwidth_Bps)) {
     const auto divisor = static_cast<unsigned __int128>(bandwidth_Bps);
-    const auto time = (static_cast<unsigned __int128>(bytes) * kSecond + divisor / 2) / divisor;
+    const auto time = (static_cast<unsigned __int128>(bytes) * kSecond + divisor - 1) / divisor;
     if (time < static_cast<unsigned __int128>(limit)) return static_cast<Picoseconds>(time);
   } else {
     const long double time = static_cast<long double>(bytes) * kSecond * slowdown / bandwidth_Bps;
-    if (time < limit) return std::llround(time);
+    if (time < limit) return static_cast<Picoseconds>(std::ceil(time));
   }
   throw ArgumentError("sending " + std::to_string(bytes) + " bytes at " + std::to_string(bandwidth_Bps) +
                       " B/s would take more than 100 days; check the bandwidth's unit");

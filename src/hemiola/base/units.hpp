@@ -17,8 +17,8 @@ constexpr double to_seconds(Picoseconds t) {
   return static_cast<double>(t) / static_cast<double>(kSecond);
 }
 
-/// Time that `bytes` need on a link of `bandwidth_Bps` slowed down by `slowdown`, to the nearest picosecond. Exact when
-/// the bandwidth is an integer number of bytes per second and the slowdown is 1.
+/// Time that `bytes` need on a link of `bandwidth_Bps` slowed down by `slowdown`, rounded up to a picosecond as in a
+/// simulation. Exact when the bandwidth is an integer number of bytes per second and the slowdown is 1.
 Picoseconds serialization_time(std::int64_t bytes, double bandwidth_Bps, double slowdown = 1.0);
 
 /// "0.5 us" → seconds. Accepts s, ms, us, µs, ns, ps. Throws FormatError that names the text.
