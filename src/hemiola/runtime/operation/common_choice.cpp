@@ -141,20 +141,27 @@ void CommonChoice::check_claimer(Rank claimer) const {
                                            members_->described(one.cause()));
 }
 
-/// Whoever chooses shows no signs meanwhile, and may merely be slow; who else shows none is missing, too, whoever chooses.
+/// Whoever chooses shows no signs meanwhile, and may merely be slow; who else shows none is missing, too, whoever chooses, and
+/// is to blame.
 void CommonChoice::give_up_on(Rank claimer, double waited_s) const {
-  std::string missing;
+  std::vector<Rank> missing;
   for (Rank rank : indices<Rank>(members_->count()))
     if (rank != claimer && rank != members_->self &&
         is_silent(*members_, control_->pulse->last_sign_ns(rank), waited_s))
-      missing += (missing.empty() ? "" : ", ") + members_->name(rank);
-  if (!missing.empty()) missing = "; " + missing + " has not arrived, or stands still";
+      missing.push_back(rank);
+  const std::string in_time = " within " + format_seconds(waited_s);
+  const Rank blamed = missing.empty() ? claimer : missing.front();
   Cause cause = members_->cause(
-      claimer,
-      "came first to a call that leaves the schedule to the planner, and has not chosen one within " +
-          format_seconds(waited_s));
+      blamed,
+      missing.empty()
+          ? "came first to a call that leaves the schedule to the planner, and has not chosen one" + in_time
+          : "has not arrived" + in_time + ", or stands still");
   cause.is_absence = true;
-  throw AbsentMemberError(members_->described(cause) + missing, cause);
+  std::string text = members_->described(cause);
+  for (std::size_t i = 1; i < missing.size(); ++i) text += "; neither has " + members_->name(missing[i]);
+  if (!missing.empty())
+    text += "; " + members_->name(claimer) + " has not chosen a schedule either, to which it came first";
+  throw AbsentMemberError(text, cause);
 }
 
 }  // namespace hemiola
