@@ -329,7 +329,9 @@ class Communicator(BlockCollectives, MonitoredBarrier):
                 )
             lineage = _descended(lineage, "shrunk", survivors)
             try:
-                self.successor = Communicator(self._session, survivors, self._options, lineage=lineage)
+                self.successor = Communicator(
+                    self._session, survivors, self._options, lineage=lineage, measured=self._plans
+                )
             except LostRankError:
                 if survivors == ranks:
                     raise

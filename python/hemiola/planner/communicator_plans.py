@@ -145,8 +145,8 @@ class CommunicatorPlans:
         self._network = _among(emulated, self._ranks) if is_of_all else _switch(self._rank_count, self.speed)
 
     def take_part_of(self, measured: CommunicatorPlans) -> None:
-        """Plan for what another communicator of this job has measured, whose ranks were all active as those of all
-        groups are; `measured` has these ranks among its own."""
+        """Plan for what another communicator of this job has measured, of which this one is a group or what is left;
+        `measured` has these ranks among its own, and all of them were active."""
         if self._emulated is not None:
             self._take_emulated(self._emulated)
             return
