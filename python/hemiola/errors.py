@@ -102,6 +102,14 @@ class LostRankError(HemiolaError, RuntimeError):
         self.world_rank = world_rank
 
 
+class MinorityError(LostRankError):
+    """This rank is not on the side of a cut job that may go on: the others may have gone on without it.
+
+    `Communicator.shrink` raises it when its time is over, or at once on a rank that the others have given up. The
+    process has to end; docs/failures.md says which side goes on.
+    """
+
+
 class TimeoutError(HemiolaError, builtins.TimeoutError):
     """A rank did not arrive in time. `cause` names the first such rank; None where nobody can say."""
 

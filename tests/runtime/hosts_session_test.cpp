@@ -4,8 +4,14 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <optional>
+#include <random>
+#include <set>
 #include <thread>
+#include <utility>
 
 #include "contracts/control_contract.hpp"
 #include "contracts/on_threads.hpp"
@@ -15,6 +21,7 @@
 #include "hemiola/runtime/control/hosts/hosts_control.hpp"
 #include "hemiola/runtime/net/tcp_socket.hpp"
 #include "hemiola/runtime/session/hosts/frames.hpp"
+#include "hemiola/runtime/session/hosts/neighbours.hpp"
 #include "hemiola/runtime/session/hosts/sideband.hpp"
 #include "hemiola/runtime/wire/shm/shm_kind.hpp"
 #include "net/full_table.hpp"
@@ -175,6 +182,99 @@ TEST(Sideband, WhoHasNoRoomForAConnectionIsLostItselfAndBlamesNobody) {
     for (const LostRank& lost : sideband->lost()) EXPECT_EQ(lost.rank, 0) << lost.reason;
   EXPECT_NE(sidebands[0]->lost()[0].reason.find("ulimit -n"), std::string::npos);
   EXPECT_FALSE(sidebands[0]->complaints().empty());
+}
+
+/// Sidebands of a job that watch each other, one of which can be stopped for a while.
+class Watching {
+ public:
+  explicit Watching(int rank_count, std::chrono::milliseconds silence) {
+    const Job job;
+    for (Rank rank : all_ranks(rank_count)) {
+      receptions_.push_back(options_of(job, rank, rank_count).reception);
+      all.push_back(
+          std::make_unique<Sideband>(receptions_.back(), rank_count, SidebandLimits{.silence = silence}));
+    }
+    for (Rank rank : all_ranks(rank_count)) {
+      Sideband& one = *all[at(rank)];
+      for (Rank other : all_ranks(rank_count))
+        if (other != rank) one.learn(other, {receptions_[at(other)]->endpoint()});
+      one.watch();
+      one.start();
+    }
+  }
+  ~Watching() { go_on_.store(true); }
+
+  void leave(Rank rank) {
+    all[at(rank)].reset();
+    receptions_[at(rank)].reset();
+  }
+  /// Its thread stands still until this ends.
+  void stop(Rank rank) {
+    stopped_ = all[at(rank)]->subscribe(Topic{7777}, [this](Rank, std::span<const std::byte>) {
+      while (!go_on_.load()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    });
+    all[at(rank)]->send(rank, Topic{7777}, {});
+  }
+
+  std::vector<std::unique_ptr<Sideband>> all;
+
+ private:
+  std::vector<std::shared_ptr<Reception>> receptions_;
+  std::atomic<bool> go_on_{false};
+  std::unique_ptr<Courier::Subscription> stopped_;
+};
+
+std::optional<Evidence> evidence_of(const Sideband& sideband, Rank rank) {
+  for (const LostRank& lost : sideband.lost())
+    if (lost.rank == rank) return lost.evidence;
+  return std::nullopt;
+}
+
+class Losing : public ::testing::TestWithParam<unsigned> {};
+
+/// Given five of eight ranks that leave one after the other in a random order, and one more that stands still. Expect that the
+/// two that are left know all of them: the five for certain, the last by its silence.
+TEST_P(Losing, WhoeverLivesIsWatchedAfterAnyLosses) {
+  std::mt19937 random(GetParam());
+  std::vector<Rank> order = all_ranks(8);
+  std::ranges::shuffle(order, random);
+  Watching ranks(8, std::chrono::milliseconds(2000));
+  const std::vector<Rank> left(order.begin(), order.begin() + 5), living(order.begin() + 6, order.end());
+  for (Rank rank : left) {
+    ranks.leave(rank);
+    for (Rank other : living)
+      eventually([&] { return evidence_of(*ranks.all[at(other)], rank).has_value(); });
+  }
+  const Rank stopped = order[5];
+  ranks.stop(stopped);
+  for (Rank rank : living) {
+    const Sideband& sideband = *ranks.all[at(rank)];
+    eventually([&] { return evidence_of(sideband, stopped) == Evidence::suspicion; });
+    for (Rank gone : left) eventually([&] { return evidence_of(sideband, gone) == Evidence::seen; });
+    EXPECT_EQ(sideband.lost().size(), 6u);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(InManyOrders, Losing, ::testing::Range(0u, 3u));
+
+TEST(Neighbours, AreMutualAndJoinAllThatLiveWhoeverIsLost) {
+  std::mt19937 random(1);
+  for (int trial = 0; trial < 2000; ++trial) {
+    std::vector<Rank> living = all_ranks(std::uniform_int_distribution(1, 40)(random));
+    std::ranges::shuffle(living, random);
+    living.resize(std::uniform_int_distribution(std::size_t{1}, living.size())(random));
+    std::ranges::sort(living);
+    std::set<Rank> reached{living.front()};
+    for (std::size_t before = 0; std::exchange(before, reached.size()) < reached.size();)
+      for (Rank rank : std::vector<Rank>(reached.begin(), reached.end()))
+        for (Rank neighbour : neighbours_of(rank, living)) {
+          reached.insert(neighbour);
+          const std::vector<Rank> back = neighbours_of(neighbour, living);
+          ASSERT_TRUE(std::ranges::binary_search(back, rank)) << "trial " << trial;
+          ASSERT_NE(neighbour, rank);
+        }
+    ASSERT_EQ(std::vector<Rank>(reached.begin(), reached.end()), living) << "trial " << trial;
+  }
 }
 
 TEST(HostsSession, WhoHasAnotherTokenIsRefusedAndItIsSaid) {

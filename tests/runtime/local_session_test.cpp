@@ -4,10 +4,13 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <filesystem>
 #include <functional>
 #include <numeric>
 #include <optional>
@@ -303,6 +306,14 @@ TEST(LocalSession, ARequestThatIsTooLargeLeavesRoomForOthers) {
   }));
 }
 
+// Given more agreements, one after the other, than the board has places. Expect that a place is used again.
+TEST(LocalSession, AgreesOnWhoGoesOnAnyNumberOfTimes) {
+  expect_no_error(join_all(ranks_of(fresh_name(), 2), [](LocalSession& session) {
+    for (int round = 0; round < 3000; ++round)
+      ASSERT_EQ(session.survivors(all_of(2), "round " + std::to_string(round), Deadline(30)), all_of(2));
+  }));
+}
+
 // ---- deaths ----
 
 /// A child process that joins, runs `body`, and then waits to be killed.
@@ -345,6 +356,46 @@ TEST(LocalSessionDeath, AKilledRankIsReportedEvenWhileItsChildLives) {
   ::waitpid(child, &status, 0);
   EXPECT_EQ(lost_ranks(*session), std::vector{Rank{1}});
   ::kill(grandchild, SIGKILL);
+}
+
+/// What the shared memory of the only session of this process holds.
+std::int64_t bytes_held() {
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code error;
+    const std::string file = std::filesystem::read_symlink(entry.path(), error).string();
+    struct stat found{};
+    if (file.find("memfd:hemiola") != std::string::npos && ::stat(entry.path().c_str(), &found) == 0)
+      return std::int64_t{found.st_blocks} * 512;
+  }
+  return -1;
+}
+
+// Given 8 MiB that a rank shares with two others and has let go of, 8 MiB that only these two share, and a region for which one
+// of them never came. Expect that all of it is given back once they are killed.
+TEST(LocalSessionDeath, WhatTheDeadHeldIsGivenBack) {
+  constexpr std::size_t kBytes = std::size_t{8} << 20;
+  const std::string name = fresh_name();
+  const auto hold = [&](LocalSession& session) {
+    const auto of_all = session.shared(all_of(3), kBytes, Deadline(30));
+    const auto of_two = session.shared({Rank{1}, Rank{2}}, kBytes, Deadline(30));
+    if (session.rank() == Rank{1}) std::ranges::fill(of_two->bytes(), std::byte{1});
+    if (session.rank() == Rank{1}) session.shared({Rank{0}, Rank{1}}, kBytes, Deadline(30));
+    word_of(of_all->bytes(), static_cast<std::size_t>(session.rank())).store(1);
+    for (;;) ::pause();
+  };
+  const pid_t one = child_rank({Rank{1}, 3, name, 30}, hold), two = child_rank({Rank{2}, 3, name, 30}, hold);
+  const auto session = LocalSession::join({Rank{0}, 3, name, 30});
+  auto of_all = session->shared(all_of(3), kBytes, Deadline(30));
+  std::ranges::fill(of_all->bytes().subspan(64), std::byte{1});
+  session->shared({Rank{0}, Rank{1}}, kBytes, Deadline(30));
+  for (std::size_t other : {1u, 2u}) eventually([&] { return word_of(of_all->bytes(), other).load() == 1; });
+  EXPECT_GE(bytes_held(), static_cast<std::int64_t>(2 * kBytes));
+  kill_and_reap(one);
+  kill_and_reap(two);
+  EXPECT_EQ(caught([&] { session->shared({Rank{0}, Rank{2}}, kBytes, Deadline(30)); }).lost, Rank{1});
+  of_all.reset();
+  EXPECT_EQ(session->shared({Rank{0}}, 64, Deadline(30))->bytes().size(), 64u);
+  EXPECT_LT(bytes_held(), static_cast<std::int64_t>(kBytes / 4));
 }
 
 TEST(LocalSessionDeath, SharingWithADeadRankNamesIt) {

@@ -1,5 +1,6 @@
 // Thousands of agreements among members that stop at any instant, also between two messages of one round, with what they
-// had sent cut off anywhere: whoever decides decides the same, and whoever lives decides.
+// had sent cut off anywhere, in networks that are cut and heal, with members that are given up though they live: whoever
+// decides decides the same. Where members are only killed, whoever lives decides.
 #include "hemiola/runtime/session/hosts/survivors_vote.hpp"
 
 #include <gtest/gtest.h>
@@ -8,6 +9,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <set>
 #include <vector>
@@ -15,25 +17,32 @@
 namespace hemiola {
 namespace {
 
+struct Accidents {
+  bool kills = false, cuts = false, wrong_suspicions = false;
+};
+
 /// One agreement: what may happen next is drawn, one event at a time.
 class Trial {
  public:
-  explicit Trial(std::uint64_t seed) : random_(seed) {
-    const int count = draw(2, 7);
+  Trial(std::uint64_t seed, const Accidents& accidents) : random_(seed) {
+    const int count = draw(2, 8);
     for (Rank rank : indices<Rank>(count)) members_.push_back(rank);
     std::vector<Rank> order = members_;
     std::ranges::shuffle(order, random_);
-    const int deaths = draw(1, count - 1);
-    for (int i = 0; i < deaths; ++i) doomed_[order[static_cast<std::size_t>(i)]] = draw(0, 40);
+    const int deaths = accidents.kills ? draw(1, count - 1) : 0;
+    for (int i = 0; i < deaths; ++i) doomed_[order[at(i)]] = draw(0, 40);
+    if (accidents.cuts) cut_at_ = draw(0, 60);
+    if (accidents.wrong_suspicions) suspicions_left_ = draw(1, 3);
     for (Rank self : members_)
       votes_.push_back(std::make_unique<SurvivorsVote>(
           members_, self, [this, self](Rank to, const SurvivorsVote::Message& m) { post(self, to, m); }));
     to_come_.insert(members_.begin(), members_.end());
   }
 
-  void run() {
-    for (int event = 0; event < 20'000 && happen(); ++event) {
-    }
+  int run() {
+    int events = 0;
+    while (events < 20'000 && happen()) ++events;
+    return events;
   }
 
   bool is_agreed() const {
@@ -42,31 +51,56 @@ class Trial {
       if (const auto decided = vote(member).decided()) decisions.insert(*decided);
     return decisions.size() <= 1;
   }
-  bool everybody_alive_has_decided_and_is_in() const {
-    return std::ranges::all_of(members_, [&](Rank member) {
+  bool is_decided_by(const std::vector<Rank>& some) const {
+    return std::ranges::all_of(some, [&](Rank member) {
       if (dead_.contains(member)) return true;
       const auto decided = vote(member).decided();
-      return decided && std::ranges::binary_search(*decided, member);
+      return decided && std::ranges::binary_search(*decided, member) && !vote(member).is_given_up();
     });
+  }
+  const std::vector<Rank>& members() const { return members_; }
+  /// The side that may go on of a network that was cut and has not healed; nobody where there is none, or where one of them
+  /// has ended and left the others too few.
+  std::vector<Rank> larger_side() const {
+    std::vector<Rank> sides[2];
+    for (Rank member : members_) sides[cut_off_.contains(member) ? 1 : 0].push_back(member);
+    for (const auto& side : sides)
+      if (2 * side.size() > members_.size() ||
+          (2 * side.size() == members_.size() && side.front() == members_.front()))
+        return cut_off_.empty() || !dead_.empty() ? std::vector<Rank>{} : side;
+    return {};
   }
 
  private:
   using Way = std::pair<Rank, Rank>;
+  /// Nothing: the end of the connection.
+  using Letter = std::optional<SurvivorsVote::Message>;
 
   int draw(int first, int last) { return std::uniform_int_distribution(first, last)(random_); }
-  SurvivorsVote& vote(Rank member) const { return *votes_[static_cast<std::size_t>(member)]; }
+  SurvivorsVote& vote(Rank member) const { return *votes_[at(member)]; }
+  Rank somebody() { return members_[at(draw(0, static_cast<int>(members_.size()) - 1))]; }
+  bool lives(Rank member) const { return !dead_.contains(member) && !vote(member).is_given_up(); }
+  bool is_cut(Way way) const { return cut_off_.contains(way.first) != cut_off_.contains(way.second); }
 
   /// A doomed member stops after so many messages and events.
   void age(Rank member) {
     const auto doom = doomed_.find(member);
     if (doom == doomed_.end() || dead_.contains(member) || doom->second-- > 0) return;
-    dead_.insert(member);
-    to_come_.erase(member);
     for (auto& [way, letters] : ways_)
       if (way.first == member)
         letters.resize(static_cast<std::size_t>(draw(0, static_cast<int>(letters.size()))));
-    for (Rank other : members_)
-      if (other != member) to_notice_.push_back({other, member});
+    end(member);
+  }
+
+  /// Its connections end behind what it has said; some may hear of it from others.
+  void end(Rank member) {
+    dead_.insert(member);
+    to_come_.erase(member);
+    for (Rank other : members_) {
+      if (other == member) continue;
+      ways_[{member, other}].push_back(std::nullopt);
+      if (draw(0, 1) == 1) hearsay_.push_back({other, member});
+    }
   }
 
   void post(Rank from, Rank to, const SurvivorsVote::Message& message) {
@@ -75,37 +109,90 @@ class Trial {
   }
 
   bool happen() {
+    if (cut_at_ && (*cut_at_)-- == 0) cut();
     std::vector<Way> full;
     for (const auto& [way, letters] : ways_)
-      if (!letters.empty()) full.push_back(way);
-    const std::size_t choices = full.size() + to_notice_.size() + to_come_.size();
-    if (choices == 0) return kill_idle();
+      if (!letters.empty() && !is_cut(way)) full.push_back(way);
+    const std::size_t choices = full.size() + hearsay_.size() + to_come_.size();
+    if (choices == 0) return happen_otherwise();
+    if (suspicions_left_ > 0 && draw(0, 9) == 0) return suspect_somebody();
+    if (draw(0, 29) == 0) finish(somebody());
     auto choice = static_cast<std::size_t>(draw(0, static_cast<int>(choices) - 1));
     if (choice < full.size()) {
       deliver(full[choice]);
-    } else if ((choice -= full.size()) < to_notice_.size()) {
-      const auto [who, whom] = to_notice_[choice];
-      to_notice_.erase(to_notice_.begin() + static_cast<std::ptrdiff_t>(choice));
-      if (!dead_.contains(who)) vote(who).lose(whom);
-    } else {
-      const Rank who = *std::next(to_come_.begin(), static_cast<std::ptrdiff_t>(choice - to_notice_.size()));
+    } else if ((choice -= full.size()) < hearsay_.size()) {
+      const auto [who, whom] = hearsay_[choice];
+      hearsay_.erase(hearsay_.begin() + static_cast<std::ptrdiff_t>(choice));
+      if (!is_cut({who, whom})) lose(who, whom, Evidence::hearsay);
+    } else if (!to_come_.empty()) {
+      const Rank who = *std::next(to_come_.begin(), static_cast<std::ptrdiff_t>(choice - hearsay_.size()));
       to_come_.erase(who);
       age(who);
-      if (!dead_.contains(who)) vote(who).come();
+      if (lives(who)) vote(who).come();
     }
     return true;
   }
 
   void deliver(Way way) {
-    std::deque<SurvivorsVote::Message>& letters = ways_[way];
-    const SurvivorsVote::Message message = letters.front();
+    std::deque<Letter>& letters = ways_[way];
+    const Letter letter = letters.front();
     letters.pop_front();
     age(way.second);
-    if (!dead_.contains(way.second)) vote(way.second).hear(way.first, message);
+    if (!letter)
+      lose(way.second, way.first, Evidence::seen);
+    else if (lives(way.second))
+      vote(way.second).hear(way.first, *letter);
   }
 
-  /// Nothing is left to happen but deaths.
-  bool kill_idle() {
+  void lose(Rank who, Rank whom, Evidence evidence) {
+    if (lives(who)) vote(who).lose(whom, evidence);
+  }
+
+  /// It goes on, comes to the end of its work, and ends.
+  void finish(Rank who) {
+    const auto decided = vote(who).decided();
+    if (lives(who) && decided && std::ranges::binary_search(*decided, who) && has_accidents()) end(who);
+  }
+  bool has_accidents() const { return cut_at_ || !suspicions_.empty(); }
+
+  bool suspect_somebody() {
+    --suspicions_left_;
+    const Rank who = somebody(), whom = somebody();
+    if (who == whom || !lives(who) || dead_.contains(whom)) return true;
+    suspicions_.insert({who, whom});
+    for (Rank other : members_)
+      if (other != who && other != whom && draw(0, 1) == 1) hearsay_.push_back({other, whom});
+    lose(who, whom, Evidence::suspicion);
+    return true;
+  }
+
+  /// Between those of a random set and all others nothing passes for a while.
+  void cut() {
+    for (Rank member : members_)
+      if (draw(0, 1) == 1) cut_off_.insert(member);
+    for (Rank who : members_)
+      for (Rank whom : members_)
+        if (is_cut({who, whom})) silent_.push_back({who, whom});
+    std::ranges::shuffle(silent_, random_);
+    heals_ = draw(0, 1) == 1;
+  }
+
+  /// Nothing more comes by itself. Then silence is noticed, the network heals, or somebody dies.
+  bool happen_otherwise() {
+    if (!silent_.empty()) {
+      const auto [who, whom] = silent_.back();
+      silent_.pop_back();
+      lose(who, whom, Evidence::suspicion);
+      return true;
+    }
+    if (heals_ && !cut_off_.empty()) {
+      cut_off_.clear();
+      return true;
+    }
+    if (cut_at_ && *cut_at_ >= 0) {
+      cut_at_ = 0;
+      return true;
+    }
     for (auto& [member, left] : doomed_)
       if (!dead_.contains(member)) {
         left = 0;
@@ -119,17 +206,47 @@ class Trial {
   std::vector<Rank> members_;
   std::vector<std::unique_ptr<SurvivorsVote>> votes_;
   std::map<Rank, int> doomed_;
-  std::set<Rank> dead_, to_come_;
-  std::vector<Way> to_notice_;
-  std::map<Way, std::deque<SurvivorsVote::Message>> ways_;
+  std::set<Rank> dead_, to_come_, cut_off_;
+  std::optional<int> cut_at_;  ///< so many events from now; below 0: it has been
+  bool heals_ = false;
+  int suspicions_left_ = 0;
+  std::set<Way> suspicions_;
+  std::vector<Way> hearsay_, silent_;
+  std::map<Way, std::deque<Letter>> ways_;
 };
 
+/// Of all trials together; a step is one event.
+constexpr int kSteps = 1'000'000;
+
 TEST(SurvivorsVote, DecidesTheSameForAllAndForAllThatLiveWhoeverStopsWhenever) {
-  for (std::uint64_t seed = 0; seed < 20'000; ++seed) {
-    Trial trial(seed);
-    trial.run();
+  int steps = 0;
+  for (std::uint64_t seed = 0; steps < 2 * kSteps / 5; ++seed) {
+    Trial trial(seed, {.kills = true});
+    steps += trial.run();
     ASSERT_TRUE(trial.is_agreed()) << "seed " << seed;
-    ASSERT_TRUE(trial.everybody_alive_has_decided_and_is_in()) << "seed " << seed;
+    ASSERT_TRUE(trial.is_decided_by(trial.members())) << "seed " << seed;
+  }
+}
+
+TEST(SurvivorsVote, OnlyTheLargerSideOfACutNetworkGoesOn) {
+  int steps = 0, decided = 0;
+  for (std::uint64_t seed = 0; steps < kSteps / 5; ++seed) {
+    Trial trial(seed, {.cuts = true});
+    steps += trial.run();
+    ASSERT_TRUE(trial.is_agreed()) << "seed " << seed;
+    const std::vector<Rank> larger = trial.larger_side();
+    ASSERT_TRUE(trial.is_decided_by(larger)) << "seed " << seed;
+    decided += larger.empty() ? 0 : 1;
+  }
+  EXPECT_GT(decided, 100);
+}
+
+TEST(SurvivorsVote, NeverSplitsWhateverIsCutKilledAndGivenUpAtOnce) {
+  int steps = 0;
+  for (std::uint64_t seed = 0; steps < 2 * kSteps / 5; ++seed) {
+    Trial trial(seed, {.kills = seed % 2 == 0, .cuts = seed % 4 < 2, .wrong_suspicions = seed % 3 != 0});
+    steps += trial.run();
+    ASSERT_TRUE(trial.is_agreed()) << "seed " << seed;
   }
 }
 

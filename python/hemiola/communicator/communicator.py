@@ -33,7 +33,7 @@ from hemiola.communicator.store_meeting import Store, join_at
 from hemiola.communicator.traffic import Traffic
 from hemiola.conditions import Conditions
 from hemiola.diagnosis import Diagnosis
-from hemiola.errors import PROGRAM_ENDED, ArgumentError, Cause, LostRankError
+from hemiola.errors import PROGRAM_ENDED, ArgumentError, Cause, LostRankError, MinorityError
 from hemiola.machine.standard_descriptors import hold_standard_descriptors
 from hemiola.planner import Plan
 from hemiola.planner.communicator_plans import CommunicatorPlans
@@ -304,14 +304,16 @@ class Communicator(BlockCollectives, MonitoredBarrier):
         ------
         TimeoutError
             naming ranks that live and have not called this. It may be called again.
-        LostRankError
-            where the others have given this rank up: it stood still for too long.
+        MinorityError
+            a LostRankError, where too few ranks can be reached to go on: the others may do so behind a network that is
+            cut. Raised when time is over; at once where the others have given this rank up, as one that stood still.
 
         Notes
         -----
-        Nobody is lost: the same ranks have a new communicator. Operations of this one that are under way elsewhere
-        raise LostRankError there, so that all come here. Costs a few messages per rank and the start of a
-        communicator; on several hosts the dead must have been noticed first, see docs/several-hosts.md.
+        A side goes on that has more than half of this communicator's ranks, or half with the lowest, or all but those
+        whose end it has seen. Nobody is lost: the same ranks have a new communicator. Operations of this one that are
+        under way elsewhere raise LostRankError there, so that all come here. Costs a few messages per rank and the
+        start of a communicator; on several hosts the dead must have been noticed first, see docs/several-hosts.md.
         """
         if self.successor is not None:
             return self.successor
@@ -324,7 +326,7 @@ class Communicator(BlockCollectives, MonitoredBarrier):
             living = set(self._session.survivors(sorted(ranks), lineage, limit_s))
             survivors = tuple(rank for rank in ranks if rank in living)
             if self._session.rank not in survivors:
-                raise LostRankError(
+                raise MinorityError(
                     f"shrink: the others have gone on as {list(survivors)}, without this rank"
                 )
             lineage = _descended(lineage, "shrunk", survivors)

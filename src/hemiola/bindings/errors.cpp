@@ -7,6 +7,7 @@
 #include "hemiola/bindings/bindings.hpp"
 #include "hemiola/bindings/cause.hpp"
 #include "hemiola/runtime/session/lost_member.hpp"
+#include "hemiola/runtime/session/minority_error.hpp"
 
 namespace nb = nanobind;
 
@@ -56,6 +57,8 @@ void bind_errors(nb::module_&) {
     } catch (const LostMemberError& e) {
       raise_for(type_of("LostRankError")(unicode(e.what()), rank_or_none(e.rank), rank_or_none(e.cause.rank)),
                 e.cause);
+    } catch (const MinorityError& e) {
+      raise("MinorityError", e);
     } catch (const LostRankError& e) {
       raise("LostRankError", e);
     } catch (const AbsentMemberError& e) {

@@ -41,9 +41,17 @@ class SharedRegion {
 inline constexpr std::string_view kProcessHasEnded = "its process has ended";
 inline constexpr std::string_view kHasLeft = "it has left the job";
 
+/// What shows that a rank is lost. Only what is `seen` proves that it does nothing any more.
+enum class Evidence : std::uint32_t {
+  hearsay,    ///< others have said so
+  suspicion,  ///< nothing was heard of it for too long: it may live, and think the same of us
+  seen,       ///< its process has ended, or a connection with it that had not fallen silent
+};
+
 struct LostRank {
   Rank rank;
   std::string reason;  ///< kProcessHasEnded, or in other words
+  Evidence evidence = Evidence::seen;
 
   std::int64_t at_ns = 0;                 ///< when this was noticed here
   std::optional<Cause> gave_up_for = {};  ///< what it has said before

@@ -104,7 +104,9 @@ void ExchangeDesk::hear_question(Rank from, std::span<const std::byte> message) 
 std::vector<Bytes> ExchangeDesk::exchange(const std::vector<Rank>& members, std::string_view key,
                                           std::span<const std::byte> own, const Deadline& deadline) {
   std::unique_lock lock(mutex_);
-  const Name name = named(members, rounds_[members]);
+  const Name of_members = named(members, 0);
+  std::uint64_t& round = rounds_[{of_members.members_high, of_members.members_low}];
+  const Name name = named(members, round);
   if (outcomes_.try_emplace(name).second)
     courier_->send(
         members.front(), kBringing,
@@ -120,7 +122,12 @@ std::vector<Bytes> ExchangeDesk::exchange(const std::vector<Rank>& members, std:
     lock.unlock();
     deadline.check();
     lock.lock();
-    check_lost(members, outcome);
+    try {
+      check_lost(members, outcome);
+    } catch (const LostMemberError&) {
+      outcomes_.erase(name);  // nobody comes again
+      throw;
+    }
     const auto now = Deadline::Clock::now();
     if (last && (outcome.told > last->told || now > last->until))
       throw_absent(members, key, outcome, deadline);
@@ -129,7 +136,7 @@ std::vector<Bytes> ExchangeDesk::exchange(const std::vector<Rank>& members, std:
     next_question = now + kBetweenQuestions;
     ask(name, members);
   }
-  ++rounds_[members];
+  ++round;
   const Outcome found = std::move(outcomes_.extract(name).mapped());
   if (!found.mismatch.empty()) throw MismatchError(found.mismatch);
   return found.all;

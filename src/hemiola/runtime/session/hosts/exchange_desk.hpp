@@ -79,7 +79,7 @@ class ExchangeDesk {
 
   std::mutex mutex_;  ///< guards what follows
   std::condition_variable changed_;
-  std::map<std::vector<Rank>, std::uint64_t> rounds_;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> rounds_;  ///< by the members' digest
   std::map<Name, Outcome> outcomes_;
 
   std::vector<std::unique_ptr<Courier::Subscription>> subscriptions_;

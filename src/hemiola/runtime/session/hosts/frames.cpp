@@ -69,7 +69,7 @@ bool FrameStream::flush() {
     const Bytes& frame = outgoing_.front();
     const ssize_t count =
         ::send(socket_.get(), frame.data() + sent_, frame.size() - sent_, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (count < 0) return would_block(count);
+    if (count < 0) return would_block(count) || ended(count);
     sent_ += static_cast<std::size_t>(count);
     if (sent_ < frame.size()) return true;
     outgoing_.pop_front();
@@ -78,12 +78,18 @@ bool FrameStream::flush() {
   return true;
 }
 
+/// Notes why nothing more comes or goes; false.
+bool FrameStream::ended(ssize_t result) {
+  has_hung_up_ = result == 0 || errno == ECONNRESET || errno == EPIPE;
+  return false;
+}
+
 bool FrameStream::read(const Take& take) {
   std::array<std::byte, 65536> block;
   while (true) {
     const ssize_t count = ::recv(socket_.get(), block.data(), block.size(), MSG_DONTWAIT);
     if (would_block(count)) return true;
-    if (count <= 0) return false;
+    if (count <= 0) return ended(count);
     incoming_.insert(incoming_.end(), block.begin(), block.begin() + count);
     take_frames(take);
     if (static_cast<std::size_t>(count) < block.size()) return true;

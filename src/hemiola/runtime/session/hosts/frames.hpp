@@ -1,11 +1,14 @@
 // What travels on a connection between two ranks' sidebands: frames, each a head and what it says.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <span>
+#include <utility>
 
 #include "hemiola/base/bytes.hpp"
 #include "hemiola/base/descriptor.hpp"
@@ -47,17 +50,22 @@ class FrameStream {
   using Take = std::function<void(const FrameHead&, std::span<const std::byte> content)>;
   bool read(const Take& take);
 
+  /// Whether the connection has ended because the other end did, and not for another reason.
+  bool has_hung_up() const { return has_hung_up_; }
+
   /// Says that nothing more will be sent.
   void shut();
 
  private:
   void take_frames(const Take& take);
+  bool ended(ssize_t result);
 
   Descriptor socket_;
   std::deque<Bytes> outgoing_;
   std::size_t sent_ = 0;  ///< of the first
   Bytes incoming_;
   std::size_t taken_ = 0;  ///< bytes of `incoming_` that have been dealt with
+  bool has_hung_up_ = false;
 };
 
 }  // namespace hemiola

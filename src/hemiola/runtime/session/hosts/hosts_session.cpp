@@ -99,7 +99,7 @@ class JoinedHosts final : public HostsSession {
         desk_(
             &sideband_, self_,
             {[this] { return lost(); }, [this] { return complaints(); }, [this] { return clock().now_ns; }}),
-        survivors_(&sideband_, self_, [this] { return lost(); }) {}
+        survivors_(&sideband_, self_, [this] { return losses_with_evidence(); }) {}
 
   void meet(const HostsOptions& options);
 
@@ -148,6 +148,7 @@ class JoinedHosts final : public HostsSession {
   void publish_cause(const std::optional<Cause>& cause) override { causes_.publish(cause); }
 
  private:
+  std::vector<LostRank> losses_with_evidence() const;
   Cause by_our_numbers(Cause cause) const;
   [[noreturn]] void throw_by_our_numbers(const Cause& of_host) const;
   void share_memory(const HostsOptions& options, const Deadline& deadline);
@@ -172,6 +173,18 @@ class JoinedHosts final : public HostsSession {
   ExchangeDesk desk_;
   SurvivorsDesk survivors_;
 };
+
+/// Of the ranks of its host, this one sees the processes end.
+std::vector<LostRank> JoinedHosts::losses_with_evidence() const {
+  std::vector<LostRank> lost = sideband_.lost();
+  const bool has_heard = std::ranges::find(lost, Evidence::hearsay, &LostRank::evidence) != lost.end();
+  if (!has_heard || !near_.session) return lost;
+  for (const LostRank& ended : near_.session->lost()) {
+    const auto one = std::ranges::find(lost, near_.ranks[at(ended.rank)], &LostRank::rank);
+    if (one != lost.end() && one->evidence == Evidence::hearsay) one->evidence = Evidence::seen;
+  }
+  return lost;
+}
 
 /// At first only rank 0's address is known. Once all have left their cards there, everybody knows everybody, and begins to
 /// watch.

@@ -29,11 +29,20 @@ constexpr int kFirstPings = 8, kBeatsPerPing = 10;
 constexpr std::int64_t kMost_ns = std::int64_t{1} << 62;
 const std::string kSentNonsense = "it has sent what no rank sends: ";
 
+/// Of a flood, which one it is; of a loss, whose.
 struct FloodHead {
   Rank origin{0};
-  std::uint32_t unused = 0;
+  Evidence evidence = Evidence::hearsay;
   std::uint64_t number = 0;
 };
+
+FrameKind kind_of(const LostRank& loss) {
+  return loss.has_left() ? FrameKind::left : FrameKind::lost;
+}
+
+Bytes packed(const LostRank& loss) {
+  return with_head(FloodHead{loss.rank, loss.evidence, 0}, std::as_bytes(std::span(loss.reason)));
+}
 
 struct Ping {
   std::int64_t asked_ns = 0, there_ns = 0, error_ns = 0;
@@ -45,7 +54,6 @@ Sideband::Sideband(std::shared_ptr<Reception> reception, int rank_count, const S
     : self_(reception->credentials().rank),
       rank_count_(rank_count),
       limits_(limits),
-      neighbours_(neighbours_of(self_, rank_count)),
       reception_(std::move(reception)),
       door_(reception_->open()),
       clock_(self_ == 0, rank_count),
@@ -53,6 +61,7 @@ Sideband::Sideband(std::shared_ptr<Reception> reception, int rank_count, const S
       peers_(static_cast<std::size_t>(rank_count)) {
   HEMIOLA_CHECK(door_->number() == kDoor, "a reception whose first door is not its sideband's");
   if (!wake_) throw LostRankError("no room for another file; raise the limit with 'ulimit -n'");
+  watch_the_living();
 }
 
 void Sideband::start() {
@@ -116,9 +125,7 @@ void Sideband::post(Letter letter) {
 
 std::vector<LostRank> Sideband::lost() const {
   const std::lock_guard lock(mutex_);
-  std::vector<LostRank> lost;
-  for (const Rank rank : in_order_of_loss_) lost.push_back({rank, lost_.at(rank)});
-  return lost;
+  return lost_;
 }
 
 std::vector<std::string> Sideband::complaints() const {
@@ -188,8 +195,8 @@ void Sideband::take_letters() {
   for (auto& [rank, endpoints] : learnt) peer(rank).endpoints = std::move(endpoints);
   for (Letter& letter : letters) {
     if (letter.kind == FrameKind::flood)
-      spread(FrameKind::flood, letter.topic, with_head(FloodHead{self_, 0, next_flood_++}, letter.message),
-             self_);
+      spread(FrameKind::flood, letter.topic,
+             with_head(FloodHead{self_, Evidence::hearsay, next_flood_++}, letter.message), self_);
     else if (letter.to == self_)
       dispatcher_.deliver(self_, letter.topic, letter.message);
     else
@@ -211,10 +218,7 @@ void Sideband::spread(FrameKind kind, Topic topic, std::span<const std::byte> co
 void Sideband::put(Rank to, FrameKind kind, Topic topic, std::span<const std::byte> content) {
   Peer& receiver = peer(to);
   if (receiver.line) return receiver.line->stream.put(kind, topic, content);
-  {
-    const std::lock_guard lock(mutex_);
-    if (is_lost(to)) return;
-  }
+  if (receiver.is_lost) return;
   receiver.waiting.push_back(with_head(FrameHead{0, kind, topic}, content));
   begin_line(to);
 }
@@ -236,6 +240,7 @@ void Sideband::accept() {
 void Sideband::begin_line(Rank rank) {
   Peer& to = peer(rank);
   if (to.line || to.handshake || to.next_try != Clock::time_point{}) return;
+  to.tries = to.refusals = 0;
   to.first_try = to.next_try = Clock::now();
 }
 
@@ -244,10 +249,8 @@ void Sideband::begin_line(Rank rank) {
 void Sideband::open_lines() {
   const Clock::time_point now = Clock::now();
   if (watching_)
-    for (Rank neighbour : neighbours_) {
-      const std::lock_guard lock(mutex_);
-      if (neighbour > self_ && !is_lost(neighbour)) begin_line(neighbour);
-    }
+    for (Rank neighbour : neighbours_)
+      if (neighbour > self_) begin_line(neighbour);
   for (Rank rank : indices<Rank>(rank_count_)) {
     Peer& to = peer(rank);
     const bool is_due =
@@ -271,25 +274,45 @@ void Sideband::go_on(Rank rank, Handshake* handshake) {
     add_line(rank, std::move(socket));
     return;
   }
-  const Clock::time_point now = Clock::now();
-  if (state == Handshake::State::under_way && now - to.handshake_since < kHandshakeLimit) return;
-  const std::string why = state == Handshake::State::refused ? handshake->reason()
-                                                             : handshake->other().text() + " does not answer";
-  const Refusal refusal = handshake->refusal();  // none where it does not answer
+  if (state == Handshake::State::under_way && Clock::now() - to.handshake_since < kHandshakeLimit) return;
+  const Handshake failed = std::move(*handshake);
   to.handshake.reset();
+  retry(rank, failed);
+}
+
+/// A rank that listened at some addresses has ended where at each of them nobody does any more. The system that says so must
+/// do it before this rank could have been given up: what follows a silence proves nothing.
+void Sideband::retry(Rank rank, const Handshake& handshake) {
+  Peer& to = peer(rank);
+  const Refusal refusal = handshake.refusal();  // none where it does not answer
+  const std::string why =
+      refusal != Refusal::none ? handshake.reason() : handshake.other().text() + " does not answer";
   if (refusal != Refusal::none && refusal != Refusal::hung_up && refusal != Refusal::unreachable)
     complain(why);
   if (!watching_ && refusal == Refusal::unreachable) note_unreached(why);
   if (to.line) return;
+  const Clock::time_point now = Clock::now();
   to.next_try =
       now + std::min<Clock::duration>(kLongestBetweenTries, std::chrono::milliseconds(5) * to.tries);
+  to.refusals = handshake.error() == ECONNREFUSED ? to.refusals + 1 : 0;
   const bool is_own_lack = refusal == Refusal::no_room;
   if (is_own_lack) to.heard = now;  // it may well have spoken
-  if (!watching_ || now - to.first_try <= limits_.silence || to.tries < to.endpoints.size()) return;
+  if (!watching_) return;
+  const Clock::duration tried = now - to.first_try;
+  const bool is_late = tried > limits_.silence;
+  const bool has_ended = to.refusals >= to.endpoints.size() && !is_late;
+  if (to.is_lost) {
+    if (has_ended) learn_more(rank, Evidence::seen);
+    if (has_ended || is_late) to.next_try = {};
+    return;
+  }
+  // That it has left in good order, others may be about to say.
+  if (has_ended && tried > limits_.beat) return lose({rank, std::string(kProcessHasEnded)});
+  if (!is_late || to.tries < to.endpoints.size()) return;
   if (is_own_lack)
-    lose(self_, "it has " + why);
+    lose({self_, "it has " + why, Evidence::hearsay});
   else
-    lose(rank, "it cannot be reached: " + why);
+    lose({rank, "it cannot be reached: " + why, Evidence::suspicion});
 }
 
 /// A second connection between the same two, which both made at once, is for receiving only: the other may send by it. So
@@ -301,6 +324,9 @@ Sideband::Line* Sideband::add_line(Rank rank, Descriptor socket) {
   to.line = &line;
   to.next_try = {};
   note_unreached("");
+  if (to.is_lost)
+    for (const LostRank& loss : lost_)
+      if (loss.rank == rank) put_loss(rank, loss);
   for (const Bytes& waiting : to.waiting) {
     const auto head = head_of<FrameHead>(waiting);
     line.stream.put(head.kind, head.topic, after_head<FrameHead>(waiting));
@@ -326,7 +352,7 @@ void Sideband::read_lines() {
 
 /// Who sends what no rank sends is lost, and learns why before its connection ends.
 void Sideband::refuse(Line* line, const std::string& what) {
-  lose(line->peer, kSentNonsense + what);
+  lose({line->peer, kSentNonsense + what, Evidence::suspicion});
   line->stream.flush();
   line->parting = true;
   end(line);
@@ -336,7 +362,10 @@ void Sideband::end(Line* line) {
   line->over = true;
   Peer& to = peer(line->peer);
   if (to.line == line) to.line = nullptr;
-  if (!line->parting) lose(line->peer, std::string(kProcessHasEnded));
+  if (line->parting) return;
+  const bool was_silent = Clock::now() - to.heard > limits_.silence;
+  const bool is_seen = line->stream.has_hung_up() && !was_silent;
+  lose({line->peer, std::string(kProcessHasEnded), is_seen ? Evidence::seen : Evidence::hearsay});
 }
 
 void Sideband::sweep() {
@@ -377,7 +406,7 @@ void Sideband::take_flood(const Line& line, const FrameHead& head, std::span<con
   try {
     dispatcher_.deliver(flood.origin, head.topic, after_head<FloodHead>(content));
   } catch (const FormatError& e) {  // of its origin's; who has only handed it on may not have looked inside
-    return lose(flood.origin, kSentNonsense + e.what());
+    return lose({flood.origin, kSentNonsense + e.what(), Evidence::suspicion});
   }
   spread(FrameKind::flood, head.topic, content, line.peer);
 }
@@ -388,24 +417,68 @@ Rank Sideband::checked(Rank rank) const {
   return rank;
 }
 
+/// Of a rank that is given up nothing counts that it says of others: it may be cut off, and miss all of them. Where it has
+/// given up this one, seeing its end proves nothing.
 void Sideband::take_loss(const Line& line, const FrameHead& head, std::span<const std::byte> content) {
-  const auto reason = after_head<FloodHead>(content);
-  lose(checked(head_of<FloodHead>(content).origin),
-       std::string(reinterpret_cast<const char*>(reason.data()), reason.size()), head.kind, line.peer);
+  const auto [rank, evidence, number] = head_of<FloodHead>(content);
+  checked(rank);
+  const auto text = after_head<FloodHead>(content);
+  LostRank loss{rank, std::string(reinterpret_cast<const char*>(text.data()), text.size()),
+                evidence == Evidence::suspicion ? evidence : Evidence::hearsay};
+  const bool is_of_itself = rank == line.peer;
+  if (head.kind == FrameKind::left && is_of_itself) loss.evidence = Evidence::seen;
+  if (!peer(line.peer).is_lost || is_of_itself) return lose(std::move(loss), line.peer);
+  if (rank == self_) learn_more(line.peer, Evidence::suspicion);
 }
 
-/// The first time it is heard of, it is handed on. A rank that others have given up learns it, too.
-void Sideband::lose(Rank rank, const std::string& reason, FrameKind kind, Rank except) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (rank < 0 || rank >= rank_count_ || !lost_.emplace(rank, reason).second) return;
-    in_order_of_loss_.push_back(rank);
-  }
+/// The first time it is heard of, it is handed on. A rank that is given up without proof learns it first, and is called where
+/// there is no line with it: it may answer, or its system show that it has ended.
+void Sideband::lose(LostRank loss, Rank except) {
+  const Rank rank = loss.rank;
+  if (rank < 0 || rank >= rank_count_) return;
   Peer& gone = peer(rank);
+  if (gone.is_lost) return learn_more(rank, loss.evidence);
+  gone.is_lost = true;
   gone.waiting.clear();
   gone.handshake.reset();
   gone.next_try = {};
-  spread(kind, 0, with_head(FloodHead{rank, 0, 0}, std::as_bytes(std::span(reason))), except);
+  {
+    const std::lock_guard lock(mutex_);
+    lost_.push_back(loss);
+  }
+  if (rank != self_ && loss.evidence != Evidence::seen) {
+    if (gone.line)
+      put_loss(rank, loss);
+    else if (watching_)
+      begin_line(rank);
+  }
+  for (Rank neighbour : neighbours_)
+    if (neighbour != rank && neighbour != except) put_loss(neighbour, loss);
+  watch_the_living();
+}
+
+void Sideband::put_loss(Rank to, const LostRank& loss) {
+  put(to, kind_of(loss), 0, packed(loss));
+}
+
+/// Of a rank that is lost already: hearsay may turn out to be true, or not to be certain; nothing else changes.
+void Sideband::learn_more(Rank rank, Evidence evidence) {
+  const std::lock_guard lock(mutex_);
+  for (LostRank& loss : lost_)
+    if (loss.rank == rank && loss.evidence == Evidence::hearsay) loss.evidence = evidence;
+}
+
+/// A new neighbour may know less, and watch others meanwhile.
+void Sideband::watch_the_living() {
+  std::vector<Rank> living;
+  for (Rank rank : indices<Rank>(rank_count_))
+    if (rank == self_ || !peer(rank).is_lost) living.push_back(rank);
+  const std::vector<Rank> before = std::exchange(neighbours_, neighbours_of(self_, living));
+  for (Rank neighbour : neighbours_) {
+    if (std::ranges::binary_search(before, neighbour)) continue;
+    peer(neighbour).heard = Clock::now();
+    for (const LostRank& loss : lost_) put_loss(neighbour, loss);
+  }
 }
 
 void Sideband::take_ping(Line* line, const FrameHead& head, std::span<const std::byte> content) {
@@ -445,13 +518,16 @@ void Sideband::beat() {
 /// Where this rank itself has been asleep for longer than it meant to, it has not listened in the meantime.
 void Sideband::judge_silence(Clock::time_point now, Clock::duration own_delay) {
   if (!watching_) return;
-  for (Rank neighbour : neighbours_) {
+  const std::vector<Rank> watched = neighbours_;
+  for (Rank neighbour : watched) {
     Clock::time_point& heard = peer(neighbour).heard;
     if (own_delay > limits_.beat) heard = std::min(now, heard + own_delay);
     if (now - heard > limits_.silence)
-      lose(neighbour, "nothing was heard of it for " +
-                          format_seconds(std::chrono::duration<double>(limits_.silence).count()) +
-                          ": its process stands still, or its host cannot be reached");
+      lose({neighbour,
+            "nothing was heard of it for " +
+                format_seconds(std::chrono::duration<double>(limits_.silence).count()) +
+                ": its process stands still, or its host cannot be reached",
+            Evidence::suspicion});
   }
 }
 
@@ -471,13 +547,12 @@ void Sideband::complain(const std::string& text) {
 /// What is still to be sent goes first. Others answer by ending the connection, and then nothing can get lost on it: an end
 /// with something unread would take back what is on its way.
 void Sideband::say_farewell() {
-  spread(FrameKind::left, 0, with_head(FloodHead{self_, 0, 0}, std::as_bytes(std::span(kHasLeft))), self_);
+  for (Rank neighbour : neighbours_) put_loss(neighbour, {self_, std::string(kHasLeft)});
   const Clock::time_point until = Clock::now() + limits_.farewell;
   for (Line& line : lines_) {
     if (!line.parting) line.stream.put(FrameKind::parting, 0, {});
     line.parting = true;
-    const std::lock_guard lock(mutex_);
-    line.over = is_lost(line.peer);  // which will not answer
+    line.over = peer(line.peer).is_lost;  // which will not answer
   }
   sweep();
   while (!lines_.empty() && Clock::now() < until) {

@@ -2,9 +2,12 @@
 // ranks that this one lives, and notices those that do not. Nothing of an operation's data goes this way, so it is heard
 // however full the network is and however long its rank computes.
 //
-// Every rank watches a few others (neighbours.hpp): a beat ten times a second, from which follow silence and, from a
-// connection's end, death. Who notices tells its neighbours, who tell theirs. A connection to any other rank is made when
-// somebody first has something to say to it.
+// Every rank watches a few of those that live (neighbours.hpp): a beat ten times a second, from which follow silence and,
+// from a connection's end, death. Who notices tells its neighbours, who tell theirs. A connection to any other rank is made
+// when somebody first has something to say to it.
+//
+// Whoever gives a rank up without having seen its end tells it so before it says anything else to it, and does not listen
+// any more to what that says of others.
 #pragma once
 
 #include <chrono>
@@ -81,9 +84,11 @@ class Sideband final : public Courier {
     std::vector<Endpoint> endpoints;
     std::optional<Handshake> handshake;
     Line* line = nullptr;  ///< for all that is sent to it
+    bool is_lost = false;
     Clock::time_point
         heard{};  ///< when something last came from it; of a neighbour, at the latest since it is watched
     std::size_t tries = 0;
+    std::size_t refusals = 0;  ///< in a row, of the system where it was: nobody listens there
     Clock::time_point next_try{}, first_try{}, handshake_since{};
     std::vector<Bytes> waiting;  ///< messages with their topics, until there is a line
   };
@@ -99,6 +104,7 @@ class Sideband final : public Courier {
   void take_letters();
   void post(Letter letter);
   void spread(FrameKind kind, Topic topic, std::span<const std::byte> content, Rank except);
+  void retry(Rank rank, const Handshake& handshake);
   void put(Rank to, FrameKind kind, Topic topic, std::span<const std::byte> content);
   void accept();
   void open_lines();
@@ -116,8 +122,10 @@ class Sideband final : public Courier {
   void sweep();
   void beat();
   void judge_silence(Clock::time_point now, Clock::duration own_delay);
-  void lose(Rank rank, const std::string& reason, FrameKind kind = FrameKind::lost, Rank except = Rank{-1});
-  bool is_lost(Rank rank) const { return lost_.contains(rank); }
+  void lose(LostRank loss, Rank except = Rank{-1});
+  void put_loss(Rank to, const LostRank& loss);
+  void learn_more(Rank rank, Evidence evidence);
+  void watch_the_living();
   void complain(const std::string& text);
   void note_unreached(const std::string& why);
   void say_farewell();
@@ -127,7 +135,6 @@ class Sideband final : public Courier {
   const Rank self_;
   const int rank_count_;
   const SidebandLimits limits_;
-  const std::vector<Rank> neighbours_;
   const std::shared_ptr<Reception> reception_;
   const std::unique_ptr<Door> door_;
   Dispatcher dispatcher_;
@@ -135,6 +142,7 @@ class Sideband final : public Courier {
   Descriptor wake_;
 
   // Of the thread:
+  std::vector<Rank> neighbours_;
   std::vector<Peer> peers_;
   std::list<Line> lines_;
   std::map<Rank, std::set<std::uint64_t>> floods_;  ///< numbers of those that have come
@@ -146,8 +154,7 @@ class Sideband final : public Courier {
   mutable std::mutex mutex_;  ///< guards what follows
   std::deque<Letter> letters_;
   std::map<Rank, std::vector<Endpoint>> learnt_;
-  std::map<Rank, std::string> lost_;
-  std::vector<Rank> in_order_of_loss_;
+  std::vector<LostRank> lost_;  ///< in their order; the thread alone writes
   std::deque<std::string> complaints_;
   std::string unreached_;
   bool watch_ = false, closing_ = false;

@@ -10,9 +10,12 @@
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/hash.hpp"
+#include "hemiola/base/units.hpp"
 #include "hemiola/runtime/session/absent_survivors.hpp"
 #include "hemiola/runtime/session/hosts/packing.hpp"
 #include "hemiola/runtime/session/hosts/topics.hpp"
+#include "hemiola/runtime/session/minority_error.hpp"
+#include "hemiola/runtime/session/rank_list.hpp"
 
 namespace hemiola {
 namespace {
@@ -20,6 +23,8 @@ namespace {
 constexpr auto kVoteGlance = std::chrono::milliseconds(5);
 /// How long the leader may take to say who is there, when the deadline has passed.
 constexpr auto kLeadersAnswer = std::chrono::milliseconds(500);
+/// A rank that asks for the answer of an older one waits until its time is over.
+constexpr std::size_t kKeptAgreements = 256;
 
 void put_ranks(Packer* packer, const std::set<Rank>& ranks) {
   const std::vector<Rank> list(ranks.begin(), ranks.end());
@@ -34,6 +39,7 @@ std::set<Rank> get_ranks(Unpacker* unpacker) {
 void put_message(Packer* packer, const SurvivorsVote::Message& message) {
   packer->put(message.kind);
   put_ranks(packer, message.lost);
+  put_ranks(packer, message.ended);
   if (!message.proposal) return;
   packer->put(message.proposal->ballot);
   put_ranks(packer, message.proposal->left_out);
@@ -44,8 +50,9 @@ SurvivorsVote::Message get_message(Unpacker* unpacker) {
   using Kind = SurvivorsVote::MessageKind;
   SurvivorsVote::Message message{.kind = unpacker->get<Kind>()};
   message.lost = get_ranks(unpacker);
+  message.ended = get_ranks(unpacker);
   const bool proposes = message.kind >= Kind::proposal && message.kind <= Kind::decision;
-  if (message.kind > Kind::decision || (proposes && unpacker->is_empty()))
+  if (message.kind > Kind::given_up || (proposes && unpacker->is_empty()))
     throw FormatError("a vote of kind " + std::to_string(static_cast<std::uint32_t>(message.kind)) +
                       (proposes ? " without a proposal" : ""));
   if (unpacker->is_empty()) return message;
@@ -76,6 +83,7 @@ std::vector<Rank> SurvivorsDesk::survivors(const std::vector<Rank>& members, std
   const Name name{digest.high, digest.low};
   std::unique_lock lock(mutex_);
   Agreement& mine = agreement(name, members);
+  mine.is_awaited = true;
   mine.vote.come();
   while (!mine.vote.decided()) {
     changed_.wait_for(lock, kVoteGlance);
@@ -85,25 +93,35 @@ std::vector<Rank> SurvivorsDesk::survivors(const std::vector<Rank>& members, std
     lock.lock();
     if (mine.vote.decided() || !deadline.passed()) continue;
     await_presence(name, mine, lock);
-    std::vector<Rank> absent;
-    for (Rank member : members)
-      if (std::ranges::find(mine.present, member) == mine.present.end()) absent.push_back(member);
-    if (!mine.vote.decided()) throw_absent_survivors(absent, deadline);
+    if (!mine.vote.decided()) throw_undecided(mine, members, deadline);
   }
+  mine.is_awaited = false;
   return *mine.vote.decided();
 }
 
 SurvivorsDesk::Agreement& SurvivorsDesk::agreement(const Name& name, const std::vector<Rank>& members) {
-  std::unique_ptr<Agreement>& found = agreements_[name];
-  if (found) return *found;
+  if (const auto known = agreements_.find(name); known != agreements_.end()) return *known->second;
+  forget_old();
   const auto send = [this, name, members](Rank to, const SurvivorsVote::Message& message) {
     Packer packer;
     packer.put(name).put_bytes(std::as_bytes(std::span(members)));
     put_message(&packer, message);
     courier_->send(to, kVote, packer.take());
   };
-  found = std::make_unique<Agreement>(Agreement{.vote = {members, self_, send}, .present = {}});
-  return *found;
+  auto fresh = std::make_unique<Agreement>(
+      Agreement{.vote = {members, self_, send}, .present = {}, .number = next_number_++});
+  return *agreements_.emplace(name, std::move(fresh)).first->second;
+}
+
+/// Those that this rank still waits in stay.
+void SurvivorsDesk::forget_old() {
+  if (agreements_.size() < kKeptAgreements) return;
+  auto oldest = agreements_.end();
+  for (auto one = agreements_.begin(); one != agreements_.end(); ++one)
+    if (!one->second->is_awaited &&
+        (oldest == agreements_.end() || one->second->number < oldest->second->number))
+      oldest = one;
+  if (oldest != agreements_.end()) agreements_.erase(oldest);
 }
 
 void SurvivorsDesk::hear_vote(Rank from, std::span<const std::byte> message) {
@@ -144,10 +162,31 @@ void SurvivorsDesk::hear_presence(std::span<const std::byte> message) {
 void SurvivorsDesk::tell_lost(Agreement& agreement) {
   for (const LostRank& one : lost_()) {
     if (one.rank == self_)
-      throw LostRankError("rank " + std::to_string(self_) +
+      throw MinorityError("rank " + std::to_string(self_) +
                           " (this one) is lost to the others: " + one.reason);
-    agreement.vote.lose(one.rank);
+    agreement.vote.lose(one.rank, one.evidence);
   }
+  if (agreement.vote.is_given_up())
+    throw MinorityError("rank " + std::to_string(self_) +
+                        " (this one) is lost to the others, as one of them says");
+}
+
+/// Time is up: too few can be reached, or those that can have not all come.
+void SurvivorsDesk::throw_undecided(const Agreement& agreement, const std::vector<Rank>& members,
+                                    const Deadline& deadline) const {
+  const std::set<Rank> living = agreement.vote.living();
+  if (agreement.vote.is_minority())
+    throw MinorityError(
+        "going on without lost ranks: expected more than half of the " + std::to_string(members.size()) +
+        " ranks, or half with rank " + std::to_string(members.front()) +
+        ", or all but those whose end has been seen; found rank" + (living.size() == 1 ? " " : "s ") +
+        rank_list({living.begin(), living.end()}) + " within " + format_seconds(deadline.seconds()) +
+        ". The others may go on, behind a network that is cut: end this process");
+  std::vector<Rank> absent;
+  for (Rank member : living)
+    if (std::ranges::find(agreement.present, member) == agreement.present.end()) absent.push_back(member);
+  if (absent.empty()) absent.push_back(agreement.vote.leader());
+  throw_absent_survivors(absent, deadline);
 }
 
 /// Asks the leader who has come, so that an error can say who has not. Whoever knows of no answer has heard nothing of the

@@ -39,13 +39,18 @@ class SurvivorsDesk {
     SurvivorsVote vote;
     std::vector<Rank> present;  ///< as the leader last said
     std::uint64_t told = 0;     ///< how often it has said so
+    std::uint64_t number = 0;   ///< the how manieth to be heard of
+    bool is_awaited = false;    ///< by this rank, which may have run out of time and come again
   };
 
   Agreement& agreement(const Name& name, const std::vector<Rank>& members);
+  void forget_old();
   void hear_vote(Rank from, std::span<const std::byte> message);
   void hear_question(Rank from, std::span<const std::byte> message);
   void hear_presence(std::span<const std::byte> message);
   void tell_lost(Agreement& agreement);
+  [[noreturn]] void throw_undecided(const Agreement& agreement, const std::vector<Rank>& members,
+                                    const Deadline& deadline) const;
   void await_presence(const Name& name, Agreement& agreement, std::unique_lock<std::mutex>& lock);
 
   Courier* courier_;
@@ -55,6 +60,7 @@ class SurvivorsDesk {
   std::mutex mutex_;  ///< guards what follows
   std::condition_variable changed_;
   std::map<Name, std::unique_ptr<Agreement>> agreements_;
+  std::uint64_t next_number_ = 0;
 
   std::vector<std::unique_ptr<Courier::Subscription>> subscriptions_;
 };

@@ -1,6 +1,7 @@
 #include "hemiola/runtime/session/hosts/survivors_vote.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace hemiola {
@@ -13,22 +14,40 @@ void SurvivorsVote::come() {
   say_state();
 }
 
+void SurvivorsVote::lose(Rank member, Evidence evidence) {
+  if (evidence == Evidence::suspicion) doubtful_.insert(member);
+  const bool has_ended = evidence == Evidence::seen && !doubtful_.contains(member);
+  lose({member}, has_ended ? std::set<Rank>{member} : std::set<Rank>{});
+}
+
 /// A new leader hears what this member knows; so does the old one, whose proposal may wait for the one that is lost.
-void SurvivorsVote::lose(const std::set<Rank>& members) {
-  const std::size_t known = lost_.size();
+void SurvivorsVote::lose(const std::set<Rank>& members, const std::set<Rank>& ended) {
+  std::set<Rank> fresh;
   for (Rank member : members)
-    if (member != self_ && std::ranges::binary_search(members_, member)) lost_.insert(member);
-  if (lost_.size() == known) return;
-  if (leader() == self_) tell_living({.kind = MessageKind::losses, .lost = lost_});
+    if (member != self_ && std::ranges::binary_search(members_, member) && lost_.insert(member).second)
+      fresh.insert(member);
+  const std::size_t known = ended_.size();
+  std::ranges::set_intersection(ended, lost_, std::inserter(ended_, ended_.end()));
+  if (fresh.empty() && ended_.size() == known) return;
+  for (Rank member : fresh)
+    if (!ended_.contains(member)) post(member, {.kind = MessageKind::given_up});
+  if (leader() == self_) tell_living({.kind = MessageKind::losses, .lost = lost_, .ended = ended_});
   say_state();
 }
 
-/// What a lost leader has proposed is not accepted any more: the next one has been told what was accepted before.
+/// What a lost leader has proposed is not accepted any more: the next one has been told what was accepted before. A lost
+/// member that has given up this one goes on with others, perhaps.
 void SurvivorsVote::hear(Rank from, const Message& message) {
-  if (is_lost(from)) return;
-  lose(message.lost);
+  if (is_lost(from)) {
+    if (message.kind == MessageKind::given_up) doubtful_.insert(from);
+    return;
+  }
+  lose(message.lost, message.ended);
   switch (message.kind) {
     case MessageKind::losses:
+      return;
+    case MessageKind::given_up:
+      is_given_up_ = true;
       return;
     case MessageKind::state:
       if (decided_) return post(from, {.kind = MessageKind::decision, .proposal = decided_});
@@ -41,9 +60,7 @@ void SurvivorsVote::hear(Rank from, const Message& message) {
     case MessageKind::acceptance:
       if (decided_ || !proposed_ || message.proposal->ballot != proposed_->ballot) return;
       acceptances_.insert(from);
-      if (std::ranges::all_of(asked_, [&](Rank one) { return is_lost(one) || acceptances_.contains(one); }))
-        decide(*proposed_);
-      return;
+      return conclude();
     case MessageKind::decision:
       return decide(*message.proposal);
   }
@@ -59,6 +76,20 @@ std::optional<std::vector<Rank>> SurvivorsVote::decided() const {
 
 Rank SurvivorsVote::leader() const {
   return *std::ranges::find_if(members_, [&](Rank member) { return !is_lost(member); });
+}
+
+std::set<Rank> SurvivorsVote::living() const {
+  std::set<Rank> living;
+  for (Rank member : members_)
+    if (!is_lost(member)) living.insert(member);
+  return living;
+}
+
+/// Two sides without a member in common cannot both be one, as long as what has been seen is true.
+bool SurvivorsVote::is_quorum(const std::set<Rank>& some) const {
+  const std::size_t twice = 2 * some.size();
+  if (twice > members_.size() || (twice == members_.size() && some.contains(members_.front()))) return true;
+  return std::ranges::all_of(members_, [&](Rank one) { return some.contains(one) || ended_.contains(one); });
 }
 
 std::vector<Rank> SurvivorsVote::present() const {
@@ -86,7 +117,9 @@ void SurvivorsVote::tell_living(const Message& message) {
 /// before it had told everybody.
 void SurvivorsVote::say_state() {
   if (!has_come_) return;
-  if (!decided_) return post(leader(), {.kind = MessageKind::state, .lost = lost_, .proposal = accepted_});
+  if (!decided_)
+    return post(leader(),
+                {.kind = MessageKind::state, .lost = lost_, .ended = ended_, .proposal = accepted_});
   const Message decision{.kind = MessageKind::decision, .proposal = decided_};
   if (leader() == self_)
     tell_living(decision);
@@ -95,24 +128,28 @@ void SurvivorsVote::say_state() {
 }
 
 void SurvivorsVote::propose() {
-  if (decided_ || !has_come_ || leader() != self_) return;
-  std::set<Rank> living;
+  if (decided_ || !has_come_ || leader() != self_ || is_minority()) return;
   Proposal next{{self_, static_cast<std::int32_t>(lost_.size())}, lost_};
   Ballot best;
-  for (Rank member : members_) {
-    if (is_lost(member)) continue;
+  const std::set<Rank> asked = living();
+  for (Rank member : asked) {
     const auto state = states_.find(member);
     if (state == states_.end()) return;
-    living.insert(member);
     if (!state->second || state->second->ballot <= best) continue;
     best = state->second->ballot;
     next.left_out = state->second->left_out;
   }
-  if (proposed_ && proposed_->ballot == next.ballot) return;
+  if (proposed_ && proposed_->ballot == next.ballot) return conclude();
   proposed_ = next;
-  asked_ = std::move(living);
+  asked_ = asked;
   acceptances_.clear();
   tell_living({.kind = MessageKind::proposal, .proposal = next});
+}
+
+void SurvivorsVote::conclude() {
+  const bool all_have_answered =
+      std::ranges::all_of(asked_, [&](Rank one) { return is_lost(one) || acceptances_.contains(one); });
+  if (all_have_answered && is_quorum(acceptances_)) decide(*proposed_);
 }
 
 void SurvivorsVote::decide(const Proposal& proposal) {

@@ -2,11 +2,14 @@
 // says what to send. It waits for nothing and knows no clock, so that a test can run thousands of them through every
 // accident.
 //
-// The lowest member that is not lost leads. Each member that has come tells it whom it has lost and what it last
-// accepted; once all that live have, the leader proposes whom to leave out, a proposal that somebody has accepted
-// before its own; once all that live have accepted, it is decided. Single-decree Paxos whose quorum is everybody that
-// lives, which never waits longer than the news of the lost takes. Members may stop at any instant, also between two
-// messages of one round; whoever is told that it is lost has to stop.
+// The lowest member that is not lost leads. Each member that has come tells it whom it has lost and what it last accepted;
+// once all that live have, the leader proposes whom to leave out, a proposal that somebody has accepted before its own; it is
+// decided once all that live have accepted, and they are a quorum: more than half of the members, or half with the lowest,
+// or all but those whose end somebody has seen. Members may stop at any instant, also between two messages of one round. A
+// network may be cut, and members be given up that live: then one side decides at most.
+//
+// Whoever loses a member without having seen its end tells it so before anything else, and a member that is told stops.
+// Otherwise, left out on the word of a rank that has died since, it could see all others finish, and go on alone.
 #pragma once
 
 #include <compare>
@@ -18,6 +21,7 @@
 #include <vector>
 
 #include "hemiola/base/index.hpp"
+#include "hemiola/runtime/session/session.hpp"
 
 namespace hemiola {
 
@@ -33,10 +37,11 @@ class SurvivorsVote {
     Ballot ballot;
     std::set<Rank> left_out;
   };
-  enum class MessageKind : std::uint32_t { state, losses, proposal, acceptance, decision };
+  enum class MessageKind : std::uint32_t { state, losses, proposal, acceptance, decision, given_up };
   struct Message {
     MessageKind kind;
-    std::set<Rank> lost{};  ///< of a state and of losses
+    std::set<Rank> lost{};   ///< of a state and of losses
+    std::set<Rank> ended{};  ///< those of them whose end somebody has seen
     std::optional<Proposal>
         proposal{};  ///< of a state: the latest accepted, if any; of a decision, what it is
   };
@@ -47,18 +52,26 @@ class SurvivorsVote {
 
   /// This member wants to go on.
   void come();
-  void lose(Rank member) { lose(std::set<Rank>{member}); }
+  /// As often as one knows more.
+  void lose(Rank member, Evidence evidence);
   void hear(Rank from, const Message& message);
 
   /// Who goes on, once that is decided.
   std::optional<std::vector<Rank>> decided() const;
+  /// Whether another member has given this one up, as it has said.
+  bool is_given_up() const { return is_given_up_; }
+  /// Whether those that are not lost, as far as this member knows, are too few to go on.
+  bool is_minority() const { return !is_quorum(living()); }
+  std::set<Rank> living() const;
   Rank leader() const;
   /// At the leader: who has come so far.
   std::vector<Rank> present() const;
 
  private:
   bool is_lost(Rank member) const { return lost_.contains(member); }
-  void lose(const std::set<Rank>& members);
+  bool is_quorum(const std::set<Rank>& some) const;
+  void lose(const std::set<Rank>& members, const std::set<Rank>& ended);
+  void conclude();
   void post(Rank to, const Message& message);
   void tell_living(const Message& message);
   void say_state();
@@ -69,8 +82,10 @@ class SurvivorsVote {
   const Rank self_;
   const Send send_;
 
-  bool has_come_ = false;
-  std::set<Rank> lost_;
+  bool has_come_ = false, is_given_up_ = false;
+  std::set<Rank> lost_, ended_;
+  std::set<Rank>
+      doubtful_;  ///< those that may have gone on without this member: seeing their end proves nothing
   std::optional<Proposal> accepted_, decided_;
 
   // Of a leader:

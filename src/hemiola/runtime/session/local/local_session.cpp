@@ -89,7 +89,7 @@ class JoinedSession final : public LocalSession {
     const std::int64_t now_ns = clock().now_ns;
     if (seen_to_end_ns_[static_cast<std::size_t>(rank)].compare_exchange_strong(at_ns, now_ns))
       at_ns = now_ns;
-    return {rank, std::string(kProcessHasEnded), at_ns, memory_->cause_board().told_by(rank)};
+    return {rank, std::string(kProcessHasEnded), Evidence::seen, at_ns, memory_->cause_board().told_by(rank)};
   }
 
   SessionMemory::Ended ended_processes() const {

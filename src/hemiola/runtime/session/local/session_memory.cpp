@@ -33,7 +33,10 @@ constexpr std::size_t kEntryCount = 1 << 16;
 /// Instead of a region's start: the leader found no room.
 constexpr std::uint64_t kRefused = 1;
 /// Instead of keys, which are odd and above these.
-constexpr std::uint64_t kNeverUsed = 0, kGivenBack = 2;
+constexpr std::uint64_t kNeverUsed = 0, kGivenBack = 2, kBeingGivenBack = 4;
+
+/// Of a member's arrival: it has let go of the region.
+constexpr std::uint64_t kLetGo = std::uint64_t{1} << 63;
 
 /// Whoever comes first waits for ranks that may need its core: it sleeps, and is then preferred to those that had it. Who
 /// yields on a busy machine comes back when all others have had their turn, a millisecond or more each.
@@ -102,6 +105,7 @@ struct SessionMemory::Entry {
   std::atomic<std::uint64_t> offset;  ///< where the region starts in the file; 0: not known yet
   std::atomic<std::uint64_t> start;   ///< of the piece
   std::atomic<std::uint64_t> length;
+  std::atomic<std::uint64_t> member_count;
 };
 
 /// The file starts with this; zero-filled is its initial state. Entries are used in order.
@@ -112,13 +116,16 @@ struct SessionMemory::Header {
   CauseBoard causes;
 };
 
-/// A region starts with this: how many members have let go of it, and per member the bytes it asked for plus one,
-/// once it is there.
+/// A region starts with this: per member the bytes it asked for plus one, once it is there, marked when it has let go; then who the members
+/// are, for those that find the region when all of them have ended.
 struct SessionMemory::Prefix {
-  std::atomic<std::uint64_t> released;
-  std::atomic<std::uint64_t>& arrival(std::size_t member) { return (&released)[1 + member]; }
+  std::atomic<std::uint64_t> first;
+  std::atomic<std::uint64_t>& arrival(std::size_t member) { return (&first)[member]; }
+  std::atomic<std::uint64_t>& rank(std::size_t member, std::size_t members) {
+    return (&first)[members + member];
+  }
   static std::size_t bytes(std::size_t members) {
-    return page_rounded((1 + members) * sizeof(std::atomic<std::uint64_t>));
+    return page_rounded(2 * members * sizeof(std::atomic<std::uint64_t>));
   }
 };
 
@@ -149,23 +156,29 @@ class SessionMemory::Mapping {
 
 class SessionMemory::Region final : public SharedRegion {
  public:
-  Region(std::shared_ptr<const SessionMemory> memory, Entry* entry, std::unique_ptr<Mapping> mapping,
-         std::size_t members)
+  Region(std::shared_ptr<SessionMemory> memory, Entry* entry, std::unique_ptr<Mapping> mapping,
+         std::size_t place, std::size_t members)
       : SharedRegion(mapping->bytes().subspan(Prefix::bytes(members))),
         memory_(std::move(memory)),
         entry_(entry),
         mapping_(std::move(mapping)),
+        place_(place),
         members_(members) {}
   ~Region() override {
-    if (mapping_->home().is_here() && mapping_->prefix().released.fetch_add(1) + 1 == members_)
-      memory_->give_back(entry_);
+    if (!mapping_->home().is_here()) return;
+    const std::uint64_t key = entry_->key.load();
+    mapping_->prefix().arrival(place_).fetch_or(kLetGo);
+    if (is_free(mapping_->prefix(), members_, {}))
+      memory_->give_back(entry_, key);
+    else
+      memory_->has_let_go_ = true;
   }
 
  private:
-  std::shared_ptr<const SessionMemory> memory_;
+  std::shared_ptr<SessionMemory> memory_;
   Entry* entry_;
   std::unique_ptr<Mapping> mapping_;
-  std::size_t members_;
+  std::size_t place_, members_;
 };
 
 Descriptor SessionMemory::create() {
@@ -199,6 +212,7 @@ std::string SessionMemory::advice_for_more() const {
 std::shared_ptr<SharedRegion> SessionMemory::share(const Request& request) {
   table_->home().check();
   const std::vector<Rank>& members = request.members;
+  take_back(request.ended());
   const std::uint64_t key = key_of(members, shares_so_far(members));
   if (self_ == members.front()) publish(request, key);
   Entry& entry = await_entry(request, key);
@@ -209,15 +223,23 @@ std::shared_ptr<SharedRegion> SessionMemory::share(const Request& request) {
   }
   const std::size_t prefix_bytes = Prefix::bytes(members.size());
   auto mapping = std::make_unique<Mapping>(memory_, entry.offset.load(), prefix_bytes + entry.bytes.load());
-  std::atomic<std::uint64_t>& arrival = mapping->prefix().arrival(place_of(members, self_));
+  const std::size_t place = place_of(members, self_);
+  std::atomic<std::uint64_t>& arrival = mapping->prefix().arrival(place);
   if (arrival.load() == 0) {  // else this call timed out earlier, and others may be reading
     if (request.fill && entry.bytes.load() == request.bytes)
       request.fill(mapping->bytes().subspan(prefix_bytes));
     arrival.store(request.bytes + 1);
   }
-  await_members(request, mapping->prefix());
+  arrival.fetch_and(~kLetGo);
+  try {
+    await_members(request, mapping->prefix());
+  } catch (const LostRankError&) {
+    arrival.fetch_or(kLetGo);
+    has_let_go_ = true;
+    throw;
+  }
   count_share(members);
-  return std::make_shared<Region>(shared_from_this(), &entry, std::move(mapping), members.size());
+  return std::make_shared<Region>(shared_from_this(), &entry, std::move(mapping), place, members.size());
 }
 
 SurvivorsBoard& SessionMemory::survivors_board() const {
@@ -277,17 +299,49 @@ void SessionMemory::publish(const Request& request, std::uint64_t key) {
   Entry* entry = take_entry(key, Prefix::bytes(request.members.size()) +
                                      page_rounded(std::min<std::uint64_t>(request.bytes, capacity_)));
   entry->bytes.store(request.bytes);
-  entry->offset.store(entry->length.load() > 0 ? entry->start.load() : kRefused);
+  if (entry->length.load() == 0) return entry->offset.store(kRefused);
+  const std::size_t count = request.members.size();
+  const Mapping mapping(memory_, entry->start.load(), Prefix::bytes(count));
+  for (std::size_t i = 0; i < count; ++i)
+    mapping.prefix().rank(i, count).store(static_cast<std::uint64_t>(request.members[i]));
+  entry->member_count.store(count);
+  entry->offset.store(entry->start.load());
 }
 
-/// Once all members have let go. Its pages go back to the system, and read as zeros for whoever gets it next; where the
-/// system refuses, it is not used again.
-void SessionMemory::give_back(Entry* entry) const {
-  if (::fallocate(memory_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                  static_cast<off_t>(entry->start.load()), static_cast<off_t>(entry->length.load())) != 0)
-    return;
+/// Whether each of its members has let go of it or has ended.
+bool SessionMemory::is_free(Prefix& prefix, std::size_t member_count, const std::vector<LostRank>& ended) {
+  for (std::size_t i = 0; i < member_count; ++i) {
+    if ((prefix.arrival(i).load() & kLetGo) != 0) continue;
+    const Rank rank{static_cast<int>(prefix.rank(i, member_count).load())};
+    if (std::ranges::find(ended, rank, &LostRank::rank) == ended.end()) return false;
+  }
+  return true;
+}
+
+/// Gives back what the dead held. Looks only when one more has ended, or this rank
+/// has let go of something that others held then.
+void SessionMemory::take_back(const std::vector<LostRank>& ended) {
+  const bool has_more_ended = ended_before_.exchange(ended.size()) != ended.size();
+  const bool has_let_go = has_let_go_.exchange(false);
+  if (ended.empty() || (!has_more_ended && !has_let_go)) return;
+  for (Entry& entry : header_->entries) {
+    const std::uint64_t key = entry.key.load();
+    if (key == kNeverUsed) break;
+    if (key == kGivenBack || key == kBeingGivenBack || entry.offset.load() <= kRefused) continue;
+    const std::size_t count = entry.member_count.load();
+    const Mapping mapping(memory_, entry.start.load(), Prefix::bytes(count));
+    if (is_free(mapping.prefix(), count, ended)) give_back(&entry, key);
+  }
+}
+
+/// Its pages go back to the system, and read as zeros for whoever gets it next; where the system refuses, it is not used again.
+/// Several may find at once that it is free.
+void SessionMemory::give_back(Entry* entry, std::uint64_t key) const {
+  if (!entry->key.compare_exchange_strong(key, kBeingGivenBack)) return;
   entry->offset.store(0);
-  entry->key.store(kGivenBack);
+  if (::fallocate(memory_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                  static_cast<off_t>(entry->start.load()), static_cast<off_t>(entry->length.load())) == 0)
+    entry->key.store(kGivenBack);
 }
 
 SessionMemory::Entry& SessionMemory::await_entry(const Request& request, std::uint64_t key) const {
@@ -308,7 +362,7 @@ void SessionMemory::await_members(const Request& request, Prefix& prefix) const 
   const auto missing = [&] {
     std::vector<Rank> ranks;
     for (std::size_t i = 0; i < request.members.size(); ++i) {
-      const std::uint64_t asked = prefix.arrival(i).load();
+      const std::uint64_t asked = prefix.arrival(i).load() & ~kLetGo;
       if (asked == 0)
         ranks.push_back(request.members[i]);
       else if (asked != request.bytes + 1)

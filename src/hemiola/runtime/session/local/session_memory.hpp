@@ -1,8 +1,10 @@
 // The shared memory of one session: a single anonymous file, far larger than will ever be touched, from which
 // members cut regions and agree on them through a small table at its start. Untouched memory costs nothing;
-// what all members have let go of is given back, and all of it vanishes with the last process, however that ends.
+// what all members have let go of, or have ended with, is given back, and all of it vanishes with the last process, however
+// that ends.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -60,15 +62,19 @@ class SessionMemory : public std::enable_shared_from_this<SessionMemory> {
   void publish(const Request& request, std::uint64_t key);
   Entry& await_entry(const Request& request, std::uint64_t key) const;
   void await_members(const Request& request, Prefix& prefix) const;
-  void give_back(Entry* entry) const;
   std::string advice_for_more() const;
+  static bool is_free(Prefix& prefix, std::size_t member_count, const std::vector<LostRank>& ended);
+  void take_back(const std::vector<LostRank>& ended);
+  void give_back(Entry* entry, std::uint64_t key) const;
 
   Descriptor memory_;
   Rank self_;
   std::uint64_t capacity_;  ///< bytes after the header
   std::unique_ptr<Mapping> table_;
   Header* header_;
-  std::mutex mutex_;  ///< guards what follows
+  std::atomic<std::size_t> ended_before_ = 0;  ///< how many, at the latest look for what they held
+  std::atomic<bool> has_let_go_ = false;       ///< since then, of a region that others held
+  std::mutex mutex_;                           ///< guards what follows
   std::map<std::vector<Rank>, std::uint64_t> shares_so_far_;
 };
 

@@ -10,18 +10,26 @@
 
 namespace hemiola {
 
+namespace {
+
+bool is_among(Rank rank, const std::vector<LostRank>& lost) {
+  return std::ranges::find(lost, rank, &LostRank::rank) != lost.end();
+}
+
+}  // namespace
+
 std::vector<Rank> SurvivorsBoard::answer(const Question& question) {
   if (question.members.back() >= static_cast<int>(kWords) * kRanksAWord)
     throw LostRankError("going on without lost ranks: at most " + std::to_string(kWords * kRanksAWord) +
                         " ranks of one machine can");
-  Cell& cell = cell_of(question.name);
-  cell.come(question.self);
+  const std::uint64_t name = hash64(std::as_bytes(std::span(question.name))) | 1;
+  Cell& cell = await_cell(question, name);
+  cell.note_coming(question.self);
   for (Pause pause; !cell.is_sealed(); pause.wait()) {
     const std::vector<LostRank> ended = question.ended();
     std::vector<Rank> absent;
     for (Rank member : question.members)
-      if (!cell.has_come(member) && std::ranges::find(ended, member, &LostRank::rank) == ended.end())
-        absent.push_back(member);
+      if (!cell.come.has(member) && !is_among(member, ended)) absent.push_back(member);
     if (absent.empty()) {
       cell.seal();
       break;
@@ -31,32 +39,77 @@ std::vector<Rank> SurvivorsBoard::answer(const Question& question) {
   }
   std::vector<Rank> survivors;
   for (Rank member : question.members)
-    if (cell.has_come(member)) survivors.push_back(member);
+    if (cell.come.has(member)) survivors.push_back(member);
+  cell.read.word(question.self).fetch_or(Bits::bit(question.self));
+  free_if_done(number_of(cell), name, question.ended());
   return survivors;
 }
 
-/// Cells are never given back, so the first free one that two ranks find on their way from the same place is the same.
-SurvivorsBoard::Cell& SurvivorsBoard::cell_of(std::string_view name) {
-  const std::uint64_t hash = hash64(std::as_bytes(std::span(name))) | 1;
-  for (std::size_t i = 0; i < kCells; ++i) {
-    Cell& cell = cells_[(hash / 2 + i) % kCells];
-    std::uint64_t found = 0;
-    if (cell.name.compare_exchange_strong(found, hash) || found == hash) return cell;
+/// The lowest member that lives takes one, so that nobody else does at the same time: what one that has ended did, is seen by
+/// now.
+SurvivorsBoard::Cell& SurvivorsBoard::await_cell(const Question& question, std::uint64_t name) {
+  for (Pause pause;; pause.wait()) {
+    const std::vector<LostRank> ended = question.ended();
+    if (Cell* found = find(name)) return *found;
+    const auto leader =
+        std::ranges::find_if(question.members, [&](Rank member) { return !is_among(member, ended); });
+    if (*leader == question.self) return take(name, ended);
+    question.deadline.check();
+    if (question.deadline.passed()) throw_absent_survivors({*leader}, question.deadline);
   }
-  throw LostRankError("going on without lost ranks: this session has done so " + std::to_string(kCells) +
-                      " times, its limit; start the job anew");
+}
+
+SurvivorsBoard::Cell* SurvivorsBoard::find(std::uint64_t name) {
+  const auto found = std::ranges::find_if(names_, [&](const auto& known) { return known.load() == name; });
+  return found != names_.end() ? &cells_[static_cast<std::size_t>(found - names_.begin())] : nullptr;
+}
+
+/// Where all are taken, some may be so for ranks that ended before they had read the answer.
+SurvivorsBoard::Cell& SurvivorsBoard::take(std::uint64_t name, const std::vector<LostRank>& ended) {
+  for (std::size_t i = 0; i < kCells; ++i) {
+    std::uint64_t found = kFree;
+    if (names_[i].compare_exchange_strong(found, name)) return cells_[i];
+  }
+  for (std::size_t i = 0; i < kCells; ++i) {
+    std::uint64_t found = names_[i].load();
+    if (found != kBeingFreed && free_if_done(i, found, ended)) return take(name, ended);
+  }
+  throw LostRankError("going on without lost ranks: " + std::to_string(kCells) +
+                      " communicators of this session do so at once, its limit; make fewer groups");
+}
+
+bool SurvivorsBoard::free_if_done(std::size_t number, std::uint64_t name,
+                                  const std::vector<LostRank>& ended) {
+  Cell& cell = cells_[number];
+  if (!cell.is_done(ended) || !names_[number].compare_exchange_strong(name, kBeingFreed)) return false;
+  for (Bits* bits : {&cell.come, &cell.read})
+    for (std::atomic<std::uint64_t>& word : bits->words) word.store(0);
+  names_[number].store(kFree);
+  return true;
 }
 
 /// Where the bits are sealed this changes nothing.
-void SurvivorsBoard::Cell::come(Rank rank) {
-  std::uint64_t found = word(rank).load();
-  while ((found & kSeal) == 0 && !word(rank).compare_exchange_weak(found, found | bit(rank))) {
+void SurvivorsBoard::Cell::note_coming(Rank rank) {
+  std::atomic<std::uint64_t>& word = come.word(rank);
+  std::uint64_t found = word.load();
+  while ((found & kSeal) == 0 && !word.compare_exchange_weak(found, found | Bits::bit(rank))) {
   }
 }
 
 /// The last word's seal says that all are sealed.
 void SurvivorsBoard::Cell::seal() {
-  for (std::atomic<std::uint64_t>& word : words) word.fetch_or(kSeal);
+  for (std::atomic<std::uint64_t>& word : come.words) word.fetch_or(kSeal);
+}
+
+bool SurvivorsBoard::Cell::is_done(const std::vector<LostRank>& ended) {
+  if (!is_sealed()) return false;
+  for (std::size_t i = 0; i < kWords; ++i) {
+    const std::uint64_t left = come.words[i].load() & ~kSeal & ~read.words[i].load();
+    for (int bit = 0; bit < kRanksAWord; ++bit)
+      if ((left >> bit & 1) != 0 && !is_among(Rank{static_cast<int>(i) * kRanksAWord + bit}, ended))
+        return false;
+  }
+  return true;
 }
 
 }  // namespace hemiola

@@ -1,6 +1,7 @@
 // Where ranks that share memory agree on who goes on after a loss. Each sets its bit; once every member has or has died,
 // whoever notices first seals the bits, and those that are set by then are the answer for all. Sealing sets bits, too:
-// who dies in the middle of it is finished for by the next, and who comes after it learns that it is not among them.
+// who dies in the middle of it is finished for by the next, and who comes after it learns that it is not among them. A place on
+// the board is free again once all that go on have read the answer, or have ended.
 #pragma once
 
 #include <array>
@@ -32,22 +33,34 @@ class SurvivorsBoard {
   static constexpr int kRanksAWord = 63;
   static constexpr std::uint64_t kSeal = std::uint64_t{1} << kRanksAWord;
   static constexpr std::size_t kWords = 64, kCells = 1024;
-  struct Cell {
-    std::atomic<std::uint64_t> name;  ///< 0: of no agreement yet
+  /// Instead of names, which are odd.
+  static constexpr std::uint64_t kFree = 0, kBeingFreed = 2;
+
+  struct Bits {
     std::array<std::atomic<std::uint64_t>, kWords> words;
 
     std::atomic<std::uint64_t>& word(Rank rank) {
       return words[static_cast<std::size_t>(rank / kRanksAWord)];
     }
     static std::uint64_t bit(Rank rank) { return std::uint64_t{1} << rank % kRanksAWord; }
-    void come(Rank rank);
-    bool has_come(Rank rank) { return (word(rank).load() & bit(rank)) != 0; }
+    bool has(Rank rank) { return (word(rank).load() & bit(rank)) != 0; }
+  };
+  struct Cell {
+    Bits come, read;
+
+    void note_coming(Rank rank);
     void seal();
-    bool is_sealed() { return (words.back().load() & kSeal) != 0; }
+    bool is_sealed() { return (come.words.back().load() & kSeal) != 0; }
+    bool is_done(const std::vector<LostRank>& ended);
   };
 
-  Cell& cell_of(std::string_view name);
+  Cell& await_cell(const Question& question, std::uint64_t name);
+  Cell* find(std::uint64_t name);
+  Cell& take(std::uint64_t name, const std::vector<LostRank>& ended);
+  bool free_if_done(std::size_t number, std::uint64_t name, const std::vector<LostRank>& ended);
+  std::size_t number_of(const Cell& cell) const { return static_cast<std::size_t>(&cell - cells_.data()); }
 
+  std::array<std::atomic<std::uint64_t>, kCells> names_;
   std::array<Cell, kCells> cells_;
 };
 
