@@ -54,7 +54,8 @@ class UnluckySession final : public BareSession {
 
   std::vector<LostRank> lost() const override {
     if (!misfortune_->has_happened()) return {};
-    return {{Rank{0}, "it has left the job", 5}, {Rank{1}, "its process has ended", 5}};
+    return {{.rank = Rank{0}, .reason = "it has left the job", .at_ns = 5},
+            {.rank = Rank{1}, .reason = "its process has ended", .at_ns = 5}};
   }
 
  private:
