@@ -84,8 +84,14 @@ FORMS = [
         r"(python )?benchmarks/torch_versions\.py.*|scripts/build_wheel\.py.*",
         "installs other PyTorchs, 5 GB each",
     ),
+    a_benchmark("blame", "absent --runs 1"),
+    a_benchmark("cuts", "--runs 1"),
+    a_benchmark("diagnosis", "--hosts 2 --rounds 1 --case 'late rank'", may_miss=True),
     a_benchmark("wire_cost", "--rounds 1", may_miss=True),
     a_benchmark("wires", "--only shm --tests arrivals -k one_rank"),
+    not_here(
+        r"scripts/fuzz_frames\.sh.*", "runs for ten minutes; FuzzedFrames of the C++ tests has its inputs"
+    ),
     not_here(r"scripts/fuzz_codecs\.sh.*", "needs clang with libFuzzer; tests/codec runs its inputs without"),
     not_here(r"make .*", "the Makefile's targets are what runs this test, or set the environment up anew"),
     not_here(r"hemiola schedule 2", "the first line of a format, no command"),

@@ -139,7 +139,7 @@ def test_a_rank_for_which_there_is_no_descriptor_is_an_error_and_nothing_is_left
     before, limits = children(), resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 20, limits[1]))
     try:
-        with pytest.raises(OSError, match=r"launch: .*rank"):
+        with pytest.raises(hm.ResourceError, match=r"launch: 64 ranks: .*'ulimit -n'"):
             hm.launch(work.multiply, 64, timeout_s=LIMIT_S)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)

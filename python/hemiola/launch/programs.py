@@ -189,16 +189,17 @@ def run_program(
     agents: list[_Agent] = []
     seen = _Hosts()
     check_system()
-    with limits_named("launch"), ended_in_the_end(agents):
-        for host, start in hosts.items():
-            agents.append(_start_agent(host, start, program.python))
-        orders = _orders(program, len(hosts))
-        for agent, order in zip(agents, orders, strict=True):
-            agent.tell(asdict(order))
-        answers = _ready(agents)
-        place = rendezvous or _meeting_place(agents[0].host, answers[0])
-        for agent in agents:
-            agent.tell({"rendezvous": str(place) if len(hosts) > 1 else ""})
+    with ended_in_the_end(agents):
+        with limits_named("launch"):
+            for host, start in hosts.items():
+                agents.append(_start_agent(host, start, program.python))
+            orders = _orders(program, len(hosts))
+            for agent, order in zip(agents, orders, strict=True):
+                agent.tell(asdict(order))
+            answers = _ready(agents)
+            place = rendezvous or _meeting_place(agents[0].host, answers[0])
+            for agent in agents:
+                agent.tell({"rendezvous": str(place) if len(hosts) > 1 else ""})
         attend(agents, seen, out=out)
     job = Outcome()
     for agent in agents:

@@ -1,7 +1,10 @@
 #include "hemiola/runtime/control/hosts/hosts_figures.hpp"
 
 #include <algorithm>
+#include <string>
 #include <utility>
+
+#include "hemiola/base/error.hpp"
 
 namespace hemiola::hosts {
 namespace {
@@ -15,9 +18,12 @@ struct About {
   std::uint64_t number = 0;
 };
 
-/// A share for each member.
+/// Whole rows of a share for each member.
 std::vector<float> shares_of(std::span<const std::byte> message, int member_count) {
-  return items_of<float>(after_body<About>(message), static_cast<std::size_t>(member_count));
+  const auto shares = after_body<About>(message);
+  const auto row = static_cast<std::size_t>(member_count);
+  const std::size_t rows = shares.size() / (row * sizeof(float));
+  return items_of<float>(shares, std::max(rows, std::size_t{1}) * row);
 }
 
 }  // namespace
@@ -51,6 +57,9 @@ void HostsFigures::show(std::uint64_t number, std::span<const float> shares) {
 
 bool HostsFigures::read(std::uint64_t number, std::span<double> best_share, const Check& check) const {
   const std::vector<float> best = replies_.await(number, check);
+  if (best.size() != best_share.size())
+    throw FormatError("the keeper's " + std::to_string(best.size()) + " shares, where " +
+                      std::to_string(best_share.size()) + " were expected");
   std::ranges::copy(best, best_share.begin());
   return std::ranges::any_of(best, [](float share) { return share > 0; });
 }

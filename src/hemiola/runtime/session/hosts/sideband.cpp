@@ -245,12 +245,12 @@ void Sideband::begin_line(Rank rank) {
 }
 
 /// Tries again and again where nobody answers: a rank may not have started yet. One that has been there and no longer
-/// answers is lost.
+/// answers is lost. The lower of two neighbours calls; where it does not within a beat, it may have ended, and is called.
 void Sideband::open_lines() {
   const Clock::time_point now = Clock::now();
   if (watching_)
     for (Rank neighbour : neighbours_)
-      if (neighbour > self_) begin_line(neighbour);
+      if (neighbour > self_ || now - peer(neighbour).heard > limits_.beat) begin_line(neighbour);
   for (Rank rank : indices<Rank>(rank_count_)) {
     Peer& to = peer(rank);
     const bool is_due =
@@ -296,7 +296,7 @@ void Sideband::retry(Rank rank, const Handshake& handshake) {
       now + std::min<Clock::duration>(kLongestBetweenTries, std::chrono::milliseconds(5) * to.tries);
   to.refusals = handshake.error() == ECONNREFUSED ? to.refusals + 1 : 0;
   const bool is_own_lack = refusal == Refusal::no_room;
-  if (is_own_lack) to.heard = now;  // it may well have spoken
+  if (is_own_lack && rank > self_) to.heard = now;  // it may well have spoken; a lower one would have called
   if (!watching_) return;
   const Clock::duration tried = now - to.first_try;
   const bool is_late = tried > limits_.silence;
@@ -547,7 +547,11 @@ void Sideband::complain(const std::string& text) {
 /// What is still to be sent goes first. Others answer by ending the connection, and then nothing can get lost on it: an end
 /// with something unread would take back what is on its way.
 void Sideband::say_farewell() {
-  for (Rank neighbour : neighbours_) put_loss(neighbour, {self_, std::string(kHasLeft)});
+  const LostRank farewell{self_, std::string(kHasLeft)};
+  for (Rank neighbour : neighbours_) put_loss(neighbour, farewell);
+  for (Rank rank :
+       indices<Rank>(rank_count_))  // who is no neighbour any more may have heard of it from others alone
+    if (peer(rank).line && !std::ranges::binary_search(neighbours_, rank)) put_loss(rank, farewell);
   const Clock::time_point until = Clock::now() + limits_.farewell;
   for (Line& line : lines_) {
     if (!line.parting) line.stream.put(FrameKind::parting, 0, {});

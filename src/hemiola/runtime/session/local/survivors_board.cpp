@@ -25,6 +25,7 @@ std::vector<Rank> SurvivorsBoard::answer(const Question& question) {
   const std::uint64_t name = hash64(std::as_bytes(std::span(question.name))) | 1;
   Cell& cell = await_cell(question, name);
   cell.note_coming(question.self);
+  leave_others(number_of(cell), question.self, question.ended());
   for (Pause pause; !cell.is_sealed(); pause.wait()) {
     const std::vector<LostRank> ended = question.ended();
     std::vector<Rank> absent;
@@ -41,7 +42,6 @@ std::vector<Rank> SurvivorsBoard::answer(const Question& question) {
   for (Rank member : question.members)
     if (cell.come.has(member)) survivors.push_back(member);
   cell.read.word(question.self).fetch_or(Bits::bit(question.self));
-  free_if_done(number_of(cell), name, question.ended());
   return survivors;
 }
 
@@ -64,7 +64,18 @@ SurvivorsBoard::Cell* SurvivorsBoard::find(std::uint64_t name) {
   return found != names_.end() ? &cells_[static_cast<std::size_t>(found - names_.begin())] : nullptr;
 }
 
-/// Where all are taken, some may be so for ranks that ended before they had read the answer.
+/// What this rank has not left cannot be freed meanwhile. Freeing clears `read` first, so `left` is looked at first here.
+void SurvivorsBoard::leave_others(std::size_t number, Rank self, const std::vector<LostRank>& ended) {
+  for (std::size_t i = 0; i < kCells; ++i) {
+    Cell& cell = cells_[i];
+    if (i == number || cell.left.has(self) || !cell.read.has(self)) continue;
+    const std::uint64_t name = names_[i].load();
+    cell.left.word(self).fetch_or(Bits::bit(self));
+    free_if_done(i, name, cell.left, ended);
+  }
+}
+
+/// Where all are taken, some may be so for ranks that ended before they had left, or that all have read and nobody asks again.
 SurvivorsBoard::Cell& SurvivorsBoard::take(std::uint64_t name, const std::vector<LostRank>& ended) {
   for (std::size_t i = 0; i < kCells; ++i) {
     std::uint64_t found = kFree;
@@ -72,17 +83,19 @@ SurvivorsBoard::Cell& SurvivorsBoard::take(std::uint64_t name, const std::vector
   }
   for (std::size_t i = 0; i < kCells; ++i) {
     std::uint64_t found = names_[i].load();
-    if (found != kBeingFreed && free_if_done(i, found, ended)) return take(name, ended);
+    if (found == kFree || found == kBeingFreed) continue;
+    if (free_if_done(i, found, cells_[i].left, ended) || free_if_done(i, found, cells_[i].read, ended))
+      return take(name, ended);
   }
   throw LostRankError("going on without lost ranks: " + std::to_string(kCells) +
                       " communicators of this session do so at once, its limit; make fewer groups");
 }
 
-bool SurvivorsBoard::free_if_done(std::size_t number, std::uint64_t name,
+bool SurvivorsBoard::free_if_done(std::size_t number, std::uint64_t name, Bits& gone,
                                   const std::vector<LostRank>& ended) {
   Cell& cell = cells_[number];
-  if (!cell.is_done(ended) || !names_[number].compare_exchange_strong(name, kBeingFreed)) return false;
-  for (Bits* bits : {&cell.come, &cell.read})
+  if (!cell.is_done(gone, ended) || !names_[number].compare_exchange_strong(name, kBeingFreed)) return false;
+  for (Bits* bits : {&cell.come, &cell.read, &cell.left})
     for (std::atomic<std::uint64_t>& word : bits->words) word.store(0);
   names_[number].store(kFree);
   return true;
@@ -101,10 +114,10 @@ void SurvivorsBoard::Cell::seal() {
   for (std::atomic<std::uint64_t>& word : come.words) word.fetch_or(kSeal);
 }
 
-bool SurvivorsBoard::Cell::is_done(const std::vector<LostRank>& ended) {
+bool SurvivorsBoard::Cell::is_done(Bits& gone, const std::vector<LostRank>& ended) {
   if (!is_sealed()) return false;
   for (std::size_t i = 0; i < kWords; ++i) {
-    const std::uint64_t left = come.words[i].load() & ~kSeal & ~read.words[i].load();
+    const std::uint64_t left = come.words[i].load() & ~kSeal & ~gone.words[i].load();
     for (int bit = 0; bit < kRanksAWord; ++bit)
       if ((left >> bit & 1) != 0 && !is_among(Rank{static_cast<int>(i) * kRanksAWord + bit}, ended))
         return false;

@@ -1,7 +1,7 @@
 // Where ranks that share memory agree on who goes on after a loss. Each sets its bit; once every member has or has died,
 // whoever notices first seals the bits, and those that are set by then are the answer for all. Sealing sets bits, too:
-// who dies in the middle of it is finished for by the next, and who comes after it learns that it is not among them. A place on
-// the board is free again once all that go on have read the answer, or have ended.
+// who dies in the middle of it is finished for by the next, and who comes after it learns that it is not among them. A rank may
+// ask again, so a place on the board is free once all that go on have read the answer and come to another question, or ended.
 #pragma once
 
 #include <array>
@@ -46,18 +46,20 @@ class SurvivorsBoard {
     bool has(Rank rank) { return (word(rank).load() & bit(rank)) != 0; }
   };
   struct Cell {
-    Bits come, read;
+    Bits come, read, left;
 
     void note_coming(Rank rank);
     void seal();
     bool is_sealed() { return (come.words.back().load() & kSeal) != 0; }
-    bool is_done(const std::vector<LostRank>& ended);
+    /// Whether all that have come are in `gone` or have ended.
+    bool is_done(Bits& gone, const std::vector<LostRank>& ended);
   };
 
   Cell& await_cell(const Question& question, std::uint64_t name);
   Cell* find(std::uint64_t name);
   Cell& take(std::uint64_t name, const std::vector<LostRank>& ended);
-  bool free_if_done(std::size_t number, std::uint64_t name, const std::vector<LostRank>& ended);
+  void leave_others(std::size_t number, Rank self, const std::vector<LostRank>& ended);
+  bool free_if_done(std::size_t number, std::uint64_t name, Bits& gone, const std::vector<LostRank>& ended);
   std::size_t number_of(const Cell& cell) const { return static_cast<std::size_t>(&cell - cells_.data()); }
 
   std::array<std::atomic<std::uint64_t>, kCells> names_;
