@@ -95,6 +95,10 @@ class _Asked:
             turn.end_with(Refused(error))
 
 
+def _closed() -> Communicator:
+    raise LostRankError("this rank has closed the group")
+
+
 class CallbackOrder:
     """What the callbacks of a group's futures issue.
 
@@ -131,6 +135,8 @@ class CallbackOrder:
     def close(self) -> None:
         """End what is under way."""
         self._refuse(LostRankError("this rank has closed the group"))
+        # The group's method holds the group, whose descriptors would stay until a collection of cycles.
+        self._meet = _closed
         if self._comm is not None:
             self._comm.close()
         self.completion.close()
