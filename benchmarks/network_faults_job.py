@@ -162,7 +162,7 @@ class Job:
             outcome.complaints.append(f"rank {rank}, given up, should have lost somebody: {heard}")
         heard = self.hear_last(rank)
         alone = heard.get("event") == "ended" and heard["wrong"] == 0 and set(heard["left"]) <= allowed
-        if heard.get("event") not in ("LostRankError", "TimeoutError") and not alone:
+        if heard.get("event") not in ("LostRankError", "MinorityError", "TimeoutError") and not alone:
             outcome.complaints.append(f"rank {rank}, given up, should have raised or gone on alone: {heard}")
 
     def close(self, outcome: Outcome) -> None:

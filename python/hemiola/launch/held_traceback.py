@@ -13,7 +13,7 @@ _BEGINS = re.compile(
 )
 _HEADER = re.compile(r"^.*Traceback \(most recent call last\):$", re.MULTILINE)
 _PREFIX = re.compile(r"^\[rank\d+\]: ?", re.MULTILINE)
-#: How long a rank may take to end after its traceback: with PyTorch on busy cores an interpreter needs 2 s.
+#: How long a rank may take to end after its traceback; one that outlives it has its traceback printed.
 _HELD_S = 5.0
 _MOST_LINES = 2000
 
