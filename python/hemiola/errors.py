@@ -107,6 +107,10 @@ class MinorityError(LostRankError):
 
     `Communicator.shrink` raises it when its time is over, or at once on a rank that the others have given up. The
     process has to end; docs/failures.md says which side goes on.
+
+    Parameters
+    ----------
+    message, rank, world_rank : as of LostRankError.
     """
 
 

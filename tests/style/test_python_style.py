@@ -124,6 +124,7 @@ NEVER_RAISES = {
     "hemiola.Communicator.abort",
     "hemiola.FailedRankError",
     "hemiola.LostRankError",
+    "hemiola.MinorityError",
     "hemiola.communicator.Health.of",
     "hemiola.units.format_bandwidth",
     "hemiola.units.format_bytes",
