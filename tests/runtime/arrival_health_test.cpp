@@ -10,6 +10,7 @@
 
 #include "hemiola/runtime/health/arrival_meter.hpp"
 #include "hemiola/runtime/health/port_watch.hpp"
+#include "said.hpp"
 
 namespace hemiola {
 namespace {
@@ -257,20 +258,6 @@ TEST(ArrivalMeter, WhoHoldsTheAccountsKeepsNobodyWaiting) {
   p.come(400, 0.5 * SharedPort::kSpeed, 0.5 * SharedPort::kSpeed);
   EXPECT_NEAR(p.shares(0)[1], 1, 0.02);
 }
-
-/// Says what it is told to say.
-class Said final : public PortGauge {
- public:
-  explicit Said(const std::vector<float>* shares) : shares_(shares), pairs_(shares->size() / 2) {}
-  std::span<const float> shares() const override { return *shares_; }
-  bool has_measured() const override { return true; }
-  std::span<const PairShares> pairs() const override { return pairs_; }
-  void clear() override {}
-
- private:
-  const std::vector<float>* shares_;
-  std::vector<PairShares> pairs_;
-};
 
 using Factors = std::map<Rank, double>;
 

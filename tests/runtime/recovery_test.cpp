@@ -20,6 +20,7 @@
 #include "hemiola/runtime/late/late_habits.hpp"
 #include "hemiola/runtime/late/late_watch.hpp"
 #include "hemiola/runtime/operation/density_watch.hpp"
+#include "said.hpp"
 
 namespace hemiola {
 namespace {
@@ -133,20 +134,6 @@ TEST(Recovery, NoiseKeepsNoPortSlow) {
           EXPECT_TRUE(recovers) << slow << " times slower, deviation " << deviation << ", seed " << seed;
         }
 }
-
-/// Says the same of all ports.
-class Said final : public PortGauge {
- public:
-  explicit Said(const std::vector<float>* shares) : shares_(shares), pairs_(shares->size() / 2) {}
-  std::span<const float> shares() const override { return *shares_; }
-  bool has_measured() const override { return true; }
-  std::span<const PairShares> pairs() const override { return pairs_; }
-  void clear() override {}
-
- private:
-  const std::vector<float>* shares_;
-  std::vector<PairShares> pairs_;
-};
 
 /// Of one rank that knows all.
 class Shown final : public Figures {
