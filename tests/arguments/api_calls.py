@@ -20,8 +20,6 @@ NOT_FOR_CALLERS = (
     "hemiola.Communicator.__init__",
     "hemiola.Handle.__init__",
     "hemiola.communicator.Health.of",
-    "hemiola.FailedRankError.__init__",
-    "hemiola.LostRankError.__init__",
 )
 #: Dataclasses that people fill in: their fields are parameters.
 FILLED_IN = (
@@ -56,14 +54,17 @@ def calls(objects: dict[str, Any]) -> Iterator[Call]:
     """Yield what the list of public names can call, on these objects by their class's name."""
     text = PUBLIC_NAMES.read_text()
     for name in re.findall(r"^ *(?:static )?(hemiola\.[\w.]+)\(", text, re.M):
-        if name in NOT_FOR_CALLERS:
-            continue
-        function = _found(name, objects)
-        if function is not None:
+        function = None if name in NOT_FOR_CALLERS else _found(name, objects)
+        if function is not None and not _makes_an_error(function):
             yield Call(name, function, _parameters(function))
     for name in FILLED_IN:
         function = _found(name, {})
         yield Call(name, function, _parameters(function))
+
+
+def _makes_an_error(function: Any) -> bool:
+    """Return whether this constructs an error, which Hemiola alone does."""
+    return isinstance(function, type) and issubclass(function, hm.HemiolaError)
 
 
 def _found(name: str, objects: dict[str, Any]) -> Any:
