@@ -48,7 +48,7 @@ def input_of(rank: int, size: int = BIG) -> np.ndarray[Any, np.dtype[np.float32]
     return np.arange(size, dtype=np.float32) % 1000 + rank
 
 
-def doomed_in_the_middle(victim: int, how: int, timeout_s: float) -> Seen:
+def doomed_in_the_middle(victim: int, how: int, timeout_s: float, op: Any = "sum") -> Seen:
     """All-reduce big arrays in place until the victim is struck by a signal in the middle of one."""
     comm = start()
     if comm.rank == victim:
@@ -57,7 +57,7 @@ def doomed_in_the_middle(victim: int, how: int, timeout_s: float) -> Seen:
     while time.monotonic() < deadline:
         x = input_of(comm.rank)
         struck = time.monotonic()
-        error = attempt(lambda x=x: comm.all_reduce(x, timeout_s=timeout_s))
+        error = attempt(lambda x=x: comm.all_reduce(x, op, timeout_s=timeout_s))
         if error[0]:
             intact = bool(np.array_equal(x, input_of(comm.rank)))
             again = attempt(lambda: comm.all_reduce(np.ones(1)))

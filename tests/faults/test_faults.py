@@ -58,10 +58,15 @@ def what_ranks_saw(fn: str, *args: Any, ranks: int = RANKS, but: tuple[int, ...]
         return {rank: seen_by(process) for rank, process in enumerate(started) if rank not in but}
 
 
-@pytest.mark.parametrize("ranks", [2, 3, 5])
-def test_survivors_of_a_kill_in_mid_operation_name_the_dead_and_keep_their_inputs(ranks: int) -> None:
+@pytest.mark.parametrize(
+    ("ranks", "op"), [(2, "sum"), (3, "max"), (5, "sum"), (2, "average"), (3, "average")]
+)
+def test_survivors_of_a_kill_in_mid_operation_name_the_dead_and_keep_their_inputs(
+    ranks: int, op: str
+) -> None:
     victim = ranks - 1
-    seen = what_ranks_saw("doomed_in_the_middle", victim, int(signal.SIGKILL), 60, ranks=ranks, but=(victim,))
+    struck = (victim, int(signal.SIGKILL), 60, op)
+    seen = what_ranks_saw("doomed_in_the_middle", *struck, ranks=ranks, but=(victim,))
     for kind, message, (intact, _, again) in seen.values():
         assert kind == "LostRankError"
         assert f"rank {victim}" in message

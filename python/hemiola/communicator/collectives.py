@@ -106,6 +106,7 @@ class Collectives(Caller):
         is not less than the number of ranks, summed, and divided by what is left of that number. Each sum and the
         division are rounded to nearest. The product is exact but near the least values of a type, where bits fall off:
         there an average is off by up to the least positive value times the number of ranks (float16: 6e-8 each).
+        An average passes over the array twice more than a sum: once to multiply, once to divide.
         """
         return self._call(ALL_REDUCE, x, out, op, 0, schedule, unchecked, wait, timeout_s, sparse)
 

@@ -98,7 +98,7 @@ class Compiler {
         options_(options),
         layout_(collective, weights, options.block_elements, options.element_bytes),
         in_place_(options.in_place && collective.kind() != CollectiveKind::all_to_all),
-        trace_(trace_slots(collective, part, {in_place_, options.keep_inputs})),
+        trace_(trace_slots(collective, part, {in_place_, options.keep_inputs && !options.average})),
         messages_(plan_messages(part, layout_, rules_of(options))),
         memory_(trace_, layout_, rules_of(options).slice_bytes, in_place_),
         channel_of_(2 * static_cast<std::size_t>(collective.rank_count()), -1),
