@@ -27,6 +27,7 @@ class Timed(Streams):
 
     def _seconds(self, pairs: Sequence[Pair], volume: int) -> Floats:
         self.volumes.append(volume)
+        assert len(self.volumes) < 100, "streams without end"
         return np.array(self.seconds(volume))
 
 
@@ -41,6 +42,13 @@ def test_a_stream_grows_eightfold_at_most_and_stops_once_it_is_long_enough() -> 
 def test_the_last_step_is_as_large_as_is_needed_and_a_quarter_more() -> None:
     # Given 16 KiB in 20 ms. Derivation: 1.25 * 60 / 20 = 3.75 times as much, in whole first volumes 4; 80 ms.
     streams = Timed(lambda volume: [0.0, 20e-3 * volume / FIRST] * 2)
+    assert streams.volume(PAIRS) == 4 * FIRST
+    assert streams.volumes == [FIRST, 4 * FIRST]
+
+
+def test_the_quickest_link_decides_how_much_a_stream_grows() -> None:
+    # Given 16 KiB in 20 ms on one link and 40 ms on the other. Expect what 20 ms ask for: four times as much.
+    streams = Timed(lambda volume: [0.0, 20e-3 * volume / FIRST, 0.0, 40e-3 * volume / FIRST])
     assert streams.volume(PAIRS) == 4 * FIRST
     assert streams.volumes == [FIRST, 4 * FIRST]
 
