@@ -119,6 +119,50 @@ def one_dies(victim: int) -> list[tuple[str, str]]:
     return [*found, (str(into.sum()), "")]
 
 
+def named_by(call: Callable[[], Any]) -> tuple[int | None, int | None, int | None]:
+    """Return whom a LostRankError names: in the communicator, in the job, and in its cause."""
+    try:
+        call()
+    except hm.LostRankError as error:
+        return error.rank, error.world_rank, error.cause.rank if error.cause is not None else None
+    return None, None, None
+
+
+def one_dies_in_a_group(order: list[int], victim: int) -> list[Any] | None:
+    """Return whom messages of a group name that are to come from, or to go to, a rank that has died."""
+    comm = hm.init(timeout_s=60)
+    group = comm.group(order)
+    if comm.rank == victim:
+        os.kill(os.getpid(), signal.SIGKILL)
+    number, x = order.index(victim), np.zeros(10)
+    started = group.recv(x.copy(), number, 1, wait=False)
+    return [
+        named_by(lambda: group.recv(x, number)),
+        named_by(lambda: group.recv(x)),
+        named_by(lambda: group.send(np.zeros(LONG), number)),
+        named_by(started.wait),
+        named_by(lambda: comm.recv(x, victim)),
+        named_by(lambda: comm.monitored_barrier(30)),
+        named_by(lambda: group.monitored_barrier(30)),
+    ]
+
+
+def one_closes_for_another(order: list[int], victim: int) -> tuple[int | None, int | None, int | None] | None:
+    """Whoever comes first in a group closes it, because a rank of the job has died; return whom a message from there
+    names on the second."""
+    comm = hm.init(timeout_s=60)
+    group = comm.group(order) if comm.rank in order else None
+    comm.barrier()
+    if comm.rank == victim:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if group is not None and comm.rank == order[1]:
+        return named_by(lambda: group.recv(np.zeros(3), 0))
+    named_by(comm.barrier)
+    if group is not None:
+        group.close()
+    return None
+
+
 def somebody_is_late(late: int, limit_s: float) -> list[Any]:
     """All meet, then one comes long after the others' patience; all go on together."""
     comm = hm.init(timeout_s=60)

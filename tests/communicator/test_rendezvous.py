@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import socket
 import time
 
@@ -10,8 +11,8 @@ import pytest
 
 from hemiola.communicator.joining import wait_until_known
 from hemiola.communicator.launch_environment import Job, job_of
-from hemiola.communicator.rendezvous import AtAddress, first_node, rendezvous_of
-from hemiola.errors import ArgumentError
+from hemiola.communicator.rendezvous import AtAddress, ThroughTorch, first_node, rendezvous_of
+from hemiola.errors import ArgumentError, HemiolaError, TimeoutError
 
 TOKEN = "ab" * 32
 SLURM = {
@@ -83,6 +84,42 @@ def test_without_a_token_it_is_said_how_to_make_one(monkeypatch: pytest.MonkeyPa
 def test_without_an_address_it_is_said_what_to_set() -> None:
     with pytest.raises(ArgumentError, match="HEMIOLA_RENDEZVOUS=host:port"):
         rendezvous_of(Job(0, 2, "x", "hemiola.launch", 1))
+
+
+def _met_through_torch(monkeypatch: pytest.MonkeyPatch, rank: int, host: str, port: int) -> HemiolaError:
+    """Return what is raised where a rank of two, both on other hosts, meets at torchrun's store."""
+    pytest.importorskip("torch", reason="needs PyTorch, whose store this is (pip install torch)")
+    monkeypatch.setenv("MASTER_ADDR", host)
+    monkeypatch.setenv("MASTER_PORT", str(port))
+    with pytest.raises(HemiolaError) as raised:
+        ThroughTorch(Job(rank, 2, "x", "torchrun", 1)).meet(["10.0.0.1:1"], 1.0)
+    return raised.value
+
+
+def test_whoever_waits_for_rank_0_at_torchruns_store_blames_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    distributed = pytest.importorskip("torch.distributed", reason="needs PyTorch (pip install torch)")
+    store = distributed.TCPStore("127.0.0.1", 0, 2, is_master=True, wait_for_workers=False)
+    error = _met_through_torch(monkeypatch, 1, "127.0.0.1", store.port)
+    assert isinstance(error, TimeoutError)
+    assert error.cause is not None
+    assert (error.cause.rank, error.cause.reason) == (0, "has not come to torchrun's store within 1 s")
+
+
+def test_a_store_of_torchruns_that_cannot_be_had_is_named_with_the_systems_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        used = _met_through_torch(monkeypatch, 0, "127.0.0.1", port)
+    free = _met_through_torch(monkeypatch, 1, "127.0.0.1", port)
+    unknown = _met_through_torch(monkeypatch, 1, "no-such-host.invalid", port)
+    for error, kind, words in (
+        (used, ArgumentError, f"cannot be opened at 127.0.0.1:{port}: .*address already in use"),
+        (free, TimeoutError, f"cannot be reached at 127.0.0.1:{port} within 1 s: "),
+        (unknown, TimeoutError, "no-such-host.invalid:.*(not known|name resolution)"),
+    ):
+        assert isinstance(error, kind)
+        assert re.search(words, str(error)), error
 
 
 def test_a_name_that_comes_to_be_known_is_waited_for_and_said_once(

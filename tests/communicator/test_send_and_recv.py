@@ -46,6 +46,22 @@ def test_a_rank_that_dies_is_named_and_the_others_can_talk_on() -> None:
         assert talk == ("100000.0", "")
 
 
+def test_a_message_of_a_group_names_who_has_died_by_the_numbers_of_the_group_and_of_the_job() -> None:
+    order, victim = [3, 1, 0, 2], 0
+    found = hm.launch(work.one_dies_in_a_group, 4, order, victim, on_failure="continue", timeout_s=LIMIT_S)
+    of_group, of_job = (order.index(victim), victim, victim), (victim, victim, victim)
+    for rank in (1, 2, 3):
+        assert found[rank] == [*[of_group] * 4, of_job, of_job, of_group]
+
+
+@pytest.mark.parametrize(("order", "number"), [([3, 1, 0], 2), ([3, 1], None)])
+def test_a_message_from_who_has_closed_names_whoever_that_was_for(
+    order: list[int], number: int | None
+) -> None:
+    found = hm.launch(work.one_closes_for_another, 4, order, 0, on_failure="continue", timeout_s=LIMIT_S)
+    assert found[1] == (number, 0, 0)
+
+
 @pytest.mark.parametrize("late", [pytest.param(0, marks=pytest.mark.long), 2])
 def test_a_monitored_barrier_names_who_is_missing_on_all_ranks_and_all_go_on(late: int) -> None:
     found = hm.launch(work.somebody_is_late, 3, late, 0.5, timeout_s=LIMIT_S)

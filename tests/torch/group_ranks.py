@@ -156,6 +156,16 @@ def told(call: Callable[[], Any]) -> tuple[str, str]:
     return "", ""
 
 
+def blamed(call: Callable[[], Any]) -> tuple[str, str, int | None]:
+    """Return the error that a call raises, and the rank that it blames."""
+    try:
+        call()
+    except Exception as error:
+        cause = getattr(error, "cause", None)
+        return type(error).__name__, str(error), cause.rank if cause is not None else None
+    return "", "", None
+
+
 def all_together(tensors: list[Any]) -> None:
     """Reduce each by a call of its own, and wait for all."""
     with dist._coalescing_manager(device=torch.device("cpu"), async_ops=True) as manager:
@@ -414,17 +424,17 @@ def properties() -> None:
                     getattr(asked, name)
 
 
-def watched_barrier() -> list[tuple[str, str]]:
+def watched_barrier() -> list[tuple[str, str, int | None]]:
     """A barrier that says who is missing, after which the group and the next barrier work."""
     rank, n = place()
     world = dist.group.WORLD
     world.monitored_barrier(timedelta(seconds=20))
     seen = []
     if rank != 1:
-        seen.append(told(lambda: world.monitored_barrier(timedelta(seconds=2))))
+        seen.append(blamed(lambda: world.monitored_barrier(timedelta(seconds=2))))
     dist.barrier()
     if rank == 0:
-        seen.append(told(lambda: world.monitored_barrier(timedelta(seconds=0.1), wait_all_ranks=True)))
+        seen.append(blamed(lambda: world.monitored_barrier(timedelta(seconds=0.1), wait_all_ranks=True)))
     dist.barrier()
     world.monitored_barrier(timedelta(seconds=20))
     x = torch.ones(2)
@@ -498,18 +508,18 @@ def inside() -> list[Any]:
     return [is_lazy, refused, found_s]
 
 
-def late() -> tuple[tuple[str, str], float]:
+def late() -> tuple[tuple[str, str, int | None], float]:
     """An operation that takes too long raises within its time, before who is missing has come; last, for the group is
     dead then."""
     rank, n = place()
     store = dist.distributed_c10d._get_default_store()
     if rank == n - 1:
         store.wait([f"told {other}" for other in range(n - 1)])
-        return ("", ""), 0.0
+        return ("", "", None), 0.0
     opts = torch._C._distributed_c10d.AllreduceOptions()
     opts.timeout = timedelta(seconds=0.5)
     began = time.monotonic()
-    seen = told(lambda: dist.group.WORLD.allreduce([torch.ones(3)], opts).wait())
+    seen = blamed(lambda: dist.group.WORLD.allreduce([torch.ones(3)], opts).wait())
     took_s = time.monotonic() - began
     store.set(f"told {rank}", "")
     return seen, took_s

@@ -154,10 +154,11 @@ def test_a_work_says_how_long_it_has_run(found: dict[str, list[Any]]) -> None:
 
 def test_a_watched_barrier_says_who_is_missing(found: dict[str, list[Any]]) -> None:
     zero, one, two = found["watched_barrier"]
-    assert zero[0] == ("GroupTimeoutError", "Rank 1 failed to pass monitoredBarrier in 2000 ms")
+    assert zero[0] == ("GroupTimeoutError", "Rank 1 failed to pass monitoredBarrier in 2000 ms", 1)
     assert "Rank 2 successfully reached monitoredBarrier" in two[0][1]
+    assert two[0][2] == 1
     assert one == []
-    assert zero[1] == ("GroupTimeoutError", "Ranks 1, 2 failed to pass monitoredBarrier in 100 ms")
+    assert zero[1] == ("GroupTimeoutError", "Ranks 1, 2 failed to pass monitoredBarrier in 100 ms", 1)
 
 
 def test_collectives_are_counted_and_none_reaches_the_gloo_inside(found: dict[str, list[Any]]) -> None:
@@ -196,9 +197,10 @@ if python_may_derive_from_backend():
 
 def test_an_operation_that_takes_too_long_names_who_is_missing_within_its_time(way: str) -> None:
     *waited, _ = run("group_ranks", ["late"], RANKS)["late"]
-    for (kind, message), took_s in waited:
+    for (kind, message, blamed), took_s in waited:
         assert kind == "GroupTimeoutError"
         assert "rank 2" in message
+        assert blamed == 2
         assert took_s < 10  # of the 30 s that the group's operations may take
     # The operation's own limit is 0.5 s: whoever came first has waited so long, the others at most until then.
     assert max(took_s for _, took_s in waited) >= 0.5

@@ -141,6 +141,7 @@ class MonitoredBarrier(Messages):
                 f"rank {rank}" + (", this one," if rank == self.rank else "") for rank in absent
             )
             text = f"monitored_barrier: {names} {what}; the others have gone on, and the communicator can be used"
-            failure = LostRankError(text, absent[0]) if error is LostRankError else TimeoutError(text)
-            failure.cause = Cause(self._ranks[absent[0]], what, time.monotonic())
+            first = self._ranks[absent[0]]
+            failure = LostRankError(text, absent[0], first) if error is LostRankError else TimeoutError(text)
+            failure.cause = Cause(first, what, time.monotonic())
             raise failure

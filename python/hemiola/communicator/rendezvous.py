@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import secrets
+import socket
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -14,7 +16,7 @@ from hemiola import environment
 from hemiola._core import broadcast_by_mpi
 from hemiola.communicator.launch_environment import Job
 from hemiola.environment.packages import optional
-from hemiola.errors import ArgumentError, TimeoutError
+from hemiola.errors import ArgumentError, Cause, TimeoutError
 
 #: Where rank 0 listens under Slurm unless HEMIOLA_RENDEZVOUS says otherwise: at a port that follows from the job.
 _SLURM_PORTS = range(20000, 30000)
@@ -98,25 +100,50 @@ class ThroughTorch:
         try:
             return _unpacked(store.get(key))
         except RuntimeError as error:  # torch's DistStoreError among them
-            raise TimeoutError(
-                f"rank 0 has not come to torchrun's store within {timeout_s:g} s: {error}"
-            ) from None
+            did = f"has not come to torchrun's store within {timeout_s:g} s"
+            late = TimeoutError(f"rank 0 {did}: {error}")
+            late.cause = Cause(0, did, time.monotonic())
+            raise late from None
 
 
 def _torch_store(job: Job, timeout_s: float) -> Any:
+    """Open the store in which torchrun's ranks of several hosts meet: torchrun keeps it, or rank 0 does."""
     import os
 
-    store = optional("torch.distributed").TCPStore  # in which torchrun's ranks of several hosts meet
+    torch = optional("torch.distributed")
     agent_keeps_it = os.environ.get("TORCHELASTIC_USE_AGENT_STORE", "").lower() == "true"
-    return store(
-        os.environ["MASTER_ADDR"],
-        int(os.environ["MASTER_PORT"]),
-        job.rank_count,
-        is_master=not agent_keeps_it and job.rank == 0,
-        timeout=timedelta(seconds=timeout_s),
-        wait_for_workers=False,
-        multi_tenant=True,
-    )
+    keeps_it = not agent_keeps_it and job.rank == 0
+    try:
+        host, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+    except (KeyError, ValueError) as error:
+        raise ArgumentError(
+            f"torchrun: expected a host in MASTER_ADDR and a port in MASTER_PORT, found {error}"
+        ) from None
+    try:
+        return torch.TCPStore(
+            host,
+            port,
+            job.rank_count,
+            is_master=keeps_it,
+            timeout=timedelta(seconds=timeout_s),
+            wait_for_workers=False,
+            multi_tenant=True,
+        )
+    except RuntimeError as error:  # torch's DistNetworkError among them
+        what = f"torchrun's store cannot be {'opened' if keeps_it else 'reached'} at {host}:{port}"
+        reason = (_why_unknown(host) or str(error).partition("\n")[0]).rstrip(".")
+        if keeps_it:
+            raise ArgumentError(f"{what}: {reason}. Choose another MASTER_PORT") from None
+        raise TimeoutError(f"{what} within {timeout_s:g} s: {reason}. Does rank 0 run there?") from None
+
+
+def _why_unknown(host: str) -> str:
+    """Return the system's reason where it knows no such host, which PyTorch does not say; "" where it does."""
+    try:
+        socket.getaddrinfo(host, None)
+    except (OSError, UnicodeError) as error:
+        return str(error)
+    return ""
 
 
 class ThroughMpi:

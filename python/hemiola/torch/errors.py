@@ -18,7 +18,9 @@ class GroupArgumentError(ArgumentError, RuntimeError):
 def for_torch(error: HemiolaError) -> HemiolaError:
     """Return an error that is what PyTorch's backends raise, too."""
     if isinstance(error, TimeoutError) and not isinstance(error, GroupTimeoutError):
-        return GroupTimeoutError(f"hemiola: Timed out waiting: {error}").with_traceback(error.__traceback__)
+        late = GroupTimeoutError(f"hemiola: Timed out waiting: {error}").with_traceback(error.__traceback__)
+        late.cause = error.cause
+        return late
     if isinstance(error, ArgumentError) and not isinstance(error, RuntimeError):
         return GroupArgumentError(str(error)).with_traceback(error.__traceback__)
     return error

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 
 from hemiola.communicator import Communicator
 from hemiola.communicator.monitored_barrier import CAME, LOST
-from hemiola.errors import LostRankError
+from hemiola.errors import Cause, LostRankError
 from hemiola.torch.errors import GroupTimeoutError
 
 #: What a timeout of 0 means: who has come is there.
@@ -17,7 +19,7 @@ class MonitoredBarrier:
     """The barriers of this kind of one group."""
 
     def __init__(self, comm: Communicator) -> None:
-        self._rank = comm.rank
+        self._rank, self._ranks = comm.rank, comm._ranks
         self._roll_call = comm._roll_call
 
     def wait(self, timeout_s: float, wait_all_ranks: bool) -> None:
@@ -53,10 +55,13 @@ class MonitoredBarrier:
                 f"send/recv from rank 0, {says}"
             )
         lost = [rank for rank in named if found[rank] == LOST]
+        failure: LostRankError | GroupTimeoutError = GroupTimeoutError(verdict)
+        first, what = named[0], f"did not come within {limit_s:g} s"
         if lost:
-            who = ", ".join(map(str, lost))
-            raise LostRankError(f"{verdict}; rank {who} has died or closed its group", lost[0])
-        raise GroupTimeoutError(verdict)
+            who, first, what = ", ".join(map(str, lost)), lost[0], "has died or closed its group"
+            failure = LostRankError(f"{verdict}; rank {who} {what}", first, self._ranks[first])
+        failure.cause = Cause(self._ranks[first], what, time.monotonic())
+        raise failure
 
 
 def _verdict(missing: list[int], timeout_s: float) -> str:

@@ -293,7 +293,8 @@ void Communicator::expect(Expected* expected) {
     // Over whatever it gave up: it is not to be had for a group.
     const std::string text =
         members_.name(given_up.rank) + " cannot be had for a group: " + members_.described(given_up.cause);
-    const LostMemberError error(text, given_up.rank, given_up.cause);
+    const LostMemberError error(text, members_.number_of(given_up.cause.rank).value_or(Cause::kNobody),
+                                given_up.cause);
     if (!running_.is_mine()) break_off(std::make_exception_ptr(error));
     throw error;
   }

@@ -253,7 +253,8 @@ std::exception_ptr Messenger::abandoned(const MessageRequest& request) const {
   const auto of = [&](Rank rank) {
     const Cause& cause = gone_.at(rank).cause;
     const std::string text = members.described(cause) + " before " + named(request) + " was over" + kGoOn;
-    return std::make_exception_ptr(LostMemberError(text, rank, cause));
+    return std::make_exception_ptr(
+        LostMemberError(text, members.number_of(cause.rank).value_or(Cause::kNobody), cause));
   };
   if (is_known) {
     const Rank other = request.peer ? *request.peer : request.source;

@@ -28,9 +28,7 @@ auto ask_for(const Members& members, Ask ask) {
   try {
     return ask();
   } catch (const LostMemberError& e) {
-    const std::optional<Rank> number = members.number_of(e.cause.rank);
-    if (!number || *number == e.rank) throw;
-    throw LostMemberError(e.what(), *number, e.cause);
+    throw LostMemberError(e.what(), members.number_of(e.cause.rank).value_or(Cause::kNobody), e.cause);
   }
 }
 
