@@ -1,4 +1,5 @@
-"""A host is cut off while a training runs over it: both sides name the ranks that they no longer hear."""
+"""A host is cut off while a training runs over it: both sides name the ranks that they no longer hear, and the one that
+may not go on says so."""
 
 from __future__ import annotations
 
@@ -47,5 +48,10 @@ def test_ranks_of_a_training_name_those_on_the_other_side_of_a_cut(model: str) -
             assert "RuntimeError" in told["raised"]
             assert "LostRankError" in said
             assert f"rank {1 - number}" in told["message"]
+            # Half of the ranks go on where they have the lowest.
+            assert told["goes_on"][:3] == (
+                [] if number == 0 else ["MinorityError", "LostRankError", "HemiolaError"]
+            )
+            assert ("RuntimeError" in told["goes_on"]) == (number == 1)
             for word in ("Fatal", "terminate", "core dumped"):
                 assert word not in err

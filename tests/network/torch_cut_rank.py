@@ -1,7 +1,7 @@
 """One rank of a training on several hosts, whose network is cut while it trains: torch_cut_rank.py RANK RANKS MODEL,
 which is "ddp" or "fsdp2".
 
-Prints "trains" and then what a step has raised, as JSON."""
+Prints "trains" and then what a step has raised, as JSON, with what comes of going on without the lost."""
 
 import itertools
 import json
@@ -40,8 +40,22 @@ def main() -> None:
             if time.monotonic() > end_s:
                 break
     except Exception as error:
-        kinds = [kind.__name__ for kind in type(error).__mro__]
-        sys.stdout.write(json.dumps({"raised": kinds, "message": str(error)}) + "\n")
+        told = {"raised": kinds_of(error), "message": str(error), "goes_on": gone_on()}
+        sys.stdout.write(json.dumps(told) + "\n")
+
+
+def kinds_of(error: Exception) -> list[str]:
+    """Return the names of an error's classes."""
+    return [kind.__name__ for kind in type(error).__mro__]
+
+
+def gone_on() -> list[str]:
+    """Shrink the communicator of the group; return the classes of what that raises."""
+    try:
+        dist.group.WORLD._comm.shrink(timeout_s=5.0)
+    except Exception as error:
+        return kinds_of(error)
+    return []
 
 
 if __name__ == "__main__":
