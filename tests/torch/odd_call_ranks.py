@@ -44,6 +44,14 @@ def _all_reduced(op: Any, *tensors: Any) -> Any:
     return after(group.allreduce(list(tensors), options(c10d.AllreduceOptions, reduceOp=op)), *tensors)
 
 
+def _sparse_reduced(count: int, op: Any = dist.ReduceOp.SUM) -> Any:
+    """Return sparse tensors of unlike places, as dense ones, and what their future holds."""
+    own = [torch.zeros(4).index_fill(0, torch.tensor([dist.get_rank() + k]), k + 1.0) for k in range(count)]
+    tensors = [one.to_sparse() for one in own]
+    work = dist.group.WORLD.allreduce(tensors, options(c10d.AllreduceOptions, reduceOp=op))
+    return told([one.to_dense() for one in (*tensors, *work.get_future().wait())])
+
+
 def _aliased() -> Any:
     x, y = full(dist.get_rank() + 1), full(10 * (dist.get_rank() + 1))
     return after(dist.group.WORLD.allreduce_coalesced([x, x, y]), x, y)
@@ -80,6 +88,16 @@ def _calls() -> dict[str, Callable[[], Any]]:
         "all_reduce: two, BAND": lambda: _all_reduced(ops.BAND, full(6, 2, i32), full(3, 2, i32)),
         "all_reduce: two, BOR": lambda: _all_reduced(ops.BOR, full(6, 2, i32), full(3, 2, i32)),
         "all_reduce: two, BXOR": lambda: _all_reduced(ops.BXOR, full(6, 2, i32), full(rank, 2, i32)),
+        "all_reduce: two, AVG": lambda: _all_reduced(ops.AVG, full(rank + 1), full(10.0)),
+        "all_reduce: one, AVG": lambda: _all_reduced(ops.AVG, full(rank + 1)),
+        "all_reduce: sparse": lambda: _sparse_reduced(1),
+        "all_reduce: two, sparse": lambda: _sparse_reduced(2),
+        "all_reduce: sparse, MAX": lambda: _sparse_reduced(1, ops.MAX),
+        "all_reduce: dense and sparse": lambda: _all_reduced(ops.SUM, full(1), full(1).to_sparse()),
+        "all_reduce: sparse and dense": lambda: _all_reduced(ops.SUM, full(1).to_sparse(), full(1)),
+        "all_reduce: sparse, sizes": lambda: _all_reduced(
+            ops.SUM, full(1).to_sparse(), full(1, 3).to_sparse()
+        ),
         "all_reduce: one twice": lambda: _all_reduced(ops.SUM, *[full(1)] * 2),
         "all_reduce: none": lambda: _all_reduced(ops.SUM),
         "all_reduce: types": lambda: _all_reduced(ops.SUM, full(1), full(1, 2, f64)),
@@ -89,6 +107,13 @@ def _calls() -> dict[str, Callable[[], Any]]:
         "coalesced: layouts": lambda: after(group.allreduce_coalesced([torch.ones(2, 3).t(), full(1)])),
         "coalesced: none": lambda: after(group.allreduce_coalesced([])),
         "coalesced: types": lambda: after(group.allreduce_coalesced([full(1), full(1, 2, f64)])),
+        "coalesced: AVG": lambda: after(
+            group.allreduce_coalesced(several, options(c10d.AllreduceCoalescedOptions, reduceOp=ops.AVG))
+        ),
+        "coalesced: sparse": lambda: after(group.allreduce_coalesced([full(1).to_sparse()] * 2)),
+        "coalesced: dense and sparse": lambda: after(
+            group.allreduce_coalesced([full(1), full(1).to_sparse()])
+        ),
         "broadcast: two": lambda: _broadcast([full(rank), full(rank + 10)], 1, 1),
         "broadcast: none": lambda: _broadcast([], 0, 0),
         "broadcast: types": lambda: _broadcast([full(1), full(1, 2, f64)], 0, 0),
@@ -118,15 +143,35 @@ def _calls() -> dict[str, Callable[[], Any]]:
             group.allgather_coalesced([[full(0), full(0, 3)]], [full(1), full(1, 3)])
         ),
         "all_gather coalesced: none": lambda: after(group.allgather_coalesced([[], []], [])),
+        "all_gather coalesced: size": lambda: after(
+            group.allgather_coalesced([[full(0, 3)], [full(0)]], [full(1)])
+        ),
+        "all_gather coalesced: type": lambda: after(
+            group.allgather_coalesced([[full(0, 2, f64)], [full(0)]], [full(1)])
+        ),
+        "all_gather base, coalesced": lambda: after(
+            group.allgather_into_tensor_coalesced([full(0, 4), full(0, 6)], [full(rank), full(rank, 3)])
+        ),
+        "reduce_scatter base, coalesced": lambda: after(
+            group.reduce_scatter_tensor_coalesced(
+                [out := full(0), also := full(0, 1)], [full(5, 4), full(6)]
+            ),
+            out,
+            also,
+        ),
         "all_gather base": lambda: after(group._allgather_base(full(0, 4), full(rank))),
         "all_gather base: size": lambda: after(group._allgather_base(full(0, 3), full(1))),
         "all_gather base: type": lambda: after(group._allgather_base(full(0, 4, f64), full(1))),
         "gather: one": lambda: _gathered([[full(0), full(0)]] if rank == 0 else [], [full(rank)], 0),
         "gather: none": lambda: _gathered([], [], 0),
         "gather: two": lambda: _gathered([], [full(1), full(1)], 0),
+        "gather: short": lambda: _gathered([[full(0)]] if rank == 0 else [], [full(1)], 0),
+        "gather: types": lambda: _gathered([[full(0, 2, f64)] * 2] if rank == 0 else [], [full(1)], 0),
         "gather: root": lambda: _gathered([], [full(1)], -1),
         "scatter: one": lambda: _scattered([full(0)], [[full(5), full(6)]] if rank == 0 else [], 0),
         "scatter: two": lambda: _scattered([full(0), full(0)], [], n),
+        "scatter: short": lambda: _scattered([full(0)], [[full(5)]] if rank == 0 else [], 0),
+        "scatter: sizes": lambda: _scattered([full(0)], [[full(5, 3)] * 2] if rank == 0 else [], 0),
         "scatter: root": lambda: _scattered([full(0)], [], -1),
         "reduce_scatter": lambda: after(group.reduce_scatter([out := full(0)], [[full(5), full(6)]]), out),
         "reduce_scatter: short": lambda: after(group.reduce_scatter([full(0)], [[full(5)]])),
@@ -141,8 +186,16 @@ def _calls() -> dict[str, Callable[[], Any]]:
     }
 
 
-#: What gloo does not refuse there, but ends the process or leaves the result unset.
-_NOT_ON_GLOO = ("all_to_all base: size",)
+#: What gloo does not refuse there, but ends the process, leaves the result unset or divides the first tensor alone; or
+#: refuses on one rank alone, so that the other waits for it.
+_NOT_ON_GLOO = (
+    "all_reduce: two, AVG",
+    "all_to_all base: size",
+    "gather: short",
+    "gather: types",
+    "scatter: short",
+    "scatter: sizes",
+)
 
 
 def odd_calls() -> dict[str, Any]:

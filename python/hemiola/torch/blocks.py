@@ -29,7 +29,7 @@ class Room:
 
     def __init__(self, into: Sequence[Any], like: Any, rank_count: int) -> None:
         self._into: Sequence[Any] = ()
-        found = _wrong_list(into, like, rank_count) or _where_they_lie(into, like, content)
+        found = _wrong_list(into, like, rank_count, "output") or _where_they_lie(into, like, content)
         if found is None:
             self._into, self._flat = into, torch.empty((rank_count, like.numel()), dtype=like.dtype)
             found = content(self._flat)
@@ -49,7 +49,7 @@ def spread(rooms: Sequence[Room]) -> None:
 
 def brought(tensors: Sequence[Any], like: Any, rank_count: int, show: Show = values) -> Blocks:
     """Return a list, with a tensor for each rank as large as `like`, as a collective takes it."""
-    found = _wrong_list(tensors, like, rank_count) or _where_they_lie(tensors, like, show)
+    found = _wrong_list(tensors, like, rank_count, "input") or _where_they_lie(tensors, like, show)
     return show(torch.cat([one.detach().reshape(-1) for one in tensors])) if found is None else found
 
 
@@ -86,17 +86,18 @@ def _piece(tensors: Sequence[Any], like: Any) -> Any:
     return first.detach().as_strided((len(tensors), first.numel()), (first.numel(), 1))
 
 
-def _wrong_list(tensors: Sequence[Any], like: Any, rank_count: int) -> Complaint | None:
+def _wrong_list(tensors: Sequence[Any], like: Any, rank_count: int, what: str) -> Complaint | None:
     if len(tensors) != rank_count:
         return Complaint(
-            f"expected a list with a tensor for each of {rank_count} ranks, found {len(tensors)}"
+            f"invalid {what} tensor list: Incorrect {what} list size {len(tensors)}. {what.capitalize()} list size "
+            f"should be {rank_count}, a tensor for each rank"
         )
     for rank, tensor in enumerate(tensors):
-        if (tensor.numel(), tensor.dtype) != (like.numel(), like.dtype):
-            return Complaint(
-                f"expected tensors of the size and type of {described(like)} in the list, found {described(tensor)} "
-                f"for rank {rank}"
-            )
+        found = f"at index {rank}: expected that of {described(like)}, found {described(tensor)}"
+        if tensor.dtype != like.dtype:
+            return Complaint(f"invalid tensor type {found}")
+        if tensor.numel() != like.numel():
+            return Complaint(f"invalid tensor size {found}")
     return None
 
 

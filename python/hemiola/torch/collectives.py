@@ -31,10 +31,10 @@ from hemiola.torch.lists import (
     unlike_types,
     wrong_root,
 )
-from hemiola.torch.loosely import Chunks
+from hemiola.torch.loosely import Chunks, ChunksOfEach
 from hemiola.torch.reductions import meant
 from hemiola.torch.sparse import sum_of_sparse
-from hemiola.torch.tensors import content, values
+from hemiola.torch.tensors import content, described, values
 from hemiola.torch.work import Finished, Running, together
 
 #: A call of the communicator, all but how it is waited for.
@@ -131,7 +131,7 @@ class Collectives:
         """Reduce a tensor in place, on all ranks; several as one, and each then holds the result."""
         given = listed(tensors)
         opts = options_of(c10d.AllreduceOptions, opts, timeout, reduceOp=op)
-        if given and given[0].is_sparse:
+        if any(tensor.is_sparse for tensor in given):
             return self._sparse_reduced(given, opts)
         op, whole, finish = meant(opts.reduceOp), unlike(given), None
         if whole is None:
@@ -148,18 +148,20 @@ class Collectives:
                 "then call them"
             )
         try:
-            return self._run([], [sum_of_sparse(self._comm, one, opts.reduceOp) for one in given], opts)
+            total = sum_of_sparse(self._comm, given, opts.reduceOp)
         except HemiolaError as error:
             raise for_torch(error) from error.__cause__
+        for tensor in given:
+            tensor.copy_(total)  # a sparse one gets other elements, which an alias would keep for itself
+        return self._run([], given, opts)
 
     def allreduce_coalesced(self, tensors: Any, opts: Any = None) -> Any:
         """Reduce several tensors in place, on all ranks, in one operation."""
         given = listed(tensors)
         opts = options_of(c10d.AllreduceCoalescedOptions, opts, None)
-        if given and given[0].is_sparse:
-            return self._sparse_reduced(given, opts)
-        whole = unlike_types(given)
-        finish = None
+        whole, finish = unlike_types(given), None
+        if whole is None and given[0].is_sparse:
+            whole = Complaint("unsupported layout: expected dense tensors, found sparse ones; use all_reduce")
         if whole is None:
             whole = flat(given)
             finish = partial(copy_in_pieces, given, whole)
@@ -272,7 +274,7 @@ class Collectives:
             partial(self._comm.all_gather, content(one.contiguous()), out=in_order(into, content))
             for into, one in _pairs(outputs, inputs)
         ]
-        return self._run(calls, [Chunks(one, self._comm.rank_count) for one in outputs], opts)
+        return self._run(calls, ChunksOfEach(outputs, self._comm.rank_count), opts)
 
     allgather_into_tensor_coalesced = all_gather_single_coalesced
 
@@ -483,12 +485,18 @@ def _wrong_of_each_rank(outputs: Sequence[Any], inputs: Sequence[Any], rank_coun
         return Complaint(
             f"output lists should be equal to world size: expected {rank_count}, found {len(outputs)}"
         )
-    wrong = next((place for place, each in enumerate(outputs) if len(each) != len(inputs)), None)
-    if wrong is None:
-        return None
-    return Complaint(
-        f"invalid output size: expected {len(inputs)} tensors for rank {wrong}, found {len(outputs[wrong])}"
-    )
+    for rank, each in enumerate(outputs):
+        if len(each) != len(inputs):
+            return Complaint(
+                f"invalid output size: expected {len(inputs)} tensors for rank {rank}, found {len(each)}"
+            )
+        for place, (into, one) in enumerate(zip(each, inputs, strict=True)):
+            found = f"expected {described(one)}, as this rank brings, found {described(into)} for rank {rank}"
+            if into.numel() != one.numel():
+                return Complaint(f"invalid size of output tensor at index {place}: {found}")
+            if into.dtype != one.dtype:
+                return Complaint(f"invalid tensor type at index {place}: {found}")
+    return None
 
 
 def _uneven(lists: Sequence[Sequence[Any]]) -> bool:

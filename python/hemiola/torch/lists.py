@@ -12,12 +12,11 @@ from torch.distributed import ReduceOp
 from hemiola._core import Complaint
 from hemiola.torch.tensors import described
 
-#: By the hash of a reduction: how a rank combines tensors of its own. AVG divides once, by the number of ranks.
+#: By the hash of a reduction: how a rank combines tensors of its own.
 _LOCALLY: dict[int, Callable[[Any, Any], Any]] = {
     hash(op): function
     for op, function in (
         (ReduceOp.SUM, torch.add),
-        (ReduceOp.AVG, torch.add),
         (ReduceOp.PREMUL_SUM, torch.add),
         (ReduceOp.PRODUCT, torch.mul),
         (ReduceOp.MIN, torch.minimum),
@@ -45,15 +44,17 @@ def unlike(tensors: Sequence[Any], what: str = "tensor") -> Complaint | None:
 
 
 def unlike_types(tensors: Sequence[Any], what: str = "tensor") -> Complaint | None:
-    """Return what is wrong with tensors that must all have the same type and be dense."""
+    """Return what is wrong with tensors that must all have the same type and layout."""
     if not tensors:
         return Complaint(f"requires non-empty {what} list: expected a tensor, found none")
     first = tensors[0]
     for place, tensor in enumerate(tensors):
-        if (tensor.dtype, tensor.layout, tensor.device) != (first.dtype, first.layout, first.device):
+        found = f"expected {described(first)}, as at index 0, found {described(tensor)}"
+        if tensor.layout != first.layout:
+            return Complaint(f"invalid {what} layout at index {place}: {found}")
+        if (tensor.dtype, tensor.device) != (first.dtype, first.device):
             return Complaint(
-                f"invalid {what} type at index {place}: all must have the same type, expected {described(first)}, as "
-                f"at index 0, found {described(tensor)}"
+                f"invalid {what} type at index {place}: tensors must all have the same type, {found}"
             )
     return None
 
@@ -71,6 +72,10 @@ def wrong_root(root: int, rank_count: int, root_tensor: int, tensor_count: int) 
 
 def combined(tensors: Sequence[Any], reduction: Any) -> Any:
     """Return a new tensor that combines several of this rank's; or that it cannot be done."""
+    if reduction == ReduceOp.AVG:
+        return Complaint(
+            "AVG of several tensors is not supported, of which gloo divides the first alone; use SUM and divide"
+        )
     function = _LOCALLY.get(hash(reduction))
     if function is None:
         return Complaint(f"expected one of PyTorch's reductions, found {reduction!r}")

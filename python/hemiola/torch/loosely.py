@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -18,12 +19,24 @@ class Chunks:
         return self.tensor.chunk(self.count)[place]
 
 
+class ChunksOfEach:
+    """Tensors with a chunk of each rank, which callers see as a list for each rank, with a chunk of each tensor."""
+
+    def __init__(self, tensors: Sequence[Any], count: int) -> None:
+        self.tensors, self.count = tensors, count
+
+    def __getitem__(self, place: int) -> Any:
+        return [tensor.chunk(self.count)[place] for tensor in self.tensors]
+
+
 def loosely(result: Any) -> Any:
     """Return the same with a reference that does not keep it in place of each tensor."""
     if isinstance(result, torch.Tensor):
         return weakref.ref(result)
     if isinstance(result, Chunks):
         return Chunks(loosely(result.tensor), result.count)
+    if isinstance(result, ChunksOfEach):
+        return ChunksOfEach(loosely(list(result.tensors)), result.count)
     return [loosely(one) for one in result] if isinstance(result, list | tuple) else result
 
 
@@ -36,4 +49,7 @@ def held(result: Any) -> Any:
         return tensor
     if isinstance(result, Chunks):
         return list(held(result.tensor).chunk(result.count))
+    if isinstance(result, ChunksOfEach):
+        tensors = held(list(result.tensors))
+        return [list(each) for each in zip(*(one.chunk(result.count) for one in tensors), strict=True)]
     return [held(one) for one in result] if isinstance(result, list) else result

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -10,35 +12,39 @@ from torch.distributed import ReduceOp
 
 from hemiola._core import Complaint
 from hemiola.communicator import Communicator
+from hemiola.torch.lists import unlike
 from hemiola.torch.tensors import content, described
 
 
-def sum_of_sparse(comm: Communicator, tensor: Any, reduction: Any) -> Any:
-    """Add all ranks' sparse tensors, in place; blocks.
+def sum_of_sparse(comm: Communicator, tensors: Sequence[Any], reduction: Any) -> Any:
+    """Add all ranks' sparse tensors; blocks.
 
     Parameters
     ----------
     comm : Communicator.
-    tensor : torch.Tensor of layout torch.sparse_coo, of the same shape on every rank.
+    tensors : of torch.Tensor of layout torch.sparse_coo, at least one, all of one shape, the same on every rank.
     reduction : torch.distributed.ReduceOp, SUM.
 
     Returns
     -------
-    torch.Tensor, the same one.
+    torch.Tensor, a new one.
 
     Raises
     ------
     ArgumentError
         for another layout or reduction; MismatchError on all other ranks.
     """
-    if tensor.layout is not torch.sparse_coo or reduction != ReduceOp.SUM:
-        wrong: Any = Complaint(
-            f"expected SUM of tensors of layout torch.sparse_coo, found {reduction} of {described(tensor)}"
+    wrong: Any = unlike(tensors)
+    if wrong is None and (tensors[0].layout is not torch.sparse_coo or reduction != ReduceOp.SUM):
+        wrong = Complaint(
+            f"unsupported reduction operation or layout: expected SUM of tensors of layout torch.sparse_coo, found "
+            f"{reduction} of {described(tensors[0])}"
         )
+    if wrong is not None:
         comm.all_gather(wrong, out=wrong)
-    own = tensor.coalesce()
+    own = reduce(torch.add, tensors).coalesce()
     n, sparse_dims = comm.rank_count, own.sparse_dim()
-    own_size = np.array([own._nnz(), *tensor.shape], np.int64)
+    own_size = np.array([own._nnz(), *own.shape], np.int64)
     sizes = comm.all_gather(own_size, out=np.empty((n, own_size.size), np.int64))
     most = int(sizes[:, 0].max())
     indices = torch.zeros((most, sparse_dims), dtype=torch.int64)
@@ -53,7 +59,5 @@ def sum_of_sparse(comm: Communicator, tensor: Any, reduction: Any) -> Any:
         comm.all_gather(given, out=into)
     total = torch.zeros_like(own)
     for rank, count in enumerate(sizes[:, 0].tolist()):
-        total += torch.sparse_coo_tensor(
-            every_index[rank, :count].T, every_element[rank, :count], tensor.shape
-        )
-    return tensor.copy_(total.coalesce())
+        total += torch.sparse_coo_tensor(every_index[rank, :count].T, every_element[rank, :count], own.shape)
+    return total.coalesce()
