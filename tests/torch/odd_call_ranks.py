@@ -136,6 +136,7 @@ def _calls() -> dict[str, Callable[[], Any]]:
         "all_gather: short": lambda: after(group.allgather([[full(0)]], [full(1)])),
         "all_gather: long": lambda: after(group.allgather([[full(0)] * 3], [full(1)])),
         "all_gather: types": lambda: after(group.allgather([[full(0), full(0, 2, f64)]], [full(1)])),
+        "all_gather: sizes": lambda: after(group.allgather([[full(0), full(0, 3)]], [full(1)])),
         "all_gather coalesced": lambda: after(
             group.allgather_coalesced([[full(0), full(0, 3)] for _ in range(n)], [full(rank), full(rank, 3)])
         ),

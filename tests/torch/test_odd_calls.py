@@ -55,6 +55,7 @@ def test_every_call_comes_to_what_gloo_makes_of_it(
         ("broadcast: root", "invalid root rank"),
         ("all_gather: short", "invalid output tensor list"),
         ("all_gather: types", "invalid tensor type"),
+        ("all_gather: sizes", "invalid tensor size"),
         ("gather: short", "Incorrect output list size 1. Output list size should be 2"),
         ("gather: types", "invalid tensor type"),
         ("scatter: short", "Incorrect input list size 1. Input list size should be 2"),

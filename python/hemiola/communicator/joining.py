@@ -131,6 +131,7 @@ class Doorway:
         deadline = time.monotonic() + timeout_s
         for place in meeting.rank_zero:
             wait_until_known(place, timeout_s)
+        environment.check_loopback([_host_of(place) for place in meeting.rank_zero])
         timeout_s = max(0.0, deadline - time.monotonic())
         from importlib import metadata  # every rank imports this module, and those of one host do not ask
 
@@ -157,7 +158,7 @@ def wait_until_known(place: str, timeout_s: float) -> None:
 
     Where it stays unknown, whoever uses it says so.
     """
-    host = place.rpartition(":")[0].strip("[]")
+    host = _host_of(place)
     deadline = time.monotonic() + timeout_s
     has_told = False
     while True:
@@ -171,6 +172,10 @@ def wait_until_known(place: str, timeout_s: float) -> None:
                 log(logging.WARNING, "waiting for the host of '%s' to be known here: %s", place, error)
             has_told = True
             time.sleep(_BETWEEN_QUESTIONS_S)
+
+
+def _host_of(place: str) -> str:
+    return place.rpartition(":")[0].strip("[]")
 
 
 def _with_port(address: str, port: int) -> str:

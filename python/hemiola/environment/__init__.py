@@ -1,7 +1,7 @@
 """What a process finds around itself: variables of the environment, in one table, and the addresses of this machine
 that others may be told."""
 
-from hemiola.environment.interfaces import InterfaceRule, LocalAddress, reachable_addresses
+from hemiola.environment.interfaces import InterfaceRule, LocalAddress, check_loopback, reachable_addresses
 from hemiola.environment.nearness import nearest_first
 from hemiola.environment.packages import ucx_libraries
 from hemiola.environment.variables import (
@@ -68,6 +68,7 @@ __all__ = [
     "LocalAddress",
     "Variable",
     "check",
+    "check_loopback",
     "nearest_first",
     "needs_addresses",
     "reachable_addresses",

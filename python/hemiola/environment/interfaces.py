@@ -145,6 +145,17 @@ def reachable_addresses(
     return found
 
 
+def check_loopback(hosts: Sequence[str]) -> None:
+    """Raise ArgumentError where all of these hosts are this one by its loopback interface, and that is down."""
+    if not all(host == "localhost" or host == "::1" or host.startswith("127.") for host in hosts):
+        return
+    import psutil
+
+    down = [name for name, state in psutil.net_if_stats().items() if name == "lo" and not state.isup]
+    if down:
+        raise ArgumentError(f"expected the interface of {', '.join(hosts)} to be up, found none{_down()}")
+
+
 def _objection(interface: str, address: Address) -> str:
     """Say why others should not be told an address; "" where they may be."""
     if address.is_loopback:

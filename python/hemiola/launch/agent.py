@@ -81,6 +81,7 @@ def main() -> int:
         return 2
     os.environ.update(order.environment)
     try:
+        meeting = None if order.token else MeetingPlace.on_this_host()
         _answer(asdict(_readiness(order)))
     except ArgumentError as error:
         _answer({"error": str(error)})
@@ -89,7 +90,8 @@ def main() -> int:
     if not line:
         return 1
     try:
-        return _run(order, json.loads(line)["rendezvous"])
+        told = json.loads(line)["rendezvous"]
+        return _run(order, meeting or MeetingPlace(told, bytes.fromhex(order.token)))
     except BrokenPipeError:  # nobody reads what ranks print: the launcher has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGHUP
@@ -177,14 +179,14 @@ class _RanksOfThisHost(Attention):
         return made
 
 
-def _run(order: Order, rendezvous: str) -> int:
+def _run(order: Order, meeting: MeetingPlace) -> int:
     """Run the ranks, and tell the launcher how they ended; return the exit code of the one to blame, or 0."""
     with LastWords() as words:
         host = _RanksOfThisHost(order, words)
         try:
             with ended_in_the_end(host.ranks):
                 try:
-                    for rank in _started(order, rendezvous, words):
+                    for rank in _started(order, meeting, words):
                         host.ranks.append(rank)
                 except OSError as error:
                     what = f"'{order.command[0]}', rank {order.first_rank + len(host.ranks)}"
@@ -207,12 +209,8 @@ def _as_a_shell(code: int) -> int:
     return code if code >= 0 else 128 - code
 
 
-def _started(order: Order, rendezvous: str, words: LastWords) -> Iterator[_Rank]:
+def _started(order: Order, meeting: MeetingPlace, words: LastWords) -> Iterator[_Rank]:
     """Start the ranks one after the other."""
-    is_alone = not order.token
-    meeting = (
-        MeetingPlace.on_this_host() if is_alone else MeetingPlace(rendezvous, bytes.fromhex(order.token))
-    )
     agent = os.getpid()
     with Secret(meeting.token) as secret:
         for local_rank in range(order.local_rank_count):

@@ -19,7 +19,11 @@ def free_port() -> int:
     for port in reversed(ports) if ports else (0,):
         with suppress(OSError), socket.create_server(("", port)) as server:
             return int(server.getsockname()[1])
-    raise ArgumentError(f"{PORTS.name}: expected a free port among {ports}, found none")
+    which = f"among {ports[0]}-{ports[-1]}" if ports else "on this host"
+    raise ArgumentError(
+        f"{PORTS.name}: expected a free port {which}, found none: other processes listen there; end them, or choose "
+        f"other ports"
+    )
 
 
 class Secret:

@@ -206,7 +206,8 @@ class Collectives:
                 partial(
                     self._comm.all_gather_blocks,
                     content(one.contiguous()),
-                    out=without_complaints([in_order(each, content) for each in into]),
+                    out=_own_place(into, one, self._comm.rank)
+                    or without_complaints([in_order(each, content) for each in into]),
                 )
                 for into, one in _pairs(outputs, inputs)
             ]
@@ -497,6 +498,16 @@ def _wrong_of_each_rank(outputs: Sequence[Any], inputs: Sequence[Any], rank_coun
             if into.dtype != one.dtype:
                 return Complaint(f"invalid tensor type at index {place}: {found}")
     return None
+
+
+def _own_place(outputs: Sequence[Any], own: Any, rank: int) -> Complaint | None:
+    """Return what is wrong with the place for what this rank brings itself."""
+    if rank >= len(outputs) or outputs[rank].numel() == own.numel():
+        return None
+    return Complaint(
+        f"invalid tensor size at index {rank}: expected {described(own)}, as this rank brings, found "
+        f"{described(outputs[rank])}"
+    )
 
 
 def _uneven(lists: Sequence[Sequence[Any]]) -> bool:
