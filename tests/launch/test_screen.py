@@ -17,7 +17,7 @@ RANKS = """\
 import os, sys, numpy as np, hemiola as hm
 how = sys.argv[1]
 comm = hm.init(timeout_s=60)
-for k in range(100):
+for k in range(30):
     comm.all_reduce(np.ones(1000))
     if k == 20 and comm.rank == 2:
         if how == "kill": os.kill(os.getpid(), 9)
@@ -50,6 +50,18 @@ def _launched(*words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("way", WAYS)
+def test_sixty_four_ranks_that_fail_over_one_are_one_screen(tmp_path: Path, way: str) -> None:
+    (tmp_path / "ranks.py").write_text(RANKS)
+    code, others, cause, _ = WAYS[way]
+    done = _launched("-n", "64", str(tmp_path / "ranks.py"), way)
+    lines = done.stderr.splitlines()
+    assert (done.returncode, len(lines) <= MOST_LINES) == (code, True), done.stderr
+    assert lines[-2].startswith(f"hemiola: ranks 0, 1, 3-63: {others}")
+    assert cause in lines[-1]
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_a_failed_job_is_one_screen_that_begins_and_ends_with_its_cause(tmp_path: Path, way: str) -> None:
     (tmp_path / "ranks.py").write_text(RANKS)
@@ -78,29 +90,34 @@ def test_verbose_prints_everything_behind_its_rank(tmp_path: Path) -> None:
     assert lines[-1].endswith("raised ValueError: bad batch 17")
 
 
-def test_an_uncaught_failure_of_launched_functions_is_one_screen(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("count", "others"), [("4", "0, 1, 3"), pytest.param("64", "0, 1, 3-63", marks=pytest.mark.long)]
+)
+def test_an_uncaught_failure_of_launched_functions_is_one_screen(
+    tmp_path: Path, count: str, others: str
+) -> None:
     script = """\
-        import numpy as np, hemiola as hm
+        import sys, numpy as np, hemiola as hm
 
         def work():
             comm = hm.init(timeout_s=60)
-            for k in range(100):
+            for k in range(30):
                 comm.all_reduce(np.ones(1000))
                 if k == 20 and comm.rank == 2:
                     raise ValueError("bad batch 17")
 
         if __name__ == "__main__":
-            hm.launch(work, 4, timeout_s=120)
+            hm.launch(work, int(sys.argv[1]), timeout_s=200)
     """
     (tmp_path / "script.py").write_text(textwrap.dedent(script))
     done = subprocess.run(
-        [sys.executable, str(tmp_path / "script.py")], capture_output=True, text=True, timeout=LIMIT_S
+        [sys.executable, str(tmp_path / "script.py"), count], capture_output=True, text=True, timeout=LIMIT_S
     )
     lines = done.stderr.splitlines()
     assert (done.returncode, len(lines) <= MOST_LINES) == (1, True), done.stderr
     assert done.stderr.count("in work") == 1
     assert lines[-2:] == [
-        "ranks 0, 1, 3: LostRankError: rank 2 raised ValueError: bad batch 17",
+        f"ranks {others}: LostRankError: rank 2 raised ValueError: bad batch 17",
         "rank 2: ValueError: bad batch 17",
     ]
 

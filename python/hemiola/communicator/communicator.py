@@ -22,6 +22,7 @@ from hemiola.arguments import typed
 from hemiola.communicator.arguments import seconds_of
 from hemiola.communicator.arrivals import Arrivals
 from hemiola.communicator.block_collectives import BlockCollectives
+from hemiola.communicator.error_file import write_error_file
 from hemiola.communicator.health import Health
 from hemiola.communicator.init_options import InitOptions
 from hemiola.communicator.joining import leave_all
@@ -614,6 +615,7 @@ def say_why_it_ends(error: BaseException | None) -> None:
     if cause is None and error is not None:
         cause = own_cause(error)
     tell_launcher(cause)
+    write_error_file(error, cause)
     for session in sessions:
         session.tell_cause(PROGRAM_ENDED if error is None else described(error))
 
