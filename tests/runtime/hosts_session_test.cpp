@@ -250,6 +250,7 @@ TEST_P(Losing, WhoeverLivesIsWatchedAfterAnyLosses) {
   for (Rank rank : living) {
     const Sideband& sideband = *ranks.all[at(rank)];
     eventually([&] { return evidence_of(sideband, stopped) == Evidence::suspicion; });
+    for (Rank gone : left) eventually([&] { return evidence_of(sideband, gone) == Evidence::seen; });
     EXPECT_EQ(sideband.lost().size(), 6u);
   }
 }

@@ -318,7 +318,7 @@ void Sideband::retry(Rank rank, const Handshake& handshake) {
 /// A second connection between the same two, which both made at once, is for receiving only: the other may send by it. So
 /// whoever has begun one goes on with it.
 Sideband::Line* Sideband::add_line(Rank rank, Descriptor socket) {
-  Line& line = lines_.emplace_back(Line{rank, FrameStream(std::move(socket))});
+  Line& line = lines_.emplace_back(Line{rank, FrameStream(std::move(socket)), Clock::now()});
   Peer& to = peer(rank);
   if (to.line) return &line;
   to.line = &line;
@@ -363,7 +363,7 @@ void Sideband::end(Line* line) {
   Peer& to = peer(line->peer);
   if (to.line == line) to.line = nullptr;
   if (line->parting) return;
-  const bool was_silent = Clock::now() - to.heard > limits_.silence;
+  const bool was_silent = Clock::now() - std::max(to.heard, line->since) > limits_.silence;
   const bool is_seen = line->stream.has_hung_up() && !was_silent;
   lose({line->peer, std::string(kProcessHasEnded), is_seen ? Evidence::seen : Evidence::hearsay});
 }
@@ -544,17 +544,17 @@ void Sideband::complain(const std::string& text) {
   if (complaints_.size() > kKeptComplaints) complaints_.pop_front();
 }
 
-/// What is still to be sent goes first. Others answer by ending the connection, and then nothing can get lost on it: an end
-/// with something unread would take back what is on its way.
+/// What is still to be sent goes first. Two ranks may have connected to each other at once, and the other may hear of either line
+/// first: each carries the farewell. Others answer by ending the connection, and then nothing can get lost on it: an end with
+/// something unread would take back what is on its way.
 void Sideband::say_farewell() {
   const LostRank farewell{self_, std::string(kHasLeft)};
-  for (Rank neighbour : neighbours_) put_loss(neighbour, farewell);
-  for (Rank rank :
-       indices<Rank>(rank_count_))  // who is no neighbour any more may have heard of it from others alone
-    if (peer(rank).line && !std::ranges::binary_search(neighbours_, rank)) put_loss(rank, farewell);
   const Clock::time_point until = Clock::now() + limits_.farewell;
   for (Line& line : lines_) {
-    if (!line.parting) line.stream.put(FrameKind::parting, 0, {});
+    if (!line.parting) {
+      line.stream.put(kind_of(farewell), 0, packed(farewell));
+      line.stream.put(FrameKind::parting, 0, {});
+    }
     line.parting = true;
     line.over = peer(line.peer).is_lost;  // which will not answer
   }

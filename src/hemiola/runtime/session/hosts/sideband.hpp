@@ -76,7 +76,8 @@ class Sideband final : public Courier {
   struct Line {
     Rank peer;
     FrameStream stream;
-    bool parting = false;  ///< its end means nothing
+    Clock::time_point since;  ///< when the other end proved who it is
+    bool parting = false;     ///< its end means nothing
     bool over = false;
   };
   /// What this rank knows of another one, and how it reaches it.
