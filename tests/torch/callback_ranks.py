@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import time
 from collections.abc import Callable
 from datetime import timedelta
 from queue import SimpleQueue
 from typing import Any
+from unittest import mock
 
 import torch
 import torch.distributed as dist
@@ -22,7 +24,8 @@ from torch.distributed.algorithms.ddp_comm_hooks import (
     powerSGD_hook,
     quantization_hooks,
 )
-from torch.distributed.optim import ZeroRedundancyOptimizer
+from torch.distributed.optim import ZeroRedundancyOptimizer, _apply_optimizer_in_backward
+from torch.nn.parallel.distributed import _MixedPrecision
 
 
 def started(value: float, group: Any = None) -> Any:
@@ -220,6 +223,8 @@ HOOKS: dict[str, Callable[[Any], None]] = {
     "quantization_pertensor": _with_group(quantization_hooks.quantization_pertensor_hook),
     "quantization_perchannel": _with_group(quantization_hooks.quantization_perchannel_hook),
     "hook_then_optimizer": _optimizing,
+    "optimizer in backward": lambda model: None,
+    "mixed precision": lambda model: None,
     "built-in allreduce": _built_in(dist.BuiltinCommHookType.ALLREDUCE),
     "built-in fp16": _built_in(dist.BuiltinCommHookType.FP16_COMPRESS),
     "by its type": lambda model: ddp_comm_hooks.register_ddp_comm_hook(
@@ -227,17 +232,43 @@ HOOKS: dict[str, Callable[[Any], None]] = {
     ),
 }
 STEPS = 100
+#: In which the optimizer runs in the hook.
+_OPTIMIZING = ("hook_then_optimizer", "optimizer in backward")
 #: With many buckets what these issue in callbacks has no order with gloo, and its ranks wait for ever.
 _ISSUING = ("powerSGD", "fp16 powerSGD")
 
 
+class _NoStream(contextlib.nullcontext[None]):
+    """What a stream is where there is no device.
+
+    The hook for mixed precision frees memory by the order of real ones: on a CPU it raises, whatever the backend.
+    """
+
+    def wait_stream(self, other: Any) -> None:
+        pass
+
+
 def _trained(name: str, bucket_cap_mb: float) -> Any:
-    model = nn.parallel.DistributedDataParallel(_model(), bucket_cap_mb=bucket_cap_mb)
+    """Train with a hook; return losses and weights, or the class of what it raised."""
+    with contextlib.ExitStack() as patched:
+        if name == "optimizer in backward" and hasattr(torch, "accelerator"):
+            patched.enter_context(mock.patch.object(torch, "Stream", _NoStream))
+            patched.enter_context(mock.patch.object(torch.accelerator, "current_stream", _NoStream))
+        return _trained_by(name, bucket_cap_mb)
+
+
+def _trained_by(name: str, bucket_cap_mb: float) -> Any:
+    plain, more = _model(), {}
     try:
+        if name == "optimizer in backward":  # DDP registers its hook itself
+            _apply_optimizer_in_backward(torch.optim.SGD, plain.parameters(), {"lr": 0.05})
+        if name == "mixed precision":
+            more = {"mixed_precision": _MixedPrecision(torch.float16, torch.float16)}
+        model = nn.parallel.DistributedDataParallel(plain, bucket_cap_mb=bucket_cap_mb, **more)
         HOOKS[name](model)
     except TypeError as error:  # as of bfloat16 on a CPU, in some versions
         return type(error).__name__
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.0 if name == "hook_then_optimizer" else 0.05)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0 if name in _OPTIMIZING else 0.05)
     torch.manual_seed(dist.get_rank())
     losses = []
     try:

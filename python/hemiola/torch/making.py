@@ -13,6 +13,7 @@ from torch._C import _distributed_c10d as c10d
 
 from hemiola import environment
 from hemiola.errors import ArgumentError
+from hemiola.torch import builtin_hooks  # noqa: F401  # replaces one of PyTorch's functions
 from hemiola.torch.errors import GroupArgumentError
 from hemiola.torch.group import (
     HemiolaBackend,
