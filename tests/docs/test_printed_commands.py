@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -62,7 +63,7 @@ def test_a_printed_command_runs(form: Smallest, tmp_path: Path) -> None:
     shutil.copy(ROOT / "examples/mesh.yaml", tmp_path / "box.yaml")
     shutil.copy(ROOT / "tests/topology/data/h100_four.xml", tmp_path / "dump.xml")
     (tmp_path / "train.py").write_text("import hemiola\nhemiola.init().barrier()\n")
-    program, *arguments = form.words.split()
+    program, *arguments = shlex.split(form.words)
     beside = {"python": [sys.executable], "hemiola": [sys.executable, "-m", "hemiola"]}
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     ended = subprocess.run(

@@ -16,6 +16,16 @@ from hemiola.cluster import Cluster
 PROGRAM = str(Path(__file__).with_name("collective_rank.py"))
 MPIRUN = str(Path(sys.executable).with_name("mpirun"))
 LIMIT_S = 120.0
+#: What a test of equal bits imports.
+BESIDE = ":".join(str(Path(__file__).parents[1] / folder) for folder in ("communicator", "", "../benchmarks"))
+#: Prints a digest of the digests of all results.
+EQUAL_BITS = """
+import sys, zlib
+from equal_bits_ranks import digests
+
+found = digests(["all_reduce_recursive_doubling"], None)
+sys.stdout.write(f"{len(found)} results: {zlib.crc32(repr(found).encode())}\\n")
+"""
 
 #: The program has initialized MPI itself, for one thread.
 ONE_THREAD = """
@@ -58,6 +68,15 @@ def test_ranks_talk_by_the_mpi_that_has_started_them(way: str, said: str) -> Non
     code, out = run([MPIRUN, "-n", "3", sys.executable, PROGRAM, way])
     assert code == 0, out
     assert sorted(re.findall(rf"\d: {said}", out)) == [f"{rank}: {said}" for rank in range(3)]
+
+
+def test_all_ranks_get_the_same_bits() -> None:
+    code, out = run([MPIRUN, "-n", "4", sys.executable, "-c", EQUAL_BITS], PYTHONPATH=BESIDE)
+    assert code == 0, out
+    found = re.findall(r"(\d+) results: (\d+)", out)
+    assert len(found) == 4, out
+    assert int(found[0][0]) > 100
+    assert len(set(found)) == 1
 
 
 def test_a_mistake_of_one_rank_is_told_to_all_and_mpi_is_finalized() -> None:
