@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
+import torch
 import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
@@ -33,7 +34,8 @@ def main() -> None:
             count += 1
         if kind in FLOATS:
             scaled = {"to": pointer, "divisor": "fp32", "size": "i64"}
-            compiled(device_kernels.scale, scaled, fixed, target)
+            largest = {"LARGEST": torch.finfo(getattr(torch, kind)).max}
+            compiled(device_kernels.scale, scaled, fixed | largest, target)
             count += 1
     print(count)
 
