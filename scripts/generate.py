@@ -1,8 +1,8 @@
 """Rewrite every generated file, or with --check say which are out of date (exit status 1).
 
 Generated: the type stubs of the C++ module and of hemiola.algorithms, docs/algorithms.md (the registry), docs/cli.md
-(the commands' help), docs/environment.md (the variables), docs/public_names.txt (what people may rely on) and the map
-in CONTRIBUTING.md (the folders' doors)."""
+(the commands' help), docs/environment.md (the variables), docs/public_names.txt (the names to rely on), the map in
+CONTRIBUTING.md (the folders' doors) and tests/docs/prose_today.txt (the texts that are not plain yet)."""
 
 import argparse
 import difflib
@@ -16,6 +16,7 @@ import algorithm_table
 import cli_reference
 import environment_table
 import folder_map
+import prose
 import public_names
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -45,6 +46,7 @@ def generated() -> dict[Path, str]:
         ROOT / "docs/environment.md": environment_table.text(),
         ROOT / "docs/public_names.txt": public_names.text(core),
         ROOT / "CONTRIBUTING.md": folder_map.text(),
+        prose.TABLE: prose.lowered(),
     }
 
 
