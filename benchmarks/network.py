@@ -23,7 +23,7 @@ from rich.progress import Progress
 from hemiola.cluster import Cluster
 from hemiola.whole_file import write_whole
 from network_contenders import PEERS, contenders
-from network_report import Measured, merged, page, show, summary
+from network_report import Measured, merged, page, show
 from network_rows import (
     Bench,
     all_gather,
@@ -37,8 +37,6 @@ from network_rows import (
 )
 
 ROOT = Path(__file__).resolve().parent.parent
-README = ROOT / "README.md"
-SUMMARY, SUMMARY_END = "<!-- between hosts: written by benchmarks/network.py --report -->", "<!-- end -->"
 RESULTS = ROOT / "docs" / "results"
 _LIMITED = ((4, "300mbit"), (8, "200mbit"))
 
@@ -83,9 +81,7 @@ def measure(options: argparse.Namespace, progress: Progress) -> Iterator[list[Me
 
 
 def report(found: Sequence[Measured], folder: Path) -> None:
-    """Write the page of results, and beside it the figures that it is made of; other rows stay as they were.
-
-    README's summary is of the results in the docs, no other ones."""
+    """Write the page of results, and beside it the figures that it is made of; other rows stay as they were."""
     figures = folder / "network" / "measured.jsonl"
     known = []
     if figures.exists():
@@ -94,12 +90,6 @@ def report(found: Sequence[Measured], folder: Path) -> None:
     figures.parent.mkdir(parents=True, exist_ok=True)
     write_whole(figures, "".join(json.dumps(one.as_dict()) + "\n" for one in kept))
     write_whole(folder / "network.md", page(kept, "python benchmarks/network.py --report"))
-    if folder != RESULTS:
-        return
-    before, begin, rest = README.read_text(encoding="utf-8").partition(f"{SUMMARY}\n")
-    _, end, after = rest.partition(SUMMARY_END)
-    assert begin, f"{README}: expected a line '{SUMMARY}'"
-    write_whole(README, before + begin + summary(kept) + end + after)
 
 
 def main() -> int:

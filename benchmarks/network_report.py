@@ -32,11 +32,17 @@ INTRODUCTION = """\
 Hosts are network namespaces of one machine, their NICs limited both ways (`hemiola cluster`), with a rank on each.
 Contenders take turns in one run: medians with quartiles, ratios round by round. Peers: PyTorch 2.13's Gloo, Open MPI 5
 (its default and, of all-reduces, its ring) and MPICH 5 over libfabric's TCP, both PyPI's wheels through mpi4py. Every
-element of a first run was compared with the right one. The goodput limit is what a NIC must carry at least, over its
-rate × 1,448 / 1,514; below 1 there is what the token buckets hold when an operation begins, 128 KiB each. A load far
-above the machine's cores says that other programs kept it busy.
+element of a first run was compared with the right one. The goodput limit is the least number of bytes through a NIC,
+over its rate × 1,448 / 1,514. Ratios below 1 come from the token buckets, which hold 128 KiB each when an operation
+begins. A load far above the machine's cores says that other programs kept it busy.
 
 Reproduce: `{command}`
+"""
+
+SUMMARY = """\
+## Beside the peers
+
+Large messages: the time over the NICs' goodput limit, where 1.00 is optimal. Small messages: the time.
 """
 
 
@@ -152,8 +158,9 @@ def merged(before: Sequence[Measured], news: Sequence[Measured]) -> list[Measure
 
 
 def page(found: Sequence[Measured], command: str) -> str:
-    """Return docs/results/network.md: every goal, missed ones first to be seen, and every table."""
-    lines = [*INTRODUCTION.format(command=command).splitlines(), ""]
+    """Return docs/results/network.md: a summary beside the peers, every goal, and every table."""
+    lines = [*INTRODUCTION.format(command=command).splitlines(), "", *SUMMARY.splitlines(), ""]
+    lines += [*summary(found).splitlines(), "", "## Goals", ""]
     lines += ["| goal | found | at most | |", "|---|--:|--:|---|"]
     lines += [
         f"| {one.title}: {goal.what} | {goal.found:.3g} | {goal.most:g} | {'met' if goal.is_met else '**missed**'} |"
@@ -171,7 +178,7 @@ def page(found: Sequence[Measured], command: str) -> str:
 
 
 def summary(found: Sequence[Measured]) -> str:
-    """Return the README's table: what was measured beside the peers."""
+    """Return the table of medians beside the peers."""
     names = {
         "hemiola": "Hemiola",
         "gloo": "Gloo",

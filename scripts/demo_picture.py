@@ -1,4 +1,4 @@
-"""Run the demo and draw what it prints as docs/pictures/demo.svg, the picture at the top of the README.
+"""Run the demo and draw what it prints as docs/pictures/demo.svg, the picture of docs/README.md.
 
 On a machine that is busy with other things, measured times lie above predicted ones:
 take the picture on a quiet one."""

@@ -2,7 +2,8 @@
 
 Generated: the type stubs of the C++ module and of hemiola.algorithms, docs/algorithms.md (the registry), docs/cli.md
 (the commands' help), docs/environment.md (the variables), docs/public_names.txt (the names to rely on), the map in
-CONTRIBUTING.md (the folders' doors) and tests/docs/prose_today.txt (the texts that are not plain yet)."""
+CONTRIBUTING.md (the folders' doors), the table in README.md (docs/results/shared_memory.md) and
+tests/docs/prose_today.txt (the texts that are not plain yet)."""
 
 import argparse
 import difflib
@@ -18,6 +19,7 @@ import environment_table
 import folder_map
 import prose
 import public_names
+import readme_table
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -46,6 +48,7 @@ def generated() -> dict[Path, str]:
         ROOT / "docs/environment.md": environment_table.text(),
         ROOT / "docs/public_names.txt": public_names.text(core),
         ROOT / "CONTRIBUTING.md": folder_map.text(),
+        ROOT / "README.md": readme_table.text(),
         prose.TABLE: prose.lowered(),
     }
 

@@ -22,7 +22,7 @@ RUN = {form.words: form for form in FORMS if form.words}
 
 
 def test_commands_are_found_wherever_they_are_printed() -> None:
-    assert "python benchmarks/network.py" in PRINTED
+    assert "python benchmarks/network.py --report" in PRINTED
     assert "hemiola topology convert dump.xml rack.yaml --repeat 4" in PRINTED
     assert "hemiola simulate all_reduce_ring cluster.yaml 64MiB --late 7=50ms" in PRINTED
     assert len(PRINTED) > 150

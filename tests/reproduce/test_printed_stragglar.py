@@ -226,9 +226,9 @@ def test_measured_trainings() -> None:
             check(row[column], found, row, 5e-4)
 
 
-def test_readmes_ratios_for_a_late_rank_are_the_papers_formula_and_the_reports() -> None:
+def test_the_summarys_ratios_for_a_late_rank_are_the_papers_formula_and_the_reports() -> None:
     """The paper's by its formula; beside it what its schedule takes in the simulator that ours is judged by."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/results/README.md").read_text(encoding="utf-8")
     by_count = {int(row["n"]): row for row in rows_of("stragglar", "Figure 6", "n", "stragglar", "late")}
     eight = re.search(r"\| 8 ranks, sim \| ([\d.]+)× \| ([\d.]+)× \| `hemiola reproduce stragglar`", text)
     many = re.search(

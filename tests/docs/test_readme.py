@@ -1,0 +1,88 @@
+"""README is one screen whose Python runs, and whose figures come from a page of results."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import readme_table
+from pages import ROOT
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+ONE_WORD, NUMPY, PLAN = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+PAGE = """# Results
+
+## A machine
+
+Machine: Some CPU, 3 cores, 8 GiB, Linux.
+
+### Two ranks
+
+Reproduce: `python benchmarks/shared_memory.py --ranks 2`
+
+{table}
+### Two ranks, busy
+
+Reproduce: `python benchmarks/shared_memory.py --ranks 2 --busy`
+
+| collective | ranks | size | Hemiola µs | A µs | A ÷ Hemiola |
+|---|--:|--:|--:|--:|--:|
+| broadcast | 2 | 1 KiB | 1,000.0 | 1.0 | 0.01 (0.01–0.01) |
+
+## Another machine
+
+{table}
+"""
+HEAD = (
+    "| collective | ranks | size | Hemiola µs | A µs | B µs | A ÷ Hemiola | B ÷ Hemiola |\n"
+    "|---|--:|--:|--:|--:|--:|--:|--:|\n"
+)
+
+
+def test_readme_is_one_screen() -> None:
+    assert len(README.splitlines()) <= 80
+
+
+def printed_by(script: str, folder: Path) -> str:
+    (folder / "script.py").write_text(script)
+    done = subprocess.run(
+        [sys.executable, "script.py"], cwd=folder, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_python_of_readme_runs(tmp_path: Path) -> None:
+    assert printed_by(NUMPY, tmp_path) == "[10.0, 10.0, 10.0, 10.0]\n"
+    assert "all_reduce_weighted_exchange" in printed_by(PLAN, tmp_path)
+    assert ONE_WORD.startswith('torch.distributed.init_process_group("hemiola")')
+
+
+def page(*ratios: tuple[str, str, str, str, str]) -> str:
+    """Return a page of results, with a row of each collective for each size, times and ratios of two peers."""
+    rows = [
+        f"| {collective} | 2 | {size} | 1,000.0 | {a} | {b} | {a_ratio} | {b_ratio} |\n"
+        for collective in readme_table.COLLECTIVES
+        for size, a, b, a_ratio, b_ratio in ratios
+    ]
+    return PAGE.format(table=HEAD + "".join(rows))
+
+
+def test_the_table_has_the_fastest_peer_of_each_cell() -> None:
+    found = readme_table.table(
+        page(
+            ("1 KiB", "2,000.0", "3,000.0", "2.00 (1.00–4.00)", "3.00 (2.00–4.00)"),
+            ("1 MiB", "900.0", "9,000.0", "0.90 (0.80–1.10)", "9.00 (8.00–9.00)"),
+            ("64 MiB", "700.0", "500.0", "0.70 (0.60–0.80)", "0.50 (0.40–0.60)"),
+        )
+    ).splitlines()
+    for line, collective in zip(found[2:8], readme_table.COLLECTIVES, strict=True):
+        assert line == f"| {collective} | 0.90 | 0.50 (64 MiB, 2 ranks) | 2 of 3 | 1 |"
+    assert found[-1] == "Machine: Some CPU, 3 cores; 2 ranks, 1 KiB to 64 MiB."
+
+
+def test_a_page_without_a_machine_is_refused() -> None:
+    row = ("1 KiB", "2.0", "3.0", "2.00 (1.00–4.00)", "3.00 (2.00–4.00)")
+    with pytest.raises(AssertionError, match="expected a line 'Machine:"):
+        readme_table.table(page(row).replace("Machine:", ""))
