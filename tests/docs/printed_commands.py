@@ -41,6 +41,7 @@ def not_here(pattern: str, why_not: str) -> Smallest:
 
 #: The first whose pattern is the whole command counts.
 FORMS = [
+    a_benchmark("calibrate", "--hosts 3 --rounds 1", may_miss=True),
     a_benchmark("bounds", "--count 20 --jobs 1"),
     a_benchmark("damaged_schedules", "--count 4"),
     a_benchmark("degraded_nic", "--ranks 4 --size 64KiB", may_miss=True),
