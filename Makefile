@@ -18,7 +18,7 @@ test: $(VENV)/.test  ## C++ and Python tests, but for the long ones: ten minutes
 test-all: $(VENV)/.test  ## what make test leaves out: C++ under two sanitizers and for ARM64, long Python tests
 	scripts/test_all.sh
 
-check: $(VENV)/.test  ## format, lint, types, layer order, generated files up to date
+check: $(VENV)/.test  ## format, lint, types, layer order, words and links of the docs, generated files up to date
 	scripts/check.sh
 
 format: $(VENV)/.test  ## rewrite sources in the project's format
