@@ -1,9 +1,10 @@
 """Plants bugs and says which of them the tests notice: mutants.py [--python 200] [--cpp 60] [--seed 0] [--only ROOM].
 
 Works in a copy of the last commit under build/mutants, never in the working tree. A sample is drawn by the seed, each
-room its share of lines and three at least. Each mutant is one process: the tests of its room, those that name the
-changed module first, until one fails. That test must pass without the mutant, else the mutant is undecided; so is one
-that outlasts its limit, because slow tests are no failing ones.
+room its share of lines and three at least. A mutant in Python meets the tests that run its line, the fastest first,
+until one fails; one in C++ meets the tests of its room, those that name the changed module first. That test must pass
+without the mutant, else the mutant is undecided; so is one that outlasts its limit, because slow tests are no failing
+ones.
 What was found is kept in build/mutants/found.jsonl, so that a run goes on where the last one ended. Mutants that change
 nothing anybody could see stand with the reason in scripts/equivalent_mutants.txt. A room where fewer than 95 of 100
 decided mutants die is missed."""
@@ -11,6 +12,7 @@ decided mutants die is missed."""
 from __future__ import annotations
 
 import argparse
+import fcntl
 import json
 import os
 import random
@@ -24,43 +26,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import mutations
+from covering_tests import CoveringTests
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build" / "mutants"
 EQUIVALENT = Path(__file__).with_name("equivalent_mutants.txt")
-#: Folders of tests for rooms that have none of their own name.
+#: Folders of tests for rooms of the core that have none of their own name.
 TESTS = {
-    "python": {
-        "__init__": ["style"],
-        "bounds": ["models"],
-        "cli": ["cli", "network"],
-        "cluster": ["network"],
-        "codecs": ["codec"],
-        "communicator": ["communicator", "faults"],
-        "conditions": ["models"],
-        "doctor": ["cli"],
-        "errors": ["arguments"],
-        "machine": ["environment"],
-        "planner": ["planner", "communicator"],
-        "progress": ["cli"],
-        "side_channel": ["torch"],
-        "simulate": ["models"],
-        "topologies": ["topology"],
-        "units": ["cli"],
-        "verify": ["conformance"],
-        "whole_file": ["formats"],
-    },
-    "cpp": {
-        "algorithms": ["algorithms", "conformance"],
-        "bindings": ["arguments"],
-        "bounds": ["models"],
-        "runtime": ["runtime", "communicator"],
-        "schedule": ["formats", "conformance"],
-        "simulate": ["models"],
-        "verify": ["conformance"],
-    },
+    "algorithms": ["algorithms", "conformance"],
+    "bindings": ["arguments"],
+    "bounds": ["models"],
+    "runtime": ["runtime", "communicator"],
+    "schedule": ["formats", "conformance"],
+    "simulate": ["models"],
+    "verify": ["conformance"],
 }
-#: Files of tests that a mutant meets at most.
+#: Files of Python tests that a mutant of the core meets at most.
 MOST_FILES = 8
 GOAL = 0.95
 
@@ -99,6 +80,8 @@ def make_tree(tree: Path) -> None:
     (tree / "python/sitecustomize.py").write_text(
         "import sys\nsys.meta_path[:] = [one for one in sys.meta_path if 'Redirecting' not in type(one).__name__]\n"
     )
+    # Each process then compiles only what a mutant has changed.
+    call(sys.executable, "-m", "compileall", "-q", "--invalidation-mode", "checked-hash", tree / "python")
 
 
 def all_mutants(tree: Path, language: str) -> Iterator[Planted]:
@@ -127,8 +110,8 @@ def sampled(planted: Sequence[Planted], count: int, seed: int) -> list[Planted]:
 
 
 def test_files(tree: Path, one: Planted) -> list[str]:
-    """Return the room's test files, those first that name the changed module or function."""
-    folders = TESTS[one.language].get(one.room, [one.room])
+    """Return the Python test files of the core's room, those first that name the changed module or function."""
+    folders = TESTS.get(one.room, [one.room])
     stem = Path(one.path).stem if Path(one.path).stem != "__init__" else one.room
     words = {stem, *stem.split("_"), *re.findall(r"\w+", one.mutation.name.partition(": ")[0])} - {"module"}
     files = [path for folder in folders for path in sorted((tree / "tests" / folder).glob("test_*.py"))]
@@ -200,13 +183,13 @@ def compiled(tree: Path, limit_s: float) -> bool:
 
 def suites(tree: Path, room: str) -> str:
     """Return GoogleTest's filter of a room's tests, empty where it has none."""
-    folders = TESTS["cpp"].get(room, [room])
+    folders = TESTS.get(room, [room])
     texts = [path.read_text() for folder in folders for path in (tree / "tests" / folder).rglob("*_test.cpp")]
     names = {name for text in texts for name in re.findall(r"^TEST(?:_P|_F)?\((\w+),", text, re.MULTILINE)}
     return ":".join(f"*{name}*" for name in sorted(names))
 
 
-def outcome(tree: Path, one: Planted, limit_s: float) -> str:
+def outcome(tree: Path, one: Planted, tests: Sequence[str], limit_s: float) -> str:
     """Say whether tests notice a mutant: died, survived or undecided; "no build" where the compiler noticed."""
     if one.language == "cpp":
         if not compiled(tree, 4 * limit_s):
@@ -216,20 +199,21 @@ def outcome(tree: Path, one: Planted, limit_s: float) -> str:
             code = ended(binary, tree, limit_s)
             if code != 0:
                 return "died" if code is not None else "undecided"
-    files = test_files(tree, one)
-    if not files:
+    if not tests:
         return "survived"
-    code = ended(pytest(files), tree, limit_s)
+    code = ended(pytest(tests), tree, limit_s)
     return "undecided" if code is None else "survived" if code == 0 else "died"
 
 
-def plant(tree: Path, one: Planted, limit_s: float) -> str:
+def plant(tree: Path, one: Planted, covering: CoveringTests, limit_s: float) -> str:
     """Change the copy, ask its tests, and change it back."""
     path = tree / one.path
+    in_core = one.language == "cpp"
+    tests = test_files(tree, one) if in_core else covering.of(one.path, one.mutation.line, limit_s / 2)
     original = path.read_text()
     path.write_text(one.mutation.text())
     try:
-        found = outcome(tree, one, limit_s)
+        found = outcome(tree, one, tests, limit_s)
     finally:
         path.write_text(original)
     return "undecided" if found == "died" and fails_anyway(tree, limit_s) else found
@@ -297,7 +281,13 @@ def main() -> int:
     options = parser.parse_args()
     BUILD.mkdir(parents=True, exist_ok=True)
     record, tree = BUILD / "found.jsonl", BUILD / "tree"
-    make_tree(tree)
+    if not options.report:
+        alone = (BUILD / "lock").open("w")
+        try:
+            fcntl.flock(alone, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            sys.exit(f"mutants: a run is under way in {tree}; wait for its end, or print --report")
+        make_tree(tree)
     found = {}
     for line in record.read_text().splitlines() if record.exists() else []:
         found.update(json.loads(line))
@@ -311,10 +301,13 @@ def main() -> int:
     settled = {"died", "no build"} if options.again else {"died", "survived", "undecided", "no build"}
     known = equivalents()
     left = [one for one in planted if found.get(one.name) not in settled and one.name not in known]
+    covering = CoveringTests(tree, BUILD, environment(tree))
     if not options.report:
         require_sound_tests(tree, sorted({one.room for one in left if one.language == "cpp"}), options.limit)
+        if any(one.language == "python" for one in left):
+            covering.measure()
     for one in [] if options.report else left:
-        found[one.name] = plant(tree, one, options.limit)
+        found[one.name] = plant(tree, one, covering, options.limit)
         with record.open("a") as file:
             file.write(json.dumps({one.name: found[one.name]}) + "\n")
         print(f"{found[one.name]:10} {one.name}", flush=True)
