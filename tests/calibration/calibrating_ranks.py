@@ -20,7 +20,7 @@ def measured() -> tuple[hm.Topology, float]:
 
 
 def planned_for(
-    topologies: dict[int, hm.Topology | str], group: list[int] | None = None
+    topologies: dict[int, hm.Topology | str | None], group: list[int] | None = None
 ) -> dict[str, Any] | str:
     """Bring a topology of one's own, and say what is planned for, or the error."""
     rank = int(os.environ["HEMIOLA_RANK"])

@@ -57,6 +57,15 @@ def test_a_file_that_one_rank_cannot_read_is_told_to_all(tmp_path: Path) -> None
         assert missing in error
 
 
+def test_a_file_that_cannot_be_read_is_no_more_the_same_as_none_than_another_one(tmp_path: Path) -> None:
+    missing = [str(tmp_path / name) for name in ("a.yaml", "b.yaml")]
+    for first, named in ((None, "topology=None"), (missing[0], missing[0])):
+        for error in hm.launch(work.planned_for, 2, {0: first, 1: missing[1]}, timeout_s=LIMIT_S):
+            assert error.startswith("MismatchError: init: rank 0 passed topology=")
+            assert named in error
+            assert f"{missing[1]}" in error
+
+
 @pytest.mark.parametrize(
     ("content", "expected"),
     [(None, "FileNotFoundError: "), ("ranks: 4\nlinks: [[0, 9]]\n", "FormatError: ")],

@@ -112,5 +112,5 @@ def test_loading_a_long_file_says_how_far_it_is(
     hm.Topology.load(tmp_path / "mesh.yaml")
     told = [share for label, share in shares if label == "loading"]
     assert all(before <= after for before, after in pairwise(told))
-    assert len(told) >= 10
+    assert 10 <= len(told) < 1000  # telling takes time, too
     assert 0.5 < told[-1] <= 1

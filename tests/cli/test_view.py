@@ -88,3 +88,21 @@ def test_a_number_that_json_cannot_hold_is_refused_in_one_line(hemiola, tmp_path
     ran = hemiola("view", path, "--json")
     assert ran.is_users_mistake(), ran
     assert "expected finite numbers" in ran.err
+
+
+def test_as_many_steps_are_shown_as_the_terminal_has_room_for(
+    hemiola, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = []
+    for columns in range(40, 100, 3):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        lines = hemiola("view", "all_reduce_ring", "--ranks", 16).out.splitlines()
+        first = next(at for at, line in enumerate(lines) if "chunk" in line and "step 0" in line)
+        header, *below = lines[first:]
+        rows = [line for line in below if line.split()[:1] and line.split()[0].isdigit()]
+        assert [int(row.split()[0]) for row in rows] == list(range(16))  # nothing is broken into two lines
+        assert all(len(line) <= columns for line in (header, *rows))
+        shown.append(header.count("step"))
+        assert shown[-1] == 30 or len(header.rstrip()) + 20 > columns  # two more had no room
+    assert shown == sorted(shown)
+    assert shown[0] < shown[-1]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 import sys
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
 from hemiola.errors import Cause
+from hemiola.launch import agent
 from hemiola.launch.culprit import Failure, Outcome, culprit_of
 
 BLAME = Path(__file__).resolve().parents[2] / "benchmarks" / "blame.py"
@@ -62,3 +64,26 @@ def blame() -> ModuleType:
 @pytest.mark.parametrize("family", ["absent", "mistaken", "grouped", "launched", "called"])
 def test_every_rank_and_launcher_names_the_culprit(blame: ModuleType, family: str) -> None:
     assert blame.wrong_runs(family, 5, seed=1000) == []
+
+
+@pytest.mark.parametrize(
+    ("failed", "said", "wait_s"),
+    [
+        ([], {}, math.inf),
+        ([0], {}, 1.0),
+        ([0], {0: Cause(5, "has left", 0.5)}, 1.0),
+        ([0, 2], {0: Cause(2, "has left", 0.5), 2: Cause(2, "raised", 0.5)}, 1.0),
+        ([0], {0: Cause(2, "has left", 0.5), 2: Cause(2, "raised", 0.5)}, 10.0),
+    ],
+    ids=["nobody failed", "no word", "culprit elsewhere", "culprit has ended", "culprit is ending"],
+)
+def test_ranks_are_ended_once_the_culprit_has_ended_or_had_long_enough(
+    failed: list[int], said: dict[int, Cause], wait_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr(agent.time, "monotonic", lambda: now[0])
+    ranks = agent._RanksOfThisHost(SimpleNamespace(first_rank=0), SimpleNamespace(said=lambda: said))  # type: ignore[arg-type]
+    ranks.failures += [Failure(rank, 100.0, said.get(rank), 1) for rank in failed]
+    for waited_s in (0.0, 0.9, 1.1, 9.9, 10.1):
+        now[0] = 100.0 + waited_s
+        assert ranks.has_seen_enough() == (waited_s > wait_s)

@@ -1,11 +1,16 @@
 """Measuring on real processes: times that add up, data that is checked, mistakes that are refused before any starts."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 import hemiola as hm
 from hemiola.errors import ArgumentError
-from hemiola.measure.contest import Contest, compare
+from hemiola.measure.checkup import Checkup, _be_checked
+from hemiola.measure.contest import Contest, _contend_in, compare
 from hemiola.measure.given_data import GivenData
 from hemiola.measure.pattern import BLOCKED, Pattern, dtype_named
 from hemiola.measure.trial import Measured, RankTimes, Trial, bus_factor, combine, measure
@@ -205,3 +210,59 @@ class TestGivenData:
     def test_what_is_no_row_of_numbers_is_refused(self, rows: np.ndarray) -> None:
         with pytest.raises(ArgumentError):
             GivenData.of("all_reduce", 2, rows)
+
+
+class Bar:
+    """Keeps what it is told in the place of a bar."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[int, int]] = []
+
+    def __enter__(self) -> Bar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def __call__(self, done: int, total: int) -> None:
+        self.told.append((done, total))
+
+
+def steps_told(module: str, work: Callable[..., object], asked: object) -> list[tuple[int, int]]:
+    """Do some work as a rank; return what its bar was told."""
+    bar = Bar()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(f"hemiola.measure.{module}.ProgressBar", lambda _: bar)
+        work(hm.init(), asked)
+    return bar.told
+
+
+def contend(comm: hm.Communicator, contest: Contest) -> None:
+    _contend_in(comm, contest, lambda index, times: None)
+
+
+def be_checked(comm: hm.Communicator, checkup: Checkup) -> None:
+    assert _be_checked(checkup, comm).operation_count == checkup.steps
+
+
+@pytest.mark.parametrize(
+    ("module", "work", "asked", "count"),
+    [
+        (
+            "contest",
+            contend,
+            Contest(
+                Pattern("all_reduce", 2, 8, FLOAT32), ("all_reduce_ring", "all_reduce_direct"), repeats=1
+            ),
+            2,
+        ),
+        ("checkup", be_checked, Checkup(2, steps=7, work=0.0), 7),
+    ],
+    ids=["contest", "checkup"],
+)
+def test_rank_0_alone_says_step_by_step_how_far_it_is(
+    module: str, work: Callable[..., object], asked: object, count: int
+) -> None:
+    first, second = hm.launch(steps_told, 2, module, work, asked)
+    assert first == [(done, count) for done in range(1, count + 1)]
+    assert second == []

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hemiola.errors import ArgumentError
-from hemiola.measure.pattern import BLOCKED, REDUCING, ROOTED, Pattern, dtype_named
+from hemiola.measure.pattern import BLOCKED, REDUCING, ROOTED, Pattern, _codes, dtype_named
 
 DTYPES = [
     "float16",
@@ -112,3 +112,11 @@ def test_unknown_names_are_refused() -> None:
         dtype_named("float8")
     with pytest.raises(ArgumentError, match="median"):
         Pattern("all_reduce", 2, 4, dtype_named("int32"), "median").output_of(0)
+
+
+@pytest.mark.parametrize("at", [1, 1 << 16, (1 << 31) + 1, 1 << 32, (1 << 33) - 3])
+def test_a_part_of_a_long_buffer_has_the_values_of_the_whole(at: int) -> None:
+    begin, end = max(0, at - 100), at + 100
+    whole = _codes(begin, end)
+    assert np.array_equal(whole, np.concatenate([_codes(begin, at), _codes(at, end)]))
+    assert len(set(whole.tolist())) > 50  # neighbours differ

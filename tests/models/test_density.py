@@ -179,3 +179,19 @@ def test_a_core_that_does_nothing_is_refused(name: str, value: float) -> None:
 def test_positions_that_take_less_than_no_time_are_refused(name: str, value: float) -> None:
     with pytest.raises(hm.ArgumentError, match=name):
         Speeds(1.0, 1.0, 1.0, **{name: value})
+
+
+@pytest.mark.parametrize("kind", ["all_reduce", "all_gather", "broadcast"])
+@pytest.mark.parametrize("ranks", [1, 2, 3, 8])
+def test_a_bound_grows_with_the_density_up_to_that_of_dense_data(kind: str, ranks: int) -> None:
+    bounds = [
+        hm.lower_bound(line(ranks), kind, ranks * BYTES, Conditions(density=density)).seconds
+        for density in (0.001, 0.01, 0.1, 0.3, 0.6, 0.9, 1.0)
+    ]
+    assert bounds == sorted(bounds)
+    assert bounds[-1] == hm.lower_bound(line(ranks), kind, ranks * BYTES).seconds
+
+
+@pytest.mark.parametrize("contributions", [1, 2, 100])
+def test_messages_without_zeros_take_their_plain_bytes(contributions: int) -> None:
+    assert least_share(1.0, contributions) == 1.0

@@ -6,7 +6,7 @@ import pytest
 from exact_optimum import one_port_all_reduce
 
 import hemiola as hm
-from hemiola.algorithms import slow_shares
+from hemiola.algorithms import slow_relayed, slow_shares
 from hemiola.algorithms.slow_trees import NO_PARENT, relay_trees
 
 BANDWIDTH = 1e9
@@ -116,3 +116,14 @@ def test_a_plan_takes_it_where_ports_lose_to_crowding_as_between_hosts() -> None
     alone = hm.simulate(found.schedule, cluster, NBYTES, now).seconds
     # Given 2·7/8 · Nβ without a fault; latencies and the pipeline cost the rest.
     assert alone / (1.75 * NBYTES / 25e9) <= 1.155
+
+
+@pytest.mark.parametrize(("rank_count", "factors"), PROFILES, ids=str)
+def test_between_two_ranks_what_is_furthest_on_its_way_goes_first(
+    rank_count: int, factors: tuple[float, ...]
+) -> None:
+    pattern = slow_relayed._bodies(tuple(of_ranks(rank_count, factors)))._pattern
+    for src, dst in np.unique(pattern[:, 1:3], axis=0):
+        between = pattern[(pattern[:, 1:3] == (src, dst)).all(axis=1)]
+        stages = between[np.argsort(between[:, 0], kind="stable"), 4]
+        assert (np.diff(stages) <= 0).all()

@@ -50,3 +50,7 @@ def test_a_rank_without_a_way_out_is_named() -> None:
 def test_a_thousand_ranks_are_condensed_from_a_sample() -> None:
     torus = hm.topologies.torus([32, 32], latency_s=1e-6, bandwidth=1e9)
     assert port_speed(torus).latency_s == pytest.approx(1e-6)
+
+
+def test_a_rank_alone_waits_for_nobody() -> None:
+    assert port_speed(hm.topologies.ring(1, latency_s=5e-6, bandwidth=1e9)).latency_s == 0

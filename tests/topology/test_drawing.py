@@ -4,12 +4,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyBboxPatch
 
 import hemiola as hm
 from hemiola import topologies
 from hemiola.errors import ArgumentError
+from hemiola.view import style
 from hemiola.view.grid_shape import find_grid
-from hemiola.view.topology import draw_topology
+from hemiola.view.topology import _bend, _colours, _lines_of, draw_topology
 from hemiola.view.topology_layout import lay_out
 
 DATA = Path(__file__).parent / "data"
@@ -139,3 +142,47 @@ def test_pictures_refuse_what_they_cannot_show(tmp_path):
         draw_topology(topologies.ring(2000, **COST), tmp_path / "x.png")
     with pytest.raises(ArgumentError, match=r"ending in \.png"):
         draw_topology(topologies.ring(4, **COST), tmp_path / "x.bmp")
+
+
+def test_frames_are_drawn_around_their_own_hosts_vertices_alone(monkeypatch):
+    drawn: list[Figure] = []
+    monkeypatch.setattr(style, "save", lambda figure, path: drawn.append(figure))
+    t = topologies.hosts(3, 4, 2, **HOSTS)
+    draw_topology(t, "x.png")
+    layout = lay_out(t)
+    frames = [patch for patch in drawn[0].axes[0].patches if isinstance(patch, FancyBboxPatch)]
+    assert len(frames) == len(layout.hosts)
+    for frame, members in zip(frames, layout.hosts, strict=True):
+        low = np.array([frame.get_x(), frame.get_y()])
+        high = low + np.array([frame.get_width(), frame.get_height()])
+        inside = ((layout.points - 0.3 > low) & (layout.points + 0.3 < high)).all(
+            axis=1
+        )  # with their circles
+        assert np.flatnonzero(inside).tolist() == members
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 9, 40])
+def test_faster_links_are_brighter_and_each_speed_has_a_colour_of_its_own(count: int) -> None:
+    colours = _colours([1e9 * 1.5**i for i in range(count)])
+    brightness = [float(np.dot(colour[:3], (0.3, 0.59, 0.11))) for colour in colours.values()]
+    assert len(colours) == count
+    assert (np.diff(brightness) > 0).all()
+    assert all(0 < each < 0.8 for each in brightness)  # a line is seen on white
+
+
+def test_links_around_a_grid_clear_its_vertices_and_bend_one_way_in_all_rows_and_in_all_columns() -> None:
+    t = topologies.torus([5, 4], **COST)
+    layout = lay_out(t)
+    bends: dict[str, set[bool]] = {"row": set(), "column": set()}
+    for line in _lines_of(t):
+        a, b = layout.points[line.src], layout.points[line.dst]
+        bend, length = _bend(line, a, b, layout), float(np.linalg.norm(b - a))
+        if length < 1.5:
+            assert bend == 0  # neighbours have nothing between them
+        else:
+            assert (
+                abs(bend) * length / 2 > 0.3
+            )  # at its middle an arc is half as far off as its control point
+            along = b - a
+            bends["row" if a[1] == b[1] else "column"].add(bool(bend * along.sum() > 0))
+    assert [len(ways) for ways in bends.values()] == [1, 1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 
+import numpy as np
 import pytest
 
 import hemiola as hm
@@ -118,3 +119,14 @@ def test_more_than_any_gpu_has_is_refused(gpu: str) -> None:
 def test_widths_that_are_no_numbers_from_0_up_are_refused(attribute: str) -> None:
     with pytest.raises(FormatError, match="expected a number >= 0 as 'link_width'"):
         from_xml(text(pci=f'link_speed="32 GT/s" {attribute}'), "'x.xml'")
+
+
+@pytest.mark.parametrize("speeds", [(10_000,), (10_000, 25_000), (100, 100, 100)])
+def test_a_card_on_no_pcie_bus_carries_what_its_ports_carry_together(speeds: tuple[int, ...]) -> None:
+    ports = "".join(f'<net name="eth{i}" speed="{speed}"/>' for i, speed in enumerate(speeds))
+    t = silent(text().replace("</cpu>", f"<nic>{ports}</nic></cpu>"))
+    (card,) = {int(t.links["src"][out]) for _, _, (out, *_) in t.nics}
+    inwards = t.links[
+        (t.links["src"] == card) & ~np.isin(np.arange(len(t.links)), [nic[2][0] for nic in t.nics])
+    ]
+    assert inwards["bandwidth"].tolist() == [sum(speeds) * 125e3]

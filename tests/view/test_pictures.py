@@ -145,3 +145,26 @@ def test_a_bar_is_as_long_as_its_time_and_says_so() -> None:
     assert {text.get_text() for text in axes.texts} >= {"2", "3"}
     (bound,) = axes.lines
     assert bound.get_xdata() == pytest.approx([1.0, 1.0])
+
+
+@pytest.mark.parametrize("predicted_s", [None, 2e-3])
+def test_a_spread_is_a_line_over_its_own_bar_that_ends_in_short_strokes(
+    predicted_s: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[Figure] = []
+    monkeypatch.setattr(style, "save", lambda figure, path: drawn.append(figure))
+    row = AlgorithmTime("a", predicted_s=predicted_s, measured_s=3e-3, spread_s=(2e-3, 5e-3))
+    draw_times([row, row], "x.png", title="t")
+    (axes,) = drawn[0].axes
+    measured = [bar for bar in axes.patches if bar.get_width() == pytest.approx(3.0)]
+    segments = [each for lines in axes.collections for each in lines.get_segments()]
+    assert len(segments) == 3 * len(measured)
+    for number, bar in enumerate(measured):
+        line, *strokes = segments[3 * number : 3 * number + 3]
+        middle = bar.get_y() + bar.get_height() / 2
+        assert line[:, 0].tolist() == pytest.approx([2.0, 5.0])
+        assert line[:, 1].tolist() == pytest.approx([middle, middle])
+        for stroke, end in zip(strokes, (2.0, 5.0), strict=True):
+            assert stroke[:, 0].tolist() == pytest.approx([end, end])
+            assert stroke[:, 1].mean() == pytest.approx(middle)
+            assert 0 < np.ptp(stroke[:, 1]) < bar.get_height()
