@@ -13,6 +13,7 @@ from contextlib import suppress
 
 from hemiola.environment import RANK as OWN_RANK
 from hemiola.errors import Cause
+from hemiola.whole_file import write_whole
 
 _PLACE, _RANK = "TORCHELASTIC_ERROR_FILE", "RANK"
 #: By how many whole seconds a consequence is later: torchrun may see in the next second who has died in this one.
@@ -37,5 +38,5 @@ def write_error_file(error: BaseException | None, cause: Cause | None) -> None:
         message = f"{type(error).__name__}: rank {cause.rank} {cause.reason}"
     else:
         more["py_callstack"] = "".join(traceback.format_exception(error))
-    with suppress(OSError), open(place, "w") as file:  # a diagnosis never takes the place of the error
-        json.dump({"message": {"message": message, "extraInfo": more}}, file)
+    with suppress(OSError):  # a diagnosis never takes the place of the error
+        write_whole(place, json.dumps({"message": {"message": message, "extraInfo": more}}))
