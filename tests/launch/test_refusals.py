@@ -4,12 +4,16 @@ how to lift it, and none is a raw error of the system."""
 from __future__ import annotations
 
 import errno
+import os
 import platform
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+import hemiola as hm
 
 LIMIT_S = 120
 SCRIPT = """\
@@ -34,6 +38,12 @@ REFUSED_CALL = str(Path(__file__).with_name("refused_call.py"))
 def script(tmp_path: Path) -> str:
     (tmp_path / "script.py").write_text(SCRIPT)
     return str(tmp_path / "script.py")
+
+
+@pytest.fixture
+def ring(tmp_path: Path) -> str:
+    hm.topologies.ring(4, latency_s=1e-6, bandwidth=10e9).save(tmp_path / "ring.yaml")
+    return str(tmp_path / "ring.yaml")
 
 
 def _ran(words: list[str], before: str = "") -> subprocess.CompletedProcess[str]:
@@ -82,12 +92,94 @@ def test_a_limit_that_is_reached_is_named(script: str, limit: str, advice: str) 
     assert "fewer or smaller" not in done.stderr
 
 
-@pytest.mark.parametrize("way", ["function", "program"])
-def test_a_missing_proc_is_said(script: str, way: str) -> None:
-    words = {"function": script, "program": "-m hemiola launch -n 2 true"}[way]
+@pytest.mark.parametrize(
+    ("command", "limit", "advice", "code"),
+    [
+        ("launch -n 4 true", "ulimit -n 9;", "ulimit -n", 125),
+        ("launch -n 4 true", "ulimit -v 150000;", "ulimit -v", 125),
+        ("plan all_reduce {ring} 1MiB", "ulimit -v 150000;", "ulimit -v", 3),
+    ],
+)
+def test_a_command_that_reaches_a_limit_says_so_in_one_line(
+    ring: str, command: str, limit: str, advice: str, code: int
+) -> None:
+    done = _ran([sys.executable, "-m", "hemiola", *command.format(ring=ring).split()], limit)
+    assert done.returncode == code
+    assert [advice in line for line in done.stderr.splitlines()] == [True], done.stderr
+
+
+@pytest.mark.parametrize("limit", ["ulimit -l 0;", "ulimit -n 16;"])
+def test_a_plan_needs_neither_locked_memory_nor_many_files(ring: str, limit: str) -> None:
+    done = _ran([sys.executable, "-m", "hemiola", "plan", "all_reduce", ring, "1MiB"], limit)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("limit", ["ulimit -l 0;", "exec unshare --mount sh -c '{full_shm}' sh"])
+def test_ranks_need_neither_locked_memory_nor_dev_shm(script: str, limit: str) -> None:
+    full_shm = 'mount -t tmpfs -o size=4k none /dev/shm && head -c 4096 /dev/zero >/dev/shm/full; exec "$@"'
+    if "unshare" in limit and os.geteuid() != 0:
+        pytest.skip("filling a /dev/shm of its own takes root, which this process is not")
+    limit = limit.replace("{full_shm}", full_shm)
+    command = limit + ' "$@"' if "unshare" in limit else f'{limit} exec "$@"'
+    done = subprocess.run(
+        ["bash", "-c", command, "sh", sys.executable, script],
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+    )
+    assert done.stdout == "[2, 2]\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["-m", "hemiola", "plan", "all_reduce", "{ring}", "1MiB"], 3),
+        (["-m", "hemiola", "launch", "-n", "4", "true"], 125),
+        (["{script}"], 1),
+    ],
+)
+def test_a_limit_of_processes_is_named(script: str, ring: str, words: list[str], code: int) -> None:
+    if os.geteuid() != 0 or shutil.which("setpriv") is None:
+        pytest.skip("the limit binds no root, so it takes setpriv and root to become another user")
+    as_stranger = ["setpriv", "--reuid", "65533", "--clear-groups"]
+    as_reader = ["--inh-caps", "+dac_read_search", "--ambient-caps", "+dac_read_search"]
+    threads = {3: 1, 125: 3, 1: 2}[code]
+    limited = ["bash", "-c", f'ulimit -u {threads}; exec "$@"', "sh", sys.executable]
+    named = [word.format(script=script, ring=ring) for word in words]
+    done = _ran([*as_stranger, *as_reader, *limited, *named])
+    assert done.returncode == code, done.stderr
+    assert "ulimit -u" in done.stderr.splitlines()[-1], done.stderr
+
+
+def _without_proc(words: str) -> subprocess.CompletedProcess[str]:
     inside = f"mount -t tmpfs none /proc && exec {sys.executable} {words}"
     done = _ran(["unshare", "--map-root-user", "--mount", "sh", "-c", inside])
     if "unshare:" in done.stderr or "mount:" in done.stderr:
         pytest.skip(f"no mount namespace to take /proc away in: {done.stderr.strip()}")
-    assert done.returncode == {"function": 1, "program": 125}[way]
+    return done
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ("{script}", 1),
+        ("-m hemiola launch -n 2 true", 125),
+        ("-m hemiola run all_reduce 1KiB -n 2", 3),
+        ("-m hemiola doctor", 3),
+    ],
+)
+def test_a_missing_proc_is_said(script: str, words: str, code: int) -> None:
+    done = _without_proc(words.format(script=script))
+    assert done.returncode == code
     assert "/proc is not mounted" in done.stderr.splitlines()[-1]
+    assert "mount -t proc" in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    "words", ["plan all_reduce {ring} 1MiB", "topology show {ring}", "verify {schedule}"]
+)
+def test_what_starts_no_ranks_needs_no_proc(tmp_path: Path, ring: str, words: str) -> None:
+    schedule = tmp_path / "ring.sched"
+    hm.algorithms.all_reduce_ring(4).save(schedule)
+    done = _without_proc(f"-m hemiola {words.format(ring=ring, schedule=schedule)}")
+    assert done.returncode == 0, done.stderr

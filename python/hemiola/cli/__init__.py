@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import importlib
 import sys
+import threading
 import traceback
 from collections.abc import Collection, Sequence
 from typing import Annotated
@@ -12,6 +13,7 @@ from typing import Annotated
 import typer
 
 import hemiola
+from hemiola._core import refusal
 from hemiola.cli import exit_codes, streams
 from hemiola.cli.output import printable
 from hemiola.errors import (
@@ -122,7 +124,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         failure = _line_and_code(error)
     except (KeyboardInterrupt, typer.Abort):
-        failure = "interrupted", exit_codes.INTERRUPTED
+        failure = _interruption()
     if failure is not None:
         line, code = failure
         code = exit_codes.of_own_failure(words, code)
@@ -142,6 +144,15 @@ def _run(words: list[str]) -> int:
     return result if isinstance(result, int) else exit_codes.DONE
 
 
+def _interruption() -> tuple[str, int]:
+    """Return what has interrupted a command: somebody, or OpenBLAS, which does so where it gets no thread."""
+    try:
+        threading.Thread(target=bool).start()
+    except RuntimeError:
+        return refusal("no thread can be started", errno.EAGAIN), exit_codes.FAILED
+    return "interrupted", exit_codes.INTERRUPTED
+
+
 def _line_and_code(error: BaseException) -> tuple[str, int]:
     """Return what to say about an error, and the exit code; a failed rank's own error counts."""
     match error:
@@ -157,7 +168,7 @@ def _line_and_code(error: BaseException) -> tuple[str, int]:
         case OSError():
             return f"{_place_of(error)}{error.strerror or error}", exit_codes.MISTAKE
         case MemoryError():
-            return "this needs more memory than there is", exit_codes.FAILED
+            return refusal("this needs more memory than there is", errno.ENOMEM), exit_codes.FAILED
     if isinstance(error, _UsageError):
         line = error.format_message().rstrip(".")  # type: ignore[attr-defined]
         return f"{line}. Try 'hemiola --help'.", exit_codes.MISTAKE

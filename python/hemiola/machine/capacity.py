@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from hemiola import units
+from hemiola.machine.refusals import check_proc
 from hemiola.side_channel import harmless
 
 #: Cores that a system may have, as far as an affinity tells.
@@ -43,6 +44,7 @@ def core_quota() -> int:
 
 def memory_bytes() -> tuple[int, int]:
     """Return the memory that this process may use and how much of it is free now, in bytes."""
+    check_proc("which says how much memory there is")
     fields = {line.split(":")[0]: line.split()[1] for line in Path("/proc/meminfo").read_text().splitlines()}
     total, free = int(fields["MemTotal"]) * 1024, int(fields["MemAvailable"]) * 1024
     limit = _cgroup_words("memory.max")

@@ -32,13 +32,15 @@ def limits_named(what: str) -> Iterator[None]:
         raise ResourceError(refusal(what, error.errno or 0)) from error
 
 
+def check_proc(what: str) -> None:
+    """Raise ResourceError where there is no /proc, which `what` needs."""
+    if not os.path.exists("/proc/self"):
+        raise ResourceError(f"/proc is not mounted, {what}; mount it with 'mount -t proc proc /proc'")
+
+
 def check_system() -> None:
     """Raise ResourceError where something is missing without which no ranks can be started."""
-    if not os.path.exists("/proc/self"):
-        raise ResourceError(
-            "launch: /proc is not mounted, which ranks need to find their files and each other; mount it with "
-            "'mount -t proc proc /proc'"
-        )
+    check_proc("which ranks need to find their files and each other")
     with limits_named("launch: the system refuses pidfd_open, which ranks need"):
         os.close(os.pidfd_open(os.getpid()))
     with limits_named("launch: the system refuses memfd_create, which ranks need"):

@@ -24,6 +24,7 @@ std::string advice(int error) {
       return "A user may have " + limit_text(RLIMIT_NPROC) +
              " processes and threads; raise that with 'ulimit -u', or pids.max of the container";
     case ENOMEM:
+      if (limit_text(RLIMIT_AS) == "unlimited") return "Give the machine, or its container, more memory";
       return "The address space may have " + limit_text(RLIMIT_AS) +
              " bytes; raise that with 'ulimit -v', or give the container more memory";
     case EFBIG:
