@@ -62,7 +62,12 @@ class ArgumentTypeError(ArgumentError, TypeError):
 
 
 class FormatError(HemiolaError, ValueError):
-    """A file or text is malformed; the message names line or offset."""
+    """A file or text is malformed; the message names line or offset. Or what another rank has sent is, which it names.
+
+    `cause` names the rank that has sent it; None where a file or a text is malformed.
+    """
+
+    cause: Cause | None = None
 
 
 class TopologyWarning(UserWarning):

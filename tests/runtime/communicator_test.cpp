@@ -17,6 +17,7 @@
 #include "hemiola/base/error.hpp"
 #include "hemiola/runtime/communicator/call_desk.hpp"
 #include "hemiola/runtime/session/local/local_session.hpp"
+#include "hemiola/runtime/session/lost_member.hpp"
 #include "hemiola/runtime/wire/emulated/emulated_kind.hpp"
 #include "hemiola/runtime/wire/shm/shm_kind.hpp"
 #include "hemiola/topology/builders/switch.hpp"
@@ -212,12 +213,49 @@ TEST(Communicator, EveryRankLearnsOfADamagedMessage) {
       ADD_FAILURE() << "rank " << user.rank() << " has seen nothing";
     } catch (const FormatError& e) {
       EXPECT_EQ(user.rank(), 2);
-      EXPECT_NE(std::string(e.what()).find("rank 1 has sent a message"), std::string::npos) << e.what();
+      EXPECT_NE(std::string(e.what()).find("rank 1 has sent what no rank sends"), std::string::npos)
+          << e.what();
     } catch (const LostRankError& e) {
       EXPECT_NE(user.rank(), 2);
-      EXPECT_NE(std::string(e.what()).find("rank 1 has sent a message"), std::string::npos) << e.what();
+      EXPECT_NE(std::string(e.what()).find("rank 1 has sent what no rank sends"), std::string::npos)
+          << e.what();
     }
     EXPECT_EQ(x, before);
+  });
+}
+
+/// Rank 2 gets a message with a header that no rank writes from whoever is number 1 in its group.
+class NonsenseKind final : public hemiola::testing::InProcessKind {
+  struct NonsenseWire final : hemiola::testing::InProcessWire {
+    using InProcessWire::InProcessWire;
+    bool progress() override { throw BadMessageError(Rank{1}, "half a header"); }
+  };
+  std::unique_ptr<Wire> wire(hemiola::testing::Mailboxes mailboxes, Rank self) const override {
+    if (self != 2) return InProcessKind::wire(std::move(mailboxes), self);
+    return std::make_unique<NonsenseWire>(std::move(mailboxes), self, hemiola::testing::InProcessOptions{});
+  }
+};
+
+/// Expect a FormatError on the receiver, a LostRankError on the others, each for the sender and with what it has sent.
+TEST(Communicator, EveryRankLearnsWhoHasSentWhatNoRankSends) {
+  Setting setting = setting_over(Ground::one_process, 4);
+  setting.options.wire = std::make_shared<NonsenseKind>();
+  on_users(4, setting, [](User& user) {
+    Array x = input_of(user.rank(), 1000);
+    const std::string expected = "rank 1 has sent what no rank sends: half a header";
+    for (const bool is_first : {true, false}) try {
+        user.comm().run(user.all_reduce(&x));
+        ADD_FAILURE() << "rank " << user.rank() << " has seen nothing";
+      } catch (const BadMessageError& e) {
+        EXPECT_TRUE(is_first && user.rank() == 2);
+        EXPECT_EQ(e.cause.rank, Rank{1});
+        EXPECT_EQ(e.what(), expected);
+      } catch (const LostMemberError& e) {
+        EXPECT_FALSE(is_first && user.rank() == 2);
+        EXPECT_EQ(e.cause.rank, Rank{1}) << e.what();
+        EXPECT_NE(std::string(e.what()).find(expected), std::string::npos) << e.what();
+      }
+    EXPECT_EQ(x, input_of(user.rank(), 1000));
   });
 }
 

@@ -161,7 +161,7 @@ void read_messages(std::span<const std::byte> input) {
   try {
     for (int i = 0; i < 8; ++i) receiver.progress(&socket, &own, &bounce);
     receiver.foreign(own);
-  } catch (const MessageSizeError&) {
+  } catch (const BadMessageError&) {
   }
 }
 

@@ -9,15 +9,21 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <cstring>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <thread>
 #include <vector>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/runtime/session/local/meeting.hpp"
+#include "hemiola/runtime/session/local/packet_socket.hpp"
+#include "hemiola/runtime/session/local/session_memory.hpp"
 #include "hemiola/runtime/session/lost_member.hpp"
 
 namespace hemiola {
@@ -174,6 +180,53 @@ TEST(LocalSession, ARankOutOfRangeIsAnErrorOnAllRanks) {
   const std::string name = fresh_name();
   expect_all(join_all({{Rank{0}, 2, name, 30}, {Rank{2}, 2, name, 30}}), "argument",
              {"rank 2", "out of range", "0 to 1"});
+}
+
+/// A host that welcomes its guest without descriptors. Expect that the guest blames rank 0.
+TEST(LocalSession, AWelcomeThatNoRankSendsNamesRankZero) {
+  const std::string name = fresh_name();
+  const Descriptor listener = listen_at(name);
+  std::thread host([&] {
+    const Deadline deadline(60);
+    Descriptor guest;
+    while (!guest && !deadline.passed()) guest = accept_from(listener);
+    Packet packet;
+    send_packet(guest, packet, {}, deadline);
+    std::vector<Descriptor> descriptors;
+    while (receive_packet(guest, packet, descriptors, 1000) == Delivery::nothing && !deadline.passed()) {
+    }
+    packet.kind = Packet::Kind::welcome;
+    packet.count = 0;
+    send_packet(guest, packet, {}, deadline);
+  });
+  const Caught error = caught([&] { LocalSession::join({Rank{1}, 2, name, 60}); });
+  host.join();
+  EXPECT_EQ(error.type, "lost") << error.text;
+  EXPECT_EQ(error.lost, Rank{0}) << error.text;
+}
+
+/// Rank 1 brings a parcel whose lengths go beyond its slot. Expect that rank 0 blames it.
+TEST(LocalSession, AParcelThatNoRankBringsNamesWhoHasBroughtIt) {
+  for (const std::array<std::uint64_t, 2>& lengths :
+       {std::array<std::uint64_t, 2>{~0ull, 0}, std::array<std::uint64_t, 2>{4, ~0ull}}) {
+    const std::string name = fresh_name();
+    std::thread rogue([&] {
+      Meeting meeting = meet({Rank{1}, 2, name, 60});
+      const auto memory = std::make_shared<SessionMemory>(std::move(meeting.memory), Rank{1});
+      const std::size_t slot = sizeof lengths + Session::kLongestKey + Session::kMostExchanged;
+      const auto fill = [&](std::span<std::byte> region) {
+        std::memcpy(region.data() + slot, lengths.data(), sizeof lengths);
+        std::memcpy(region.data() + slot + sizeof lengths, "test", 4);
+      };
+      memory->share(
+          {{Rank{0}, Rank{1}}, 2 * slot, Deadline(60), [] { return std::vector<LostRank>(); }, fill});
+    });
+    const auto session = LocalSession::join({Rank{0}, 2, name, 60});
+    const Caught error = caught([&] { session->exchange({Rank{0}, Rank{1}}, "test", {}, Deadline(60)); });
+    rogue.join();
+    EXPECT_EQ(error.type, "lost") << error.text;
+    EXPECT_EQ(error.lost, Rank{1}) << error.text;
+  }
 }
 
 TEST(LocalSession, ACountBelowOneIsRefused) {

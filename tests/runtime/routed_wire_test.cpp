@@ -9,6 +9,7 @@
 #include "contracts/local_sessions.hpp"
 #include "contracts/wire_kinds.hpp"
 #include "hemiola/base/error.hpp"
+#include "hemiola/runtime/session/lost_member.hpp"
 #include "hemiola/runtime/wire/routed/routed_kind.hpp"
 #include "hemiola/runtime/wire/shm/shm_kind.hpp"
 
@@ -61,6 +62,31 @@ TEST(RoutedWire, SaysByWhichPortEachPeerIsReached) {
     EXPECT_EQ(wire.traits().ports.sending, ports) << self;
     EXPECT_EQ(wire.traits().ports.receiving, ports) << self;
     EXPECT_EQ(wire.traits().messages.slice_bytes, 128 << 10) << "both ends of a pair cut alike";
+  });
+}
+
+/// Ranks 1 and 2 share memory, where they are 0 and 1. Expect the sender's number in the group.
+TEST(RoutedWire, NamesTheSenderOfAMessageThatDoesNotFit) {
+  const auto kinds = [] {
+    return std::make_shared<RoutedKind>(std::vector<std::shared_ptr<WireKind>>{
+        std::make_shared<Among>(std::vector<Rank>{Rank{1}, Rank{2}}, std::make_shared<ShmKind>(true)),
+        std::make_shared<TcpOverLoopback>("127.0.0.1", 1)});
+  };
+  const auto sessions = local_sessions(3);
+  on_threads(3, [&](Rank self) {
+    const auto wire =
+        connect_wire(kinds, {sessions[static_cast<std::size_t>(self)], all_ranks(3), self}, Deadline(60));
+    Bytes bytes(10);
+    if (self == Rank{1}) finish(*wire, wire->send(Rank{2}, bytes.data(), 10));
+    if (self != Rank{2}) return;
+    wire->receive(Rank{1}, {.dst = bytes.data()}, 9);
+    for (const bool sleeps : {false, true}) try {
+        for (const Deadline deadline(60); !deadline.passed();)
+          sleeps ? wire->wait(1000) : void(wire->progress());
+        ADD_FAILURE() << "10 bytes have come where 9 were expected";
+      } catch (const BadMessageError& e) {
+        EXPECT_EQ(e.sender, Rank{1}) << e.what();
+      }
   });
 }
 

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <thread>
@@ -14,6 +15,7 @@
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/runtime/executor/host/combine.hpp"
+#include "hemiola/runtime/session/lost_member.hpp"
 
 namespace hemiola {
 namespace {
@@ -515,6 +517,35 @@ TEST(ShmWireFetching, ASenderThatIsGoneIsNamed) {
   ASSERT_EQ(lost.size(), 1u);
   EXPECT_EQ(lost.front().rank, Rank{1});
   EXPECT_NE(lost.front().reason, "");
+}
+
+/// A first line as no rank writes it: shorter than any big message, a way that there is not, an address that nobody has. Expect an
+/// error that names the writer.
+TEST(ShmWire, ABigMessageThatNoRankSendsNamesItsWriter) {
+  for (const BigHeader header : {BigHeader{0, 0, Way::cached}, BigHeader{kBigBytes - 1, 0, Way::cached},
+                                 BigHeader{kBigBytes, 0, Way{3}}, BigHeader{kBigBytes, 0, Way{0xffff'ffff}},
+                                 BigHeader{kBigBytes, 8, Way::fetched}}) {
+    const AnonymousRegion region(1);
+    ChannelControl& control = *new (region.span().data()) ChannelControl{};
+    std::byte* const ring = region.span().data() + 4096;
+    MemoryCard card{};
+    const MemoryOwner owner(card);
+    std::vector<std::byte> bounce(kBounceBytes), in(kBigBytes);
+    OperationTag own;
+    ChannelReader reader(control, Ring(ring, kRingBytes), Rank{4}, PeerMemory(card), bounce.data(), &own);
+    std::memcpy(ring, &header, sizeof header);
+    control.sizes[0].store(kBigMark);
+    control.written.store(1);
+    std::size_t received = 0;
+    reader.post({{.dst = in.data(), .received = &received}, in.size()});
+    try {
+      while (reader.progress()) {
+      }
+      ADD_FAILURE() << header.bytes << " bytes by way " << static_cast<std::uint32_t>(header.way);
+    } catch (const BadMessageError& e) {
+      EXPECT_EQ(e.sender, Rank{4});
+    }
+  }
 }
 
 TEST(ShmWire, RefusesARegionThatIsTooSmallAndARankOutOfRange) {

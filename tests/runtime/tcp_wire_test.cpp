@@ -21,6 +21,8 @@
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/random.hpp"
 #include "hemiola/runtime/net/tcp_socket.hpp"
+#include "hemiola/runtime/session/lost_member.hpp"
+#include "hemiola/runtime/wire/tcp/message_receiver.hpp"
 
 namespace hemiola::testing {
 namespace {
@@ -117,6 +119,33 @@ TEST(TcpWire, WhatCameBeforeTheEndIsReceivedAndThenThePeerIsLost) {
 }
 
 /// One resets, and connects anew, while the other is still in the old epoch; both ways round.
+/// Of 32 bytes each bit of the flags that has no meaning, and of what is not used, is set once.
+TEST(TcpWire, AHeaderThatNoRankWritesIsRefusedWhoeverWaits) {
+  MessageHeader sound({.operation = 1}, 8, true);
+  EXPECT_TRUE(sound.is_sound());
+  for (int bit = 2; bit < 16; ++bit) {
+    MessageHeader header = sound;
+    header.flags = static_cast<std::uint16_t>(header.flags | 1 << bit);
+    EXPECT_FALSE(header.is_sound()) << bit;
+  }
+  MessageHeader odd = sound;
+  odd.unused = 1;
+  int ends[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
+  const Descriptor there(ends[0]);
+  StreamSocket here{Descriptor(ends[1])};
+  ASSERT_EQ(::write(there.get(), &odd, sizeof odd), static_cast<ssize_t>(sizeof odd));
+  MessageReceiver receiver(Rank{3});
+  OperationTag own{.operation = 1};
+  BounceBuffer bounce;
+  try {
+    receiver.progress(&here, &own, &bounce);
+    ADD_FAILURE() << "a header that no rank writes is believed";
+  } catch (const BadMessageError& e) {
+    EXPECT_EQ(e.sender, Rank{3});
+  }
+}
+
 TEST(TcpWire, WhoHasResetIsNotLost) {
   for (const std::size_t early : {0u, 1u}) {
     Job job(2);

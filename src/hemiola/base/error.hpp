@@ -34,10 +34,6 @@ struct TimeoutError : Error {
 struct InternalError : Error {
   using Error::Error;
 };
-/// A message is larger or smaller than its receiver was told.
-struct MessageSizeError : InternalError {
-  using InternalError::InternalError;
-};
 
 [[noreturn]] void fail_check(const char* condition, const char* file, int line, const std::string& message);
 

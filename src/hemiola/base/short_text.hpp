@@ -20,7 +20,10 @@ struct ShortText {
     std::memcpy(characters.data(), text.data(), length);
     characters[length] = '\0';
   }
-  std::string_view view() const { return characters.data(); }
+  /// What comes from another process may lack its end.
+  std::string_view view() const {
+    return {characters.data(), ::strnlen(characters.data(), characters.size())};
+  }
 };
 
 }  // namespace hemiola

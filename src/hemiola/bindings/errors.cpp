@@ -48,6 +48,8 @@ void bind_errors(nb::module_&) {
       std::rethrow_exception(pointer);
     } catch (const ArgumentError& e) {
       raise("ArgumentError", e);
+    } catch (const BadMessageError& e) {
+      raise_for(type_of("FormatError")(unicode(e.what())), e.cause);
     } catch (const FormatError& e) {
       raise("FormatError", e);
     } catch (const DifferingMemberError& e) {

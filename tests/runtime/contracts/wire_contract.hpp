@@ -15,6 +15,7 @@
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/random.hpp"
 #include "hemiola/runtime/executor/host/combine.hpp"
+#include "hemiola/runtime/session/lost_member.hpp"
 #include "hemiola/runtime/wire/wire_kind.hpp"
 #include "on_threads.hpp"
 
@@ -262,7 +263,7 @@ TEST_P(WireContract, AMessageThatDoesNotFitIsAnErrorThatNamesBothSizes) {
     for (int attempt = 0; attempt < 2; ++attempt) try {
         for (const Deadline deadline(60); !deadline.passed();) settle(wires);
         ADD_FAILURE() << misfit.bytes << " bytes have come where " << misfit.capacity << " were expected";
-      } catch (const MessageSizeError& e) {
+      } catch (const BadMessageError& e) {
         const std::string text = e.what();
         EXPECT_NE(text.find("rank 0"), std::string::npos) << text;
         EXPECT_NE(text.find(std::to_string(misfit.bytes)), std::string::npos) << text;

@@ -76,6 +76,9 @@ std::optional<Breakage> classify(const std::exception_ptr& error, const Members&
     Breakage breakage = own(Failure::timeout, e.what());
     breakage.cause.is_absence = true;
     return breakage;
+  } catch (const BadMessageError& e) {
+    const BadMessageError named = members.named(e);
+    return Breakage{Failure::lost_rank, named.cause, named.what()};
   } catch (const FormatError& e) {
     return own(Failure::interrupted, e.what());
   } catch (const std::bad_alloc&) {
@@ -252,6 +255,8 @@ std::exception_ptr Communicator::attempt(Operation& operation, std::uint64_t num
   return nullptr;
 } catch (const MismatchError&) {
   return std::current_exception();
+} catch (const BadMessageError& e) {
+  throw members_.named(e);
 }
 
 /// Gives the communicator up where that is what an error means.

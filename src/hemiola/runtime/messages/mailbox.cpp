@@ -7,6 +7,7 @@
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/plain_copy.hpp"
+#include "hemiola/runtime/session/lost_member.hpp"
 
 namespace hemiola {
 
@@ -135,14 +136,14 @@ void Mailbox::check(Rank src, const Header& header, std::size_t bytes) const {
       header.kind <= Kind::withdraw && static_cast<std::size_t>(header.dtype) < kDTypeNames.size();
   const std::size_t expected = header.kind == Kind::eager && is_known ? header.byte_count() : 0;
   if (is_known && header.element_count >= 0 && expected == bytes) return;
-  throw FormatError(
-      members_->name(src) + " has sent a message of " + std::to_string(bytes) +
-      " bytes with a header that says something else; ranks must run the same version of hemiola");
+  throw BadMessageError(
+      src, "a message of " + std::to_string(bytes) +
+               " bytes with a header that says something else; ranks must run the same version of hemiola");
 }
 
 void Mailbox::handle(Rank src, std::span<const std::byte> frame) {
   Header header;
-  if (frame.size() < sizeof header) throw FormatError(members_->name(src) + " has sent half a header");
+  if (frame.size() < sizeof header) throw BadMessageError(src, "half a header");
   std::memcpy(&header, frame.data(), sizeof header);
   const auto data = frame.subspan(sizeof header);
   check(src, header, data.size());
@@ -176,7 +177,7 @@ void Mailbox::begin_data(Rank src, const Header& header) {
   Peer& from = peer(src);
   const auto accepted = from.accepted.find(header.number);
   if (accepted == from.accepted.end() || accepted->second.header.byte_count() != header.byte_count())
-    throw FormatError(members_->name(src) + " has sent data that nobody has asked it for");
+    throw BadMessageError(src, "data that nobody has asked it for");
   Accepted& of = accepted->second;
   std::byte* place = nullptr;
   if (of.request) {

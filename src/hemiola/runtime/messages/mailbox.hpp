@@ -53,7 +53,7 @@ class Mailbox {
   /// Starts one. Messages from one rank to another with one tag are received in the order in which they were sent, by
   /// receives in the order in which they were posted.
   void post(const RequestPtr& request);
-  /// Moves what can move; true when something did. Throws what the wire throws, and FormatError for a peer that speaks
+  /// Moves what can move; true when something did. Throws what the wire throws, and BadMessageError for a peer that speaks
   /// otherwise: then the mailbox is of no use any more.
   bool progress();
 

@@ -7,6 +7,7 @@
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/yields.hpp"
 #include "hemiola/runtime/operation/surrender.hpp"
+#include "hemiola/runtime/session/lost_member.hpp"
 
 namespace hemiola {
 namespace {
@@ -140,14 +141,24 @@ bool Messenger::step() {
 /// Moves messages, and looks now and then at what cannot move any more.
 bool Messenger::move() {
   if (broken_) return false;
-  try {
+  return breaking_down([this] {
     const bool moved = mailbox_.progress();
     if (Clock::now() >= next_inspection_) inspect();
     return moved;
+  });
+}
+
+/// Whatever is thrown ends all messages.
+template <typename Call>
+bool Messenger::breaking_down(const Call& call) {
+  try {
+    return call();
+  } catch (const BadMessageError& e) {
+    break_down(std::make_exception_ptr(owner_.members->named(e)));
   } catch (...) {
     break_down(std::current_exception());
-    return true;
   }
+  return true;
 }
 
 void Messenger::rest(int idle_rounds) {
@@ -164,7 +175,8 @@ void Messenger::rest(int idle_rounds) {
   }
   yields.sleep();
   const Access access(this);
-  if (!broken_) wire_->wait(std::min(waiting.sleep_us, kLongestSleep_us));
+  if (broken_) return;
+  breaking_down([&] { return wire_->wait(std::min(waiting.sleep_us, kLongestSleep_us)), true; });
 }
 
 /// What has ended lets go of its memory at the end, with which the communicator may go, and this with it.

@@ -63,6 +63,8 @@ class Messenger {
   bool drive(const RequestPtr& request, const Deadline& deadline, const Check& interrupted);
   bool step();
   bool move();
+  template <typename Call>
+  bool breaking_down(const Call& call);
   void rest(int idle_rounds);
   bool work();
   bool needs_the_task() const;

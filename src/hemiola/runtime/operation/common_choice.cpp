@@ -36,7 +36,6 @@ Bytes failure(std::string_view text) {
 }
 
 Bytes recipe_of(const Bytes& bytes) {
-  HEMIOLA_CHECK(!bytes.empty(), "an empty answer to a question about schedules");
   const auto content = std::span(bytes).subspan(1);
   if (bytes.front() == std::byte{static_cast<std::uint8_t>(Answer::failure)})
     throw ArgumentError(std::string(reinterpret_cast<const char*>(content.data()), content.size()));
@@ -115,6 +114,9 @@ std::optional<Bytes> CommonChoice::await_decision(const ChoiceKey& key, const De
     const Choices::Answer choice = control_->choices->look(key);
     if (choice.state == State::outdated) return std::nullopt;
     if (choice.state == State::decided) {
+      if (choice.bytes.empty())
+        throw members_->named(
+            BadMessageError(choice.claimer, "an empty answer to a question about schedules"));
       last_chooser_ = choice.claimer;
       return recipe_of(choice.bytes);
     }

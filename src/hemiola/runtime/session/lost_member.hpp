@@ -28,6 +28,19 @@ struct DifferingMemberError : MismatchError {
   Cause cause;
 };
 
+/// A rank has sent what no rank sends. What comes from another process is never a bug of this one.
+struct BadMessageError : FormatError {
+  BadMessageError(Rank sender_, std::string what_)
+      : FormatError("rank " + std::to_string(sender_) + " has sent what no rank sends: " + what_),
+        sender(sender_),
+        what_came(std::move(what_)) {}
+  BadMessageError(const std::string& text, Rank sender_, Cause why)
+      : FormatError(text), sender(sender_), cause(std::move(why)) {}
+  Rank sender;            ///< by its number where the message came: in the group of a wire, say
+  std::string what_came;  ///< where there is no cause yet
+  Cause cause;            ///< blames nobody until a communicator has named its rank
+};
+
 /// Throws the error that a cause means. `number`: of whom it blames, in the communicator that the error is about.
 [[noreturn]] inline void throw_for(const Cause& cause, Rank number, const std::string& text) {
   if (cause.is_absence) throw AbsentMemberError(text, cause);

@@ -59,6 +59,12 @@ struct Members {
   }
   /// The cause that a rank of these is lost, and when that was noticed: now.
   Cause cause(Rank rank, const std::string& reason) const { return {world_rank(rank), reason, now_ns()}; }
+  /// The same error for users: with the sender's name, and as the cause that the others are told.
+  BadMessageError named(const BadMessageError& error) const {
+    if (error.cause.rank != Cause::kNobody) return error;
+    const Cause of = cause(error.sender, "has sent what no rank sends: " + error.what_came);
+    return {described(of), error.sender, of};
+  }
   /// Throws the error that a cause means: TimeoutError for one that did not come, else LostRankError.
   [[noreturn]] void throw_for(const Cause& cause, const std::string& text) const {
     hemiola::throw_for(cause, number_of(cause.rank).value_or(Cause::kNobody), text);

@@ -81,7 +81,7 @@ class Wire {
   virtual Request receive(Rank src, const Landing& landing, std::size_t capacity) = 0;
 
   /// Moves what can move without waiting; true when something moved. All posts since the last call may be
-  /// launched together here (a group on a GPU stream). Throws MessageSizeError, at every call until it is reset, once a
+  /// launched together here (a group on a GPU stream). Throws BadMessageError, at every call until it is reset, once a
   /// message has come that does not fit where it is to land.
   virtual bool progress() = 0;
   /// Whether a request has finished: a send's data may be reused, a receive's bytes have landed. Stays true
@@ -156,7 +156,7 @@ class Wire {
   virtual void slow_down(const NetworkSlowdown& slowdown);
 };
 
-/// For wires: throws MessageSizeError when a message of `bytes` from `peer` does not fit what was posted for it.
+/// For wires: throws BadMessageError when a message of `bytes` from `peer` does not fit what was posted for it.
 void check_message_size(Rank peer, const Landing& landing, std::size_t capacity, std::size_t bytes);
 
 }  // namespace hemiola

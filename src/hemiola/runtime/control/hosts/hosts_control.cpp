@@ -27,7 +27,8 @@ Topic agree_on_topics(const Members& members, const Deadline& deadline) {
     drawn = (std::uint64_t{device()} << 32 | device()) / kTopicsOfACommunicator * kTopicsOfACommunicator;
   const auto all =
       members.exchange("control plane between hosts", std::as_bytes(std::span(&drawn, 1)), deadline);
-  HEMIOLA_CHECK(all.front().size() == sizeof drawn, "a number of topics that is none");
+  if (all.front().size() != sizeof drawn)
+    throw members.named(BadMessageError(Rank{0}, "a number of topics that is none"));
   std::memcpy(&drawn, all.front().data(), sizeof drawn);
   return drawn;
 }

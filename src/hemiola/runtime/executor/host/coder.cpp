@@ -9,6 +9,7 @@
 #include "hemiola/base/plain_copy.hpp"
 #include "hemiola/base/rounding.hpp"
 #include "hemiola/runtime/executor/program/coded_forms.hpp"
+#include "hemiola/runtime/session/lost_member.hpp"
 
 namespace hemiola {
 namespace {
@@ -161,9 +162,9 @@ void Coder::apply(const Task& task, Rank peer) {
     open(piece, {memory(piece), size(piece)});
     land(piece);
   } catch (const Error& e) {
-    throw FormatError("rank " + std::to_string(peer) +
-                      " has sent a message that is not what it should be: " + e.what() +
-                      ". Its bytes were damaged on the way, or the ranks run different versions of hemiola.");
+    throw BadMessageError(peer, std::string(e.what()) +
+                                    ". Its bytes were damaged on the way, or ranks run "
+                                    "different versions of hemiola");
   }
 }
 

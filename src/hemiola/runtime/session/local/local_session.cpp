@@ -11,6 +11,7 @@
 #include "hemiola/runtime/session/local/machine_clock.hpp"
 #include "hemiola/runtime/session/local/meeting.hpp"
 #include "hemiola/runtime/session/local/session_memory.hpp"
+#include "hemiola/runtime/session/lost_member.hpp"
 
 namespace hemiola {
 namespace {
@@ -106,6 +107,13 @@ class JoinedSession final : public LocalSession {
   Bytes take(std::string_view key, Rank from, std::span<const std::byte> slot) const {
     Parcel parcel;
     std::memcpy(&parcel, slot.data(), sizeof parcel);
+    if (parcel.key_bytes > sizeof parcel.key || parcel.bytes > slot.size() - sizeof parcel)
+      throw_for(
+          {from, "has sent what no rank sends: a parcel that is larger than its slot", machine_now_ns()},
+          from,
+          "rank " + std::to_string(from) +
+              " has brought a parcel that is larger than its slot to the exchange of '" + std::string(key) +
+              "'");
     const std::string_view theirs(parcel.key, parcel.key_bytes);
     if (theirs != key)
       throw MismatchError("rank " + std::to_string(from) + " exchanges '" + std::string(theirs) + "', rank " +

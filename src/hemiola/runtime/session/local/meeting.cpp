@@ -69,8 +69,10 @@ Meeting take_seat(const SessionOptions& options, const Descriptor& socket, const
     if (send_packet(socket, packet, {}, deadline) == Delivery::closed && !is_last) host_has_left(options);
     if (is_last) break;
   }
-  HEMIOLA_CHECK(descriptors.size() == static_cast<std::size_t>(options.rank_count) + 1,
-                "a descriptor was lost");
+  if (descriptors.size() != static_cast<std::size_t>(options.rank_count) + 1)
+    throw_for_rank_zero("has sent what no rank sends: " + std::to_string(descriptors.size()) +
+                            " descriptors to a rank of " + std::to_string(options.rank_count),
+                        false);
   Meeting meeting;
   meeting.memory = std::move(descriptors.front());
   meeting.processes.assign(std::make_move_iterator(descriptors.begin() + 1),

@@ -2,6 +2,7 @@
 
 #include "hemiola/base/bulk_copy.hpp"
 #include "hemiola/base/error.hpp"
+#include "hemiola/runtime/session/lost_member.hpp"
 #include "hemiola/runtime/wire/message_fate.hpp"
 
 namespace hemiola {
@@ -29,7 +30,8 @@ bool MpiReceiver::take_in(MpiFramePool* pool) {
   while (arriving_.size() < kMostAhead) {
     const std::optional<MpiMatch> match = library_->match(peer_, tag_);
     if (!match) break;
-    HEMIOLA_CHECK(match->bytes >= sizeof(MpiFrameHeader), "a message over MPI that is no frame of ours");
+    if (match->bytes < sizeof(MpiFrameHeader) || match->bytes > sizeof(MpiFrameHeader) + MpiFrame::kPayload)
+      throw BadMessageError(number_, "a message over MPI that is no frame");
     MpiFrame* const frame = pool->take(match->bytes);
     const MpiTicket ticket = library_->receive(*match, frame->data());
     arriving_.push({{frame, ticket}, match->bytes - sizeof(MpiFrameHeader)});
@@ -75,7 +77,8 @@ void MpiReceiver::land_front() {
   const Landing& landing = queue_.front().landing;
   const std::byte* const from = arriving_.front().held.frame->payload();
   const std::size_t bytes = arriving_.front().bytes;
-  HEMIOLA_CHECK(bytes <= size_ - landed_, "frames of a message with more bytes than the message");
+  if (bytes > size_ - landed_)
+    throw BadMessageError(number_, "frames with more bytes than the message that they are of");
   if (landing.combine != nullptr)
     bulk_combine(landing.combine, landing.dst + landed_, landing.operand + landed_, from, bytes);
   else if (bytes > 0)

@@ -27,7 +27,7 @@ class MpiReceiver {
   /// A frame is on its way into memory of ours.
   bool is_taking() const { return taking_ > 0; }
 
-  /// Whether anything has come or landed. Throws MessageSizeError and MpiCallError.
+  /// Whether anything has come or landed. Throws BadMessageError and MpiCallError.
   bool progress(std::uint32_t epoch, OperationTag* own, MpiFramePool* pool);
   /// The next message's tag, where it is of another operation than `own` and not of a later one.
   std::optional<OperationTag> foreign(std::uint32_t epoch, const OperationTag& own);

@@ -125,7 +125,9 @@ bool MpiWire::look_for_others() {
       const auto line = std::ranges::find_if(lines_, [&](const auto& each) {
         return each->peer.mpi_rank == *sender && each->peer.receive_tag == tag;
       });
-      HEMIOLA_CHECK(line != lines_.end(), "a message over MPI from a rank that is not in the group");
+      if (line == lines_.end())
+        throw FormatError("MPI rank " + std::to_string(*sender) +
+                          " has sent a message to a group that it is not in");
       list(static_cast<std::size_t>(line - lines_.begin()));
       found = true;
     } catch (const MpiCallError&) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/runtime/session/lost_member.hpp"
 
 namespace hemiola {
 namespace {
@@ -101,11 +102,20 @@ bool RoutedWire::done(Request request) const {
   return inner_[bits >> kWireShift].wire->done(Request{bits & kInnerRequest});
 }
 
+/// Whoever has sent what no rank sends is named by its number here.
+template <typename Call>
+bool RoutedWire::named(const Inner& each, const Call& call) try {
+  return call();
+} catch (const BadMessageError& e) {
+  throw BadMessageError(each.ranks[static_cast<std::size_t>(e.sender)], e.what_came);
+}
+
 bool RoutedWire::progress() {
   const bool asks_all = inner_.size() == 1 || calls_++ % kAskedEvery == 0;
   bool moved = false;
   for (Inner& each : inner_)
-    if (asks_all || each.wire->traits().waiting.spins > 0) moved |= each.wire->progress();
+    if (asks_all || each.wire->traits().waiting.spins > 0)
+      moved |= named(each, [&] { return each.wire->progress(); });
   if (moved) calls_ = 0;
   return moved;
 }
@@ -117,7 +127,7 @@ void RoutedWire::wait(int timeout_us) {
   for (std::size_t i = 0; i < inner_.size(); ++i) {
     polled_.push_back({descriptors_[i], POLLIN, 0});
     if (descriptors_[i] < 0) timeout_us = std::min(timeout_us, kShortNap_us);
-    moved |= inner_[i].wire->arm(&timeout_us);
+    moved |= named(inner_[i], [&] { return inner_[i].wire->arm(&timeout_us); });
   }
   if (!moved) {
     const timespec timeout{timeout_us / 1'000'000, timeout_us % 1'000'000 * 1000L};

@@ -50,6 +50,8 @@ class RoutedWire final : public Wire {
   };
 
   const Way& way_to(Rank rank) const;
+  template <typename Call>
+  static bool named(const Inner& each, const Call& call);
   Wire& wire_of(const Way& way) { return *inner_[static_cast<std::size_t>(way.wire)].wire; }
 
   std::vector<Inner> inner_;

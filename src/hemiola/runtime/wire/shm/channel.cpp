@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "hemiola/base/bulk_copy.hpp"
+#include "hemiola/runtime/session/lost_member.hpp"
 #include "hemiola/runtime/wire/message_fate.hpp"
 
 namespace hemiola {
@@ -192,6 +193,8 @@ bool ChannelReader::begin(IncomingMessage* message) {
   BigHeader header{static_cast<std::uint64_t>(size & ~kBypassingMark), 0,
                    (size & kBypassingMark) != 0 ? Way::bypassing : Way::cached};
   if (is_big) std::memcpy(&header, place(), sizeof header);
+  if (is_big && (header.bytes < kBigBytes || header.way > Way::fetched))
+    throw BadMessageError(writer_, "a line that is no header of a big message");
   check_message_size(writer_, message->landing, message->bytes, header.bytes);
   leave_size_slot();
   if (message->landing.received != nullptr) *message->landing.received = header.bytes;
@@ -304,7 +307,12 @@ std::byte* ChannelReader::fetched_to(const IncomingMessage& message) const {
 }
 
 bool ChannelReader::fetch_piece(IncomingMessage* message, std::byte* to, std::size_t wanted) {
-  const std::size_t bytes = memory_.read(to, message->source, wanted);
+  const std::optional<std::size_t> fetched = memory_.read(to, message->source, wanted);
+  if (!fetched)
+    throw BadMessageError(
+        writer_,
+        std::string("a message that cannot be fetched from where it says it is: ") + std::strerror(errno));
+  const std::size_t bytes = *fetched;
   if (bytes == 0) has_lost_writer_ = true;
   if (bytes == 0 || !is_current()) return false;
   message->source += bytes;

@@ -251,7 +251,7 @@ class ChannelReader : public ChannelEnd<IncomingMessage> {
   ChannelReader(ChannelControl& control, const Ring& ring, Rank writer, PeerMemory memory, std::byte* bounce,
                 OperationTag* own)
       : ChannelEnd(control, ring), writer_(writer), memory_(memory), bounce_(bounce), own_(own) {}
-  /// Moves at most one piece; false when nothing can move now. Throws MessageSizeError.
+  /// Moves at most one piece; false when nothing can move now. Throws BadMessageError.
   bool progress();
   void reset(std::uint32_t epoch);
   /// Of the messages that have begun to land.

@@ -69,13 +69,14 @@ bool PeerMemory::is_readable() const {
          found == card_->token.load();
 }
 
-std::size_t PeerMemory::read(std::byte* to, std::uint64_t address, std::size_t bytes) const {
+std::optional<std::size_t> PeerMemory::read(std::byte* to, std::uint64_t address, std::size_t bytes) const {
   const ssize_t count = read_process(card_->process.load(std::memory_order_relaxed), to, address, bytes);
   if (count >= 0) return static_cast<std::size_t>(count);
-  if (errno == ESRCH) return 0;
-  if (errno == EFAULT && !is_readable()) return 0;  // the process is on its way out
-  throw InternalError(std::string("bug in hemiola: a message could not be fetched from its sender: ") +
-                      std::strerror(errno));
+  const int error = errno;
+  if (error == ESRCH || (error == EFAULT && !is_readable()))
+    return 0;  // the process is gone, or on its way out
+  errno = error;
+  return std::nullopt;
 }
 
 bool PeerMemory::stumbles(const std::byte* to, std::uint64_t address) {

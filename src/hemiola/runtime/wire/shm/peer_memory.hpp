@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 namespace hemiola {
 
@@ -37,8 +38,8 @@ class PeerMemory {
   pid_t process() const { return static_cast<pid_t>(card_->process.load(std::memory_order_relaxed)); }
 
   /// Copies up to `bytes` from the peer's address; returns how many it copied, 0 when the peer's memory is gone
-  /// with its process. Throws InternalError when the address is not the peer's.
-  std::size_t read(std::byte* to, std::uint64_t address, std::size_t bytes) const;
+  /// with its process, nothing, with errno, where nothing can be read at that address.
+  std::optional<std::size_t> read(std::byte* to, std::uint64_t address, std::size_t bytes) const;
 
   /// Whether the kernel's copy from there to here would stumble (base/plain_copy.hpp). Finds out once in a process whether it
   /// does so at all on this processor, in some 50 µs.

@@ -16,7 +16,7 @@ struct MessageHeader {
   std::uint16_t version = 0;
   std::uint16_t flags = 0;
   std::uint64_t digest = 0;
-  std::uint64_t user_tag = 0;  ///< of a message from user to user; 0 in an operation of all
+  std::uint64_t unused = 0;
 
   static constexpr std::uint16_t kHasHint = 1;
   static constexpr std::uint16_t kFollows = 2;
@@ -31,6 +31,8 @@ struct MessageHeader {
   OperationTag tag() const { return {operation, version, digest, (flags & kHasHint) != 0}; }
   /// Whether it was to be sent before the one before it had left, so that the sender did not pause.
   bool follows() const { return (flags & kFollows) != 0; }
+  /// Whether a rank may have written it.
+  bool is_sound() const { return (flags & ~(kHasHint | kFollows)) == 0 && unused == 0; }
 };
 static_assert(sizeof(MessageHeader) == 32);
 

@@ -5,6 +5,7 @@
 
 #include "hemiola/base/bulk_copy.hpp"
 #include "hemiola/base/plain_copy.hpp"
+#include "hemiola/runtime/session/lost_member.hpp"
 #include "hemiola/runtime/wire/message_fate.hpp"
 
 namespace hemiola {
@@ -38,8 +39,10 @@ bool MessageReceiver::progress(StreamSocket* socket, OperationTag* own, BounceBu
 
 /// Takes the next message's header if it may land.
 bool MessageReceiver::begin(OperationTag* own) {
-  if (queue_.empty() || !has_header()) return false;
+  if (!has_header()) return false;
   const MessageHeader header = next_header();
+  if (!header.is_sound()) throw BadMessageError(peer_, "32 bytes that are no header of a message");
+  if (queue_.empty()) return false;
   if (fate_of(header.tag(), *own) != Fate::lands) return false;
   check_message_size(peer_, queue_.front().landing, queue_.front().capacity, header.bytes);
   own->has_hint |= header.tag().has_hint;

@@ -48,7 +48,7 @@ class MessageReceiver {
   bool follows() const { return first_begun_ && first_begun_->follows(); }
 
   /// Reads at most once, and lands what there is; whether anything has come or landed. `own` gets the hints of messages
-  /// that land. Throws MessageSizeError.
+  /// that land. Throws BadMessageError.
   bool progress(StreamSocket* socket, OperationTag* own, BounceBuffer* bounce);
   /// The header of the next message, where it is of another operation than `own` and not of a later one.
   std::optional<OperationTag> foreign(const OperationTag& own) const;

@@ -45,7 +45,7 @@ class UcxReceiver {
   bool arrive(UcxArrival arrival, bool may_be_kept);
   bool has_arrivals() const { return !arrivals_.empty(); }
   /// Lands what has arrived and may. `lands_in_place`: what is fetched may go to where it belongs, since that can be taken
-  /// back. Throws MessageSizeError.
+  /// back. Throws BadMessageError.
   void land(ucp::Worker* worker, bool lands_in_place);
   /// The tag of the next message, where it is of another operation than this rank's and not of a later one.
   std::optional<OperationTag> foreign();
