@@ -62,9 +62,9 @@ class ArgumentTypeError(ArgumentError, TypeError):
 
 
 class FormatError(HemiolaError, ValueError):
-    """A file or text is malformed; the message names line or offset. Or what another rank has sent is, which it names.
+    """A file, a text or another rank's message is malformed; the error names the line, the offset or the rank.
 
-    `cause` names the rank that has sent it; None where a file or a text is malformed.
+    `cause` names the rank that has sent the message. It is None for a file or a text.
     """
 
     cause: Cause | None = None
