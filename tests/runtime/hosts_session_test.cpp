@@ -125,8 +125,8 @@ std::vector<std::pair<Bytes, std::string>> bad_frames() {
           {Bytes(4096, std::byte{0x5a}), "kind"}};
 }
 
-/// A connection to rank 0 as rank 1 makes one.
-Descriptor connection_of_rank_one(const Credentials& own, const Endpoint& rank_zero) {
+/// A connection to rank 0 as another rank makes one.
+Descriptor connection_to_rank_zero(const Credentials& own, const Endpoint& rank_zero) {
   auto handshake = Handshake::connect(rank_zero, &own, Door::purpose_of(1, 0), Rank{0});
   for (int i = 0; i < 30'000 && handshake.progress() == Handshake::State::under_way; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -147,7 +147,7 @@ TEST(HostsSession, WhoSendsWhatNoRankSendsIsLostToAllAndNobodyElseIs) {
       sessions[static_cast<std::size_t>(rank)] = HostsSession::join(options[static_cast<std::size_t>(rank)]);
     });
     const Credentials credentials{job.token, job.digest, 0, Rank{1}, "1"};
-    const Descriptor socket = connection_of_rank_one(credentials, rank_zero);
+    const Descriptor socket = connection_to_rank_zero(credentials, rank_zero);
     ASSERT_EQ(::send(socket.get(), frame.data(), frame.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(frame.size()));
     for (const std::size_t rank : {0, 2}) {
@@ -158,6 +158,23 @@ TEST(HostsSession, WhoSendsWhatNoRankSendsIsLostToAllAndNobodyElseIs) {
       EXPECT_NE(lost.front().reason.find(word), std::string::npos) << lost.front().reason;
     }
   }
+}
+
+/// Given rank 5 of a larger job, which meets a job of two and asks for the time. Expect an answer, and that its clock is none of
+/// this job's.
+TEST(Sideband, ARankOfALargerJobIsAnsweredAndItsClockDoesNotCount) {
+  const Job job;
+  const auto reception = options_of(job, Rank{0}, 2).reception;
+  Sideband sideband(reception, 2);
+  sideband.start();
+  const Credentials credentials{job.token, job.digest, 0, Rank{5}, "1"};
+  const Descriptor socket = connection_to_rank_zero(credentials, reception->endpoint());
+  const Bytes ping = with_head(FrameHead{24, FrameKind::ping, 0}, Bytes(24));
+  ASSERT_EQ(::send(socket.get(), ping.data(), ping.size(), MSG_NOSIGNAL), static_cast<ssize_t>(ping.size()));
+  FrameHead head;
+  ASSERT_EQ(::recv(socket.get(), &head, sizeof head, MSG_WAITALL), static_cast<ssize_t>(sizeof head));
+  EXPECT_EQ(head.kind, FrameKind::pong);
+  EXPECT_GE(sideband.clock().error_ns, CommonClock::kUnknown_ns);
 }
 
 TEST(Sideband, WhoHasNoRoomForAConnectionIsLostItselfAndBlamesNobody) {

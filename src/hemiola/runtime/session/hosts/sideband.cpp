@@ -487,7 +487,7 @@ void Sideband::take_ping(Line* line, const FrameHead& head, std::span<const std:
     if (each < 0 || each > kMost_ns) throw FormatError("a clock that shows " + std::to_string(each) + " ns");
   if (head.kind == FrameKind::pong)
     return clock_.learn(ping.asked_ns, ping.there_ns, CommonClock::monotonic_ns(), ping.error_ns);
-  clock_.hear_error(line->peer, ping.error_ns);
+  if (line->peer < rank_count_) clock_.hear_error(line->peer, ping.error_ns);  // none of a larger job
   ping.there_ns = CommonClock::monotonic_ns();
   ping.error_ns = clock_.others_error_ns();
   line->stream.put(FrameKind::pong, 0, std::as_bytes(std::span(&ping, 1)));
