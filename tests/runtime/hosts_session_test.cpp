@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <optional>
@@ -171,10 +172,9 @@ TEST(Sideband, ARankOfALargerJobIsAnsweredAndItsClockDoesNotCount) {
   const Descriptor socket = connection_to_rank_zero(credentials, reception->endpoint());
   const Bytes ping = with_head(FrameHead{24, FrameKind::ping, 0}, Bytes(24));
   ASSERT_EQ(::send(socket.get(), ping.data(), ping.size(), MSG_NOSIGNAL), static_cast<ssize_t>(ping.size()));
-  FrameHead head;
-  eventually(
-      [&] { return ::recv(socket.get(), &head, sizeof head, 0) == static_cast<ssize_t>(sizeof head); });
-  EXPECT_EQ(head.kind, FrameKind::pong);
+  std::array<std::byte, sizeof(FrameHead) + 24> pong;
+  eventually([&] { return ::recv(socket.get(), pong.data(), pong.size(), MSG_PEEK) == std::ssize(pong); });
+  EXPECT_EQ(head_of<FrameHead>(pong).kind, FrameKind::pong);
   EXPECT_GE(sideband.clock().error_ns, CommonClock::kUnknown_ns);
 }
 
