@@ -182,6 +182,21 @@ def test_matching_variant_of_stragglar_stays_below_the_papers_claim(rank_count: 
     assert bound <= finish_rounds(schedule, 1) <= rank_count + 2 * math.log2(rank_count) - 2
 
 
+@pytest.mark.parametrize("rank_count", [4, 6, 10, 12, 14])
+def test_of_two_ranks_that_the_matching_leaves_idle_neither_has_what_the_other_lacks(rank_count: int) -> None:
+    late = rank_count - 1
+    for seeds in (1, 2, 4):
+        rows = hm.algorithms.all_reduce_stragglar_matching(rank_count, late, seeds=seeds).transfers
+        begun = rows["step"][rows["src"] == late].min()
+        final: list[set[int]] = [set() for _ in range(rank_count)]
+        for step in range(begun, rows["step"].max() + 1):
+            moves = rows[rows["step"] == step]
+            idle = set(range(rank_count)) - {late, *moves["src"].tolist(), *moves["dst"].tolist()}
+            assert len({frozenset(final[rank]) for rank in idle}) <= 1, (seeds, step, idle)
+            for move in moves:
+                final[move["dst"]].add(int(move["chunk"]))
+
+
 @pytest.mark.parametrize("arguments", [(3, 0), (7, 0), (6, 6), (6, -1)])
 def test_matching_variant_rejects_what_cannot_be(arguments: tuple[int, int]) -> None:
     with pytest.raises(hm.errors.ArgumentError):
