@@ -182,6 +182,14 @@ def test_bench_leaves_columns_out_where_a_line_has_no_room(
     assert max(map(len, ran.out.splitlines())) <= columns
 
 
+@pytest.mark.parametrize("words", ["bench broadcast -b 1K -e 1K", "run reduce 1KiB"])
+def test_the_root_is_rank_0_unless_another_one_is_asked_for(hemiola, words: str) -> None:
+    for asked, root in (("", 0), ("--root 1", 1)):
+        ran = hemiola(*f"{words} -n 2 {asked} --repeats 1 --json".split())
+        assert ran.code == 0, ran
+        assert ran.data["root"] == root
+
+
 def test_bench_takes_the_flags_of_nccl_tests(hemiola) -> None:
     words = "bench bcast -b 1K -e 2k -f 2 -d half -o sum -r 1 -w 1 -n 2 --repeats 1 --json"
     told = hemiola(*words.split()).data
