@@ -89,6 +89,11 @@ def test_values_that_differ_by_noise_become_one() -> None:
     found = levelled(np.array([104.0, 130.0, 100.0, 120.0, 108.0, 126.0]), 0.08)
     assert found.tolist() == pytest.approx([104.0, 130.0, 104.0, 123.0, 104.0, 123.0])
     assert levelled(np.empty(0), 0.08).size == 0
+    # One that stands alone stays as it is, wherever it comes in the order.
+    for alone in (10.0, 150.0, 1000.0):
+        assert levelled(np.array([alone, 100.0, 104.0]), 0.08).tolist() == pytest.approx(
+            [alone, 102.0, 102.0]
+        )
 
 
 def matrix(groups: list[list[int]], alone: float = 1.02, shared: float = 1.97) -> np.ndarray:

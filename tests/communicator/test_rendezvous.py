@@ -33,6 +33,13 @@ def test_slurms_variables_say_how_many_ranks_are_here() -> None:
     assert not job_of(SLURM | {"SLURM_NNODES": "1"}).spans_hosts
 
 
+@pytest.mark.parametrize(("node", "count"), [("0", 2), ("1", 2), ("2", 1), ("3", None), ("99", None)])
+def test_a_node_that_slurms_list_does_not_have_has_an_unknown_number_of_ranks(
+    node: str, count: int | None
+) -> None:
+    assert job_of(SLURM | {"SLURM_NODEID": node}).host_rank_count == count
+
+
 @pytest.mark.parametrize(
     ("nodes", "first"),
     [

@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from hemiola.communicator.processor_time import ProcessorTime
 from hemiola.machine import capacity
 from hemiola.machine.capacity import core_count, machine_cores
 
@@ -18,6 +19,13 @@ def test_a_process_kept_to_one_core_counts_that_one() -> None:
     finally:
         os.sched_setaffinity(0, allowed)
     assert core_count() <= min(len(allowed), machine_cores())
+
+
+def test_processor_time_since_is_the_difference_and_never_less_than_nothing() -> None:
+    assert ProcessorTime(3.0, 0.75) - ProcessorTime(1.0, 0.25) == ProcessorTime(2.0, 0.5)
+    assert ProcessorTime(1.0, 1.0) - ProcessorTime(2.0, 2.0) == ProcessorTime(
+        0.0, 0.0
+    )  # of threads that ended
 
 
 @pytest.mark.parametrize(

@@ -195,3 +195,8 @@ def test_a_bound_grows_with_the_density_up_to_that_of_dense_data(kind: str, rank
 @pytest.mark.parametrize("contributions", [1, 2, 100])
 def test_messages_without_zeros_take_their_plain_bytes(contributions: int) -> None:
     assert least_share(1.0, contributions) == 1.0
+
+
+def test_where_half_of_the_elements_are_zero_each_place_takes_a_bit() -> None:
+    # Given elements of 32 bits. Derivation: a place has an entropy of 1 bit, and half of the values go.
+    assert least_share(0.5) == pytest.approx(1 / 2 + 1 / 32)

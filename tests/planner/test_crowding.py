@@ -16,6 +16,11 @@ def test_a_ring_is_never_crowded() -> None:
     assert crowding_s(ring, NBYTES, BANDWIDTH, CROWDING) == 0
 
 
+def test_nothing_is_crowded_where_crowding_costs_nothing_or_nobody_sends() -> None:
+    assert crowding_s(hm.algorithms.all_reduce_direct(8), NBYTES, BANDWIDTH, 0.0) == 0
+    assert crowding_s(hm.algorithms.all_reduce_direct(1), NBYTES, BANDWIDTH, CROWDING) == 0
+
+
 @pytest.mark.parametrize("n", [3, 4, 8])
 def test_a_direct_exchange_pays_for_each_further_sender(n: int) -> None:
     """Given a direct all-reduce: in each of its two steps n - 1 ranks send 1/n of the buffer each to every rank.

@@ -79,6 +79,8 @@ def test_a_ring_is_drawn_as_a_circle():
     points = lay_out(topologies.ring(12, **COST)).points
     radii = np.linalg.norm(points, axis=1)
     assert np.ptp(radii) < 1e-9
+    assert points[0] == pytest.approx([0, radii[0]])  # rank 0 at the top, and on clockwise
+    assert points[3] == pytest.approx([radii[0], 0])
     neighbours = np.linalg.norm(points - np.roll(points, 1, axis=0), axis=1)
     assert np.ptp(neighbours) < 1e-9
 
@@ -111,6 +113,9 @@ def test_hosts_read_from_nccl_keep_their_pcie_inside_and_share_the_network():
     ("t", "dims"),
     [
         (topologies.mesh([4, 3], **COST), (4, 3)),
+        (topologies.mesh([2, 2], **COST), (2, 2)),
+        (topologies.mesh([5, 2], **COST), (5, 2)),
+        (topologies.mesh([2, 5], **COST), (2, 5)),
         (topologies.torus([5, 4], **COST), (5, 4)),
         (topologies.mesh([3, 3, 3], **COST), (3, 3, 3)),
         (topologies.mesh([4, 3], **COST).degraded({(0, 1): 2.0}), (4, 3)),

@@ -54,6 +54,12 @@ def test_a_nic_without_a_pcie_link_that_is_faster_than_any_counts_as_unknown() -
     assert nic_speed(warned(bare, "taken for 1.25 GB/s")) == 1.25e9
 
 
+@pytest.mark.parametrize("lanes", [1, 2, 4, 8, 12, 16, 32])
+def test_lanes_that_a_pcie_link_may_have_pass_in_silence(lanes: int) -> None:
+    t = silent(text(pci=f'link_speed="32.0 GT/s PCIe" link_width="{lanes}"'))
+    assert t.links["bandwidth"][t.links["src"] == 0].tolist() == [3e9 * lanes]
+
+
 @pytest.mark.parametrize(
     ("pci", "words", "bandwidth"),
     [
