@@ -77,6 +77,8 @@ class CoveringTests:
             data.load()
             data.combine([str(self._folder)])
             data.save()
+            for part in self._folder.glob("lines.*"):  # of processes that were killed while they wrote
+                part.unlink()
             for name, digest in files.items():
                 of_file = {test: took for test, took in times.items() if test.startswith(f"{name}::")}
                 self._measured[name] = {"digest": digest, "times": of_file}

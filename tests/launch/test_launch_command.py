@@ -93,6 +93,16 @@ def test_a_killed_rank_counts_as_128_and_the_signal(launch: Launch) -> None:
     assert "killed by signal 9" in err[0]
 
 
+def test_a_rank_that_is_killed_after_the_culprit_has_failed_is_told_as_a_shell_does(
+    launch: Launch, tmp_path: Path
+) -> None:
+    first = f"touch {tmp_path}/failed; exit 7"
+    second = f"until [ -e {tmp_path}/failed ]; do sleep 0.05; done; sleep 0.2; kill -KILL $$"
+    code, _, err = launch("-n", "2", "sh", "-c", f"[ $HEMIOLA_RANK = 1 ] && {{ {second}; }}; {first}")
+    assert code == 7
+    assert any(line.endswith(f"rank 1: exit code {128 + signal.SIGKILL}") for line in err), err
+
+
 def test_with_json_the_answer_stands_alone_on_standard_output(launch: Launch) -> None:
     code, out, err = launch("-n", "2", "--json", "echo", "text")
     assert code == 0
