@@ -226,3 +226,18 @@ def test_an_all_reduce_without_fill_in_is_spread_over_its_owners() -> None:
 def test_the_speeds_of_this_core_are_measured() -> None:
     speeds = Speeds(*hm._core.codecs.speeds(0.1, None))
     assert min(speeds.compress, speeds.decompress, speeds.add) > 1e6
+
+
+def test_a_rank_sends_between_hosts_with_its_share_of_what_its_host_has() -> None:
+    def hosts(count: int, ranks: int, nics: int) -> hm.Topology:
+        return hm.topologies.hosts(
+            count, ranks, nics, latency_s=1e-6, bandwidth=300e9, nic_latency_s=5e-6, nic_bandwidth=25e9
+        )
+
+    assert sparse_rule.link_bandwidth(hosts(3, 4, 2)) == 12.5e9
+    assert sparse_rule.link_bandwidth(hosts(2, 4, 1)) == 6.25e9
+    assert sparse_rule.link_bandwidth(hosts(2, 4, 4)) == 25e9
+    # Given two hosts of two ranks and one cable of 6 GB/s between two of them, 3 GB/s for each rank.
+    cables = [(0, 2, 6e9), (0, 1, 1e9), (2, 3, 1e9)]
+    links = [(src, dst, 1e-6, speed) for a, b, speed in cables for src, dst in ((a, b), (b, a))]
+    assert sparse_rule.link_bandwidth(hm.Topology(4, links, nodes=[0, 0, 1, 1])) == 3e9
