@@ -1,5 +1,7 @@
 """Progress of long work: a bar on a terminal is Rich's; elsewhere a line now and then, with an estimate."""
 
+import io
+import sys
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -40,6 +42,30 @@ def test_without_a_terminal_a_line_is_written_every_thirty_seconds(
         "measuring: 4 of 12 after 40 s, about 80 s left",
         "measuring: 8 of 12 after 80 s, about 40 s left",
     ]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_on_a_terminal_a_bar_appears_once_a_second_has_passed_and_goes_with_the_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now, terminal = [100.0], Terminal()
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    with ProgressBar("measuring") as bar:
+        now[0] += 0.9
+        bar(1, 12)
+        assert terminal.getvalue() == ""
+        for done, share in ((3, "25%"), (9, "75%")):
+            now[0] += 10
+            bar(done, 12)
+            assert "measuring" in terminal.getvalue()
+            assert share in terminal.getvalue()
+    assert terminal.getvalue().endswith("\x1b[2K")  # its line is empty again
 
 
 def test_work_inside_other_work_moves_its_bar_on(shares: list[tuple[str, float]]) -> None:
