@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 import weakref
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ import torch
 import torch.distributed as dist
 
 from hemiola.torch import making
+from hemiola.torch.accelerated_collectives import AcceleratedCollectives
 from hemiola.torch.kept_works import KeptWorks, pytorch_keeps_works
 from hemiola.torch.work import Finished, Running
 
@@ -112,3 +114,25 @@ def test_a_group_that_pytorch_has_forgotten_is_closed_and_no_other(monkeypatch: 
     monkeypatch.setitem(dist.distributed_c10d._world.pg_map, known, None)
     making._close_forgotten()
     assert [group.is_open for group in (known, forgotten, of_others)] == [True, False, True]
+
+
+def test_a_work_that_is_over_says_so_and_waits_for_nothing() -> None:
+    tensor = torch.ones(3)
+    work = Finished([tensor])
+    assert work.wait() is True
+    assert work.is_completed() is True
+    assert work.is_success() is True
+    assert work.exception() is None
+    assert work.get_future().done()
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_collectives_are_numbered_one_by_one_past_python_and_through_it(compiled: bool) -> None:
+    group: Any = AcceleratedCollectives.__new__(AcceleratedCollectives)
+    group.accelerate(SimpleNamespace(number=0, count=0) if compiled else None)
+    group._begin_numbers()
+    for _ in range(2):
+        assert group._number() == 0
+        assert [group._next_number() for _ in range(3)] == [1, 2, 3]
+        assert group._number() == 3
+        group._begin_numbers()
