@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -277,3 +278,9 @@ def test_a_rank_that_returns_and_then_dies_by_a_signal_has_failed(how: signal.Si
     assert isinstance(found[1], FailedRankError)
     assert found[1].rank == 1
     assert f"killed by signal {how.value} ({how.name})" in str(found[1])
+
+
+@pytest.mark.parametrize(("more", "rank"), [({}, -1), ({"rank": 3}, 3)])
+def test_a_failure_has_the_rank_to_blame_or_minus_one(more: dict[str, int], rank: int) -> None:
+    error = FailedRankError("it has failed", **more)
+    assert (error.rank, pickle.loads(pickle.dumps(error)).rank) == (rank, rank)
