@@ -160,6 +160,16 @@ def test_integer_program_finds_the_best_of_a_knapsack() -> None:
     assert [round(value) for value in answer.values] == [1, 1, 0]
 
 
+def test_variables_stay_in_their_range_where_no_row_says_more() -> None:
+    program = IntegerProgram()
+    variables = [*program.binaries(2), *program.integers(1, high=5.0), *program.reals(1, high=2.5)]
+    for sign, expected in ((-1.0, [1, 1, 5, 2.5]), (1.0, [0, 0, 0, 0])):
+        program.minimize((variable, sign) for variable in variables)
+        answer = program.solve(Deadline(10))
+        assert answer is not None
+        assert answer.values.tolist() == pytest.approx(expected)
+
+
 def test_integer_program_without_an_answer_says_so() -> None:
     program = IntegerProgram()
     (x,) = program.binaries(1)

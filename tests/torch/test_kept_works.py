@@ -15,6 +15,7 @@ import torch.distributed as dist
 from hemiola.torch import making
 from hemiola.torch.accelerated_collectives import AcceleratedCollectives
 from hemiola.torch.kept_works import KeptWorks, pytorch_keeps_works
+from hemiola.torch.recorder import Recorder
 from hemiola.torch.work import Finished, Running
 
 
@@ -136,3 +137,11 @@ def test_collectives_are_numbered_one_by_one_past_python_and_through_it(compiled
         assert [group._next_number() for _ in range(3)] == [1, 2, 3]
         assert group._number() == 3
         group._begin_numbers()
+
+
+def test_a_message_is_recorded_as_the_input_of_its_sender_and_the_output_of_its_receiver() -> None:
+    recorder = Recorder(lambda error: None)
+    sent, received = (recorder.message(kind, torch.ones(5), 0, 1) for kind in ("send", "recv"))
+    assert (sent.sizes, received.sizes) == ((5, 0), (0, 5))
+    assert sent.peers == received.peers == (0, 1)
+    assert recorder.totals == {"send": [1, 20], "recv": [1, 20]}
