@@ -8,7 +8,7 @@ import hemiola as hm
 from hemiola._core import estimate_by_steps_s, estimate_exchange_s
 from hemiola.errors import ArgumentError
 from hemiola.planner import planning
-from hemiola.planner.synthesized import links_between_ranks
+from hemiola.planner.synthesized import is_uneven, links_between_ranks
 from hemiola.synthesis import topology_algorithms
 from hemiola.verify import first_violation
 
@@ -312,3 +312,32 @@ def test_hundreds_of_ranks_behind_switches_are_synthesized() -> None:
     plan = hm.plan(hm.topologies.dgx_h100(40, rails=False), "reduce_scatter", 1 << 20)
     assert plan.alternatives[0].label == "synthesized (1 chunks a rank)"
     assert plan.seconds <= 2.0 * plan.bound_s
+
+
+def _joined(ranks: int, pairs: list[tuple[int, int]], speeds: tuple[float, ...] = (1e9,)) -> hm.Topology:
+    links = [
+        (src, dst, 1e-6, speeds[number % len(speeds)])
+        for number, (a, b) in enumerate(pairs)
+        for src, dst in ((a, b), (b, a))
+    ]
+    return hm.Topology(ranks, links)
+
+
+@pytest.mark.parametrize(
+    ("network", "uneven"),
+    [
+        (_joined(2, [(0, 1)]), False),
+        (_joined(3, [(0, 1), (1, 2), (0, 2)]), False),
+        (hm.topologies.switch(3, latency_s=1e-6, bandwidth=1e9), False),
+        (hm.topologies.switch(8, latency_s=1e-6, bandwidth=1e9), False),
+        (_joined(3, [(0, 1), (1, 2)]), True),
+        (_joined(3, [(0, 1), (1, 2), (0, 2)], (1e9, 2e9)), True),
+        (_joined(4, [(0, 1), (1, 2), (2, 3), (3, 0)]), True),
+        (hm.topologies.switch_2d([2, 2], latency_s=1e-6, bandwidth=1e9), True),
+    ],
+    ids=["pair", "triangle", "switch of 3", "switch of 8", "line of 3", "two speeds", "ring", "two switches"],
+)
+def test_ranks_are_joined_unevenly_unless_by_one_switch_or_all_alike(
+    network: hm.Topology, uneven: bool
+) -> None:
+    assert is_uneven(network) == uneven

@@ -186,3 +186,29 @@ def test_bfloat16_is_rounded_to_nearest_even_by_the_kernels() -> None:
     right = ((a + b).float() / 2).to(torch.bfloat16)
     for found in tensors:
         torch.testing.assert_close(found, right, rtol=0, atol=0, equal_nan=True)
+
+
+@needs_triton
+@pytest.mark.parametrize("op", ["sum", "product", "min", "max", "average"])
+@pytest.mark.parametrize(
+    ("dtype", "bits"),
+    [
+        (torch.bfloat16, torch.int16),
+        (torch.float16, torch.int16),
+        (torch.float32, torch.int32),
+        (torch.float64, torch.int64),
+    ],
+    ids=str,
+)
+def test_what_is_no_number_has_all_bits_set_as_on_a_host(
+    dtype: torch.dtype, bits: torch.dtype, op: str
+) -> None:
+    queues, tensors = [RecordedQueue(), RecordedQueue()], [torch.ones(16, dtype=dtype) for _ in range(2)]
+    tensors[0][3], tensors[1][5] = float("nan"), -torch.tensor(float("nan"))
+    for rank, queue in enumerate(queues):
+        program = DeviceProgram(hm.algorithms.all_reduce_ring(2), rank, 16, dtype, op, in_place=True)
+        program.on(queue, tensors[rank], tensors[rank]).run()
+    run_all(queues)
+    for found in tensors:
+        assert found.isnan().nonzero().flatten().tolist() == [3, 5]
+        assert found.view(bits)[[3, 5]].tolist() == [-1, -1]
