@@ -1,21 +1,26 @@
-"""Works for a PyTorch that forgets them, and groups for one that does not say when it has destroyed them."""
+"""Works for a PyTorch that forgets them, groups for one that does not say when it has destroyed them, and what groups
+count without other ranks: numbers, messages, estimates."""
 
 from __future__ import annotations
 
 import gc
 import threading
 import weakref
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import torch.distributed as dist
 
+import hemiola as hm
 from hemiola.torch import making
 from hemiola.torch.accelerated_collectives import AcceleratedCollectives
 from hemiola.torch.kept_works import KeptWorks, pytorch_keeps_works
 from hemiola.torch.recorder import Recorder
+from hemiola.torch.time_estimate import TimeEstimate
 from hemiola.torch.work import Finished, Running
 
 
@@ -145,3 +150,30 @@ def test_a_message_is_recorded_as_the_input_of_its_sender_and_the_output_of_its_
     assert (sent.sizes, received.sizes) == ((5, 0), (0, 5))
     assert sent.peers == received.peers == (0, 1)
     assert recorder.totals == {"send": [1, 20], "recv": [1, 20]}
+
+
+class Planned:
+    """What an estimate asks of a communicator."""
+
+    def __init__(self, rank_count: int) -> None:
+        self.rank_count = rank_count
+        self.topology = hm.topologies.switch(rank_count, latency_s=1e-6, bandwidth=1e9)
+
+    def plan(self, kind: str, nbytes: int, root: int) -> hm.Plan:
+        return hm.plan(self.topology, kind, nbytes, root=root)
+
+    def all_reduce(self, array: Any) -> None:
+        raise AssertionError("nothing runs in an estimate")
+
+
+@pytest.mark.parametrize(
+    ("ranks", "sizes"), [(1, [1 << 20]), (2, [0]), (4, [1 << 20]), (4, [0, 1 << 10, 1 << 20])]
+)
+def test_an_estimate_adds_up_plans_and_nothing_where_nothing_is_sent(ranks: int, sizes: list[int]) -> None:
+    comm: Any = Planned(ranks)
+    estimate = TimeEstimate(comm)
+    estimate.add([partial(comm.all_reduce, np.zeros(size, np.uint8)) for size in sizes])
+    sent = [size for size in sizes if size and ranks > 1]
+    expected_us = sum(1e6 * comm.plan("all_reduce", size, 0).seconds for size in sent)
+    assert estimate.microseconds == pytest.approx(expected_us)
+    assert (estimate.microseconds > 0) == bool(sent)
