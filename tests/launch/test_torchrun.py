@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -24,11 +25,12 @@ for k in range(30):
         if sys.argv[1] == "raise": raise ValueError("bad batch 17")
         if sys.argv[1] == "exit": raise SystemExit(7)
 """
-#: Of each way to fail: what the root cause says of its end, and what others say of it.
+#: Of each way to fail: a pattern of the root cause's end, and the others' words for it. torchrun ends all ranks once it
+#: has seen one end. Where that is a survivor, the rank that exits may get the signal first.
 WAYS = {
-    "kill": ("Signal 9 (SIGKILL)", "rank 2 has died"),
+    "kill": (r"Signal 9 \(SIGKILL\)", "rank 2 has died"),
     "raise": ("ValueError: bad batch 17", "rank 2 raised ValueError: bad batch 17"),
-    "exit": ("exitcode  : 7", "rank 2 has come to the end of its program"),
+    "exit": (r"exitcode  : (7|-15)", "rank 2 has come to the end of its program"),
 }
 
 
@@ -50,7 +52,7 @@ def test_torchruns_summary_ends_with_the_rank_to_blame(tmp_path: Path, way: str)
     end, consequence = WAYS[way]
     assert done.returncode == 1
     assert "rank      : 2 (local_rank: 2)" in root, done.stderr
-    assert end in root
+    assert re.search(end, root), done.stderr
     assert f"LostRankError: {consequence}" in others
     assert "in all_reduce" not in others  # whoever fails over another rank adds no traceback
 
