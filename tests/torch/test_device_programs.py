@@ -212,3 +212,20 @@ def test_what_is_no_number_has_all_bits_set_as_on_a_host(
     for found in tensors:
         assert found.isnan().nonzero().flatten().tolist() == [3, 5]
         assert found.view(bits)[[3, 5]].tolist() == [-1, -1]
+
+
+@needs_triton
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_averages_are_right_in_every_tile(ranks: int) -> None:
+    size = ranks * (2 * 4096 + 5)  # of each chunk two tiles and a part of one
+    given = [torch.arange(size, dtype=torch.float32) % 1000 + rank for rank in range(ranks)]
+    queues, tensors = [RecordedQueue() for _ in given], [one.clone() for one in given]
+    for rank, queue in enumerate(queues):
+        program = DeviceProgram(
+            hm.algorithms.all_reduce_ring(ranks), rank, size, torch.float32, "average", in_place=True
+        )
+        program.on(queue, tensors[rank], tensors[rank]).run()
+    run_all(queues)
+    right = sum(given) / ranks
+    for found in tensors:
+        torch.testing.assert_close(found, right, rtol=1e-6, atol=0)
