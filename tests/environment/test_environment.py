@@ -12,7 +12,7 @@ import pytest
 import hemiola as hm
 import hemiola_autoload
 from hemiola import environment
-from hemiola.environment import VARIABLES, Variable
+from hemiola.environment import VARIABLES, Variable, variables
 from hemiola.environment.interfaces import ANY_INTERFACE
 from hemiola.errors import ArgumentError
 
@@ -40,6 +40,8 @@ TOKEN = "00ff" * 16
         (environment.ADAPT, "slow, late", {"late", "slow"}),
         (environment.ADAPT, "none", set()),
         (environment.LOG, "DEBUG", "debug"),
+        (variables.TORCH_REPLACES, "gloo", "gloo"),
+        (variables.TORCH_ACCELERATOR, "off", "off"),
     ],
 )
 def test_values_are_typed(variable: Variable[object], text: str, value: object) -> None:
@@ -80,6 +82,8 @@ def test_an_empty_variable_is_one_that_is_not_set() -> None:
         ("ADAPT", "late,"),
         ("ADAPT", "slow,slow"),
         ("LOG", "loud"),
+        ("TORCH_REPLACES", "nccl"),
+        ("TORCH_ACCELERATOR", "perhaps"),
     ],
 )
 def test_a_value_that_cannot_be_read_names_its_variable(name: str, text: str) -> None:
