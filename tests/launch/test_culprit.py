@@ -11,7 +11,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from hemiola.errors import Cause
-from hemiola.launch import agent
+from hemiola.launch import agent, programs
 from hemiola.launch.culprit import Failure, Outcome, culprit_of
 
 BLAME = Path(__file__).resolve().parents[2] / "benchmarks" / "blame.py"
@@ -87,3 +87,28 @@ def test_ranks_are_ended_once_the_culprit_has_ended_or_had_long_enough(
     for waited_s in (0.0, 0.9, 1.1, 9.9, 10.1):
         now[0] = 100.0 + waited_s
         assert ranks.has_seen_enough() == (waited_s > wait_s)
+
+
+@pytest.mark.parametrize(
+    ("ended", "first_code", "wait_s"),
+    [
+        ([], 0, math.inf),
+        ([(0, False)], 0, math.inf),
+        ([(137, True)], 0, math.inf),
+        ([(1, False)], 1, 2.0),
+        ([(0, False), (7, False), (1, False)], 7, 2.0),
+    ],
+    ids=["none ended", "ended well", "was asked to end", "failed", "one of several"],
+)
+def test_other_hosts_are_ended_after_the_first_that_failed_by_itself_and_after_no_other(
+    ended: list[tuple[int, bool]], first_code: int, wait_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr(programs.time, "monotonic", lambda: now[0])
+    hosts = programs._Hosts()
+    for code, was_asked in ended:
+        hosts.heed(SimpleNamespace(), code, was_asked=was_asked)  # type: ignore[arg-type]
+    assert (hosts.first_code or 0) == first_code
+    for waited_s in (0.0, 1.9, 2.1):
+        now[0] = 100.0 + waited_s
+        assert hosts.has_seen_enough() == (waited_s > wait_s)
