@@ -158,6 +158,13 @@ def test_one_direction_of_a_cable_is_a_link() -> None:
     assert (one.cause, one.link, one.where) == (Cause.LINK_SLOW, (4, 8), "link 4 to switch 8")
 
 
+def test_the_ends_of_a_slow_link_have_the_topologys_names() -> None:
+    seen = with_slow(evidence(), 2.0, *[(4, other) for other in range(RANKS) if other != 4])
+    named = replace(seen, vertex_names=(*(f"GPU{rank}" for rank in range(RANKS)), "NVSwitch"))
+    (one,) = verdict(named).findings
+    assert one.where == "link rank 4 (GPU4) to NVSwitch"
+
+
 def surveyed(count: int, seed: int, spread: float = 0.1) -> Evidence:
     """Return what a survey of hosts with a rank each shows where nothing is wrong."""
     rng = np.random.default_rng(seed)

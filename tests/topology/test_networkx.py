@@ -80,6 +80,17 @@ def test_a_graph_without_ranks_is_refused():
         hm.Topology.from_networkx(nx.Graph())
 
 
+def test_a_graph_of_which_only_some_vertices_are_marked_is_refused():
+    g = nx.Graph()
+    g.add_node("tor0", switch=True)
+    for rank in range(2):
+        g.add_edge("tor0", rank, **COST)
+    with pytest.raises(ArgumentError, match=r"found none of 0 \(2 of 3 vertices have none\)"):
+        hm.Topology.from_networkx(g)
+    g.add_nodes_from([0, 1], switch=False)
+    assert hm.Topology.from_networkx(g).rank_count == 2
+
+
 def test_self_loops_are_refused():
     g = nx.Graph()
     g.add_edge(0, 0, **COST)

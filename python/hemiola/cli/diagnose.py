@@ -68,7 +68,7 @@ def diagnose(
     faults = Faults(
         late=conditions.late,
         slow=conditions.slow,
-        slow_links=values.read_slow_links(slow_link or ()),
+        slow_links=values.read_slow_links(slow_link or (), cluster),
         slow_hosts=values.read_slow(slow_host or ()),
     )
     found = check_up(Checkup(count, cluster, faults, steps), job=job)

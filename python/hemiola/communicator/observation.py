@@ -240,6 +240,7 @@ def _evidence(
         share=share,
         ways=ways_of(network, {pair: way_of_pair[pair] for pair in pairs if np.isfinite(share[pair])}),
         core_count=core_count(),
+        vertex_names=tuple(network.names),
     )
 
 

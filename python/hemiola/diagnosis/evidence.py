@@ -65,6 +65,7 @@ class Evidence:
     ways : tuple of Way, what there is that could be slow.
     core_count : int, cores that the ranks share on this machine.
     host_names : tuple of str, as hosts call themselves, by number; empty where they are numbers only.
+    vertex_names : tuple of str, the topology's names of its vertices, "" for those without; empty where none has one.
     nics : tuple of Nic, which the ranks on several hosts have surveyed; empty where there was no survey.
     speeds : array of shape (NICs, NICs), bytes per second from the first to the second; NaN where not measured.
     expected : array of shape (NICs,), bytes per second that a given topology says that each carries; ones where nobody
@@ -82,6 +83,7 @@ class Evidence:
     ways: tuple[Way, ...] = field(default=())
     core_count: int = 1
     host_names: tuple[str, ...] = ()
+    vertex_names: tuple[str, ...] = ()
     nics: tuple[Nic, ...] = ()
     speeds: Floats = field(default_factory=lambda: np.empty((0, 0)))
     expected: Floats = field(default_factory=lambda: np.empty(0))

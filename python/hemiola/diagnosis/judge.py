@@ -189,7 +189,10 @@ def _ends(evidence: Evidence, way: Way) -> tuple[int, ...]:
 
 
 def _end_in_words(evidence: Evidence, end: int) -> str:
-    return str(end) if end < evidence.rank_count else f"switch {end}"
+    name = evidence.vertex_names[end] if evidence.vertex_names else ""
+    if end < evidence.rank_count:
+        return f"rank {end} ({name})" if name else str(end)
+    return name or f"switch {end}"
 
 
 def _ranks_in_words(ranks: tuple[int, ...]) -> str:
