@@ -96,9 +96,9 @@ def test_ranks_that_disagree_are_all_told_what_both_said(
     ("mistake", "words"),
     [
         ("not side by side", "elements lie side by side"),
-        ("lists", "each of 3 ranks, found 2"),
-        ("a list to gather into", "size and type of float32[2]"),
-        ("a list to scatter", "size and type of float32[2]"),
+        ("lists", "list size should be 3, a tensor for each rank"),
+        ("a list to gather into", "expected that of float32[2]"),
+        ("a list to scatter", "expected that of float32[2]"),
         ("one of several", "invalid tensor type at index 1"),
         ("several of several", "elements lie side by side"),
     ],

@@ -13,7 +13,6 @@ from typing import Annotated
 import typer
 
 import hemiola
-from hemiola._core import refusal
 from hemiola.cli import exit_codes, streams
 from hemiola.cli.output import printable
 from hemiola.errors import (
@@ -144,12 +143,19 @@ def _run(words: list[str]) -> int:
     return result if isinstance(result, int) else exit_codes.DONE
 
 
+def _refused(what: str, error: int) -> tuple[str, int]:
+    """Return a sentence on what the system refuses, and the exit code."""
+    from hemiola._core import refusal  # the help does without the compiled core
+
+    return refusal(what, error), exit_codes.FAILED
+
+
 def _interruption() -> tuple[str, int]:
     """Return what has interrupted a command: somebody, or OpenBLAS, which does so where it gets no thread."""
     try:
         threading.Thread(target=bool).start()
     except RuntimeError:
-        return refusal("no thread can be started", errno.EAGAIN), exit_codes.FAILED
+        return _refused("no thread can be started", errno.EAGAIN)
     return "interrupted", exit_codes.INTERRUPTED
 
 
@@ -168,7 +174,7 @@ def _line_and_code(error: BaseException) -> tuple[str, int]:
         case OSError():
             return f"{_place_of(error)}{error.strerror or error}", exit_codes.MISTAKE
         case MemoryError():
-            return refusal("this needs more memory than there is", errno.ENOMEM), exit_codes.FAILED
+            return _refused("this needs more memory than there is", errno.ENOMEM)
     if isinstance(error, _UsageError):
         line = error.format_message().rstrip(".")  # type: ignore[attr-defined]
         return f"{line}. Try 'hemiola --help'.", exit_codes.MISTAKE
