@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import random
+import threading
 import time
 from collections.abc import Callable
 from datetime import timedelta
@@ -35,6 +37,29 @@ def started(value: float, group: Any = None) -> Any:
 
 def first_of(future: Any) -> float:
     return float(future.wait()[0][0])
+
+
+def waits_for_a_later_one() -> float:
+    """Have a callback wait for a future that the program gets afterwards; return what came out.
+
+    Where the operation is over already, `then` runs the callback at once, before there is a later one. All ranks try
+    again until it was so on none.
+    """
+    while True:
+        held: SimpleQueue[Any] = SimpleQueue()
+
+        def wait(_: Any, held: SimpleQueue[Any] = held) -> float:
+            return (
+                held.get().wait() if threading.current_thread() is not threading.main_thread() else math.nan
+            )
+
+        child = started(1).then(wait)
+        held.put(started(2).then(first_of))
+        came_out = float(child.wait())
+        missed = torch.tensor([float(math.isnan(came_out))])
+        dist.all_reduce(missed)
+        if not missed:
+            return came_out
 
 
 def waiting() -> dict[str, float]:
@@ -73,10 +98,7 @@ def waiting() -> dict[str, float]:
     told("one that the program has begun", one.then(lambda _: first_of(other)))
     one, other = started(1), started(2).then(first_of)
     told("the callback of another", one.then(lambda _: other.wait()))
-    held: SimpleQueue[Any] = SimpleQueue()
-    child = started(1).then(lambda _: held.get().wait())
-    held.put(started(2).then(first_of))
-    told("the callback of a later one", child)
+    found["the callback of a later one"] = waits_for_a_later_one() / n
     for number in range(20):  # attached before it is over, or after
         whole = torch.futures.collect_all([started(1), started(1)])
         time.sleep(0.001 * (number % 2) * dist.get_rank())
