@@ -1,12 +1,11 @@
 """docs/failures.md keeps its word: its Python runs, and jobs that lose a rank go on as it says."""
 
 import re
-import subprocess
-import sys
 import textwrap
 from pathlib import Path
 
 import pytest
+from printed_scripts import printed_by
 
 PAGE = (Path(__file__).parent.parent.parent / "docs" / "failures.md").read_text()
 SURVIVORS, TRAINING = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
@@ -55,15 +54,6 @@ LAUNCHED = """
 if __name__ == "__main__":
     print(hm.launch(train, 4, on_failure="continue", timeout_s=100))
 """
-
-
-def printed_by(script: str, folder: Path) -> str:
-    (folder / "script.py").write_text(script)
-    done = subprocess.run(
-        [sys.executable, "script.py"], cwd=folder, capture_output=True, text=True, timeout=120
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def test_survivors_go_on(tmp_path: Path) -> None:

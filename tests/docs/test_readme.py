@@ -1,13 +1,12 @@
 """README is one screen whose Python runs, and whose figures come from a page of results."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import readme_table
 from pages import ROOT
+from printed_scripts import printed_by
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 ONE_WORD, NUMPY, PLAN = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
@@ -42,15 +41,6 @@ HEAD = (
 
 def test_readme_is_one_screen() -> None:
     assert len(README.splitlines()) <= 80
-
-
-def printed_by(script: str, folder: Path) -> str:
-    (folder / "script.py").write_text(script)
-    done = subprocess.run(
-        [sys.executable, "script.py"], cwd=folder, capture_output=True, text=True, timeout=120
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def test_the_python_of_readme_runs(tmp_path: Path) -> None:

@@ -50,29 +50,32 @@ def _launched(*words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def _one_screen(folder: Path, rank_count: int, way: str) -> list[str]:
+    """Launch ranks of which one fails; return the lines that the job prints, as many as a screen has at most."""
+    (folder / "ranks.py").write_text(RANKS)
+    done = _launched("-n", str(rank_count), str(folder / "ranks.py"), way)
+    lines = done.stderr.splitlines()
+    assert (done.returncode, len(lines) <= MOST_LINES) == (WAYS[way][0], True), done.stderr
+    return lines
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("way", WAYS)
 def test_sixty_four_ranks_that_fail_over_one_are_one_screen(tmp_path: Path, way: str) -> None:
-    (tmp_path / "ranks.py").write_text(RANKS)
-    code, others, cause, _ = WAYS[way]
-    done = _launched("-n", "64", str(tmp_path / "ranks.py"), way)
-    lines = done.stderr.splitlines()
-    assert (done.returncode, len(lines) <= MOST_LINES) == (code, True), done.stderr
+    _, others, cause, _ = WAYS[way]
+    lines = _one_screen(tmp_path, 64, way)
     assert lines[-2].startswith(f"hemiola: ranks 0, 1, 3-63: {others}")
     assert cause in lines[-1]
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_failed_job_is_one_screen_that_begins_and_ends_with_its_cause(tmp_path: Path, way: str) -> None:
-    (tmp_path / "ranks.py").write_text(RANKS)
-    code, others, cause, last_of_traceback = WAYS[way]
-    done = _launched("-n", "4", str(tmp_path / "ranks.py"), way)
-    lines = done.stderr.splitlines()
-    assert (done.returncode, len(lines) <= MOST_LINES) == (code, True), done.stderr
+    _, others, cause, last_of_traceback = WAYS[way]
+    lines = _one_screen(tmp_path, 4, way)
     assert lines[-2].startswith(f"hemiola: ranks 0, 1, 3: {others}")
     assert lines[-1].startswith("hemiola: rank 2 on ")
     assert cause in lines[-1]
-    assert done.stderr.count("Traceback") == (last_of_traceback is not None)
+    assert "\n".join(lines).count("Traceback") == (last_of_traceback is not None)
     if last_of_traceback is None:
         assert lines[0] == lines[-1]
     else:

@@ -2,6 +2,7 @@
 // memory they have in common. A session knows no communicator and moves no data.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -67,6 +68,10 @@ struct LostRank {
     return {rank, has_left() ? "has left the job" : "is lost: " + reason, at_ns};
   }
 };
+
+inline bool is_among(Rank rank, const std::vector<LostRank>& lost) {
+  return std::ranges::find(lost, rank, &LostRank::rank) != lost.end();
+}
 
 /// What the ranks' common clock shows. Two ranks that read it at one instant differ by `error_ns` at most.
 struct ClockReading {

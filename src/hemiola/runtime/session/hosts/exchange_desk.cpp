@@ -187,7 +187,7 @@ void ExchangeDesk::hear_presence(std::span<const std::byte> message) {
 void ExchangeDesk::check_lost(const std::vector<Rank>& members, const Outcome& outcome) const {
   std::vector<std::pair<Rank, Cause>> lost = outcome.lost;
   const std::vector<LostRank> known = facts_.lost();
-  if (std::ranges::find(known, members.front(), &LostRank::rank) != known.end())
+  if (is_among(members.front(), known))
     for (const LostRank& one : known) lost.emplace_back(one.rank, one.cause());
   std::optional<Cause> first;
   for (const auto& [rank, cause] : lost) {

@@ -313,7 +313,7 @@ bool SessionMemory::is_free(Prefix& prefix, std::size_t member_count, const std:
   for (std::size_t i = 0; i < member_count; ++i) {
     if ((prefix.arrival(i).load() & kLetGo) != 0) continue;
     const Rank rank{static_cast<int>(prefix.rank(i, member_count).load())};
-    if (std::ranges::find(ended, rank, &LostRank::rank) == ended.end()) return false;
+    if (!is_among(rank, ended)) return false;
   }
   return true;
 }

@@ -10,14 +10,6 @@
 
 namespace hemiola {
 
-namespace {
-
-bool is_among(Rank rank, const std::vector<LostRank>& lost) {
-  return std::ranges::find(lost, rank, &LostRank::rank) != lost.end();
-}
-
-}  // namespace
-
 std::vector<Rank> SurvivorsBoard::answer(const Question& question) {
   if (question.members.back() >= static_cast<int>(kWords) * kRanksAWord)
     throw LostRankError("going on without lost ranks: at most " + std::to_string(kWords * kRanksAWord) +
