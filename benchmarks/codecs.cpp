@@ -18,7 +18,6 @@
 
 #include "hemiola/base/bytes.hpp"
 #include "hemiola/base/random.hpp"
-#include "hemiola/codec/clean.hpp"
 #include "hemiola/codec/decoder.hpp"
 #include "hemiola/codec/encoder.hpp"
 #include "hemiola/runtime/executor/host/combine.hpp"
@@ -156,7 +155,6 @@ class Bench {
     const Combine combine = combine_for(dtype_, Op::sum);
     if (what == "decompress") decoder_.decode(out, destination);
     if (what == "add") decoder_.combine(Op::sum, combine, out);
-    if (what == "add nonzeros") decoder_.combine_nonzeros(combine, out);
   }
 
   const codec::Kernels& kernels_;
@@ -174,7 +172,7 @@ void print_speeds(const codec::Kernels& kernels, DType dtype, std::optional<Form
               std::string(kernels.name).c_str(), codec::element_bytes(dtype),
               format ? std::string(name_of(*format)).c_str() : "smallest");
   std::printf("%8s %6s %5s", "zeros", "format", "where");
-  const std::string columns[] = {"compress", "decompress", "add", "add nonzeros"};
+  const std::string columns[] = {"compress", "decompress", "add"};
   for (const std::string& column : columns) std::printf(" %19s", column.c_str());
   std::printf("\n");
   Bench memory(kernels, dtype, 1 << 20), cache(kernels, dtype, 256 << 10);

@@ -42,7 +42,6 @@ def late(n: int) -> Iterator[hm.Schedule]:
             yield algorithms.all_reduce_stragglar(n, rank)
     if n > 3:
         yield algorithms.all_reduce_late_several(n, [0, n - 1])
-        yield algorithms.all_reduce_late_together(n, [0, n - 1])
         yield algorithms.all_reduce_late_relayed(n, [0, n - 1])
 
 

@@ -68,38 +68,6 @@ def test_a_later_last_rank_leaves_less_to_do() -> None:
     ]
 
 
-@pytest.mark.parametrize("rank_count", [*range(3, 14), 16, 31, 33])
-def test_late_ranks_that_come_together_are_added_exactly_once(rank_count: int) -> None:
-    for late_count, chunks in itertools.product(
-        (1, 2, 3, rank_count - 2), (1, rank_count, 3 * rank_count + 1)
-    ):
-        if 1 <= late_count <= rank_count - 2:
-            late = [(3 * i + 1) % rank_count for i in range(rank_count)]
-            late = list(dict.fromkeys([*late, *range(rank_count)]))[:late_count]
-            schedule = hm.algorithms.all_reduce_late_together(rank_count, late, chunks)
-            assert hm.verify(schedule) == [], (late, chunks)
-            in_time = rank_count - late_count
-            rounds = in_time + math.ceil(chunks / in_time) * (rank_count - 1)
-            assert schedule.step_count <= in_time - 1 + rounds
-
-
-@pytest.mark.parametrize(("rank_count", "late"), [(8, [6, 7]), (8, [0]), (16, [3, 9, 1, 2]), (5, [1, 3])])
-def test_late_ranks_that_come_together_take_no_more_rounds_than_their_ports_need(
-    rank_count: int, late: list[int]
-) -> None:
-    # Given k late ranks that come at once, long after the others have reduced; K = 24 chunks per rank in time.
-    # Derivation: n-k rounds for the first parts, then 24·(n-1), of α + sβ/K each, where no latencies overlap. Expect no
-    # more than that, (n-1)/(n-k)·sβ and a bit, no less than (n-1+k)/n·sβ, which must pass the ports, and less
-    # than a ring.
-    in_time = rank_count - len(late)
-    chunks = 24 * in_time
-    arrivals = dict.fromkeys(late, 1.0)
-    expected_s = (in_time + 24 * (rank_count - 1)) * (LATENCY_S + NBYTES / chunks / BANDWIDTH)
-    found_s = exposed_s(hm.algorithms.all_reduce_late_together(rank_count, late, chunks), arrivals)
-    assert (rank_count - 1 + len(late)) / rank_count * NBYTES / BANDWIDTH <= found_s <= 1.0001 * expected_s
-    assert found_s < exposed_s(hm.algorithms.all_reduce_ring(rank_count), arrivals)
-
-
 @pytest.mark.parametrize("rank_count", range(3, 13))
 def test_relayed_late_parts_are_added_exactly_once_and_fill_all_ports(rank_count: int) -> None:
     for late_count in range(1, rank_count - 1):
@@ -149,7 +117,6 @@ def test_the_planner_knows_late_ranks_that_come_together_from_those_that_do_not(
     "algorithm",
     [
         hm.algorithms.all_reduce_late_several,
-        hm.algorithms.all_reduce_late_together,
         hm.algorithms.all_reduce_late_relayed,
     ],
 )
@@ -174,8 +141,6 @@ def test_late_ranks_that_cannot_be_are_refused(
 def test_several_late_ranks_need_a_chunk() -> None:
     with pytest.raises(ArgumentError, match="chunk_count"):
         hm.algorithms.all_reduce_late_several(6, [1, 2], 0)
-    with pytest.raises(ArgumentError, match="chunk_count"):
-        hm.algorithms.all_reduce_late_together(6, [1, 2], 0)
     with pytest.raises(ArgumentError, match="segments"):
         hm.algorithms.all_reduce_late_relayed(6, [1, 2], 0)
 

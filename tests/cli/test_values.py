@@ -49,16 +49,6 @@ def test_a_rank_beyond_the_last_is_refused_naming_the_option() -> None:
         values.read_conditions(["8=50ms"], [], rank_count=8)
 
 
-def test_names_keep_their_order_and_lose_duplicates() -> None:
-    assert values.read_names("b,a,b", ["a", "b", "c"], "algorithm") == ["b", "a"]
-    assert values.read_names("all", ["a", "b"], "algorithm") == ["a", "b"]
-
-
-def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(ArgumentError, match=r"unknown algorithm 'x'; expected one of: a, b"):
-        values.read_names("x", ["a", "b"], "algorithm")
-
-
 def test_size_steps_double_from_first_to_last() -> None:
     assert values.size_steps(8, 64, 2) == [8, 16, 32, 64]
     assert values.size_steps(8, 63, 2) == [8, 16, 32]

@@ -1,12 +1,8 @@
-// Adding messages to an accumulator: by every element it is what a dense message does, bit for bit; leaving out zeros is
-// the same where the rule allows it, and only there.
+// A message that leaves zeros out is combined as a dense message would be, bit for bit.
 #include "hemiola/runtime/executor/host/combine.hpp"
 
 #include <gtest/gtest.h>
 
-#include <array>
-
-#include "hemiola/codec/clean.hpp"
 #include "messages.hpp"
 #include "sparse_bits.hpp"
 
@@ -61,110 +57,7 @@ TEST(CodecCombine, EveryElementIsCombinedAsADenseMessageWould) {
   });
 }
 
-TEST(CodecCombine, LeavingOutZerosIsTheSameWhereTheRuleAllowsIt) {
-  Random random(22);
-  int allowed = 0, differed = 0;
-  each_operation([&](DType dtype, Op op) {
-    for (int round = 0; round < 40; ++round) {
-      const Bytes accumulator = random_elements(random, dtype, round % 2 == 0 ? 0.0 : 0.02);
-      const Bytes message = encoded(dtype, random_elements(random, dtype, 0.01));
-      Bytes expected = accumulator, found = accumulator;
-      Decoder decoder;
-      decoder.open(message, dtype, kCount * elements_per(dtype));
-      decoder.combine(op, combine_for(dtype, op), expected.data());
-      decoder.combine_nonzeros(combine_for(dtype, op), found.data());
-      if (may_skip(dtype, op, is_clean(dtype, accumulator.data(), accumulator.size()))) {
-        ASSERT_EQ(found, expected);
-        ++allowed;
-      } else if (found != expected) {
-        ++differed;
-      }
-    }
-  });
-  EXPECT_GT(allowed, 500);
-  EXPECT_GT(differed, 50);  // or the rule would forbid what does no harm
-}
-
-TEST(CodecCombine, ACleanAccumulatorStaysClean) {
-  Random random(23);
-  for (const DType dtype :
-       {DType::float16, DType::bfloat16, DType::float32, DType::float64, DType::complex64,
-        DType::float8_e4m3fn, DType::float8_e5m2, DType::float8_e4m3fnuz, DType::float8_e5m2fnuz}) {
-    Bytes accumulator(kCount * bytes_of(dtype));
-    Decoder decoder;
-    for (int message_count = 0; message_count < 20; ++message_count) {
-      const Bytes message = encoded(dtype, random_elements(random, dtype, 0.05));
-      decoder.open(message, dtype, kCount * elements_per(dtype));
-      decoder.combine_nonzeros(combine_for(dtype, Op::sum), accumulator.data());
-      ASSERT_TRUE(is_clean(dtype, accumulator.data(), accumulator.size())) << name_of(dtype);
-    }
-  }
-}
-
-TEST(CodecCombine, CleanAreExactlyThe16BitFloatsThatAddingZeroKeeps) {
-  for (const DType dtype : {DType::float16, DType::bfloat16})
-    for (unsigned bits = 0; bits < 65536; ++bits) {
-      const auto before = static_cast<std::uint16_t>(bits);
-      const std::uint16_t zero = 0;
-      std::uint16_t after;
-      const auto bytes = [](auto& value) { return reinterpret_cast<std::byte*>(&value); };
-      auto operand = before, nothing = zero;
-      combine_for(dtype, Op::sum)(bytes(after), bytes(operand), bytes(nothing), 2);
-      ASSERT_EQ(is_clean(dtype, bytes(operand), 2), after == before)
-          << name_of(dtype) << " " << std::hex << bits;
-    }
-}
-
-TEST(CodecCombine, CleanAreExactlyThe8BitFloatsThatAddingZeroKeeps) {
-  for (const DType dtype :
-       {DType::float8_e4m3fn, DType::float8_e5m2, DType::float8_e4m3fnuz, DType::float8_e5m2fnuz})
-    for (unsigned bits = 0; bits < 256; ++bits) {
-      const auto before = static_cast<std::byte>(bits);
-      const std::byte zero{0};
-      std::byte after;
-      combine_for(dtype, Op::sum)(&after, &before, &zero, 1);
-      ASSERT_EQ(is_clean(dtype, &before, 1), after == before) << name_of(dtype) << " " << std::hex << bits;
-    }
-}
-
-TEST(CodecCombine, OneUncleanElementAnywhereIsSeen) {
-  for (const std::size_t place : {0, 1, 255, 256, 999}) {
-    std::array<float, 1000> elements{};
-    const auto* bytes = reinterpret_cast<const std::byte*>(elements.data());
-    EXPECT_TRUE(is_clean(DType::float32, bytes, sizeof elements));
-    elements[place] = -0.0f;
-    EXPECT_FALSE(is_clean(DType::float32, bytes, sizeof elements));
-    EXPECT_TRUE(is_clean(DType::int32, bytes, sizeof elements));
-    const std::uint32_t signalling = 0x7f800001;
-    std::memcpy(&elements[place], &signalling, 4);
-    EXPECT_FALSE(is_clean(DType::float32, bytes, sizeof elements));
-  }
-}
-
-TEST(CodecCombine, UnknownOrOtherOperationsAreNeverSkipped) {
-  EXPECT_TRUE(may_skip(DType::float32, Op::sum, true));
-  EXPECT_TRUE(may_skip(DType::float32, Op::average, true));
-  EXPECT_FALSE(may_skip(DType::float32, Op::sum, false));
-  EXPECT_FALSE(may_skip(DType::boolean, Op::sum, false));
-  EXPECT_TRUE(may_skip(DType::int64, Op::bxor, false));
-  for (const Op op : {Op::product, Op::min, Op::max, Op::band})
-    EXPECT_FALSE(may_skip(DType::int32, op, true)) << name_of(op);
-}
-
 #if defined(__x86_64__)
-TEST(CodecCombine, WhereSubnormalsAreFlushedFloatsAreNotSkipped) {
-  const unsigned before = _mm_getcsr();
-  for (const unsigned mode : {1u << 15, 1u << 6}) {
-    _mm_setcsr(before | mode);
-    const bool floats = may_skip(DType::float32, Op::sum, true),
-               integers = may_skip(DType::int32, Op::sum, false);
-    _mm_setcsr(before);
-    EXPECT_FALSE(floats);
-    EXPECT_TRUE(integers);
-  }
-  EXPECT_TRUE(may_skip(DType::float32, Op::sum, true));
-}
-
 TEST(CodecCombine, WhereSubnormalsAreFlushedEveryElementIsCombinedAsADenseMessageWould) {
   Random random(24);
   const Bytes accumulator = random_elements(random, DType::float32, 0.7);

@@ -1264,39 +1264,7 @@ def all_reduce_late_several(
     -----
     chunk_count + ceil(log2 n) - 1 rounds after the last arrival, once the others are folded in, which takes each
     chunk_count·(n-2)/(n-1) rounds from its arrival on. Late ranks that arrive together are folded in one after the other:
-    two at once take longer than a ring; for them there is all_reduce_late_together. The construction is ours.
-    """
-
-def all_reduce_late_together(
-    rank_count: int, late_ranks: Sequence[int], chunk_count: int | None = None
-) -> hemiola._core.Schedule:
-    """
-    All-reduce with several late ranks that arrive at about the same time.
-
-    The ranks in time reduce-scatter among themselves. Once the late ranks are there, these hand their parts of the next
-    chunks to the owners, while the owners hand out the chunks that are complete: every port in time is busy both ways.
-
-    Parameters
-    ----------
-    rank_count : int >= 3.
-    late_ranks : list of distinct ranks, 1 … rank_count-2 of them.
-    chunk_count : int >= 1, or None for eight chunks per rank in time.
-
-    Returns
-    -------
-    Schedule
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is outside its range.
-
-    Notes
-    -----
-    With k late ranks and K chunks, n-k + ceil(K / (n-k))·(n-1) rounds after the last arrival, each of α + sβ/K: many
-    chunks take (n-1)/(n-k)·sβ, 1.17 for two of eight. No schedule takes less than (n-1+k)/n·sβ where nothing reaches a
-    rank that has not come, as so much must still pass the ports once the others have reduced; a ring takes 2(n-1)/n·sβ,
-    so this pays while fewer than half of the ranks are late. The construction is ours.
+    two at once take longer than a ring. The construction is ours.
     """
 
 def all_reduce_late_broadcast(rank_count: int, late_rank: int) -> hemiola._core.Schedule:

@@ -27,7 +27,6 @@ from hemiola._core.algorithms import (
     all_reduce_late_hierarchical as all_reduce_late_hierarchical,
     all_reduce_late_segmented as all_reduce_late_segmented,
     all_reduce_late_several as all_reduce_late_several,
-    all_reduce_late_together as all_reduce_late_together,
     all_reduce_mesh_trees as all_reduce_mesh_trees,
     all_reduce_multi_ring as all_reduce_multi_ring,
     all_reduce_multitree as all_reduce_multitree,

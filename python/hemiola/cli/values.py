@@ -217,20 +217,6 @@ def read_output(text: str) -> Path:
     return in_existing_folder(Path(text))
 
 
-def read_names(text: str, known: Iterable[str], what: str) -> list[str]:
-    """Read comma-separated names out of `known`; 'all' stands for every one of them, in their order."""
-    choices = list(known)
-    if text == "all":
-        return choices
-    names = [printable(name).strip() for name in text.split(",")]
-    for name in names:
-        if name not in choices:
-            raise ArgumentError(
-                f"unknown {what} {_quoted(name)}; expected one of: {', '.join(choices)}, or all"
-            )
-    return list(dict.fromkeys(names))
-
-
 def size_steps(first: int, last: int, factor: float) -> list[int]:
     """Return first, first·factor, … up to last, each a whole number of bytes larger than the one before."""
     if last < first:

@@ -136,27 +136,4 @@ void Decoder::combine_blocks(CombineBytes combine, std::byte* accumulator) const
   }
 }
 
-void Decoder::combine_nonzeros(CombineBytes combine, std::byte* accumulator) const {
-  HEMIOLA_CHECK(values_ != nullptr, "no message is open");
-  if (bitmap_ == nullptr) return combine(accumulator, accumulator, values_, info_.elements << log_bytes_);
-  alignas(kLineBytes) std::array<std::byte, kWordElements * 8> word;
-  const Expand expand = kernels_.expand[log_bytes_];
-  const std::size_t end = info_.elements << log_bytes_;
-  for (const Segment& part : {segments_->direct(), segments_->rest()}) {
-    const std::byte* values = part.values;
-    for (std::size_t w = part.first; w < part.end; ++w) {
-      if (bitmap_[w] == 0) continue;
-      values += expand(values, bitmap_ + w, 1, word.data()) << log_bytes_;
-      // From the first line of the accumulator with a value to the last.
-      const auto low = static_cast<std::size_t>(std::countr_zero(bitmap_[w]));
-      const auto high = static_cast<std::size_t>(64 - std::countl_zero(bitmap_[w]));
-      const std::size_t from = (low << log_bytes_) / kLineBytes * kLineBytes;
-      const std::size_t to = rounded_up(high << log_bytes_, kLineBytes);
-      std::byte* place = accumulator + (w * kWordElements << log_bytes_);
-      const std::size_t left = end - (w * kWordElements << log_bytes_);
-      combine(place + from, place + from, word.data() + from, std::min(to, left) - from);
-    }
-  }
-}
-
 }  // namespace hemiola::codec

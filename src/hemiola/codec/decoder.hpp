@@ -41,9 +41,6 @@ class Decoder {
   /// accumulator[i] = accumulator[i] (op) element i, for every element, zeros too: what a dense message would do, bit for
   /// bit, whatever the operation. `combine` does the operation on the message's dtype; sums may go without it.
   void combine(Op op, CombineBytes combine, std::byte* accumulator) const;
-  /// The same for the elements that are not zero, and some beside them: 64 bytes of the accumulator at a time are left
-  /// alone. The same as `combine` only where `may_skip`.
-  void combine_nonzeros(CombineBytes combine, std::byte* accumulator) const;
 
  private:
   Expand sum_of(Op op) const;

@@ -1,8 +1,6 @@
 #include "hemiola/algorithms/late/late_several.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <optional>
 #include <string>
 
@@ -77,64 +75,6 @@ class Holders {
   std::vector<Rank> holder_;
 };
 
-/// Chunks that belong to the ranks in time in turn: a turn is one chunk each. Ranks stand in a circle, those in
-/// time first, then the late ones, and in round r of a turn each sends to the r-th behind it:
-///
-///     who sends, to    a rank in time                                a late rank
-///     in time          its chunk of this turn, which is complete     the same
-///     late             its part of the receiver's chunk of the next  nothing
-///
-/// So every port in time is busy in every round, in both directions, and a chunk has all late parts when its turn
-/// comes.
-class Turns {
- public:
-  Turns(std::vector<Rank> in_time, std::vector<Rank> late_ranks, int chunk_count)
-      : early_count_(static_cast<int>(in_time.size())),
-        chunk_count_(chunk_count),
-        circle_(std::move(in_time)) {
-    circle_.insert(circle_.end(), late_ranks.begin(), late_ranks.end());
-  }
-
-  int count() const { return (chunk_count_ + early_count_ - 1) / early_count_; }
-  int owner(Chunk c) const { return c % early_count_; }
-  Rank rank(int place) const { return circle_[static_cast<std::size_t>(place)]; }
-
-  /// Late parts for the first turn, which takes no more rounds than there are ranks in time.
-  int begin(ScheduleBuilder* builder, int first_step) const {
-    for (int round = 0; round < early_count_; ++round)
-      for (int late = early_count_; late < rank_count(); ++late)
-        add_part(builder, first_step + round, late, (round + late) % early_count_, 0);
-    return first_step + early_count_;
-  }
-
-  int run(ScheduleBuilder* builder, int turn, int first_step) const {
-    for (int round = 1; round < rank_count(); ++round)
-      for (int from = 0; from < rank_count(); ++from) {
-        const int to = (from + round) % rank_count(), step = first_step + round - 1;
-        if (from < early_count_) {
-          if (const auto c = chunk(from, turn)) builder->copy(Step{step}, rank(from), rank(to), *c);
-        } else if (to < early_count_) {
-          add_part(builder, step, from, to, turn + 1);
-        }
-      }
-    return first_step + rank_count() - 1;
-  }
-
- private:
-  int rank_count() const { return static_cast<int>(circle_.size()); }
-  std::optional<Chunk> chunk(int owner, int turn) const {
-    const int number = turn * early_count_ + owner;
-    return number < chunk_count_ ? std::optional(Chunk{number}) : std::nullopt;
-  }
-  void add_part(ScheduleBuilder* builder, int step, int late, int owner, int turn) const {
-    if (const auto c = chunk(owner, turn)) builder->reduce(Step{step}, rank(late), rank(owner), *c);
-  }
-
-  int early_count_;
-  int chunk_count_;
-  std::vector<Rank> circle_;
-};
-
 /// For tasks with several late ranks, at least two of them in time.
 bool is_for(const Task& task) {
   const int late = static_cast<int>(task.late().size());
@@ -177,23 +117,6 @@ std::vector<Variant> one_after_another(const Task& task) {
   return found;
 }
 
-/// In as many turns as balance a latency for each message with what the first and last turn keep waiting.
-std::vector<Variant> all_at_once(const Task& task) {
-  if (!is_for(task)) return {};
-  const int n = task.rank_count, in_time = n - static_cast<int>(task.late().size());
-  const double most = static_cast<double>(kMostFinishChunks) / in_time;
-  const double balance = task.port.latency_s > 0
-                             ? std::sqrt(task.serial_s() / ((n - 1) * task.port.latency_s))
-                             : std::numeric_limits<double>::infinity();
-  const int turns = std::max(1, static_cast<int>(std::nearbyint(std::min(balance, most))));
-  const int chunks = in_time * turns, rounds = in_time + turns * (n - 1);
-  const double round_s = task.port.latency_s + task.serial_s() / chunks;
-  return {{.formula_s = std::max(reduced_s(task), task.delay_s()) + rounds * round_s,
-           .transfer_count = std::int64_t{2} * chunks * (n - 1),
-           .parameter = "chunk_count",
-           .count = chunks}};
-}
-
 std::vector<Rank> ranks_of(const std::vector<int>& numbers) {
   return {numbers.begin(), numbers.end()};
 }
@@ -224,35 +147,7 @@ Notes
 -----
 chunk_count + ceil(log2 n) - 1 rounds after the last arrival, once the others are folded in, which takes each
 chunk_count·(n-2)/(n-1) rounds from its arrival on. Late ranks that arrive together are folded in one after the other:
-two at once take longer than a ring; for them there is all_reduce_late_together. The construction is ours.)";
-
-constexpr const char* kTogetherDoc =
-    R"(All-reduce with several late ranks that arrive at about the same time.
-
-The ranks in time reduce-scatter among themselves. Once the late ranks are there, these hand their parts of the next
-chunks to the owners, while the owners hand out the chunks that are complete: every port in time is busy both ways.
-
-Parameters
-----------
-rank_count : int >= 3.
-late_ranks : list of distinct ranks, 1 … rank_count-2 of them.
-chunk_count : int >= 1, or None for eight chunks per rank in time.
-
-Returns
--------
-Schedule
-
-Raises
-------
-ArgumentError
-    If an argument is outside its range.
-
-Notes
------
-With k late ranks and K chunks, n-k + ceil(K / (n-k))·(n-1) rounds after the last arrival, each of α + sβ/K: many
-chunks take (n-1)/(n-k)·sβ, 1.17 for two of eight. No schedule takes less than (n-1+k)/n·sβ where nothing reaches a
-rank that has not come, as so much must still pass the ports once the others have reduced; a ring takes 2(n-1)/n·sβ,
-so this pays while fewer than half of the ranks are late. The construction is ours.)";
+two at once take longer than a ring. The construction is ours.)";
 
 Function several_function() {
   return function("all_reduce_late_several",
@@ -263,30 +158,7 @@ Function several_function() {
                   });
 }
 
-Function together_function() {
-  return function(
-      "all_reduce_late_together", {required("rank_count"), required("late_ranks"), optional("chunk_count")},
-      kTogetherDoc, [](int rank_count, const std::vector<int>& late_ranks, std::optional<int> chunk_count) {
-        const int in_time = std::max(1, rank_count - static_cast<int>(late_ranks.size()));
-        return all_reduce_late_together(rank_count, ranks_of(late_ranks), chunk_count.value_or(8 * in_time));
-      });
-}
-
 }  // namespace
-
-Schedule all_reduce_late_together(int rank_count, const std::vector<Rank>& late_ranks, int chunk_count) {
-  check("all_reduce_late_together", rank_count, late_ranks, chunk_count);
-  const std::vector<Rank> in_time = others(rank_count, late_ranks);
-  const Turns turns(in_time, late_ranks, chunk_count);
-  std::vector<Rank> owner;
-  for (Chunk c : indices<Chunk>(chunk_count)) owner.push_back(turns.rank(turns.owner(c)));
-  ScheduleBuilder builder(Collective::with_owners(CollectiveKind::all_reduce, rank_count, std::move(owner)));
-  for (Chunk c : indices<Chunk>(chunk_count))
-    add_ring_reduce(&builder, in_time, static_cast<std::size_t>(turns.owner(c)), c);
-  int step = turns.begin(&builder, static_cast<int>(in_time.size()) - 1);
-  for (int turn = 0; turn < turns.count(); ++turn) step = turns.run(&builder, turn, step);
-  return builder.finish();
-}
 
 Schedule all_reduce_late_several(int rank_count, const std::vector<Rank>& late_ranks, int chunk_count) {
   check("all_reduce_late_several", rank_count, late_ranks, chunk_count);
@@ -325,21 +197,6 @@ std::vector<Algorithm> late_several_algorithms() {
        .functions = {several_function()},
        .why_not = why_not,
        .variants = one_after_another},
-      {.name = "all_reduce_late_together",
-       .kind = CollectiveKind::all_reduce,
-       .paper = kStragglar,
-       .idea =
-           "The ranks in time reduce-scatter; then late ranks, who come together, hand them their parts of "
-           "the next chunks while they hand out what is complete.",
-       .sizes = "any n ≥ 3, two in time",
-       .chunks_formula = "K, by default 8(n-k)",
-       .steps_formula = "n-k + ⌈K/(n-k)⌉(n-1) after the last arrival",
-       .bytes_formula = "",
-       .formula = "(n-k + K(n-1)/(n-k))·(α + N/K·β) after the last of k arrivals",
-       .needs = Needs::late,
-       .functions = {together_function()},
-       .why_not = why_not,
-       .variants = all_at_once},
   };
 }
 

@@ -1,4 +1,4 @@
-// All-reduces with several late ranks: folded in one after another, or all together.
+// An all-reduce with several late ranks, folded in one after another.
 #pragma once
 
 #include <vector>
@@ -12,12 +12,6 @@ namespace hemiola::algorithms {
 /// those it is to own; the last one's arrival starts the finish of a single late rank. chunk_count >= 1. Throws
 /// ArgumentError.
 Schedule all_reduce_late_several(int rank_count, const std::vector<Rank>& late_ranks, int chunk_count);
-
-/// For k late ranks that come at about the same time: the n - k others, at least two, reduce-scatter; then late
-/// ranks hand their parts to the owners while these hand out what is complete. n - k + ⌈K / (n - k)⌉·(n - 1) rounds
-/// for K = chunk_count >= 1 chunks after all are there, so (n - 1)/(n - k)·sβ where there are many; the ports allow
-/// no less than (n - 1 + k)/n. Throws ArgumentError.
-Schedule all_reduce_late_together(int rank_count, const std::vector<Rank>& late_ranks, int chunk_count);
 
 std::vector<Algorithm> late_several_algorithms();
 
