@@ -35,14 +35,4 @@ Token Token::from_hex(std::string_view digits) {
   return token;
 }
 
-std::string Token::secret_hex() const {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  for (const std::byte byte : bytes_) {
-    text += kDigits[std::to_integer<unsigned>(byte) >> 4];
-    text += kDigits[std::to_integer<unsigned>(byte) & 15];
-  }
-  return text;
-}
-
 }  // namespace hemiola

@@ -22,8 +22,6 @@ class Token {
   /// From 64 hexadecimal digits, which is how launchers hand it on. Throws ArgumentError, which does not repeat them.
   static Token from_hex(std::string_view digits);
 
-  /// For a child's environment; never for a message, a log or an argument.
-  std::string secret_hex() const;
   const std::array<std::byte, kBytes>& secret() const { return bytes_; }
 
  private:

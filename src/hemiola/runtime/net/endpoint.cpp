@@ -139,17 +139,6 @@ bool Endpoint::is_any() const {
   return std::ranges::all_of(address_, [](std::uint8_t byte) { return byte == 0; });
 }
 
-bool Endpoint::is_loopback() const {
-  if (!is_ipv6_) return address_[0] == 127;
-  constexpr std::array<std::uint8_t, 16> kLoopback{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
-  return address_ == kLoopback;
-}
-
-bool Endpoint::is_link_local() const {
-  if (!is_ipv6_) return address_[0] == 169 && address_[1] == 254;
-  return address_[0] == 0xfe && (address_[1] & 0xc0) == 0x80;
-}
-
 std::vector<Endpoint> resolve(std::string_view host_and_port) {
   const HostAndPort parts = split(host_and_port);
   if (parts.host.empty() || parts.port.empty() || !port_of(parts.port))

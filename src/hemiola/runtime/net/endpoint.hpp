@@ -49,9 +49,6 @@ class Endpoint {
   bool is_ipv6() const { return is_ipv6_; }
   /// Stands for every address of a host, so nobody can connect to it.
   bool is_any() const;
-  bool is_loopback() const;
-  /// Means something on one link only.
-  bool is_link_local() const;
 
   friend bool operator==(const Endpoint&, const Endpoint&) = default;
 
