@@ -51,7 +51,7 @@ def test_every_dtype_keeps_every_bit_in_every_format(dtype, format):
 def test_none_chooses_the_smallest():
     for density in (0, 0.0001, 0.01, 0.1, 0.6, 0.999, 1):
         x = sparse(50_000, np.dtype("f4"), density)
-        sizes = {name: len(hm.codecs.encode(x, name)) for name in FORMATS}
+        sizes = {name: len(hm.codecs.encode(x, name)) for name in FORMATS if name != "coo"}
         e = hm.codecs.encode(x)
         assert len(e) == min(sizes.values()) <= x.nbytes + 32
         assert hm.codecs.describe(e).nbytes == len(e)

@@ -207,7 +207,7 @@ def by_form(form: str, size: int) -> Any:
     elif form == "pici":
         x[random.random(size) < 0.4] = 1
     else:
-        x[:: {"dense": 1, "ef": 97, "coo": 8192}[form]] = 1
+        x[:: {"dense": 1, "ef": 97}[form]] = 1
     return x
 
 
@@ -222,7 +222,7 @@ def forms_sent(
     """Return by data's form which forms this rank's values went in, those that are added and those that are copied."""
     comm = hm.init(timeout_s=60)
     told = {}
-    for form in ("dense", "pici", "ef", "hier", "coo"):
+    for form in ("dense", "pici", "ef", "hier"):
         x = by_form(form, size)
         before = comm.traffic()
         got = getattr(comm, kind)(x, schedule=schedule, sparse=True)

@@ -54,7 +54,7 @@ class Speeds:
     compress, decompress, add : float > 0, plain bytes per second: from array to message, from message to array, and
         from message into an array by adding. Infinite: it takes no time.
     position_compress_s, position_decompress_s : float >= 0, seconds beside that for each place that a message tells by
-        a number, as "ef" and "coo" do. By these it is known where a shorter message costs cores more than it saves a
+        a number, as "ef" does. By these it is known where a shorter message costs cores more than it saves a
         link.
     """
 
@@ -128,7 +128,8 @@ def names() -> list[str]:
     Returns
     -------
     list of str: "dense", all elements; "pici", a bitmap with a count per 4,096 elements; "ef", Elias-Fano positions, of
-    the zeros where these are fewer; "hier", the bitmap's nonzero bytes, twice; "coo", 32-bit positions.
+    the zeros where these are fewer; "hier", the bitmap's nonzero bytes, twice; "coo", 32-bit positions, which is
+    written only where it is named.
     """
     return core.names()
 

@@ -7,7 +7,7 @@ namespace hemiola::codec {
 struct Costs {
   double byte_s = 1;        ///< the link, per byte of a message
   double plain_byte_s = 0;  ///< cores, per plain byte, where places are told by a bitmap
-  double position_s = 0;    ///< cores beside that, per place that is told by a number, as `ef` and `coo` do
+  double position_s = 0;    ///< cores beside that, per place that is told by a number, as `ef` does
 };
 
 /// Of what is put in its place, and of what is added to what is there.

@@ -72,14 +72,13 @@ std::size_t Encoder::bytes_as(Format format) const {
 }
 
 Format Encoder::smallest() const {
-  return *std::min_element(kFormats.begin(), kFormats.end(),
+  return *std::min_element(kChoices.begin(), kChoices.end(),
                            [this](Format a, Format b) { return bytes_as(a) < bytes_as(b); });
 }
 
 double Encoder::seconds(Format format, const Costs& costs) const {
-  std::size_t positions = 0;
-  if (format == Format::coo) positions = nonzeros();
-  if (format == Format::ef) positions = std::min(nonzeros(), bitmap_.elements - nonzeros());
+  const std::size_t positions =
+      format == Format::ef ? std::min(nonzeros(), bitmap_.elements - nonzeros()) : 0;
   const auto plain = static_cast<double>(bitmap_.elements * element_bytes(dtype_));
   return std::max(static_cast<double>(bytes_as(format)) * costs.byte_s,
                   plain * costs.plain_byte_s + static_cast<double>(positions) * costs.position_s);
@@ -88,7 +87,7 @@ double Encoder::seconds(Format format, const Costs& costs) const {
 Format Encoder::fastest(const Costs& costs) const {
   const Format least = smallest();
   if (least == Format::dense) return least;
-  return *std::min_element(kFormats.begin() + 1, kFormats.end(), [&](Format a, Format b) {
+  return *std::min_element(kChoices.begin() + 1, kChoices.end(), [&](Format a, Format b) {
     return std::pair(seconds(a, costs), bytes_as(a)) < std::pair(seconds(b, costs), bytes_as(b));
   });
 }

@@ -30,7 +30,7 @@ class Encoder {
   std::size_t nonzeros() const { return bitmap_.count.bits; }
   /// Bytes of the message in a format, header included; `ef` tells of zeros or nonzeros, whichever is less.
   std::size_t bytes_as(Format format) const;
-  /// The first of the smallest, in the order of `kFormats`.
+  /// The first of the smallest, in the order of `kChoices`.
   Format smallest() const;
   /// Link and cores work at the same time, so the larger of what they take counts; where cores are what takes time in
   /// several formats, the smallest of the fastest. Dense only where no other is smaller.

@@ -1,5 +1,4 @@
-// `coo`: every position as 32 bits, for comparison. It wins where almost nothing is left, too: a few positions take less
-// than any structure around them.
+// `coo`: every position as 32 bits, for comparison. Nothing chooses it.
 #include <cstring>
 
 #include "hemiola/base/rounding.hpp"
