@@ -77,7 +77,7 @@ def same(dense: Any, sparse: Any) -> bool:
     return bool(equal.all())
 
 
-def result(comm: hm.Communicator, case: SparseCase, sparse: bool | str) -> Any:
+def result(comm: hm.Communicator, case: SparseCase, sparse: bool) -> Any:
     x = data(case, comm.rank, comm.rank_count)
     out = (
         None if case.in_place or case.kind not in ("all_reduce", "reduce", "broadcast") else np.empty_like(x)
@@ -89,51 +89,20 @@ def result(comm: hm.Communicator, case: SparseCase, sparse: bool | str) -> Any:
         block[:] = x
         x = block
     before = x.copy()
-    schedule = None if sparse == "spccl" else case.schedule or RUN[case.kind]
+    schedule = case.schedule or RUN[case.kind]
     got = getattr(comm, case.kind)(x, *op, out=out, schedule=schedule, sparse=sparse)
     assert case.in_place or out is None or x.tobytes() == before.tobytes(), "the input has changed"
     return got
 
 
-def differing(cases: list[SparseCase], sparse: bool | str = True) -> list[str]:
+def differing(cases: list[SparseCase]) -> list[str]:
     """Return the cases in which a sparse call gives another result than the dense one."""
     comm = hm.init(timeout_s=60)
     return [
         f"rank {comm.rank}: {case}"
         for case in cases
-        if not same(result(comm, case, False), result(comm, case, sparse))
+        if not same(result(comm, case, False), result(comm, case, True))
     ]
-
-
-def as_spccl(kind: str, size: int) -> tuple[int, int, int, str]:
-    """Return the bytes that a rank sends of a hundredth of values dense, sparse as [SpCCL] does, and of dense data so;
-    and what a plan says of it."""
-    comm = hm.init(timeout_s=60)
-    sent = []
-    for every, sparse in ((100, False), (100, "spccl"), (1, "spccl")):
-        x = np.zeros(size, np.float32)
-        x[comm.rank :: every] = 1
-        before = sum(comm.traffic().sent_bytes)
-        getattr(comm, kind)(x, sparse=sparse)
-        sent.append(sum(comm.traffic().sent_bytes) - before)
-    return sent[0], sent[1], sent[2], comm.plan(kind, 4 * size).explain(sparse="spccl")
-
-
-def refused_by_spccl() -> list[str]:
-    """Return what is said to calls that the paper has no form of."""
-    comm = hm.init(timeout_s=60)
-    x, told = np.ones(comm.rank_count), []
-    calls: list[tuple[Any, dict[str, Any]]] = [
-        (comm.broadcast, {}),
-        (comm.all_to_all, {}),
-        (comm.all_reduce, {"schedule": "all_reduce_ring"}),
-    ]
-    for call, options in calls:
-        try:
-            call(x, sparse="spccl", **options)
-        except hm.ArgumentError as error:
-            told.append(str(error))
-    return told
 
 
 def disagreeing(odd: int, others: Any = True) -> tuple[str, str, float]:
@@ -300,14 +269,3 @@ def changing(size: int) -> list[tuple[int, bool]]:
         sent = sum(after.sent_bytes) - sum(before.sent_bytes)
         told.append((sent, bool(grown(before.added_forms, after.added_forms))))
     return told
-
-
-def spccl_forms(size: int, dtype: str) -> tuple[dict[str, int], dict[str, int]]:
-    """Return in which forms SpCCL's reduce-scatter and all-gather send data of which 55 in a hundred are zero, as on
-    all ranks."""
-    comm = hm.init(timeout_s=60)
-    x = (np.arange(size) % 20 >= 11).astype(dtype)
-    comm.reduce_scatter(x, sparse="spccl")
-    comm.all_gather(x, sparse="spccl")
-    none = dict.fromkeys(comm.traffic().added_forms, 0)
-    return grown(none, comm.traffic().added_forms), grown(none, comm.traffic().copied_forms)

@@ -9,7 +9,7 @@ import hemiola as hm
 from hemiola import codecs
 from hemiola.codecs import Speeds
 from hemiola.conditions import least_share
-from hemiola.planner import sparse_rule, spccl_rule
+from hemiola.planner import sparse_rule
 from hemiola.planner.communicator_plans import CommunicatorPlans
 from hemiola.planner.recipe import Recipe, SparseWords
 from hemiola.planner.spread import segments_of, spread
@@ -130,24 +130,6 @@ def test_the_network_of_one_host_is_emulated_where_it_is_asked_for() -> None:
     recipe = chosen("all_gather", hosts=[0] * RANKS, emulated=SWITCH)
     assert recipe.sparse is not None
     assert 0.9 < recipe.sparse.coded_below < 0.97
-
-
-# The paper's Figure 2: of 95 % zeros 0.95^10 = 0.599 and 0.95^14 = 0.488 are zero where 10 and 14 ranks are summed.
-def test_spccl_goes_dense_where_its_thresholds_and_its_equation_7_say() -> None:
-    assert [spccl_rule.sparse_hops(16, 0.05, threshold) for threshold in (0.6, 0.5, 0.0)] == [10, 14, 15]
-    assert spccl_rule.sparse_hops(2, 1.0, 0.5) == 1
-    network = hm.topologies.switch(16, latency_s=1e-5, bandwidth=1e9)
-    plan = hm.plan(network, "all_reduce", MIB, hm.Conditions(density=0.05))
-    told = plan.explain(sparse="spccl")
-    assert told.startswith(plan.explain()[:40])
-    assert "between nodes 14 of 15 hops sparse, then dense, for by equation 7 0.488 are zero" in told
-    assert "inside a node 10 of 15 hops sparse" in told
-    assert "all-gather: sparse, for 0.44 are zero, more than 0.1" in told
-    assert "SpCCL" not in plan.explain()
-    gathered = hm.plan(network, "all_gather", MIB, hm.Conditions(density=0.95)).explain("spccl")
-    assert "dense, for 0.05 are zero, at most 0.1" in gathered
-    with pytest.raises(hm.ArgumentError, match="'spccl' or None"):
-        plan.explain("pici")
 
 
 def test_a_recipe_keeps_what_it_says_of_zeros() -> None:

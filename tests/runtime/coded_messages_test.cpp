@@ -76,7 +76,6 @@ struct Run {
   std::int64_t slice_bytes = 1 << 16;
   int every = 100;
   Coding coding = Coding::fastest;
-  bool is_near = false;
 };
 
 CompileOptions options_of(const Run& run) {
@@ -85,7 +84,6 @@ CompileOptions options_of(const Run& run) {
   options.element_bytes = sizeof(std::int64_t);
   options.rules = {run.slice_bytes, run.slice_bytes, 0};
   options.coding = run.coding;
-  if (run.is_near) options.is_near.assign(64, true);
   return options;
 }
 
@@ -162,51 +160,6 @@ TEST(CodedMessages, AChosenFormatIsWhatMessagesAreWrittenIn) {
   EXPECT_EQ(pici[0], (std::vector<std::size_t>{32 + values + kElements / 8 + kElements / 4096 * 4}));
   EXPECT_LT(2 * sum_of(smallest[0]), 3 * sum_of(pici[0]));
   EXPECT_LT(sum_of(smallest[0]), sum_of(pici[0]));
-}
-
-/// Given 7 ranks, a seventh of the elements from each, no two the same. Sums of 1, 2, 3, 4 ranks have 6/7, 5/7, 4/7, 3/7 zeros,
-/// so of 6 hops those after the first 4 go dense, for 3/7 is less than a half; on one node those after 3, for 4/7 is less
-/// than 0.6.
-TEST(CodedMessages, TheRingOfSpcclGoesDenseAfterItsThresholds) {
-  const int ranks = 7;
-  const auto plain = static_cast<std::size_t>(kBytes);
-  for (const bool is_near : {false, true}) {
-    const auto sent =
-        sizes_sent(algorithms::reduce_scatter_ring(ranks),
-                   {.slice_bytes = kBytes, .every = ranks, .coding = Coding::spccl, .is_near = is_near});
-    for (const auto& sizes : sent) {
-      const auto sparse = std::ranges::count_if(sizes, [&](std::size_t bytes) { return bytes < plain; });
-      EXPECT_EQ(sparse, is_near ? 3 : 4);
-      EXPECT_TRUE(std::ranges::is_sorted(sizes));
-    }
-  }
-}
-
-/// A bit and 1/128 of one per element take 12.6 %, 6.3 %, 3.1 % and 1.6 % of 1, 2, 4 and 8 bytes. Expect that the share of bytes
-/// saved is the same at each threshold: 0.5, 0.6 and 0.1 less 3.1 %.
-TEST(CodedMessages, TheThresholdsOfSpcclAreThoseOfTheElementsSize) {
-  const Schedule schedule = algorithms::all_reduce_ring(3);
-  for (const auto& [element_bytes, index] :
-       {std::pair{1, 0.12598}, {2, 0.06299}, {4, 0.03149}, {8, 0.01575}, {16, 0.01575}})
-    for (const bool is_near : {false, true}) {
-      CompileOptions options = options_of({.coding = Coding::spccl, .is_near = is_near});
-      options.element_bytes = element_bytes;
-      std::vector<double> added, copied;
-      for (const CodedForm& form : compile(schedule, Rank{0}, options).forms)
-        if (form.dense_up_to > 0) (form.is_added ? added : copied).push_back(form.dense_up_to - index);
-      ASSERT_FALSE(added.empty());
-      ASSERT_FALSE(copied.empty());
-      for (const double saved : added) EXPECT_NEAR(saved, (is_near ? 0.6 : 0.5) - 0.03149, 1e-4);
-      for (const double saved : copied) EXPECT_NEAR(saved, 0.1 - 0.03149, 1e-4);
-    }
-}
-
-/// Expect of a first hop that is dense: tried all the same, and plain, for no message is longer.
-TEST(CodedMessages, TheRingOfSpcclCostsNoByteOfDenseData) {
-  for (const Schedule& schedule : {algorithms::all_gather_ring(4), algorithms::all_reduce_ring(4)})
-    for (const auto& sizes :
-         sizes_sent(schedule, {.slice_bytes = kBytes, .every = 1, .coding = Coding::spccl}))
-      EXPECT_EQ(sum_of(sizes), sizes.size() * sizes.front());
 }
 
 TEST(CodedMessages, AReduceScatterInOneStepPerPeerHasNoFillIn) {

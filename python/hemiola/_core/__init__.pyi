@@ -1669,7 +1669,7 @@ class Communicator:
         members: Sequence[int],
         options: CommunicatorOptions,
         decide: Callable[
-            [str, int, int, Mapping[int, float], str, bool | str | None, tuple[int, int] | None], bytes
+            [str, int, int, Mapping[int, float], str, bool | None, tuple[int, int] | None], bytes
         ],
         follow: Callable[[bytes, int], object],
         parent: Communicator | None,

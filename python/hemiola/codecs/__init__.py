@@ -156,7 +156,8 @@ def choose(format: str | None) -> str | None:
     -----
     Holds for operations that begin from now on. A message says its format itself, so ranks need not choose the same,
     and results are the same bits whatever they choose. A message that would take more than 0.97 of its plain bytes goes
-    plain as ever. With "pici" and `schedule="all_reduce_ring"` messages are those of [SpCCL], without its thresholds.
+    plain as ever. With "pici" and `schedule="all_reduce_ring"` messages are those of [SpCCL], without its
+    thresholds.
 
     Examples
     --------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, Literal, Required, TypedDict, TypeVar
+from typing import Any, Generic, Required, TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,23 +16,14 @@ from hemiola.communicator.kinds import Array, Kind, R
 D = TypeVar("D", bound=np.generic)
 
 
-class _Options(TypedDict, Generic[D], total=False):
+class CallOptions(TypedDict, Generic[D], total=False):
+    """What every collective takes besides its array."""
+
     schedule: Schedule | str | None
+    sparse: bool | None
     unchecked: bool
     out: NDArray[D] | None
     timeout_s: float | None
-
-
-class CallOptions(_Options[D], total=False):
-    """What every collective takes besides its array."""
-
-    sparse: bool | None
-
-
-class SparseOptions(_Options[D], total=False):
-    """What those take that [SpCCL] has, too."""
-
-    sparse: bool | Literal["spccl"] | None
 
 
 class CustomOptions(TypedDict, Generic[D], total=False):

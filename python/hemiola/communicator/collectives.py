@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias, Unpack, overload
 from numpy.typing import NDArray
 
 from hemiola._core import PremulSum, Schedule
-from hemiola.communicator.calls import Caller, CallOptions, CustomOptions, D, SparseOptions
+from hemiola.communicator.calls import Caller, CallOptions, CustomOptions, D
 from hemiola.communicator.handle import Handle
 from hemiola.communicator.kinds import (
     ALL_GATHER,
@@ -39,15 +39,15 @@ class Collectives(Caller):
         op: str | PremulSum = ...,
         *,
         wait: Yes = ...,
-        **options: Unpack[SparseOptions[D]],
+        **options: Unpack[CallOptions[D]],
     ) -> NDArray[D]: ...
     @overload
     def all_reduce(
-        self, x: NDArray[D], op: str | PremulSum = ..., *, wait: No, **options: Unpack[SparseOptions[D]]
+        self, x: NDArray[D], op: str | PremulSum = ..., *, wait: No, **options: Unpack[CallOptions[D]]
     ) -> Handle[NDArray[D]]: ...
     @overload
     def all_reduce(
-        self, x: NDArray[D], op: str | PremulSum = ..., *, wait: bool, **options: Unpack[SparseOptions[D]]
+        self, x: NDArray[D], op: str | PremulSum = ..., *, wait: bool, **options: Unpack[CallOptions[D]]
     ) -> NDArray[D] | Handle[NDArray[D]]: ...
     def all_reduce(
         self,
@@ -55,7 +55,7 @@ class Collectives(Caller):
         op: str | PremulSum = "sum",
         *,
         schedule: Schedule | str | None = None,
-        sparse: bool | Literal["spccl"] | None = None,
+        sparse: bool | None = None,
         unchecked: bool = False,
         out: NDArray[D] | None = None,
         wait: bool = True,
@@ -72,10 +72,9 @@ class Collectives(Caller):
             None lets the planner choose, also for what it has noticed since: slow ports (see `health`), late ranks
             (see `expects_late_rank`). "all_reduce_late" finds the late rank itself, anew in every call: the others
             reduce among themselves until it comes.
-        sparse : bool or "spccl", optional, the same on every rank. True lets messages leave zeros out where ranks see
+        sparse : bool, optional, the same on every rank. True lets messages leave zeros out where ranks see
             that it pays, in a schedule that suits that; of an algorithm or Schedule asked for, they do. None: where it
-            pays, between hosts, from 1 MiB on, with the bits of False. False: never. "spccl", to compare with: as
-            [SpCCL, §4.3], by a ring, in Pici, and dense where its thresholds and its equation 7 say so.
+            pays, between hosts, from 1 MiB on, with the bits of False. False: never.
         unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
             What a name stands for is verified in any case where its algorithm was registered from outside.
         out : array of the size and dtype of `x`, optional. Where the result goes.
@@ -194,15 +193,15 @@ class Collectives(Caller):
         op: str | PremulSum = ...,
         *,
         wait: Yes = ...,
-        **options: Unpack[SparseOptions[D]],
+        **options: Unpack[CallOptions[D]],
     ) -> NDArray[D]: ...
     @overload
     def reduce_scatter(
-        self, x: NDArray[D], op: str | PremulSum = ..., *, wait: No, **options: Unpack[SparseOptions[D]]
+        self, x: NDArray[D], op: str | PremulSum = ..., *, wait: No, **options: Unpack[CallOptions[D]]
     ) -> Handle[NDArray[D]]: ...
     @overload
     def reduce_scatter(
-        self, x: NDArray[D], op: str | PremulSum = ..., *, wait: bool, **options: Unpack[SparseOptions[D]]
+        self, x: NDArray[D], op: str | PremulSum = ..., *, wait: bool, **options: Unpack[CallOptions[D]]
     ) -> NDArray[D] | Handle[NDArray[D]]: ...
     def reduce_scatter(
         self,
@@ -210,7 +209,7 @@ class Collectives(Caller):
         op: str | PremulSum = "sum",
         *,
         schedule: Schedule | str | None = None,
-        sparse: bool | Literal["spccl"] | None = None,
+        sparse: bool | None = None,
         unchecked: bool = False,
         out: NDArray[D] | None = None,
         wait: bool = True,
@@ -225,10 +224,9 @@ class Collectives(Caller):
             PremulSum(factor) multiplies this rank's before they are added.
         schedule : Schedule or str, optional. What to run, or the name of an algorithm (`hemiola.algorithms.names()`);
             None lets the planner choose.
-        sparse : bool or "spccl", optional, the same on every rank. True lets messages leave zeros out where ranks see
+        sparse : bool, optional, the same on every rank. True lets messages leave zeros out where ranks see
             that it pays, in a schedule that suits that; of an algorithm or Schedule asked for, they do. None: where it
-            pays, between hosts, from 1 MiB on, with the bits of False. False: never. "spccl", to compare with: as
-            [SpCCL, §4.3], by a ring, in Pici, and dense where its thresholds and its equation 7 say so.
+            pays, between hosts, from 1 MiB on, with the bits of False. False: never.
         unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
             What a name stands for is verified in any case where its algorithm was registered from outside.
         out : array of a part's size and dtype, optional. Where the result goes; in place where it is the rank's own
@@ -253,22 +251,22 @@ class Collectives(Caller):
 
     @overload
     def all_gather(
-        self, x: NDArray[D], *, wait: Yes = ..., **options: Unpack[SparseOptions[D]]
+        self, x: NDArray[D], *, wait: Yes = ..., **options: Unpack[CallOptions[D]]
     ) -> NDArray[D]: ...
     @overload
     def all_gather(
-        self, x: NDArray[D], *, wait: No, **options: Unpack[SparseOptions[D]]
+        self, x: NDArray[D], *, wait: No, **options: Unpack[CallOptions[D]]
     ) -> Handle[NDArray[D]]: ...
     @overload
     def all_gather(
-        self, x: NDArray[D], *, wait: bool, **options: Unpack[SparseOptions[D]]
+        self, x: NDArray[D], *, wait: bool, **options: Unpack[CallOptions[D]]
     ) -> NDArray[D] | Handle[NDArray[D]]: ...
     def all_gather(
         self,
         x: NDArray[D],
         *,
         schedule: Schedule | str | None = None,
-        sparse: bool | Literal["spccl"] | None = None,
+        sparse: bool | None = None,
         unchecked: bool = False,
         out: NDArray[D] | None = None,
         wait: bool = True,
@@ -281,10 +279,9 @@ class Collectives(Caller):
         x : array, of the same size and dtype on every rank. A scalar counts as one element.
         schedule : Schedule or str, optional. What to run, or the name of an algorithm (`hemiola.algorithms.names()`);
             None lets the planner choose.
-        sparse : bool or "spccl", optional, the same on every rank. True lets messages leave zeros out where ranks see
+        sparse : bool, optional, the same on every rank. True lets messages leave zeros out where ranks see
             that it pays, in a schedule that suits that; of an algorithm or Schedule asked for, they do. None: where it
-            pays, between hosts, from 1 MiB on, with the bits of False. False: never. "spccl", to compare with: as
-            [SpCCL, §4.3], by a ring, in Pici, and dense where its thresholds and its equation 7 say so.
+            pays, between hosts, from 1 MiB on, with the bits of False. False: never.
         unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
             What a name stands for is verified in any case where its algorithm was registered from outside.
         out : array of rank_count times the size of `x`, optional. Where the result goes; in place where `x` is the

@@ -210,7 +210,7 @@ class CommunicatorPlans:
         root: int,
         slow: Mapping[int, float],
         algorithm: str,
-        sparse: bool | str | None,
+        sparse: bool | None,
         late: tuple[int, int] | None = None,
     ) -> bytes:
         """Choose for all ranks what a collective runs while those ranks' ports are slow.
@@ -222,9 +222,9 @@ class CommunicatorPlans:
         root : int.
         slow : mapping of rank to factor.
         algorithm : str, the name of the one that was asked for; empty where the planner is to choose.
-        sparse : bool, "spccl" or None, as of a call: with True messages may leave zeros out where that pays, in a
+        sparse : bool or None, as of a call: with True messages may leave zeros out where that pays, in a
             schedule that suits them; with None in the one that runs without, too. Those of an algorithm that was asked
-            for do. With "spccl" a ring, as in the paper.
+            for do.
         late : the rank that keeps coming last, and by how many quarters of the time that it takes with nobody late;
             None where nobody does.
 
@@ -254,11 +254,9 @@ class CommunicatorPlans:
         root: int,
         slow: Mapping[int, float],
         algorithm: str,
-        sparse: bool | str | None,
+        sparse: bool | None,
         late: tuple[int, int] | None,
     ) -> Recipe:
-        if sparse == "spccl":
-            algorithm = f"{kind}_ring"
         if algorithm:
             return self._named(algorithm, kind, nbytes, root)
         # An exchange in which all talk to all is what tells that a port is well again.

@@ -11,7 +11,6 @@ from hemiola.bounds import LowerBound
 from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
 from hemiola.planner.coded import CodedChoice
-from hemiola.planner.spccl_rule import explain_spccl
 from hemiola.topology.port_speed import PortSpeed
 from hemiola.units import format_bandwidth, format_bytes, format_seconds
 
@@ -162,28 +161,14 @@ class Plan:
         """The time in seconds that no schedule can beat under these conditions."""
         return float(self.bound.seconds)
 
-    def explain(self, sparse: str | None = None) -> str:
+    def explain(self) -> str:
         """Say in sentences what was considered, why the winner won, and how far from the bound it is.
-
-        Parameters
-        ----------
-        sparse : "spccl", optional. Say also of each phase whether [SpCCL] would send it sparse or dense, by its
-            thresholds and its equation 7, for comparison: nothing here runs by them.
 
         Returns
         -------
         str, one paragraph.
-
-        Raises
-        ------
-        ArgumentError
-            where `sparse` is something else.
         """
-        if sparse not in (None, "spccl"):
-            raise ArgumentError(f"explain: expected sparse to be 'spccl' or None, found {sparse!r}")
         coded = [] if self.coded is None else self.coded.explain()
-        if sparse == "spccl":
-            coded += explain_spccl(self.kind, self.rank_count, self.conditions.density)
         return " ".join(
             [
                 self._what(),

@@ -128,10 +128,8 @@ void CallArguments::read_sparse(nb::handle object) {
     call_.sparse = SparseMode::where_seen;
   else if (object.ptr() == Py_True)
     call_.sparse = SparseMode::yes;
-  else if (text_of(object) == "spccl")
-    call_.sparse = SparseMode::spccl;
   else if (object.ptr() != Py_False)
-    complain(object, "True, False, None or 'spccl' as sparse");
+    complain(object, "True, False or None as sparse");
 }
 
 }  // namespace hemiola::bindings

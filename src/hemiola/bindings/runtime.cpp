@@ -51,8 +51,7 @@ RankFactors factors_of(const std::map<Rank, double>& slow) {
 
 /// (kind, bytes, root, slow, algorithm, sparse, late rank and quarters) -> a recipe, in Python.
 using PyDecide = nb::typed<nb::callable, nb::bytes(std::string, std::int64_t, int, RankFactors, std::string,
-                                                   std::optional<std::variant<bool, std::string>>,
-                                                   std::optional<std::pair<int, int>>)>;
+                                                   std::optional<bool>, std::optional<std::pair<int, int>>)>;
 /// (recipe, bytes) -> Schedule, ScheduleParts, LateRule, LatePlan or SparsePlan.
 using PyFollow = nb::typed<nb::callable, nb::object(nb::bytes, std::int64_t)>;
 
@@ -91,9 +90,8 @@ codec::Costs costs_of(const CostWords& words) {
 }
 
 /// As a call's `sparse` is written in Python.
-std::optional<std::variant<bool, std::string>> written(SparseMode mode) {
+std::optional<bool> written(SparseMode mode) {
   if (mode == SparseMode::where_seen) return std::nullopt;
-  if (mode == SparseMode::spccl) return "spccl";
   return mode == SparseMode::yes;
 }
 

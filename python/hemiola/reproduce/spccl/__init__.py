@@ -38,6 +38,10 @@ _INTRODUCTION = (
     "systems on data; **measured** times, between hosts made of network namespaces on this machine; and "
     "times **by a model**, one port and one core a rank, from codec speeds measured here. Of the paper's "
     "plots only what its text prints is quoted.",
+    "SpCCL's own code did not run, and Hemiola's engine does not run its scheme. Its ring, format, thresholds and "
+    "equation 7 are followed on data in one process, where messages are counted, or in the model. The measured "
+    "sections run Hemiola's sparse collectives alone; `ring` there is Hemiola's choice of formats on the paper's "
+    "schedule.",
 )
 
 PAPER = Paper(

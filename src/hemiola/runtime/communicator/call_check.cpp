@@ -104,17 +104,6 @@ void check_reduction(const Call& call, DType dtype) {
                         std::string(name_of(dtype)));
 }
 
-/// [SpCCL]'s collectives are three, and its schedule is one.
-void check_spccl(const Call& call) {
-  if (call.kind != OperationKind::all_gather && call.kind != OperationKind::reduce_scatter &&
-      call.kind != OperationKind::all_reduce)
-    throw ArgumentError("sparse='spccl' is for all_gather, reduce_scatter and all_reduce, found " +
-                        std::string(name_of(call.kind)) + "; pass True, False or None");
-  if (call.schedule || !call.algorithm.empty())
-    throw ArgumentError(
-        "sparse='spccl' runs a ring, as the paper does; leave out schedule, or pass sparse=True with it");
-}
-
 }  // namespace
 
 std::int64_t ArrayView::element_count() const {
@@ -125,7 +114,6 @@ std::int64_t ArrayView::element_count() const {
 
 CallShape check_call(const Call& call, Rank self, int rank_count) {
   if (call.kind == OperationKind::barrier) return {};
-  if (call.sparse == SparseMode::spccl) check_spccl(call);
   if (call.root < 0 || call.root >= rank_count)
     throw ArgumentError("expected a root in 0 … " + std::to_string(rank_count - 1) + ", found " +
                         std::to_string(call.root));

@@ -25,7 +25,6 @@ void describe(const Call& call, const CallShape& shape, Signature* signature) {
 
 /// Where nobody looks for zeros first.
 Coding coding_of(SparseMode mode) {
-  if (mode == SparseMode::spccl) return Coding::spccl;
   return mode == SparseMode::yes ? Coding::fastest : Coding::none;
 }
 
@@ -287,7 +286,7 @@ const std::string* CallDesk::interned(const std::string& algorithm) {
 LateRank CallDesk::expected_late(const Key& key) const {
   const bool may_be_planned = key.kind == OperationKind::all_reduce && key.asked_for == nullptr &&
                               key.algorithm == nullptr && in_force_.slow.empty() &&
-                              (key.sparse == SparseMode::no || key.sparse == SparseMode::where_seen);
+                              key.sparse != SparseMode::yes;
   return may_be_planned ? late_habits_.expected(bytes_of_whole(key, communicator_->rank_count()))
                         : LateRank{};
 }

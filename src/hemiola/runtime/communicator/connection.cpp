@@ -53,15 +53,6 @@ void follow_traits(const Members& members, Connection* c) {
   c->executor = std::make_unique<Engine>(c->wire.get(), engine);
 }
 
-/// Which ranks share this one's node; on a network that is emulated, as that has them.
-std::vector<bool> near_ranks(const Members& members, const WireTraits& traits) {
-  if (!traits.is_near.empty()) return traits.is_near;
-  std::vector<bool> is_near;
-  for (Rank rank : members.ranks)
-    is_near.push_back(members.session->host_of(rank) == members.session->host_of(members.session->rank()));
-  return is_near;
-}
-
 bool are_on_one_host(const Members& members) {
   const int host = members.session->host_of(members.ranks.front());
   return std::ranges::all_of(members.ranks,
@@ -106,7 +97,6 @@ Connection connect(const Members& members, const CommunicatorOptions& options, c
   if (options.has_messages) c.message_wire = std::move(wires.back());
   if (control_bytes > 0) c.control = control->connect(grounded, deadline);
   c.compile.keep_inputs = options.keep_inputs;
-  c.compile.is_near = near_ranks(members, c.wire->traits());
   follow_traits(members, &c);
   return c;
 }

@@ -38,7 +38,6 @@ enum class SparseMode : std::uint8_t {
   no,
   yes,
   where_seen,  ///< where ranks have seen that it pays, and by no other schedule than without
-  spccl,       ///< as [SpCCL] does, by a ring
 };
 
 /// 64 bytes without gaps, so that comparing is comparing bytes. Not aligned to them: an operation of its own holds one, and

@@ -24,7 +24,6 @@ std::string describe_schedule(const Signature& signature) {
 
 std::string describe_sparse(SparseMode mode) {
   if (mode == SparseMode::where_seen) return "sparse=None";
-  if (mode == SparseMode::spccl) return "sparse='spccl'";
   return mode == SparseMode::yes ? "sparse=True" : "sparse=False";
 }
 

@@ -63,8 +63,6 @@ struct WireTraits {
   PortMap ports = {};
   /// By peer. Empty where no port could be slow, as between cores of one machine.
   std::vector<PairSpeed> healthy = {};
-  /// By peer, whether it is on this one's host, where another network stands for that of the machines. Empty: as they are.
-  std::vector<bool> is_near = {};
   /// By how much whose ports are slower, as far as is known from the start.
   std::map<Rank, double> slow = {};
   std::chrono::nanoseconds arrival_delay{0};  ///< how late it makes this rank come to every operation

@@ -38,8 +38,6 @@ void Coder::begin(const Program& program, const Regions& regions, const Arithmet
   arithmetic_ = arithmetic;
   combine_ = combine;
   sizes_.assign(program.forms.size(), 0);
-  hops_.begin();
-  if (program.coding == Coding::spccl) return;
   format_ = codec::chosen_format();
   const std::byte* const input = at({Region::input, 0});
   const std::size_t blocks =
@@ -50,7 +48,6 @@ void Coder::begin(const Program& program, const Regions& regions, const Arithmet
 
 /// Encodes a value into its form's memory; returns its size, the plain one where that is (nearly) no larger.
 std::size_t Coder::encoded(const Piece& piece) {
-  if (program_->coding == Coding::spccl) return encoded_by_spccl(piece);
   const auto plain = static_cast<std::size_t>(form(piece).bytes);
   if (!attempts_.next()) return plain;
   scan(piece);
@@ -62,30 +59,11 @@ std::size_t Coder::encoded(const Piece& piece) {
   return pays ? encoder_.write(format) : plain;
 }
 
-/// The same by the paper's rule. What Pici makes no shorter has to go plain, for a message as long as that is plain.
-std::size_t Coder::encoded_by_spccl(const Piece& piece) {
-  const CodedForm& made = form(piece);
-  const auto plain = static_cast<std::size_t>(made.bytes);
-  if (!hops_.is_sparse(made)) {
-    hops_.note_dense(made);
-    return plain;
-  }
-  const std::size_t elements = scan(piece);
-  const double density =
-      elements == 0 ? 1 : static_cast<double>(encoder_.nonzeros()) / static_cast<double>(elements);
-  hops_.note(made, density);
-  const bool is_copied_dense = !made.is_added && 1 - density <= made.dense_up_to;
-  if (is_copied_dense || encoder_.bytes_as(codec::Format::pici) >= plain) return plain;
-  return encoder_.write(codec::Format::pici);
-}
-
-/// Returns how many elements there are.
-std::size_t Coder::scan(const Piece& piece) {
+void Coder::scan(const Piece& piece) {
   const std::size_t elements =
       static_cast<std::size_t>(form(piece).bytes) / codec::element_bytes(arithmetic_.dtype);
   encoder_.scan(arithmetic_.dtype, at(piece.at), elements,
                 {memory(piece), codec::room_for(arithmetic_.dtype, elements)});
-  return elements;
 }
 
 Coder::Message Coder::message(const Task& task) {

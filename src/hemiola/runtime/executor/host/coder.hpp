@@ -15,7 +15,6 @@
 #include "hemiola/runtime/executor/executor.hpp"
 #include "hemiola/runtime/executor/host/coding_attempts.hpp"
 #include "hemiola/runtime/executor/host/regions.hpp"
-#include "hemiola/runtime/executor/host/spccl_hops.hpp"
 #include "hemiola/runtime/executor/program/program.hpp"
 #include "hemiola/runtime/executor/sent_forms.hpp"
 #include "hemiola/runtime/wire/wire.hpp"
@@ -65,8 +64,7 @@ class Coder {
   }
 
   std::size_t encoded(const Piece& piece);
-  std::size_t encoded_by_spccl(const Piece& piece);
-  std::size_t scan(const Piece& piece);
+  void scan(const Piece& piece);
   void count(const Piece& piece);
   std::size_t append(const Piece& piece, std::byte* to);
   void open(const Piece& piece, std::span<const std::byte> message);
@@ -78,7 +76,6 @@ class Coder {
   codec::Encoder encoder_;
   codec::Decoder decoder_;
   CodingAttempts attempts_;
-  SpcclHops hops_;
   SentForms sent_;
   codec::CostsOfUse costs_;
   std::optional<codec::Format> format_;  ///< nothing: the fastest by those costs

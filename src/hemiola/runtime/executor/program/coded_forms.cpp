@@ -6,7 +6,6 @@
 #include "hemiola/base/rounding.hpp"
 #include "hemiola/codec/encoder.hpp"
 #include "hemiola/codec/format.hpp"
-#include "hemiola/runtime/executor/program/spccl_thresholds.hpp"
 
 namespace hemiola {
 namespace {
@@ -27,44 +26,24 @@ struct SlotForms {
   }
 };
 
-/// Counts the steps in which the rank sends.
-struct SendingHop {
-  std::int32_t hop = kNone;
-  Step step{0};
-
-  void come_to(Step next) {
-    if (hop == kNone || next != step) ++hop;
-    step = next;
-  }
-  CodedForm sends(const Transfer& t, const CodedForms::Elements& elements) const {
-    const bool is_near = !elements.is_near.empty() && elements.is_near[static_cast<std::size_t>(t.dst)];
-    const double of_sums = is_near ? spccl::kIntra : spccl::kInter;
-    return {.is_added = t.reduce,
-            .hop = hop,
-            .dense_up_to = spccl::threshold(t.reduce ? of_sums : spccl::kGather, elements.bytes)};
-  }
-};
-
 }  // namespace
 
 std::size_t joined_capacity(std::int64_t bytes) {
   return rounded_up(codec::capacity(DType::uint8, static_cast<std::size_t>(bytes)), codec::kIndexAlign);
 }
 
-CodedForms::CodedForms(const RankPart& part, const SlotTrace& trace, const SlotMemory& memory,
-                       const Elements& elements) {
-  number(part, trace, elements);
+CodedForms::CodedForms(const RankPart& part, const SlotTrace& trace, const SlotMemory& memory) {
+  number(part, trace);
   lay_out(memory);
 }
 
 /// All sends of a step carry what was there before it. What is received to be added is nobody else's form.
-void CodedForms::number(const RankPart& part, const SlotTrace& trace, const Elements& elements) {
+void CodedForms::number(const RankPart& part, const SlotTrace& trace) {
   std::vector<SlotForms> slots(trace.slots.size());
-  const auto born = [&](std::int32_t slot, const CodedForm& first_sent = {}) {
-    of_slots_.push_back({slot, first_sent});
+  const auto born = [&](std::int32_t slot, bool is_added = false) {
+    of_slots_.push_back({slot, is_added});
     return static_cast<std::int32_t>(of_slots_.size()) - 1;
   };
-  SendingHop hop;
   form_of_.reserve(part.transfers.size());
   for (std::size_t i = 0; i < part.transfers.size(); ++i) {
     const Transfer& t = part.transfers[i];
@@ -73,8 +52,7 @@ void CodedForms::number(const RankPart& part, const SlotTrace& trace, const Elem
     s.come_to(t.step);
     std::int32_t form = kNone;
     if (t.src == part.rank) {
-      hop.come_to(t.step);
-      if (s.present == kNone) s.present = born(slot, hop.sends(t, elements));
+      if (s.present == kNone) s.present = born(slot, t.reduce);
       form = s.present;
     } else {
       form = born(slot);
@@ -97,8 +75,7 @@ void CodedForms::lay_out(const SlotMemory& memory) {
           static_cast<std::int64_t>(codec::room_for(DType::uint8, static_cast<std::size_t>(bytes)));
       block_bytes_ = std::max(block_bytes_, rounded_up(room, kCacheLine));
       units_.push_back({.uses_left = form.uses});
-      forms_.push_back(form.first_sent);
-      forms_.back().bytes = bytes;
+      forms_.push_back({.bytes = bytes, .is_added = form.is_added});
     }
   }
 }

@@ -19,14 +19,8 @@ std::size_t joined_capacity(std::int64_t bytes);
 
 class CodedForms {
  public:
-  /// What [SpCCL]'s thresholds depend on.
-  struct Elements {
-    const std::vector<bool>& is_near;  ///< see CompileOptions
-    std::size_t bytes;                 ///< of one, as codecs move them
-  };
   /// `memory` says how the slots are cut, and outlives this.
-  CodedForms(const RankPart& part, const SlotTrace& trace, const SlotMemory& memory,
-             const Elements& elements);
+  CodedForms(const RankPart& part, const SlotTrace& trace, const SlotMemory& memory);
 
   /// The form that a transfer's slice carries, as an index into `take`.
   std::int32_t form_of(std::size_t transfer, std::int32_t slice) const {
@@ -49,12 +43,12 @@ class CodedForms {
     std::vector<TaskIndex> former_users = {};
     std::vector<TaskIndex> users = {};
   };
-  void number(const RankPart& part, const SlotTrace& trace, const Elements& elements);
+  void number(const RankPart& part, const SlotTrace& trace);
   void lay_out(const SlotMemory& memory);
 
   struct Form {
     std::int32_t slot;
-    CodedForm first_sent = {};  ///< how
+    bool is_added = false;  ///< see CodedForm
     std::int32_t uses = 0;
   };
   std::vector<std::int32_t> form_of_;  ///< by transfer

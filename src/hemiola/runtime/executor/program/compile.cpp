@@ -112,9 +112,7 @@ class Compiler {
     if (has_scratch)
       throw ArgumentError(
           "schedule: a sparse collective runs no schedule with scratch slots; pass another, or sparse=False");
-    const auto element_bytes = static_cast<std::size_t>(options.element_bytes);
-    forms_.emplace(part, trace_, memory_,
-                   CodedForms::Elements{options.is_near, codec::element_bytes(element_bytes)});
+    forms_.emplace(part, trace_, memory_);
   }
 
   Program compile() {

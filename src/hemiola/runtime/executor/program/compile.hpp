@@ -27,7 +27,6 @@ struct CompileOptions {
       false;  ///< receive what is added in the same step side by side, and add it in order afterwards
   InBlocks in_blocks;            ///< nothing is joined where a block ends
   Coding coding = Coding::none;  ///< messages bring their size and may leave zeros out; the same on all ranks
-  std::vector<bool> is_near;     ///< by rank, on this one's node (Coding::spccl); empty: none is
 };
 
 /// Deterministic: both ends of each pair derive matching messages from the same schedule and options (`in_place`,

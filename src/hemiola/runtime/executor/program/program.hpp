@@ -52,18 +52,13 @@ struct Piece {
 enum class Coding : std::uint8_t {
   none,     ///< not at all
   fastest,  ///< in the fastest format, wherever that takes less
-  spccl,    ///< as [SpCCL] does, to compare with: Pici, where its thresholds say so
 };
 
 /// What messages carry of one value, or one slice of it: its memory, and how long the value is.
 struct CodedForm {
   std::int64_t offset = 0;  ///< in Region::coded
   std::int64_t bytes = 0;
-  // Where it is sent before it is received:
-  bool is_added = false;  ///< to what the receiver has
-  // The same, of Coding::spccl:
-  std::int32_t hop = 0;    ///< steps in which the rank has sent before
-  double dense_up_to = 0;  ///< share of zeros
+  bool is_added = false;  ///< to the receiver's value, where it is sent before it is received
 
   friend bool operator==(const CodedForm&, const CodedForm&) = default;
 };

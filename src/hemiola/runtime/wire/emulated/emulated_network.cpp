@@ -62,7 +62,6 @@ EmulatedNetwork::EmulatedNetwork(const Topology& whole, const Conditions& condit
   Conditions others = conditions;
   for (std::size_t number = 0; number < ranks.size(); ++number) {
     number_of[Vertex{static_cast<int>(ranks[number])}] = static_cast<int>(number);
-    host_.push_back(topology.node_of(ranks[number]));
     slowdown_.push_back(conditions.slowdown_of(ranks[number]));
     delay_.emplace_back(conditions.delay_of(ranks[number]) / 1000);
     others.slow.erase(ranks[number]);

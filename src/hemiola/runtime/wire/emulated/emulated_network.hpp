@@ -37,9 +37,6 @@ class EmulatedNetwork {
   std::vector<double> capacities(std::span<const double> link_slowdown) const;
   /// The conditions' factors, by rank.
   const std::vector<double>& slowdown() const { return slowdown_; }
-  bool share_host(Rank a, Rank b) const {
-    return host_[static_cast<std::size_t>(a)] == host_[static_cast<std::size_t>(b)];
-  }
   /// How late the conditions make a rank come to every operation.
   std::chrono::nanoseconds arrival_delay(Rank rank) const { return delay_[static_cast<std::size_t>(rank)]; }
   /// Bytes per nanosecond from one rank to another over idle links, nobody slow.
@@ -58,7 +55,6 @@ class EmulatedNetwork {
   std::vector<std::size_t> path_begin_;  ///< by pair, with an end mark
   std::vector<int> path_links_;
   std::vector<double> latency_ns_;
-  std::vector<int> host_;  ///< by rank
   std::vector<double> slowdown_;
   std::vector<std::chrono::nanoseconds> delay_;
   struct LinkModel {

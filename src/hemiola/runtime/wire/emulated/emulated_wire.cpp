@@ -38,7 +38,6 @@ WireTraits traits_of(const EmulatedNetwork& network, Rank self) {
     traits.healthy.push_back({network.latency_ns(self, peer),
                               peer == self ? 1 : network.bandwidth_Bpns(self, peer),
                               network.message_ns(self, peer)});
-    traits.is_near.push_back(network.share_host(self, peer));
     const double factor = network.slowdown()[static_cast<std::size_t>(peer)];
     if (factor > 1) traits.slow[peer] = factor;
   }
