@@ -29,7 +29,7 @@ _SLOW_HOST = 0
 #: So many operations must be enough to notice a slow port or a late rank.
 _MOST_TO_NOTICE = 12
 #: So many must be enough to notice that a port has recovered: trials come 8, 24 and 56 operations after it was noticed
-#: (docs/design/0008-health.md), and two more follow.
+#: (docs/decisions/0008-health.md), and two more follow.
 _MOST_TO_RECOVER = 64
 #: What is told to the planner beside goodput and conditions.
 _LATENCY_S = 50e-6

@@ -1,4 +1,4 @@
-"""Writes docs/algorithms.md from the registry and docs/references.bib; scripts/generate.py calls it."""
+"""Writes docs/reference/algorithms.md from the registry and docs/references.bib; scripts/generate.py calls it."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Writes docs/cli.md from the commands' own help; scripts/generate.py calls it."""
+"""Writes docs/reference/cli.md from the commands' own help; scripts/generate.py calls it."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""Writes docs/environment.md from the table in hemiola.environment; scripts/generate.py calls it."""
+"""Writes docs/reference/environment.md from the table in hemiola.environment; scripts/generate.py calls it."""
 
 from hemiola.environment import VARIABLES
 

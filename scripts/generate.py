@@ -1,8 +1,8 @@
 """Rewrite every generated file, or with --check say which are out of date (exit status 1).
 
-Generated: the type stubs of the C++ module and of hemiola.algorithms, docs/algorithms.md (the registry), docs/cli.md
-(the commands' help), docs/environment.md (the variables), docs/public_names.txt (the names to rely on), the map in
-CONTRIBUTING.md (the folders' doors), the table in README.md (docs/results/shared_memory.md) and
+Generated: the type stubs of the C++ module and of hemiola.algorithms, and in docs/reference algorithms.md (the
+registry), cli.md (the commands' help), environment.md (the variables) and public_names.txt (the names to rely on). Also
+the map in CONTRIBUTING.md (the folders' doors), the table in README.md (docs/results/shared_memory.md) and
 tests/docs/prose_today.txt (the texts that are not plain yet)."""
 
 import argparse
@@ -43,10 +43,10 @@ def generated() -> dict[Path, str]:
     return {
         **core,
         ROOT / "python/hemiola/algorithms/__init__.pyi": algorithm_stub.text(),
-        ROOT / "docs/algorithms.md": algorithm_table.text(),
-        ROOT / "docs/cli.md": cli_reference.text(),
-        ROOT / "docs/environment.md": environment_table.text(),
-        ROOT / "docs/public_names.txt": public_names.text(core),
+        ROOT / "docs/reference/algorithms.md": algorithm_table.text(),
+        ROOT / "docs/reference/cli.md": cli_reference.text(),
+        ROOT / "docs/reference/environment.md": environment_table.text(),
+        ROOT / "docs/reference/public_names.txt": public_names.text(core),
         ROOT / "CONTRIBUTING.md": folder_map.text(),
         ROOT / "README.md": readme_table.text(),
         prose.TABLE: prose.lowered(),

@@ -1,4 +1,4 @@
-"""Writes docs/public_names.txt: every public name of the package with its signature; scripts/generate.py calls it.
+"""Writes docs/reference/public_names.txt, every public name of the package with its signature, for scripts/generate.py.
 
 Read from the sources and the core's stubs, not from running objects, so that a signature stands as it was written."""
 

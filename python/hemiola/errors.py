@@ -85,7 +85,7 @@ class MismatchError(HemiolaError, ValueError, RuntimeError):
 
 
 class LostRankError(HemiolaError, RuntimeError):
-    """A rank died while others needed it. docs/failures.md says how the others can go on.
+    """A rank died while others needed it. docs/how-to/failures.md says how the others can go on.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class MinorityError(LostRankError):
     """This rank is not on the side of a cut job that may go on: the others may have gone on without it.
 
     `Communicator.shrink` raises it when its time is over, or at once on a rank that the others have given up. The
-    process has to end; docs/failures.md says which side goes on.
+    process has to end; docs/how-to/failures.md says which side goes on.
 
     Parameters
     ----------

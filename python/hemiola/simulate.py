@@ -216,7 +216,7 @@ def simulate(
     (measured: docs/results/sparse.md); one that holds the sum of k ranks has the union of their places,
     1-(1-density)^k. A value is encoded once, and goes on as it came; a core does one thing after the other, and wire
     and core overlap slice by slice (1 MiB). A message that would save less than 3 % goes plain. Of a ScheduleFile 8
-    bytes per slot, rank times chunk, are kept; the times are the same. Model: docs/design/0002-simulation.md.
+    bytes per slot, rank times chunk, are kept; the times are the same. Model: docs/decisions/0002-simulation.md.
     """
     topology, now = settled(topology, conditions or Conditions())
     if isinstance(schedule, ScheduleFile):

@@ -1,4 +1,4 @@
-"""Evaluates the formulas of docs/algorithms.md, which defines the symbols, exactly: in rational numbers."""
+"""Evaluates the formulas of docs/reference/algorithms.md, which defines the symbols, exactly: in rational numbers."""
 
 import re
 from fractions import Fraction

@@ -1,5 +1,5 @@
-"""Every public function and method as docs/public_names.txt lists it, with arguments that are right, and for each
-parameter values that are of the wrong type."""
+"""Every public function and method as docs/reference/public_names.txt lists it, with arguments that are right, and for
+each parameter values that are of the wrong type."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 
 import hemiola as hm
 
-PUBLIC_NAMES = Path(__file__).resolve().parents[2] / "docs/public_names.txt"
+PUBLIC_NAMES = Path(__file__).resolve().parents[2] / "docs/reference/public_names.txt"
 #: Made by Hemiola only, for its callers to read.
 NOT_FOR_CALLERS = (
     "hemiola.Communicator.__init__",

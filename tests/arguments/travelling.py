@@ -15,7 +15,7 @@ from hemiola import communicator, doctor, planner, topologies
 from hemiola.synthesis import StreamedSynthesis, optimal
 from hemiola.topology.port_speed import port_speed
 
-NAMES = Path(__file__).parents[2] / "docs/public_names.txt"
+NAMES = Path(__file__).parents[2] / "docs/reference/public_names.txt"
 #: What cannot leave its process, and what its refusal advises.
 STAYING = {"Communicator": "hemiola.init()", "Handle": "wait()", "RawMemory": "copy the elements"}
 #: Two of these differ although they do the same: they are the user's own state.

@@ -1,4 +1,4 @@
-"""docs/failures.md keeps its word: its Python runs, and jobs that lose a rank go on as it says."""
+"""docs/how-to/failures.md keeps its word: its Python runs, and jobs that lose a rank go on as it says."""
 
 import re
 import textwrap
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from printed_scripts import printed_by
 
-PAGE = (Path(__file__).parent.parent.parent / "docs" / "failures.md").read_text()
+PAGE = (Path(__file__).parent.parent.parent / "docs/how-to/failures.md").read_text()
 SURVIVORS, TRAINING = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 
 #: What the training loop takes from the program around it: one weight, and a batch per step, of which the gradient is
@@ -64,7 +64,7 @@ def test_survivors_go_on(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("block", [SURVIVORS, TRAINING])
 def test_every_block_is_python(block: str) -> None:
-    compile(block, "docs/failures.md", "exec")
+    compile(block, "docs/how-to/failures.md", "exec")
 
 
 def test_the_training_loop_goes_on_without_a_rank_and_loses_no_step(tmp_path: Path) -> None:

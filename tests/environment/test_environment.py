@@ -187,5 +187,5 @@ def test_variables_are_named_in_the_table_alone() -> None:
 
 
 def test_each_variable_is_on_the_generated_page() -> None:
-    page = (ROOT / "docs/environment.md").read_text()
+    page = (ROOT / "docs/reference/environment.md").read_text()
     assert re.findall(r"^\| `(HEMIOLA_\w+)`", page, re.M) == [variable.name for variable in VARIABLES]

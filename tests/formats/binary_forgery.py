@@ -1,5 +1,5 @@
-"""The binary form written by hand from docs/formats/schedule.md, so that tests can also make files that the writer
-never would, with checksums that hold."""
+"""The binary form written by hand from docs/reference/formats/schedule.md, so that tests can also make files that the
+writer never would, with checksums that hold."""
 
 import struct
 from collections.abc import Sequence

@@ -241,7 +241,7 @@ def test_in_a_user_namespace_everything_works_but_stopping(clusters: Make) -> No
 
 def test_the_python_of_the_page_runs(clusters: Make) -> None:
     clusters(1)
-    page = Path(__file__).parents[2] / "docs/several-hosts.md"
+    page = Path(__file__).parents[2] / "docs/how-to/emulated-cluster.md"
     blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
     (block,) = [block for block in blocks if "Cluster(" in block]
     exec(block, {})

@@ -84,7 +84,7 @@ def test_a_process_group_of_pytorchs_spans_hosts(start: Start) -> None:
 
 
 def test_ranks_with_a_pods_variables_meet_at_an_address_from_a_range_of_ports(start: Start) -> None:
-    """As a PyTorchJob sets them, which says nothing of the ranks of a host; docs/several-hosts.md has the rest."""
+    """A PyTorchJob sets them so, and none tells the ranks of a host: docs/how-to/slurm-and-kubernetes.md."""
     token = {"HEMIOLA_TOKEN": secrets.token_hex(32)}
     of_all = {"WORLD_SIZE": "4", "HEMIOLA_RENDEZVOUS": "host0:29400", "HEMIOLA_PORTS": "29600-29603", **token}
     ranks = [
@@ -229,7 +229,7 @@ def test_ranks_of_a_real_srun_meet_at_the_first_node(srun: Start) -> None:
     assert said(ranks) == MET
 
 
-#: As docs/torch.md has it.
+#: As docs/how-to/pytorch.md has it.
 UNDER_SRUN = 'export RANK=$SLURM_PROCID WORLD_SIZE=$SLURM_NTASKS LOCAL_RANK=$SLURM_LOCALID; exec "$@"'
 
 

@@ -35,7 +35,7 @@ def iccl_s(p: int, nbytes: float, factors: Sequence[float]) -> float:
 
 def rail_exchange(h: int, g: int, k: int, factor: float) -> float:
     """In N over a NIC, for a factor of 2 and more: l(k+1) + 2 of 1/(gk), of which the last all-gather saves a part
-    (docs/design/0007-slow-ranks.md)."""
+    (docs/decisions/0007-slow-ranks.md)."""
     return (factor * (k + 1) + 2 - (h - 2) / ((h - 1) * (g - 1))) / (g * k)
 
 

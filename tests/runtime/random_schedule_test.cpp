@@ -1,5 +1,5 @@
 // Random schedules that mean something, run by engines on threads: every wanted slot must hold what the meaning of
-// a step (docs/design/0001-schedule.md) says, worked out here by a plain array of slots.
+// a step (docs/decisions/0001-schedule.md) says, worked out here by a plain array of slots.
 #include <gtest/gtest.h>
 
 #include <set>

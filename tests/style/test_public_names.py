@@ -17,7 +17,7 @@ MOST_MODULES = 12
 
 def test_dir_shows_the_public_names_and_nothing_else() -> None:
     listed = re.findall(
-        r"^(?:class )?hemiola\.(\w+)(?=[(: ]|$)", (ROOT / "docs/public_names.txt").read_text(), re.M
+        r"^(?:class )?hemiola\.(\w+)(?=[(: ]|$)", (ROOT / "docs/reference/public_names.txt").read_text(), re.M
     )
     assert dir(hm) == sorted(hm.__all__) == sorted(set(listed))  # overloads have a line each
     assert all(getattr(hm, name) is not None for name in hm.__all__)

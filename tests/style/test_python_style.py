@@ -135,8 +135,8 @@ MADE_FOR_PEOPLE = {"hemiola.Communicator", "hemiola.Handle"}
 
 
 def public_functions() -> Iterator[tuple[str, ast.FunctionDef]]:
-    """Yield name and signature of what docs/public_names.txt lists; a class stands for its making."""
-    for line in (ROOT / "docs/public_names.txt").read_text().splitlines():
+    """Yield name and signature of what docs/reference/public_names.txt lists; a class stands for its making."""
+    for line in (ROOT / "docs/reference/public_names.txt").read_text().splitlines():
         if found := re.match(r"\s*(?:static )?(hemiola[\w.]+)(\(.*)$", line):
             (signature,) = ast.parse(f"def function{found[2]}: ...").body
             assert isinstance(signature, ast.FunctionDef)

@@ -259,7 +259,7 @@ def test_texts_are_short_and_in_plain_units():
 
 
 def row_by_row(t):
-    """Write as docs/formats/topology.md says, one link after the other and nothing at once."""
+    """Write as docs/reference/formats/topology.md says, one link after the other and nothing at once."""
     rows, nics = t.links.tolist(), {}
     for name, host, links in t.nics:
         for link in links:

@@ -332,7 +332,7 @@ class Topology:
 
         Parameters
         ----------
-        path : a YAML file (docs/formats/topology.md), NCCL's topology XML (NCCL_TOPO_DUMP_FILE) or log (NCCL_DEBUG_SUBSYS=GRAPH), or
+        path : a YAML file (docs/reference/formats/topology.md), NCCL's topology XML (NCCL_TOPO_DUMP_FILE) or log (NCCL_DEBUG_SUBSYS=GRAPH), or
             what `nvidia-smi topo -m`, `rocm-smi --showtopo` or `amd-smi topology` prints; told apart by content.
         nvlink_bandwidth, nic_bandwidth, pcie_bandwidth : float > 0, bytes per second of one NVLink or xGMI link, of one NIC and of
             one PCIe link, which nvidia-smi, rocm-smi and amd-smi do not print: by default 20e9 or 48e9, NICs are left out, and 24e9.
@@ -377,7 +377,7 @@ class Topology:
 
         Parameters
         ----------
-        text : str (docs/formats/topology.md).
+        text : str (docs/reference/formats/topology.md).
 
         Returns
         -------
@@ -725,7 +725,7 @@ class Schedule:
     @staticmethod
     def from_text(text: str) -> Schedule:
         """
-        Read the text form (docs/formats/schedule.md).
+        Read the text form (docs/reference/formats/schedule.md).
 
         Parameters
         ----------

@@ -74,7 +74,7 @@ class Algorithm:
     def __repr__(self) -> str: ...
 
 def entries() -> list[Algorithm]:
-    """List the registry, in the order of docs/algorithms.md."""
+    """List the registry, in the order of docs/reference/algorithms.md."""
 
 def check_kind(name: str) -> None:
     """
@@ -226,7 +226,7 @@ def all_gather_ring(rank_count: int) -> hemiola._core.Schedule:
 
     Notes
     -----
-    Cost, in the symbols of docs/algorithms.md: (n-1)·α + (n-1)/n·N·β.
+    Cost, in the symbols of docs/reference/algorithms.md: (n-1)·α + (n-1)/n·N·β.
     Source: Chan, Heimlich, Purkayastha, van de Geijn 2007 [chan2007].
     """
 
@@ -249,7 +249,7 @@ def all_gather_ring_two_way(rank_count: int) -> hemiola._core.Schedule:
 
     Notes
     -----
-    Cost, in the symbols of docs/algorithms.md: (n-1)·α + (n-1)/n·N·β.
+    Cost, in the symbols of docs/reference/algorithms.md: (n-1)·α + (n-1)/n·N·β.
     Source: Chan, Heimlich, Purkayastha, van de Geijn 2007 [chan2007].
     """
 
@@ -272,7 +272,7 @@ def reduce_scatter_ring(rank_count: int) -> hemiola._core.Schedule:
 
     Notes
     -----
-    Cost, in the symbols of docs/algorithms.md: (n-1)·α + (n-1)/n·N·β.
+    Cost, in the symbols of docs/reference/algorithms.md: (n-1)·α + (n-1)/n·N·β.
     Source: Chan, Heimlich, Purkayastha, van de Geijn 2007 [chan2007].
     """
 
@@ -295,7 +295,7 @@ def reduce_scatter_ring_two_way(rank_count: int) -> hemiola._core.Schedule:
 
     Notes
     -----
-    Cost, in the symbols of docs/algorithms.md: (n-1)·α + (n-1)/n·N·β.
+    Cost, in the symbols of docs/reference/algorithms.md: (n-1)·α + (n-1)/n·N·β.
     Source: Chan, Heimlich, Purkayastha, van de Geijn 2007 [chan2007].
     """
 
@@ -318,7 +318,7 @@ def all_reduce_ring(rank_count: int) -> hemiola._core.Schedule:
 
     Notes
     -----
-    Cost, in the symbols of docs/algorithms.md: 2(n-1)·α + 2(n-1)/n·N·β.
+    Cost, in the symbols of docs/reference/algorithms.md: 2(n-1)·α + 2(n-1)/n·N·β.
     Source: Patarasuk, Yuan 2009 [patarasuk2009].
     """
 
@@ -341,7 +341,7 @@ def all_reduce_ring_two_way(rank_count: int) -> hemiola._core.Schedule:
 
     Notes
     -----
-    Cost, in the symbols of docs/algorithms.md: 2(n-1)·α + 2(n-1)/n·N·β.
+    Cost, in the symbols of docs/reference/algorithms.md: 2(n-1)·α + 2(n-1)/n·N·β.
     Source: Patarasuk, Yuan 2009 [patarasuk2009].
     """
 
@@ -364,7 +364,7 @@ def all_gather_direct(rank_count: int) -> hemiola._core.Schedule:
 
     Notes
     -----
-    Cost, in the symbols of docs/algorithms.md: α + (n-1)/n·N·β.
+    Cost, in the symbols of docs/reference/algorithms.md: α + (n-1)/n·N·β.
     Source: Cowan et al. (MSCCL) 2023, allpairs [cowan2023].
     """
 
@@ -387,7 +387,7 @@ def all_gather_direct_rounds(rank_count: int) -> hemiola._core.Schedule:
 
     Notes
     -----
-    Cost, in the symbols of docs/algorithms.md: (n-1)·α + (n-1)/n·N·β.
+    Cost, in the symbols of docs/reference/algorithms.md: (n-1)·α + (n-1)/n·N·β.
     Source: Thakur, Rabenseifner, Gropp 2005 [thakur2005].
     """
 
@@ -410,7 +410,7 @@ def reduce_scatter_direct(rank_count: int) -> hemiola._core.Schedule:
 
     Notes
     -----
-    Cost, in the symbols of docs/algorithms.md: α + (n-1)/n·N·β.
+    Cost, in the symbols of docs/reference/algorithms.md: α + (n-1)/n·N·β.
     Source: Cowan et al. (MSCCL) 2023, allpairs [cowan2023].
     """
 
@@ -433,7 +433,7 @@ def reduce_scatter_direct_rounds(rank_count: int) -> hemiola._core.Schedule:
 
     Notes
     -----
-    Cost, in the symbols of docs/algorithms.md: (n-1)·α + (n-1)/n·N·β.
+    Cost, in the symbols of docs/reference/algorithms.md: (n-1)·α + (n-1)/n·N·β.
     Source: Thakur, Rabenseifner, Gropp 2005 [thakur2005].
     """
 
@@ -456,7 +456,7 @@ def all_reduce_direct(rank_count: int) -> hemiola._core.Schedule:
 
     Notes
     -----
-    Cost, in the symbols of docs/algorithms.md: 2α + 2(n-1)/n·N·β.
+    Cost, in the symbols of docs/reference/algorithms.md: 2α + 2(n-1)/n·N·β.
     Source: Cowan et al. (MSCCL) 2023, allpairs [cowan2023].
     """
 
@@ -479,7 +479,7 @@ def all_reduce_direct_rounds(rank_count: int) -> hemiola._core.Schedule:
 
     Notes
     -----
-    Cost, in the symbols of docs/algorithms.md: 2(n-1)·α + 2(n-1)/n·N·β.
+    Cost, in the symbols of docs/reference/algorithms.md: 2(n-1)·α + 2(n-1)/n·N·β.
     Source: Thakur, Rabenseifner, Gropp 2005 [thakur2005].
     """
 
@@ -502,7 +502,7 @@ def all_gather_recursive_doubling(rank_count: int) -> hemiola._core.Schedule:
 
     Notes
     -----
-    Cost, in the symbols of docs/algorithms.md: (log2 p + 2[f>0])·α + (p-1 + S + n[f>0])/n·N·β.
+    Cost, in the symbols of docs/reference/algorithms.md: (log2 p + 2[f>0])·α + (p-1 + S + n[f>0])/n·N·β.
     Source: Thakur, Rabenseifner, Gropp 2005 [thakur2005].
     """
 
@@ -525,7 +525,7 @@ def reduce_scatter_recursive_halving(rank_count: int) -> hemiola._core.Schedule:
 
     Notes
     -----
-    Cost, in the symbols of docs/algorithms.md: (log2 p + 2[f>0])·α + (p-1 + S + n[f>0])/n·N·β.
+    Cost, in the symbols of docs/reference/algorithms.md: (log2 p + 2[f>0])·α + (p-1 + S + n[f>0])/n·N·β.
     Source: Thakur, Rabenseifner, Gropp 2005 [thakur2005].
     """
 
@@ -548,7 +548,7 @@ def all_reduce_recursive_doubling(rank_count: int) -> hemiola._core.Schedule:
 
     Notes
     -----
-    Cost, in the symbols of docs/algorithms.md: (log2 p + 2[f>0])·(α + N·β).
+    Cost, in the symbols of docs/reference/algorithms.md: (log2 p + 2[f>0])·(α + N·β).
     Source: Thakur, Rabenseifner, Gropp 2005 [thakur2005].
     """
 
@@ -571,7 +571,7 @@ def all_reduce_recursive_halving_doubling(rank_count: int) -> hemiola._core.Sche
 
     Notes
     -----
-    Cost, in the symbols of docs/algorithms.md: (2·log2 p + 2[f>0])·α + (2(p-1)/p + 2[f>0])·N·β.
+    Cost, in the symbols of docs/reference/algorithms.md: (2·log2 p + 2[f>0])·α + (2(p-1)/p + 2[f>0])·N·β.
     Source: Rabenseifner 2004 [rabenseifner2004].
     """
 
@@ -594,7 +594,7 @@ def all_gather_bruck(rank_count: int) -> hemiola._core.Schedule:
 
     Notes
     -----
-    Cost, in the symbols of docs/algorithms.md: ⌈log2 n⌉·α + (n-1)/n·N·β.
+    Cost, in the symbols of docs/reference/algorithms.md: ⌈log2 n⌉·α + (n-1)/n·N·β.
     Source: Bruck, Ho, Kipnis, Upfal, Weathersby 1997 [bruck1997].
     """
 
@@ -617,7 +617,7 @@ def reduce_scatter_bruck(rank_count: int) -> hemiola._core.Schedule:
 
     Notes
     -----
-    Cost, in the symbols of docs/algorithms.md: ⌈log2 n⌉·α + (n-1)/n·N·β.
+    Cost, in the symbols of docs/reference/algorithms.md: ⌈log2 n⌉·α + (n-1)/n·N·β.
     Source: Träff 2024 [traff2024reduce].
     """
 
@@ -640,7 +640,7 @@ def all_reduce_bruck(rank_count: int) -> hemiola._core.Schedule:
 
     Notes
     -----
-    Cost, in the symbols of docs/algorithms.md: 2⌈log2 n⌉·α + 2(n-1)/n·N·β.
+    Cost, in the symbols of docs/reference/algorithms.md: 2⌈log2 n⌉·α + 2(n-1)/n·N·β.
     Source: Träff 2024 [traff2024reduce].
     """
 
@@ -663,7 +663,7 @@ def all_to_all_bruck(rank_count: int) -> hemiola._core.Schedule:
 
     Notes
     -----
-    Cost, in the symbols of docs/algorithms.md: ⌈log2 n⌉·α + B/n·N·β.
+    Cost, in the symbols of docs/reference/algorithms.md: ⌈log2 n⌉·α + B/n·N·β.
     Source: Bruck, Ho, Kipnis, Upfal, Weathersby 1997 [bruck1997].
     """
 
@@ -690,7 +690,7 @@ def broadcast_double_binary_tree(
 
     Notes
     -----
-    Cost, in the symbols of docs/algorithms.md: (2⌈log2 n⌉-2+K)·(α + N/K·β).
+    Cost, in the symbols of docs/reference/algorithms.md: (2⌈log2 n⌉-2+K)·(α + N/K·β).
     Source: Sanders, Speck, Träff 2009 [sanders2009].
     """
 
@@ -717,7 +717,7 @@ def reduce_double_binary_tree(
 
     Notes
     -----
-    Cost, in the symbols of docs/algorithms.md: (2⌈log2 n⌉-2+K)·(α + N/K·β).
+    Cost, in the symbols of docs/reference/algorithms.md: (2⌈log2 n⌉-2+K)·(α + N/K·β).
     Source: Sanders, Speck, Träff 2009 [sanders2009].
     """
 
@@ -743,7 +743,7 @@ def all_reduce_double_binary_tree(
 
     Notes
     -----
-    Cost, in the symbols of docs/algorithms.md: 2(2⌈log2 n⌉-2+K)·(α + N/K·β).
+    Cost, in the symbols of docs/reference/algorithms.md: 2(2⌈log2 n⌉-2+K)·(α + N/K·β).
     Source: Sanders, Speck, Träff 2009 [sanders2009].
     """
 
@@ -767,7 +767,7 @@ def broadcast_binomial(rank_count: int, *, root: int = 0) -> hemiola._core.Sched
 
     Notes
     -----
-    Cost, in the symbols of docs/algorithms.md: ⌈log2 n⌉·(α + N·β).
+    Cost, in the symbols of docs/reference/algorithms.md: ⌈log2 n⌉·(α + N·β).
     Source: Thakur, Rabenseifner, Gropp 2005 [thakur2005].
     """
 
@@ -791,7 +791,7 @@ def reduce_binomial(rank_count: int, *, root: int = 0) -> hemiola._core.Schedule
 
     Notes
     -----
-    Cost, in the symbols of docs/algorithms.md: ⌈log2 n⌉·(α + N·β).
+    Cost, in the symbols of docs/reference/algorithms.md: ⌈log2 n⌉·(α + N·β).
     Source: Thakur, Rabenseifner, Gropp 2005 [thakur2005].
     """
 
@@ -815,7 +815,7 @@ def scatter_binomial(rank_count: int, *, root: int = 0) -> hemiola._core.Schedul
 
     Notes
     -----
-    Cost, in the symbols of docs/algorithms.md: ⌈log2 n⌉·α + (n-1)/n·N·β.
+    Cost, in the symbols of docs/reference/algorithms.md: ⌈log2 n⌉·α + (n-1)/n·N·β.
     Source: Chan, Heimlich, Purkayastha, van de Geijn 2007 [chan2007].
     """
 
@@ -839,7 +839,7 @@ def gather_binomial(rank_count: int, *, root: int = 0) -> hemiola._core.Schedule
 
     Notes
     -----
-    Cost, in the symbols of docs/algorithms.md: ⌈log2 n⌉·α + (n-1)/n·N·β.
+    Cost, in the symbols of docs/reference/algorithms.md: ⌈log2 n⌉·α + (n-1)/n·N·β.
     Source: Chan, Heimlich, Purkayastha, van de Geijn 2007 [chan2007].
     """
 
@@ -866,7 +866,7 @@ def broadcast_chain(
 
     Notes
     -----
-    Cost, in the symbols of docs/algorithms.md: (n-2+K)·(α + N/K·β).
+    Cost, in the symbols of docs/reference/algorithms.md: (n-2+K)·(α + N/K·β).
     Source: Watts, van de Geijn 1995 [watts1995].
     """
 
@@ -891,7 +891,7 @@ def reduce_chain(rank_count: int, *, root: int = 0, chunk_count: int | None = No
 
     Notes
     -----
-    Cost, in the symbols of docs/algorithms.md: (n-2+K)·(α + N/K·β).
+    Cost, in the symbols of docs/reference/algorithms.md: (n-2+K)·(α + N/K·β).
     Source: Watts, van de Geijn 1995 [watts1995].
     """
 
@@ -918,7 +918,7 @@ def broadcast_circulant(
 
     Notes
     -----
-    Cost, in the symbols of docs/algorithms.md: (⌈log2 n⌉-1+K)·(α + N/K·β).
+    Cost, in the symbols of docs/reference/algorithms.md: (⌈log2 n⌉-1+K)·(α + N/K·β).
     Source: Träff 2024 [traff2024broadcast].
     """
 
@@ -945,7 +945,7 @@ def reduce_circulant(
 
     Notes
     -----
-    Cost, in the symbols of docs/algorithms.md: (⌈log2 n⌉-1+K)·(α + N/K·β).
+    Cost, in the symbols of docs/reference/algorithms.md: (⌈log2 n⌉-1+K)·(α + N/K·β).
     Source: Träff 2024 [traff2024broadcast].
     """
 
@@ -969,7 +969,7 @@ def broadcast_scatter_all_gather(rank_count: int, *, root: int = 0) -> hemiola._
 
     Notes
     -----
-    Cost, in the symbols of docs/algorithms.md: (⌈log2 n⌉+n-1)·α + 2(n-1)/n·N·β.
+    Cost, in the symbols of docs/reference/algorithms.md: (⌈log2 n⌉+n-1)·α + 2(n-1)/n·N·β.
     Source: Barnett, Gupta, Payne, Shuler, van de Geijn, Watts 1994 [barnett1994].
     """
 
@@ -993,7 +993,7 @@ def broadcast_direct(rank_count: int, *, root: int = 0) -> hemiola._core.Schedul
 
     Notes
     -----
-    Cost, in the symbols of docs/algorithms.md: α + (n-1)·N·β.
+    Cost, in the symbols of docs/reference/algorithms.md: α + (n-1)·N·β.
     Source: Chan, Heimlich, Purkayastha, van de Geijn 2007 [chan2007].
     """
 
@@ -1017,7 +1017,7 @@ def reduce_direct(rank_count: int, *, root: int = 0) -> hemiola._core.Schedule:
 
     Notes
     -----
-    Cost, in the symbols of docs/algorithms.md: α + (n-1)·N·β.
+    Cost, in the symbols of docs/reference/algorithms.md: α + (n-1)·N·β.
     Source: Chan, Heimlich, Purkayastha, van de Geijn 2007 [chan2007].
     """
 
@@ -1041,7 +1041,7 @@ def scatter_direct(rank_count: int, *, root: int = 0) -> hemiola._core.Schedule:
 
     Notes
     -----
-    Cost, in the symbols of docs/algorithms.md: α + (n-1)/n·N·β.
+    Cost, in the symbols of docs/reference/algorithms.md: α + (n-1)/n·N·β.
     Source: Chan, Heimlich, Purkayastha, van de Geijn 2007 [chan2007].
     """
 
@@ -1065,7 +1065,7 @@ def gather_direct(rank_count: int, *, root: int = 0) -> hemiola._core.Schedule:
 
     Notes
     -----
-    Cost, in the symbols of docs/algorithms.md: α + (n-1)/n·N·β.
+    Cost, in the symbols of docs/reference/algorithms.md: α + (n-1)/n·N·β.
     Source: Chan, Heimlich, Purkayastha, van de Geijn 2007 [chan2007].
     """
 
@@ -1088,7 +1088,7 @@ def all_to_all_direct(rank_count: int) -> hemiola._core.Schedule:
 
     Notes
     -----
-    Cost, in the symbols of docs/algorithms.md: α + (n-1)/n·N·β.
+    Cost, in the symbols of docs/reference/algorithms.md: α + (n-1)/n·N·β.
     Source: Cowan et al. (MSCCL) 2023 [cowan2023].
     """
 
@@ -1111,7 +1111,7 @@ def all_to_all_pairwise(rank_count: int) -> hemiola._core.Schedule:
 
     Notes
     -----
-    Cost, in the symbols of docs/algorithms.md: (n-1)·α + (n-1)/n·N·β.
+    Cost, in the symbols of docs/reference/algorithms.md: (n-1)·α + (n-1)/n·N·β.
     Source: Thakur, Rabenseifner, Gropp 2005 [thakur2005].
     """
 

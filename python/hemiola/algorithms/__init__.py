@@ -1,8 +1,9 @@
 """Published algorithms, as functions that return a schedule, and the registry of what each costs.
 
 A function is named ``<collective>_<pattern>[_<variant>]``. `names` lists them; `get` returns an `Algorithm`
-with its paper, valid sizes, cost formulas and exact costs; `register` adds one of your own. docs/algorithms.md is made
-from these. Which functions there are, the registry says; type checkers read them in the generated __init__.pyi.
+with its paper, valid sizes, cost formulas and exact costs; `register` adds one of your own.
+docs/reference/algorithms.md is made from these. The registry lists the functions; type checkers read them in the
+generated __init__.pyi.
 """
 
 from hemiola.algorithms.algorithm import Algorithm, Paper, Variant

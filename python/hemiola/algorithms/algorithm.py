@@ -53,7 +53,7 @@ class Algorithm:
         wires, nbytes, latency_s, bandwidth, relative_latency; others are its own, such as chunk_count or segments.
     needs : str, what it must know beside the rank count: "" (nothing), "late", "slow" or "topology".
     chunks_formula, steps_formula, bytes_formula, formula : str, how many chunks and steps, what the busiest rank sends,
-        and seconds on a one-port network, in the symbols of docs/algorithms.md; empty where there is no formula.
+        and seconds on a one-port network, in the symbols of docs/reference/algorithms.md; empty if there is none.
     parts : callable that makes the same schedule rank by rank, from the same arguments; None where there is none.
     unable : callable that says why a task of its kind, which states what the function requires, cannot be run; an empty
         str where it can. None: it always can.
@@ -64,7 +64,7 @@ class Algorithm:
 
     Notes
     -----
-    docs/design/0009-algorithm-rows.md says how to add one.
+    docs/decisions/0009-algorithm-rows.md says how to add one.
     """
 
     name: str
@@ -197,7 +197,7 @@ class Algorithm:
         """
         if reason := self.why_not(task):
             raise ArgumentError(
-                f"'{self.name}' does not run here: {reason}; docs/algorithms.md says what it is for"
+                f"'{self.name}' does not run here: {reason}; docs/reference/algorithms.md says what it is for"
             )
         if chunk_count is not None and "chunk_count" not in self.parameters:
             raise ArgumentError(f"{self.name} has as many chunks as it needs; leave the number of chunks out")

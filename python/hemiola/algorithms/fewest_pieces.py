@@ -1,5 +1,5 @@
 """How many pieces: the fewest that are as good as the best number. More are always a hair better in a model, and every
-message costs ranks time of which a network knows nothing (docs/design/0021)."""
+message costs ranks time of which a network knows nothing (docs/decisions/0021)."""
 
 from __future__ import annotations
 

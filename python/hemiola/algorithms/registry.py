@@ -28,7 +28,7 @@ copyreg.pickle(Algorithm, lambda algorithm: (get, (algorithm.name,)))
 #: What an algorithm may need beside the rank count.
 NEEDS = ("", "late", "slow", "topology")
 
-#: By name, in the order of docs/algorithms.md.
+#: By name, in the order of docs/reference/algorithms.md.
 _ENTRIES: dict[str, Algorithm] = {}
 
 
@@ -75,7 +75,7 @@ def names(kind: str | None = None, *, needs: str | None = "") -> list[str]:
 
     Returns
     -------
-    list of str, in the order of docs/algorithms.md.
+    list of str, in the order of docs/reference/algorithms.md.
 
     Raises
     ------
@@ -111,7 +111,8 @@ def get(name: str) -> Algorithm:
     """
     if name not in _ENTRIES:
         raise ArgumentError(
-            f"expected the name of an algorithm, one of those in docs/algorithms.md, found '{name[:60]}'{_meant(name)}"
+            "expected the name of an algorithm, one of those in docs/reference/algorithms.md, "
+            f"found '{name[:60]}'{_meant(name)}"
         )
     return _ENTRIES[name]
 

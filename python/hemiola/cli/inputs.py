@@ -118,7 +118,11 @@ def load_schedule(
     if not _exists(path):
         known = {*algorithms.names(needs=None), *topology_algorithms.names()}
         close = difflib.get_close_matches(text, sorted(known), n=3, cutoff=0.5)
-        meant = f"; did you mean {' or '.join(close)}?" if close else "; docs/algorithms.md lists their names"
+        meant = (
+            f"; did you mean {' or '.join(close)}?"
+            if close
+            else "; docs/reference/algorithms.md lists their names"
+        )
         raise ArgumentError(f"'{printable(text)}' is neither a schedule file nor an algorithm{meant}")
     existing = _existing(path)
     return Schedule.load(existing)

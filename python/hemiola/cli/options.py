@@ -44,7 +44,7 @@ class Network(StrEnum):
 ScheduleArgument = Annotated[
     str,
     typer.Argument(
-        metavar="SCHEDULE", help="Schedule file, or the name of an algorithm (docs/algorithms.md)."
+        metavar="SCHEDULE", help="Schedule file, or the name of an algorithm (docs/reference/algorithms.md)."
     ),
 ]
 TopologyFile = Annotated[

@@ -191,7 +191,7 @@ def encode(x: NDArray[Any], format: str | None = None) -> bytes:
     -----
     One pass over the array, whatever the format; exact sizes follow from it, and only the chosen index is written.
     Memory: the array's size while it runs. Deterministic, the same bytes on every machine. Runs without the GIL, in one
-    thread. Formats: docs/formats/coded.md; "pici" is from [SpCCL, §3].
+    thread. Formats: docs/reference/formats/coded.md; "pici" is from [SpCCL, §3].
 
     Examples
     --------

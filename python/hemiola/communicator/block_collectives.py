@@ -1,6 +1,6 @@
 """Collectives whose blocks may be of any sizes: an array for each rank, moved from where it lies to where it belongs.
 
-What is only moved goes as messages between two ranks, not by a schedule: docs/design/0022-blocks-of-any-sizes.md."""
+What is only moved goes as messages between two ranks, not by a schedule: docs/decisions/0022-blocks-of-any-sizes.md."""
 
 from __future__ import annotations
 

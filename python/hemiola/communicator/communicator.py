@@ -314,7 +314,7 @@ class Communicator(BlockCollectives, MonitoredBarrier):
         A side goes on that has more than half of this communicator's ranks, or half with the lowest, or all but those
         whose end it has seen. Nobody is lost: the same ranks have a new communicator. Operations of this one that are
         under way elsewhere raise LostRankError there, so that all come here. Costs a few messages per rank and the
-        start of a communicator; on several hosts the dead must have been noticed first, see docs/several-hosts.md.
+        start of a communicator. On several hosts ranks must have noticed the dead first: docs/how-to/several-hosts.md.
         """
         if self.successor is not None:
             return self.successor

@@ -35,7 +35,8 @@ def init(
     """Join the other ranks of this job and return the communicator of all of them.
 
     Which job this is, and which rank, is read from the variables of hemiola.launch, torchrun, Open MPI's or
-    MPICH's mpirun, or Slurm's srun. Ranks may be on several hosts: docs/several-hosts.md. All pass the same options.
+    MPICH's mpirun, or Slurm's srun. Ranks may be on several hosts (docs/how-to/several-hosts.md). All pass the same
+    options.
 
     Parameters
     ----------

@@ -358,7 +358,7 @@ def _addresses() -> Finding:
 
 def _environment() -> Finding:
     """Show the variables that are set, but no secrets, and those that nobody reads."""
-    purpose = "settings (docs/environment.md)"
+    purpose = "settings (docs/reference/environment.md)"
     shown = [
         f"{variable.name}={'…' if variable.is_secret else os.environ[variable.name]}"
         for variable in environment.VARIABLES

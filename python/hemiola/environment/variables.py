@@ -314,8 +314,8 @@ RECORD: Variable[str | None] = Variable(
     f"{PREFIX}RECORD",
     "folder",
     None,
-    "Where a rank under PyTorch writes its latest operations when one fails, and on SIGUSR2: see docs/torch.md. "
-    "Default: nowhere.",
+    "Where a rank under PyTorch writes its latest operations when one fails, and on SIGUSR2: see "
+    "docs/how-to/pytorch.md. Default: nowhere.",
     _text,
 )
 PROMETHEUS: Variable[HostPort | None] = Variable(
@@ -352,7 +352,7 @@ PIN: Variable[str] = Variable(
     _auto_on_off,
 )
 
-#: The table, in the order of docs/environment.md.
+#: The table, in the order of docs/reference/environment.md.
 VARIABLES: tuple[Variable[Any], ...] = (
     RANK,
     RANK_COUNT,
@@ -408,7 +408,7 @@ def check(environment: Mapping[str, str] | None = None) -> None:
     for name, meant in unknown(environment).items():
         if meant is not None:
             raise ArgumentError(
-                f"{name} is no variable of Hemiola's; did you mean {meant}? All are in docs/environment.md"
+                f"{name} is no variable of Hemiola's; did you mean {meant}? All are in docs/reference/environment.md"
             )
     for variable in VARIABLES:
         variable.value(environment)

@@ -63,7 +63,7 @@ _LEAST_TOLD_S = 0.02
 _LEAST_PLANNED_S = 0.001
 #: What a plan for a late rank must save, as a share of the time without.
 _LEAST_PLANNED_GAIN = 0.05
-#: Seconds of a core that a message over an emulated network takes, of which that knows nothing (docs/design/0024).
+#: Seconds of a core that a message over an emulated network takes, of which that knows nothing (docs/decisions/0024).
 #: A figure, and no measurement at start-up: ranks may emulate seconds of latency, and plans are the same every time.
 _CORE_S_OF_MESSAGE = 20e-6
 #: What takes longer than its NICs, by so much, waits for something else, which the forecast does not know.

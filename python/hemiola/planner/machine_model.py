@@ -1,5 +1,5 @@
 """What a collective takes on a machine that runs the engine itself: its ranks share cores, messages cost them time, and
-memory is read by several at once (docs/design/0024)."""
+memory is read by several at once (docs/decisions/0024)."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 Schedules synthesized for the topology come first; the published candidates are ranked by their cost formulas,
 which are cheap and know one port speed only. The best few are then simulated on the topology itself, and the
 fastest of those wins. Where a network is more than one switch or a link for every pair, formulas decide nothing: what
-is too large to simulate is estimated from the links that its steps use (docs/design/0021)."""
+is too large to simulate is estimated from the links that its steps use (docs/decisions/0021)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The race of the candidates: simulated until the budget is spent, estimated beyond, and ranked (docs/design/0021)."""
+"""The race of the candidates: simulated until the budget is spent, then estimated, and ranked (docs/decisions/0021)."""
 
 from __future__ import annotations
 

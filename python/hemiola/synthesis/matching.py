@@ -1,5 +1,5 @@
 """A schedule for any topology, found by matching chunks to links; how is in
-docs/design/0005-synthesis.md."""
+docs/decisions/0005-synthesis.md."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def synthesize(
     -----
     Deterministic: equal arguments give equal schedules, whatever the number of threads. The time per
     trial grows about as the number of transfers. Source: [TACOS, §IV]; deviations are listed in
-    docs/design/0005-synthesis.md.
+    docs/decisions/0005-synthesis.md.
     """
     collective = _collective(kind, topology.rank_count, chunks_per_rank, root)
     check_memory(collective, memory_limit)

@@ -1,5 +1,5 @@
 """A schedule that uses a topology's full bandwidth, packed from spanning trees; how is in
-docs/design/0005-synthesis.md."""
+docs/decisions/0005-synthesis.md."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What `nvidia-smi topo -m` prints: a matrix of how GPUs and NICs are connected.
 
 It counts NVLinks but not their speed, and hides the PCIe path of GPUs that share NVLinks. So this is the
-fallback where there is no NCCL dump: speeds are assumed, as documented in docs/formats/topology.md. GPUs
+fallback where there is no NCCL dump: speeds are assumed, as documented in docs/reference/formats/topology.md. GPUs
 become ranks. NICs are left out unless their speed is given.
 """
 

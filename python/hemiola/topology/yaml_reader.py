@@ -1,4 +1,4 @@
-"""Topology files in YAML, reading: links, or a builder with its arguments (docs/formats/topology.md)."""
+"""Topology files in YAML, reading: links, or a builder with its arguments (docs/reference/formats/topology.md)."""
 
 from __future__ import annotations
 

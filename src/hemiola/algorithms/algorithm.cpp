@@ -65,7 +65,8 @@ std::string document(const Algorithm& a) {
             "; None takes the default for the rank count.\n";
   text +=
       "\nReturns\n-------\nSchedule\n\nRaises\n------\nArgumentError\n    if an argument is not valid.\n\n";
-  return text + "Notes\n-----\nCost, in the symbols of docs/algorithms.md: " + std::string(a.formula) +
+  return text +
+         "Notes\n-----\nCost, in the symbols of docs/reference/algorithms.md: " + std::string(a.formula) +
          ".\nSource: " + std::string(a.paper.citation) + " [" + std::string(a.paper.key) + "].";
 }
 

@@ -35,7 +35,7 @@ enum class DType : std::uint8_t {
 /// multiplied by a factor of its own before. `band`, `bor` and `bxor` are logical on booleans and bitwise on integers.
 enum class Op : std::uint8_t { sum, product, min, max, average, band, bor, bxor, premul_sum };
 
-/// Codes are written in coded messages (docs/formats/coded.md): new types come last.
+/// Codes are written in coded messages (docs/reference/formats/coded.md): new types come last.
 inline constexpr std::array<std::string_view, 19> kDTypeNames = {
     "float16",    "bfloat16",      "float32",     "float64",         "int8",           "int16", "int32",
     "int64",      "uint8",         "uint16",      "uint32",          "uint64",         "bool",  "complex64",

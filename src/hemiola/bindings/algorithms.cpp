@@ -108,7 +108,8 @@ void bind_algorithms(nb::module_& m) {
           found.append(nb::cast(&algorithm, nb::rv_policy::reference));
         return found;
       },
-      nb::sig("def entries() -> list[Algorithm]"), "List the registry, in the order of docs/algorithms.md.");
+      nb::sig("def entries() -> list[Algorithm]"),
+      "List the registry, in the order of docs/reference/algorithms.md.");
   a.def(
       "check_kind", [](std::string_view name) { kind_from_name(name); }, "name"_a,
       "Raise ArgumentError, which lists the collectives, unless there is one of that name.");

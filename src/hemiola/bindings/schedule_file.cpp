@@ -73,7 +73,7 @@ Raises
 ArgumentError
     If the schedule has more than 4,194,304 chunks or 1,048,576 steps that are nearly all unused.)")
       .def_static("from_text", &from_text, "text"_a,
-                  R"(Read the text form (docs/formats/schedule.md).
+                  R"(Read the text form (docs/reference/formats/schedule.md).
 
 Parameters
 ----------

@@ -30,7 +30,7 @@ void bind_topology_formats(nb::class_<Topology>& topology) {
 
 Parameters
 ----------
-path : a YAML file (docs/formats/topology.md), NCCL's topology XML (NCCL_TOPO_DUMP_FILE) or log (NCCL_DEBUG_SUBSYS=GRAPH), or
+path : a YAML file (docs/reference/formats/topology.md), NCCL's topology XML (NCCL_TOPO_DUMP_FILE) or log (NCCL_DEBUG_SUBSYS=GRAPH), or
     what `nvidia-smi topo -m`, `rocm-smi --showtopo` or `amd-smi topology` prints; told apart by content.
 nvlink_bandwidth, nic_bandwidth, pcie_bandwidth : float > 0, bytes per second of one NVLink or xGMI link, of one NIC and of
     one PCIe link, which nvidia-smi, rocm-smi and amd-smi do not print: by default 20e9 or 48e9, NICs are left out, and 24e9.
@@ -77,7 +77,7 @@ OSError
 
 Parameters
 ----------
-text : str (docs/formats/topology.md).
+text : str (docs/reference/formats/topology.md).
 
 Returns
 -------

@@ -1,6 +1,6 @@
 // A coded message: a header of 32 bytes, the elements that are not zero in their order, then an index of where they
 // belong. No offsets: every length follows from format, elements and nonzeros, so that a receiver can check each. All
-// numbers are little-endian; docs/formats/coded.md has the bytes.
+// numbers are little-endian; docs/reference/formats/coded.md has the bytes.
 #pragma once
 
 #include <array>

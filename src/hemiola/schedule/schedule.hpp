@@ -1,6 +1,6 @@
 // A collective plus its transfers, ordered by step: the one artefact that is verified, simulated, drawn,
 // exported and run. Columnar, so that 10^9 transfers fit in memory. What a step means is in
-// docs/design/0001-schedule.md.
+// docs/decisions/0001-schedule.md.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Runs a schedule's data dependencies over a topology, event by event. What a transfer waits for is in
-// docs/design/0002-simulation.md; how links are shared is in fluid.hpp and fifo.hpp.
+// docs/decisions/0002-simulation.md; how links are shared is in fluid.hpp and fifo.hpp.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// A schedule for any topology: the entry to this folder. How it works is in docs/design/0005-synthesis.md.
+// A schedule for any topology: the entry to this folder. How it works is in docs/decisions/0005-synthesis.md.
 #pragma once
 
 #include "hemiola/base/units.hpp"

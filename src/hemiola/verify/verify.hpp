@@ -1,5 +1,5 @@
 // The judge: proves a schedule right by following every rank's contribution through every slot. Knows the
-// collective's promise and the meaning of a step (docs/design/0001-schedule.md), and no algorithm.
+// collective's promise and the meaning of a step (docs/decisions/0001-schedule.md), and no algorithm.
 #pragma once
 
 #include <cstdint>

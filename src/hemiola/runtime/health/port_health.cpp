@@ -8,7 +8,7 @@ namespace hemiola {
 namespace {
 
 /// Measured factors are this exact; a step that is closer counts as met. Below 2 they are rather too low, and a step that
-/// is too low costs more than the next one (docs/design/0008).
+/// is too low costs more than the next one (docs/decisions/0008).
 constexpr double kTolerance = 1.03;
 constexpr double kToleranceBelow2 = 1.01;
 /// How far above what is in force a factor must be to count.

@@ -1,4 +1,4 @@
-// One message as one of its two ends asks for it. docs/design/0020-point-to-point.md has the protocol.
+// One message as one of its two ends asks for it. docs/decisions/0020-point-to-point.md has the protocol.
 #pragma once
 
 #include <atomic>

@@ -21,7 +21,7 @@ constexpr auto kGrace = 200ms, kGraceBetweenHosts = 1000ms;
 constexpr auto kAwake = 0us, kFirstNap = 20us, kLongestNap = 1000us;
 constexpr int kLongestSleep_us = 200;  ///< with the lock held, for which others may wait
 
-constexpr const char* kGoOn = ". docs/failures.md says how the ranks that are left can go on.";
+constexpr const char* kGoOn = ". docs/how-to/failures.md says how the ranks that are left can go on.";
 
 }  // namespace
 

@@ -1,5 +1,5 @@
 // An all-reduce in which nobody knows who is late: the first n-1 ranks to come reduce segment after segment among
-// themselves, and the last one's arrival decides how all finish. See docs/design/0006-late-ranks.md.
+// themselves, and the last one's arrival decides how all finish. See docs/decisions/0006-late-ranks.md.
 #pragma once
 
 #include <cstdint>

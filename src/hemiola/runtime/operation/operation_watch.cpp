@@ -15,7 +15,7 @@ namespace {
 /// What a survivor can do. The page says more.
 constexpr const char* kGoOn =
     ". Inputs are as they were; this communicator can no longer be used. "
-    "The ranks that are left can go on in comm.shrink(): docs/failures.md";
+    "The ranks that are left can go on in comm.shrink(): docs/how-to/failures.md";
 
 /// How long an operation may take before its ranks ask each other what they do.
 constexpr std::int64_t kPatience_ns = 50'000'000;

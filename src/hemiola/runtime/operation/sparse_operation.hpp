@@ -1,7 +1,7 @@
 // A collective whose messages may leave zeros out where that pays. Now and then ranks look at some of their elements and
 // add up what they have seen; by that all choose the same program, for this operation and those after it. What is found
 // dense runs the dense program, and costs nothing beside the look. Between looks a bit on messages that go anyway says
-// whether data have changed, and then the next operation looks. See docs/design/0018-coded-messages.md.
+// whether data have changed, and then the next operation looks. See docs/decisions/0018-coded-messages.md.
 #pragma once
 
 #include <cstdint>

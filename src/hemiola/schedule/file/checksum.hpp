@@ -1,4 +1,4 @@
-// The checksum of the binary form's sections, as docs/formats/schedule.md defines it: it finds accidents, not
+// The checksum of the binary form's sections, as docs/reference/formats/schedule.md defines it: it finds accidents, not
 // adversaries. Files hold it, so it stays what it is; what tells schedules apart is in base/hash.hpp.
 #pragma once
 

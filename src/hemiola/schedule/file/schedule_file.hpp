@@ -1,5 +1,5 @@
 // The binary form of a schedule, written and read as a stream, for schedules that need not fit in memory;
-// docs/formats/schedule.md defines it byte by byte.
+// docs/reference/formats/schedule.md defines it byte by byte.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The readable form of a schedule, which round-trips exactly; docs/formats/schedule.md defines it. For
+// The readable form of a schedule, which round-trips exactly; docs/reference/formats/schedule.md defines it. For
 // schedules that people read, write and compare; large ones have a binary form.
 #pragma once
 

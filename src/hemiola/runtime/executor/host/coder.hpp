@@ -1,5 +1,5 @@
 // The coded messages of an engine: what each carries, and what is done with it when it has come. A message as long as the
-// plain bytes is the plain bytes; a shorter one is a coded message (docs/formats/coded.md); one that joins several pieces
+// plain bytes is the plain bytes; a shorter one is a coded message (docs/reference/formats/coded.md); one that joins several pieces
 // has a coded message for each. No message is believed.
 #pragma once
 

@@ -1,6 +1,6 @@
 // What this wire uses of the binary interface of UCX's UCP, declared by hand so that building needs no headers of UCX: the
 // same in its versions 1.13 and 1.22. Types whose ends differ between versions end here where 1.13's do: UCX reads and writes
-// only the fields that their masks name. docs/design/0014 says how that was checked.
+// only the fields that their masks name. docs/decisions/0014 says how that was checked.
 #pragma once
 
 #include <cstddef>
