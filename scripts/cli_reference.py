@@ -14,7 +14,7 @@ Generated from the commands' help (`make generate`); do not edit. `hemiola COMMA
 
 Sizes and times carry their units: `64MiB`, `1GB`, `4096`; `50ms`, `0.5us`. Ranks with a value are written
 `7=50ms` or `0=2`, repeated or joined with commas. Every command that answers takes `--json`.
-
+[exit-codes.md](exit-codes.md) has the exit codes.
 """
 
 
@@ -22,23 +22,7 @@ def text() -> str:
     """Return the whole page."""
     group = typer.main.get_command(make_app())
     sections = [describe(name, command) for name, command in commands(group, "hemiola")]
-    return "\n".join([INTRODUCTION, exit_code_table(), *sections])
-
-
-def exit_code_table() -> str:
-    """Return what each exit code means for every command."""
-    programs = ", ".join(f"`{name}`" for name in exit_codes.RUN_PROGRAMS)
-    rows = [f"| {code} | {meaning} |" for code, meaning in exit_codes.MEANINGS.items()]
-    return "\n".join(
-        [
-            *("| exit code | meaning |", "|---|---|", *rows, ""),
-            f"{programs} return the exit code of what they run. Where they fail themselves they return "
-            f"{exit_codes.NOT_STARTED}",
-            f"instead of {exit_codes.MISTAKE}, {exit_codes.FAILED} and {exit_codes.BUG}; {exit_codes.NOT_FOUND} says "
-            f"that there is no such program.",
-            "",
-        ]
-    )
+    return "\n".join([INTRODUCTION, *sections])
 
 
 def commands(group: Any, prefix: str) -> Iterator[tuple[str, Any]]:

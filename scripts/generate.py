@@ -1,9 +1,9 @@
 """Rewrite every generated file, or with --check say which are out of date (exit status 1).
 
-Generated: the type stubs of the C++ module and of hemiola.algorithms, and in docs/reference algorithms.md (the
-registry), cli.md (the commands' help), environment.md (the variables) and public_names.txt (the names to rely on). Also
-the map in CONTRIBUTING.md (the folders' doors), the table in README.md (docs/results/shared_memory.md) and
-tests/docs/prose_today.txt (the texts that are not plain yet)."""
+Generated: the type stubs of the C++ module and of hemiola.algorithms; in docs/reference algorithms.md (the registry),
+cli.md (the commands' help), exit-codes.md, errors.md, environment.md (the variables), public_names.txt (the names to
+rely on) and api/ (the docstrings); the map in CONTRIBUTING.md (the folders' doors); the table in README.md
+(docs/results/shared_memory.md); tests/docs/prose_today.txt (the texts that are not plain yet)."""
 
 import argparse
 import difflib
@@ -14,8 +14,11 @@ from pathlib import Path
 
 import algorithm_stub
 import algorithm_table
+import api_reference
 import cli_reference
 import environment_table
+import errors_table
+import exit_codes_table
 import folder_map
 import prose
 import public_names
@@ -45,8 +48,11 @@ def generated() -> dict[Path, str]:
         ROOT / "python/hemiola/algorithms/__init__.pyi": algorithm_stub.text(),
         ROOT / "docs/reference/algorithms.md": algorithm_table.text(),
         ROOT / "docs/reference/cli.md": cli_reference.text(),
+        ROOT / "docs/reference/errors.md": errors_table.text(),
+        ROOT / "docs/reference/exit-codes.md": exit_codes_table.text(),
         ROOT / "docs/reference/environment.md": environment_table.text(),
         ROOT / "docs/reference/public_names.txt": public_names.text(core),
+        **{ROOT / "docs/reference/api" / name: page for name, page in api_reference.pages(core).items()},
         ROOT / "CONTRIBUTING.md": folder_map.text(),
         ROOT / "README.md": readme_table.text(),
         prose.TABLE: prose.lowered(),

@@ -37,7 +37,7 @@ FREE_RELATIVE = re.compile(
     re.IGNORECASE,
 )
 _JOINED = re.compile(rf"\b(?:{_PREPOSITIONS}) who(?:m|se)\b", re.IGNORECASE)  # "ranks to whom it sends"
-_SECTION = re.compile(
+SECTION = re.compile(
     r"^(Parameters|Returns|Yields|Raises|Warns|Attributes|Notes|Examples|See Also)\n-{4,}$", re.M
 )
 
@@ -101,10 +101,11 @@ def free_relatives(sentence: str) -> list[str]:
 
 @cache
 def texts() -> dict[str, Text]:
-    """Return every text that has a sentence, by name."""
+    """Return every text that has a sentence, by name. The pages of the API are the docstrings, which count already."""
     found = {
         str(page.relative_to(ROOT)): pages.sentences(page.read_text(encoding="utf-8"))
         for page in pages.docs()
+        if page.parent != ROOT / "docs/reference/api"
     }
     for path in sorted((ROOT / "python").rglob("*.py*")):
         if path.suffix in (".py", ".pyi"):
@@ -137,7 +138,7 @@ def docstrings(path: Path) -> Iterator[str]:
 
 def as_markdown(docstring: str) -> str:
     """Return a docstring as Markdown: a paragraph for each parameter, without its name, and no titles nor examples."""
-    first, *sections = _SECTION.split(inspect.cleandoc(docstring))
+    first, *sections = SECTION.split(inspect.cleandoc(docstring))
     kept = [first]
     for title, body in zip(sections[::2], sections[1::2], strict=True):
         if title in ("Notes", "See Also"):

@@ -7,7 +7,7 @@ import importlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 PACKAGE = Path(__file__).resolve().parent.parent / "python" / "hemiola"
 
@@ -32,8 +32,23 @@ DOORS = (
 Sources = Callable[[str], ast.Module]
 
 
+class Entry(NamedTuple):
+    """The line of a public name, and its docstring."""
+
+    line: str
+    docstring: str = ""
+
+
 def text(stubs: Mapping[Path, str]) -> str:
     """Return the whole list; the core's names are read from these stubs."""
+    lines = [line for found in doors(stubs).values() for line in ("", *(entry.line for entry in found))]
+    return "\n".join(
+        ["# Generated (make generate): what people may rely on, and how it is called.", *lines, ""]
+    )
+
+
+def doors(stubs: Mapping[Path, str]) -> dict[str, list[Entry]]:
+    """Return what each door has; the core's names are read from these stubs."""
     trees: dict[str, ast.Module] = {}
 
     def source_of(module: str) -> ast.Module:
@@ -41,25 +56,21 @@ def text(stubs: Mapping[Path, str]) -> str:
             trees[module] = ast.parse(_source(module, stubs))
         return trees[module]
 
-    lines = [line for door in DOORS for line in _door(importlib.import_module(door), source_of)]
-    return "\n".join(
-        ["# Generated (make generate): what people may rely on, and how it is called.", *lines, ""]
-    )
+    return {door: list(_door(importlib.import_module(door), source_of)) for door in DOORS}
 
 
-def _door(module: ModuleType, source_of: Sources) -> Iterator[str]:
-    yield ""
+def _door(module: ModuleType, source_of: Sources) -> Iterator[Entry]:
     for name in _names(module):
         value = getattr(module, name)
         full = f"{module.__name__}.{name}"
         if isinstance(value, ModuleType):
-            yield f"{full}: module"
+            yield Entry(f"{full}: module")
         elif not hasattr(value, "__qualname__"):
-            yield f"{full} = {value!r}"
+            yield Entry(f"{full} = {value!r}")
         elif (
             module.__name__ != "hemiola" and getattr(importlib.import_module("hemiola"), name, None) is value
         ):
-            yield f"{full} is hemiola.{name}"
+            yield Entry(f"{full} is hemiola.{name}")
         else:
             yield from _described(full, value, source_of)
 
@@ -72,17 +83,17 @@ def _names(module: ModuleType) -> list[str]:
     return sorted(getattr(module, "__all__", [name for name in own if not name.startswith("_")]))
 
 
-def _described(full: str, value: Any, source_of: Sources) -> Iterator[str]:
+def _described(full: str, value: Any, source_of: Sources) -> Iterator[Entry]:
     """Yield a class's line and those of its members, or a function's, one for each overload."""
     if isinstance(value, type):
         yield from _class(full, value, source_of)
     else:
         for node in _definitions(value, source_of):
             assert isinstance(node, ast.FunctionDef)
-            yield f"{full}{_signature(node)}"
+            yield Entry(f"{full}{_signature(node)}", ast.get_docstring(node) or "")
 
 
-def _class(full: str, value: type, source_of: Sources) -> Iterator[str]:
+def _class(full: str, value: type, source_of: Sources) -> Iterator[Entry]:
     """Yield what a class and the package's own classes that it is made of have; the nearest one counts."""
     seen: set[str] = set()
     for base in value.__mro__:
@@ -92,13 +103,14 @@ def _class(full: str, value: type, source_of: Sources) -> Iterator[str]:
         assert isinstance(node, ast.ClassDef)
         if base is value:
             bases = ", ".join(map(ast.unparse, node.bases))
-            yield f"class {full}({bases})" if bases else f"class {full}"
+            line = f"class {full}({bases})" if bases else f"class {full}"
+            yield Entry(line, ast.get_docstring(node) or "")
         members = [
-            (_name_of(member), line)
+            (_name_of(member), entry)
             for member in _without_overloads(node.body)
-            for line in _member(full, member)
+            for entry in _member(full, member)
         ]
-        yield from (line for name, line in members if name not in seen)
+        yield from (entry for name, entry in members if name not in seen)
         seen |= {name for name, _ in members}
 
 
@@ -123,19 +135,21 @@ def _name_of(member: ast.stmt) -> str:
     return ast.unparse(member.target) if isinstance(member, ast.AnnAssign) else getattr(member, "name", "")
 
 
-def _member(owner: str, node: ast.stmt) -> Iterator[str]:
+def _member(owner: str, node: ast.stmt) -> Iterator[Entry]:
     """Yield the line of a method, property or field; private and inherited ones have none."""
     if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
         if not node.target.id.startswith("_"):
             value = f" = {ast.unparse(node.value)}" if node.value else ""
-            yield f"    {owner}.{node.target.id}: {ast.unparse(node.annotation)}{value}"
+            yield Entry(f"    {owner}.{node.target.id}: {ast.unparse(node.annotation)}{value}")
     elif isinstance(node, ast.FunctionDef) and (node.name == "__init__" or not node.name.startswith("_")):
         kinds = {ast.unparse(decorator) for decorator in node.decorator_list}
+        docstring = ast.get_docstring(node) or ""
         if kinds & {"property", "cached_property"}:
-            yield f"    {owner}.{node.name}: {ast.unparse(node.returns) if node.returns else 'Any'}"
+            returns = ast.unparse(node.returns) if node.returns else "Any"
+            yield Entry(f"    {owner}.{node.name}: {returns}", docstring)
         else:
             static = "static " if kinds & {"staticmethod", "classmethod"} else ""
-            yield f"    {static}{owner}.{node.name}{_signature(node)}"
+            yield Entry(f"    {static}{owner}.{node.name}{_signature(node)}", docstring)
 
 
 def _signature(node: ast.FunctionDef) -> str:

@@ -13,7 +13,7 @@ NO_READER = 141
 
 MEANINGS = {
     DONE: "done, and the answer is yes where there is a question",
-    NO: "the answer is no; only commands that say so below return it",
+    NO: "the answer is no; only the commands of the table below return it",
     MISTAKE: "a mistake in what was typed, or a file that cannot be read or written; a line says which",
     FAILED: "the job failed: a rank was lost or did not come in time, or the machine refused what it needs; a line "
     "says why",
