@@ -77,7 +77,7 @@ def _operation(
             if kind == "all_reduce":
                 return bool(np.array_equal(comm.all_reduce(x), total))
             if kind == "background":
-                return bool(np.array_equal(comm.all_reduce(x, wait=False).wait(), total))
+                return bool(np.array_equal(comm.start_all_reduce(x).wait(), total))
             if kind == "all_gather":
                 found = comm.all_gather(x).reshape(n, size)
                 return all(np.array_equal(found[rank] - rank, mine - comm.rank) for rank in range(n))

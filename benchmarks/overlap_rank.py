@@ -59,8 +59,8 @@ class HemiolaBehind(Hemiola):
 
     def start(self, collective: str, whole: np.ndarray, part: np.ndarray) -> Start:
         if collective == "all_reduce":
-            return lambda: self.comm.all_reduce(whole, sparse=False, wait=False)
-        return lambda: self.comm.all_gather(part, out=whole, sparse=False, wait=False)
+            return lambda: self.comm.start_all_reduce(whole, sparse=False)
+        return lambda: self.comm.start_all_gather(part, out=whole, sparse=False)
 
     @staticmethod
     def is_done(started: Any) -> bool:

@@ -114,7 +114,7 @@ def _seen_by_a_rank() -> dict[str, Any]:
 def refusals_of_a_rank() -> dict[str, str]:
     """Say how a communicator and a handle refuse to be pickled."""
     comm = hm.init()
-    handle = comm.all_reduce(np.zeros(4), wait=False)
+    handle = comm.start_all_reduce(np.zeros(4))
     said = {}
     for name, staying in {"Communicator": comm, "Handle": handle}.items():
         try:

@@ -69,7 +69,7 @@ def _problem(call: api_calls.Call, by_place: list[Any], by_name: dict[str, Any])
 def on_a_communicator() -> list[str]:
     """Call the communicator's methods, as the only rank of a job."""
     comm = hm.init(timeout_s=20)
-    handle = comm.all_reduce(np.zeros(4), wait=False)
+    handle = comm.start_all_reduce(np.zeros(4))
     return bad_answers({"Communicator": comm, "Handle": handle}, "hemiola.Communicator.") + bad_answers(
         {"Handle": handle}, "hemiola.Handle."
     )

@@ -32,7 +32,7 @@ def operations() -> tuple[int, bool]:
     comm = hm.init(timeout_s=60)
     arrays = [np.full(1000, float(i + comm.rank)) for i in range(COUNT)]
     sys.setswitchinterval(1e6)
-    done = done_beside_python([comm.all_reduce(x, wait=False) for x in arrays])
+    done = done_beside_python([comm.start_all_reduce(x) for x in arrays])
     return done, all(
         (x == sum(i + rank for rank in range(comm.rank_count))).all() for i, x in enumerate(arrays)
     )
@@ -44,8 +44,8 @@ def messages() -> tuple[int, bool]:
     to, source = (comm.rank + 1) % comm.rank_count, (comm.rank - 1) % comm.rank_count
     arrays = [np.zeros(1000) for _ in range(COUNT)]
     sys.setswitchinterval(1e6)
-    handles: list[Any] = [comm.recv(x, source, tag, wait=False) for tag, x in enumerate(arrays)]
-    handles += [comm.send(np.full(1000, float(tag + comm.rank)), to, tag, wait=False) for tag in range(COUNT)]
+    handles: list[Any] = [comm.start_recv(x, source, tag) for tag, x in enumerate(arrays)]
+    handles += [comm.start_send(np.full(1000, float(tag + comm.rank)), to, tag) for tag in range(COUNT)]
     done = done_beside_python(handles)
     return done, all((x == tag + source).all() for tag, x in enumerate(arrays))
 
@@ -53,7 +53,7 @@ def messages() -> tuple[int, bool]:
 def _start(comm: hm.Communicator) -> tuple[Any, weakref.ref[Any]]:
     """Start an operation on an array that nobody else has."""
     x = np.ones(1000)
-    return comm.all_reduce(x, wait=False), weakref.ref(x)
+    return comm.start_all_reduce(x), weakref.ref(x)
 
 
 def let_go_by_the_main_thread() -> bool:

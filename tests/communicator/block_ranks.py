@@ -33,7 +33,7 @@ def exchanged() -> list[str]:
         for wait in (True, False):
             out = [np.zeros(sizes(n)[of][me] + 2, dtype) for of in range(n)]
             inside = [one[1:-1] for one in out]
-            made = comm.all_to_all_blocks(given, inside, wait=wait)
+            made = (comm.all_to_all_blocks if wait else comm.start_all_to_all_blocks)(given, inside)
             if not wait:
                 assert isinstance(made, hm.Handle)
                 made = made.wait()
@@ -66,12 +66,12 @@ def disagreeing() -> dict[str, tuple[str, str]]:
         "size": error_of(lambda: comm.all_to_all_blocks(right, short)),
         "dtype": error_of(lambda: comm.all_to_all_blocks(other, other)),
         "count": error_of(lambda: comm.all_to_all_blocks(right[me == 1 :], room)),
-        "array": error_of(lambda: comm.all_gather_blocks("x" if me == 1 else right[0], room)),  # type: ignore[call-overload]
+        "array": error_of(lambda: comm.all_gather_blocks("x" if me == 1 else right[0], room)),
         "read-only": error_of(
             lambda: comm.all_gather_blocks(right[0], [_fixed(r) for r in room] if me == 1 else room)
         ),
         "reduced": error_of(lambda: comm.reduce_scatter_blocks(short if me == 1 else right, out=np.zeros(2))),
-        "a number": error_of(lambda: comm.reduce_scatter_blocks(3 if me == 1 else right, out=np.zeros(2))),  # type: ignore[call-overload]
+        "a number": error_of(lambda: comm.reduce_scatter_blocks(3 if me == 1 else right, out=np.zeros(2))),
         "afterwards": error_of(lambda: comm.all_to_all_blocks(right, room)),
     }
     assert all((one == 1).all() for one in room)
@@ -113,7 +113,7 @@ def in_list(array: Any, n: int) -> list[Any]:
 
 def as_list(comm: Any, name: str, x: Any, **options: Any) -> Any:
     """Call a collective with lists; return the result as one array, and whether nothing around it was touched."""
-    brings, gets, _ = OF_LISTS[name]
+    brings, gets, _ = OF_LISTS[name.removeprefix("start_")]
     n = comm.rank_count
     given = in_list(x, n) if brings else x
     size = x.size // n if brings and not gets else x.size if brings else n * x.size
@@ -138,11 +138,11 @@ def lists() -> list[str]:
     wrong = []
 
     def compare(name: str, x: Any, **options: Any) -> None:
-        blocking = {key: value for key, value in options.items() if key != "wait"}
-        right = getattr(comm, name)(x, **blocking)
+        blocking = getattr(comm, name.removeprefix("start_"))
+        right = blocking(x, **options)
         found = right if me == 1 else as_list(comm, name, x, **options)
         if me == 1:
-            getattr(comm, name)(x, **blocking)
+            blocking(x, **options)
         if not np.array_equal(found, right):
             wrong.append(f"{name} {x.dtype}[{x.size}] {options}")
 
@@ -150,7 +150,7 @@ def lists() -> list[str]:
         for size in (0, 3, LONG):
             for schedule in algorithms:
                 compare(name, block(me, 0, n * size, np.float32), schedule=schedule)
-        compare(name, block(me, 1, n * 5, ml_dtypes.bfloat16), wait=False)
+        compare(f"start_{name}", block(me, 1, n * 5, ml_dtypes.bfloat16))
     zeros = np.where(np.arange(n * LONG) % 50 == 0, me + 1.0, 0)
     for name in ("all_gather", "reduce_scatter"):
         compare(name, zeros, sparse=True)
@@ -175,13 +175,13 @@ def wrong_lists() -> dict[str, tuple[str, str]]:
         "over the input": [*room[1:], x],
     }
     found = {
-        name: error_of(lambda out=out: comm.all_gather(x, out=out if me == 1 else room))  # type: ignore[call-overload]
+        name: error_of(lambda out=out: comm.all_gather(x, out=out if me == 1 else room))
         for name, out in bad.items()
     }
-    found["no blocks"] = error_of(lambda: comm.all_reduce([x] * n if me == 1 else x))  # type: ignore[call-overload]
+    found["no blocks"] = error_of(lambda: comm.all_reduce([x] * n if me == 1 else x))
     found["other sizes"] = error_of(
-        lambda: comm.reduce_scatter([np.ones(3 if me == 1 else 2)] * n, out=np.zeros(3 if me == 1 else 2))  # type: ignore[call-overload]
+        lambda: comm.reduce_scatter([np.ones(3 if me == 1 else 2)] * n, out=np.zeros(3 if me == 1 else 2))
     )
-    found["afterwards"] = error_of(lambda: comm.all_gather(x, out=room))  # type: ignore[call-overload]
+    found["afterwards"] = error_of(lambda: comm.all_gather(x, out=room))
     assert all((one == 1).all() for one in room)
     return found

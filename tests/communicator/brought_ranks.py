@@ -45,7 +45,9 @@ def bring_truncated(odd: int | None, wait: bool, unchecked: bool) -> tuple[Seen,
     comm = hm.init(timeout_s=60)
     x = np.ones(4)
     schedule = truncated() if odd in (None, comm.rank) else None
-    seen = seen_of(comm, "all_reduce", x, schedule=schedule, wait=wait, unchecked=unchecked)
+    seen = seen_of(
+        comm, "all_reduce" if wait else "start_all_reduce", x, schedule=schedule, unchecked=unchecked
+    )
     return seen, x.tolist(), float(comm.all_reduce(np.ones(1))[0])
 
 

@@ -46,7 +46,7 @@ def every_kind() -> dict[str, dict[str, Any]]:
     for kind in TABLE.values():
         call = getattr(comm, kind.name)
         plain = given(call(**arguments(comm, kind)))
-        handle = call(**arguments(comm, kind), wait=False)
+        handle = getattr(comm, f"start_{kind.name}")(**arguments(comm, kind))
         later = given(handle.wait())
         found[kind.name] = {"plain": plain, "later": later, "done": handle.done()}
         if kind.name != "barrier":
@@ -112,7 +112,7 @@ def every_mistake(odd: int, wait: bool) -> dict[tuple[str, str], Seen]:
 
 def _error_of(comm: hm.Communicator, kind: Kind[Any], options: dict[str, Any], wait: bool) -> tuple[str, str]:
     try:
-        result = getattr(comm, kind.name)(**options, wait=wait)
+        result = getattr(comm, kind.name if wait else f"start_{kind.name}")(**options)
         if not wait:
             result.wait()
     except HemiolaError as error:

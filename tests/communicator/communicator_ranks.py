@@ -56,7 +56,7 @@ def background_order(operations: int) -> tuple[list[float], bool]:
     """Each operation reads what the one before it wrote, so any other order gives other numbers."""
     comm = hm.init(timeout_s=60)
     x = np.ones(1000)
-    handles = [comm.all_reduce(x, wait=False) for _ in range(operations)]
+    handles = [comm.start_all_reduce(x) for _ in range(operations)]
     last = comm.all_reduce(np.ones(1))  # blocking: after all of them
     done = all(handle.done() for handle in handles)
     assert handles[-1].wait() is x
@@ -66,7 +66,7 @@ def background_order(operations: int) -> tuple[list[float], bool]:
 def waiting_has_limits(folder: str) -> tuple[str, float]:
     comm = hm.init(timeout_s=60)
     if comm.rank == 0:
-        handle = comm.all_reduce(np.ones(4), wait=False)
+        handle = comm.start_all_reduce(np.ones(4))
         try:
             handle.wait(timeout_s=0.05)
         except builtins.TimeoutError as error:
@@ -84,7 +84,7 @@ def mistakes_in_the_background() -> list[str]:
     for number in range(4):
         op = "median" if number == comm.rank else "sum"
         try:
-            handles.append(comm.all_reduce(np.ones(8), op, wait=False))
+            handles.append(comm.start_all_reduce(np.ones(8), op))
         except HemiolaError as error:
             seen.append(type(error).__name__)
             continue
@@ -103,7 +103,7 @@ def groups_at_once(rounds: int) -> list[float]:
     pair = comm.group(sorted([comm.rank ^ 1, comm.rank])) if comm.rank_count % 2 == 0 else mine
     total = 0.0
     for number in range(rounds):
-        pending = mine.all_reduce(np.full(100, float(comm.rank)), wait=False)
+        pending = mine.start_all_reduce(np.full(100, float(comm.rank)))
         total += float(pair.all_reduce(np.full(5000, float(number)))[0])
         total += float(comm.all_reduce(np.ones(10))[0]) + float(pending.wait()[0])
     return [mine.rank, mine.rank_count, total]
@@ -173,7 +173,7 @@ def who_is_persistent(late: int) -> tuple[dict[str, Any], dict[str, Any] | None]
 def closes_with_work_left(folder: str) -> str:
     comm = hm.init(timeout_s=60)
     if comm.rank == 0:
-        handle = comm.all_reduce(np.ones(4), wait=False)
+        handle = comm.start_all_reduce(np.ones(4))
         comm.close()
         tell(folder, comm.rank)
         try:

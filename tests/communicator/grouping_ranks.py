@@ -23,7 +23,7 @@ def in_an_order(order: list[int]) -> dict[str, Any] | None:
     parts = group.scatter(np.arange(len(order)) if group.rank == 1 else None, root=1, out=np.zeros(1, int))
     found["scattered"] = None if parts is None else parts.tolist()
     following, before = (group.rank + 1) % len(order), (group.rank - 1) % len(order)
-    sending, heard = group.send(own, following, wait=False), np.zeros(1, int)
+    sending, heard = group.start_send(own, following), np.zeros(1, int)
     found["source"] = group.recv(heard) == before
     found["heard"] = heard.tolist()
     sending.wait()
@@ -93,9 +93,9 @@ def many_at_once(rounds: int, groups: int) -> tuple[list[dict[str, int]], int]:
         comm.barrier()
         made = [comm.group([(first + 1 + k) % n for k in range(n)]) for first in range(groups)]
         for group in made:
-            pending = group.all_reduce(np.ones(1 << 14, np.float32), wait=False)
+            pending = group.start_all_reduce(np.ones(1 << 14, np.float32))
             x = np.zeros(1 << 10, np.float32)
-            sending = group.send(x, (group.rank + 1) % n, wait=False)
+            sending = group.start_send(x, (group.rank + 1) % n)
             group.recv(x, (group.rank - 1) % n)
             sending.wait()
             pending.wait()

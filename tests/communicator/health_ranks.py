@@ -85,7 +85,7 @@ def busy_core(operations: int) -> Story:
     comm = hm.init(timeout_s=60)
     story = Story()
     for number in range(operations):
-        pending = comm.all_reduce(np.ones(NBYTES // 8), wait=False)
+        pending = comm.start_all_reduce(np.ones(NBYTES // 8))
         if comm.rank == 1:
             end = time.perf_counter() + 0.002
             while time.perf_counter() < end:
@@ -104,7 +104,7 @@ def background_run(operations: int, at: int) -> Story:
         if number == at and comm.rank == 0:
             comm.degrade({2: 2.0})
         arrays.append(np.full(NBYTES // 8, comm.rank + number, np.int64))
-        handles.append(comm.all_reduce(arrays[-1], wait=False))
+        handles.append(comm.start_all_reduce(arrays[-1]))
     n = comm.rank_count
     for number, handle in enumerate(handles):
         handle.wait()
@@ -149,7 +149,7 @@ def health_in_the_middle() -> int:
     comm = hm.init(timeout_s=60)
     if comm.rank == 0:
         comm.degrade({1: 2.0})
-    handles = [comm.all_reduce(np.ones(NBYTES // 8), wait=False) for _ in range(20)]
+    handles = [comm.start_all_reduce(np.ones(NBYTES // 8)) for _ in range(20)]
     asked = 0
     while not handles[-1].done():
         comm.health()

@@ -64,7 +64,7 @@ def again_and_again(folder: str, times: int) -> tuple[dict[str, int], dict[str, 
     early: dict[str, int] = {}
     for number in range(times):
         comm = hm.Communicator.join(rank, count, store, timeout_s=60)
-        comm.all_reduce(np.ones(100_000, np.float32), wait=False).wait()
+        comm.start_all_reduce(np.ones(100_000, np.float32)).wait()
         comm.close()
         del comm
         if number == 3:

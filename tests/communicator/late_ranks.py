@@ -126,7 +126,7 @@ def background(calls: int) -> list[float]:
     """Start several at once, each on what the one before it left."""
     comm = hm.init(timeout_s=60)
     x = np.ones(3000)
-    handles = [comm.all_reduce(x, schedule=NAME, wait=False) for _ in range(calls)]
+    handles = [comm.start_all_reduce(x, schedule=NAME) for _ in range(calls)]
     time.sleep(0.05 * comm.rank)
     handles[-1].wait()
     return [float(x.min()), float(x.max())]
@@ -163,7 +163,7 @@ def changing_lateness(
                 comm.all_reduce(x)
                 expected.append(comm.expects_late_rank(x.nbytes))
             else:
-                handles = [comm.all_reduce(y, wait=False) for y in (x, small)]
+                handles = [comm.start_all_reduce(y) for y in (x, small)]
                 handles[0].wait()
                 handles[1].wait()
             comm.all_reduce(small)  # meets nobody late, and counts for itself
@@ -252,7 +252,7 @@ def plans_in_the_background(size: int, calls: int, late: int, delay_s: float) ->
             time.sleep(delay_s)
             comm.all_reduce(x)
     else:
-        for handle in [comm.all_reduce(x, wait=False) for x in arrays]:
+        for handle in [comm.start_all_reduce(x) for x in arrays]:
             handle.wait()
     wrong = [int((x != total(size, comm.rank_count, call)).sum()) for call, x in enumerate(arrays)]
     return sum(wrong), comm.plan("all_reduce", 8 * size).name

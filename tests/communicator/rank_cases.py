@@ -83,14 +83,15 @@ def arrays_of(case: Case, pattern: Pattern, rank: int) -> tuple[GuardedArray, An
 
 def call(comm: hm.Communicator, case: Case, x: Any, out: Any) -> Any:
     """Make the call that a case describes."""
-    options: dict[str, Any] = {"schedule": case.schedule, "wait": case.wait}
+    options: dict[str, Any] = {"schedule": case.schedule}
     if case.kind in ("all_reduce", "reduce", "reduce_scatter"):
         options["op"] = case.op
     if case.kind in ("reduce", "broadcast", "gather", "scatter"):
         options["root"] = case.root
     gets = out if out.size or case.block == 0 else None
     brings = x if x.size or case.block == 0 else None
-    return getattr(comm, case.kind)(brings if brings is not None else gets, out=gets, **options)
+    collective = getattr(comm, case.kind if case.wait else f"start_{case.kind}")
+    return collective(brings if brings is not None else gets, out=gets, **options)
 
 
 def failures_of(comm: hm.Communicator, case: Case) -> list[str]:

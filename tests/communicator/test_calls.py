@@ -9,6 +9,7 @@ import call_ranks as work
 import pytest
 
 import hemiola as hm
+from hemiola.communicator.calls import CallOptions, CustomOptions
 
 LIMIT_S = 120
 RANKS = 3
@@ -104,10 +105,23 @@ def _check(kind: str, mistake: str, seen: list[dict[tuple[str, str], work.Seen]]
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_a_collective_is_started_with_what_it_is_called_with(kind: str) -> None:
+    blocking = inspect.signature(getattr(hm.Communicator, kind)).parameters
+    started = inspect.signature(getattr(hm.Communicator, f"start_{kind}")).parameters
+    by_place = [one for one in blocking.values() if one.kind is one.POSITIONAL_OR_KEYWORD]
+    assert [one for one in started.values() if one.kind is one.POSITIONAL_OR_KEYWORD] == by_place
+    options = {name for name, one in blocking.items() if one.kind is one.KEYWORD_ONLY}
+    named = {name for name, one in started.items() if one.kind is one.KEYWORD_ONLY}
+    if kind != "barrier":
+        named = set((CustomOptions if kind == "custom" else CallOptions).__annotations__)
+    assert named == options
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_signature_is_full_and_its_docstring_has_all_of_it(kind: str) -> None:
     method = getattr(hm.Communicator, kind)
     signature = inspect.signature(method)
-    expected = {"self", "wait", "timeout_s"}
+    expected = {"self", "timeout_s"}
     if kind != "barrier":
         expected |= {"x", "schedule", "sparse", "unchecked", "out"}
     if work.TABLE[kind].has_root:

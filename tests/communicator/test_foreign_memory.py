@@ -81,7 +81,7 @@ def blocks(comm: Any, torch: Any, check: Callable[[str, Any, Any], None]) -> Non
             )
     own: Any = array.array("d", [0, 0])
     rows = list(torch.full((2, 2), -1))
-    moving = comm.all_gather_blocks(torch.full((2,), comm.rank), rows, wait=False)  # type: ignore[arg-type]
+    moving = comm.start_all_gather_blocks(torch.full((2,), comm.rank), rows)  # type: ignore[arg-type]
     assert isinstance(moving, hm.Handle)
     moving.wait()
     check("gathered blocks", torch.cat(rows), [0, 0, 1, 1])
@@ -107,21 +107,21 @@ def foreign_arrays() -> dict[str, Any]:
         check(name, result.to(torch.complex128), [[1 if name == "bool" else 2] * 3] * 2)
         found["wrong"] += [] if result is x else [f"{name}: another object"]
         into = torch.zeros(RANKS, 2, dtype=torch.int64).to(dtype)
-        comm.all_gather(torch.full((2,), rank).to(dtype), out=into)  # type: ignore[call-overload]
+        comm.all_gather(torch.full((2,), rank).to(dtype), out=into)
         check(
             f"{name} gathered", into.to(torch.int64) if name[:7] != "complex" else into.real, [[0, 0], [1, 1]]
         )
     words = array.array("i", [rank, 5])
-    comm.all_reduce(words)  # type: ignore[call-overload]
+    comm.all_reduce(words)
     check("array", list(words), [1, 10])
     raw = bytearray([1, 2, 3])
-    comm.all_reduce(memoryview(raw))  # type: ignore[call-overload]
+    comm.all_reduce(memoryview(raw))
     check("bytearray", list(raw), [2, 4, 6])
     x = np.arange(6.0).reshape(2, 3)
-    comm.all_reduce(hm.RawMemory(x.ctypes.data, "float64", [2, 3]))  # type: ignore[call-overload]
+    comm.all_reduce(hm.RawMemory(x.ctypes.data, "float64", [2, 3]))
     check("address", x, 2 * np.arange(6.0).reshape(2, 3))
     exported = np.ones(4)
-    comm.all_reduce(Exported(exported))  # type: ignore[call-overload]
+    comm.all_reduce(Exported(exported))
     check("DLPack", exported, np.full(4, 2.0))
     if rank == 0:
         comm.send(torch.arange(3), 1)  # type: ignore[arg-type]

@@ -41,7 +41,7 @@ def wrong_sums() -> list[str]:
             "in place": lambda x=x: comm.all_reduce(x.copy(), op),
             "sparse": lambda x=x: comm.all_reduce(x.copy(), op, sparse=True),
             "apart": lambda x=x: comm.all_reduce(x, op, out=np.zeros_like(x)),
-            "later": lambda x=x: comm.all_reduce(x.copy(), op, wait=False).wait(),
+            "later": lambda x=x: comm.start_all_reduce(x.copy(), op).wait(),
             "ring": lambda x=x: comm.all_reduce(x.copy(), op, schedule="all_reduce_ring"),
         }
         for call, reduce in calls.items():

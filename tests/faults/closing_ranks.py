@@ -68,7 +68,7 @@ def closed_in_the_background(folder: str) -> str:
         wait_until_told(folder, *range(1, RANKS))
         seen = attempt(lambda: comm.all_reduce(x))[1]
     else:
-        handle = comm.all_reduce(x, wait=False)
+        handle = comm.start_all_reduce(x)
         if comm.rank == VICTIM:
             time.sleep(0.1)
             comm.close()
@@ -87,7 +87,7 @@ def aborted_in_the_middle(by: str, folder: str) -> tuple[str, str, float]:
         signalled_soon(lambda: comm.abort("the loss is no number"))
     if absent:
         wait_until_told(folder, *range(1, RANKS))
-    handle = comm.all_reduce(x, wait=False) if by == "background" else None
+    handle = comm.start_all_reduce(x) if by == "background" else None
     if comm.rank == VICTIM and handle is not None:
         time.sleep(0.2)
         comm.abort("the loss is no number")
@@ -101,7 +101,7 @@ def aborted_while_others_receive(folder: str) -> tuple[str, str, float]:
     """One rank aborts between two calls; the others wait for messages of each other, not of that one."""
     comm, _ = start()
     if comm.rank == VICTIM:
-        under_way = comm.recv(np.ones(1), src=0, wait=False)
+        under_way = comm.start_recv(np.ones(1), src=0)
         time.sleep(0.2)
         comm.abort("no more of this")
         assert "no more of this" in first_error(under_way.wait)[1]
@@ -164,7 +164,7 @@ def called_from_a_handler(call: str, folder: str) -> tuple[tuple[str, str], bool
     got: list[tuple[str, str]] = []
     calls: dict[str, Callable[[], Any]] = {
         "all_reduce": lambda: comm.all_reduce(np.ones(1)),
-        "in the background": lambda: comm.all_reduce(np.ones(1), wait=False),
+        "in the background": lambda: comm.start_all_reduce(np.ones(1)),
         "plan": lambda: comm.plan("all_gather", 1000),
         "health": comm.health,
         "arrivals": comm.arrivals,
@@ -201,7 +201,7 @@ def looked_at_from_another_thread(folder: str) -> None:
 def forked() -> tuple[int, list[str], bool]:
     """Each rank forks a child that tries to use what it has a copy of, and exits as processes do."""
     comm, x = start()
-    pending = comm.all_reduce(x, wait=False)
+    pending = comm.start_all_reduce(x)
     read_end, write_end = os.pipe()
     child = os.fork()
     if child == 0:

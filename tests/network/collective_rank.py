@@ -76,9 +76,7 @@ def messages(comm: hm.Communicator) -> str:
     """Every rank sends to every other, short and long, and rank 0 receives from anybody."""
     n, rank = comm.rank_count, comm.rank
     for size in SIZES:
-        sending = [
-            comm.send(own(10 * rank + to, size), to, size, wait=False) for to in range(n) if to != rank
-        ]
+        sending = [comm.start_send(own(10 * rank + to, size), to, size) for to in range(n) if to != rank]
         for src in range(n):
             x = np.zeros(size, np.float32)
             if src != rank:

@@ -12,7 +12,7 @@ Doubles = NDArray[np.float64]
 def blocking_calls_return_arrays(comm: hm.Communicator, x: Floats, s: hm.Schedule) -> None:
     a: Floats = comm.all_reduce(x)
     a = comm.all_reduce(x, "max", schedule="all_reduce_ring", out=x, timeout_s=1)
-    a = comm.reduce_scatter(x, wait=True)
+    a = comm.reduce_scatter(x)
     a = comm.all_gather(x, schedule=s)
     a = comm.scatter(x, 1)
     a = comm.broadcast(x, root=1)
@@ -27,29 +27,27 @@ def blocking_calls_return_arrays(comm: hm.Communicator, x: Floats, s: hm.Schedul
 
 
 def background_calls_return_handles(comm: hm.Communicator, x: Floats, s: hm.Schedule) -> None:
-    h: hm.Handle[Floats] = comm.all_reduce(x, wait=False)
-    h = comm.reduce_scatter(x, "min", wait=False)
-    h = comm.all_gather(x, wait=False, out=x)
-    h = comm.scatter(x, wait=False)
-    h = comm.broadcast(x, wait=False)
-    h = comm.all_to_all(x, wait=False)
-    h = comm.custom(x, schedule=s, wait=False)
+    h: hm.Handle[Floats] = comm.start_all_reduce(x)
+    h = comm.start_reduce_scatter(x, "min")
+    h = comm.start_all_gather(x, out=x)
+    h = comm.start_scatter(x)
+    h = comm.start_broadcast(x)
+    h = comm.start_all_to_all(x)
+    h = comm.start_custom(x, schedule=s)
     a: Floats = h.wait()
-    some: hm.Handle[Floats | None] = comm.reduce(x, wait=False)
-    some = comm.gather(x, wait=False)
-    nothing: hm.Handle[None] = comm.barrier(wait=False)
-    h = comm.gather(x, wait=False)  # type: ignore[assignment]  # None elsewhere
-    b: Floats = comm.all_reduce(x, wait=False)  # type: ignore[assignment]
+    some: hm.Handle[Floats | None] = comm.start_reduce(x)
+    some = comm.start_gather(x)
+    nothing: hm.Handle[None] = comm.start_barrier()
+    h = comm.start_gather(x)  # type: ignore[assignment]  # None elsewhere
+    b: Floats = comm.start_all_reduce(x)  # type: ignore[assignment]
     print(a, some, nothing, b)
 
 
-def a_bool_gives_either(comm: hm.Communicator, x: Floats, wait: bool) -> None:
-    either: Floats | hm.Handle[Floats] = comm.all_reduce(x, wait=wait)
-    print(either)
-
-
 def mistakes_are_seen(comm: hm.Communicator, x: Floats) -> None:
-    comm.all_reduce([1, 2])  # type: ignore[call-overload]
-    comm.all_reduce(x, timeout_s="1")  # type: ignore[call-overload]
-    comm.all_reduce(x, shedule="all_reduce_ring")  # type: ignore[call-overload]
-    comm.custom(x)  # type: ignore[call-overload]
+    comm.all_reduce([1, 2])  # type: ignore[arg-type]
+    comm.all_reduce(x, timeout_s="1")  # type: ignore[arg-type]
+    comm.all_reduce(x, shedule="all_reduce_ring")  # type: ignore[call-arg]
+    comm.custom(x)  # type: ignore[call-arg]
+    comm.start_all_reduce(x, shedule="all_reduce_ring")  # type: ignore[call-arg]
+    comm.start_custom(x)  # type: ignore[call-arg]
+    comm.all_reduce(x, wait=False)  # type: ignore[call-arg]

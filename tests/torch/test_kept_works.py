@@ -6,7 +6,6 @@ from __future__ import annotations
 import gc
 import threading
 import weakref
-from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,6 +17,7 @@ import torch.distributed as dist
 import hemiola as hm
 from hemiola.torch import making
 from hemiola.torch.accelerated_collectives import AcceleratedCollectives
+from hemiola.torch.call import Call
 from hemiola.torch.kept_works import KeptWorks, pytorch_keeps_works
 from hemiola.torch.recorder import Recorder
 from hemiola.torch.time_estimate import TimeEstimate
@@ -172,7 +172,7 @@ class Planned:
 def test_an_estimate_adds_up_plans_and_nothing_where_nothing_is_sent(ranks: int, sizes: list[int]) -> None:
     comm: Any = Planned(ranks)
     estimate = TimeEstimate(comm)
-    estimate.add([partial(comm.all_reduce, np.zeros(size, np.uint8)) for size in sizes])
+    estimate.add([Call("all_reduce", np.zeros(size, np.uint8)) for size in sizes])
     sent = [size for size in sizes if size and ranks > 1]
     expected_us = sum(1e6 * comm.plan("all_reduce", size, 0).seconds for size in sent)
     assert estimate.microseconds == pytest.approx(expected_us)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic_ns
-from typing import Any, Literal, cast, overload
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from hemiola._core import Complaint, PremulSum, bytes_of_array
 from hemiola.communicator.collectives import Collectives
 from hemiola.communicator.handle import Handle, Pending
 from hemiola.communicator.messages import RESERVED_TAGS, Messages
+from hemiola.communicator.started_collectives import StartedCollectives
 from hemiola.errors import ArgumentError, HemiolaError, MismatchError
 
 Arrays = Sequence[NDArray[Any]]
@@ -27,22 +28,12 @@ _FIRST_TAG = RESERVED_TAGS + (1 << 61)
 _NAME_BYTES = 24
 
 
-class BlockCollectives(Collectives, Messages):
+class BlockCollectives(Collectives, StartedCollectives, Messages):
     """The collectives of a communicator that take an array for each rank."""
 
     _block_calls = 0
 
-    @overload
-    def all_to_all_blocks(
-        self, x: Arrays, out: Arrays, *, wait: Literal[True] = ..., timeout_s: float | None = ...
-    ) -> Arrays: ...
-    @overload
-    def all_to_all_blocks(
-        self, x: Arrays, out: Arrays, *, wait: bool, timeout_s: float | None = ...
-    ) -> Arrays | Handle[Arrays]: ...
-    def all_to_all_blocks(
-        self, x: Arrays, out: Arrays, *, wait: bool = True, timeout_s: float | None = None
-    ) -> Arrays | Handle[Arrays]:
+    def all_to_all_blocks(self, x: Arrays, out: Arrays, *, timeout_s: float | None = None) -> Arrays:
         """Give each rank an array and get one of each, of any sizes: what MPI calls alltoallv.
 
         Parameters
@@ -50,13 +41,11 @@ class BlockCollectives(Collectives, Messages):
         x : list with an array for each rank, what it is given; contiguous in C order, of one dtype, of 0 elements or
             more. NumPy's of any type but Python objects; or any memory that other collectives take.
         out : list with an array for each rank, where what it gives goes; contiguous, of the same dtype, apart from `x`.
-        wait : bool. With False move the blocks in the background, once the ranks have agreed on sizes, and return a
-            Handle; the arrays must not be touched until it is done.
         timeout_s : float > 0, seconds, optional. How long agreeing, and then moving, may take; None: as `init` says.
 
         Returns
         -------
-        `out`; or a Handle of it.
+        `out`.
 
         Raises
         ------
@@ -75,29 +64,32 @@ class BlockCollectives(Collectives, Messages):
         sizes first, by an all-gather of 16 bytes for each pair of ranks. Not on an emulated network, which has no
         messages.
         """
-        return self._exchanged("all_to_all_blocks", x, out, wait, timeout_s)
+        return self._exchanging("all_to_all_blocks", x, out, timeout_s).wait()
 
-    @overload
-    def all_gather_blocks(
-        self, x: NDArray[Any], out: Arrays, *, wait: Literal[True] = ..., timeout_s: float | None = ...
-    ) -> Arrays: ...
-    @overload
-    def all_gather_blocks(
-        self, x: NDArray[Any], out: Arrays, *, wait: bool, timeout_s: float | None = ...
-    ) -> Arrays | Handle[Arrays]: ...
-    def all_gather_blocks(
-        self, x: NDArray[Any], out: Arrays, *, wait: bool = True, timeout_s: float | None = None
-    ) -> Arrays | Handle[Arrays]:
+    def start_all_to_all_blocks(
+        self, x: Arrays, out: Arrays, *, timeout_s: float | None = None
+    ) -> Handle[Arrays]:
+        """Agree on sizes, and then move the blocks in the background.
+
+        Parameters, exceptions and notes are those of `all_to_all_blocks`.
+
+        Returns
+        -------
+        Handle of `out`. Leave the arrays alone until it is done.
+        """
+        return self._exchanging("start_all_to_all_blocks", x, out, timeout_s)
+
+    def all_gather_blocks(self, x: NDArray[Any], out: Arrays, *, timeout_s: float | None = None) -> Arrays:
         """Get every rank's array, of any size each: what MPI calls allgatherv.
 
         Parameters
         ----------
         x : array, what this rank gives to all; contiguous in C order, of 0 elements or more.
-        out, wait, timeout_s : as of `all_to_all_blocks`.
+        out, timeout_s : as of `all_to_all_blocks`.
 
         Returns
         -------
-        `out`; or a Handle of it.
+        `out`.
 
         Raises
         ------
@@ -109,38 +101,32 @@ class BlockCollectives(Collectives, Messages):
         As `all_to_all_blocks` with the same block for all: each rank sends (n-1) times its own. Where all are of one
         size, `all_gather` has schedules to choose from.
         """
-        blocks = x if isinstance(x, Complaint) else [x] * self.rank_count
-        return self._exchanged("all_gather_blocks", blocks, out, wait, timeout_s)
+        return self._exchanging("all_gather_blocks", self._for_all(x), out, timeout_s).wait()
 
-    @overload
-    def reduce_scatter_blocks(
-        self,
-        x: Arrays,
-        op: str | PremulSum = ...,
-        *,
-        out: NDArray[Any],
-        wait: Literal[True] = ...,
-        timeout_s: float | None = ...,
-    ) -> NDArray[Any]: ...
-    @overload
-    def reduce_scatter_blocks(
-        self,
-        x: Arrays,
-        op: str | PremulSum = ...,
-        *,
-        out: NDArray[Any],
-        wait: bool,
-        timeout_s: float | None = ...,
-    ) -> NDArray[Any] | Handle[NDArray[Any]]: ...
+    def start_all_gather_blocks(
+        self, x: NDArray[Any], out: Arrays, *, timeout_s: float | None = None
+    ) -> Handle[Arrays]:
+        """Agree on sizes, and then move the blocks in the background.
+
+        Parameters, exceptions and notes are those of `all_gather_blocks`.
+
+        Returns
+        -------
+        Handle of `out`. Leave the arrays alone until it is done.
+        """
+        return self._exchanging("start_all_gather_blocks", self._for_all(x), out, timeout_s)
+
+    def _for_all(self, x: NDArray[Any]) -> Arrays | Complaint:
+        return x if isinstance(x, Complaint) else [x] * self.rank_count
+
     def reduce_scatter_blocks(
         self,
         x: Arrays,
         op: str | PremulSum = "sum",
         *,
         out: NDArray[Any],
-        wait: bool = True,
         timeout_s: float | None = None,
-    ) -> NDArray[Any] | Handle[NDArray[Any]]:
+    ) -> NDArray[Any]:
         """Combine all ranks' lists array by array; each rank gets the result that has its number.
 
         Parameters
@@ -148,12 +134,11 @@ class BlockCollectives(Collectives, Messages):
         x : list with an array for each rank, of any sizes that are the same on all ranks; contiguous in C order.
         op : str or PremulSum, as of `reduce_scatter`.
         out : array of the size and dtype of this rank's in `x`, where its result goes.
-        wait : bool. With False run in the background, and return a Handle at once.
         timeout_s : float > 0, seconds, optional. How long each array may take; None: as `init` says.
 
         Returns
         -------
-        `out`; or a Handle of it.
+        `out`.
 
         Raises
         ------
@@ -165,6 +150,24 @@ class BlockCollectives(Collectives, Messages):
         What MPI calls reduce_scatter, with counts: a `reduce` to each rank, one after the other. Where all are of one
         size, `reduce_scatter` takes fewer steps. Also on an emulated network.
         """
+        return self.start_reduce_scatter_blocks(x, op, out=out, timeout_s=timeout_s).wait()
+
+    def start_reduce_scatter_blocks(
+        self,
+        x: Arrays,
+        op: str | PremulSum = "sum",
+        *,
+        out: NDArray[Any],
+        timeout_s: float | None = None,
+    ) -> Handle[NDArray[Any]]:
+        """Combine all ranks' lists in the background.
+
+        Parameters, exceptions and notes are those of `reduce_scatter_blocks`.
+
+        Returns
+        -------
+        Handle of `out`. Leave the arrays alone until it is done.
+        """
         n = self.rank_count
         wrong = x if isinstance(x, Complaint) else _not_a_list("x", x, n)
         parts: list[Pending] = []
@@ -172,37 +175,23 @@ class BlockCollectives(Collectives, Messages):
         for root in range(n):  # all of them, also where one is wrong: the others call them, too
             own = out if root == self.rank else None
             try:
-                call = self.reduce(wrong or x[root], op, root, out=own, wait=False, timeout_s=timeout_s)  # type: ignore[arg-type]
-                assert isinstance(call, Handle)
+                call = self.start_reduce(wrong or x[root], op, root, out=own, timeout_s=timeout_s)  # type: ignore[arg-type]
                 parts.append(call._pending)
             except ArgumentError as error:
                 first = first or error
-        if not isinstance(wait, bool):
-            first = first or ArgumentError(
-                f"reduce_scatter_blocks: expected True or False as wait, found {wait!r}"
-            )
         pending = PendingBlocks(parts)
         if first is not None:
             with suppress(HemiolaError):
                 pending.wait()
             raise first
-        moving = Handle(pending, out)
-        return moving.wait() if wait else moving
+        return Handle(pending, out)
 
-    def _exchanged(
-        self, call: str, x: Arrays | Complaint, out: Arrays | Complaint, wait: bool, timeout_s: float | None
-    ) -> Arrays | Handle[Arrays]:
-        """Run an exchange, or begin it."""
-        pending = self._begun(call, x, out, wait, timeout_s)
-        assert not isinstance(out, Complaint)
-        moving = Handle(pending, out)
-        return moving.wait() if wait else moving
-
-    def _begun(
-        self, call: str, x: Arrays | Complaint, out: Arrays | Complaint, wait: object, timeout_s: float | None
-    ) -> PendingBlocks:
+    def _exchanging(
+        self, call: str, x: Arrays | Complaint, out: Arrays | Complaint, timeout_s: float | None
+    ) -> Handle[Arrays]:
         """Agree on sizes, and begin to move; each rank with the next one, so that no two ask the same one first."""
-        given, taken = self._agreed_blocks(call, x, out, wait, timeout_s)
+        given, taken = self._agreed_blocks(call, x, out, timeout_s)
+        assert not isinstance(out, Complaint)
         tag = _FIRST_TAG + self._block_calls
         self._block_calls += 1
         others = [(self.rank + k) % self.rank_count for k in range(1, self.rank_count)]
@@ -211,20 +200,17 @@ class BlockCollectives(Collectives, Messages):
         parts: list[Pending] = [self._core.start_recv(taken[r].memory, r, tag, timeout_s) for r in receiving]
         parts += [self._core.start_send(given[r].memory, r, tag, timeout_s) for r in sending]
         taken[self.rank].memory[:] = given[self.rank].memory
-        return PendingBlocks(parts)
+        return Handle(PendingBlocks(parts), out)
 
     def _agreed_blocks(
-        self, call: str, x: Arrays | Complaint, out: Arrays | Complaint, wait: object, timeout_s: float | None
+        self, call: str, x: Arrays | Complaint, out: Arrays | Complaint, timeout_s: float | None
     ) -> tuple[list[_Block], list[_Block]]:
         """Tell all ranks what this one gives and expects, and raise on all of them where that does not fit; return what
         it gives and where what it gets goes."""
         n = self.rank_count
         given, taken = _blocks("x", x, n), _blocks("out", out, n)
         every = np.empty((n, 2 * n + _NAME_BYTES // 8), np.int64)
-        table = _table(call, given, taken)
-        if not isinstance(wait, bool):
-            table = Complaint(f"{call}: expected True or False as wait, found {wait!r}")
-        self.all_gather(table, out=every, timeout_s=timeout_s)
+        self.all_gather(_table(call, given, taken), out=every, timeout_s=timeout_s)
         assert not isinstance(given, Complaint)
         assert not isinstance(taken, Complaint)
         gives, expects = every[:, :n], every[:, n : 2 * n]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hemiola._core import Communicator as CoreCommunicator
-from hemiola._core import Complaint, Schedule
+from hemiola._core import Schedule
 from hemiola.communicator.arguments import root_of, schedule_of, seconds_of
 from hemiola.communicator.handle import Handle
 from hemiola.communicator.kinds import Array, Kind, R
@@ -45,7 +45,7 @@ class Caller:
         self.rank_count = core.rank_count
         self._latest: object = None  #: what has been asked for last, and may be followed
 
-    def _call(
+    def _run(
         self,
         kind: Kind[R],
         x: Any,
@@ -54,33 +54,59 @@ class Caller:
         root: object,
         schedule: object,
         unchecked: object,
-        wait: bool,
         timeout_s: object,
         sparse: object = None,
-    ) -> R | Handle[R]:
-        """Run or start an operation. Where an argument is wrong, a Complaint goes to the core in its place."""
-        if kind.is_plain and wait is True and schedule is None and timeout_s is None and unchecked is False:
+    ) -> R:
+        """Run an operation. Where an argument is wrong, a Complaint goes to the core in its place."""
+        if kind.is_plain and schedule is None and timeout_s is None and unchecked is False:
             # Nothing to look at, so the shortest way: this is where microseconds count.
             everywhere: Any = x if out is None else out
             self._core.run(kind.name, x, everywhere, op, root, None, None, sparse)
             return everywhere  # type: ignore[no-any-return]  # R, as the kind's row says
+        result, arguments = self._arguments(kind, x, out, op, root, schedule, unchecked, timeout_s, sparse)
+        self._core.run(*arguments)
+        return result  # type: ignore[no-any-return]  # R, as the kind's row says
+
+    def _start(
+        self,
+        kind: Kind[R],
+        x: Any,
+        op: object,
+        root: object,
+        *,
+        schedule: object = None,
+        sparse: object = None,
+        unchecked: object = False,
+        out: Array | None = None,
+        timeout_s: object = None,
+    ) -> Handle[R]:
+        """Start an operation, in the same way."""
+        result, arguments = self._arguments(kind, x, out, op, root, schedule, unchecked, timeout_s, sparse)
+        return Handle(self._core.start(*arguments), result)
+
+    def _arguments(
+        self,
+        kind: Kind[R],
+        x: Any,
+        out: Array | None,
+        op: object,
+        root: object,
+        schedule: object,
+        unchecked: object,
+        timeout_s: object,
+        sparse: object,
+    ) -> tuple[Any, tuple[Any, ...]]:
+        """Return where the result goes, and what the core takes."""
         is_root = True
         if kind.has_root:
             root = root_of(root, self.rank_count)
             is_root = root == self.rank
-        result: Any
         brought, result = kind.arrays(x, out, self.rank_count, is_root)
         limit_s = timeout_s if timeout_s is None else seconds_of(timeout_s)
         followed = (
             schedule if schedule is self._latest and unchecked is False else self._judged(schedule, unchecked)
         )
-        if not isinstance(wait, bool):
-            limit_s = Complaint(f"expected True or False as wait, found {wait!r}")
-        if wait:
-            self._core.run(kind.name, brought, result, op, root, followed, limit_s, sparse)
-            return result  # type: ignore[no-any-return]  # R, as the kind's row says
-        pending = self._core.start(kind.name, brought, result, op, root, followed, limit_s, sparse)
-        return Handle(pending, result)
+        return result, (kind.name, brought, result, op, root, followed, limit_s, sparse)
 
     def _judged(self, schedule: object, unchecked: object) -> object:
         """Return what a call is to follow; remember it, so that asking for the same again costs nothing."""

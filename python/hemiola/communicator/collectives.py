@@ -1,16 +1,13 @@
-"""The collectives: what ranks do together on NumPy arrays, a method each.
+"""The collectives: what ranks do together on NumPy arrays, a method each, which returns once that is done.
 
 What a collective does with its arrays stands in its row of `kinds`; here stand its signature and its promise."""
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias, Unpack, overload
-
 from numpy.typing import NDArray
 
 from hemiola._core import PremulSum, Schedule
-from hemiola.communicator.calls import Caller, CallOptions, CustomOptions, D
-from hemiola.communicator.handle import Handle
+from hemiola.communicator.calls import Caller, D
 from hemiola.communicator.kinds import (
     ALL_GATHER,
     ALL_REDUCE,
@@ -24,31 +21,10 @@ from hemiola.communicator.kinds import (
     SCATTER,
 )
 
-#: What `wait` is: with it the call returns the result, without it a Handle of the result.
-Yes: TypeAlias = Literal[True]
-No: TypeAlias = Literal[False]
-
 
 class Collectives(Caller):
     """The calls that all ranks of a communicator make together."""
 
-    @overload
-    def all_reduce(
-        self,
-        x: NDArray[D],
-        op: str | PremulSum = ...,
-        *,
-        wait: Yes = ...,
-        **options: Unpack[CallOptions[D]],
-    ) -> NDArray[D]: ...
-    @overload
-    def all_reduce(
-        self, x: NDArray[D], op: str | PremulSum = ..., *, wait: No, **options: Unpack[CallOptions[D]]
-    ) -> Handle[NDArray[D]]: ...
-    @overload
-    def all_reduce(
-        self, x: NDArray[D], op: str | PremulSum = ..., *, wait: bool, **options: Unpack[CallOptions[D]]
-    ) -> NDArray[D] | Handle[NDArray[D]]: ...
     def all_reduce(
         self,
         x: NDArray[D],
@@ -58,9 +34,8 @@ class Collectives(Caller):
         sparse: bool | None = None,
         unchecked: bool = False,
         out: NDArray[D] | None = None,
-        wait: bool = True,
         timeout_s: float | None = None,
-    ) -> NDArray[D] | Handle[NDArray[D]]:
+    ) -> NDArray[D]:
         """Combine all ranks' arrays; every rank gets the result, in `x` unless `out` is given.
 
         Parameters
@@ -78,12 +53,11 @@ class Collectives(Caller):
         unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
             What a name stands for is verified in any case where its algorithm was registered from outside.
         out : array of the size and dtype of `x`, optional. Where the result goes.
-        wait : bool. With False run in the background, after what was started before, and return a Handle at once.
         timeout_s : float > 0, seconds, optional. How long it may take; None: as `init` says.
 
         Returns
         -------
-        The array with the result: `out`, or else `x`; or a Handle of it.
+        The array with the result: `out`, or else `x`.
 
         Raises
         ------
@@ -107,38 +81,8 @@ class Collectives(Caller):
         there an average is off by up to the least positive value times the number of ranks (float16: 6e-8 each).
         An average passes over the array twice more than a sum: once to multiply, once to divide.
         """
-        return self._call(ALL_REDUCE, x, out, op, 0, schedule, unchecked, wait, timeout_s, sparse)
+        return self._run(ALL_REDUCE, x, out, op, 0, schedule, unchecked, timeout_s, sparse)
 
-    @overload
-    def reduce(
-        self,
-        x: NDArray[D],
-        op: str | PremulSum = ...,
-        root: int = ...,
-        *,
-        wait: Yes = ...,
-        **options: Unpack[CallOptions[D]],
-    ) -> NDArray[D] | None: ...
-    @overload
-    def reduce(
-        self,
-        x: NDArray[D],
-        op: str | PremulSum = ...,
-        root: int = ...,
-        *,
-        wait: No,
-        **options: Unpack[CallOptions[D]],
-    ) -> Handle[NDArray[D] | None]: ...
-    @overload
-    def reduce(
-        self,
-        x: NDArray[D],
-        op: str | PremulSum = ...,
-        root: int = ...,
-        *,
-        wait: bool,
-        **options: Unpack[CallOptions[D]],
-    ) -> NDArray[D] | Handle[NDArray[D] | None] | None: ...
     def reduce(
         self,
         x: NDArray[D],
@@ -149,9 +93,8 @@ class Collectives(Caller):
         sparse: bool | None = None,
         unchecked: bool = False,
         out: NDArray[D] | None = None,
-        wait: bool = True,
         timeout_s: float | None = None,
-    ) -> NDArray[D] | Handle[NDArray[D] | None] | None:
+    ) -> NDArray[D] | None:
         """Combine all ranks' arrays; the root gets the result, in its `x` unless `out` is given.
 
         Parameters
@@ -168,12 +111,11 @@ class Collectives(Caller):
         unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
             What a name stands for is verified in any case where its algorithm was registered from outside.
         out : array of the size and dtype of `x`, optional. Where the result goes; used on the root only.
-        wait : bool. With False run in the background, after what was started before, and return a Handle at once.
         timeout_s : float > 0, seconds, optional. How long it may take; None: as `init` says.
 
         Returns
         -------
-        On the root the array with the result: `out`, or else `x`; None elsewhere. Or a Handle of it.
+        On the root the array with the result: `out`, or else `x`; None elsewhere.
 
         Raises
         ------
@@ -184,25 +126,8 @@ class Collectives(Caller):
         LostRankError, TimeoutError
             on every rank, naming the rank that died or did not come in time.
         """
-        return self._call(REDUCE, x, out, op, root, schedule, unchecked, wait, timeout_s, sparse)
+        return self._run(REDUCE, x, out, op, root, schedule, unchecked, timeout_s, sparse)
 
-    @overload
-    def reduce_scatter(
-        self,
-        x: NDArray[D],
-        op: str | PremulSum = ...,
-        *,
-        wait: Yes = ...,
-        **options: Unpack[CallOptions[D]],
-    ) -> NDArray[D]: ...
-    @overload
-    def reduce_scatter(
-        self, x: NDArray[D], op: str | PremulSum = ..., *, wait: No, **options: Unpack[CallOptions[D]]
-    ) -> Handle[NDArray[D]]: ...
-    @overload
-    def reduce_scatter(
-        self, x: NDArray[D], op: str | PremulSum = ..., *, wait: bool, **options: Unpack[CallOptions[D]]
-    ) -> NDArray[D] | Handle[NDArray[D]]: ...
     def reduce_scatter(
         self,
         x: NDArray[D],
@@ -212,9 +137,8 @@ class Collectives(Caller):
         sparse: bool | None = None,
         unchecked: bool = False,
         out: NDArray[D] | None = None,
-        wait: bool = True,
         timeout_s: float | None = None,
-    ) -> NDArray[D] | Handle[NDArray[D]]:
+    ) -> NDArray[D]:
         """Combine all ranks' arrays; rank r gets the r-th of rank_count equal parts along the first axis.
 
         Parameters
@@ -231,12 +155,11 @@ class Collectives(Caller):
             What a name stands for is verified in any case where its algorithm was registered from outside.
         out : array of a part's size and dtype, optional. Where the result goes; in place where it is the rank's own
             part of `x`.
-        wait : bool. With False run in the background, after what was started before, and return a Handle at once.
         timeout_s : float > 0, seconds, optional. How long it may take; None: as `init` says.
 
         Returns
         -------
-        The array with the rank's part: `out`, or else a new one; or a Handle of it.
+        The array with the rank's part: `out`, or else a new one.
 
         Raises
         ------
@@ -247,20 +170,8 @@ class Collectives(Caller):
         LostRankError, TimeoutError
             on every rank, naming the rank that died or did not come in time.
         """
-        return self._call(REDUCE_SCATTER, x, out, op, 0, schedule, unchecked, wait, timeout_s, sparse)
+        return self._run(REDUCE_SCATTER, x, out, op, 0, schedule, unchecked, timeout_s, sparse)
 
-    @overload
-    def all_gather(
-        self, x: NDArray[D], *, wait: Yes = ..., **options: Unpack[CallOptions[D]]
-    ) -> NDArray[D]: ...
-    @overload
-    def all_gather(
-        self, x: NDArray[D], *, wait: No, **options: Unpack[CallOptions[D]]
-    ) -> Handle[NDArray[D]]: ...
-    @overload
-    def all_gather(
-        self, x: NDArray[D], *, wait: bool, **options: Unpack[CallOptions[D]]
-    ) -> NDArray[D] | Handle[NDArray[D]]: ...
     def all_gather(
         self,
         x: NDArray[D],
@@ -269,9 +180,8 @@ class Collectives(Caller):
         sparse: bool | None = None,
         unchecked: bool = False,
         out: NDArray[D] | None = None,
-        wait: bool = True,
         timeout_s: float | None = None,
-    ) -> NDArray[D] | Handle[NDArray[D]]:
+    ) -> NDArray[D]:
         """Put all ranks' arrays one after the other along the first axis; every rank gets the result.
 
         Parameters
@@ -286,12 +196,11 @@ class Collectives(Caller):
             What a name stands for is verified in any case where its algorithm was registered from outside.
         out : array of rank_count times the size of `x`, optional. Where the result goes; in place where `x` is the
             rank's own part of it.
-        wait : bool. With False run in the background, after what was started before, and return a Handle at once.
         timeout_s : float > 0, seconds, optional. How long it may take; None: as `init` says.
 
         Returns
         -------
-        The array with the result: `out`, or else a new one, rank_count times as long as `x`; or a Handle of it.
+        The array with the result: `out`, or else a new one, rank_count times as long as `x`.
 
         Raises
         ------
@@ -302,20 +211,8 @@ class Collectives(Caller):
         LostRankError, TimeoutError
             on every rank, naming the rank that died or did not come in time.
         """
-        return self._call(ALL_GATHER, x, out, "sum", 0, schedule, unchecked, wait, timeout_s, sparse)
+        return self._run(ALL_GATHER, x, out, "sum", 0, schedule, unchecked, timeout_s, sparse)
 
-    @overload
-    def gather(
-        self, x: NDArray[D], root: int = ..., *, wait: Yes = ..., **options: Unpack[CallOptions[D]]
-    ) -> NDArray[D] | None: ...
-    @overload
-    def gather(
-        self, x: NDArray[D], root: int = ..., *, wait: No, **options: Unpack[CallOptions[D]]
-    ) -> Handle[NDArray[D] | None]: ...
-    @overload
-    def gather(
-        self, x: NDArray[D], root: int = ..., *, wait: bool, **options: Unpack[CallOptions[D]]
-    ) -> NDArray[D] | Handle[NDArray[D] | None] | None: ...
     def gather(
         self,
         x: NDArray[D],
@@ -325,9 +222,8 @@ class Collectives(Caller):
         sparse: bool | None = None,
         unchecked: bool = False,
         out: NDArray[D] | None = None,
-        wait: bool = True,
         timeout_s: float | None = None,
-    ) -> NDArray[D] | Handle[NDArray[D] | None] | None:
+    ) -> NDArray[D] | None:
         """Put all ranks' arrays one after the other along the first axis; the root gets the result.
 
         Parameters
@@ -343,13 +239,12 @@ class Collectives(Caller):
             What a name stands for is verified in any case where its algorithm was registered from outside.
         out : array of rank_count times the size of `x`, optional. Where the result goes, in place where `x` is the
             root's own part of it; used on the root only.
-        wait : bool. With False run in the background, after what was started before, and return a Handle at once.
         timeout_s : float > 0, seconds, optional. How long it may take; None: as `init` says.
 
         Returns
         -------
         On the root the array with the result: `out`, or else a new one, rank_count times as long as `x`; None
-        elsewhere. Or a Handle of it.
+        elsewhere.
 
         Raises
         ------
@@ -360,25 +255,8 @@ class Collectives(Caller):
         LostRankError, TimeoutError
             on every rank, naming the rank that died or did not come in time.
         """
-        return self._call(GATHER, x, out, "sum", root, schedule, unchecked, wait, timeout_s, sparse)
+        return self._run(GATHER, x, out, "sum", root, schedule, unchecked, timeout_s, sparse)
 
-    @overload
-    def scatter(
-        self,
-        x: NDArray[D] | None = ...,
-        root: int = ...,
-        *,
-        wait: Yes = ...,
-        **options: Unpack[CallOptions[D]],
-    ) -> NDArray[D]: ...
-    @overload
-    def scatter(
-        self, x: NDArray[D] | None = ..., root: int = ..., *, wait: No, **options: Unpack[CallOptions[D]]
-    ) -> Handle[NDArray[D]]: ...
-    @overload
-    def scatter(
-        self, x: NDArray[D] | None = ..., root: int = ..., *, wait: bool, **options: Unpack[CallOptions[D]]
-    ) -> NDArray[D] | Handle[NDArray[D]]: ...
     def scatter(
         self,
         x: NDArray[D] | None = None,
@@ -388,9 +266,8 @@ class Collectives(Caller):
         sparse: bool | None = None,
         unchecked: bool = False,
         out: NDArray[D] | None = None,
-        wait: bool = True,
         timeout_s: float | None = None,
-    ) -> NDArray[D] | Handle[NDArray[D]]:
+    ) -> NDArray[D]:
         """Give rank r the r-th of rank_count equal parts of the root's array along the first axis.
 
         Parameters
@@ -407,12 +284,11 @@ class Collectives(Caller):
             What a name stands for is verified in any case where its algorithm was registered from outside.
         out : array of a part's size and dtype, optional. Where the result goes; in place where it is the root's own
             part of `x`.
-        wait : bool. With False run in the background, after what was started before, and return a Handle at once.
         timeout_s : float > 0, seconds, optional. How long it may take; None: as `init` says.
 
         Returns
         -------
-        The array with the rank's part: `out`, or else a new one; or a Handle of it.
+        The array with the rank's part: `out`, or else a new one.
 
         Raises
         ------
@@ -423,25 +299,8 @@ class Collectives(Caller):
         LostRankError, TimeoutError
             on every rank, naming the rank that died or did not come in time.
         """
-        return self._call(SCATTER, x, out, "sum", root, schedule, unchecked, wait, timeout_s, sparse)
+        return self._run(SCATTER, x, out, "sum", root, schedule, unchecked, timeout_s, sparse)
 
-    @overload
-    def broadcast(
-        self,
-        x: NDArray[D] | None = ...,
-        root: int = ...,
-        *,
-        wait: Yes = ...,
-        **options: Unpack[CallOptions[D]],
-    ) -> NDArray[D]: ...
-    @overload
-    def broadcast(
-        self, x: NDArray[D] | None = ..., root: int = ..., *, wait: No, **options: Unpack[CallOptions[D]]
-    ) -> Handle[NDArray[D]]: ...
-    @overload
-    def broadcast(
-        self, x: NDArray[D] | None = ..., root: int = ..., *, wait: bool, **options: Unpack[CallOptions[D]]
-    ) -> NDArray[D] | Handle[NDArray[D]]: ...
     def broadcast(
         self,
         x: NDArray[D] | None = None,
@@ -451,9 +310,8 @@ class Collectives(Caller):
         sparse: bool | None = None,
         unchecked: bool = False,
         out: NDArray[D] | None = None,
-        wait: bool = True,
         timeout_s: float | None = None,
-    ) -> NDArray[D] | Handle[NDArray[D]]:
+    ) -> NDArray[D]:
         """Give every rank the root's array, in `x` unless `out` is given.
 
         Parameters
@@ -468,12 +326,11 @@ class Collectives(Caller):
         unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
             What a name stands for is verified in any case where its algorithm was registered from outside.
         out : array of the shape and dtype of `x`, optional. Where the result goes.
-        wait : bool. With False run in the background, after what was started before, and return a Handle at once.
         timeout_s : float > 0, seconds, optional. How long it may take; None: as `init` says.
 
         Returns
         -------
-        The array with the result: `out`, or else `x`; or a Handle of it.
+        The array with the result: `out`, or else `x`.
 
         Raises
         ------
@@ -484,20 +341,8 @@ class Collectives(Caller):
         LostRankError, TimeoutError
             on every rank, naming the rank that died or did not come in time.
         """
-        return self._call(BROADCAST, x, out, "sum", root, schedule, unchecked, wait, timeout_s, sparse)
+        return self._run(BROADCAST, x, out, "sum", root, schedule, unchecked, timeout_s, sparse)
 
-    @overload
-    def all_to_all(
-        self, x: NDArray[D], *, wait: Yes = ..., **options: Unpack[CallOptions[D]]
-    ) -> NDArray[D]: ...
-    @overload
-    def all_to_all(
-        self, x: NDArray[D], *, wait: No, **options: Unpack[CallOptions[D]]
-    ) -> Handle[NDArray[D]]: ...
-    @overload
-    def all_to_all(
-        self, x: NDArray[D], *, wait: bool, **options: Unpack[CallOptions[D]]
-    ) -> NDArray[D] | Handle[NDArray[D]]: ...
     def all_to_all(
         self,
         x: NDArray[D],
@@ -506,9 +351,8 @@ class Collectives(Caller):
         sparse: bool | None = None,
         unchecked: bool = False,
         out: NDArray[D] | None = None,
-        wait: bool = True,
         timeout_s: float | None = None,
-    ) -> NDArray[D] | Handle[NDArray[D]]:
+    ) -> NDArray[D]:
         """Send the d-th of rank_count equal parts of `x` to rank d, and get one from each in rank order.
 
         Parameters
@@ -522,12 +366,11 @@ class Collectives(Caller):
         unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
             What a name stands for is verified in any case where its algorithm was registered from outside.
         out : array of the size and dtype of `x`, optional. Where the result goes.
-        wait : bool. With False run in the background, after what was started before, and return a Handle at once.
         timeout_s : float > 0, seconds, optional. How long it may take; None: as `init` says.
 
         Returns
         -------
-        The array with the parts: `out`, or else a new one like `x`; or a Handle of it.
+        The array with the parts: `out`, or else a new one like `x`.
 
         Raises
         ------
@@ -538,25 +381,8 @@ class Collectives(Caller):
         LostRankError, TimeoutError
             on every rank, naming the rank that died or did not come in time.
         """
-        return self._call(ALL_TO_ALL, x, out, "sum", 0, schedule, unchecked, wait, timeout_s, sparse)
+        return self._run(ALL_TO_ALL, x, out, "sum", 0, schedule, unchecked, timeout_s, sparse)
 
-    @overload
-    def custom(
-        self,
-        x: NDArray[D],
-        op: str | PremulSum = ...,
-        *,
-        wait: Yes = ...,
-        **options: Unpack[CustomOptions[D]],
-    ) -> NDArray[D]: ...
-    @overload
-    def custom(
-        self, x: NDArray[D], op: str | PremulSum = ..., *, wait: No, **options: Unpack[CustomOptions[D]]
-    ) -> Handle[NDArray[D]]: ...
-    @overload
-    def custom(
-        self, x: NDArray[D], op: str | PremulSum = ..., *, wait: bool, **options: Unpack[CustomOptions[D]]
-    ) -> NDArray[D] | Handle[NDArray[D]]: ...
     def custom(
         self,
         x: NDArray[D],
@@ -566,9 +392,8 @@ class Collectives(Caller):
         sparse: bool | None = None,
         unchecked: bool = False,
         out: NDArray[D] | None = None,
-        wait: bool = True,
         timeout_s: float | None = None,
-    ) -> NDArray[D] | Handle[NDArray[D]]:
+    ) -> NDArray[D]:
         """Run a schedule of `Collective.custom` on a buffer, in place unless `out` is given.
 
         Parameters
@@ -583,12 +408,11 @@ class Collectives(Caller):
         unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
             What a name stands for is verified in any case where its algorithm was registered from outside.
         out : array of the size and dtype of `x`, optional. Where the result goes.
-        wait : bool. With False run in the background, after what was started before, and return a Handle at once.
         timeout_s : float > 0, seconds, optional. How long it may take; None: as `init` says.
 
         Returns
         -------
-        The array with the result: `out`, or else `x`; or a Handle of it.
+        The array with the result: `out`, or else `x`.
 
         Raises
         ------
@@ -599,25 +423,18 @@ class Collectives(Caller):
         LostRankError, TimeoutError
             on every rank, naming the rank that died or did not come in time.
         """
-        return self._call(CUSTOM, x, out, op, 0, schedule, unchecked, wait, timeout_s, sparse)
+        return self._run(CUSTOM, x, out, op, 0, schedule, unchecked, timeout_s, sparse)
 
-    @overload
-    def barrier(self, *, wait: Yes = ..., timeout_s: float | None = ...) -> None: ...
-    @overload
-    def barrier(self, *, wait: No, timeout_s: float | None = ...) -> Handle[None]: ...
-    @overload
-    def barrier(self, *, wait: bool, timeout_s: float | None = ...) -> Handle[None] | None: ...
-    def barrier(self, *, wait: bool = True, timeout_s: float | None = None) -> Handle[None] | None:
+    def barrier(self, *, timeout_s: float | None = None) -> None:
         """Return once every rank has called this.
 
         Parameters
         ----------
-        wait : bool. With False run in the background, after what was started before, and return a Handle at once.
         timeout_s : float > 0, seconds, optional. How long it may take; None: as `init` says.
 
         Returns
         -------
-        None, or a Handle of it.
+        None.
 
         Raises
         ------
@@ -628,4 +445,4 @@ class Collectives(Caller):
         LostRankError, TimeoutError
             on every rank, naming the rank that died or did not come in time.
         """
-        return self._call(BARRIER, None, None, "sum", 0, None, False, wait, timeout_s)
+        return self._run(BARRIER, None, None, "sum", 0, None, False, timeout_s)

@@ -38,7 +38,7 @@ class Handle(Generic[R_co]):
 
         Returns
         -------
-        What the call returns with `wait=True`: an array, or None.
+        What the blocking call returns: an array, or None.
 
         Raises
         ------

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, overload
+from typing import Any
 
 from numpy.typing import NDArray
 
 from hemiola.communicator.calls import Caller
-from hemiola.communicator.collectives import No, Yes
 from hemiola.communicator.handle import Handle, ReceiveHandle
 from hemiola.errors import ArgumentError
 
@@ -18,21 +17,7 @@ RESERVED_TAGS = 1 << 62
 class Messages(Caller):
     """The calls that two ranks of a communicator make with each other."""
 
-    @overload
-    def send(
-        self, x: NDArray[Any], dst: int, tag: int = ..., *, wait: Yes = ..., timeout_s: float | None = ...
-    ) -> None: ...
-    @overload
-    def send(
-        self, x: NDArray[Any], dst: int, tag: int = ..., *, wait: No, timeout_s: float | None = ...
-    ) -> Handle[None]: ...
-    @overload
-    def send(
-        self, x: NDArray[Any], dst: int, tag: int = ..., *, wait: bool, timeout_s: float | None = ...
-    ) -> Handle[None] | None: ...
-    def send(
-        self, x: NDArray[Any], dst: int, tag: int = 0, *, wait: bool = True, timeout_s: float | None = None
-    ) -> Handle[None] | None:
+    def send(self, x: NDArray[Any], dst: int, tag: int = 0, *, timeout_s: float | None = None) -> None:
         """Send an array to one rank, which receives it with `recv`.
 
         Parameters
@@ -40,13 +25,11 @@ class Messages(Caller):
         x : array, contiguous in C order, of any shape and a dtype that collectives take.
         dst : int, 0 … rank_count-1, the rank that receives it; this one, too.
         tag : int >= 0, below 2**62. It is received by a `recv` with the same tag.
-        wait : bool. With False send it in the background and return a Handle at once; `x` must not be written to until
-            it is done. Any number may be under way.
-        timeout_s : float > 0, seconds, optional. How long it may take, waited for or not; None: as `init` says.
+        timeout_s : float > 0, seconds, optional. How long it may take; None: as `init` says.
 
         Returns
         -------
-        None, once `x` may be written to again; or a Handle of it.
+        None, once `x` may be written to again.
 
         Raises
         ------
@@ -62,55 +45,35 @@ class Messages(Caller):
         -----
         Up to 16 KiB are copied and sent at once, whether or not the receiver is there: so two ranks may both send
         first and then receive. A longer array, or one behind 16 MiB that have not left yet, waits for its receiver, and
-        two ranks that both send one first wait for each other until their timeout; send one of them with
-        `wait=False`. To this rank itself any size is copied. Two messages from one rank to another with the same
+        two ranks that both send one first wait for each other until their timeout; send one of them by
+        `start_send`. To this rank itself any size is copied. Two messages from one rank to another with the same
         tag arrive in order. In no order with collectives, which go another way. From any thread.
         """
-        _check_call("send", wait, tag)
-        if wait:
-            self._core.send(x, dst, tag, timeout_s)
-            return None
+        _check_tag("send", tag)
+        self._core.send(x, dst, tag, timeout_s)
+
+    def start_send(
+        self, x: NDArray[Any], dst: int, tag: int = 0, *, timeout_s: float | None = None
+    ) -> Handle[None]:
+        """Send an array in the background.
+
+        Parameters, exceptions and notes are those of `send`.
+
+        Returns
+        -------
+        Handle of None; `x` must not be written to until it is done. Any number may be under way.
+        """
+        _check_tag("start_send", tag)
         return Handle(self._core.start_send(x, dst, tag, timeout_s), None)
 
-    @overload
-    def recv(
-        self,
-        x: NDArray[Any],
-        src: int | None = ...,
-        tag: int = ...,
-        *,
-        wait: Yes = ...,
-        timeout_s: float | None = ...,
-    ) -> int: ...
-    @overload
-    def recv(
-        self,
-        x: NDArray[Any],
-        src: int | None = ...,
-        tag: int = ...,
-        *,
-        wait: No,
-        timeout_s: float | None = ...,
-    ) -> Handle[int]: ...
-    @overload
-    def recv(
-        self,
-        x: NDArray[Any],
-        src: int | None = ...,
-        tag: int = ...,
-        *,
-        wait: bool,
-        timeout_s: float | None = ...,
-    ) -> Handle[int] | int: ...
     def recv(
         self,
         x: NDArray[Any],
         src: int | None = None,
         tag: int = 0,
         *,
-        wait: bool = True,
         timeout_s: float | None = None,
-    ) -> Handle[int] | int:
+    ) -> int:
         """Receive an array that a rank sends to this one with `send`.
 
         Parameters
@@ -118,13 +81,11 @@ class Messages(Caller):
         x : array, contiguous in C order, where it goes; of the size and dtype of what is sent. Shapes may differ.
         src : int, 0 … rank_count-1, the rank that sends it; or None for whichever sends one with this tag.
         tag : int >= 0, below 2**62, as it was sent with.
-        wait : bool. With False receive it in the background and return a Handle at once; `x` must not be touched until
-            it is done. Any number may be under way; they receive in the order of the calls.
-        timeout_s : float > 0, seconds, optional. How long it may take, waited for or not; None: as `init` says.
+        timeout_s : float > 0, seconds, optional. How long it may take; None: as `init` says.
 
         Returns
         -------
-        The rank that has sent it; or a Handle of that.
+        The rank that has sent it.
 
         Raises
         ------
@@ -144,14 +105,25 @@ class Messages(Caller):
         Finding a message costs time in the number of receives and messages that wait for each other here. Messages of
         up to 16 KiB that nobody receives are kept by this rank as soon as it sends or receives anything.
         """
-        _check_call("recv", wait, tag)
-        if wait:
-            return self._core.recv(x, src, tag, timeout_s)
+        _check_tag("recv", tag)
+        return self._core.recv(x, src, tag, timeout_s)
+
+    def start_recv(
+        self, x: NDArray[Any], src: int | None = None, tag: int = 0, *, timeout_s: float | None = None
+    ) -> Handle[int]:
+        """Receive an array in the background.
+
+        Parameters, exceptions and notes are those of `recv`.
+
+        Returns
+        -------
+        Handle of the rank that has sent it; `x` must not be touched until it is done. Any number may be under way; they
+        receive in the order of the calls.
+        """
+        _check_tag("start_recv", tag)
         return ReceiveHandle(self._core.start_recv(x, src, tag, timeout_s))
 
 
-def _check_call(call: str, wait: object, tag: object) -> None:
-    if not isinstance(wait, bool):
-        raise ArgumentError(f"{call}: expected True or False as wait, found {wait!r}")
+def _check_tag(call: str, tag: object) -> None:
     if isinstance(tag, int) and tag >= RESERVED_TAGS:
         raise ArgumentError(f"{call}: expected a tag from 0 on, below 2**62, found {tag}")

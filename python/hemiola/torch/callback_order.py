@@ -11,7 +11,6 @@ import hashlib
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from functools import partial
 from time import monotonic
 from typing import Any
 
@@ -19,9 +18,9 @@ import numpy as np
 
 from hemiola.communicator import Communicator
 from hemiola.errors import HemiolaError, LostRankError, TimeoutError
+from hemiola.torch.call import Call
 from hemiola.torch.completion import Completion
 
-Call = Callable[..., Any]
 _DIGEST_BYTES = 16
 
 
@@ -40,10 +39,10 @@ class Refused:
         return True
 
 
-def begun(call: Call, limit_s: float | None) -> Any:
-    """Start a call of the communicator; return its Handle, or what stands for one where the call is wrong."""
+def begun(call: Call, comm: Communicator, limit_s: float | None) -> Any:
+    """Start a call of a communicator; return its Handle, or what stands for one where the call is wrong."""
     try:
-        return call(wait=False, timeout_s=limit_s)
+        return call.start(comm, limit_s)
     except HemiolaError as error:
         return Refused(error)
 
@@ -58,9 +57,7 @@ class Turn:
 
     def begin(self, comm: Communicator, limit_s: float | None) -> None:
         """Start the call, on another communicator than it was meant for."""
-        arguments = getattr(self._call, "args", ()), getattr(self._call, "keywords", {})
-        method = getattr(comm, getattr(self._call, "func", self._call).__name__)
-        self.end_with(begun(partial(method, *arguments[0], **arguments[1]), limit_s))
+        self.end_with(begun(self._call, comm, limit_s))
 
     def end_with(self, handle: Any) -> None:
         """Take what is to be waited for from now on."""

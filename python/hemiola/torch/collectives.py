@@ -18,6 +18,7 @@ from hemiola._core import Complaint
 from hemiola.communicator import Communicator
 from hemiola.errors import HemiolaError
 from hemiola.torch.blocks import Blocks, Room, brought, in_order, split, spread, without_complaints
+from hemiola.torch.call import Call
 from hemiola.torch.callback_order import CallbackOrder, Refused, begun
 from hemiola.torch.callbacks import CallbackPlace, issued_by_callback
 from hemiola.torch.completion import Completion
@@ -36,9 +37,6 @@ from hemiola.torch.reductions import meant
 from hemiola.torch.sparse import sum_of_sparse
 from hemiola.torch.tensors import content, described, values
 from hemiola.torch.work import Finished, Running, together
-
-#: A call of the communicator, all but how it is waited for.
-Call = Callable[..., Any]
 
 
 class Collectives:
@@ -82,7 +80,7 @@ class Collectives:
         if blocks and len(calls) <= 1 and self._coalesced is None:
             try:
                 for call in calls:
-                    call(timeout_s=limit_s)
+                    call.run(self._comm, limit_s)
             except HemiolaError as error:
                 raised = for_torch(error)
                 if raised is error:
@@ -91,7 +89,7 @@ class Collectives:
             if finish is not None:
                 finish()
             return Finished(result)
-        handles = [begun(call, limit_s) for call in calls]
+        handles = [begun(call, self._comm, limit_s) for call in calls]
         work = Running(handles, result, self._completion, finish)
         work.number, work.place = number, place
         if self._coalesced is not None:
@@ -138,7 +136,7 @@ class Collectives:
             whole = given[0] if len(given) == 1 else combined(given, opts.reduceOp)
             if len(given) > 1 and not isinstance(whole, Complaint):
                 finish = partial(copy_to_all, given, whole)
-        return self._run([partial(self._comm.all_reduce, _shown(whole, values), op)], given, opts, finish)
+        return self._run([Call("all_reduce", _shown(whole, values), op)], given, opts, finish)
 
     def _sparse_reduced(self, given: Any, opts: Any) -> Any:
         self.runs("sparse tensors")
@@ -166,7 +164,7 @@ class Collectives:
             whole = flat(given)
             finish = partial(copy_in_pieces, given, whole)
         # That zeros are never left out is what tells it from an all-reduce of as many elements.
-        call = partial(self._comm.all_reduce, _shown(whole, values), meant(opts.reduceOp), sparse=False)
+        call = Call("all_reduce", _shown(whole, values), meant(opts.reduceOp), sparse=False)
         return self._run([call], given, opts, finish)
 
     def broadcast(self, tensors: Any, opts: Any = None, timeout: Any = None, *, root: Any = None) -> Any:
@@ -182,7 +180,7 @@ class Collectives:
                 finish = partial(copy_to_all, [one for one in given if one is not whole], whole)
         if isinstance(whole, Complaint):
             root = 0  # what is wrong is said in one place
-        return self._run([partial(self._comm.broadcast, _shown(whole, content), root)], given, opts, finish)
+        return self._run([Call("broadcast", _shown(whole, content), root)], given, opts, finish)
 
     def allgather(self, outputs: Any, inputs: Any, opts: Any = None, timeout: Any = None) -> Any:
         """Gather each input of all ranks into a list with a tensor for each of them.
@@ -194,7 +192,7 @@ class Collectives:
         opts = options_of(c10d.AllgatherOptions, opts, timeout)
         wrong = _wrong_lists(outputs, inputs, "input")
         if wrong is not None:
-            return self._refused(self._comm.all_gather, wrong, opts)
+            return self._refused("all_gather", wrong, opts)
         if len(inputs) > 1:
             return self._gathered_to_all(outputs, inputs, opts)
         return self._gathered(outputs, inputs, outputs[0], opts)
@@ -203,8 +201,8 @@ class Collectives:
         calls: list[Call]
         if _uneven(outputs):
             calls = [
-                partial(
-                    self._comm.all_gather_blocks,
+                Call(
+                    "all_gather_blocks",
                     content(one.contiguous()),
                     out=_own_place(into, one, self._comm.rank)
                     or without_complaints([in_order(each, content) for each in into]),
@@ -214,7 +212,7 @@ class Collectives:
             return self._run(calls, result, opts)
         rooms = [Room(into, one, self._comm.rank_count) for into, one in _pairs(outputs, inputs)]
         calls = [
-            partial(self._comm.all_gather, content(one.contiguous()), out=room.array)
+            Call("all_gather", content(one.contiguous()), out=room.array)
             for one, room in zip(inputs, rooms, strict=True)
         ]
         return self._run(calls, result, opts, partial(spread, rooms))
@@ -232,7 +230,7 @@ class Collectives:
             None,
         )
         if wrong is not None:
-            return self._refused(self._comm.all_gather, wrong, opts)
+            return self._refused("all_gather", wrong, opts)
         own = flat(inputs)
         every = own.new_empty(n * own.numel())
 
@@ -240,25 +238,25 @@ class Collectives:
             for each in outputs:
                 copy_in_pieces(each, every)
 
-        call = partial(self._comm.all_gather, content(own), out=content(every))
+        call = Call("all_gather", content(own), out=content(every))
         return self._run([call], outputs, opts, finish)
 
-    def _refused(self, call: Call, wrong: Complaint, opts: Any) -> Any:
+    def _refused(self, name: str, wrong: Complaint, opts: Any) -> Any:
         """Tell all ranks what is wrong with this one's call."""
-        return self._run([partial(call, wrong, out=wrong)], [], opts)
+        return self._run([Call(name, wrong, out=wrong)], [], opts)
 
     def allgather_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
         """Gather several inputs; of the outputs there is a list for each rank, with a tensor for each input."""
         opts = options_of(c10d.AllgatherOptions, opts, None)
         wrong = _wrong_of_each_rank(outputs, inputs, self._comm.rank_count)
         if wrong is not None:
-            return self._refused(self._comm.all_gather, wrong, opts)
+            return self._refused("all_gather", wrong, opts)
         return self._gathered([list(each) for each in zip(*outputs, strict=True)], inputs, outputs, opts)
 
     def all_gather_single(self, output: Any, input: Any, opts: Any = None, timeout: Any = None) -> Any:
         """Gather all ranks' inputs one behind the other."""
         opts = options_of(c10d.AllgatherOptions, opts, timeout)
-        call = partial(self._comm.all_gather, content(input.contiguous()), out=in_order(output, content))
+        call = Call("all_gather", content(input.contiguous()), out=in_order(output, content))
         return self._run([call], Chunks(output, self._comm.rank_count), opts)
 
     _allgather_base = all_gather_single
@@ -270,9 +268,9 @@ class Collectives:
         opts = options_of(c10d.AllgatherOptions, opts, timeout)
         wrong = _wrong_lists(outputs, inputs, "input")
         if wrong is not None:
-            return self._refused(self._comm.all_gather, wrong, opts)
+            return self._refused("all_gather", wrong, opts)
         calls = [
-            partial(self._comm.all_gather, content(one.contiguous()), out=in_order(into, content))
+            Call("all_gather", content(one.contiguous()), out=in_order(into, content))
             for into, one in _pairs(outputs, inputs)
         ]
         return self._run(calls, ChunksOfEach(outputs, self._comm.rank_count), opts)
@@ -290,12 +288,12 @@ class Collectives:
         opts = options_of(c10d.ReduceScatterOptions, opts, timeout, reduceOp=op)
         wrong = _wrong_lists(outputs, inputs, "output")
         if wrong is not None:
-            return self._refused(self._comm.reduce_scatter, wrong, opts)
+            return self._refused("reduce_scatter", wrong, opts)
         if _uneven(inputs):
             op = meant(opts.reduceOp)
             calls = [
-                partial(
-                    self._comm.reduce_scatter_blocks,
+                Call(
+                    "reduce_scatter_blocks",
                     without_complaints([values(one.contiguous()) for one in of]),
                     op,
                     out=in_order(into, values),
@@ -326,7 +324,7 @@ class Collectives:
     def _reduced(self, outputs: Any, arrays: Sequence[Blocks], opts: Any) -> Any:
         op = meant(opts.reduceOp)
         calls = [
-            partial(self._comm.reduce_scatter, array, op, out=in_order(into, values))
+            Call("reduce_scatter", array, op, out=in_order(into, values))
             for into, array in _pairs(outputs, arrays)
         ]
         return self._run(calls, outputs, opts)
@@ -344,7 +342,7 @@ class Collectives:
         opts = options_of(c10d.AllToAllOptions, opts, timeout)
         into, of = in_order(output, content), content(input.contiguous())
         if not output_split_sizes and not input_split_sizes:
-            return self._run([partial(self._comm.all_to_all, of, out=into)], [output], opts)
+            return self._run([Call("all_to_all", of, out=into)], [output], opts)
         parts = split(of, input, input_split_sizes, self._comm.rank_count)
         rooms = split(into, output, output_split_sizes, self._comm.rank_count)
         return self._exchanged(rooms, parts, [output], opts)
@@ -359,7 +357,7 @@ class Collectives:
         return self._exchanged(rooms, parts, outputs, opts)
 
     def _exchanged(self, rooms: Any, parts: Any, result: Any, opts: Any) -> Any:
-        return self._run([partial(self._comm.all_to_all_blocks, parts, out=rooms)], result, opts)
+        return self._run([Call("all_to_all_blocks", parts, out=rooms)], result, opts)
 
     # ---- one gets or gives ----
 
@@ -374,7 +372,7 @@ class Collectives:
             given, "tensor"
         )
         whole, root = (given[0], root) if wrong is None else (wrong, 0)
-        call = partial(self._comm.reduce, _shown(whole, values), op, root)
+        call = Call("reduce", _shown(whole, values), op, root)
         return self._run([call], given, opts)
 
     def gather(
@@ -392,13 +390,11 @@ class Collectives:
             or _not_one(outputs, "output", is_root)
         )
         if wrong is not None:
-            return self._run([partial(self._comm.gather, wrong, 0, out=wrong)], [], opts)
+            return self._run([Call("gather", wrong, 0, out=wrong)], [], opts)
         one = inputs[0]
         if self._comm.rank == root:
             rooms = [Room(outputs[0], one, self._comm.rank_count)]
-        call = partial(
-            self._comm.gather, content(one.contiguous()), root, out=rooms[0].array if rooms else None
-        )
+        call = Call("gather", content(one.contiguous()), root, out=rooms[0].array if rooms else None)
         return self._run([call], outputs[0] if outputs else [], opts, partial(spread, rooms))
 
     def scatter(
@@ -416,18 +412,16 @@ class Collectives:
             or _not_one(inputs, "input", is_root)
         )
         if wrong is not None:
-            return self._run([partial(self._comm.scatter, wrong, 0, out=wrong)], [], opts)
+            return self._run([Call("scatter", wrong, 0, out=wrong)], [], opts)
         into = outputs[0]
         whole: Any = None
         if self._comm.rank == root:
             whole = brought(inputs[0], into, self._comm.rank_count, content)
-        return self._run(
-            [partial(self._comm.scatter, whole, root, out=in_order(into, content))], outputs, opts
-        )
+        return self._run([Call("scatter", whole, root, out=in_order(into, content))], outputs, opts)
 
     def barrier(self, opts: Any = None, timeout: Any = None) -> Any:
         """Wait for all ranks."""
-        return self._run([self._comm.barrier], [], options_of(c10d.BarrierOptions, opts, timeout))
+        return self._run([Call("barrier")], [], options_of(c10d.BarrierOptions, opts, timeout))
 
     # ---- several at once ----
 

@@ -23,6 +23,7 @@ from hemiola.communicator.init_options import InitOptions
 from hemiola.errors import HemiolaError
 from hemiola.torch.accelerated_collectives import AcceleratedCollectives
 from hemiola.torch.accelerator import operations_of
+from hemiola.torch.call import Call
 from hemiola.torch.compiling import leave_to_python
 from hemiola.torch.device_collectives import Queued
 from hemiola.torch.errors import GroupArgumentError, for_torch
@@ -100,7 +101,7 @@ class Group(AcceleratedCollectives):
             self._operations.name = name
 
     def _run(
-        self, calls: Sequence[Any], result: Any, opts: Any, finish: Callable[[], None] | None = None
+        self, calls: Sequence[Call], result: Any, opts: Any, finish: Callable[[], None] | None = None
     ) -> Any:
         """Run or start calls of the communicator, and note when; or only say what they would take."""
         if self._estimate is not None:
@@ -195,7 +196,7 @@ class Group(AcceleratedCollectives):
             )
         return found.microseconds
 
-    def _estimated(self, calls: Sequence[Any], result: Any) -> Any:
+    def _estimated(self, calls: Sequence[Call], result: Any) -> Any:
         assert self._estimate is not None
         self._estimate.add(calls)
         work = Finished(result)

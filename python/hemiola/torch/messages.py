@@ -28,14 +28,14 @@ class Messages:
         """Send a tensor to a rank."""
         self.runs("messages")
         array = _array_of(tensors)
-        handle = self._comm.send(array, dst, tag, wait=False, timeout_s=self._limit_of(None))
+        handle = self._comm.start_send(array, dst, tag, timeout_s=self._limit_of(None))
         return self._noted(handle, tensors, "send", self._comm.rank, dst)
 
     def recv(self, tensors: Any, src: int | None, tag: int = 0) -> Any:
         """Receive a tensor from a rank."""
         self.runs("messages")
         array = _array_of(tensors)
-        handle = self._comm.recv(array, src, tag, wait=False, timeout_s=self._limit_of(None))
+        handle = self._comm.start_recv(array, src, tag, timeout_s=self._limit_of(None))
         return self._noted(handle, tensors, "recv", -1 if src is None else src, self._comm.rank)
 
     def recv_anysource(self, tensors: Any, tag: int = 0) -> Any:

@@ -11,6 +11,7 @@ from torch import distributed as dist
 from hemiola._core import Complaint
 from hemiola.errors import ArgumentError
 from hemiola.pruning import Pruner
+from hemiola.torch.call import Call
 from hemiola.torch.lookup import group_of
 from hemiola.torch.tensors import values
 
@@ -84,7 +85,7 @@ class PrunedGradients:
         self.kept += pruner.kept
         self.step += bucket.is_last()
         group = group_of(self._process_group)
-        average = partial(group._comm.all_reduce, array, "average", sparse=True)
+        average = Call("all_reduce", array, "average", sparse=True)
         future = group._run([average], [gradient], None).get_future()
         return future.then(lambda reduced: reduced.value()[0])
 

@@ -12,6 +12,7 @@ from time import monotonic_ns
 from typing import Any
 
 from hemiola.errors import HemiolaError
+from hemiola.torch.call import Call
 from hemiola.torch.errors import for_torch
 
 #: How many operations a group remembers.
@@ -86,16 +87,15 @@ class Recorder:
         self._on_failure = on_failure
         self._message_count = self._collective_count = 0
 
-    def collective(self, calls: Sequence[Any], result: Any) -> Entry:
+    def collective(self, calls: Sequence[Call], result: Any) -> Entry:
         """Note that a collective is called, by the communicator's calls of which it is made."""
         self._collective_count += 1
         kind, given, written, nbytes, dtype = "all_reduce", 0, 0, 0, None
         for call in calls:
-            try:
-                kind, array, into = call.func.__name__, call.args[0], call.keywords.get("out")
-            except AttributeError:  # no partial: a barrier
-                kind = call.__name__
+            kind = call.name
+            if not call.arguments:  # a barrier
                 continue
+            array, into = call.arguments[0], call.options.get("out")
             if isinstance(array, _LISTS):
                 size, dtype = sum(one.size for one in array), next((one.dtype for one in array), None)
                 nbytes += sum(one.nbytes for one in array)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from hemiola._core import Complaint
 from hemiola.communicator import Communicator
 from hemiola.simulate import simulate
+from hemiola.torch.call import Call
 from hemiola.torch.errors import GroupArgumentError
 
 #: Where the root stands among a call's arguments.
@@ -30,8 +30,8 @@ class TimeEstimate:
         #: What has been added, in microseconds, as NCCL tells it.
         self.microseconds = 0.0
 
-    def add(self, calls: Sequence[Callable[..., Any]]) -> None:
-        """Add calls as the group would have made them: `functools.partial` of a collective, or a barrier.
+    def add(self, calls: Sequence[Call]) -> None:
+        """Add calls as the group would have made them.
 
         Raises
         ------
@@ -40,7 +40,7 @@ class TimeEstimate:
         """
         self.microseconds += 1e6 * sum(map(self._seconds, calls))
 
-    def _seconds(self, call: Any) -> float:
+    def _seconds(self, call: Call) -> float:
         kind, nbytes, root = self._asked(call)
         if nbytes == 0 or self._comm.rank_count == 1:
             return 0.0
@@ -49,19 +49,19 @@ class TimeEstimate:
             plan.schedule, self._comm.topology, nbytes, conditions=plan.conditions, network=plan.network
         ).seconds
 
-    def _asked(self, call: Any) -> tuple[str, int, int]:
+    def _asked(self, call: Call) -> tuple[str, int, int]:
         """Return collective, bytes and root; a barrier moves as little as an all-reduce can."""
-        if not hasattr(call, "func"):
+        kind = call.name
+        if kind == "barrier":
             return "all_reduce", _BARRIER_BYTES, 0
-        kind = call.func.__name__
         if kind.endswith("_blocks"):
             raise not_estimated("blocks of different sizes")
-        array = call.args[0]
+        array = call.arguments[0]
         if isinstance(array, Complaint):
             raise GroupArgumentError(array.text)
-        root = call.args[_ROOT_AT[kind]] if kind in _ROOT_AT else 0
+        root = call.arguments[_ROOT_AT[kind]] if kind in _ROOT_AT else 0
         if array is None:  # of a scatter, elsewhere than at the root
-            return kind, call.keywords["out"].nbytes * self._comm.rank_count, root
+            return kind, call.options["out"].nbytes * self._comm.rank_count, root
         nbytes = sum(one.nbytes for one in array) if isinstance(array, list) else array.nbytes
         return kind, nbytes * (self._comm.rank_count if kind in _OF_PARTS else 1), root
 

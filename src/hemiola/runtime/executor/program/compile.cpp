@@ -7,7 +7,6 @@
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/rounding.hpp"
-#include "hemiola/codec/format.hpp"
 #include "hemiola/runtime/executor/program/coded_forms.hpp"
 #include "hemiola/runtime/executor/program/slot_memory.hpp"
 #include "hemiola/runtime/executor/program/slot_trace.hpp"
