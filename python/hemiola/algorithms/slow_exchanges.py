@@ -3,9 +3,9 @@ no port waits (open shop), or all in flight at once at paces that end together (
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 
 import numpy as np
 
@@ -30,7 +30,7 @@ _MOST_RANKS_PER_HOST = 1 << 12
 #: Ranks, or hosts, beyond which making an open-shop exchange takes longer than a plan may.
 _MOST_PLANNED = 32
 #: Segments of an exchange in a plan; more save a hundredth at most.
-MOST_SEGMENTS_PLANNED = 64
+_MOST_SEGMENTS_PLANNED = 64
 
 
 @typed
@@ -207,10 +207,6 @@ def open_shop(factor_of_rank: tuple[float, ...]) -> tuple[Integers, list[Integer
     return units * times, slots
 
 
-#: What a body costs, by rank count and factors.
-_BodyOf = Callable[[int, Mapping[int, float]], ExchangeBody]
-
-
 def exchange_pattern(units: Integers, slots: list[Integers]) -> Integers:
     """Return rows of slot, src, dst, chunk of the segment, reduce: one body's units in order.
 
@@ -308,26 +304,20 @@ class _RailBodies(_Bodies):
         return np.concatenate(rows)
 
 
-def with_several_slow_ranks(
-    body_of: _BodyOf,
-    task: Task,
-    most_segments: Callable[[ExchangeBody], int] = lambda _: MOST_SEGMENTS_PLANNED,
-) -> list[Variant]:
-    """Return the best number of segments where rounds of equal messages would keep ports waiting.
+def _with_several_slow_ranks(task: Task) -> list[Variant]:
+    """Return the best number of segments of a paced exchange, where rounds of equal messages would keep ports waiting.
 
-    A body takes its time to make, so none is where there is nothing to offer.
-
-    These exchanges send many small messages. Of these, one after the other is what a port is planned to carry: hosts,
-    too, take time for each, which no simulation counts.
+    It sends many small messages. The plan lets a port carry one after the other: hosts, too, take time for each, which
+    no simulation counts.
     """
     n, slow = task.rank_count, task.conditions.slow_ranks
     factors = [slow.get(rank, 1.0) for rank in range(n)]
     if sum(factor > min(factors) for factor in factors) < 2 or n > _MOST_PLANNED:
         return []
-    body = body_of(n, slow)
+    body = paced_body(n, slow)
     unit = 2 * (n - 1) / body.transfers
     choice = best_measurable_segments(
-        task.core, load=body.load, rounds=body.rounds, message=unit, most_segments=most_segments(body)
+        task.core, load=body.load, rounds=body.rounds, message=unit, most_segments=_MOST_SEGMENTS_PLANNED
     )
     if choice is None:
         return []
@@ -364,7 +354,6 @@ ALGORITHMS = (
         needs="slow",
         formula="T(K+1)/K·N·β for the busiest port's load T, bandwidth only",
         unable=too_few_ranks,
-        variants=partial(with_several_slow_ranks, open_shop_body),
     ),
     Algorithm(
         name="all_reduce_paced_exchange",
@@ -378,7 +367,7 @@ ALGORITHMS = (
         steps_formula="K+1",
         formula="max(2(n-1)/Σ 1/l, max l)(K+1)/K·N·β, bandwidth only",
         unable=too_few_ranks,
-        variants=partial(with_several_slow_ranks, paced_body),
+        variants=_with_several_slow_ranks,
     ),
     Algorithm(
         name="all_reduce_rail_open_shop_exchange",

@@ -10,20 +10,14 @@ from functools import lru_cache
 import numpy as np
 
 from hemiola._core import Collective, Schedule
-from hemiola._core.algorithms import Variant, best_segment_count
+from hemiola._core.algorithms import best_segment_count
 from hemiola.algorithms import slow_shares
 from hemiola.algorithms.algorithm import Algorithm, Paper
 from hemiola.algorithms.open_shop import cut_into_slots
-from hemiola.algorithms.slow_exchanges import (
-    MOST_SEGMENTS_PLANNED,
-    ExchangeBody,
-    too_few_ranks,
-    with_several_slow_ranks,
-)
+from hemiola.algorithms.slow_exchanges import too_few_ranks
 from hemiola.algorithms.slow_pipeline import pipelined
 from hemiola.algorithms.slow_shares import Integers
 from hemiola.algorithms.slow_trees import NO_PARENT, Trees, relay_trees
-from hemiola.algorithms.task import Task
 from hemiola.arguments import typed
 from hemiola.errors import ArgumentError
 
@@ -31,11 +25,6 @@ _WHERE = "all_reduce_relayed_exchange"
 _MOST_SEGMENTS = 1 << 20
 #: Of one segment, when units are cut finer so that no port waits in a slot.
 _MOST_UNITS = 384
-#: Segments that a plan considers, where all have no more transfers than this: the pipeline fills for longer than that
-#: of other exchanges, and units are few.
-_MOST_SEGMENTS_PLANNED, _MOST_TRANSFERS = 256, 70_000
-#: Slow ranks beyond which finding trees takes longer than a plan may.
-_MOST_PLANNED = 12
 #: Stages of a unit: up to a slow rank that relays, up to the root, down from it, down from the relay.
 _STAGES = 4
 
@@ -82,11 +71,6 @@ def all_reduce_relayed_exchange(
     return _bodies(tuple(slow_shares.relative_factors(_WHERE, rank_count, slow))).schedule(segments)
 
 
-def relayed_body(rank_count: int, slow: Mapping[int, float]) -> ExchangeBody:
-    """Return what a body of all_reduce_relayed_exchange costs; raises ArgumentError like it."""
-    return _bodies(tuple(slow_shares.relative_factors("relayed_body", rank_count, slow))).cost
-
-
 class _Bodies:
     """Writes the schedule."""
 
@@ -96,7 +80,7 @@ class _Bodies:
         count = np.zeros((len(factors), len(factors)), np.int64)
         np.add.at(count, (messages[:, 1], messages[:, 2]), 1)
         times, slots = cut_into_slots(factors, count, max(1, _MOST_UNITS // len(trees.parent)))
-        self.cost = ExchangeBody(trees.time, len(slots), len(messages) * times)
+        self._rounds = len(slots)
         self._owner = np.repeat(trees.root, times)
         self._ranks = len(factors)
         self._pattern = _in_slots(messages, slots, times)
@@ -104,7 +88,7 @@ class _Bodies:
     def schedule(self, segments: int) -> Schedule:
         stage = self._pattern[:, 4]
         pattern = np.column_stack([self._pattern[:, :4], stage < _STAGES // 2])
-        rows = pipelined(pattern, stage, segments=segments, steps=self.cost.rounds, chunks=len(self._owner))
+        rows = pipelined(pattern, stage, segments=segments, steps=self._rounds, chunks=len(self._owner))
         owner = np.tile(self._owner, segments).tolist()
         collective = Collective.with_owners("all_reduce", self._ranks, owner)
         return Schedule.from_transfers(collective, rows)
@@ -142,18 +126,6 @@ def _in_slots(messages: Integers, slots: list[Integers], times: int) -> Integers
     return np.array(rows, np.int64)
 
 
-def _variants(task: Task) -> list[Variant]:
-    slow = task.conditions.slow_ranks
-    if sum(factor > 1 for factor in slow.values()) > _MOST_PLANNED:
-        return []
-    return with_several_slow_ranks(relayed_body, task, _most_segments)
-
-
-def _most_segments(body: ExchangeBody) -> int:
-    fitting = _MOST_TRANSFERS // body.transfers
-    return max(MOST_SEGMENTS_PLANNED, min(fitting, _MOST_SEGMENTS_PLANNED))
-
-
 ALGORITHMS = (
     Algorithm(
         name=_WHERE,
@@ -166,6 +138,5 @@ ALGORITHMS = (
         needs="slow",
         formula="T(K+1)/K·N·β for the busiest port's load T with any trees, bandwidth only",
         unable=too_few_ranks,
-        variants=_variants,
     ),
 )
