@@ -16,11 +16,13 @@ from hemiola.errors import ArgumentError, HemiolaError
 NAME = "all_reduce_late"
 
 
-def by_messages(meeting: dict[str, str], function: Callable[..., Any], *args: Any) -> Any:
+def by_messages(
+    meeting: dict[str, str], function: Callable[..., Any], *args: Any, topology: hm.Topology | None = None
+) -> Any:
     """Do something with a communicator whose ranks agree by messages on who is late."""
     os.environ.update(meeting)
     with control_plane("hosts"):
-        hm.init(timeout_s=60)
+        hm.init(timeout_s=60, topology=topology)
     return function(*args)
 
 
@@ -220,13 +222,16 @@ def total(size: int, ranks: int, call: int) -> np.ndarray[Any, np.dtype[np.int64
 
 
 def changing_plans(
-    size: int, phases: list[tuple[int, int, float]], adapt: str | None = None
+    size: int,
+    phases: list[tuple[int, int, float]],
+    adapt: str | None = None,
+    topology: hm.Topology | None = None,
 ) -> tuple[int, list[tuple[str, tuple[int, ...], bool]]]:
     """All-reduce without naming a schedule; phases are of so many calls, to which a rank comes late by a time.
 
     Return the wrong elements, and after each call what would run, for whom, and whether a late rank is expected.
     """
-    comm = hm.init(timeout_s=60, adapt=adapt)
+    comm = hm.init(timeout_s=60, adapt=adapt, topology=topology)
     wrong, seen = 0, []
     for calls, late, delay_s in phases:
         for call in range(calls):

@@ -6,6 +6,7 @@ import late_ranks as work
 import pytest
 
 import hemiola as hm
+from hemiola.communicator.control_plane import meeting_at_an_address
 
 LIMIT_S = 200
 
@@ -56,6 +57,38 @@ def test_all_run_the_schedule_for_whom_keeps_coming_late_from_the_same_call_on_a
     assert seen[LATE_CALLS - 1][1:] == ((late,), True)
     assert seen[LATE_CALLS - 1][0] not in (plain, "all_reduce_late")
     assert seen[-1] == (plain, (), False)
+
+
+#: Given links three times as fast, and a third of the delay. Ranks of one memory are faster, but as late.
+GIVEN = hm.topologies.torus([2, 4], **_links(1.2e6))
+GIVEN_PHASES = [(LATE_CALLS, 1, DELAY_S / 3), (9, 1, 0.0)]
+
+
+def _given(topology: hm.Topology) -> tuple[int, list[Seen]]:
+    return work.changing_plans(SIZE, GIVEN_PHASES, topology=topology)
+
+
+def _given_and_told_by_messages(meeting: dict[str, str], topology: hm.Topology) -> tuple[int, list[Seen]]:
+    found: tuple[int, list[Seen]] = work.by_messages(meeting, _changing, GIVEN_PHASES, topology=topology)
+    return found
+
+
+@pytest.mark.parametrize("by_messages", [False, True], ids=["by memory", "by messages"])
+def test_a_job_with_a_topology_plans_for_whom_keeps_coming_late_too(by_messages: bool) -> None:
+    ranks = GIVEN.rank_count
+    if by_messages:
+        meeting = meeting_at_an_address()
+        runs = hm.launch(_given_and_told_by_messages, ranks, meeting, GIVEN, timeout_s=LIMIT_S)
+    else:
+        runs = hm.launch(_given, ranks, GIVEN, timeout_s=LIMIT_S)
+    assert [wrong for wrong, _ in runs] == [0] * ranks
+    seen = runs[0][1]
+    assert all(others == seen for _, others in runs)
+    plain = seen[0]
+    assert seen[:7] == [plain] * 7
+    assert plain[1:] == ((), False)
+    assert seen[LATE_CALLS - 1] == (LATE, (1,), True)
+    assert seen[-1] == plain
 
 
 def test_the_next_late_rank_takes_the_place_of_the_one_before() -> None:

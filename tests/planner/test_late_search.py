@@ -71,10 +71,13 @@ def test_with_a_rank_a_host_it_is_as_it_was() -> None:
     assert list(found.node_of_rank) == []
 
 
-def habit(network: hm.Topology, nbytes: int, late: tuple[int, int] | None = None) -> tuple[Recipe, LatePlan]:
-    """Return how an emulated network's all-reduce is planned for who keeps coming last."""
+def habit(
+    network: hm.Topology, nbytes: int, late: tuple[int, int] | None = None, *, is_emulated: bool = True
+) -> tuple[Recipe, LatePlan]:
+    """Return how the all-reduce of a network, emulated or given, is planned for a rank that keeps coming last."""
     ranks = network.rank_count
-    plans = CommunicatorPlans(range(ranks), [0] * ranks, None, network, hm.Conditions(), ["late"])
+    given, emulated = (None, network) if is_emulated else (network, None)
+    plans = CommunicatorPlans(range(ranks), [0] * ranks, given, emulated, hm.Conditions(), ["late"])
     plans._network, plans.speed = network, port_speed(network)
     words = plans.decide("all_reduce", nbytes, 0, {}, "", False, late)
     followed = plans.follow(words, nbytes)
@@ -82,14 +85,15 @@ def habit(network: hm.Topology, nbytes: int, late: tuple[int, int] | None = None
     return Recipe.from_bytes(words), followed
 
 
-def test_off_one_switch_it_is_planned_for_the_rank_that_keeps_coming_last() -> None:
+@pytest.mark.parametrize("is_emulated", [True, False], ids=["emulated", "given"])
+def test_off_one_switch_it_is_planned_for_the_rank_that_keeps_coming_last(is_emulated: bool) -> None:
     """Given 4 fully connected, 1 MiB over links of 1 MB/s. Derivation: a rank's 3 links take s/2B = 0.524 s for an
     all-reduce, and 0.35 s for the buffer of one that is late by as much. Expect these within a fifth."""
     network = hm.topologies.fully_connected(4, latency_s=1e-6, bandwidth=1e6)
-    recipe, plan = habit(network, MIB)
+    recipe, plan = habit(network, MIB, is_emulated=is_emulated)
     assert recipe.late == LateHabit(plan.outlook.plain_s, MIB)
     assert plan.outlook.plain_s == pytest.approx(0.524, rel=0.2)
-    recipe, plan = habit(network, MIB, (2, 4))
+    recipe, plan = habit(network, MIB, (2, 4), is_emulated=is_emulated)
     assert recipe.algorithm == "late_forest"
     assert isinstance(recipe.late, LateHabit)
     assert recipe.late.rank == 2
@@ -127,6 +131,25 @@ def test_a_plan_that_fails_is_said_and_what_there_was_stays(
     assert recipe.late.rank is None
     assert plan.outlook.finish_s == plan.outlook.plain_s
     assert "rank 2 keeps coming late, and nothing is planned for that: my_algorithm" in caplog.text
+
+
+@pytest.mark.parametrize(("hosts", "is_noted"), [([0, 0, 0, 0], True), ([0, 0, 1, 1], False)])
+def test_between_hosts_an_all_reduce_must_take_longer_before_ranks_tell_each_other_when_they_came(
+    hosts: list[int], is_noted: bool
+) -> None:
+    # Given 4 fully connected, 1 MiB over links of 100 MB/s: 5 ms, above 1 ms within a host, below 20 between hosts.
+    network = hm.topologies.fully_connected(4, latency_s=1e-6, bandwidth=1e8)
+    plans = CommunicatorPlans(range(4), hosts, network, None, hm.Conditions(), ["late"])
+    plans._network, plans.speed = network, port_speed(network)
+    recipe = Recipe.from_bytes(plans.decide("all_reduce", MIB, 0, {}, "", False))
+    assert isinstance(recipe.late, LateHabit) == is_noted
+
+
+def test_on_a_measured_network_nobody_is_planned_for() -> None:
+    plans = CommunicatorPlans(range(4), [0, 0, 1, 1], None, None, hm.Conditions(), ["late"])
+    plans._network = hm.topologies.fully_connected(4, latency_s=1e-6, bandwidth=1e6)
+    plans.speed = port_speed(plans._network)
+    assert Recipe.from_bytes(plans.decide("all_reduce", MIB, 0, {}, "", False)).late is None
 
 
 def test_nothing_is_noted_of_what_is_shorter_than_a_plan_is_worth() -> None:

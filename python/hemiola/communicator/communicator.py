@@ -415,8 +415,9 @@ class Communicator(BlockCollectives, MonitoredBarrier):
         this size (to the next power of two) without a `schedule` of their own, by the lags that `arrivals` shows; false
         again once it would have saved nothing. All ranks change at the same operation; costs no communication. Only on
         a network whose ports are all healthy, with three ranks or more, and where `adapt` of `hemiola.init` has "late";
-        between hosts with three of them or more, of equally many ranks. On an emulated network that is not one switch
-        once the same rank was last in all eight, by a quarter of the time, and a plan, which `plan` names, saves 5 %.
+        between hosts with three of them or more, of equally many ranks. On a network that is emulated or was given as
+        `topology`, and is not one switch: once the same rank was last in all eight, by a quarter of the time, and a
+        plan, which `plan` names, saves 5 %.
         """
         return self._core.expects_late_rank(_checked_bytes(nbytes))
 

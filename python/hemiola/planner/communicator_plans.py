@@ -59,7 +59,7 @@ _OF_ONE_WHOLE = ("broadcast", "reduce")
 _LEAST_GAIN = 0.1
 #: All-reduces between hosts that take less are not told of, nobody is looked for in them.
 _LEAST_TOLD_S = 0.02
-#: All-reduces on emulated networks that take less are not worth a plan for whom is late.
+#: All-reduces within a host that take less are not worth a plan for a late rank.
 _LEAST_PLANNED_S = 0.001
 #: What a plan for a late rank must save, as a share of the time without.
 _LEAST_PLANNED_GAIN = 0.05
@@ -383,23 +383,27 @@ class CommunicatorPlans:
     def _lateness(self, found: Plan) -> LateSearch | LateHabit | None:
         """Say how to look for a late rank, or whether to plan for one that keeps coming last, where that may pay.
 
-        That is on a network, where links are what takes time, with nobody slow and nobody known to be late. Ranks look
-        for each other where one switch joins them or their hosts; on any other emulated network they plan.
+        Links must be what takes time, nobody slow, and nobody known to be late. Ranks look for each other where one
+        switch joins them or their hosts. They plan on any other network that is emulated or was given; a measured
+        network is one switch.
         """
         if "late" not in self._adapt:
             return None
         may_pay = found.kind == "all_reduce" and self._rank_count >= _LEAST_LATE_RANKS and found.nbytes > 0
         if not may_pay or found.conditions.slow or found.conditions.late or slow_ports(self.network()):
             return None
-        if self._emulated is not None:
-            network_s = self._network_s(found)
-            if is_lone_switch(self.network()):
-                return LateSearch(self.speed, network_s, found.nbytes)
-            return LateHabit(network_s, found.nbytes) if network_s >= _LEAST_PLANNED_S else None
-        speed = self._speed_of_hosts()
-        if speed is not None and self._nics_take_time(found, speed):
-            return LateSearch(speed, found.seconds, found.nbytes, self._host_count < self._rank_count)
-        return None
+        network_s = self._network_s(found)
+        if self._emulated is not None and is_lone_switch(self.network()):
+            return LateSearch(self.speed, network_s, found.nbytes)
+        if self._emulated is None:
+            speed = self._speed_of_hosts()
+            if speed is not None and self._nics_take_time(found, speed):
+                return LateSearch(speed, found.seconds, found.nbytes, self._host_count < self._rank_count)
+        if self._emulated is None and self._given is None:
+            return None
+        # Between hosts the words about who has come go over the same network.
+        least_s = _LEAST_TOLD_S if self._emulated is None and self._host_count > 1 else _LEAST_PLANNED_S
+        return LateHabit(network_s, found.nbytes) if network_s >= least_s else None
 
     def _planned_for(self, rank: int, quarters: int, found: Plan, habit: LateHabit) -> tuple[Plan, LateHabit]:
         """Plan for a rank that comes so much later, and say what that brings; where it brings next to nothing, or an
