@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <random>
 #include <vector>
 
 #include "hemiola/runtime/health/arrival_meter.hpp"
@@ -392,6 +393,99 @@ TEST(PortWatchByArrivals, AllRanksBehindASlowPortAreSlow) {
 TEST(PortWatchByArrivals, OneRankThatShowsMuchMakesTheOthersNotSlow) {
   Ranks ranks;
   EXPECT_EQ(ranks.plain_of(100, {1, 0.7F, 0.7F, 0.7F}), 100);
+}
+
+/// The judgement between hosts, of any number of ports.
+struct Judged {
+  PortHealth health;
+  std::uint64_t number = 0;
+
+  explicit Judged(int ports) : health(ports, {}, 0, PortWatch::kJudgingByArrivals) {}
+  void operation(const std::vector<double>& shares) { health.judge(number++, 0, shares); }
+  void operations(int count, const std::vector<double>& shares) {
+    while (count-- > 0) operation(shares);
+  }
+  std::vector<int> slow() const {
+    std::vector<int> ports;
+    for (const auto& [port, factor] : health.factors_in_force()) ports.push_back(static_cast<int>(port));
+    return ports;
+  }
+};
+
+// Given the shares that four hosts of two ranks showed while NIC 2 had half its rate, in all-reduces in which host 0 exchanges two
+// thirds of its data with host 2. Two hosts each take their part of what NIC 0 sends, so nobody sees it at full speed.
+TEST(JudgingByArrivals, AHostThatMostlyWaitsForASlowOneIsNotSlow) {
+  const std::vector<std::vector<double>> shown = {{0.516, 0.929, 0.451, 0.929}, {0.753, 0.793, 0.408, 0.793},
+                                                  {0.679, 0.921, 0.406, 0.921}, {0.658, 0.928, 0.432, 0.928},
+                                                  {0.684, 1.000, 0.411, 1.000}, {0.723, 0.811, 0.403, 0.811}};
+  Judged judged(4);
+  for (int i = 0; i < 40; ++i) {
+    judged.operation(shown[static_cast<std::size_t>(i) % shown.size()]);
+    EXPECT_EQ(judged.slow(), i < 4 ? std::vector<int>{} : std::vector<int>{2}) << "operation " << i;
+  }
+  judged.operations(20, {1, 1, 1, 1});
+  EXPECT_TRUE(judged.slow().empty());
+}
+
+// Given jobs of 4 to 8 ports, one of them slow, and others that wait for it: in every operation each of these shows something
+// between the slow port's share and the full one, but for the eighth of that range that is next to the slow port's.
+TEST(JudgingByArrivals, WhoeverWaitsForASlowPortNobodyElseIsNamed) {
+  int noticed = 0, jobs = 0;
+  for (const double factor : {1.7, 2.0, 3.0, 8.0})
+    for (unsigned seed = 0; seed < 200; ++seed, ++jobs) {
+      std::mt19937 random(seed);
+      std::uniform_real_distribution<double> between(0, 1);
+      const std::size_t ports = 4 + seed % 5, slow = seed % ports;
+      const std::size_t waiting = 1 + random() % (ports - 1);
+      Judged judged(static_cast<int>(ports));
+      const auto operation = [&](double full) {
+        std::vector<double> shares(ports);
+        for (std::size_t i = 0; i < ports; ++i) {
+          const bool waits = (i + ports - slow) % ports <= waiting;
+          const double part = i == slow ? 0 : waits ? 0.125 + 0.875 * between(random) : 1;
+          shares[i] = (full + (1 - full) * part) * (1 - 0.03 * between(random));
+        }
+        judged.operation(shares);
+      };
+      for (int i = 0; i < 30; ++i) operation(1);
+      bool names_others = false, names_slow = false;
+      for (int i = 0; i < 60; ++i) {
+        operation(1 / factor);
+        const std::vector<int> named = judged.slow();
+        names_slow = named == std::vector<int>{static_cast<int>(slow)};
+        names_others |= !named.empty() && !names_slow;
+      }
+      EXPECT_FALSE(names_others) << "seed " << seed << ", " << factor << " times slower";
+      noticed += int{names_slow};
+      for (int i = 0; i < 20; ++i) operation(1);
+      EXPECT_TRUE(judged.slow().empty()) << "seed " << seed;
+    }
+  EXPECT_GE(noticed, jobs * 9 / 10) << "of " << jobs;
+}
+
+TEST(JudgingByArrivals, PortsThatAreEquallySlowAreNamedTogether) {
+  Judged judged(5);
+  judged.operations(5, {1, 0.5, 1, 0.47, 1});
+  EXPECT_EQ(judged.slow(), (std::vector<int>{1, 3}));
+}
+
+TEST(JudgingByArrivals, OfPortsThatAreUnequallySlowTheSlowestIsNamedAndTheOthersOnceItHasRecovered) {
+  Judged judged(5);
+  judged.operations(50, {1, 0.25, 1, 0.5, 1});
+  EXPECT_EQ(judged.slow(), std::vector<int>{1});
+  judged.operations(5, {1, 1, 1, 0.5, 1});
+  EXPECT_EQ(judged.slow(), std::vector<int>{3});
+}
+
+// Given a port that is slow, and in its fourth operation one that is disturbed more.
+TEST(JudgingByArrivals, APortThatIsDisturbedOnceDelaysTheSlowOneByThatOperation) {
+  Judged judged(4);
+  judged.operations(3, {1, 0.5, 1, 1});
+  judged.operation({1, 0.5, 1, 0.2});
+  judged.operation({1, 0.5, 1, 1});
+  EXPECT_TRUE(judged.slow().empty());
+  judged.operation({1, 0.5, 1, 1});
+  EXPECT_EQ(judged.slow(), std::vector<int>{1});
 }
 
 TEST(PortWatchByArrivals, OnlyOperationsThatAreLargeAndLikeForAllAreLookedAt) {

@@ -62,12 +62,17 @@ bool PortHealth::judge(std::uint64_t number, std::int64_t now_ns, std::span<cons
   now_.note(reached);
   usual_.note(reached);
   const double now = now_.share(), usual = usual_.share();
-  bool changed = false;
+  std::vector<Port*> known;
   for (std::size_t rank = 0; rank < ports_.size(); ++rank) {
-    const double share = best_share[rank];
-    if (share <= 0) continue;
+    ports_[rank].latest_share = best_share[rank];
+    if (best_share[rank] > 0) known.push_back(&ports_[rank]);
+  }
+  std::ranges::stable_sort(known, {}, &Port::latest_share);
+  bool changed = false;
+  for (Port* port : known) {
+    const double share = port->latest_share;
     const Showing showing{share, std::max(1.0, now / share), std::max(1.0, usual / share), number, now_ns};
-    changed |= judge(&ports_[rank], showing);
+    changed |= judge(port, showing, *known.front());
   }
   return changed;
 }
@@ -78,14 +83,23 @@ bool PortHealth::is_lower(const Port& port, const Showing& showing) {
   return round_up_factor(showing.usual_factor) < in_force && showing.share > port.share * kFallMargin;
 }
 
-bool PortHealth::judge(Port* port, const Showing& showing) const {
-  SlowPort& state = port->state;
-  const double in_force = state.planned_factor;
-  state.measured_factor = showing.usual_factor;
-  if (showing.factor > in_force * kRiseMargin && round_up_factor(showing.factor) > in_force)
-    port->higher.push_back(showing);
-  else
+/// `slowest` of this operation has been judged.
+void PortHealth::note_higher(Port* port, const Showing& showing, const Port& slowest) const {
+  const double in_force = port->state.planned_factor;
+  const bool shows_more =
+      showing.factor > in_force * kRiseMargin && round_up_factor(showing.factor) > in_force;
+  const bool may_have_waited = showing.share > slowest.latest_share * judging_.most_spread;
+  const bool is_waited_for = slowest.state.planned_factor > 1 || slowest.higher.size() >= port->higher.size();
+  if (!shows_more || (may_have_waited && is_waited_for))
     port->higher.clear();
+  else if (!may_have_waited)
+    port->higher.push_back(showing);
+}
+
+bool PortHealth::judge(Port* port, const Showing& showing, const Port& slowest) const {
+  SlowPort& state = port->state;
+  state.measured_factor = showing.usual_factor;
+  note_higher(port, showing, slowest);
   if (is_lower(*port, showing))
     port->lower.push_back(showing);
   else

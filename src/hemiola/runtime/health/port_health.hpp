@@ -37,7 +37,8 @@ struct Judging {
   std::size_t operations_to_fall = 5;  ///< on end, that show less than what is in force
   /// Below this factor nobody is called slow, whatever PortHealth may believe in.
   double least_factor = 1;
-  /// By how much the greatest of the shares that are believed in exceeds the least: a slow port always shows the same.
+  /// By how much the greatest of the shares that are believed in exceeds the least: a slow port always shows the same. A port
+  /// that shows more than so much above the slowest one's share may only have waited for that one, so it is not called slower.
   double most_spread = std::numeric_limits<double>::infinity();
   /// The reference is the most that others have reached in so many of the latest operations: more than a factor takes to
   /// rise, since it tells what they reached before a slow port held them up, too.
@@ -53,6 +54,9 @@ struct Judging {
 ///   less, whatever the port showed before: shares end at 1, so a port at full speed may have no better ones to show. Above it
 ///   the port itself must have become faster, too. In what is planned for a slow port the others may wait for each other; then
 ///   it seems less slow than it is.
+/// - Where figures are uncertain (`most_spread`), only the slowest ports of an operation rise. The others' figures do not count
+///   while the slowest is planned for, or has been seen to be slow for as long as they have. A port that is the slowest for the
+///   first time, disturbed perhaps, only delays them.
 ///
 /// So figures of full speed lead back to factor 1 from every state: after `operations_to_fall` of them, and where noise has made
 /// the reference too high, after `operations_of_reference` more. What an operation shows is at most too slow.
@@ -108,8 +112,10 @@ class PortHealth {
     std::vector<Showing> higher;  ///< the latest operations, as long as all show more than what is in force
     std::vector<Showing> lower;   ///< the same, less
     double share = 0;             ///< that the factor in force was found with
+    double latest_share = 0;
   };
-  bool judge(Port* port, const Showing& showing) const;
+  bool judge(Port* port, const Showing& showing, const Port& slowest) const;
+  void note_higher(Port* port, const Showing& showing, const Port& slowest) const;
   static bool is_lower(const Port& port, const Showing& showing);
   bool is_believed(const std::vector<Showing>& higher) const;
   bool is_steady(const std::vector<Showing>& higher) const;
