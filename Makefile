@@ -22,8 +22,8 @@ check: $(VENV)/.test  ## format, lint, types, layer order, words and links of th
 	scripts/check.sh
 
 format: $(VENV)/.test  ## rewrite sources in the project's format
-	$(BIN)/ruff check --fix-only -q python tests benchmarks scripts
-	$(BIN)/ruff format -q python tests benchmarks scripts
+	$(BIN)/ruff check --fix-only -q python papers tests benchmarks scripts
+	$(BIN)/ruff format -q python papers tests benchmarks scripts
 	git ls-files '*.cpp' '*.hpp' | xargs $(BIN)/clang-format -i
 
 generate: $(VENV)/.test  ## rewrite what is generated: stubs, tables, public names, the map

@@ -2,24 +2,20 @@
 
 Goals (issue "asymmetry in space"): the slot bound on meshes and tori, within 0.5 % for four chunks per rank; 1.005 of
 the in-rate bound on meshes with two speeds; 0.95 of the exact cut on a 3D-RFS, 0.97 on a two-dimensional switch; 0.1 s
-of CPU for 1,024 ranks. `--large SIDES` (such as 200x200) streams one all-gather of a mesh, with `--torus` of a torus,
-to disk and verifies the file instead.
+of CPU for 1,024 ranks.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import time
 from collections.abc import Iterator
 from math import prod
-from pathlib import Path
 from typing import Any
 
 import hemiola as hm
 from hemiola.machine.capacity import describe_machine
-from hemiola.reproduce.tacos import scale
 from hemiola.synthesis import Synthesis, search
 
 GIB, GB = 2**30, 10**9
@@ -35,19 +31,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--large", metavar="SIDES", help="stream a mesh of these sides to disk and verify it")
-    parser.add_argument("--torus", action="store_true", help="of --large: its links lead around the ends")
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--record", type=Path, help="JSON file to keep what --large measured in")
-    arguments = parser.parse_args()
+    parser.parse_args()
     print(json.dumps({"machine": describe_machine()}))
-    if arguments.large:
-        sides = [int(side) for side in arguments.large.split("x")]
-        measured = scale.on_disk(sides, arguments.threads, is_torus=arguments.torus)
-        print(json.dumps(measured))
-        if arguments.record:
-            scale.keep(arguments.record, measured)
-        return
     for cases in (uniform, two_speeds, behind_switches):
         for case in cases():
             print(json.dumps(case), flush=True)

@@ -21,7 +21,7 @@ import coverage
 import pytest
 
 #: Folders of tests that read sources, run what the docs print, or compare papers with papers.
-LEFT_OUT = {"demo", "docs", "reproduce", "style"}
+LEFT_OUT = {"demo", "docs", "style"}
 _CONFIGURATION = """[run]
 parallel = true
 data_file = {folder}/lines

@@ -40,7 +40,7 @@ def _map() -> str:
     lines += [_line(f"  {name}", _sentence_of(PACKAGE / name)) for name in _rooms()]
     lines += [
         _line(f"{name}/", _sentence_of(ROOT / name))
-        for name in ("tests", "benchmarks", "docs", "scripts", "third_party")
+        for name in ("papers", "tests", "benchmarks", "docs", "scripts", "third_party")
     ]
     return "".join(lines)
 

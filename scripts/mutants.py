@@ -90,7 +90,7 @@ def all_mutants(tree: Path, language: str) -> Iterator[Planted]:
     made = mutations.of_python if language == "python" else mutations.of_cpp
     for path in sorted((tree / folder).rglob(f"*{suffix}")):
         within = path.relative_to(tree)
-        if within.parts[2] not in ("_core", "reproduce", "demo"):  # papers are checked against papers
+        if within.parts[2] not in ("_core", "demo"):
             for mutation in made(path.read_text()):
                 yield Planted(language, str(within), mutation)
 

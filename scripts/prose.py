@@ -107,17 +107,17 @@ def texts() -> dict[str, Text]:
         for page in pages.docs()
         if page.parent != ROOT / "docs/reference/api"
     }
-    for path in sorted((ROOT / "python").rglob("*.py*")):
-        if path.suffix in (".py", ".pyi"):
+    for path in sorted([*(ROOT / "python").rglob("*.py*"), *(ROOT / "papers").rglob("*.py")]):
+        if path.suffix in (".py", ".pyi") and "tests" not in path.parts:
             room = found.setdefault(room_of(path), [])
             room += [each for doc in docstrings(path) for each in pages.sentences(as_markdown(doc))]
     return {name: Text(name, tuple(each)) for name, each in sorted(found.items()) if each}
 
 
 def room_of(path: Path) -> str:
-    """Return the package's folder or module that a source belongs to."""
-    parts = path.relative_to(ROOT / "python").parts
-    return "/".join(["python", *parts[:2]]).removesuffix("/__init__.py")
+    """Return the package's folder or module that a source belongs to; the papers are one."""
+    parts = path.relative_to(ROOT).parts
+    return "papers" if parts[0] == "papers" else "/".join(parts[:3]).removesuffix("/__init__.py")
 
 
 def docstrings(path: Path) -> Iterator[str]:

@@ -37,4 +37,4 @@ pip="env PIP_DISABLE_PIP_VERSION_CHECK=1 .venv/bin/pip install --quiet"
 $pip "scikit-build-core>=1.0" "nanobind>=3.1" "cmake>=3.25" "ninja>=1.11"
 PATH="$PWD/.venv/bin:$PATH" $pip --no-build-isolation --editable ".[$extras]"
 # What pip does for what it copies: else every process compiles it anew where Python may not write it (as in many a CI).
-.venv/bin/python -m compileall -q python/hemiola tests
+.venv/bin/python -m compileall -q python/hemiola papers tests

@@ -23,6 +23,12 @@ def test_a_wrong_command_or_option_is_one_line_and_exit_code_2(hemiola, argument
     assert ran.is_users_mistake(), ran
 
 
+def test_reproduce_says_in_a_line_where_the_papers_are(hemiola) -> None:
+    ran = hemiola("reproduce", "spccl", "--only", "bytes")
+    assert ran.is_users_mistake(), ran
+    assert "python -m papers" in ran.err
+
+
 def test_arguments_that_are_no_unicode_are_one_line_and_exit_code_2(hemiola) -> None:
     ran = hemiola("\udcff\udc80")
     assert ran.is_users_mistake(), ran

@@ -34,7 +34,6 @@ QUICK: dict[str, tuple[list[str], int]] = {
     "verify a wrong one": (["verify", "--explain", "wrong.sched"], exit_codes.NO),
     "view": (["view", "r.sched"], exit_codes.DONE),
     "topology": (["topology", "show", "m.yaml"], exit_codes.DONE),
-    "reproduce": (["reproduce", "--help"], exit_codes.DONE),
     "doctor": (["doctor"], exit_codes.DONE),
     "diagnose": (["diagnose", "--help"], exit_codes.DONE),
     "trace": (["trace", "mésh", "t.json"], exit_codes.MISTAKE),

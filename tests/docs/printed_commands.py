@@ -75,7 +75,7 @@ FORMS = [
     a_benchmark("simulator", "--runs 1", may_miss=True),
     a_benchmark("sparse_collectives", "--hosts 2 --bytes 64KiB --turns 1", may_miss=True),
     a_benchmark("start_up", "--ranks 2 --rounds 1", may_miss=True),
-    a_benchmark("synthesis", "--large 4x4 --threads 1", may_miss=True),
+    a_benchmark("synthesis", may_miss=True),
     a_benchmark("torch_cluster", "--help"),
     a_benchmark("torch_ddp_step", "--ranks 2 --batch 1 --steps 1 --rounds 1", may_miss=True),
     a_benchmark("torch_frameworks", "ddp", may_miss=True),
@@ -98,11 +98,13 @@ FORMS = [
     not_here(r"hemiola schedule 2", "the first line of a format, no command"),
     not_here(r".*[…].*", "left open by the text: …"),
     # The papers' sections take minutes each: one of each paper runs; that all names exist another test checks.
-    Smallest(r"hemiola reproduce stragglar( .*)?", "hemiola reproduce stragglar --only table_1 --out ."),
-    Smallest(r"hemiola reproduce optcc( .*)?", "hemiola reproduce optcc --only bandwidth_only --out ."),
-    Smallest(r"hemiola reproduce pccl( .*)?", "hemiola reproduce pccl --only closed_forms --out ."),
-    Smallest(r"hemiola reproduce spccl( .*)?", "hemiola reproduce spccl --only union --out ."),
-    Smallest(r"hemiola reproduce tacos( .*)?", "hemiola reproduce tacos --only slots --out ."),
+    Smallest(r"python -m papers stragglar( .*)?", "python -m papers stragglar --only table_1 --out ."),
+    Smallest(r"python -m papers optcc( .*)?", "python -m papers optcc --only bandwidth_only --out ."),
+    Smallest(r"python -m papers pccl( .*)?", "python -m papers pccl --only closed_forms --out ."),
+    Smallest(r"python -m papers spccl( .*)?", "python -m papers spccl --only union --out ."),
+    Smallest(r"python -m papers tacos( .*)?", "python -m papers tacos --only slots --out ."),
+    Smallest(r"python -m papers --help", "python -m papers --help"),
+    Smallest(r"python -m papers\.tacos\.scale .*", "python -m papers.tacos.scale 4x4 --threads 1"),
     not_here(
         r"hemiola accelerate|hemiola calibrate|hemiola cluster.*", "tests/torch and tests/network run it"
     ),
@@ -142,7 +144,7 @@ FORMS = [
 def printed() -> dict[str, str]:
     """Return every printed command, with the place where it stands first."""
     found: dict[str, str] = {}
-    for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+    for path in [ROOT / "README.md", ROOT / "papers/README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         for line, command in _commands_of(path.read_text(encoding="utf-8")):
             found.setdefault(command, f"{path.relative_to(ROOT)}:{line}")
     return found

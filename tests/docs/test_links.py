@@ -12,7 +12,9 @@ from pages import ROOT
 PAGES = [
     *pages.docs(),
     *sorted(
-        page for folder in ("src", "tests", "scripts", "benchmarks") for page in (ROOT / folder).rglob("*.md")
+        page
+        for folder in ("src", "tests", "scripts", "benchmarks", "papers")
+        for page in (ROOT / folder).rglob("*.md")
     ),
 ]
 NAMES = {str(page.relative_to(ROOT)): page for page in PAGES}
@@ -28,6 +30,7 @@ def tree() -> set[str]:
     for top in (
         "src",
         "python",
+        "papers",
         "tests",
         "docs",
         "scripts",

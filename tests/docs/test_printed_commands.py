@@ -14,10 +14,9 @@ import printed_commands
 import pytest
 from printed_commands import FORMS, ROOT, Smallest
 
-from hemiola.reproduce import optcc, pccl, spccl, stragglar, tacos
+from papers.__main__ import PAPERS
 
 PRINTED = printed_commands.printed()
-PAPERS = {paper.name: paper for paper in (optcc.PAPER, pccl.PAPER, spccl.PAPER, stragglar.PAPER, tacos.PAPER)}
 RUN = {form.words: form for form in FORMS if form.words}
 
 
@@ -42,7 +41,7 @@ def test_no_form_is_listed_for_a_command_that_is_printed_nowhere() -> None:
 
 def test_every_printed_section_of_a_paper_is_one() -> None:
     for command, where in PRINTED.items():
-        if found := re.match(r"hemiola reproduce (\w+)(?: --only (\w+))?", command):
+        if found := re.match(r"python -m papers (\w+)(?: --only (\w+))?", command):
             assert found[1] in PAPERS, where
             assert found[2] is None or found[2] in PAPERS[found[1]].sections, where
 
@@ -57,7 +56,7 @@ def test_every_printed_script_is_there() -> None:
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("form", RUN.values(), ids=RUN.keys())
 def test_a_printed_command_runs(form: Smallest, tmp_path: Path) -> None:
-    for name in ("examples", "benchmarks", "scripts"):
+    for name in ("examples", "benchmarks", "scripts", "papers"):
         (tmp_path / name).symlink_to(ROOT / name)
     shutil.copy(ROOT / "examples/cluster8.yaml", tmp_path / "cluster.yaml")
     shutil.copy(ROOT / "examples/mesh.yaml", tmp_path / "box.yaml")

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tomllib
 import venv
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -62,7 +63,7 @@ def test_every_module_imports_or_names_the_extra_that_it_lacks(hidden: list[str]
     answer = json.loads(
         subprocess.run(command, check=True, capture_output=True, text=True, timeout=240).stdout
     )
-    assert answer["imported"] > 300
+    assert answer["imported"] > 250
     advice = [f"pip install 'hemiola[{EXTRAS[package]}]'" for package in hidden]
     for module, failure in answer["failed"].items():
         assert failure.startswith("MissingPackageError: "), (module, failure)
@@ -88,16 +89,19 @@ def test_the_wheel_alone_imports_every_module_and_names_what_its_commands_lack(t
 
     call(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", tmp_path, ROOT)
     (wheel,) = tmp_path.glob("hemiola*.whl")
+    with zipfile.ZipFile(wheel) as opened:
+        rooms = {name.split("/")[0] for name in opened.namelist()}
+    assert {room for room in rooms if not room.endswith(".dist-info")} == OWN
     venv.create(tmp_path / "empty", with_pip=True)
     python = tmp_path / "empty/bin/python"
     call(python, "-m", "pip", "install", "-q", wheel)
     answer = json.loads(call(python, "-I", without_extras.__file__))
-    assert answer["imported"] > 300
+    assert answer["imported"] > 250
     for module, failure in answer["failed"].items():
         assert module.startswith("hemiola.torch")
         assert failure.endswith("pip install 'hemiola[torch]'")
     told = call(tmp_path / "empty/bin/hemiola", "reproduce", "spccl", expected=2)
-    assert "pip install 'hemiola[demo]'" in told
+    assert "python -m papers" in told
     assert len(told.splitlines()) == 1
     assert "pip install 'hemiola[torch]'" in call(tmp_path / "empty/bin/hemiola", "accelerate", expected=2)
     hm.topologies.ring(4, latency_s=1e-6, bandwidth=1e9).save(tmp_path / "ring.yaml")

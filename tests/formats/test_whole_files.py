@@ -14,10 +14,10 @@ import pytest
 
 import hemiola as hm
 from hemiola import synthesis, topologies
-from hemiola.reproduce.report import Report
 from hemiola.view.steps import draw_steps
 from hemiola.view.topology import draw_topology
 from hemiola.whole_file import write_whole
+from papers.report import Report
 
 COST = {"latency_s": 0.5e-6, "bandwidth": 50e9}
 RING = hm.algorithms.all_reduce_ring(3)

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from permission import where_permitted
 
 from hemiola.cluster import Cluster
+from permission import where_permitted
 
 
 @pytest.fixture

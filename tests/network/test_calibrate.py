@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from permission import where_permitted
 
 import hemiola as hm
 from hemiola.cli import main
 from hemiola.cluster import Cluster
+from permission import where_permitted
 from undisturbed import confirmed
 
 RANK = str(Path(__file__).with_name("given_topology_rank.py"))

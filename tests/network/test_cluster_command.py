@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from permission import where_permitted
 
 from hemiola.cli import main
 from hemiola.cli.exit_codes import FAILED, MISTAKE, NOT_STARTED
 from hemiola.cluster import Cluster
 from hemiola.cluster.cluster import end
+from permission import where_permitted
 from waiting import sleepers, wait_until
 
 LIMIT_S = 60.0

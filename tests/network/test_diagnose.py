@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from permission import where_permitted
 
 from hemiola.cli import main
 from hemiola.cluster import Cluster
 from hemiola.diagnosis import Cause
+from permission import where_permitted
 
 BENCHMARK = Path(__file__).parents[2] / "benchmarks"
 RANK = str(Path(__file__).with_name("diagnosed_rank.py"))

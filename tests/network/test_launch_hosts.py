@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from permission import where_permitted
 
 from hemiola.cli import main
 from hemiola.cli.exit_codes import NOT_STARTED
 from hemiola.cluster import Cluster
+from permission import where_permitted
 from waiting import sleepers, wait_until
 
 RANK = str(Path(__file__).with_name("launched_rank.py"))

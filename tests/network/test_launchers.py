@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from permission import where_permitted
 
 from hemiola.cluster import Cluster
+from permission import where_permitted
 
 PROGRAM = str(Path(__file__).with_name("collective_rank.py"))
 LIMIT_S = 120.0

@@ -7,10 +7,10 @@ import os
 from collections.abc import Iterator
 
 import pytest
-from permission import where_permitted
 
 from hemiola.cli import main
 from hemiola.cluster import Cluster
+from permission import where_permitted
 
 NAME = f"measuring-{os.getpid()}"
 JOB = ["cluster", "run", "--name", NAME, "-n", "2", "--no-labels", "-m", "hemiola"]

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from collective_rank import PAYLOAD_BYTES
 from jobs import LIMIT_S, running, said
-from permission import where_permitted
 
 import hemiola as hm
 from hemiola.cluster import Cluster
+from permission import where_permitted
 
 Start = Callable[..., list[subprocess.Popen[str]]]
 Job = Callable[[int, int, str], list[dict[str, str]]]

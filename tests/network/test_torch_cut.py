@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from permission import where_permitted
 
 from hemiola.cluster import Cluster
+from permission import where_permitted
 
 PROGRAM = str(Path(__file__).with_name("torch_cut_rank.py"))
 LIMIT_S = 60.0

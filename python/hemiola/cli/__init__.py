@@ -42,7 +42,6 @@ COMMANDS = {
     "verify": "Prove that schedules are right, or say where they break.",
     "view": "Look at a schedule as chunks by steps, or at measured and predicted times as bars.",
     "topology": "Show, convert and draw networks.",
-    "reproduce": "Regenerate a paper's tables and figures, each beside Hemiola's schedule and the lower bound.",
     "doctor": "Say what this machine offers Hemiola, and what to do about what is not there.",
     "diagnose": "Have ranks compute and all-reduce for some seconds, and say what slows them.",
     "trace": "Merge what PyTorch's ranks have written of their latest operations into one trace for Perfetto.",
@@ -134,6 +133,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(words: list[str]) -> int:
     """Run a command, by Typer's parts: its own `main` ends with exit code 1 where nobody reads the output."""
+    if words[:1] == ["reproduce"]:
+        raise ArgumentError("the papers are in Hemiola's repository: run 'python -m papers' in a clone of it")
     app = typer.main.get_command(make_app([word for word in words if word in COMMANDS][:1]))
     try:
         with app.make_context("hemiola", words) as context:

@@ -11,7 +11,6 @@ from hemiola.errors import MissingPackageError
 
 #: The extra that brings each package which some part of Hemiola needs and the rest does not.
 EXTRAS = {
-    "mpi4py": "mpi",
     "prometheus_client": "prometheus",
     "sklearn": "demo",
     "threadpoolctl": "demo",

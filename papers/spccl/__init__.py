@@ -1,0 +1,54 @@
+"""SpCCL's Figures 2 to 11, and what it is compared with: bytes counted on data, times measured between hosts on this
+machine and modelled for more ranks.
+
+Figure 1 is a drawing."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from papers.paper import Paper, Section
+from papers.spccl import compared, figures, measured, simulated, sizes, speeds, training
+
+_SECTIONS: dict[str, Section] = {
+    "bytes": sizes.sizes,
+    "union": compared.allowed,
+    "competitors": compared.competitors,
+    "speeds": speeds.speeds,
+    "links": figures.links,
+    "figure_2": figures.figure_2,
+    "figure_3": figures.figure_3,
+    "figure_4": figures.figure_4,
+    "figure_5": figures.figure_5,
+    "figure_6": partial(figures.heat_map, figure="figure_6"),
+    "figure_7": partial(figures.heat_map, figure="figure_7"),
+    "figure_8": partial(figures.heat_map, figure="figure_8"),
+    "figure_9": figures.figure_9,
+    "simulated": simulated.simulated,
+    "digits": training.digits,
+    "figures_10_and_11": training.figures_10_and_11,
+    "measured": measured.measured,
+    "measured_sparsities": measured.measured_sparsities,
+    "measured_training": measured.measured_training,
+}
+
+_INTRODUCTION = (
+    "Nothing here ran on a GPU or on the paper's machine. p ranks, density d the share of elements that are "
+    "not zero. Three kinds of figures stand here, and each section says which: **bytes**, counted by running "
+    "systems on data; **measured** times, between hosts made of network namespaces on this machine; and "
+    "times **by a model**, one port and one core a rank, from codec speeds measured here. Of the paper's "
+    "plots only what its text prints is quoted.",
+    "SpCCL's own code did not run, and Hemiola's engine does not run its scheme. Its ring, format, thresholds and "
+    "equation 7 are followed on data in one process, where messages are counted, or in the model. The measured "
+    "sections run Hemiola's sparse collectives alone; `ring` there is Hemiola's choice of formats on the paper's "
+    "schedule.",
+)
+
+PAPER = Paper(
+    "spccl",
+    "SpCCL: sparse collectives",
+    _SECTIONS,
+    "30 minutes on two cores, as root",
+    _INTRODUCTION,
+    packages=("sklearn", "threadpoolctl"),
+)
