@@ -23,6 +23,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import Progress
 
+import history
 from hemiola.cli.output import table
 from hemiola.cluster import Cluster
 from hemiola.machine.capacity import describe_machine
@@ -101,6 +102,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     parser.add_argument("--json", action="store_true", help="print JSON lines instead of a table")
+    history.add_option(parser)
     options = parser.parse_args()
     begin_load = os.getloadavg()[0]
     rows: list[dict[str, Any]] = []
@@ -109,6 +111,7 @@ def main() -> int:
         for cluster in CLUSTERS:
             rows += measure(*cluster, options)
             progress.advance(task)
+    history.record(options, rows)
     if options.json:
         print("\n".join(json.dumps(row | {"machine": str(describe_machine())}) for row in rows))
     else:

@@ -20,6 +20,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import Progress
 
+import history
 from hemiola.cluster import Cluster
 from hemiola.whole_file import write_whole
 from network_contenders import PEERS, contenders
@@ -110,6 +111,7 @@ def main() -> int:
         help="rewrite network.md with these rows",
     )
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "benchmarks" / "network.jsonl")
+    history.add_option(parser)
     options = parser.parse_args()
     found: list[Measured] = []
     lines = ""
@@ -121,6 +123,7 @@ def main() -> int:
             write_whole(options.out, lines)
             if options.report:
                 report(rows, options.report)
+    history.record(options, [row.as_dict() for row in found])
     if options.json:
         print(lines, end="")
     else:

@@ -27,6 +27,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import Progress
 
+import history
 from contenders import ROOT, Contender, contender, repeats_for
 from hemiola.cli.output import table
 from hemiola.machine.capacity import describe_machine
@@ -201,6 +202,7 @@ def main() -> int:
     parser.add_argument("--contenders", nargs="+", choices=CONTENDERS, default=list(CONTENDERS))
     parser.add_argument("--json", action="store_true", help="print lines of JSON instead of a table")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "benchmarks" / "overlap.jsonl")
+    history.add_option(parser)
     given = parser.parse_args()
     if OURS not in given.contenders:
         parser.error(f"expected {OURS} among --contenders, found {', '.join(given.contenders)}")
@@ -218,6 +220,7 @@ def main() -> int:
         ]
         rows = [measure(cell, started, given.rounds, lambda: progress.advance(task)) for cell in cells]
     load.append(os.getloadavg()[0])
+    history.record(given, rows)
     missed = behind(rows)
     wrong = sum(sum(row["wrong"].values()) for row in rows)
     head = {

@@ -22,6 +22,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 
 import hemiola as hm
+import history
 from hemiola._core import estimate_by_steps_s
 from hemiola.errors import ArgumentError
 from hemiola.machine.capacity import describe_machine
@@ -282,11 +283,13 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="of the first; the others follow")
     parser.add_argument("--seconds", type=float, default=math.inf, help="begin no setting after so many")
     parser.add_argument("--json", action="store_true", help="print one JSON line, with every setting")
+    history.add_option(parser)
     asked = parser.parse_args()
     judged = judge_all(asked.seed, asked.count, asked.seconds)
     found = summary(judged)
+    settings = [{**asdict(one), "ratio": one.ratio, "whole_ratio": one.whole_ratio} for one in judged]
+    history.record(asked, settings)
     if asked.json:
-        settings = [{**asdict(one), "ratio": one.ratio, "whole_ratio": one.whole_ratio} for one in judged]
         line = {"benchmark": "plans", "seed": asked.seed, **found, "found": settings}
         print(json.dumps({**line, "machine": describe_machine()}))
     elif judged:

@@ -26,6 +26,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import Progress
 
+import history
 from busy_processes import busy_processes
 from contenders import PEERS, ROOT, Contender, contender, repeats_for
 from hemiola.cli.output import table
@@ -228,6 +229,7 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="print lines of JSON instead of tables")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "benchmarks" / "shared_memory.jsonl")
     parser.add_argument("--chart", type=Path, default=ROOT / "build" / "benchmarks" / "shared_memory.png")
+    history.add_option(parser)
     options = parser.parse_args()
     names = ["hemiola", AGAIN, "hemiola_unkept", *options.peers]
     limits = {nbytes: memory_limit_s(nbytes) for nbytes in options.sizes if nbytes >= 1 << 20}
@@ -240,6 +242,7 @@ def main() -> int:
         for ranks in options.ranks:
             rows += run(ranks, names, options.collectives, options.sizes, options.rounds, progress)
     load.append(os.getloadavg()[0])
+    history.record(options, rows)
     verdict = judge(rows)
     options.out.parent.mkdir(parents=True, exist_ok=True)
     head = {

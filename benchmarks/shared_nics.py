@@ -23,6 +23,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 import hemiola as hm
+import history
 from hemiola.cli.output import table
 from hemiola.cluster import Cluster
 from hemiola.machine.capacity import describe_machine
@@ -200,12 +201,14 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5, help="of large sizes; of small ones 15")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     parser.add_argument("--json", action="store_true", help="print JSON lines instead of a table")
+    history.add_option(parser)
     options = parser.parse_args()
     rows = [simulated_nics()]
     with Progress(console=Console(stderr=True)) as progress:
         for name in PLACEMENTS:
             with Cluster(HOSTS, rate=RATE) as cluster:
                 rows += placed(cluster, name, options.rounds, options.sizes, progress)
+    history.record(options, rows)
     if options.json:
         for row in rows:
             print(json.dumps(row | {"machine": str(describe_machine())}))

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import hemiola as hm
+import history
 from start_up_rank import first_call
 
 RANK_SCRIPT = Path(__file__).with_name("start_up_rank.py")
@@ -94,6 +95,7 @@ def main() -> None:
     parser.add_argument("--ranks", type=int, nargs="+", default=[2, 4])
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--json", action="store_true", help="print a line of JSON instead of tables")
+    history.add_option(parser)
     given = parser.parse_args()
     # An installed package is compiled to bytecode, as the peers' are; a checkout is when it is first imported.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -111,11 +113,12 @@ def main() -> None:
             for what, words in IMPORTS.items():
                 cost[what].append(processor_s(words))
     machine = f"{describe_machine()}; load {load:.1f} at the beginning; {given.rounds} rounds in turn"
+    launches: list[dict[str, Any]] = [
+        {"ranks": ranks, "contender": contender, "seconds": [list(pair) for pair in seen]}
+        for (ranks, contender), seen in found.items()
+    ]
+    history.record(given, launches)
     if given.json:
-        launches: list[dict[str, Any]] = [
-            {"ranks": ranks, "contender": contender, "seconds": [list(pair) for pair in seen]}
-            for (ranks, contender), seen in found.items()
-        ]
         print(json.dumps({"machine": machine, "launches": launches, "processor_s": cost}))
         return
     console = Console()

@@ -24,6 +24,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+import history
 from hemiola.cli.output import table
 from hemiola.cluster import Cluster
 from hemiola.machine.capacity import describe_machine
@@ -121,6 +122,7 @@ def main() -> int:
         "--build", type=Path, default=next(filter(Path.is_dir, ROOT.glob("build/cp3*")), None)
     )
     parser.add_argument("--json", action="store_true", help="print JSON lines instead of a table")
+    history.add_option(parser)
     options = parser.parse_args()
     if options.build is None:
         parser.error("nothing is built here: run 'make test' first, or name a folder with --build")
@@ -129,8 +131,10 @@ def main() -> int:
     with Cluster(2, rate="1gbit") as cluster:
         places = [word for host in cluster.hosts for word in (f"/proc/{host.process}/ns/net", host.ipv4)]
         costs += measure(options, "two hosts, 1 Gbit/s", ["--between", *places])
+    rows = [asdict(cost) | {"met": cost.is_met} for cost in costs]
+    history.record(options, rows)
     if options.json:
-        print("\n".join(json.dumps(asdict(cost) | {"met": cost.is_met}) for cost in costs))
+        print("\n".join(map(json.dumps, rows)))
     else:
         console = Console()
         show(costs, console)
