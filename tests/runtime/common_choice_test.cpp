@@ -12,6 +12,7 @@
 
 #include "contracts/on_threads.hpp"
 #include "hemiola/base/error.hpp"
+#include "hemiola/runtime/session/lost_member.hpp"
 #include "in_process/in_process_control.hpp"
 #include "in_process/in_process_session.hpp"
 
@@ -124,6 +125,37 @@ TEST_F(CommonChoiceTest, WhoeverWaitsForTheChoiceIsNotMissing) {
     EXPECT_NE(told.find("rank 0"), std::string::npos) << told;
     EXPECT_EQ(told.find(rank == 1 ? "rank 2" : "rank 1"), std::string::npos) << told;
   }
+}
+
+/// Rank 1 has answered already, with so many bytes.
+class Answered final : public Choices {
+ public:
+  explicit Answered(Bytes bytes) : bytes_(std::move(bytes)) {}
+  bool claim(const ChoiceKey&) override { return false; }
+  void decide(const ChoiceKey&, std::span<const std::byte>) override {}
+  Answer look(const ChoiceKey&) const override { return {Answer::State::decided, Rank{1}, bytes_}; }
+
+ private:
+  Bytes bytes_;
+};
+
+// Given answers that are empty, or of a kind that there is not. Expect that their sender is named.
+TEST_F(CommonChoiceTest, AnAnswerThatNoRankGivesNamesItsSender) {
+  const auto sessions = testing::InProcessSession::make(2);
+  testing::on_threads(2, [&](Rank rank) {
+    const Members members{sessions[static_cast<std::size_t>(rank)], testing::all_ranks(2), rank};
+    Control control = testing::InProcessControl().connect(members, Deadline(kForever_s));
+    for (const Bytes& odd : {Bytes(), Bytes(1, std::byte{2}), Bytes(100, std::byte{0xff})}) {
+      control.choices = std::make_unique<Answered>(odd);
+      CommonChoice choice(&members, &control, 0);
+      try {
+        choice.recipe(of_size(100), 0, {}, kForever_s, {});
+        ADD_FAILURE() << odd.size() << " bytes are believed";
+      } catch (const BadMessageError& e) {
+        EXPECT_EQ(e.cause.rank, Rank{1});
+      }
+    }
+  });
 }
 
 }  // namespace

@@ -236,26 +236,63 @@ class NonsenseKind final : public hemiola::testing::InProcessKind {
   }
 };
 
-/// Expect a FormatError on the receiver, a LostRankError on the others, each for the sender and with what it has sent.
+/// Rank 2 gets a message from rank 1 whose header is sound, and of another operation.
+class MisleadingKind final : public hemiola::testing::InProcessKind {
+  struct MisleadingWire final : hemiola::testing::InProcessWire {
+    using InProcessWire::InProcessWire;
+    bool progress() override { return false; }
+    std::optional<ForeignMessage> mismatch() const override { return ForeignMessage{Rank{1}, {0, 0, 77}}; }
+  };
+  std::unique_ptr<Wire> wire(hemiola::testing::Mailboxes mailboxes, Rank self) const override {
+    if (self != 2) return InProcessKind::wire(std::move(mailboxes), self);
+    return std::make_unique<MisleadingWire>(std::move(mailboxes), self, hemiola::testing::InProcessOptions{});
+  }
+};
+
+/// What all ranks see where rank 1 has sent rank 2 something bad: FormatError there, LostRankError on the others, each for
+/// the sender and with what it has sent; with the inputs as they were.
+void expect_all_to_blame_rank_1(User& user, const std::string& expected) {
+  Array x = input_of(user.rank(), 1000);
+  for (const bool is_first : {true, false}) try {
+      user.comm().run(user.all_reduce(&x));
+      ADD_FAILURE() << "rank " << user.rank() << " has seen nothing";
+    } catch (const BadMessageError& e) {
+      EXPECT_TRUE(is_first && user.rank() == 2);
+      EXPECT_EQ(e.cause.rank, Rank{1});
+      EXPECT_EQ(std::string(e.what()).find(expected), 0) << e.what();
+    } catch (const LostMemberError& e) {
+      EXPECT_FALSE(is_first && user.rank() == 2);
+      EXPECT_EQ(e.cause.rank, Rank{1}) << e.what();
+      EXPECT_NE(std::string(e.what()).find(expected), std::string::npos) << e.what();
+    }
+  EXPECT_EQ(x, input_of(user.rank(), 1000));
+}
+
+/// All agree, so no rank may have meant this header. Expect it known long before the deadline, which would be a TimeoutError.
+TEST(Communicator, EveryRankLearnsOfAHeaderOfAnotherOperation) {
+  Setting setting = setting_over(Ground::one_process, 4);
+  setting.options.wire = std::make_shared<MisleadingKind>();
+  on_users(4, setting, [](User& user) {
+    expect_all_to_blame_rank_1(user,
+                               "rank 1 has sent what no rank sends: a message of operation 0 with digest 77");
+  });
+}
+
+/// Rank 1 does something else, as its word says: then such a header is legal.
+TEST(Communicator, AHeaderOfAnotherOperationIsNoFaultOfARankThatDisagrees) {
+  Setting setting = setting_over(Ground::one_process, 4);
+  setting.options.wire = std::make_shared<MisleadingKind>();
+  on_users(4, setting, [](User& user) {
+    Array x = input_of(user.rank(), user.rank() == 1 ? 999 : 1000);
+    EXPECT_THROW(user.comm().run(user.all_reduce(&x)), MismatchError);
+  });
+}
+
 TEST(Communicator, EveryRankLearnsWhoHasSentWhatNoRankSends) {
   Setting setting = setting_over(Ground::one_process, 4);
   setting.options.wire = std::make_shared<NonsenseKind>();
   on_users(4, setting, [](User& user) {
-    Array x = input_of(user.rank(), 1000);
-    const std::string expected = "rank 1 has sent what no rank sends: half a header";
-    for (const bool is_first : {true, false}) try {
-        user.comm().run(user.all_reduce(&x));
-        ADD_FAILURE() << "rank " << user.rank() << " has seen nothing";
-      } catch (const BadMessageError& e) {
-        EXPECT_TRUE(is_first && user.rank() == 2);
-        EXPECT_EQ(e.cause.rank, Rank{1});
-        EXPECT_EQ(e.what(), expected);
-      } catch (const LostMemberError& e) {
-        EXPECT_FALSE(is_first && user.rank() == 2);
-        EXPECT_EQ(e.cause.rank, Rank{1}) << e.what();
-        EXPECT_NE(std::string(e.what()).find(expected), std::string::npos) << e.what();
-      }
-    EXPECT_EQ(x, input_of(user.rank(), 1000));
+    expect_all_to_blame_rank_1(user, "rank 1 has sent what no rank sends: half a header");
   });
 }
 

@@ -118,7 +118,31 @@ TEST(TcpWire, WhatCameBeforeTheEndIsReceivedAndThenThePeerIsLost) {
   }
 }
 
-/// One resets, and connects anew, while the other is still in the old epoch; both ways round.
+/// Rank 0 sends more than its message may have. Expect that rank 1 refuses it at every call, that rank 0's connection is
+/// closed although rank 1 stays.
+TEST(TcpWire, ABadMessageCostsItsSenderTheConnection) {
+  Job job(2);
+  greet(&job);
+  const Bytes out = pattern(10, 2);
+  Bytes in(9), never(8);
+  job[0].send(Rank{1}, out.data(), out.size(), Source::settled);
+  job[0].receive(Rank{1}, {.dst = never.data()}, never.size());
+  job[1].receive(Rank{0}, {.dst = in.data()}, in.size());
+  const auto refuses = [&] {
+    try {
+      job[1].progress();
+    } catch (const BadMessageError& e) {
+      EXPECT_EQ(e.sender, Rank{0});
+      return true;
+    }
+    return false;
+  };
+  ASSERT_TRUE(go_on({&job[0]}, refuses));
+  ASSERT_TRUE(go_on({&job[0]}, [&] { return !job[0].lost().empty(); }));
+  EXPECT_EQ(job[0].lost().at(0).rank, Rank{1});
+  EXPECT_TRUE(refuses());
+}
+
 /// Of 32 bytes each bit of the flags that has no meaning, and of what is not used, is set once.
 TEST(TcpWire, AHeaderThatNoRankWritesIsRefusedWhoeverWaits) {
   MessageHeader sound({.operation = 1}, 8, true);
@@ -146,6 +170,7 @@ TEST(TcpWire, AHeaderThatNoRankWritesIsRefusedWhoeverWaits) {
   }
 }
 
+/// One resets, and connects anew, while the other is still in the old epoch; both ways round.
 TEST(TcpWire, WhoHasResetIsNotLost) {
   for (const std::size_t early : {0u, 1u}) {
     Job job(2);

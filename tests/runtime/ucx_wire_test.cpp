@@ -18,8 +18,10 @@
 #include "contracts/wire_kinds.hpp"
 #include "hemiola/base/deadline.hpp"
 #include "hemiola/base/error.hpp"
+#include "hemiola/runtime/session/lost_member.hpp"
 #include "hemiola/runtime/wire/ucx/rdma_ranks.hpp"
 #include "hemiola/runtime/wire/ucx/transport_names.hpp"
+#include "hemiola/runtime/wire/ucx/ucx_header.hpp"
 #include "in_process/in_process_session.hpp"
 
 namespace hemiola::testing {
@@ -150,7 +152,8 @@ TEST_P(UcxWireOver, AMessageOfALaterOperationWaitsUntilThisRankComesThere) {
     const Request request = job[1].receive(Rank{0}, {.dst = in.data()}, in.size());
     let_happen_what_may({&job[0], &job[1]});
     EXPECT_FALSE(job[1].done(request));
-    EXPECT_FALSE(job[1].mismatch());
+    EXPECT_EQ(job[1].mismatch()->tag, (OperationTag{first + i, 3, i}))
+        << "this rank waits for an earlier one";
     EXPECT_EQ(in, Bytes(in.size(), std::byte{0xee}));
     job[1].begin_operation({first + i, 3, i});
     ASSERT_TRUE(go_on({&job[0], &job[1]}, [&] { return job[1].done(request); }));
@@ -267,6 +270,47 @@ TEST_P(UcxWireOver, AMessageWithoutTheKeyIsDropped) {
     sender.send(Rank{1}, good.data(), bytes, Source::settled);
     ASSERT_TRUE(go_on({&sender, &receiver, &stranger}, [&] { return receiver.done(received); }));
     EXPECT_EQ(in, good);
+  }
+}
+
+/// Rank 0 knows the key, and sends a header that is too short, or too long, or has bits without a meaning. Expect that it is
+/// named, at every call until a reset. What is too short to hold the key may be anybody's, and is dropped.
+TEST_P(UcxWireOver, AHeaderThatNoRankWritesNamesItsSender) {
+  struct Long {
+    UcxHeader header;
+    std::byte more[16];
+  };
+  for (const std::size_t bytes :
+       {std::size_t{11}, kUcxProofBytes, sizeof(UcxHeader) - 1, sizeof(UcxHeader), sizeof(Long)}) {
+    SCOPED_TRACE(bytes);
+    std::vector<UcxPlace> places;
+    for (int i = 0; i < 2; ++i) places.push_back(place_by(GetParam()));
+    const std::vector<UcxPeer> peers{places[0].as_peer(1), places[1].as_peer(2)};
+    UcxWire receiver(std::move(places[1]), Rank{1}, peers);
+    UcxWorker& sender = *places[0].worker;
+    UcxEndpoint way;
+    way.open(&sender, peers[1].worker, [](void*, ucp::Endpoint*, ucp::Status) {}, nullptr);
+    ASSERT_TRUE(way.is_open()) << way.why_not();
+    const Long sent{.header = {.key = 2, .sender = 0, .number = 1, .flags = 4}, .more = {}};
+    const ucp::RequestParams params;
+    const ucp::StatusPointer request =
+        sender.functions().am_send_nbx(way.get(), kUcxMessageId, &sent, bytes, &sent, 1, &params);
+    const auto is_named = [&] {
+      try {
+        for (int i = 0; i < 100; ++i) sender.progress(), receiver.progress();
+      } catch (const BadMessageError& e) {
+        EXPECT_EQ(e.sender, Rank{0});
+        return true;
+      }
+      return false;
+    };
+    const bool proves_itself = bytes >= kUcxProofBytes;
+    for (const Deadline deadline(proves_itself ? kLong_s : 0.2); !deadline.passed() && !is_named();) {
+    }
+    EXPECT_EQ(is_named(), proves_itself);
+    receiver.reset(1);
+    EXPECT_FALSE(is_named());
+    if (!ucp::is_over(request)) sender.functions().request_free(request);
   }
 }
 

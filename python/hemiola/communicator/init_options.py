@@ -13,6 +13,7 @@ from hemiola._core import CommunicatorOptions, Complaint, Session, Topology
 from hemiola.communicator.arguments import seconds_of
 from hemiola.communicator.control_plane import chosen_control_plane
 from hemiola.communicator.emulation import Emulation
+from hemiola.communicator.words_of_ranks import read_words
 from hemiola.environment import ADAPT, WIRE
 from hemiola.errors import ArgumentError, FormatError, MismatchError
 
@@ -119,9 +120,8 @@ class InitOptions:
         """
         own = json.dumps(self.words()).encode()
         everybody = list(range(session.rank_count))
-        told = [
-            json.loads(words) for words in session.exchange(everybody, "options of init", own, self.timeout_s)
-        ]
+        words = session.exchange(everybody, "options of init", own, self.timeout_s)
+        told = [read_words(words[rank], rank, "options of init", _as_options) for rank in everybody]
         difference = _first_difference(told)
         if difference is not None:
             raise MismatchError(f"{caller}: {difference}; every rank must pass the same options")
@@ -159,6 +159,12 @@ def _in_words(topology: Topology | Exception | None) -> str:
     if not isinstance(topology, Topology):
         return "None" if topology is None else f"({topology})"
     return f"{topology!r} with digest {hash(topology):016x}"
+
+
+def _as_options(told: object) -> dict[str, str]:
+    if not isinstance(told, dict) or not all(isinstance(value, str) for value in told.values()):
+        raise ValueError(f"expected a word for each option, found {str(told)[:100]}")
+    return told
 
 
 def _first_difference(told: Sequence[Mapping[str, str]]) -> str | None:

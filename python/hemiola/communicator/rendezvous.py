@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from hemiola import environment
 from hemiola._core import broadcast_by_mpi
 from hemiola.communicator.launch_environment import Job
+from hemiola.communicator.words_of_ranks import read_words
 from hemiola.environment.packages import optional
 from hemiola.errors import ArgumentError, Cause, TimeoutError
 
@@ -204,5 +205,8 @@ def _packed(meeting: Meeting) -> bytes:
 
 
 def _unpacked(words: bytes) -> Meeting:
-    told = json.loads(words)
-    return Meeting(tuple(told["rank_zero"]), bytes.fromhex(told["token"]), told["name"])
+    return read_words(words, 0, "a meeting place", _as_meeting)
+
+
+def _as_meeting(told: Any) -> Meeting:
+    return Meeting(tuple(map(str, told["rank_zero"])), bytes.fromhex(told["token"]), str(told["name"]))

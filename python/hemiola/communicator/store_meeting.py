@@ -11,14 +11,15 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from hemiola import environment
 from hemiola._core import LocalSession, Session
 from hemiola.communicator.joining import Doorway
 from hemiola.communicator.rendezvous import Meeting
+from hemiola.communicator.words_of_ranks import read_words
 from hemiola.environment import needs_addresses
-from hemiola.errors import ArgumentError, Cause, MismatchError, TimeoutError
+from hemiola.errors import ArgumentError, Cause, FormatError, MismatchError, TimeoutError
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.0005, 0.05
 
@@ -48,6 +49,10 @@ class _Card:
     place: str
     needs_addresses: bool
 
+    @classmethod
+    def of_words(cls, told: Any) -> _Card:
+        return cls(int(told["rank_count"]), str(told["place"]), bool(told["needs_addresses"]))
+
 
 @dataclass(frozen=True)
 class _Decision:
@@ -59,6 +64,18 @@ class _Decision:
     token: str = ""
     local_ranks: Sequence[int] = ()
     wrong: str = ""
+
+    @classmethod
+    def of_words(cls, told: Any) -> _Decision:
+        bytes.fromhex(told["token"])
+        return cls(
+            int(told["rank_count"]),
+            str(told["name"]),
+            tuple(map(str, told["rank_zero"])),
+            told["token"],
+            tuple(map(int, told["local_ranks"])),
+            str(told["wrong"]),
+        )
 
 
 def join_at(meet_at: Store | str, rank: int, rank_count: int, timeout_s: float) -> Session:
@@ -110,12 +127,19 @@ def join_through_store(rank: int, rank_count: int, store: Store, timeout_s: floa
     if rank == 0:
         others = {f"{place}/{other}": other for other in range(1, rank_count)}
         _await(store, others, timeout_s)
-        decision, doorway = _decided([card, *(_Card(**json.loads(store.get(key))) for key in others)])
+        try:
+            cards = [
+                read_words(store.get(key), other, "a card", _Card.of_words) for key, other in others.items()
+            ]
+        except FormatError as error:
+            store.set(place, json.dumps(asdict(_Decision(rank_count, "", wrong=str(error)))))
+            raise
+        decision, doorway = _decided([card, *cards])
         store.set(place, json.dumps(asdict(decision)))
     else:
         store.set(f"{place}/{rank}", json.dumps(asdict(card)))
         _await(store, {place: 0}, timeout_s)
-        decision = _Decision(**json.loads(store.get(place)))
+        decision = read_words(store.get(place), 0, "a decision how to meet", _Decision.of_words)
     if decision.wrong or decision.rank_count != rank_count:
         raise MismatchError(
             decision.wrong

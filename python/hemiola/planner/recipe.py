@@ -15,6 +15,7 @@ from hemiola import algorithms
 from hemiola._core import Schedule, ScheduleParts, Topology
 from hemiola.algorithms import Algorithm, Candidate, Task
 from hemiola.algorithms.registry import is_brought
+from hemiola.errors import FormatError
 from hemiola.planner.brought import checked
 from hemiola.planner.outcome import Alternative, Plan
 from hemiola.planner.sparse_rule import SMALLEST, MessageCosts
@@ -149,11 +150,18 @@ class Recipe:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Recipe:
-        """Read what `to_bytes` has written."""
+        """Read what `to_bytes` has written; raise FormatError for anything else."""
+        try:
+            return cls._read(data)
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+            raise FormatError(f"a recipe of {len(data)} bytes that cannot be read: {error}") from error
+
+    @classmethod
+    def _read(cls, data: bytes) -> Recipe:
         line, _, schedule = data.partition(b"\n")
         words = json.loads(line)
         return cls(
-            words["algorithm"],
+            _name_in(words["algorithm"]),
             {name: _from_words(value) for name, value in words["arguments"].items()},
             Schedule.from_bytes(schedule) if schedule else None,
             None if words["late"] is None else _late_from_words(words["late"]),
@@ -171,6 +179,12 @@ def _in_words(value: object) -> object:
     if isinstance(value, Topology) or value is _THE_TOPOLOGY:
         return {"the": "topology"}
     return {"factors": sorted(value.items())} if isinstance(value, Mapping) else value
+
+
+def _name_in(words: object) -> str:
+    if not isinstance(words, str):
+        raise TypeError(f"expected the name of an algorithm, found {words!r}")
+    return words
 
 
 def _from_words(words: object) -> object:

@@ -114,13 +114,18 @@ std::optional<std::pair<int, int>> written(const LateRank& late) {
   return std::pair(static_cast<int>(late.rank), late.quarters);
 }
 
+bool is_of(const nb::python_error& e, const char* name) {
+  return e.matches(nb::module_::import_("hemiola.errors").attr(name));
+}
+
 /// What Python raised: the sentence of an error of ours, the traceback of any other.
 std::string told_by(const nb::python_error& e) {
-  if (!e.matches(nb::module_::import_("hemiola.errors").attr("HemiolaError"))) return e.what();
+  if (!is_of(e, "HemiolaError")) return e.what();
   return nb::cast<std::string>(nb::str(e.value()));
 }
 
-/// Calls Python; whatever it raises but an interrupt means that there is nothing to run.
+/// Calls Python. An interrupt and words that cannot be read are told as such; whatever else it raises means that there is
+/// nothing to run.
 template <typename Ask>
 auto choosing(Ask ask) {
   const GilHeld gil;
@@ -128,6 +133,7 @@ auto choosing(Ask ask) {
     return ask();
   } catch (nb::python_error& e) {
     if (e.matches(PyExc_KeyboardInterrupt)) throw;
+    if (is_of(e, "FormatError")) throw FormatError(told_by(e));
     throw ArgumentError("no schedule could be chosen: " + told_by(e));
   }
 }

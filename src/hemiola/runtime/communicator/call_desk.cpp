@@ -7,6 +7,7 @@
 #include "hemiola/runtime/communicator/call_check.hpp"
 #include "hemiola/runtime/operation/late_all_reduce.hpp"
 #include "hemiola/runtime/operation/late_planned.hpp"
+#include "hemiola/runtime/session/lost_member.hpp"
 
 namespace hemiola {
 namespace {
@@ -174,7 +175,7 @@ CallDesk::Prepared CallDesk::make(const Key& key, const std::shared_ptr<const Sc
                       key.sparse,
                       key.late};
     const Bytes recipe = agreed_recipe(&question, patient);
-    Selection selection = chooser_.follow(recipe, question);
+    Selection selection = followed(recipe, question);
     made.source = std::move(selection.source);
     made.late = std::move(selection.late);
     if (made.late) made.late->check();
@@ -206,6 +207,13 @@ Bytes CallDesk::recipe(CollectiveKind kind, std::int64_t byte_count, Rank root, 
   if (kind == CollectiveKind::all_reduce && in_force_.slow.empty())
     question.late = late_habits_.expected(byte_count);
   return agreed_recipe(&question, {timeout_of(0), check});
+}
+
+/// Words that cannot be read are the fault of the rank that has sent them.
+Selection CallDesk::followed(const Bytes& recipe, const Question& question) const try {
+  return chooser_.follow(recipe, question);
+} catch (const FormatError& e) {
+  throw communicator_->members().named(BadMessageError(choice_.chooser(), e.what()));
 }
 
 /// Asks about the conditions in force, which may change while another rank chooses.

@@ -111,6 +111,7 @@ class CallDesk {
                           const Patient& patient);
   Prepared make(const Key& key, const std::shared_ptr<const Schedule>& schedule, const Patient& patient);
   Bytes agreed_recipe(Question* question, const Patient& patient);
+  Selection followed(const Bytes& recipe, const Question& question) const;
   std::unique_ptr<Operation> late_operation(const Prepared& prepared, const Key& key, PlainOperation plain,
                                             std::unique_ptr<SparseOperation> sparse);
   std::unique_ptr<SparseOperation> sparse_operation(const Prepared& prepared, const PreparedCall& call,

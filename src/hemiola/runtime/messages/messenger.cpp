@@ -222,6 +222,8 @@ bool Messenger::has_work() const {
 void Messenger::inspect() {
   next_inspection_ = Clock::now() + kInspection;
   if (*owner_.is_broken) return break_down(*owner_.why);
+  if (const auto foreign = wire_->mismatch())
+    throw BadMessageError(foreign->peer, "a message of a collective operation where messages with tags go");
   note_losses();
   for (const RequestPtr& request : mailbox_.outstanding())
     if (const std::exception_ptr error = judge(*request)) give_up(request, error);

@@ -23,6 +23,10 @@ constexpr double kGlance_s = 0.005;
 /// What an answer begins with.
 enum class Answer : std::uint8_t { recipe, failure };
 
+bool is_sound(const Bytes& answer) {
+  return !answer.empty() && std::to_integer<std::uint8_t>(answer.front()) <= std::uint8_t{1};
+}
+
 Bytes answer(Answer kind, std::span<const std::byte> content) {
   Bytes bytes(1 + content.size());
   bytes.front() = std::byte{static_cast<std::uint8_t>(kind)};
@@ -62,7 +66,7 @@ ChoiceKey key_of(const Question& question, std::uint64_t epoch) {
 }  // namespace
 
 std::optional<Bytes> CommonChoice::recipe(const Question& question, std::uint64_t epoch,
-                                          const Chooser& chooser, double timeout_s, const Check& check) {
+                                          const Chooser& chooser, double timeout_s, const Check& check) try {
   Question shared = question;
   shared.byte_count =
       question.byte_count == 0
@@ -75,6 +79,8 @@ std::optional<Bytes> CommonChoice::recipe(const Question& question, std::uint64_
     return decide(shared, key, chooser);
   }
   return await_decision(key, Deadline(timeout_s), check);
+} catch (const BadMessageError& e) {
+  throw members_->named(e);
 }
 
 /// A planner takes half the time where it has run before, so whoever has chosen last is given a moment's start.
@@ -114,9 +120,8 @@ std::optional<Bytes> CommonChoice::await_decision(const ChoiceKey& key, const De
     const Choices::Answer choice = control_->choices->look(key);
     if (choice.state == State::outdated) return std::nullopt;
     if (choice.state == State::decided) {
-      if (choice.bytes.empty())
-        throw members_->named(
-            BadMessageError(choice.claimer, "an empty answer to a question about schedules"));
+      if (!is_sound(choice.bytes))
+        throw BadMessageError(choice.claimer, "an answer that is none to a question about schedules");
       last_chooser_ = choice.claimer;
       return recipe_of(choice.bytes);
     }

@@ -64,10 +64,12 @@ class CommonChoice {
 
   /// The recipe that is in force for a question, asked in an epoch of the conditions (see ChoiceKey); calls `decide` on
   /// the rank that asks first. Nothing: the epoch is over, ask about the present one. Throws ArgumentError where the
-  /// rank that chose found nothing to run, LostRankError where it has died, TimeoutError after `timeout_s`, which names it
-  /// and all that show no sign of life.
+  /// rank that chose found nothing to run, LostRankError where it has died, BadMessageError where its answer is none, TimeoutError after
+  /// `timeout_s`, which names it and all that show no sign of life.
   std::optional<Bytes> recipe(const Question& question, std::uint64_t epoch, const Chooser& chooser,
                               double timeout_s, const Check& check);
+  /// Whose recipe that was.
+  Rank chooser() const { return last_chooser_.value_or(members_->self); }
 
  private:
   void let_the_last_chooser_go_first(const ChoiceKey& key) const;

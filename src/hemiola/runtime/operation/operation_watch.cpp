@@ -36,6 +36,7 @@ void OperationWatch::begin(std::uint64_t number, const Signature& signature, dou
   timeout_s_ = timeout_s;
   begin_ns_ = now_ns;
   interrupted_ = &interrupted;
+  compares_ = true;
   has_called_ = false;
   wire_lost_ = given_up_after_ = {};
   unseen_.clear();
@@ -119,6 +120,7 @@ void OperationWatch::check() {
   check_wire();
   seek_words();
   all_have_arrived();  // a disagreement with a rank that sends us nothing must end this, too
+  check_messages();
   check_deadline();
 }
 
@@ -128,6 +130,19 @@ void OperationWatch::seek_words() {
   if (!wire_->mismatch() && members_->now_ns() - begin_ns_ < kPatience_ns) return;
   has_called_ = true;
   roll_->call(number_);
+}
+
+/// A rank that disagrees sends messages of another operation, and says so. One that says the same as this rank does not.
+void OperationWatch::check_messages() const {
+  if (!compares_) return;
+  const std::optional<ForeignMessage> foreign = wire_->mismatch();
+  if (!foreign || !roll_->has_arrived(foreign->peer, number_)) return;
+  check_agreement(number_, *members_, foreign->peer, roll_->entry(foreign->peer, number_), signature_);
+  throw BadMessageError(foreign->peer, "a message of operation " + std::to_string(foreign->tag.operation) +
+                                           " with digest " + std::to_string(foreign->tag.digest) +
+                                           ", where its word is that it is in " + std::to_string(number_) +
+                                           " and does the same as " + members_->name(members_->self) +
+                                           ". The message's header was damaged on the way");
 }
 
 /// Of several causes the earliest counts. Whoever leaves says why before, so who is lost is looked up first: otherwise a rank

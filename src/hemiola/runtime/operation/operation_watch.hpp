@@ -37,8 +37,11 @@ class OperationWatch final : public Supervisor {
   void heed_aborts() const;
   bool admits(Rank peer) override;
   /// It is known by now that ranks disagree; `check` looks only at who lives.
-  void stop_comparing() { unseen_.clear(); }
-  /// Throws LostRankError or TimeoutError that names the rank; MismatchError, if comparing.
+  void stop_comparing() {
+    unseen_.clear();
+    compares_ = false;
+  }
+  /// Throws LostRankError or TimeoutError that names the rank; if comparing, MismatchError and BadMessageError.
   void check() override;
   bool is_awaited() const override { return beside_ == nullptr || beside_->any_waits(); }
   /// This rank's part is done. Where messages carry what ranks do, and everybody depends on everybody, that proves that all
@@ -52,6 +55,7 @@ class OperationWatch final : public Supervisor {
 
  private:
   void seek_words();
+  void check_messages() const;
   void check_causes();
   std::optional<Cause> surrendered_over();
   void check_wire();
@@ -74,6 +78,7 @@ class OperationWatch final : public Supervisor {
   std::int64_t begin_ns_ = 0;
   const std::function<void()>* interrupted_ = nullptr;
   std::vector<Rank> unseen_;
+  bool compares_ = true;
   bool has_called_ = false;  ///< for the words of all
   Since wire_lost_;          ///< the wire has lost somebody
   Since given_up_after_;     ///< somebody has given up who was through with the operation

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "hemiola/runtime/wire/wire.hpp"
 
@@ -14,6 +15,14 @@ inline Fate fate_of(const OperationTag& tag, const OperationTag& own) {
   const auto ahead = static_cast<std::int32_t>(tag.operation - own.operation);
   if (ahead > 0) return Fate::waits;
   return tag == own ? Fate::lands : Fate::is_foreign;
+}
+
+/// The tag of the next message for Wire::mismatch. What this rank waits for comes before any message of a later operation.
+inline std::optional<OperationTag> foreign_tag(const OperationTag& tag, const OperationTag& own,
+                                               bool is_awaited) {
+  const Fate fate = fate_of(tag, own);
+  const bool is_foreign = fate == Fate::is_foreign || (fate == Fate::waits && is_awaited);
+  return is_foreign ? std::optional(tag) : std::nullopt;
 }
 
 }  // namespace hemiola

@@ -50,7 +50,7 @@ struct OperationTag {
   }
 };
 
-/// A message that is not of the operation that this rank is in, nor of a later one.
+/// A message that may not land where this rank is (see Wire::mismatch).
 struct ForeignMessage {
   Rank peer;         ///< that has sent it
   OperationTag tag;  ///< which it bears
@@ -100,8 +100,9 @@ class Wire {
   /// ranks have it, or none has.
   virtual void spread_hint() {}
   virtual bool has_hint() const { return false; }
-  /// A message that has come for an operation that this rank has left, or for the present one with another version or
-  /// digest; nothing of it has landed or will. Nothing follows from it here: it is for the caller to judge.
+  /// A message that has come for an operation that this rank has left, for the present one with another version or digest,
+  /// or for a later one where this rank waits for one of the present; nothing of it has landed. Ranks that disagree send
+  /// such messages, so nothing follows from it here: it is for the caller to judge.
   virtual std::optional<ForeignMessage> mismatch() const { return std::nullopt; }
 
   /// The peers (numbered as in the group) that are known to be gone, and how the wire knows. Messages to and from them

@@ -8,6 +8,7 @@
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/rounding.hpp"
+#include "hemiola/runtime/session/lost_member.hpp"
 
 namespace hemiola {
 namespace {
@@ -62,8 +63,8 @@ std::size_t LocalChoices::region_bytes() {
   return 2 * sizeof(Book);
 }
 
-LocalChoices::LocalChoices(std::span<std::byte> region, Rank self)
-    : books_(reinterpret_cast<Book*>(region.data())), self_(self) {
+LocalChoices::LocalChoices(std::span<std::byte> region, Rank self, int rank_count)
+    : books_(reinterpret_cast<Book*>(region.data())), self_(self), rank_count_(rank_count) {
   HEMIOLA_CHECK(region.size() >= region_bytes(), "the region of the choices is too small");
 }
 
@@ -75,12 +76,32 @@ bool LocalChoices::is_outdated(const ChoiceKey& key) const {
   return Tagged::of(book(key.epoch).used.load()).epoch > key.epoch + 1;
 }
 
+/// Whether what is said to lie there may. Asked after the place was read: what is given out only grows in an epoch.
+bool LocalChoices::is_given_out(std::uint64_t epoch, std::uint64_t place, std::uint64_t bytes) const {
+  const std::uint64_t used = std::min<std::uint64_t>(Tagged::of(book(epoch).used.load()).place, kArenaBytes);
+  return place >= kAlignment && place % kAlignment == 0 && bytes <= used && place <= used - bytes;
+}
+
+/// Null where the epoch has passed, whose memory others fill anew.
+LocalChoices::Node* LocalChoices::node_at(const ChoiceKey& key, std::uint64_t place) const {
+  if (is_given_out(key.epoch, place, sizeof(Node))) return &book(key.epoch).node(place);
+  if (is_outdated(key)) return nullptr;
+  throw FormatError("the schedules that the ranks of this host share are damaged: place " +
+                    std::to_string(place) +
+                    " of a list is none. A process of this job has written into memory that is not its own");
+}
+
+/// A list has no more nodes than there is memory for them: one that does not end is damaged.
 LocalChoices::Node* LocalChoices::find(const ChoiceKey& key) const {
   Book& b = book(key.epoch);
   const Tagged first = now(b.list(key).load(), key.epoch);
   if (first.epoch != key.epoch + 1) return nullptr;
-  for (std::uint64_t place = first.place; place != 0; place = b.node(place).next)
-    if (b.node(place).digest == key.digest) return &b.node(place);
+  std::uint64_t place = first.place;
+  for (std::size_t left = kArenaBytes / kAlignment; place != 0; --left) {
+    Node* const node = node_at(key, left > 0 ? place : kArenaBytes);
+    if (node == nullptr || node->digest == key.digest) return node;
+    place = node->next;
+  }
   return nullptr;
 }
 
@@ -91,7 +112,7 @@ std::optional<std::uint64_t> LocalChoices::allocate(std::uint64_t epoch, std::si
   std::uint64_t before = used.load();
   for (;;) {
     const Tagged filled = now(before, epoch);
-    const std::uint64_t place = std::max<std::uint64_t>(filled.place, kAlignment);
+    const std::uint64_t place = rounded_up(std::max<std::uint64_t>(filled.place, 1), kAlignment);
     if (filled.epoch != epoch + 1 || bytes > room || place > room - bytes) return std::nullopt;
     const Tagged after{epoch + 1, rounded_up(place + bytes, kAlignment)};
     if (used.compare_exchange_weak(before, after.word())) return place;
@@ -133,16 +154,23 @@ void LocalChoices::decide(const ChoiceKey& key, std::span<const std::byte> bytes
 
 Choices::Answer LocalChoices::look(const ChoiceKey& key) const {
   Answer answer;
+  bool is_sound = true;
   if (Node* node = find(key)) {
     answer.claimer = node->claimer;
     answer.state = Answer::State::claimed;
     if (const std::uint64_t size = node->size.load(); size > 0) {
-      const std::byte* bytes = book(key.epoch).arena.data() + node->place;
-      answer.bytes.assign(bytes, bytes + (size - 1));
+      const std::uint64_t place = node->place;
+      is_sound = is_given_out(key.epoch, place, size - 1);
+      const std::byte* bytes = book(key.epoch).arena.data() + place;
+      if (is_sound) answer.bytes.assign(bytes, bytes + (size - 1));
       answer.state = Answer::State::decided;
     }
   }
   if (is_outdated(key)) return {Answer::State::outdated, {}, {}};  // even while we looked
+  if (answer.claimer < 0 || answer.claimer >= rank_count_)
+    throw FormatError("a schedule that ranks of this host share is said to be of rank " +
+                      std::to_string(answer.claimer) + " of " + std::to_string(rank_count_));
+  if (!is_sound) throw BadMessageError(answer.claimer, "a schedule that lies where no rank has put one");
   return answer;
 }
 

@@ -17,10 +17,11 @@ class LocalChoices final : public Choices {
   /// Addresses; what no choice touches costs nothing.
   static std::size_t region_bytes();
   /// `region` is zero-filled at first, shared by all ranks, aligned to a cache line, and outlives this.
-  LocalChoices(std::span<std::byte> region, Rank self);
+  LocalChoices(std::span<std::byte> region, Rank self, int rank_count);
 
   bool claim(const ChoiceKey& key) override;
   void decide(const ChoiceKey& key, std::span<const std::byte> bytes) override;
+  /// Throws BadMessageError where a rank has written what none writes, FormatError where nobody can tell which rank has.
   Answer look(const ChoiceKey& key) const override;
 
   static constexpr std::size_t kArenaBytes = std::size_t{512} << 20;  ///< of an epoch's choices
@@ -32,10 +33,13 @@ class LocalChoices final : public Choices {
   Book& book(std::uint64_t epoch) const;
   bool is_outdated(const ChoiceKey& key) const;
   Node* find(const ChoiceKey& key) const;
+  bool is_given_out(std::uint64_t epoch, std::uint64_t place, std::uint64_t bytes) const;
+  Node* node_at(const ChoiceKey& key, std::uint64_t place) const;
   std::optional<std::uint64_t> allocate(std::uint64_t epoch, std::size_t bytes);
 
   Book* books_;
   Rank self_;
+  int rank_count_;
 };
 
 }  // namespace hemiola

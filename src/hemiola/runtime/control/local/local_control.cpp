@@ -53,7 +53,8 @@ Control LocalControl::connect(const Members& members, const Deadline& deadline) 
   control.late = std::make_unique<LocalLateRegister>(pieces.next(LocalLateRegister::region_bytes()));
   control.figures =
       std::make_unique<LocalFigures>(pieces.next(LocalFigures::region_bytes(ranks)), members.self, ranks);
-  control.choices = std::make_unique<LocalChoices>(pieces.next(LocalChoices::region_bytes()), members.self);
+  control.choices = std::make_unique<LocalChoices>(pieces.next(LocalChoices::region_bytes()), members.self,
+                                                   members.count());
   return control;
 }
 

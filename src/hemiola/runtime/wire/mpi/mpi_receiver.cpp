@@ -99,8 +99,8 @@ void MpiReceiver::drop_front(MpiFramePool* pool) {
 std::optional<OperationTag> MpiReceiver::foreign(std::uint32_t epoch, const OperationTag& own) {
   if (begun_ || arriving_.empty() || !arriving_.front().held.is_over) return std::nullopt;
   const MpiFrameHeader header = arriving_.front().held.frame->header();
-  const bool is_foreign = epochs_ahead(header, epoch) == 0 && fate_of(header.tag(), own) == Fate::is_foreign;
-  return is_foreign ? std::optional(header.tag()) : std::nullopt;
+  if (epochs_ahead(header, epoch) != 0) return std::nullopt;
+  return foreign_tag(header.tag(), own, !queue_.empty());
 }
 
 void MpiReceiver::forget() {

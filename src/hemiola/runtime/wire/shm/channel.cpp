@@ -237,7 +237,7 @@ std::optional<OperationTag> ChannelReader::foreign() const {
     return std::nullopt;
   const bool is_tag = control_.sizes[size_slot_].load(std::memory_order_relaxed) == kTagMark;
   const OperationTag tag = is_tag ? tag_in_line() : tag_;
-  return fate_of(tag, *own_) == Fate::is_foreign ? std::optional(tag) : std::nullopt;
+  return foreign_tag(tag, *own_, !queue_.empty());
 }
 
 bool ChannelReader::begin_big(IncomingMessage* message) {

@@ -23,8 +23,7 @@ MessageHeader MessageReceiver::next_header() const {
 
 std::optional<OperationTag> MessageReceiver::foreign(const OperationTag& own) const {
   if (!has_header()) return std::nullopt;
-  const OperationTag tag = next_header().tag();
-  return fate_of(tag, own) == Fate::is_foreign ? std::optional(tag) : std::nullopt;
+  return foreign_tag(next_header().tag(), own, !queue_.empty());
 }
 
 bool MessageReceiver::progress(StreamSocket* socket, OperationTag* own, BounceBuffer* bounce) {

@@ -50,7 +50,7 @@ class MessageReceiver {
   /// Reads at most once, and lands what there is; whether anything has come or landed. `own` gets the hints of messages
   /// that land. Throws BadMessageError.
   bool progress(StreamSocket* socket, OperationTag* own, BounceBuffer* bounce);
-  /// The header of the next message, where it is of another operation than `own` and not of a later one.
+  /// The next message's tag, where it is foreign (see foreign_tag).
   std::optional<OperationTag> foreign(const OperationTag& own) const;
   /// Forgets everything; so many count as posted and done.
   void forget(std::uint64_t count);

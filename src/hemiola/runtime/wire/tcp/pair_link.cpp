@@ -199,6 +199,11 @@ void PairLink::reset(std::uint64_t epoch) {
   retry_at_ = first_failure_ = {};
 }
 
+void PairLink::hang_up() {
+  close(socket_.take());
+  socket_ = {};
+}
+
 void PairLink::bound_queue(double bytes_per_ns) {
   queue_bytes_per_ns_ = bytes_per_ns;
   if (socket_) socket_.bound_queue(bytes_per_ns);

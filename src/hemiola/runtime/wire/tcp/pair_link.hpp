@@ -42,6 +42,8 @@ class PairLink {
   /// Whether something is under way that may go on without news from the kernel.
   bool is_connecting() const { return attempt_ || unanswered_ || retries_ > 0; }
   void reset(std::uint64_t epoch);
+  /// Closes the connection, over which the other has sent what no rank sends.
+  void hang_up();
   /// As StreamSocket::bound_queue, for every connection from now on.
   void bound_queue(double bytes_per_ns);
 

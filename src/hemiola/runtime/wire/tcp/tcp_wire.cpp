@@ -124,6 +124,7 @@ bool TcpWire::go_on_with_listed() {
 
 /// Whether there is news for the caller: bytes that have moved, a header, an end.
 bool TcpWire::go_on(Line* line) {
+  if (line->refusal) throw BadMessageError(*line->refusal);
   StreamSocket* const socket = line->link.socket();
   if (!*socket || line->has_news) {
     line->has_news = false;
@@ -139,7 +140,7 @@ bool TcpWire::go_on(Line* line) {
   return moved || has_just_ended;
 }
 
-bool TcpWire::take_in(Line* line) {
+bool TcpWire::take_in(Line* line) try {
   StreamSocket* const socket = line->link.socket();
   const std::uint64_t before = line->in.byte_count();
   const bool moved = line->in.progress(socket, &tag_, &bounce_);
@@ -153,6 +154,10 @@ bool TcpWire::take_in(Line* line) {
                      .is_all = !socket->readable()},
                     now_ns());
   return moved;
+} catch (const BadMessageError& e) {
+  line->refusal = e;
+  line->link.hang_up();
+  throw;
 }
 
 bool TcpWire::tell_arrivals(ArrivalListener* listener) {
@@ -252,6 +257,7 @@ void TcpWire::reset(std::uint64_t epoch) {
     line.link.reset(epoch);
     line.has_news = true;
     line.has_seen_end = false;
+    line.refusal.reset();
   }
 }
 

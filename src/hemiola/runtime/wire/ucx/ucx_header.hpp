@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 
 #include "hemiola/runtime/wire/wire.hpp"
@@ -15,18 +16,22 @@ constexpr unsigned kUcxMessageId = 7;
 
 struct UcxHeader {
   std::uint64_t key = 0;     ///< the receiver's, from its card: whoever does not know it is not of this group
+  std::uint32_t sender = 0;  ///< by its number in the group
+  std::uint32_t operation = 0;
   std::uint64_t epoch = 0;   ///< of the wire
   std::uint64_t number = 0;  ///< of this message from the sender to the receiver in the epoch, from 1
   std::uint64_t digest = 0;
-  std::uint32_t operation = 0;
-  std::uint32_t sender = 0;  ///< by its number in the group
   std::uint16_t version = 0;
   std::uint16_t flags = 0;  ///< 1: has a hint
   std::uint16_t unused[2] = {};
 
   OperationTag tag() const { return {operation, version, digest, flags != 0}; }
+  /// Whether a rank may have written it.
+  bool is_sound() const { return flags <= 1 && unused[0] == 0 && unused[1] == 0; }
 };
 static_assert(sizeof(UcxHeader) == 48);
+/// What of a header proves who has sent it. Less is a greeting, or a stranger's.
+constexpr std::size_t kUcxProofBytes = offsetof(UcxHeader, sender) + sizeof(UcxHeader::sender);
 
 /// What is the same in all messages of a wire at a time.
 struct UcxMoment {

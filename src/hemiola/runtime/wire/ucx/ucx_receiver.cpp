@@ -168,8 +168,7 @@ void UcxReceiver::note_end(Incoming* incoming, ucp::Status status) {
 
 std::optional<OperationTag> UcxReceiver::foreign() {
   if (arrivals_.empty() || !is_next(arrivals_.front().header)) return std::nullopt;
-  const OperationTag tag = arrivals_.front().header.tag();
-  return fate_of(tag, moment_->tag) == Fate::is_foreign ? std::optional(tag) : std::nullopt;
+  return foreign_tag(arrivals_.front().header.tag(), moment_->tag, begun_ < queue_.size());
 }
 
 void UcxReceiver::forget() {

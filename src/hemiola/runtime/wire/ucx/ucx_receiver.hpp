@@ -47,7 +47,7 @@ class UcxReceiver {
   /// Lands what has arrived and may. `lands_in_place`: what is fetched may go to where it belongs, since that can be taken
   /// back. Throws BadMessageError.
   void land(ucp::Worker* worker, bool lands_in_place);
-  /// The tag of the next message, where it is of another operation than this rank's and not of a later one.
+  /// The next message's tag, where it is foreign (see foreign_tag).
   std::optional<OperationTag> foreign();
 
   /// All that is posted counts as done, and what has arrived is dropped; once its worker has retired.

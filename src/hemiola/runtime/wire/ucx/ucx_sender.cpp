@@ -7,11 +7,11 @@ std::uint64_t UcxSender::post(const std::byte* data, std::size_t bytes) {
   const OperationTag& tag = moment_->tag;
   *outgoing = {.sender = this,
                .header = {.key = key_,
+                          .sender = static_cast<std::uint32_t>(moment_->self),
+                          .operation = tag.operation,
                           .epoch = moment_->epoch,
                           .number = ++posted_ - before_epoch_,
                           .digest = tag.digest,
-                          .operation = tag.operation,
-                          .sender = static_cast<std::uint32_t>(moment_->self),
                           .version = tag.version,
                           .flags = tag.has_hint},
                .data = data,

@@ -11,6 +11,7 @@
 
 #include "hemiola/base/deadline.hpp"
 #include "hemiola/base/error.hpp"
+#include "hemiola/runtime/session/lost_member.hpp"
 #include "hemiola/runtime/wire/peer_request.hpp"
 
 namespace hemiola {
@@ -125,15 +126,21 @@ ucp::Status UcxWire::has_arrived(void* argument, const void* header, std::size_t
                                  std::size_t bytes, const ucp::ActiveMessageParams* params) {
   auto* const wire = static_cast<UcxWire*>(argument);
   UcxArrival arrival{.bytes = bytes, .data = data};
-  if (header_bytes != sizeof arrival.header) return ucp::Status::ok;
-  std::memcpy(&arrival.header, header, sizeof arrival.header);
+  if (header_bytes < kUcxProofBytes) return ucp::Status::ok;
+  std::memcpy(&arrival.header, header, std::min(header_bytes, sizeof arrival.header));
   const std::size_t sender = arrival.header.sender;
-  if (arrival.header.key != wire->own_key_ || arrival.header.epoch != wire->moment_.epoch ||
-      sender >= wire->lines_.size() || Rank{sender} == wire->moment_.self)
+  if (arrival.header.key != wire->own_key_ || sender >= wire->lines_.size() ||
+      Rank{sender} == wire->moment_.self)
     return ucp::Status::ok;
+  Line* const line = wire->lines_[sender].get();
+  if (header_bytes != sizeof arrival.header || !arrival.header.is_sound()) {
+    line->has_sent_nonsense = wire->moment_.has_moved = true;
+    wire->list(line);
+    return ucp::Status::ok;
+  }
+  if (arrival.header.epoch != wire->moment_.epoch) return ucp::Status::ok;
   arrival.is_fetched = (params->attributes & ucp::ActiveMessageParams::kRendezvous) != 0;
   const bool may_be_kept = (params->attributes & ucp::ActiveMessageParams::kMayBeKept) != 0;
-  Line* const line = wire->lines_[sender].get();
   const bool is_kept = line->in.arrive(arrival, may_be_kept);
   wire->list(line);
   return is_kept ? ucp::Status::in_progress : ucp::Status::ok;
@@ -157,6 +164,8 @@ bool UcxWire::progress() {
 void UcxWire::land() {
   for (std::size_t i = 0; i < listed_.size();) {
     Line* const line = listed_[i];
+    if (line->has_sent_nonsense)
+      throw BadMessageError(line->peer, "a message over UCX whose header no rank writes");
     open(line);
     if (line->endpoint.is_open() && line->out.has_waiting()) {
       line->out.begin(line->endpoint);
@@ -247,7 +256,7 @@ void UcxWire::reset(std::uint64_t epoch) {
     line->out.forget();
     line->in.forget();
     line->broken = ucp::Status::ok;
-    line->is_listed = false;
+    line->is_listed = line->has_sent_nonsense = false;
   }
 }
 

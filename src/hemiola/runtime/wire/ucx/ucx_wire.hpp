@@ -66,6 +66,7 @@ class UcxWire final : public Wire {
     ucp::Status broken = ucp::Status::ok;  ///< why the endpoint is of no use any more
     std::int64_t broken_ns = 0;
     bool is_listed = false;
+    bool has_sent_nonsense = false;  ///< a header that no rank writes
     bool is_opened() const { return endpoint.is_open() || !endpoint.why_not().empty(); }
     bool is_idle() const { return out.idle() && in.idle(); }
     void note_break(ucp::Status status) {
