@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 
 namespace hemiola {
 namespace {
@@ -15,15 +14,6 @@ constexpr double kToleranceBelow2 = 1.01;
 constexpr double kRiseMargin = 1.05;
 /// How much faster than it was a port must be for its factor to fall to another one above 1.
 constexpr double kFallMargin = 1.15;
-
-/// What the others have reached in an operation; 0 where too few are known: of two, nobody can say which one is slow.
-double reference_share(std::span<const double> best_share, Judging::Beside beside) {
-  std::vector<double> known;
-  std::ranges::copy_if(best_share, std::back_inserter(known), [](double share) { return share > 0; });
-  if (known.size() < 3) return 0;
-  std::ranges::sort(known);
-  return beside == Judging::Beside::fastest ? known.back() : known[known.size() / 2];
-}
 
 }  // namespace
 
@@ -57,17 +47,18 @@ PortHealth::PortHealth(int rank_count, const std::map<Rank, double>& assumed, st
 }
 
 bool PortHealth::judge(std::uint64_t number, std::int64_t now_ns, std::span<const double> best_share) {
-  const double reached = reference_share(best_share, judging_.beside);
-  if (reached == 0) return false;
-  now_.note(reached);
-  usual_.note(reached);
-  const double now = now_.share(), usual = usual_.share();
-  std::vector<Port*> known;
+  std::vector<Port*> known;  // the slowest first
   for (std::size_t rank = 0; rank < ports_.size(); ++rank) {
     ports_[rank].latest_share = best_share[rank];
     if (best_share[rank] > 0) known.push_back(&ports_[rank]);
   }
-  std::ranges::stable_sort(known, {}, &Port::latest_share);
+  if (known.size() < 3) return false;  // of two, nobody can say which one is slow
+  std::ranges::sort(known, {}, &Port::latest_share);
+  const Port* reference =
+      judging_.beside == Judging::Beside::fastest ? known.back() : known[known.size() / 2];
+  now_.note(reference->latest_share);
+  usual_.note(reference->latest_share);
+  const double now = now_.share(), usual = usual_.share();
   bool changed = false;
   for (Port* port : known) {
     const double share = port->latest_share;

@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "hemiola/base/index.hpp"
@@ -93,11 +94,15 @@ class PortHealth {
   class Best {
    public:
     explicit Best(std::size_t operations) : shares_(operations) {}
-    void note(double share) { shares_[next_++ % shares_.size()] = share; }
-    double share() const { return *std::max_element(shares_.begin(), shares_.end()); }
+    void note(double share) {
+      const double leaves = std::exchange(shares_[next_++ % shares_.size()], share);
+      best_ = leaves == best_ ? std::ranges::max(shares_) : std::max(best_, share);
+    }
+    double share() const { return best_; }
 
    private:
     std::vector<double> shares_;
+    double best_ = 0;
     std::size_t next_ = 0;
   };
   struct Showing {
