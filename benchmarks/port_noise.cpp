@@ -1,6 +1,6 @@
 // Months of noisy operations, simulated: how often a healthy port is called slow, and how often one that has recovered stays so.
 //   cmake --build build/<folder> --target port_noise_benchmark
-//   build/<folder>/port_noise_benchmark [operations a seed] [seeds]
+//   build/<folder>/port_noise_benchmark [operations a seed] [seeds] [noise in % ...]
 // Goal: no missed recovery. A port is missed where it is still planned for so many judged operations after it has recovered.
 #include <algorithm>
 #include <cmath>
@@ -18,7 +18,6 @@ namespace {
 using namespace hemiola;
 
 constexpr int kPorts = 4;
-constexpr double kDeviations[] = {0.01, 0.03, 0.05, 0.08};
 constexpr int kLongestHealthy = 2000, kLongestSlow = 500, kMostToRecover = 1000;
 
 struct Counts {
@@ -87,12 +86,15 @@ class Job {
 int main(int argc, char** argv) {
   const std::int64_t operations = argc > 1 ? std::atoll(argv[1]) : 10'000;
   const unsigned seeds = argc > 2 ? static_cast<unsigned>(std::atoi(argv[2])) : 1000;
+  std::vector<double> deviations;
+  for (int i = 3; i < argc; ++i) deviations.push_back(std::atof(argv[i]) / 100);
+  if (deviations.empty()) deviations = {0.01, 0.03, 0.05, 0.08};
   std::int64_t missed = 0;
   std::printf("%s\n",
               "figures   noise  operations  episodes  noticed  recovered  missed  after (mean)  false alarms "
               "a million");
   for (const bool certain : {true, false})
-    for (const double deviation : kDeviations) {
+    for (const double deviation : deviations) {
       Counts all;
       for (unsigned seed = 0; seed < seeds; ++seed) {
         Counts counts;
