@@ -191,8 +191,8 @@ def figures_9_and_21(report: Report, command: str, *, rank_counts: Iterable[int]
     """Two slow hosts with one rank each."""
     report.section(
         "Figures 9 and 21: two slow hosts",
-        "`weighted exchange` keeps the rounds of one slow host, `open shop` cuts messages so that no port waits, in "
-        "`relayed` the slow hosts pass on what the other sends, and `paced` has all messages of a segment in flight at "
+        "`weighted exchange` keeps the rounds of one slow host, `open shop` cuts messages so that no port waits,  "
+        "in `relayed` the slow hosts pass on the other's data, and `paced` has all messages of a segment in flight at "
         "once. Theorem 2 is the bound for shared ports.",
         command,
     )
@@ -248,6 +248,6 @@ PAPER = Paper(
         EARLIER_FLUID_NETWORK,
         "Pipelines are cut into as many segments as is best, but into no more than is affordable to simulate: 6 "
         "million transfers, 28 million beyond 256 ranks, 1.5 million for several slow hosts. So the last rows of "
-        "tables by rank count may be above what more segments would give.",
+        "tables by rank count may be above the time of more segments.",
     ),
 )

@@ -70,8 +70,8 @@ def table_1(report: Report, command: str) -> None:
     report.section(
         "Table 1: lower bounds",
         "Over the fault-free T0 = 2(p-1)N/p, with g ranks a host 2(p-1)N/(gp). `shared` holds for every schedule "
-        "(Theorems 1, 2 and 3), `one message` where a port carries one at a time, at the pace of its slower end "
-        "(Theorem 6, which we extend to several slow ranks; for hosts Theorem 13, corrected by all traffic).",
+        "(Theorems 1, 2 and 3). `one message` holds where a port carries one at a time, at the pace of its slower end. "
+        "It is Theorem 6, which we extend to several slow ranks; for hosts Theorem 13, corrected by all traffic.",
         command,
     )
     rows: list[tuple[object, ...]] = []
@@ -164,8 +164,8 @@ def one_ranks_program(report: Report, command: str, repeats: int = 100) -> None:
     """How long one rank needs until it knows what it has to do."""
     report.section(
         "One rank's program of 1,024",
-        "What a rank sends and receives, made from `all_reduce_weighted_exchange_parts` without the schedule of all, "
-        "and the program that the engine runs, compiled from that for a buffer of float32 in place. l = 2, one core, "
+        "A rank's transfers come from `all_reduce_weighted_exchange_parts`, without the schedule of all. The "
+        "engine's program is compiled from them, for a buffer of float32 in place. l = 2, one core, "
         f"of {repeats} times. k is what `segments=None` takes at 5 µs and 25 GB/s. A task is one message, sent or "
         "received.",
         command,

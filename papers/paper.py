@@ -17,9 +17,9 @@ from papers.report import Report
 Section = Callable[[Report, str], None]
 #: For the introduction of a report that has older sections.
 EARLIER_FLUID_NETWORK = (
-    "Sections made before 2026-11-22 are of an earlier fluid network, in which what met before a link at more than it "
-    "carries did not wait there (docs/decisions/0002-simulation.md). The fifo network, the bounds and what was "
-    "measured are as they were."
+    "Sections made before 2026-11-22 are of an earlier fluid network: flows that met before a link at more than it "
+    "carries did not wait there (docs/decisions/0002-simulation.md). Later sections, the fifo network, the bounds and "
+    "all measurements do not depend on this."
 )
 
 

@@ -55,8 +55,8 @@ def figure_2(report: Report, command: str, *, rank_counts: Iterable[int] = (8, 1
         "(b) 4 GB, 450 GB/s, simulated: percent of a step's time that is saved or lost against the ring, where "
         "all-reduces by the ring take the share in the column's head and the rest stays. `full`: the delay hides the "
         "early ranks' reduce-scatter; `none`: there is no delay. The paper says +30 % and -3 % of its plot. "
-        "(a) and Figure 8 are distributions of delays on rented machines, of which the text prints means (4.48, 9.45 "
-        "and 9.46 ms) and one median (above 8 ms); nothing here can make them again.",
+        "(a) and Figure 8 are distributions of delays on rented machines. The text prints their means (4.48, "
+        "9.45 and 9.46 ms) and one median (above 8 ms). Nothing here can make them again.",
         command,
     )
     rows = []
@@ -82,8 +82,8 @@ def figure_5_average(report: Report, command: str, *, sizes: Sequence[int] = _SI
         "Figure 5: 8 ranks, average delays and critical delays",
         "(b, e) The late rank comes after the average delay of the paper's training: 4.48 ms on H100, 9.46 ms on A100, "
         "whatever the size. Algorithm bandwidth (buffer over exposed time), GB/s. `broadcast` is the paper's form, not "
-        "simulated. Critical delays, 4 GiB: from where the schedule is done before the ring. The paper prints what it "
-        "measured; its own formula, (log2 n - 2)α + log2(n)/n·sβ, says less.",
+        "simulated. Critical delays, 4 GiB: the least delay at which the schedule is done before the ring. The paper "
+        "prints measurements; its own formula, (log2 n - 2)α + log2(n)/n·sβ, says less.",
         command,
     )
     for name, bandwidth, delay in (("H100", H100, 4.48e-3), ("A100", A100, 9.46e-3)):

@@ -212,7 +212,8 @@ def measured_training(report: Report, training: Training, command: str) -> None:
         "Measured: training with a rank that sleeps 0 to 50 ms before each step",
         f"scikit-learn's digits, the example's perceptron of widths {training.widths}, {training.rank_count} ranks on "
         f"emulated ports of {training.bandwidth / 1e6:g} MB/s and {training.latency_s * 1e6:g} µs. Wall time of "
-        f"{steps} steps, s, in turn in one run, by the seed of data, network and sleeps; nobody is told who sleeps. "
+        f"{steps} steps, s, in turn in one run, by the seed of data, network and sleeps. No rank knows the "
+        "sleeper. "
         f"`planner's own`: no schedule is named, and the ranks begin to look for a late one after eight steps; "
         f"{_load()}.",
         command,

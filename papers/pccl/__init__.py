@@ -38,7 +38,7 @@ _SECTIONS: dict[str, Section] = {
 _INTRODUCTION = (
     "Nothing here ran on a supercomputer. p ranks on N nodes of M ranks and K NICs; m bytes of the whole buffer; "
     "X = (N-1)/N·m/(KB) through a node's NICs, Y = (M-1)/M·m/b inside it. A MB of the paper is taken as 2^20 "
-    "bytes. Of its plots only what the text prints is quoted.",
+    "bytes. Of its plots only the numbers in the text are quoted.",
 )
 
 PAPER = Paper("pccl", "PCCL: collectives on many nodes", _SECTIONS, "20 minutes on one core", _INTRODUCTION)

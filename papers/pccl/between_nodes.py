@@ -73,8 +73,8 @@ def figure_6_left(
         "Reduce-scatter on Frontier: the ring's time over recursive halving's, with the ring inside nodes after "
         "either; below 1 the ring wins. Printed, without numbers: the ring wins at few ranks or large sizes. "
         "**By the paper's equations it never does**: (1) and (2) have the same bandwidth term, and log2 p ≤ p - "
-        "1. What can let it win is a network that is tapered above the nodes: a ring crosses a group's border "
-        "once, halving with the nearest first as often as a group has nodes, with as many times the bytes. Which "
+        "1. It can win on a network that is tapered above the nodes. A ring crosses a group's border once. "
+        "Halving with the nearest first crosses it as often as a group has nodes, with as many times the bytes. Which "
         "placement the paper's jobs had, it does not say, so this is an explanation that fits, not one that is "
         "proved. Simulated, physical constants.",
         command,

@@ -34,16 +34,16 @@ def claims(report: Report, command: str) -> None:
     """One row per claim."""
     report.section(
         "What the paper's own equations contradict",
-        "Every claim beside what its equations (1) and (2), or another of its sentences, say; computed here "
-        "where there is something to compute.",
+        "Every claim stands beside its equations (1) and (2), or another of its sentences, computed here where "
+        "possible.",
         command,
     )
     report.table("claims", ("where", "claim", "against it"), [*_equations(), *_sentences()])
     report.text(
         "**Which α equations (1) and (2) need** for the ratios printed of Figure 9, with 100 GB/s a node: a ring "
-        "of all ranks over recursive halving of all ranks. About 30 µs serve for all that is printed of 2,048 "
-        "ranks, several times what a message takes on that network; for a ratio below 1 there is none: by the "
-        "equations whoever halves cannot lose."
+        "of all ranks over recursive halving of all ranks. About 30 µs serve for all printed ratios of 2,048 "
+        "ranks, several times a message's time on that network. For a ratio below 1 there is none: by the "
+        "equations halving cannot lose."
     )
     rows = []
     for cell in printed.FRONTIER[ALL_GATHER]:

@@ -17,9 +17,9 @@ def constants(report: Report, command: str) -> None:
     """Both kinds, each with its sources."""
     report.section(
         "Constants",
-        "Two columns stand in this report. **Physical**: what the network costs, below with its sources. "
-        "**Fitted**: what the paper's printed ratios need, found by least squares of their logarithms; only "
-        "ratios are printed, so that Frontier's rings are given 4 NICs of 25 GB/s. RCCL and NCCL: (p-1)·hop + "
+        "Two columns stand in this report. **Physical**: the network's costs, below with their sources. "
+        "**Fitted**: constants for the paper's printed ratios, found by least squares of their logarithms. Only "
+        "ratios are printed, so Frontier's rings are given 4 NICs of 25 GB/s. RCCL and NCCL: (p-1)·hop + "
         "(p-1)/p·m/ring. PCCL: log2 N·round + X/between + Y/inside. MPICH: (p-1)·hop + (p-1)/p·m/(25 GB/s), the "
         "hop from its printed ratios over PCCL.",
         command,
@@ -67,9 +67,8 @@ def constants(report: Report, command: str) -> None:
     report.text(
         "Sources: the figures that §6.1 of the paper prints of its Figures 7, 9, 10 and 11, each beside the "
         "model under those figures. Six or seven ratios determine five constants: this interpolates, it explains "
-        "nothing. Hops of 10 to 300 µs and rounds of some 100 µs are no latencies of a network, which are a few "
-        "µs, but software: launches of kernels, registration of memory, two libraries that wait for each other, "
-        "no eager messages."
+        "nothing. A network's latency is a few µs. Hops of 10 to 300 µs and rounds of some 100 µs are software: "
+        "launches of kernels, registration of memory, two libraries that wait for each other, no eager messages."
     )
 
 
@@ -80,9 +79,9 @@ def closed_forms(report: Report, command: str, *, node_counts: Sequence[int] = (
         "The physical column prices rings and PCCL by formula, so that it reaches 131,072 ranks; here the "
         f"formula over the simulation of the schedule itself, without the shuffle, on {min(node_counts)} to "
         f"{max(node_counts)} nodes, all-gather and reduce-scatter. Several rings are flattered where a hop's "
-        "latency takes as long as its bytes: the formula gives a chunk its ports for itself. PCCL's reduce-scatter "
-        "is exact; of its all-gather the formula adds two phases, while in the simulation what has come into a "
-        "node is handed on there while the rest still comes.",
+        "latency takes as long as its bytes: the formula gives a chunk its ports for itself. PCCL's "
+        "reduce-scatter is exact. Of its all-gather the formula adds two phases. In the simulation a node hands "
+        "on the first parts while the rest still comes.",
         command,
     )
     rows: list[tuple[object, ...]] = []

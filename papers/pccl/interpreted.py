@@ -65,10 +65,10 @@ def figure_6_right(report: Report, command: str, settings: Sequence[Setting] = S
     report.section(
         "Figure 6, right: the same schedule in mpi4py and in the engine",
         'Printed: Python and mpi4py "nearly 4 times slower" than C++ at 1,024 GCDs. Here: PCCL\'s '
-        "reduce-scatter between nodes of one rank, all on this machine, every message an `Isend` and `Irecv` of "
-        "mpi4py and every sum NumPy's; **the same schedule in Hemiola's engine, whose messages go by the same "
-        "MPI in the same processes**, so that the ratio is of two ways of running a schedule alone; and "
-        "`MPI_Reduce_scatter_block` of that library, another algorithm without Python. Repetitions of these three "
+        "reduce-scatter between nodes of one rank, all on this machine. Every message is an `Isend` and `Irecv` of "
+        "mpi4py, and every sum NumPy's. **The same schedule runs in Hemiola's engine, whose messages go by the same "
+        "MPI in the same processes.** So the ratio compares two ways of running one schedule. "
+        "`MPI_Reduce_scatter_block` of that library is another algorithm without Python. Repetitions of these three "
         "take turns. Beside them the schedule in the engine over its own shared memory, in launches that "
         "alternate. All buffers are written before, all results checked. Microseconds from the first rank's entry "
         "to the last one's exit, between barriers; medians.",

@@ -70,14 +70,14 @@ PERLMUTTER = Machine("Perlmutter", "NCCL", 4, 4, 2e-6, 200e9, 5e-6, 25e9, 1e-6, 
 
 #: Where the physical constants come from, for the report.
 SOURCES = (
-    "Frontier: 8 GCDs and 4 Slingshot NICs a node [PCCL, §3.1]; a NIC carries 200 Gbit/s each way and a node's "
-    "DRAM 205 GB/s, an MI250X's memory 3.2 TB/s, half of it a GCD's (OLCF's Frontier user guide, as quoted by "
-    "glennklockwood.com/garden/systems/frontier); a GCD and the processor exchange 36 GB/s each way (the same, of "
+    "Frontier: 8 GCDs and 4 Slingshot NICs a node [PCCL, §3.1]; a NIC carries 200 Gbit/s each way. A node's DRAM "
+    "has 205 GB/s, and an MI250X's memory 3.2 TB/s, half of it a GCD's (OLCF's Frontier user guide, as quoted by "
+    "glennklockwood.com/garden/systems/frontier). A GCD and the processor exchange 36 GB/s each way (the same, of "
     "Crusher).",
     "Perlmutter: 4 A100 (40 GB) and 4 Slingshot 11 NICs a node (docs.nersc.gov/systems/perlmutter/architecture); "
     "1,555 GB/s of memory (NVIDIA's A100 datasheet).",
-    "Assumed, for want of a figure in the paper: 5 µs from NIC to NIC, 2 µs inside a node, 1 µs that a message "
-    "occupies a NIC, and a rank's port inside its node of 100 GB/s (Frontier) and 200 GB/s (Perlmutter), between "
-    "one link's and all links' of a GPU. RCCL, NCCL, MPICH and PCCL are taken as the algorithms that they run, "
-    "at these costs: no launches of kernels, no registration of memory.",
+    "The paper has no figures for these, so they are assumed: 5 µs from NIC to NIC, 2 µs inside a node, and 1 µs "
+    "that a message occupies a NIC. A rank's port inside its node has 100 GB/s (Frontier) and 200 GB/s "
+    "(Perlmutter), between one link's and all links' of a GPU. RCCL, NCCL, MPICH and PCCL are taken as "
+    "the algorithms that they run, at these costs: no launches of kernels, no registration of memory.",
 )

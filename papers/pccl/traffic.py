@@ -79,7 +79,7 @@ def figure_4(report: Report, command: str, *, rank_counts: Sequence[int] = (16, 
         "Printed: MPICH 10 to 15 times slower than RCCL, and several times slower than the paper's own ring "
         "whose sums a GPU makes. Moving is simulated under physical constants; adding is 3(p-1)/p·m of memory "
         f"traffic, on the processor at {dram / 1e9:.3g} GB/s a rank (a node's DRAM among its ranks), on a GCD at "
-        f"{FRONTIER.memory / 1e12:g} TB/s. `staged` adds what goes to the processor and back, (p-1)/p·m each way "
+        f"{FRONTIER.memory / 1e12:g} TB/s. `staged` adds the way to the processor and back, (p-1)/p·m each way "
         f"at {_TO_PROCESSOR / 1e9:g} GB/s, both ways at once. Nothing overlaps. Milliseconds.",
         command,
     )

@@ -77,8 +77,8 @@ def figure_2(report: Report, command: str) -> None:
     """One table."""
     report.section(
         "Figure 2 and Table 1: what training gathers and scatters",
-        "By formula, in bfloat16: MiB of the whole buffer, what an all-gather puts out and a reduce-scatter "
-        "takes in, as [PCCL, §§3.1, 5.1] count them. The plot's axis says the opposite (input of an all-gather, "
+        "By formula, in bfloat16: MiB of the whole buffer, the output of an all-gather and the input of a "
+        "reduce-scatter, as [PCCL, §§3.1, 5.1] count them. The plot's axis says the opposite (input of an all-gather, "
         "output of a reduce-scatter), which is p times less: of 1,024 ranks a block of 384 MiB would be 0.4 MiB, "
         'not "tens to hundreds of megabytes". FSDP: a unit per block, 12h² + 13h parameters. ZeRO-3: '
         "DeepSpeed's defaults, 5·10⁷ parameters prefetched and 5·10⁸ gradients a bucket. AxoNN: a block's "
@@ -95,7 +95,7 @@ def figure_2(report: Report, command: str) -> None:
     report.table("figure_2", ("model", "layers", "hidden", "10⁹ parameters", *columns), rows)
     report.text(
         "**Figure 12** (batch times of ZeRO-3 with these models) is not made again here. It needs a model of the "
-        "workload: what is computed between the collectives, what of them is hidden behind it, and in which "
-        "order they are asked for. Without that, a time of a collective says nothing about the time of a batch; "
+        "workload: the computation between the collectives, their hidden share, and their order. Without "
+        "that, a time of a collective says nothing about the time of a batch; "
         "a later version brings it."
     )

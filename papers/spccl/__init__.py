@@ -34,10 +34,10 @@ _SECTIONS: dict[str, Section] = {
 
 _INTRODUCTION = (
     "Nothing here ran on a GPU or on the paper's machine. p ranks, density d the share of elements that are "
-    "not zero. Three kinds of figures stand here, and each section says which: **bytes**, counted by running "
-    "systems on data; **measured** times, between hosts made of network namespaces on this machine; and "
-    "times **by a model**, one port and one core a rank, from codec speeds measured here. Of the paper's "
-    "plots only what its text prints is quoted.",
+    "not zero. Three kinds of figures stand here, and each section names its kind. **Bytes** are counted by "
+    "running systems on data. **Measured** times are between hosts made of network namespaces on this machine. "
+    "Times **by a model** have one port and one core a rank, and codec speeds measured here. Of the paper's plots "
+    "only the numbers in its text are quoted.",
     "SpCCL's own code did not run, and Hemiola's engine does not run its scheme. Its ring, format, thresholds and "
     "equation 7 are followed on data in one process, where messages are counted, or in the model. The measured "
     "sections run Hemiola's sparse collectives alone; `ring` there is Hemiola's choice of formats on the paper's "

@@ -65,7 +65,7 @@ def competitors(
         rows.append((f"{100 * (1 - own):.4g} %", shared, arrays.union(own, rank_count), *_gains(xs)))
     report.text(
         f"Gradients of a training on digits, pruned with error feedback, those of step {steps} ({xs[0].size:,} "
-        "parameters). `union`: share of elements that some rank sends, beside what independent places would give:"
+        "parameters). `union`: share of elements that some rank sends, beside the share for independent places:"
     )
     columns = ("zeros", "union", "independent", *ALL_REDUCES, "lost")
     report.table("competitors_gradients", columns, rows)

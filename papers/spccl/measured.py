@@ -128,8 +128,8 @@ def measured_sparsities(
     many, *found = hosts.run([smallest, *cases])
     report.section(
         f"Measured by sparsity: {hosts.words()}, {nbytes // _MIB} MiB",
-        "Sparse and dense in turn, seconds of the slowest rank; the gain is the median dense time over the "
-        f"median sparse one, and in brackets its least and most among pairs of the {turns} turns. {began} "
+        "Sparse and dense in turn, seconds of the slowest rank. The gain is the median dense time over the "
+        f"median sparse one. In brackets stand its least and most among pairs of the {turns} turns. {began} "
         f"before, {load()} after.",
         command,
     )

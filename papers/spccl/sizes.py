@@ -61,7 +61,7 @@ def sizes(
         goals.append(
             ("clustered, 99 %, slices", found["clustered", 0.99]["slices"], f"at most {_CLUSTERED_GOAL:g}")
         )
-    report.text("What was to be reached:")
+    report.text("The goals:")
     report.table("bytes_goals", ("bytes over the limit", "found", "to reach"), goals)
 
 

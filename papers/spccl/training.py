@@ -38,8 +38,8 @@ def digits(
         "Training on digits with pruned gradients, 8 ranks",
         f"A perceptron of 64-512-256-10 on scikit-learn's digits, {steps} steps, 8 ranks with 32 images each "
         f"and `hemiola.Pruner`s of their own, medians over {len(seeds)} seeds; ranks are a loop in one "
-        "process, so that the sums are what collectives give. `union`: share of elements that some rank "
-        "sends; `independent`: what independent places of the same density would give. To reach at 99 %: "
+        "process, with the sums of the collectives. `union`: share of elements that some rank "
+        "sends; `independent`: the share for independent places of the same density. To reach at 99 %: "
         "within one point of dense.",
         command,
     )
@@ -93,9 +93,9 @@ def figures_10_and_11(
     report.section(
         "Figures 10 and 11: iterations of the 1.5 B and 3.3 B models, assumed",
         "**Assumed throughout**: an iteration is 6 operations per parameter and token at 40 % of 312 "
-        "TFLOP/s, two sequences of 512 a GPU; gradients of 4 bytes all-reduced after it, with nothing "
-        "hidden, on a NIC of 25 GB/s a GPU; codecs as fast beside an A100's memcpy (half of 1,555 GB/s) as "
-        "here beside this core's; pruning takes what the text prints without error feedback. 99 % zeros at "
+        "TFLOP/s, with two sequences of 512 a GPU. Gradients of 4 bytes are all-reduced after it, with nothing "
+        "hidden, on a NIC of 25 GB/s a GPU. Codecs are as fast beside an A100's memcpy (half of 1,555 GB/s) as "
+        "here beside this core's. Pruning takes the printed time without error feedback. 99 % zeros at "
         f"independent places. Milliseconds; `faster`: time saved. {load()}.",
         command,
     )

@@ -60,10 +60,10 @@ def figure_17b(report: Report, command: str, *, sizes: Sequence[int] = _SIZES) -
         "Figure 17(b): C-Cube on a DGX-1",
         "α 0.7 µs, 25 GB/s an NVLink; all-reduce bandwidth, GB/s. C-Cube with the best of 4, 16, 64 "
         "and 256 chunks. Printed: TACOS over C-Cube 2.86 on average; of the ideal, C-Cube 0.3263, "
-        "TACOS 0.9326. There are two ratios. Over C-Cube as built here it is 1.78: our C-Cube sends its pieces through "
-        "both trees at once and reaches 0.56 of the ideal where the paper's reached 0.33, so nothing can be more than "
-        "1 / 0.56 = 1.78 times as fast; Hemiola is at that bound. `over printed` takes C-Cube's printed share of the "
-        "ideal, 0.3263, as the paper's 2.86 does.",
+        "TACOS 0.9326. There are two ratios. Over C-Cube as built here it is 1.78. Our C-Cube sends its pieces "
+        "through both trees at once and reaches 0.56 of the ideal, where the paper's reached 0.33. So nothing can "
+        "be more than 1 / 0.56 = 1.78 times as fast, and Hemiola is at that bound. `over printed` takes C-Cube's "
+        "printed share of the ideal, 0.3263, as the paper's 2.86 does.",
         command,
     )
     box, rows = topologies.dgx1(latency_s=0.7e-6, bandwidth=25e9), []

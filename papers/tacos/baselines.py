@@ -34,10 +34,10 @@ def baselines(report: Report, command: str, *, on: Mapping[str, Topology] | None
     report.section(
         "The paper's random matcher, and double binary trees",
         "All-reduce of 1 GB: times over Hemiola's. `random` is the paper's Algorithms 1 and 2 written again: an "
-        f"unsatisfied postcondition by lot, the cheapest link that can serve it, ties by lot; the best of "
+        "unsatisfied postcondition by lot, the cheapest link that can serve it, ties by lot. It is the best of "
         f"{len(_SEEDS)} seeds each with 1, 4 and 16 chunks per rank, where a half has at most {_MOST_MATCHED:,} "
-        "transfers. A chunk is only sent from where it is, which the paper's public code does not hold to where links "
-        "differ. Switches are unwound with d = 1 for the search and simulated as switches. `tree` is "
+        "transfers. A chunk is only sent by a rank that holds it. The paper's public code breaks this on links "
+        "that differ. Switches are unwound with d = 1 for the search and simulated as switches. `tree` is "
         "`all_reduce_double_binary_tree` with the best of 4, 16, 64 and 256 chunks, two-way ring beside it; the paper "
         "names both for Table V and prints no figure for the tree. The shares of the ideal are for comparing with "
         "TACOS's printed ones.",

@@ -68,8 +68,8 @@ def unequal_meshes(report: Report, command: str, *, largest: int = 1024) -> None
         "All-gather of 1 GiB, α 0.5 µs as link occupancy (the paper's model), bandwidths by "
         "dimension. The bound is the earliest moment by which the slowest rank's links can have "
         "delivered every chunk it lacks. The paper's code relabels what arrives and is not causal "
-        "here; its search made causal needs 1.27 times the bound and more. `violations` are those "
-        "that `hemiola verify` finds: none means that every rank holds what it sends.",
+        "here; its search made causal needs 1.27 times the bound and more. `violations` are those that `hemiola "
+        "verify` finds: none means that every rank holds each chunk that it sends.",
         command,
     )
     rows = []

@@ -291,7 +291,7 @@ def test_figure_17b() -> None:
     check(f"{ratio}", float(last["Hemiola / C-Cube"]), last, digits=3)
     check(f"{of_ideal}", float(last["C-Cube / ideal"]), last, digits=2)
     check(f"{ratio}", 1 / float(last["C-Cube / ideal"]), last, digits=3)
-    assert f"as built here it is {ratio}: our C-Cube" in text
+    assert f"as built here it is {ratio}. Our C-Cube" in text
     assert f"reaches {of_ideal} of the ideal" in text
 
 
