@@ -1,9 +1,9 @@
 """Collective communication for clusters that don't keep time.
 
-At the root stand the words people use, in packages the rooms behind them, each of which imports only rooms below it
+The root has the words that people use, and packages are the rooms behind them. Each imports only rooms below it
 (pyproject.toml has the order). `dir(hemiola)` lists the public names. A room is imported when one of its names is first
-used, so that `import hemiola` costs next to nothing. `simulate`, `verify` and `launch` are functions here, and the
-modules of these names are reached by importing from them."""
+used. So `import hemiola` costs next to nothing. `simulate`, `verify` and `launch` are functions here. Import from the
+modules of these names to reach them."""
 
 import importlib
 import sys

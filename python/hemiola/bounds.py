@@ -1,4 +1,4 @@
-"""How fast a collective can possibly be on a topology, and what proves it."""
+"""The least time of a collective on a topology, with its proof."""
 
 from __future__ import annotations
 

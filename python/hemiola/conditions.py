@@ -1,4 +1,4 @@
-"""What is asymmetric now: late ranks, slow ranks, sparse data."""
+"""The present asymmetry: late ranks, slow ranks, sparse data."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Conditions:
         }
 
     def slow_in_words(self) -> list[str]:
-        """Say what is slower by how much, ranks first.
+        """Name each slower part and its factor, ranks first.
 
         Returns
         -------
@@ -95,7 +95,7 @@ class Conditions:
 
 
 def least_share(density: float, contributions: int = 1) -> float:
-    """Return what messages take over their plain bytes at least: values, and the entropy of their places.
+    """Return the least size of messages over their plain bytes: values, and the entropy of their places.
 
     Of sums of so many contributions with that density, each independent of the others; elements have 4 bytes.
     """

@@ -12,12 +12,12 @@ PROGRAM_ENDED = "has come to the end of its program"
 
 @dataclass(frozen=True)
 class Cause:
-    """What went wrong first, as far as is known. Every rank that it stops is told the same.
+    """The first failure that is known. Every rank that it stops gets the same.
 
     Parameters
     ----------
     rank : int, who is to blame, by its number in the job.
-    reason : str, what it did: "has died", "did not come within 2 s".
+    reason : str, its action: "has died", "did not come within 2 s".
     at_s : float, when this was noticed, in seconds on the job's clock.
     """
 
@@ -58,7 +58,7 @@ class ArgumentError(HemiolaError, ValueError):
 
 
 class ArgumentTypeError(ArgumentError, TypeError):
-    """An argument is of the wrong type; the message names it, what was expected and what was found."""
+    """An argument is of the wrong type; the message names it, the expected and the found."""
 
 
 class FormatError(HemiolaError, ValueError):
@@ -71,15 +71,14 @@ class FormatError(HemiolaError, ValueError):
 
 
 class TopologyWarning(UserWarning):
-    """A topology file has a figure that cannot be; the message names line, figure, and what is taken instead."""
+    """A topology file has an impossible figure; the message names line, figure, and replacement."""
 
 
 class MismatchError(HemiolaError, ValueError, RuntimeError):
     """Ranks disagree about an operation: size, dtype, op, order or schedule.
 
-    A RuntimeError, too: that is what PyTorch's scripts expect of a collective.
-    `cause` names the rank that differs from this one, where that is known.
-    """
+    A RuntimeError, too, because PyTorch's scripts expect one of a collective. `cause` names the rank that differs
+    from this one, where that is known."""
 
     cause: Cause | None = None
 
@@ -96,8 +95,7 @@ class LostRankError(HemiolaError, RuntimeError):
 
     Notes
     -----
-    `cause` says who is to blame, why, and when that was noticed; None where nobody can say.
-    """
+    `cause` names the rank to blame, the reason, and the time; None where nobody can say."""
 
     cause: Cause | None = None
 
@@ -134,7 +132,7 @@ class MissingPackageError(HemiolaError, ModuleNotFoundError):
 
 
 class ResourceError(HemiolaError, RuntimeError):
-    """The system refuses what a job needs; the message says which limit that is and how to lift it."""
+    """The system refuses a resource of the job; the message names the limit and the way to lift it."""
 
 
 class InternalError(HemiolaError, RuntimeError):

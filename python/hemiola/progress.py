@@ -1,6 +1,6 @@
-"""A progress bar that appears on the terminal once a run has lasted a second, and elsewhere a line every 30 s.
+"""A progress bar that appears on the terminal once a run has lasted a second. Elsewhere it is a line every 30 s.
 
-Bars nest: work that shows one of its own, done as part of other work that does, moves that one's on."""
+Bars nest: a bar within another bar's work moves the outer one."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _WHOLE = 1000
 
 
 class ProgressBar:
-    """Call it with the work done and the total; use it as a context so that it leaves no trace.
+    """Call it with the work done and the total. Used as a context, it leaves no trace.
 
-    What the core does in this thread meanwhile moves it, too, where the core knows how far it is. Where other work of
-    this thread has a bar already, this one is that one's part at hand.
+    Work of the core in this thread moves it, too, if the core knows its progress. If other work of this thread has a
+    bar already, this one is a part of it.
 
     Parameters
     ----------
-    label : str, what is being done, such as "simulating".
+    label : str, the work at hand, such as "simulating".
     quiet : bool, show nothing, also of what is inside.
     """
 
@@ -59,7 +59,7 @@ class ProgressBar:
 
     @contextmanager
     def part(self, length: float) -> Iterator[None]:
-        """Do the next part of the work, which has this share of it: bars within the context move this one on."""
+        """Do the next part of the work, which has this share of it. Bars within the context move this one."""
         self._length = length
         self._advance(0.0)
         yield

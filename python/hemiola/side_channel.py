@@ -1,5 +1,5 @@
-"""The one way to tell of the work without being part of it: logs, records, metrics. None of them ever raises into an
-operation: an error of theirs would take the place of the error that they are to explain."""
+"""Logs, records and metrics, which tell of the work without being part of it. They never raise into an operation.
+An error of theirs would replace the error that they are to explain."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _told: set[str] = set()
 
 
 def log(level: int, message: str, *arguments: object) -> None:
-    """Tell the logger "hemiola" something; nothing is raised where its handlers cannot write."""
+    """Tell the logger "hemiola" something. A handler that cannot write raises nothing here."""
     with suppress(Exception):  # handlers are the program's: nobody knows what theirs raise
         _logger.log(level, message, *arguments)
 
 
 @contextmanager
 def harmless(what: str) -> Iterator[None]:
-    """Turn an error within into a warning, one for all errors of the same `what`, such as "HEMIOLA_RECORD '/full'"."""
+    """Turn an error within into a warning. All errors of one `what`, such as "HEMIOLA_RECORD '/full'", share one."""
     try:
         yield
     except Exception as error:  # whatever it is, the operation that is told of matters more

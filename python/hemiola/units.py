@@ -1,5 +1,4 @@
-"""Text with units and plain numbers: the API speaks seconds, bytes and bytes per second; people write
-'0.5 us'."""
+"""Text with units and plain numbers. The API speaks seconds, bytes and bytes per second. People write '0.5 us'."""
 
 from hemiola._core.units import (
     format_bandwidth,

@@ -1,4 +1,4 @@
-"""The judge at the API: proves a schedule right, or says what is wrong and where."""
+"""The judge at the API: proves a schedule right, or names each fault and its place."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def verify(
     ----------
     schedule : Schedule, or ScheduleFile to read it block by block.
     max_violations : int >= 1, only the first so many are returned, in the order (step, chunk, rank, rule).
-    report_redundant : bool, also report copies that bring what a slot already holds: wasteful, not wrong.
+    report_redundant : bool, also report copies of a value that a slot already holds: wasteful, not wrong.
     topology : Topology of as many ranks: transfers may use only its links, or go through switches alone.
     link_capacity : int >= 1, the most chunks that a pair of ranks, in one direction, may carry in a step.
     port_capacity : int >= 1, the most chunks that may leave, and the most that may enter, a rank in a step.
     threads : int >= 1, how many threads judge; None for as many as the machine has and the schedule keeps busy, at
         most 4. The answer does not depend on it.
-    progress : called now and then with the transfers judged so far and their total; what it raises ends it.
+    progress : called now and then with the transfers judged so far and their total; an error from it ends the judging.
         None for a bar on the terminal after a second.
 
     Returns
@@ -102,7 +102,7 @@ def verify(
 def first_violation(
     schedule: Schedule, *, progress: Callable[[int, int], None] | None = None
 ) -> Violation | None:
-    """Return what is wrong first with a schedule, or None; only the first question about a digest takes time."""
+    """Return the first fault of a schedule, or None; only the first question about a digest takes time."""
     digest = schedule.digest
     if digest not in _known:
         found = verify(schedule, max_violations=1, progress=progress)
@@ -122,7 +122,7 @@ def why_wrong(
 
 
 def refuse_wrong(schedule: Schedule, what: str = "the schedule") -> None:
-    """Raise ArgumentError that says where, unless a schedule keeps its collective's promise."""
+    """Raise ArgumentError with the place of the first fault, unless a schedule keeps its collective's promise."""
     if wrong := why_wrong(schedule, what):
         raise ArgumentError(wrong)
 

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all: the package writes here, or in the core through its WholeFile."""
+"""Files that appear whole or not at all. The package writes all files by this, or in the core by its WholeFile."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from hemiola._core import write_whole as write_in_core
 
 
 def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
-    """Write a file in one go: beside it first, so that a full disk or an interrupt leaves what was there.
+    """Write a file in one go. It is written beside its place first. So a full disk or an interrupt leaves the old
+    file.
 
     Text is written in UTF-8; pipes and devices are written to directly. OSError names the file.
     """

@@ -1,8 +1,8 @@
-"""What PyTorch loads by entry points so that it knows the backend "hemiola": next to nothing, so that it cannot break.
+"""The entry points by which PyTorch knows the backend "hemiola". They do next to nothing, so they cannot break.
 
-PyTorch loads the group `torch.distributed.backends` when somebody asks for the backend; versions without that group
-load `torch.backends` in every `import torch`, where an exception would make that import fail. So Hemiola itself, with
-all that it needs, is imported only when a process group is made."""
+PyTorch loads the group `torch.distributed.backends` when somebody asks for the backend. Versions without that group
+load `torch.backends` in every `import torch`. An exception there would make that import fail. So Hemiola itself is
+imported only when a process group is made."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def register() -> None:
 
 
 def _replace_gloo(c10d: Any) -> None:
-    """Have PyTorch make a group of this backend wherever a program asks for gloo; what it says of it stays "gloo".
+    """Have PyTorch make a group of this backend wherever a program asks for gloo. Its name there stays "gloo".
 
-    PyTorch has a branch of its own for gloo, in front of all that are registered. What it asks first, in all versions,
-    is a BackendConfig: which backend serves which device.
+    PyTorch has a branch of its own for gloo, in front of all registered backends. In all versions it first asks a
+    BackendConfig for the backend of each device.
     """
     if getattr(c10d.BackendConfig, "replaces_gloo", False):
         return
