@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fuzzes what hears other ranks, the control plane and the data wire, under the address and undefined-behaviour sanitizers.
+# Fuzzes what hears other ranks, control plane, data wires and shared memory, under the address and undefined-behaviour sanitizers.
 #   scripts/fuzz_frames.sh [SECONDS] [SEED]
 # Each input is a function of its seed, which stands in the report of what fails.
 set -euo pipefail
@@ -32,5 +32,7 @@ ${CXX:-g++} -std=gnu++20 -O1 -g1 -fsanitize=address,undefined -fno-sanitize-reco
   "$build/fuzz_frames_main.cpp" tests/runtime/fuzz_frames.cpp src/hemiola/base/*.cpp src/hemiola/runtime/control/*.cpp \
   src/hemiola/runtime/control/hosts/*.cpp src/hemiola/runtime/session/hosts/{cause_desk,exchange_desk,roster,survivors_desk,survivors_vote,frames}.cpp \
   src/hemiola/schedule/{collective,collective_names}.cpp src/hemiola/runtime/net/random_bytes.cpp src/hemiola/runtime/session/{members,progress_threads}.cpp src/hemiola/runtime/wire/wire.cpp \
-  src/hemiola/runtime/wire/tcp/{message_receiver,stream_socket}.cpp -o "$build/frames"
+  src/hemiola/runtime/wire/tcp/{message_receiver,stream_socket}.cpp src/hemiola/runtime/wire/shm/{channel,peer_memory}.cpp \
+  src/hemiola/runtime/control/local/local_choices.cpp src/hemiola/runtime/session/local/packet_socket.cpp \
+  src/hemiola/runtime/messages/mailbox.cpp -o "$build/frames"
 "$build/frames" "$seconds" "$seed"

@@ -1,8 +1,10 @@
 #include "fuzz_frames.hpp"
 
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -11,13 +13,17 @@
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/runtime/control/hosts/hosts_control.hpp"
+#include "hemiola/runtime/control/local/local_choices.hpp"
+#include "hemiola/runtime/messages/mailbox.hpp"
 #include "hemiola/runtime/session/dispatcher.hpp"
 #include "hemiola/runtime/session/hosts/cause_desk.hpp"
 #include "hemiola/runtime/session/hosts/exchange_desk.hpp"
 #include "hemiola/runtime/session/hosts/frames.hpp"
 #include "hemiola/runtime/session/hosts/roster.hpp"
 #include "hemiola/runtime/session/hosts/survivors_desk.hpp"
+#include "hemiola/runtime/session/local/packet_socket.hpp"
 #include "hemiola/runtime/session/session.hpp"
+#include "hemiola/runtime/wire/shm/channel.hpp"
 #include "hemiola/runtime/wire/tcp/message_receiver.hpp"
 
 namespace hemiola::testing {
@@ -84,8 +90,7 @@ struct FuzzedJob {
         exchanges(rank.get(), self,
                   {[] { return std::vector<LostRank>(); }, [] { return std::vector<std::string>(); },
                    [] { return std::int64_t{0}; }}),
-        causes(
-            rank.get(), [] { return std::vector<LostRank>(); }, [] { return std::int64_t{0}; }),
+        causes(rank.get(), [] { return std::vector<LostRank>(); }),
         roster(rank.get(), self, kRanks, "fuzzed"),
         survivors(rank.get(), self, [] { return std::vector<LostRank>(); }) {
     const Members members{rank, {Rank{0}, Rank{1}, Rank{2}}, self};
@@ -127,9 +132,9 @@ void hear(const FuzzedJob& job, std::span<const std::byte> input) {
   job.read_all();
 }
 
-std::pair<Descriptor, Descriptor> pair_with(std::span<const std::byte> input) {
+std::pair<Descriptor, Descriptor> pair_with(std::span<const std::byte> input, int type = SOCK_STREAM) {
   int ends[2];
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) std::abort();
+  if (::socketpair(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) std::abort();
   if (::write(ends[0], input.data(), input.size()) != static_cast<ssize_t>(input.size())) std::abort();
   return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
@@ -165,6 +170,158 @@ void read_messages(std::span<const std::byte> input) {
   }
 }
 
+/// Packets of any length from a rank of this host.
+void read_packets(std::span<const std::byte> input) {
+  while (!input.empty()) {
+    const bool is_whole = (std::to_integer<int>(input.front()) & 3) != 0;
+    Bytes bytes(input.begin(),
+                input.begin() + static_cast<std::ptrdiff_t>(std::min(input.size(), sizeof(Packet))));
+    input = input.subspan(bytes.size());
+    if (is_whole) bytes.resize(sizeof(Packet), bytes.back());
+    auto [there, here] = pair_with(bytes, SOCK_SEQPACKET);
+    Packet packet;
+    std::vector<Descriptor> descriptors;
+    if (receive_packet(here, packet, descriptors, 0) != Delivery::arrived) continue;
+    try {
+      throw_refusal(packet);
+    } catch (const Error& e) {
+      if (std::strlen(e.what()) > 2 * sizeof packet.text) std::abort();
+    }
+  }
+}
+
+/// Shared memory into which a writer has put anything: its words, and lines of the ring.
+void read_channel(std::span<const std::byte> input) {
+  static std::vector<std::byte> ring(Ring::memory_bytes(kLeastRingBytes) + kLineBytes);
+  static std::vector<std::byte> bounce(kBounceBytes + kLineBytes);
+  const auto aligned = [](std::vector<std::byte>& memory) {
+    const auto at = reinterpret_cast<std::uintptr_t>(memory.data());
+    return memory.data() + ((at + kLineBytes - 1) / kLineBytes * kLineBytes - at);
+  };
+  std::copy_n(input.begin(), std::min(input.size(), kLeastRingBytes), aligned(ring));
+  MemoryCard card{};  // of nobody: nothing can be fetched
+  OperationTag own{.operation = 1};
+  const auto control = std::make_unique<ChannelControl>();
+  ChannelReader reader(*control, Ring(aligned(ring), kLeastRingBytes), Rank{1}, PeerMemory(card),
+                       aligned(bounce), &own);
+  std::vector<std::byte> landed(64), big(kBigBytes + 100);
+  std::size_t size = 0;
+  reader.post({{landed.data(), nullptr, nullptr, &size}, landed.size()});
+  reader.post({{big.data(), nullptr, nullptr, &size}, big.size()});
+  reader.post({{landed.data()}, landed.size()});
+  try {
+    for (std::size_t i = 0; i + 4 <= std::min<std::size_t>(input.size(), 80); i += 4) {
+      std::uint32_t word = 0;
+      std::memcpy(&word, input.data() + i, sizeof word);
+      control->sizes[i / 4 % kSizesKept].store(static_cast<std::uint16_t>(word >> 16));
+      control->written.store(word & (i % 8 == 0 ? 0xff : 0xffff'ffff));
+      reader.foreign();
+      reader.progress();
+    }
+  } catch (const BadMessageError&) {
+  }
+}
+
+/// Words of the memory in which the ranks of a host share choices.
+void read_choices(std::span<const std::byte> input) {
+  constexpr std::size_t kWords = (48 << 10) / sizeof(std::uint64_t);  // all that six choices take
+  static std::byte* const memory =
+      static_cast<std::byte*>(::mmap(nullptr, LocalChoices::region_bytes(), PROT_READ | PROT_WRITE,
+                                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+  const auto key = [](std::uint64_t i) { return ChoiceKey{0, {i, i / 2 * 4096}}; };  // two in each list
+  LocalChoices choices({memory, LocalChoices::region_bytes()}, Rank{0}, kRanks);
+  static const bool is_filled = [&] {
+    for (std::uint64_t i = 0; i < 6; ++i)
+      if (choices.claim(key(i))) choices.decide(key(i), Bytes(100 * i, std::byte{1}));
+    return true;
+  }();
+  const std::vector<std::byte> sound(memory, memory + kWords * sizeof(std::uint64_t));
+  for (; is_filled && input.size() >= 10; input = input.subspan(10)) {
+    std::uint16_t place = 0;
+    std::memcpy(&place, input.data(), sizeof place);
+    std::size_t word = place % kWords;
+    for (std::size_t i = 0; i < kWords && sound[word * 8] == std::byte{0}; ++i) word = (word + 1) % kWords;
+    std::memcpy(memory + word * 8, input.data() + 2, (place & 0x8000) != 0 ? 8 : 2);
+    for (std::uint64_t i = 0; i < 7; ++i) try {
+        choices.look(key(i));
+      } catch (const FormatError&) {
+      }
+    std::copy(sound.begin(), sound.end(), memory);
+  }
+}
+
+/// Brings what it is given, whatever is asked of it, and sends nothing.
+class ScriptedWire final : public Wire {
+ public:
+  explicit ScriptedWire(std::span<const std::byte> input) : input_(input) {}
+
+  Request send(Rank, const std::byte*, std::size_t, Source) override { return Request{0}; }
+  Request receive(Rank src, const Landing& landing, std::size_t capacity) override {
+    posted_.push_back({src, landing, capacity, ++count_});
+    return Request{count_};
+  }
+  bool progress() override {
+    if (input_.size() < 3 || posted_.empty()) return false;
+    const auto at = [&](std::size_t i) { return std::to_integer<std::size_t>(input_[i]); };
+    const auto to = posted_.begin() + static_cast<std::ptrdiff_t>(at(0) % posted_.size());
+    const std::size_t there = std::min(at(1) | at(2) << 8, input_.size() - 3);
+    const std::size_t bytes = to->landing.received != nullptr ? there : to->capacity;
+    check_message_size(to->src, to->landing, to->capacity, bytes);
+    std::copy_n(input_.begin() + 3, std::min(there, bytes), to->landing.dst);
+    if (to->landing.received != nullptr) *to->landing.received = bytes;
+    done_.push_back(to->number);
+    posted_.erase(to);
+    input_ = input_.subspan(3 + there);
+    return true;
+  }
+  bool done(Request request) const override {
+    const auto number = static_cast<std::uint64_t>(request);
+    return number == 0 || std::ranges::find(done_, number) != done_.end();
+  }
+  void wait(int) override {}
+  void reset(std::uint64_t) override {}
+  std::string carrier(Rank) const override { return "a script"; }
+  Payload payload(Rank) const override { return {}; }
+  const WireTraits& traits() const override { return traits_; }
+
+ private:
+  struct Posted {
+    Rank src;
+    Landing landing;
+    std::size_t capacity;
+    std::uint64_t number;
+  };
+  std::span<const std::byte> input_;
+  std::vector<Posted> posted_;
+  std::vector<std::uint64_t> done_;
+  std::uint64_t count_ = 0;
+  WireTraits traits_;
+};
+
+/// Messages with tags, of which some are waited for and some are sent.
+void read_mail(std::span<const std::byte> input) {
+  ScriptedWire wire(input);
+  const Members members{std::make_shared<FuzzedRank>(Rank{0}), {Rank{0}, Rank{1}, Rank{2}}, Rank{0}};
+  Mailbox mailbox(&wire, &members);
+  std::vector<std::byte> memory(40'000);
+  for (std::int64_t i = 0; i < 6; ++i) {
+    auto request = std::make_shared<MessageRequest>();
+    request->is_send = i >= 4;
+    if (i % 2 == 0) request->peer = Rank{1};
+    if (i >= 4) request->peer = Rank{2};
+    request->tag = i % 3;
+    request->element_count = i < 4 ? 8 * i : 40'000;
+    request->data = memory.data();
+    mailbox.post(request);
+  }
+  try {
+    while (mailbox.progress()) {
+    }
+  } catch (const BadMessageError&) {
+  }
+  mailbox.end_all(nullptr);
+}
+
 }  // namespace
 
 void fuzz_frames(std::span<const std::byte> input) {
@@ -175,6 +332,10 @@ void fuzz_frames(std::span<const std::byte> input) {
     read_frames(job, input);
   }
   read_messages(input);
+  read_packets(input);
+  read_channel(input);
+  read_choices(input);
+  read_mail(input);
 }
 
 std::vector<std::byte> likely_frames(Random& random) {

@@ -161,8 +161,10 @@ Choices::Answer LocalChoices::look(const ChoiceKey& key) const {
     if (const std::uint64_t size = node->size.load(); size > 0) {
       const std::uint64_t place = node->place;
       is_sound = is_given_out(key.epoch, place, size - 1);
-      const std::byte* bytes = book(key.epoch).arena.data() + place;
-      if (is_sound) answer.bytes.assign(bytes, bytes + (size - 1));
+      if (is_sound) {
+        const std::byte* const bytes = book(key.epoch).arena.data() + place;
+        answer.bytes.assign(bytes, bytes + (size - 1));
+      }
       answer.state = Answer::State::decided;
     }
   }
