@@ -26,6 +26,40 @@ def test_a_hosts_bandwidth_is_that_of_its_links_to_others() -> None:
     assert rails().with_slow_hosts({1: 2.0}).host_bandwidths() == [2 * NIC, NIC, 2 * NIC, 2 * NIC]
 
 
+@pytest.mark.parametrize("rails", [False, True])
+@pytest.mark.parametrize(
+    ("ranks", "nics", "expected"),
+    # Of four ranks and three NICs two share one, and the others wait for these: 4 * 1/2.
+    [(1, 1, 1), (1, 2, 2), (2, 1, 1), (4, 1, 1), (4, 2, 2), (4, 4, 4), (4, 8, 8), (6, 3, 3), (4, 3, 2)],
+)
+def test_a_host_has_the_bandwidth_of_its_nics_however_many_ranks_share_them(
+    ranks: int, nics: int, expected: int, rails: bool
+) -> None:
+    hosts = hm.topologies.hosts(
+        3, ranks, nics, latency_s=1e-6, bandwidth=20 * NIC, nic_latency_s=1e-6, nic_bandwidth=NIC, rails=rails
+    )
+    assert hosts.host_bandwidths() == pytest.approx([expected * NIC] * 3)
+    slow = dict.fromkeys(range(ranks, 2 * ranks), 2.0)
+    assert hosts.host_bandwidths(slow)[1] == pytest.approx(expected * NIC / 2)
+    if ranks > 1:
+        assert slow_hosts(hosts, slow) == ({1: pytest.approx(2.0)}, ranks)
+
+
+def test_a_switch_that_carries_less_than_its_hosts_nics_is_what_leaves_the_host() -> None:
+    hosts = hm.topologies.hosts(
+        4,
+        2,
+        2,
+        latency_s=1e-6,
+        bandwidth=20 * NIC,
+        nic_latency_s=1e-6,
+        nic_bandwidth=NIC,
+        nodes_per_group=1,
+        taper=2.0,
+    )
+    assert hosts.host_bandwidths() == pytest.approx([NIC] * 4)
+
+
 def test_the_weakest_rank_counts_for_its_host() -> None:
     # Given rank 2, the first of host 1, at a quarter: its rail waits for it, whatever rank 3's can do.
     assert rails().host_bandwidths({2: 4.0}) == [2 * NIC, NIC / 2, 2 * NIC, 2 * NIC]

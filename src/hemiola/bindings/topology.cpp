@@ -324,8 +324,8 @@ slow : mapping of rank to factor >= 1 by which its links are slower now.
 
 Returns
 -------
-list of float, one per host. Where every rank has links to other hosts of its own, as many times its weakest rank's as it
-has ranks; otherwise the sum.
+list of float, one per host. A rank has its share of a NIC that ranks of its host share. Where every rank has links to other
+hosts, or shares, as many times its weakest rank's as it has ranks; otherwise the sum.
 
 Raises
 ------

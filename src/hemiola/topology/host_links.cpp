@@ -51,6 +51,26 @@ class SwitchGroups {
   std::vector<bool> seen_;
 };
 
+/// Per vertex, how much of what its host's ranks send to it goes on: less than 1 for a NIC that several share.
+std::vector<double> shares_that_go_on(const Topology& topology, const std::vector<double>& bandwidth) {
+  constexpr int kSeveral = -2;
+  const auto vertices = static_cast<std::size_t>(topology.vertex_count());
+  std::vector<int> host(vertices, kNoHost);  // of the ranks that are linked to a switch
+  std::vector<double> comes(vertices), goes(vertices), share(vertices, 1.0);
+  for (std::size_t l = 0; l < bandwidth.size(); ++l) {
+    const Link& link = topology.links()[l];
+    const auto src = static_cast<std::size_t>(link.src), dst = static_cast<std::size_t>(link.dst);
+    if (!topology.is_rank(link.dst)) goes[src] += bandwidth[l];
+    if (!topology.is_rank(link.src)) continue;
+    const int of_rank = topology.node_of(Rank{src});
+    host[dst] = host[dst] == kNoHost || host[dst] == of_rank ? of_rank : kSeveral;
+    comes[dst] += link.bandwidth_Bps;
+  }
+  for (std::size_t v = 0; v < vertices; ++v)
+    if (!topology.is_rank(Vertex{v}) && host[v] >= 0 && goes[v] < comes[v]) share[v] = goes[v] / comes[v];
+  return share;
+}
+
 }  // namespace
 
 std::vector<int> host_of_vertices(const Topology& topology) {
@@ -70,9 +90,14 @@ std::vector<bool> links_between_hosts(const Topology& topology) {
 std::vector<double> host_bandwidths(const Topology& topology, const std::vector<double>& bandwidth) {
   const std::vector<int> host = host_of_vertices(topology);
   const std::vector<bool> between = links_between_hosts(topology);
+  const std::vector<double> share = shares_that_go_on(topology, bandwidth);
   std::vector<double> of_vertex(host.size());
-  for (std::size_t l = 0; l < bandwidth.size(); ++l)
-    if (between[l]) of_vertex[static_cast<std::size_t>(topology.links()[l].src)] += bandwidth[l];
+  for (std::size_t l = 0; l < bandwidth.size(); ++l) {
+    const Link& link = topology.links()[l];
+    if (between[l])
+      of_vertex[static_cast<std::size_t>(link.src)] +=
+          bandwidth[l] * share[static_cast<std::size_t>(link.dst)];
+  }
   const auto hosts = static_cast<std::size_t>(topology.node_count());
   std::vector<double> together(hosts), weakest(hosts, std::numeric_limits<double>::infinity());
   std::vector<int> ranks(hosts);
