@@ -38,6 +38,8 @@ from hemiola.whole_file import write_whole
 LIMIT_S = 120.0
 DEADLINE_S = 4.0
 RANKS = 4
+#: What a busy machine may take between a death and the moment at which another rank's thread runs and sees it.
+TOLD_APART_S = 0.015
 #: How a rank of `die` fails, and how that is told: its exit code, and a word of the reason.
 DEATHS = {
     "exit": (7, "raised SystemExit(7)"),
@@ -255,7 +257,69 @@ def called(chance: random.Random, folder: Path) -> str:
     return f"{death} of rank {culprit}: no error"
 
 
-FAMILIES = {each.__name__: each for each in (absent, mistaken, grouped, launched, called)}
+def end_at(moment_s: float, *, kills: bool, note: Path) -> None:
+    """End this process at a moment of the machine's clock; note when that was."""
+    while time.monotonic() < moment_s:
+        time.sleep(min(0.001, max(0.0, moment_s - time.monotonic())))
+    write_whole(note, str(time.monotonic()))
+    if kills:
+        os.kill(os.getpid(), signal.SIGKILL)
+    os._exit(7)
+
+
+def two(first: int, second: int, gap_s: float, folder: Path, *, kills: bool) -> None:
+    """Be a rank of six, of which two end in the middle of an operation, one after the other."""
+    comm = hm.init(timeout_s=60)
+    comm.all_reduce(np.ones(1000))
+    begin = np.array([time.monotonic() + 0.1])
+    comm.broadcast(begin)
+    if comm.rank in (first, second):
+        later_s = gap_s if comm.rank == second else 0.0
+        end_at(float(begin[0]) + later_s, kills=kills, note=folder / f"{comm.rank}.end")
+    comm.all_reduce(np.ones(1000))
+
+
+def is_told_apart(folder: Path, first: int, second: int) -> bool:
+    """Say whether the second has ended so long after the first that every rank could know of the first before."""
+    ended = [float((folder / f"{rank}.end").read_text()) for rank in (first, second)]
+    return ended[1] - ended[0] > TOLD_APART_S
+
+
+def together(chance: random.Random, folder: Path) -> str:
+    """Two ranks die one shortly after the other, on one host or at an address: survivors name the first."""
+    first, second = chance.sample(range(6), 2)
+    gap_s = chance.choice([0.02, 0.05, 0.1])
+
+    def body(rank: int, folder: Path) -> None:
+        two(first, second, gap_s, folder, kills=True)
+
+    told = Job(folder, variables(chance, at_address=chance.random() < 0.5), ranks=6).run(body)
+    if not is_told_apart(folder, first, second):
+        return ""
+    return wrong(told, set(range(6)) - {first, second}, first, "LostRankError", "has died")
+
+
+def together_launched(chance: random.Random, folder: Path) -> str:
+    """The same under `hemiola launch`: the last line and the exit code are the first one's."""
+    first, second = chance.sample(range(6), 2)
+    gap_s, kills = chance.choice([0.02, 0.05, 0.1]), chance.random() < 0.5
+    told = [str(word) for word in (first, second, gap_s, folder, int(kills))]
+    words = [sys.executable, "-m", "hemiola", "launch", "-n", "6", __file__, "--two", *told]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=LIMIT_S)
+    lines = done.stderr.strip().splitlines()
+    how = "killed by signal 9" if kills else "exit code 7"
+    is_right = done.returncode == (137 if kills else 7) and lines[-1].startswith(f"hemiola: rank {first} ")
+    is_right = is_right and how in lines[-1]
+    survivors = [line for line in lines if "LostRankError: rank" in line and "hemiola: rank" in line]
+    is_told = len(survivors) == 1 and f"LostRankError: rank {first} " in survivors[0]
+    if (is_right and is_told) or not is_told_apart(folder, first, second):
+        return ""
+    return f"rank {first}, {gap_s} s later rank {second}: {done.returncode}: {lines}"
+
+
+FAMILIES = {
+    each.__name__: each for each in (absent, mistaken, grouped, launched, called, together, together_launched)
+}
 
 
 def wrong_runs(name: str, runs: int, seed: int) -> list[str]:
@@ -279,9 +343,14 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--die", nargs=3, metavar=("DEATH", "RANK", "STEP"), help="be a rank of `launched`")
+    parser.add_argument("--two", nargs=5, help="be a rank of `together_launched`")
     asked = parser.parse_args()
     if asked.die:
         die(asked.die[0], int(asked.die[1]), int(asked.die[2]))
+        return 0
+    if asked.two:
+        first, second, gap_s, folder, kills = asked.two
+        two(int(first), int(second), float(gap_s), Path(folder), kills=kills == "1")
         return 0
     is_wrong = False
     for name in asked.families or FAMILIES:

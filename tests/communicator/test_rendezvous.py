@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 import socket
+import subprocess
+import sys
 import time
+from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 
@@ -159,3 +164,51 @@ def test_a_name_that_stays_unknown_is_waited_for_until_the_deadline(monkeypatch:
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
     wait_until_known("no-such-pod:29400", 5)
     assert 4.5 < clock[0] < 5
+
+
+def _silent(connection: socket.socket) -> None:
+    """Say nothing."""
+
+
+def _of_another_protocol(connection: socket.socket) -> None:
+    connection.sendall(b"SSH-2.0-OpenSSH_9.2\r\n" + bytes(400))
+
+
+def _hangs_up(connection: socket.socket) -> None:
+    connection.close()
+
+
+@pytest.mark.parametrize("answer", [None, _silent, _of_another_protocol, _hangs_up])
+def test_where_rank_0_is_not_at_its_address_the_others_say_which_to_check(
+    answer: Callable[[socket.socket], None] | None,
+) -> None:
+    """Another program has the port of rank 0, or nobody has. Rank 1 cannot know why, and names the place to look at."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        if answer is None:
+            server.close()
+        variables = os.environ | {
+            "HEMIOLA_RENDEZVOUS": f"127.0.0.1:{port}",
+            "HEMIOLA_TOKEN": "ab" * 32,
+            "HEMIOLA_INTERFACE": "lo",
+            "HEMIOLA_JOB": "elsewhere",
+            "HEMIOLA_RANK": "1",
+            "HEMIOLA_RANK_COUNT": "2",
+        }
+        command = [sys.executable, "-c", "import hemiola; hemiola.init(timeout_s=1.5)"]
+        with subprocess.Popen(command, env=variables, stderr=subprocess.PIPE, text=True) as rank:
+            kept: list[socket.socket] = []
+            if answer is None:
+                rank.wait()
+            while rank.poll() is None:
+                server.settimeout(0.1)
+                with suppress(OSError):
+                    kept.append(server.accept()[0])
+                    answer(kept[-1])
+            assert rank.stderr is not None
+            last = rank.stderr.read().strip().splitlines()[-1]
+        for connection in kept:
+            connection.close()
+    assert "TimeoutError" in last
+    assert f"127.0.0.1:{port}" in last
+    assert "check that" in last

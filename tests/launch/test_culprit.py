@@ -61,7 +61,9 @@ def blame() -> ModuleType:
 
 @pytest.mark.long
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("family", ["absent", "mistaken", "grouped", "launched", "called"])
+@pytest.mark.parametrize(
+    "family", ["absent", "mistaken", "grouped", "launched", "called", "together", "together_launched"]
+)
 def test_every_rank_and_launcher_names_the_culprit(blame: ModuleType, family: str) -> None:
     assert blame.wrong_runs(family, 5, seed=1000) == []
 

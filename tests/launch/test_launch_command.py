@@ -71,6 +71,15 @@ def test_ranks_join_each_other(launch: Launch) -> None:
     assert launch("-n", "2", "--no-labels", PROGRAM, "adds") == (0, ["3", "3"], [])
 
 
+def test_an_address_to_meet_at_is_said_to_be_ignored_on_one_host(
+    launch: Launch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEMIOLA_RENDEZVOUS", "10.1.2.3:77")
+    code, out, (line,) = launch("-n", "2", "--no-labels", PROGRAM, "adds")
+    assert (code, out) == (0, ["3", "3"])
+    assert line.startswith("hemiola: HEMIOLA_RENDEZVOUS=10.1.2.3:77 is ignored: ")
+
+
 def test_a_module_is_run_as_python_does(launch: Launch) -> None:
     code, out, _ = launch("-m", "platform", "--terse")
     assert code == 0
@@ -100,7 +109,7 @@ def test_a_rank_that_is_killed_after_the_culprit_has_failed_is_told_as_a_shell_d
     second = f"until [ -e {tmp_path}/failed ]; do sleep 0.05; done; sleep 0.2; kill -KILL $$"
     code, _, err = launch("-n", "2", "sh", "-c", f"[ $HEMIOLA_RANK = 1 ] && {{ {second}; }}; {first}")
     assert code == 7
-    assert any(line.endswith(f"rank 1: exit code {128 + signal.SIGKILL}") for line in err), err
+    assert any(line.endswith(f"rank 1: killed by signal {int(signal.SIGKILL)}") for line in err), err
 
 
 def test_with_json_the_answer_stands_alone_on_standard_output(launch: Launch) -> None:

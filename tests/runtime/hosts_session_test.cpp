@@ -82,6 +82,8 @@ TEST(HostsSession, WhoLeavesIsKnownToAllToHaveLeft) {
       const auto lost = sessions[static_cast<std::size_t>(rank)]->lost();
       return lost.size() == 1 && lost[0].rank == 3 && lost[0].reason.find("left") != std::string::npos;
     });
+  for (const std::size_t rank : {1, 2, 4})
+    EXPECT_EQ(sessions[rank]->lost()[0].at_ns, sessions[0]->lost()[0].at_ns) << "whenever each looked";
 }
 
 /// Given three ranks of one host, of which one looks for the others' memory where it is not. Expect that all can still talk,
@@ -158,6 +160,7 @@ TEST(HostsSession, WhoSendsWhatNoRankSendsIsLostToAllAndNobodyElseIs) {
       EXPECT_NE(lost.front().reason.find("no rank sends"), std::string::npos) << lost.front().reason;
       EXPECT_NE(lost.front().reason.find(word), std::string::npos) << lost.front().reason;
     }
+    EXPECT_EQ(sessions[0]->lost()[0].at_ns, sessions[2]->lost()[0].at_ns) << "as the first to notice said";
   }
 }
 

@@ -411,6 +411,36 @@ TEST(LocalSessionDeath, AKilledRankIsReportedEvenWhileItsChildLives) {
   ::kill(grandchild, SIGKILL);
 }
 
+// Given two ranks that are killed, one after the other, and two that look at different times. Expect that both put the deaths in
+// the order in which any rank has seen them, by the same times.
+TEST(LocalSessionDeath, WhoeverLooksLaterSaysTheSameTimes) {
+  const std::string name = fresh_name();
+  std::vector<pid_t> children;
+  for (const int rank : {1, 2})
+    children.push_back(child_rank({Rank{rank}, 4, name, 30}, [](LocalSession&) {
+      for (;;) ::pause();
+    }));
+  std::vector<std::shared_ptr<LocalSession>> sessions(2);
+  std::thread other([&] { sessions[1] = LocalSession::join({Rank{3}, 4, name, 30}); });
+  sessions[0] = LocalSession::join({Rank{0}, 4, name, 30});
+  other.join();
+  std::vector<std::int64_t> seen_ns;
+  for (const std::size_t i : {1, 0}) {  // rank 2, then rank 1
+    ::kill(children[i], SIGKILL);
+    eventually([&] { return sessions[0]->lost().size() == 2 - i; });
+    for (const LostRank& lost : sessions[0]->lost())
+      if (lost.rank == Rank{i + 1}) seen_ns.push_back(lost.at_ns);
+    ::usleep(2000);
+  }
+  ASSERT_EQ(seen_ns.size(), 2u);
+  EXPECT_LT(seen_ns[0], seen_ns[1]);
+  const auto later = sessions[1]->lost();
+  ASSERT_EQ(later.size(), 2u);
+  EXPECT_EQ(later[0].at_ns, seen_ns[1]);
+  EXPECT_EQ(later[1].at_ns, seen_ns[0]);
+  for (const pid_t child : children) ::waitpid(child, nullptr, 0);
+}
+
 /// What the shared memory of the only session of this process holds.
 std::int64_t bytes_held() {
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {

@@ -105,8 +105,8 @@ class Topology:
 
         Returns
         -------
-        list of float, one per host. Where every rank has links to other hosts of its own, as many times its weakest rank's as it
-        has ranks; otherwise the sum.
+        list of float, one per host. A rank has its share of a NIC that ranks of its host share. Where every rank has links to other
+        hosts, or shares, as many times its weakest rank's as it has ranks; otherwise the sum.
 
         Raises
         ------

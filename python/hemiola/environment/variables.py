@@ -226,7 +226,8 @@ RENDEZVOUS: Variable[HostPort | None] = Variable(
     f"{PREFIX}RENDEZVOUS",
     "host:port",
     None,
-    "Where ranks of several hosts meet: rank 0 listens there. An IPv6 address stands in brackets.",
+    "Where ranks of several hosts meet: rank 0 listens there. An IPv6 address stands in brackets. "
+    "`hemiola launch` on one host ignores it, and says so.",
     _host_port,
 )
 TOKEN: Variable[bytes | None] = Variable(

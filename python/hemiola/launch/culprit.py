@@ -34,6 +34,11 @@ class Failure:
         return self.rank if self.cause is None else self.cause.rank
 
 
+def ended_in_words(code: int) -> str:
+    """Return how a process ended, by its exit code as a shell has it."""
+    return f"killed by signal {code - 128}" if code > 128 else f"exit code {code}"
+
+
 def culprit_of(failures: Sequence[Failure]) -> int:
     """Return the rank to blame, which need not have ended itself: one may stand still.
 
@@ -118,7 +123,7 @@ class Outcome:
         code = (
             self.codes.get(culprit) if has_ended else None
         )  # one that stood still was ended by its launcher
-        how = "" if code is None else f"killed by signal {code - 128}" if code > 128 else f"exit code {code}"
+        how = "" if code is None else ended_in_words(code)
         if how.startswith("killed"):
             reason = ""  # the others have seen less
         where = f" on {self.hosts[culprit]}" if culprit in self.hosts else ""

@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 
 import hemiola
 from hemiola.cluster import Cluster
-from hemiola.environment import INTERFACE, IP_FAMILY, PREFIX, TOKEN, TOKEN_BYTES, HostPort
+from hemiola.environment import INTERFACE, IP_FAMILY, PREFIX, RENDEZVOUS, TOKEN, TOKEN_BYTES, HostPort
 from hemiola.errors import ArgumentError, FailedRankError
 from hemiola.launch.agent import GRACE_S, OUTCOME_MARK, Order, Readiness
 from hemiola.launch.culprit import Outcome
@@ -35,6 +35,9 @@ SSH = "ssh -o BatchMode=yes -o ConnectTimeout=20 {host}"
 #: How long an agent may take until it is ready.
 _READY_LIMIT_S = 60.0
 _MOST_RANKS = 1 << 20
+_IGNORED = (
+    f"{RENDEZVOUS.name}={{}} is ignored: the ranks of one host meet in its memory, or at a free port of it"
+)
 
 #: Starts a command on a host, with how for subprocess.Popen.
 Starter = Callable[..., "subprocess.Popen[bytes]"]
@@ -197,6 +200,8 @@ def run_program(
             for agent, order in zip(agents, orders, strict=True):
                 agent.tell(asdict(order))
             answers = _ready(agents)
+            if rendezvous is not None and len(hosts) == 1:
+                print(f"hemiola: {_IGNORED.format(rendezvous)}", file=sys.stderr, flush=True)
             place = rendezvous or _meeting_place(agents[0].host, answers[0])
             for agent in agents:
                 agent.tell({"rendezvous": str(place) if len(hosts) > 1 else ""})

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from hemiola.launch.culprit import Failure, Outcome, culprit_of
+from hemiola.launch.culprit import Failure, Outcome, culprit_of, ended_in_words
 from hemiola.launch.held_traceback import error_of
 
 #: Consequences that are told apart; the rest is counted.
@@ -63,7 +63,7 @@ def _consequence(failure: Failure, outcome: Outcome) -> str:
     if cause is not None and cause.rank != failure.rank:
         kind = f"{error.partition(':')[0]}: " if error else ""
         error = f"{kind}rank {cause.rank} {outcome.exact(cause.rank, cause.reason)}"
-    return (error or f"exit code {failure.code}")[:_MOST_LETTERS]
+    return (error or ended_in_words(failure.code or 0))[:_MOST_LETTERS]
 
 
 def ranks_in_words(ranks: Sequence[int]) -> str:

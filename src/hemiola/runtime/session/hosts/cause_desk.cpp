@@ -7,8 +7,7 @@
 
 namespace hemiola {
 
-CauseDesk::CauseDesk(Courier* courier, Gone gone, Now_ns now_ns)
-    : courier_(courier), gone_(std::move(gone)), now_ns_(std::move(now_ns)) {
+CauseDesk::CauseDesk(Courier* courier, Gone gone) : courier_(courier), gone_(std::move(gone)) {
   subscription_ = courier_->subscribe(
       kCause, [this](Rank from, std::span<const std::byte> message) { hear(from, message); });
 }
@@ -38,10 +37,8 @@ std::vector<LostRank> CauseDesk::lost() const {
   std::vector<LostRank> lost = gone_();
   if (lost.empty()) return lost;
   const std::lock_guard lock(mutex_);
-  for (LostRank& one : lost) {
-    one.at_ns = noticed_ns_.try_emplace(one.rank, now_ns_()).first->second;
+  for (LostRank& one : lost)
     if (const auto word = words_.find(one.rank); word != words_.end()) one.gave_up_for = word->second.cause;
-  }
   return lost;
 }
 

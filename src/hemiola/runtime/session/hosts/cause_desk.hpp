@@ -18,10 +18,9 @@ class CauseDesk {
  public:
   /// Ranks that are gone, without what they gave up for.
   using Gone = std::function<std::vector<LostRank>()>;
-  using Now_ns = std::function<std::int64_t()>;
 
   /// `courier` outlives it.
-  CauseDesk(Courier* courier, Gone gone, Now_ns now_ns);
+  CauseDesk(Courier* courier, Gone gone);
 
   /// As Session::publish_cause.
   void publish(const std::optional<Cause>& cause);
@@ -39,12 +38,10 @@ class CauseDesk {
 
   Courier* courier_;
   Gone gone_;
-  Now_ns now_ns_;
 
   mutable std::mutex mutex_;  ///< guards what follows
   std::uint64_t published_ = 0;
   std::map<Rank, Word> words_;
-  mutable std::map<Rank, std::int64_t> noticed_ns_;
 
   std::unique_ptr<Courier::Subscription> subscription_;
 };

@@ -94,8 +94,7 @@ class JoinedHosts final : public HostsSession {
         reception_(options.reception),
         addresses_(options.addresses),
         sideband_(reception_, rank_count_, options.limits),
-        causes_(
-            &sideband_, [this] { return sideband_.lost(); }, [this] { return clock().now_ns; }),
+        causes_(&sideband_, [this] { return sideband_.lost(); }),
         desk_(
             &sideband_, self_,
             {[this] { return lost(); }, [this] { return complaints(); }, [this] { return clock().now_ns; }}),

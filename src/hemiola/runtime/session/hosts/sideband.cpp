@@ -29,7 +29,7 @@ constexpr int kFirstPings = 8, kBeatsPerPing = 10;
 constexpr std::int64_t kMost_ns = std::int64_t{1} << 62;
 const std::string kSentNonsense = "it has sent what no rank sends: ";
 
-/// Of a flood, which one it is; of a loss, whose.
+/// Of a flood, which one it is; of a loss, whose, and when it was noticed.
 struct FloodHead {
   Rank origin{0};
   Evidence evidence = Evidence::hearsay;
@@ -41,7 +41,8 @@ FrameKind kind_of(const LostRank& loss) {
 }
 
 Bytes packed(const LostRank& loss) {
-  return with_head(FloodHead{loss.rank, loss.evidence, 0}, std::as_bytes(std::span(loss.reason)));
+  return with_head(FloodHead{loss.rank, loss.evidence, static_cast<std::uint64_t>(loss.at_ns)},
+                   std::as_bytes(std::span(loss.reason)));
 }
 
 struct Ping {
@@ -274,6 +275,10 @@ void Sideband::go_on(Rank rank, Handshake* handshake) {
     add_line(rank, std::move(socket));
     return;
   }
+  if (!watching_ && !handshake->is_connecting())
+    note_unreached(
+        "the process that listens at " + handshake->other().text() +
+        " has not answered as a rank of this job does; check that it is rank 0, and no other program's port");
   if (state == Handshake::State::under_way && Clock::now() - to.handshake_since < kHandshakeLimit) return;
   const Handshake failed = std::move(*handshake);
   to.handshake.reset();
@@ -289,7 +294,8 @@ void Sideband::retry(Rank rank, const Handshake& handshake) {
       refusal != Refusal::none ? handshake.reason() : handshake.other().text() + " does not answer";
   if (refusal != Refusal::none && refusal != Refusal::hung_up && refusal != Refusal::unreachable)
     complain(why);
-  if (!watching_ && refusal == Refusal::unreachable) note_unreached(why);
+  if (!watching_ && refusal == Refusal::unreachable)
+    note_unreached(why + "; check that rank 0 has started, and that it listens there");
   if (to.line) return;
   const Clock::time_point now = Clock::now();
   to.next_try =
@@ -420,18 +426,22 @@ Rank Sideband::checked(Rank rank) const {
 /// Of a rank that is given up nothing counts that it says of others: it may be cut off, and miss all of them. Where it has
 /// given up this one, seeing its end proves nothing.
 void Sideband::take_loss(const Line& line, const FrameHead& head, std::span<const std::byte> content) {
-  const auto [rank, evidence, number] = head_of<FloodHead>(content);
+  const auto [rank, evidence, at_ns] = head_of<FloodHead>(content);
   checked(rank);
+  if (at_ns > static_cast<std::uint64_t>(kMost_ns))
+    throw FormatError("a loss that was noticed at " + std::to_string(at_ns) + " ns");
   const auto text = after_head<FloodHead>(content);
   LostRank loss{rank, std::string(reinterpret_cast<const char*>(text.data()), text.size()),
-                evidence == Evidence::suspicion ? evidence : Evidence::hearsay};
+                evidence == Evidence::suspicion ? evidence : Evidence::hearsay,
+                static_cast<std::int64_t>(at_ns)};
   const bool is_of_itself = rank == line.peer;
   if (head.kind == FrameKind::left && is_of_itself) loss.evidence = Evidence::seen;
   if (!peer(line.peer).is_lost || is_of_itself) return lose(std::move(loss), line.peer);
   if (rank == self_) learn_more(line.peer, Evidence::suspicion);
 }
 
-/// The first time it is heard of, it is handed on. A rank that is given up without proof learns it first, and is called where
+/// The first time it is heard of, it is handed on, with the time at which the first rank noticed it: so all ranks put losses in
+/// one order. A rank that is given up without proof learns it first, and is called where
 /// there is no line with it: it may answer, or its system show that it has ended.
 void Sideband::lose(LostRank loss, Rank except) {
   const Rank rank = loss.rank;
@@ -439,6 +449,7 @@ void Sideband::lose(LostRank loss, Rank except) {
   Peer& gone = peer(rank);
   if (gone.is_lost) return learn_more(rank, loss.evidence);
   gone.is_lost = true;
+  if (loss.at_ns == 0) loss.at_ns = clock_.read().now_ns;
   gone.waiting.clear();
   gone.handshake.reset();
   gone.next_try = {};
@@ -548,7 +559,7 @@ void Sideband::complain(const std::string& text) {
 /// first: each carries the farewell. Others answer by ending the connection, and then nothing can get lost on it: an end with
 /// something unread would take back what is on its way.
 void Sideband::say_farewell() {
-  const LostRank farewell{self_, std::string(kHasLeft)};
+  const LostRank farewell{self_, std::string(kHasLeft), Evidence::seen, clock_.read().now_ns};
   const Clock::time_point until = Clock::now() + limits_.farewell;
   for (Line& line : lines_) {
     if (!line.parting) {

@@ -1,4 +1,5 @@
-// Where ranks that share memory say over what they give up, for others to read once they find them gone.
+// Where ranks that share memory say over what they give up, for others to read once they find them gone; and when the first of
+// these has found each gone, so that all put the ends of ranks in one order.
 #pragma once
 
 #include <array>
@@ -25,6 +26,15 @@ class CauseBoard {
     cell.told.store(count + 1, std::memory_order_release);
   }
 
+  /// When the rank was first found gone, by whichever rank; `now_ns` where nobody has.
+  std::int64_t found_gone_ns(Rank rank, std::int64_t now_ns) {
+    if (rank >= kMostRanks) return now_ns;
+    std::int64_t at_ns = 0;
+    const bool is_first =
+        cells_[static_cast<std::size_t>(rank)].found_gone_ns.compare_exchange_strong(at_ns, now_ns);
+    return is_first ? now_ns : at_ns;
+  }
+
   std::optional<Cause> told_by(Rank rank) const {
     if (rank >= kMostRanks) return std::nullopt;
     const Cell& cell = cells_[static_cast<std::size_t>(rank)];
@@ -45,7 +55,8 @@ class CauseBoard {
     CauseRecord record;
   };
   struct Cell {
-    std::atomic<std::uint64_t> told;  ///< how often
+    std::atomic<std::uint64_t> told;          ///< how often
+    std::atomic<std::int64_t> found_gone_ns;  ///< 0: not yet
     std::array<Slot, kSlots> slots;
   };
   std::array<Cell, kMostRanks> cells_;

@@ -84,10 +84,10 @@ class JoinedSession final : public LocalSession {
   }
 
  private:
-  /// Whoever looks first notes when.
+  /// Whoever looks first notes when, for all ranks. A later look says the same.
   LostRank ended_rank(Rank rank) const {
     std::int64_t at_ns = 0;
-    const std::int64_t now_ns = clock().now_ns;
+    const std::int64_t now_ns = memory_->cause_board().found_gone_ns(rank, clock().now_ns);
     if (seen_to_end_ns_[static_cast<std::size_t>(rank)].compare_exchange_strong(at_ns, now_ns))
       at_ns = now_ns;
     return {rank, std::string(kProcessHasEnded), Evidence::seen, at_ns, memory_->cause_board().told_by(rank)};
