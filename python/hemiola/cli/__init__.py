@@ -39,13 +39,13 @@ COMMANDS = {
     "plan": "Choose the schedule for a collective on a topology, and say why.",
     "synthesize": "Make a schedule for exactly this network, by matching chunks to links or another way.",
     "simulate": "Simulate a schedule on a topology: when each rank is done, and which links are busy.",
-    "verify": "Prove that schedules are right, or say where they break.",
+    "verify": "Prove that schedules are right, or name their faults.",
     "view": "Look at a schedule as chunks by steps, or at measured and predicted times as bars.",
     "topology": "Show, convert and draw networks.",
-    "doctor": "Say what this machine offers Hemiola, and what to do about what is not there.",
-    "diagnose": "Have ranks compute and all-reduce for some seconds, and say what slows them.",
-    "trace": "Merge what PyTorch's ranks have written of their latest operations into one trace for Perfetto.",
-    "accelerate": "Compile what takes the operations of PyTorch's groups to the engine without Python in between.",
+    "doctor": "Show this machine's resources for Hemiola, and how to get the missing ones.",
+    "diagnose": "Have ranks compute and all-reduce for some seconds, and find the cause that slows them.",
+    "trace": "Merge the latest operations that PyTorch's ranks have recorded into one trace for Perfetto.",
+    "accelerate": "Compile a direct path from PyTorch's groups to the engine, without Python in between.",
     "calibrate": "Measure the links between the ranks of a running job: latency, bandwidth, cost of a message, "
     "shared NICs.",
     "launch": "Start a program on several ranks, which 'hemiola.init()' joins, and end all when one fails or "

@@ -22,7 +22,7 @@ def accelerate(
     ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Compile what takes the operations of PyTorch's groups to the engine without Python in between.
+    """Compile a direct path from PyTorch's groups to the engine, without Python in between.
 
     Once per host, user and PyTorch; half a minute, with a C++ compiler. Groups that begin later use it; ranks that do
     without work with those that do not. HEMIOLA_TORCH_ACCELERATOR says otherwise.

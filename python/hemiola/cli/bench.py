@@ -70,9 +70,9 @@ def bench(
 ) -> None:
     """Time a collective over a range of sizes, out of place and in place, in the columns of nccl-tests.
 
-    A size is the whole buffer, as in nccl-tests, whose flags -b, -e, -f, -d, -o, -r and -w are understood; -n is the
-    number of ranks, as in mpirun. algbw is size over median time; busbw is what a port carries. Every
-    element of every rank is checked; exit code 1 if one is wrong.
+    A size is the whole buffer, as in nccl-tests. Its flags -b, -e, -f, -d, -o, -r and -w have the same meaning; -n is
+    the number of ranks, as in mpirun. algbw is size over median time; busbw is a port's rate. Every element of every
+    rank is checked; exit code 1 if one is wrong.
 
     Under torchrun, mpirun, srun and 'hemiola launch' the ranks there are take part; rank 0 prints.
 

@@ -34,7 +34,7 @@ def calibrate(
 ) -> None:
     """Measure the links between the ranks of a running job: latency, bandwidth, cost of a message, shared NICs.
 
-    Every rank of the job runs this. What it writes is for 'hemiola.init(topology=FILE)', 'plan', 'simulate' and 'run'.
+    Every rank of the job runs this. Its file is for 'hemiola.init(topology=FILE)', 'plan', 'simulate' and 'run'.
 
     Example: hemiola launch --hosts a,b -n 4 -m hemiola calibrate -o cluster.yaml
     """

@@ -163,7 +163,7 @@ def rate(
     name: _Name = "cluster",
     as_json: options.Json = False,
 ) -> None:
-    """Change what a host's NIC carries each way, at once.
+    """Change the rate of a host's NIC each way, at once.
 
     Example: hemiola cluster rate 3 100mbit
     """
@@ -201,7 +201,7 @@ def status(
     ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Say which clusters of this user are up, and what their NICs carry now."""
+    """List this user's clusters that are up, with their NICs' present rates."""
     states = [_state_of(Cluster.find(name))] if name else list(_states())
     answer(as_json, states, *(map(_shown, states) if states else [Text("No cluster is up.")]))
 

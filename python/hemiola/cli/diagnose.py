@@ -46,12 +46,12 @@ def diagnose(
     ] = 48,
     as_json: options.Json = False,
 ) -> None:
-    """Have ranks compute and all-reduce for some seconds, and say what slows them.
+    """Have ranks compute and all-reduce for some seconds, and find the cause that slows them.
 
-    Starts ranks; where a launcher has started this (hemiola launch, torchrun, mpirun, srun, 'hemiola cluster run'), the
-    ranks are its job's, and rank 0 prints what is found. Looks for ranks that come late of their own doing, slow hosts,
-    slow NICs and links, and a machine with too few cores. Each finding comes with evidence, what it costs a step, and
-    what the planner gains. --late, --slow, --slow-link and --slow-host put faults in that nobody is told of. In a
+    Starts ranks. Started by a launcher (hemiola launch, torchrun, mpirun, srun, 'hemiola cluster run'), it uses the
+    ranks of that job, and rank 0 prints the findings. Looks for ranks that come late of their own doing, slow hosts,
+    slow NICs and links, and a machine with too few cores. Each finding comes with evidence, its cost per step, and the
+    planner's gain. --late, --slow, --slow-link and --slow-host put in faults that the diagnosis does not know. In a
     program of your own, comm.diagnose() judges its latest operations. Exit code 1 where something is wrong; in a job 0,
     since no rank has failed.
 

@@ -31,13 +31,14 @@ def doctor(
     ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Say what this machine offers Hemiola, and what to do about what is not there.
+    """Show this machine's resources for Hemiola, and how to get the missing ones.
 
     Nothing is installed or changed. Exit code 1 where something that every run needs is broken.
 
-    With --truth, run eight collectives of 4 KiB to 64 MiB on 2 to 8 local ranks instead, over shared memory and over
-    an emulated wire with nobody, the last rank late or the last rank slow, each setting twice, and say how far what was
-    predicted lies from what was measured. Ctrl-C prints what there is. Exit code 1 where an element was wrong.
+    With --truth, run eight collectives of 4 KiB to 64 MiB on 2 to 8 local ranks instead, each setting twice. They run
+    over shared memory, and over an emulated wire with nobody, the last rank late or the last rank slow. The table shows
+    how far predicted times lie from measured ones. Ctrl-C prints the results so far. Exit code 1 where an
+    element was wrong.
 
     Example: hemiola doctor --truth --seed 1
     """

@@ -55,7 +55,7 @@ def simulate(
 ) -> None:
     """Simulate a schedule on a topology: when each rank is done, and which links are busy.
 
-    A wrong schedule is simulated, too, with what is wrong first; exit code 1.
+    A wrong schedule is simulated, too. Its first fault comes first; exit code 1.
 
     Example: hemiola simulate all_reduce_ring cluster.yaml 64MiB --late 7=50ms
     """

@@ -45,7 +45,7 @@ def show(
     speeds: LinkSpeeds = NO_SPEEDS,
     as_json: options.Json = False,
 ) -> int:
-    """Say what a network consists of, and whether all ranks reach each other; where they do not, the exit code is 1.
+    """List a network's parts, and check that all ranks reach each other; if they do not, the exit code is 1.
 
     Example: hemiola topology show examples/cluster8.yaml
     """

@@ -23,7 +23,7 @@ def trace(
     ],
     as_json: options.Json = False,
 ) -> None:
-    """Merge what PyTorch's ranks have written of their latest operations into one trace for Perfetto.
+    """Merge the latest operations that PyTorch's ranks have recorded into one trace for Perfetto.
 
     Ranks write where HEMIOLA_RECORD says, when an operation fails or its time is over and on SIGUSR2, or where
     hemiola.torch.save_records is told. Each rank is a process of the trace, each of its groups a thread; times are

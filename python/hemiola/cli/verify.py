@@ -44,7 +44,7 @@ def verify(
     ] = False,
     as_json: options.Json = False,
 ) -> None:
-    """Prove that schedules are right, or say where they break.
+    """Prove that schedules are right, or name their faults.
 
     Exit code 0 if all are correct, 1 if one is not, 2 if one cannot be read.
     """

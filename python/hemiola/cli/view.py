@@ -42,7 +42,7 @@ def view(
     """Look at a schedule as chunks by steps, or at measured and predicted times as bars.
 
     In a cell, 0>1 copies rank 0's chunk to rank 1, and 0+1 adds it to rank 1's; 0.2 is rank 0's second scratch
-    slot. A schedule's JSON lists its transfers. A wrong schedule is shown, too, with what is wrong first; exit code 1.
+    slot. A schedule's JSON lists its transfers. A wrong schedule is shown, too, after its first fault; exit code 1.
 
     Examples: hemiola view all_reduce_ring --ranks 4; hemiola view times.json --chart times.png
     """
