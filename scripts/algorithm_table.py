@@ -37,11 +37,11 @@ for which steps are no barriers and latency overlaps the next transfer, may find
 CONDITIONAL = """\
 ## For a late rank, for slow ranks, for a topology
 
-Their functions take more than a rank count; what the table says of their cost is for reading only.
+Their functions take more than a rank count. The table's costs are for reading only.
 
-Three more make schedules for a topology: `hemiola.synthesis.forest` packs spanning trees; `sccl` and `taccl` of
-`hemiola.synthesis.optimal` solve integer programs after SCCL [cai2021] and TACCL [shah2023], with HiGHS instead of an
-SMT solver and without TACCL's sketches, for some ten and some tens of ranks. On the command line all that need only a
+Three more make schedules for a topology. `hemiola.synthesis.forest` packs spanning trees. `sccl` and `taccl` of
+`hemiola.synthesis.optimal` solve integer programs after SCCL [cai2021] and TACCL [shah2023], for some ten and some
+tens of ranks. They use HiGHS instead of an SMT solver, and have no sketches. On the command line all that need only a
 topology have names, such as `all_gather_forest`, `all_reduce_themis` or `all_gather_sccl`:
 
     hemiola simulate all_reduce_themis torus.yaml 64MiB

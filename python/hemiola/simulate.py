@@ -64,7 +64,7 @@ class _Run:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Timeline:
-    """What a simulation returns.
+    """The result of a simulation.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class Timeline:
     finish_s : float64 array, one per rank: when it has arrived, all it sends has left and all it receives
         has landed.
     link_busy_s : float64 array, one per link of the topology: the time its full bandwidth needs for its load.
-    schedule : Schedule or ScheduleFile, what was simulated: the given one, or with every chunk in slices.
+    schedule : Schedule or ScheduleFile, the simulated one: the given one, or with every chunk in slices.
     is_verified : bool, whether the schedule was proven right before: not with `unchecked`, and not where it stays in
         its file.
 
@@ -122,7 +122,7 @@ class Timeline:
 
     @cached_property
     def spans(self) -> NDArray[np.void]:
-        """What each link carried when, by transfer and along its path: transfer, link, start_s, end_s, arrival_s.
+        """The times of each transfer on the links of its path: transfer, link, start_s, end_s, arrival_s.
 
         A transfer is an index into `schedule.transfers`. In the fluid network a flow is filed under the first
         link of its path, and arrival_s is that at the destination.
@@ -150,7 +150,7 @@ class Timeline:
         Notes
         -----
         Every rank and switch is a process, every link that leaves it a thread with a slice per message; arrows
-        lead to where it landed.
+        lead to its landing.
         """
         run = self._replayed
         write_trace(run.schedule, run.topology, run.nbytes, self._record, os.fspath(path))
@@ -185,8 +185,8 @@ def simulate(
     nbytes : int >= 0, one rank's buffer in bytes. Chunks without bytes are left out, as in the engine.
     conditions : Conditions, late and slow ranks, slow NICs, density; all arrive at once, run at full speed and send all
         their bytes by default. With a density below 1 messages leave zeros out.
-    network : "fluid", concurrent flows share links max-min fairly, a flow holds all links of its path at
-        once, and what meets before a link at more than it carries waits; or "fifo", a link carries one
+    network : "fluid" or "fifo". In fluid, concurrent flows share links max-min fairly, and a flow holds all links of
+        its path at once. Flows that meet before a link at more than it carries wait. In fifo a link carries one
         message at a time, first come first served, and several hops are stored and forwarded.
     slices : int >= 1, pieces in which every chunk is pipelined, as the engine pipelines big chunks: what is
         simulated is ``schedule.repeat_per_slice(slices, stagger=1)``.
@@ -206,7 +206,7 @@ def simulate(
     ArgumentError
         The schedule is wrong (the message names rule, step, rank and chunk), unless `unchecked`. Rank counts differ,
         two ranks have no path, or another argument is out of range. A ScheduleFile comes with a density, holds
-        something else than what can be simulated block by block, or has too many slots for this machine.
+        something that cannot be simulated block by block, or has too many slots for this machine.
 
     Notes
     -----

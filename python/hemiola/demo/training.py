@@ -16,7 +16,7 @@ from hemiola.errors import ArgumentError
 
 @dataclass(frozen=True)
 class Task:
-    """What is trained; equal tasks make equal runs, however many ranks share the work."""
+    """The task to train; equal tasks make equal runs, however many ranks share the work."""
 
     widths: tuple[int, ...] = (64, 512, 256, 10)
     epochs: int = 30
@@ -27,7 +27,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Run:
-    """What a training leaves: mean loss per step, accuracy on held-out images, the last own gradient."""
+    """The result of a training: mean loss per step, accuracy on held-out images, the last own gradient."""
 
     losses: list[float]
     accuracy: float

@@ -1,2 +1,2 @@
-"""What the machine lends this process: cores and memory, descriptors. Nothing is imported here: the command line's help
-needs one of the modules and not the other."""
+"""The machine's loan to this process: cores and memory, descriptors. Nothing is imported here, because the command
+line's help needs one of the modules and not the other."""

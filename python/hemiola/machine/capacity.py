@@ -1,4 +1,4 @@
-"""What this machine lends a process: cores and memory, its cgroup's limits included, and its name in one line."""
+"""The machine's loan to a process: cores and memory, within its cgroup's limits. Also its name in one line."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def allowed_cores() -> set[int]:
 
 
 def machine_cores() -> int:
-    """Return how many cores all processes of this machine may use at once, to whichever this one is kept."""
+    """Return how many cores all processes of this machine may use at once. This process may be kept to fewer."""
     return min(os.cpu_count() or 1, core_quota())
 
 

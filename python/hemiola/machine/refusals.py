@@ -23,7 +23,7 @@ def is_limit(error: OSError) -> bool:
 
 @contextmanager
 def limits_named(what: str) -> Iterator[None]:
-    """Raise ResourceError for what the system refuses within; `what` was to be done."""
+    """Raise ResourceError if the system refuses something within. `what` names the work."""
     try:
         yield
     except OSError as error:

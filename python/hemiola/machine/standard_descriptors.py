@@ -1,4 +1,4 @@
-"""Descriptors 0 to 2, which whoever starts a process may have closed."""
+"""Descriptors 0 to 2, which the parent of a process may have closed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradients whose largest elements are sent now and whose rest is sent later: what makes the zeros that `sparse=True`
+"""Gradients whose largest elements are sent now and whose rest is sent later. So they have zeros, which `sparse=True`
 leaves out."""
 
 from hemiola.pruning.pruner import Pruner

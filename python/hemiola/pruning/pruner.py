@@ -1,4 +1,4 @@
-"""Pruning with error feedback, in NumPy: a threshold by a sample, and a residual that takes what was not sent."""
+"""Pruning with error feedback, in NumPy: a threshold by a sample, and a residual that takes the rest."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Pruner:
     """Keep of each gradient the elements of largest magnitude, and add the others to the next one.
 
     A rank prunes its own gradient with a pruner of its own, then `comm.all_reduce(x, op="average", sparse=True)` takes
-    the result. What is sent is a copy of what was accumulated, so that of every element exactly one of sent value and
-    residual has all its bits, and the other is zero. Clip gradients before they come here: what is clipped later has
-    lost its residual.
+    the result. The sent values are copies of the accumulated ones. So of every element exactly one of sent value and
+    residual has all its bits, and the other is zero. Clip gradients before they come here, because later clipping loses
+    the residual.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class Pruner:
 
     Attributes
     ----------
-    residual : ndarray of the last gradient's shape and dtype, what it left to send; None before the first. Written in
+    residual : ndarray of the last gradient's shape and dtype, its unsent rest; None before the first. Written in
         place by `prune`; a checkpoint keeps a copy and a restart sets it.
     step : int, calls of `prune` so far.
     kept : int, elements that the last call kept.
@@ -54,12 +54,12 @@ class Pruner:
     Notes
     -----
     Of equal magnitudes at the threshold as many are kept as are missing, evenly spread; zeros never are. Infinities and
-    NaNs are always sent and never kept in the residual: every rank sees what it would have seen dense, and the next
+    NaNs are always sent and never kept in the residual: every rank sees them as it would have dense, and the next
     step is clean. Memory: the residual and two arrays of the largest layer while it runs. Cost: some eight passes over
     the gradient, in one thread, and a sample. Deterministic. Sampled thresholds, feedback and warm-up are those of
     [DGC, §3];
-    the size of the sample is ours: of m elements drawn at random the kept share deviates by √((1-d)/(d·m)), so that
-    DGC's 0.1 % or SpCCL's of a small layer promise nothing.
+    the size of the sample is ours. Of m elements drawn at random the kept share deviates by √((1-d)/(d·m)). So DGC's
+    0.1 % or SpCCL's of a small layer promise nothing.
 
     Examples
     --------
@@ -101,7 +101,7 @@ class Pruner:
 
     @typed
     def density_at(self, step: int) -> float:
-        """Say what share a step keeps: density^((step+1)/(warm_up_steps+1)) while warming up, then `density`.
+        """Return the share that a step keeps: density^((step+1)/(warm_up_steps+1)) while warming up, then `density`.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""A schedule in words, and as text of chunks by steps: who sends what when."""
+"""A schedule in words, and as text of chunks by steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A schedule as a picture of chunks by steps: who sends what when."""
+"""A schedule as a picture of chunks by steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all pictures share: colours that colour-blind readers can tell apart, set-up, saving, units."""
+"""The common parts of all pictures: colours that colour-blind readers can tell apart, set-up, saving, units."""
 
 from __future__ import annotations
 
