@@ -11,6 +11,6 @@ echo "== types";      mypy
                       MYPYPATH=python:benchmarks:scripts mypy benchmarks/*.py scripts/*.py examples/*.py
 echo "== layers";     python scripts/check_layers.py
                       imports=$(lint-imports --no-logo --no-cache) || { echo "$imports"; exit 1; }
-echo "== words";      pytest -q --tb=line tests/docs/test_{changelog,links,prose}.py
+echo "== words";      pytest -q --tb=line tests/docs/test_{changelog,decisions,links,prose}.py
 echo "== generated";  python scripts/generate.py --check
 echo "all checks passed"
