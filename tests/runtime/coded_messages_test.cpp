@@ -26,12 +26,11 @@ constexpr std::int64_t kElements = 1 << 15;  // of a rank's block
 constexpr std::int64_t kBytes = kElements * static_cast<std::int64_t>(sizeof(std::int64_t));
 
 /// Notes what a rank sends, and may spoil it on the way.
-class WatchedWire final : public Wire {
+class WatchedWire final : public Wire, private EmulatedClock {
  public:
   using Spoil = std::function<void(std::vector<std::byte>*)>;
-  WatchedWire(Wire* inner, Spoil spoil, bool charges_work = false)
-      : inner_(inner), spoil_(std::move(spoil)), traits_(inner->traits()) {
-    traits_.charges_work = charges_work;
+  WatchedWire(Wire* inner, Spoil spoil, bool charges_work = false) : inner_(inner), spoil_(std::move(spoil)) {
+    if (charges_work) clock_ = this;
   }
 
   Request send(Rank dst, const std::byte* data, std::size_t bytes, Source source) override {
@@ -50,17 +49,19 @@ class WatchedWire final : public Wire {
   void reset(std::uint64_t epoch) override { inner_->reset(epoch); }
   std::string carrier(Rank peer) const override { return inner_->carrier(peer); }
   Payload payload(Rank peer) const override { return inner_->payload(peer); }
-  void charge(std::int64_t core_ns) override { charges.push_back(core_ns); }
-  const WireTraits& traits() const override { return traits_; }
+  const WireTraits& traits() const override { return inner_->traits(); }
 
   std::vector<std::size_t> sizes;
   std::vector<std::int64_t> charges;
   std::size_t sent() const { return std::accumulate(sizes.begin(), sizes.end(), std::size_t{0}); }
 
  private:
+  std::int64_t now_ns() const override { return 0; }
+  void charge(std::int64_t core_ns) override { charges.push_back(core_ns); }
+  void slow_down(const NetworkSlowdown&) override {}
+
   Wire* inner_;
   Spoil spoil_;
-  WireTraits traits_;
   std::deque<std::vector<std::byte>> spoiled_;
 };
 

@@ -215,7 +215,7 @@ TEST(TcpWire, TheKernelHoldsWhatKeepsThePortBusyAlsoAfterAReset) {
   Job job(2);
   greet(&job);
   ASSERT_GT(send_buffers().first, 128 << 10);
-  for (std::size_t rank : {0u, 1u}) job[rank].bound_queues(kPort);
+  for (std::size_t rank : {0u, 1u}) job[rank].watch_port(nullptr, kPort);
   for (const std::uint64_t epoch : {0u, 5u}) {
     if (epoch > 0)
       for (std::size_t rank : {0u, 1u}) job[rank].reset(epoch);
@@ -234,7 +234,7 @@ TEST(TcpWire, AFastPortKeepsTheKernelsOwnBuffers) {
   Job job(2);
   greet(&job);
   const auto before = send_buffers();
-  for (std::size_t rank : {0u, 1u}) job[rank].bound_queues(1.25);
+  for (std::size_t rank : {0u, 1u}) job[rank].watch_port(nullptr, 1.25);
   EXPECT_EQ(send_buffers(), before);
 }
 

@@ -78,7 +78,7 @@ class InProcessWire : public Wire {
   Request send(Rank dst, const std::byte* data, std::size_t bytes, Source) override {
     Mailbox::Queue& queue = mailbox(dst).from(rank_);
     payload_[static_cast<std::size_t>(dst)].sent += bytes;
-    Mailbox::Parcel parcel{{}, nullptr, bytes, std::make_shared<bool>(false), epoch_, has_hint_};
+    Mailbox::Parcel parcel{{}, nullptr, bytes, std::make_shared<bool>(false), epoch_, tag_.has_hint};
     if (options_.rendezvous)
       parcel.data = data;
     else
@@ -94,10 +94,6 @@ class InProcessWire : public Wire {
     received_.push_back(false);
     return static_cast<Request>(2 * (received_.size() - 1) + 1);
   }
-
-  void begin_operation(const OperationTag&) override { has_hint_ = false; }
-  void spread_hint() override { has_hint_ = options_.carries_hints; }
-  bool has_hint() const override { return has_hint_; }
 
   bool progress() override {
     bool moved = false;
@@ -166,7 +162,7 @@ class InProcessWire : public Wire {
     erase_old(queue);
     if (queue.parcels.empty() || queue.parcels.front().epoch > epoch_) return false;
     const Mailbox::Parcel& parcel = queue.parcels.front();
-    has_hint_ |= parcel.has_hint;
+    tag_.has_hint |= parcel.has_hint;
     const Landing& l = posted.front().landing;
     check_message_size(src, l, posted.front().capacity, parcel.size);
     if (l.received != nullptr) *l.received = parcel.size;
@@ -197,7 +193,6 @@ class InProcessWire : public Wire {
   WireTraits traits_;
   Random random_;
   std::uint64_t epoch_ = 0;
-  bool has_hint_ = false;
   std::vector<std::deque<Posted>> receives_;
   std::vector<Payload> payload_;  // by peer
   std::vector<bool> received_;

@@ -386,7 +386,10 @@ void Communicator::slow_down(const std::map<Rank, double>& factors, const SlowLi
   conditions.check(rank_count());
   NetworkSlowdown slowdown{.ports = {}, .links = links};
   for (Rank rank : indices<Rank>(rank_count())) slowdown.ports.push_back(conditions.slowdown_of(rank));
-  connection_.wire->slow_down(slowdown);
+  EmulatedClock* const clock = connection_.wire->clock();
+  if (clock == nullptr)
+    throw ArgumentError("only an emulated network can be made slower; pass emulate=topology to init");
+  clock->slow_down(slowdown);
 }
 
 std::vector<Arrival> Communicator::arrivals(const Check& interrupted) {

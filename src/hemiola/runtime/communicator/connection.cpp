@@ -108,8 +108,7 @@ bool watch_ports(const Members& members, RankPorts ports, const Deadline& deadli
   PortWatch::ByArrivals by_arrivals{.least_bytes = least_bytes, .port = ports.port};
   auto memory = memory_of_port(members, ports.port, own, deadline);
   auto meter = std::make_unique<ArrivalMeter>(members.self, std::move(ports), std::move(memory));
-  if (!c->wire->tell_arrivals(meter.get())) return false;
-  c->wire->bound_queues(healthy);
+  if (!c->wire->watch_port(meter.get(), healthy)) return false;
   c->ports = std::make_unique<PortWatch>(c->control.figures.get(), std::move(meter), std::map<Rank, double>{},
                                          members.now_ns(), std::move(by_arrivals));
   return true;

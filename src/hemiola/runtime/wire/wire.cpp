@@ -5,10 +5,6 @@
 
 namespace hemiola {
 
-void Wire::slow_down(const NetworkSlowdown&) {
-  throw ArgumentError("only an emulated network can be made slower; pass emulate=topology to init");
-}
-
 void check_message_size(Rank peer, const Landing& landing, std::size_t capacity, std::size_t bytes) {
   const bool may_be_smaller = landing.received != nullptr;
   if (bytes == capacity || (may_be_smaller && bytes < capacity)) return;

@@ -5,16 +5,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <ctime>
-#include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "hemiola/base/index.hpp"
 #include "hemiola/runtime/session/session.hpp"
 #include "hemiola/runtime/wire/arrival_listener.hpp"
-#include "hemiola/runtime/wire/network_slowdown.hpp"
+#include "hemiola/runtime/wire/emulated_clock.hpp"
+#include "hemiola/runtime/wire/wakeable.hpp"
 #include "hemiola/runtime/wire/wire_traits.hpp"
 
 namespace hemiola {
@@ -87,74 +86,80 @@ class Wire {
   /// Whether a request has finished: a send's data may be reused, a receive's bytes have landed. Stays true
   /// afterwards.
   virtual bool done(Request request) const = 0;
+  /// Sleeps until a message may have moved or `timeout_us` has passed; may return early. Called after
+  /// spinning and yielding have not helped.
+  virtual void wait(int timeout_us) = 0;
+  /// Forgets all that is posted and everything in flight, after a failure. Every surviving rank calls it
+  /// before the next message; `epoch` is the same on all of them and greater than before.
+  virtual void reset(std::uint64_t epoch) = 0;
 
-  /// What is sent from now on is of this operation. On a wire that carries signatures a message lands only while this rank
-  /// is in the message's operation, with the same version and digest; it waits while its operation is a later one.
-  virtual void begin_operation(const OperationTag& /*tag*/) {}
-  /// This rank's core has just worked so long on its messages, which nothing else tells a clock that stands still meanwhile
-  /// (WireTraits::charges_work): what is sent from now on starts no sooner than after that work.
-  virtual void charge(std::int64_t /*core_ns*/) {}
-
-  /// A bit that the present operation's messages spread where they carry hints: what is sent from now on bears it, and
-  /// whoever takes such a message has it, too. So at the end of a collective in which everybody depends on everybody all
-  /// ranks have it, or none has.
-  virtual void spread_hint() {}
-  virtual bool has_hint() const { return false; }
+  /// The peers (numbered as in the group) that are known to be gone, and how the wire knows. Messages to and from them
+  /// may never be done; nothing else is told of it. This rank itself is among them where it can reach nobody.
+  virtual std::vector<LostRank> lost() const { return {}; }
   /// A message that has come for an operation that this rank has left, for the present one with another version or digest,
   /// or for a later one where this rank waits for one of the present; nothing of it has landed. Ranks that disagree send
   /// such messages, so nothing follows from it here: it is for the caller to judge.
   virtual std::optional<ForeignMessage> mismatch() const { return std::nullopt; }
 
-  /// The peers (numbered as in the group) that are known to be gone, and how the wire knows. Messages to and from them
-  /// may never be done; nothing else is told of it. This rank itself is among them where it can reach nobody.
-  virtual std::vector<LostRank> lost() const { return {}; }
+  /// What carries the messages between this rank and that one, in a word or a few: "shm", "tcp".
+  virtual std::string carrier(Rank peer) const = 0;
+  /// What has gone to and come from a peer since the wire was made.
+  virtual Payload payload(Rank peer) const = 0;
+  /// How it wants to be used. The same at any time.
+  virtual const WireTraits& traits() const = 0;
 
-  /// Sleeps until a message may have moved or `timeout_us` has passed; may return early. Called after
-  /// spinning and yielding have not helped.
-  virtual void wait(int timeout_us) = 0;
+  /// From now on `listener`, which lives as long as the wire is used, is told of all bytes as they come. This rank's port
+  /// carries so much, in bytes per nanosecond: the queues below the wire hold about as much as keeps such a port busy, since
+  /// longer ones let messages leave in another order than they were posted in. False where the wire does not learn when
+  /// bytes come.
+  virtual bool watch_port(ArrivalListener* /*listener*/, double /*port_bytes_per_ns*/) { return false; }
 
-  /// For whoever waits for several wires at once: a descriptor that can be read once a message may have moved; -1 where the
-  /// wire has none. It does so only between `arm` and `disarm`. `arm` moves what can move and says whether something has;
-  /// where not, it shortens the timeout to what it can bear.
-  virtual int wake_descriptor() { return -1; }
-  virtual bool arm(int* /*timeout_us*/) { return progress(); }
-  virtual void disarm() {}
+  /// What is sent from now on is of this operation. On a wire that carries signatures a message lands only while this rank
+  /// is in the message's operation, with the same version and digest; it waits while its operation is a later one.
+  void begin_operation(const OperationTag& tag) { tag_ = bears_hints_alone_ ? OperationTag{} : tag; }
+  /// A bit that the present operation's messages spread where they carry hints: what is sent from now on bears it, and
+  /// a rank that takes such a message has it, too. So at the end of a collective in which everybody depends on everybody all
+  /// ranks have it, or none has.
+  void spread_hint() { tag_.has_hint = traits().carries_hints; }
+  bool has_hint() const { return tag_.has_hint; }
 
-  /// Forgets all that is posted and everything in flight, after a failure. Every surviving rank calls it
-  /// before the next message; `epoch` is the same on all of them and greater than before.
-  virtual void reset(std::uint64_t epoch) = 0;
+  /// The clock of a wire that emulates a network; null elsewhere.
+  EmulatedClock* clock() const { return clock_; }
+  /// For a rank that waits for several wires at once; null where a wire cannot wake anybody.
+  Wakeable* wakeable() const { return wakeable_; }
+  /// The clock by which its messages take their time, in nanoseconds: the real one, unless it emulates another.
+  std::int64_t now_ns() const { return clock_ != nullptr ? clock_->now_ns() : monotonic_ns(); }
 
-  /// The clock by which its messages take their time, in nanoseconds: the real one, unless a wire emulates another.
-  virtual std::int64_t now_ns() const {
+ protected:
+  /// For a wire around others: messages of `inner` bear this wire's tag.
+  void lend_tag(Wire& inner) const {
+    inner.begin_operation(tag_);
+    if (tag_.has_hint) inner.spread_hint();
+  }
+  /// The same for the length of a call of `inner`, whose messages bring hints to this wire.
+  template <typename Call>
+  auto lending_tag(Wire& inner, const Call& call) {
+    lend_tag(inner);
+    struct Return {
+      Wire* outer;
+      const Wire* inner;
+      ~Return() { outer->tag_.has_hint |= inner->tag_.has_hint; }
+    };
+    const Return back{this, &inner};
+    return call();
+  }
+
+  OperationTag tag_ = {};  ///< what messages that are sent bear, with the hints of those that have come
+  bool bears_hints_alone_ = false;  ///< messages say nothing else of their operation
+  EmulatedClock* clock_ = nullptr;
+  Wakeable* wakeable_ = nullptr;
+
+ private:
+  static std::int64_t monotonic_ns() {
     timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
   }
-
-  /// Says that this memory will be sent from and received into again and again, until the handle is gone, which goes
-  /// before the memory does. Null where that would help nothing.
-  virtual std::shared_ptr<const void> register_memory(std::span<std::byte> /*memory*/) { return nullptr; }
-
-  /// What carries the messages between this rank and that one, in a word or a few: "shm", "tcp".
-  virtual std::string carrier(Rank peer) const = 0;
-
-  /// What has gone to and come from a peer since the wire was made.
-  virtual Payload payload(Rank peer) const = 0;
-
-  /// From now on `listener`, which lives as long as the wire is used, is told of all bytes as they come. False where the
-  /// wire does not learn when they do.
-  virtual bool tell_arrivals(ArrivalListener* /*listener*/) { return false; }
-  /// This rank's port carries so much, in bytes per nanosecond. Where something below the wire queues what is sent to each
-  /// peer by itself, it holds from now on about as much as keeps such a port busy: what waits there longer leaves in
-  /// another order than it was posted in, and a schedule's next message behind the one after it.
-  virtual void bound_queues(double /*port_bytes_per_ns*/) {}
-
-  /// How it wants to be used. The same at any time.
-  virtual const WireTraits& traits() const = 0;
-
-  /// From now on the network is slower than its own speed by so much. Any rank may say so for all, from any thread. Throws
-  /// ArgumentError where the network is a real one, and for a link that it does not have.
-  virtual void slow_down(const NetworkSlowdown& slowdown);
 };
 
 /// For wires: throws BadMessageError when a message of `bytes` from `peer` does not fit what was posted for it.

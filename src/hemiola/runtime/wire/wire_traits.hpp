@@ -57,8 +57,6 @@ struct WireTraits {
   bool carries_hints = false;
   /// Before and after an operation something may be left to do that only `progress` does.
   bool has_remains = true;
-  /// Its clock stands still while a rank reacts to a message, so that work would be free (Wire::charge).
-  bool charges_work = false;
   Waiting waiting = {};
   PortMap ports = {};
   /// By peer. Empty where no port could be slow, as between cores of one machine.

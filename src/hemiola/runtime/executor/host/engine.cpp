@@ -28,17 +28,17 @@ std::int64_t thread_ns() {
 
 }  // namespace
 
-/// A core's work on messages, charged where the wire's clock stands still meanwhile.
+/// A core's work on messages, charged to a clock that stands still meanwhile.
 template <typename Work>
 auto Engine::charged(const Work& work) {
   struct Charge {
-    Wire* wire;
-    std::int64_t begin_ns = wire->traits().charges_work ? thread_ns() : 0;
+    EmulatedClock* clock;
+    std::int64_t begin_ns = clock != nullptr ? thread_ns() : 0;
     ~Charge() {
-      if (wire->traits().charges_work) wire->charge(thread_ns() - begin_ns);
+      if (clock != nullptr) clock->charge(thread_ns() - begin_ns);
     }
   };
-  const Charge charge{wire_};
+  const Charge charge{wire_->clock()};
   return work();
 }
 
@@ -127,8 +127,8 @@ bool Engine::is_kept(const Save& save) const {
 void Engine::place_regions(const Buffers& buffers, const Arithmetic& arithmetic) {
   const auto whole_lines = [](std::size_t size) { return rounded_up<std::size_t>(size, 64); };
   const bool multiplies = arithmetic.op == Op::premul_sum || arithmetic.op == Op::average;
-  std::byte* work = working_memory(whole_lines(bytes(Region::scratch)) + whole_lines(bytes(Region::pool)) +
-                                   whole_lines(bytes(Region::staging)) + bytes(Region::coded));
+  std::byte* work = work_.get(whole_lines(bytes(Region::scratch)) + whole_lines(bytes(Region::pool)) +
+                              whole_lines(bytes(Region::staging)) + bytes(Region::coded));
   // The engine writes to the input's region only where it is the output, too.
   regions_[Region::input] = const_cast<std::byte*>(buffers.input);
   regions_[Region::output] = buffers.output;
@@ -154,7 +154,7 @@ void Engine::place_regions(const Buffers& buffers, const Arithmetic& arithmetic)
 void Engine::multiply_input(const Arithmetic& arithmetic) {
   std::byte*& input = regions_[Region::input];
   std::byte* const output = regions_[Region::output];
-  std::byte* const to = program_->in_place ? input : product_memory();
+  std::byte* const to = program_->in_place ? input : product_.get(bytes(Region::input));
   if (program_count_ == 1) {
     const bool in_place = input < output + bytes(Region::output) && output < input + bytes(Region::input);
     if (in_place && options_.keep_inputs) {
@@ -168,13 +168,6 @@ void Engine::multiply_input(const Arithmetic& arithmetic) {
   input = to;
 }
 
-std::byte* Engine::product_memory() {
-  if (product_.size() < bytes(Region::input)) product_at_wire_.reset();
-  std::byte* const memory = product_.get(bytes(Region::input));
-  if (!product_at_wire_) product_at_wire_ = wire_->register_memory({memory, product_.size()});
-  return memory;
-}
-
 void Engine::multiply_blocks(const Arithmetic& arithmetic, std::byte* to) {
   const double factor =
       arithmetic.op == Op::average ? average_factor(arithmetic.dtype, arithmetic.divisor) : arithmetic.factor;
@@ -184,14 +177,6 @@ void Engine::multiply_blocks(const Arithmetic& arithmetic, std::byte* to) {
   const std::size_t block_bytes = bytes(Region::input) / blocks.size();
   for (std::size_t i = 0; i < blocks.size(); ++i)
     multiply(to + i * block_bytes, blocks[i], block_bytes, factor);
-}
-
-std::byte* Engine::working_memory(std::size_t bytes) {
-  if (bytes <= work_.size()) return work_.get(bytes);
-  work_at_wire_.reset();
-  std::byte* const memory = work_.get(bytes);
-  work_at_wire_ = wire_->register_memory({memory, work_.size()});
-  return memory;
 }
 
 void Engine::reset_lanes() {

@@ -59,9 +59,7 @@ class Engine final : public Executor {
   void begin(const Program& program, const Buffers& buffers, const Arithmetic& arithmetic);
   void place_regions(const Buffers& buffers, const Arithmetic& arithmetic);
   void multiply_input(const Arithmetic& arithmetic);
-  std::byte* product_memory();
   void multiply_blocks(const Arithmetic& arithmetic, std::byte* to);
-  std::byte* working_memory(std::size_t bytes);
   void keep_saves();
   bool is_kept(const Save& save) const;
   void reset_lanes();
@@ -102,12 +100,10 @@ class Engine final : public Executor {
   const EngineOptions options_;
   WaitingRecords waiting_records_;
   SizedCopier copier_;
-  Arena work_;                                ///< scratch, pool and staging
-  std::shared_ptr<const void> work_at_wire_;  ///< its registration
-  std::deque<Arena> saved_;                   ///< one for each program of an operation
-  Arena product_;                             ///< the input as an average and a premul_sum multiply it
-  std::shared_ptr<const void> product_at_wire_;
-  Arena replaced_;  ///< what the output held where it is the input that is multiplied
+  Arena work_;               ///< scratch, pool and staging
+  std::deque<Arena> saved_;  ///< one for each program of an operation
+  Arena product_;            ///< the input as an average and a premul_sum multiply it
+  Arena replaced_;           ///< what the output held where it is the input that is multiplied
 
   // Of the operation at hand:
   std::vector<KeptSave> kept_;  ///< what programs before the present one have saved, by offset

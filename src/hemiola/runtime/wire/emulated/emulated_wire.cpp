@@ -30,7 +30,6 @@ WireTraits traits_of(const EmulatedNetwork& network, Rank self) {
   WireTraits traits{.messages = {.slice_bytes = std::int64_t{1} << 60, .join_bytes = 0, .pack_bytes = 0},
                     .groups_in_flight = 1,
                     .land_at_once = true,
-                    .charges_work = true,
                     .waiting = {.spins = 0, .sleep_us = kLongestSleep_us},
                     .ports = {network.sending_ports(self), network.receiving_ports(self)},
                     .arrival_delay = network.arrival_delay(self)};
@@ -55,13 +54,15 @@ EmulatedWire::EmulatedWire(std::unique_ptr<Wire> inner, std::shared_ptr<const Em
       state_(memory_->bytes(), self, network_.get()),
       self_(self),
       channels_(2 * static_cast<std::size_t>(network_->rank_count())) {
+  clock_ = this;
   traits_.carries_signatures = inner_->traits().carries_signatures;
   traits_.carries_hints = inner_->traits().carries_hints;
   traits_.waiting.yields = inner_->traits().waiting.yields;
 }
 
 Request EmulatedWire::send(Rank dst, const std::byte* data, std::size_t bytes, Source source) {
-  return add(dst, true, bytes, inner_->send(dst, data, bytes, source));
+  const Request sent = lending_tag(*inner_, [&] { return inner_->send(dst, data, bytes, source); });
+  return add(dst, true, bytes, sent);
 }
 
 Request EmulatedWire::receive(Rank src, const Landing& landing, std::size_t capacity) {
@@ -90,7 +91,7 @@ bool EmulatedWire::done(Request request) const {
 /// under way already.
 bool EmulatedWire::progress() {
   bool news = (has_unposted_ || is_reacting_) && settle();
-  const bool moved = inner_->progress();
+  const bool moved = lending_tag(*inner_, [&] { return inner_->progress(); });
   if (!news && !open_.empty()) news = settle();  // news are to be reacted to before they are acknowledged
   return moved || news;
 }
@@ -146,7 +147,7 @@ void EmulatedWire::wait(int timeout_us) {
   if (left_us < 1)
     sched_yield();
   else if (inner_is_busy)
-    inner_->wait(std::min(static_cast<int>(left_us), kInnerWaitLimit_us));
+    lending_tag(*inner_, [&] { inner_->wait(std::min(static_cast<int>(left_us), kInnerWaitLimit_us)); });
   else
     std::this_thread::sleep_for(std::chrono::nanoseconds(static_cast<std::int64_t>(left_us * 1000)));
 }

@@ -12,7 +12,7 @@
 
 namespace hemiola {
 
-class EmulatedWire final : public Wire {
+class EmulatedWire final : public Wire, private EmulatedClock {
  public:
   /// `state`: all ranks' memory for a SharedNetwork.
   EmulatedWire(std::unique_ptr<Wire> inner, std::shared_ptr<const EmulatedNetwork> network,
@@ -22,20 +22,13 @@ class EmulatedWire final : public Wire {
   Request receive(Rank src, const Landing& landing, std::size_t capacity) override;
   bool progress() override;
   bool done(Request request) const override;
-  void begin_operation(const OperationTag& tag) override { inner_->begin_operation(tag); }
-  void charge(std::int64_t core_ns) override;
-  void spread_hint() override { inner_->spread_hint(); }
-  bool has_hint() const override { return inner_->has_hint(); }
-  std::optional<ForeignMessage> mismatch() const override { return inner_->mismatch(); }
-  std::vector<LostRank> lost() const override { return inner_->lost(); }
-  std::shared_ptr<const void> register_memory(std::span<std::byte> memory) override {
-    return inner_->register_memory(memory);
+  std::optional<ForeignMessage> mismatch() const override {
+    lend_tag(*inner_);
+    return inner_->mismatch();
   }
+  std::vector<LostRank> lost() const override { return inner_->lost(); }
   void wait(int timeout_us) override;
   void reset(std::uint64_t epoch) override;
-  void slow_down(const NetworkSlowdown& slowdown) override;
-  /// The emulated clock.
-  std::int64_t now_ns() const override;
   std::string carrier(Rank peer) const override { return "emulated over " + inner_->carrier(peer); }
   Payload payload(Rank peer) const override { return inner_->payload(peer); }
   const WireTraits& traits() const override { return traits_; }
@@ -60,6 +53,10 @@ class EmulatedWire final : public Wire {
     std::uint64_t first_of_epoch = 0;
     bool is_open() const { return !messages.empty(); }
   };
+
+  std::int64_t now_ns() const override;
+  void charge(std::int64_t core_ns) override;
+  void slow_down(const NetworkSlowdown& slowdown) override;
 
   Channel& channel(Rank peer, bool sending) {
     return channels_[2 * static_cast<std::size_t>(peer) + sending];

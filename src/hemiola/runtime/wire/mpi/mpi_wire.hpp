@@ -30,9 +30,6 @@ class MpiWire final : public Wire {
   Request receive(Rank src, const Landing& landing, std::size_t capacity) override;
   bool progress() override;
   bool done(Request request) const override;
-  void begin_operation(const OperationTag& tag) override { tag_ = tag; }
-  void spread_hint() override { tag_.has_hint = true; }
-  bool has_hint() const override { return tag_.has_hint; }
   std::optional<ForeignMessage> mismatch() const override;
   std::vector<LostRank> lost() const override;
   void wait(int timeout_us) override;
@@ -66,7 +63,6 @@ class MpiWire final : public Wire {
   std::shared_ptr<MpiWorld> world_;
   Rank self_;
   WireTraits traits_;
-  OperationTag tag_;
   std::uint32_t epoch_ = 0;
   std::shared_ptr<MpiFramePool> pool_;
   std::vector<std::unique_ptr<Line>> lines_;  ///< by peer

@@ -76,7 +76,10 @@ RoutedWire::RoutedWire(std::vector<Inner> inner, std::vector<int> route)
     const std::vector<Rank>& there = inner_[static_cast<std::size_t>(route[rank])].ranks;
     ways_[rank] = {route[rank], Rank{std::ranges::find(there, Rank{rank}) - there.begin()}};
   }
-  for (Inner& each : inner_) descriptors_.push_back(each.wire->wake_descriptor());
+  for (Inner& each : inner_) {
+    Wakeable* const wakeable = each.wire->wakeable();
+    descriptors_.push_back(wakeable != nullptr ? wakeable->wake_descriptor() : -1);
+  }
 }
 
 const RoutedWire::Way& RoutedWire::way_to(Rank rank) const {
@@ -88,8 +91,8 @@ const RoutedWire::Way& RoutedWire::way_to(Rank rank) const {
 
 Request RoutedWire::send(Rank dst, const std::byte* data, std::size_t bytes, Source source) {
   const Way& way = way_to(dst);
-  if (inner_.size() > 1 && has_hint()) spread_hint();  // what one wire has brought goes on by all
-  return mark(way.wire, wire_of(way).send(way.there, data, bytes, source));
+  Wire& wire = wire_of(way);
+  return mark(way.wire, lending_tag(wire, [&] { return wire.send(way.there, data, bytes, source); }));
 }
 
 Request RoutedWire::receive(Rank src, const Landing& landing, std::size_t capacity) {
@@ -105,7 +108,7 @@ bool RoutedWire::done(Request request) const {
 /// Whoever has sent what no rank sends is named by its number here.
 template <typename Call>
 bool RoutedWire::named(const Inner& each, const Call& call) try {
-  return call();
+  return lending_tag(*each.wire, call);
 } catch (const BadMessageError& e) {
   throw BadMessageError(each.ranks[static_cast<std::size_t>(e.sender)], e.what_came);
 }
@@ -127,34 +130,28 @@ void RoutedWire::wait(int timeout_us) {
   for (std::size_t i = 0; i < inner_.size(); ++i) {
     polled_.push_back({descriptors_[i], POLLIN, 0});
     if (descriptors_[i] < 0) timeout_us = std::min(timeout_us, kShortNap_us);
-    moved |= named(inner_[i], [&] { return inner_[i].wire->arm(&timeout_us); });
+    Wire& wire = *inner_[i].wire;
+    moved |= named(inner_[i], [&] {
+      return wire.wakeable() != nullptr ? wire.wakeable()->arm(&timeout_us) : wire.progress();
+    });
   }
   if (!moved) {
     const timespec timeout{timeout_us / 1'000'000, timeout_us % 1'000'000 * 1000L};
     ::ppoll(polled_.data(), polled_.size(), &timeout, nullptr);
   }
-  for (Inner& each : inner_) each.wire->disarm();
+  for (Inner& each : inner_)
+    if (each.wire->wakeable() != nullptr) each.wire->wakeable()->disarm();
   calls_ = 0;
 }
 
-void RoutedWire::begin_operation(const OperationTag& tag) {
-  for (Inner& each : inner_) each.wire->begin_operation(tag);
-}
-
-void RoutedWire::spread_hint() {
-  for (Inner& each : inner_) each.wire->spread_hint();
-}
-
-bool RoutedWire::has_hint() const {
-  return std::ranges::any_of(inner_, [](const Inner& each) { return each.wire->has_hint(); });
-}
-
 std::optional<ForeignMessage> RoutedWire::mismatch() const {
-  for (const Inner& each : inner_)
+  for (const Inner& each : inner_) {
+    lend_tag(*each.wire);
     if (auto foreign = each.wire->mismatch()) {
       foreign->peer = each.ranks[static_cast<std::size_t>(foreign->peer)];
       return foreign;
     }
+  }
   return std::nullopt;
 }
 
@@ -181,25 +178,14 @@ Payload RoutedWire::payload(Rank peer) const {
 }
 
 /// Of one of the inner wires: those of shared memory have no ports.
-bool RoutedWire::tell_arrivals(ArrivalListener* listener) {
+bool RoutedWire::watch_port(ArrivalListener* listener, double port_bytes_per_ns) {
   for (Inner& each : inner_) {
     auto relay = std::make_unique<Relay>(&each.ranks, listener);
-    if (!each.wire->tell_arrivals(relay.get())) continue;
+    if (!each.wire->watch_port(relay.get(), port_bytes_per_ns)) continue;
     relays_.push_back(std::move(relay));
     return true;
   }
   return false;
-}
-
-void RoutedWire::bound_queues(double port_bytes_per_ns) {
-  for (Inner& each : inner_) each.wire->bound_queues(port_bytes_per_ns);
-}
-
-std::shared_ptr<const void> RoutedWire::register_memory(std::span<std::byte> memory) {
-  auto handles = std::make_shared<std::vector<std::shared_ptr<const void>>>();
-  for (Inner& each : inner_)
-    if (auto handle = each.wire->register_memory(memory)) handles->push_back(std::move(handle));
-  return handles->empty() ? nullptr : handles;
 }
 
 }  // namespace hemiola

@@ -27,18 +27,13 @@ class RoutedWire final : public Wire {
   Request receive(Rank src, const Landing& landing, std::size_t capacity) override;
   bool progress() override;
   bool done(Request request) const override;
-  void begin_operation(const OperationTag& tag) override;
-  void spread_hint() override;
-  bool has_hint() const override;
   std::optional<ForeignMessage> mismatch() const override;
   std::vector<LostRank> lost() const override;
   void wait(int timeout_us) override;
   void reset(std::uint64_t epoch) override;
-  std::shared_ptr<const void> register_memory(std::span<std::byte> memory) override;
   std::string carrier(Rank peer) const override;
   Payload payload(Rank peer) const override;
-  bool tell_arrivals(ArrivalListener* listener) override;
-  void bound_queues(double port_bytes_per_ns) override;
+  bool watch_port(ArrivalListener* listener, double port_bytes_per_ns) override;
   const WireTraits& traits() const override { return traits_; }
 
  private:
@@ -51,7 +46,7 @@ class RoutedWire final : public Wire {
 
   const Way& way_to(Rank rank) const;
   template <typename Call>
-  static bool named(const Inner& each, const Call& call);
+  bool named(const Inner& each, const Call& call);
   Wire& wire_of(const Way& way) { return *inner_[static_cast<std::size_t>(way.wire)].wire; }
 
   std::vector<Inner> inner_;

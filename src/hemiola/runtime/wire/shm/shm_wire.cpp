@@ -93,6 +93,8 @@ ShmWire::ShmWire(std::span<std::byte> region, Rank self, int rank_count, const S
     peers_.push_back({std::move(out), std::move(in), control.doorbell, false});
     memories.emplace_back(control.memory);
   }
+  bears_hints_alone_ = !options.carries_signatures;
+  wakeable_ = this;
   if (shares_core_) rank_clocks_ = std::make_unique<const RankClocks>(std::move(memories));
   traits_.waiting.core_use = rank_clocks_.get();
   busy_.reserve(peers_.size());

@@ -23,7 +23,7 @@ struct ShmOptions {
   bool carries_signatures = false;  ///< as of WireTraits; the same on all ranks
 };
 
-class ShmWire final : public Wire {
+class ShmWire final : public Wire, private Wakeable {
  public:
   /// What a wire between so many ranks needs. Only what is used costs memory: a pair that never talks touches
   /// nothing.
@@ -40,17 +40,9 @@ class ShmWire final : public Wire {
   Request receive(Rank src, const Landing& landing, std::size_t capacity) override;
   bool progress() override;
   bool done(Request request) const override;
-  void begin_operation(const OperationTag& tag) override {
-    tag_ = traits_.carries_signatures ? tag : OperationTag{};
-  }
-  void spread_hint() override { tag_.has_hint = true; }
-  bool has_hint() const override { return tag_.has_hint; }
   std::optional<ForeignMessage> mismatch() const override;
   std::vector<LostRank> lost() const override;
   void wait(int timeout_us) override;
-  int wake_descriptor() override;
-  bool arm(int* timeout_us) override;
-  void disarm() override;
   void reset(std::uint64_t epoch) override;
   std::string carrier(Rank) const override { return "shm"; }
   Payload payload(Rank peer) const override;
@@ -66,6 +58,9 @@ class ShmWire final : public Wire {
     bool idle() const { return out.idle() && in.idle(); }
   };
 
+  int wake_descriptor() override;
+  bool arm(int* timeout_us) override;
+  void disarm() override;
   Peer& busy(Rank rank);
   bool progress(Peer& peer);
 
@@ -76,7 +71,6 @@ class ShmWire final : public Wire {
   /// Two ranks, with no third to wait for, copy into the ring at the same time, and each waits for the other's last
   /// byte.
   const bool is_pair_;
-  OperationTag tag_;
   Doorbell& own_doorbell_;
   std::unique_ptr<Bell> bell_;  ///< null: nobody sleeps on descriptors
   MemoryOwner own_memory_;

@@ -48,6 +48,7 @@ TcpWire::TcpWire(std::unique_ptr<Door> door, Rank self, const std::vector<TcpPee
     }
   }
   listed_.reserve(lines_.size());
+  wakeable_ = this;
   poller_.watch_steadily(door_->listener(), kDoorKey);
   poller_.watch_steadily(door_->bell(), kDoorKey);
 }
@@ -160,13 +161,10 @@ bool TcpWire::take_in(Line* line) try {
   throw;
 }
 
-bool TcpWire::tell_arrivals(ArrivalListener* listener) {
+bool TcpWire::watch_port(ArrivalListener* listener, double port_bytes_per_ns) {
   listener_ = listener;
-  return true;
-}
-
-void TcpWire::bound_queues(double port_bytes_per_ns) {
   for (const auto& line : lines_) line->link.bound_queue(port_bytes_per_ns);
+  return true;
 }
 
 bool TcpWire::look(int timeout_us) {

@@ -27,7 +27,7 @@ struct TcpPeer {
   std::vector<Endpoint> endpoints;  ///< best first; at least one, but for this rank itself
 };
 
-class TcpWire final : public Wire {
+class TcpWire final : public Wire, private Wakeable {
  public:
   /// `peers` by their numbers in the group, this rank among them. Others come by `door`.
   TcpWire(std::unique_ptr<Door> door, Rank self, const std::vector<TcpPeer>& peers, int sockets_per_pair);
@@ -36,19 +36,13 @@ class TcpWire final : public Wire {
   Request receive(Rank src, const Landing& landing, std::size_t capacity) override;
   bool progress() override;
   bool done(Request request) const override;
-  void begin_operation(const OperationTag& tag) override { tag_ = tag; }
-  void spread_hint() override { tag_.has_hint = true; }
-  bool has_hint() const override { return tag_.has_hint; }
   std::optional<ForeignMessage> mismatch() const override;
   std::vector<LostRank> lost() const override;
   void wait(int timeout_us) override;
-  int wake_descriptor() override { return poller_.descriptor(); }
-  bool arm(int* timeout_us) override;
   void reset(std::uint64_t epoch) override;
   std::string carrier(Rank) const override { return "tcp"; }
   Payload payload(Rank peer) const override;
-  bool tell_arrivals(ArrivalListener* listener) override;
-  void bound_queues(double port_bytes_per_ns) override;
+  bool watch_port(ArrivalListener* listener, double port_bytes_per_ns) override;
   const WireTraits& traits() const override { return traits_; }
 
  private:
@@ -74,6 +68,8 @@ class TcpWire final : public Wire {
     std::uint64_t sent_bytes = 0;
   };
 
+  int wake_descriptor() override { return poller_.descriptor(); }
+  bool arm(int* timeout_us) override;
   std::size_t line_of(Rank peer, std::uint64_t number) const;
   Line& list(std::size_t line);
   bool go_on(Line* line);
@@ -88,7 +84,6 @@ class TcpWire final : public Wire {
   std::unique_ptr<Door> door_;
   Poller poller_;
   WireTraits traits_;
-  OperationTag tag_;
   ArrivalListener* listener_ = nullptr;
   BounceBuffer bounce_;
   std::vector<Peer> peers_;

@@ -37,7 +37,7 @@ constexpr std::size_t kUcxProofBytes = offsetof(UcxHeader, sender) + sizeof(UcxH
 struct UcxMoment {
   Rank self{0};
   std::uint64_t epoch = 0;
-  OperationTag tag = {};
+  OperationTag* tag;          ///< of the wire, which messages bear and bring hints to
   bool has_moved = false;     ///< something has, since somebody looked
   std::size_t in_flight = 0;  ///< requests of its worker that have not come to their end
 };

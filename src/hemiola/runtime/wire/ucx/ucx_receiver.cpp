@@ -60,7 +60,7 @@ UcxReceiver::Incoming* UcxReceiver::begin_next(const UcxArrival& arrival) {
   Incoming* const incoming = queue_[begun_++];
   incoming->bytes = arrival.bytes;
   payload_bytes_ += arrival.bytes;
-  moment_->tag.has_hint |= arrival.header.tag().has_hint;
+  moment_->tag->has_hint |= arrival.header.tag().has_hint;
   ++next_;
   return incoming;
 }
@@ -70,7 +70,7 @@ bool UcxReceiver::arrive(UcxArrival arrival, bool may_be_kept) {
   moment_->has_moved = true;
   const bool lands_at_once = arrivals_.empty() && !arrival.is_fetched && is_next(arrival.header) &&
                              begun_ < queue_.size() && fits(*queue_[begun_], arrival.bytes) &&
-                             fate_of(arrival.header.tag(), moment_->tag) == Fate::lands;
+                             fate_of(arrival.header.tag(), *moment_->tag) == Fate::lands;
   if (lands_at_once) {
     place(begin_next(arrival), static_cast<const std::byte*>(arrival.data));
     return false;
@@ -96,7 +96,7 @@ void UcxReceiver::keep(UcxArrival arrival) {
 void UcxReceiver::land(ucp::Worker* worker, bool lands_in_place) {
   while (!arrivals_.empty() && begun_ < queue_.size()) {
     const UcxArrival arrival = arrivals_.front();
-    if (!is_next(arrival.header) || fate_of(arrival.header.tag(), moment_->tag) != Fate::lands) return;
+    if (!is_next(arrival.header) || fate_of(arrival.header.tag(), *moment_->tag) != Fate::lands) return;
     check_message_size(peer_, queue_[begun_]->landing, queue_[begun_]->capacity, arrival.bytes);
     arrivals_.pop();
     Incoming* const incoming = begin_next(arrival);
@@ -168,7 +168,7 @@ void UcxReceiver::note_end(Incoming* incoming, ucp::Status status) {
 
 std::optional<OperationTag> UcxReceiver::foreign() {
   if (arrivals_.empty() || !is_next(arrivals_.front().header)) return std::nullopt;
-  return foreign_tag(arrivals_.front().header.tag(), moment_->tag, begun_ < queue_.size());
+  return foreign_tag(arrivals_.front().header.tag(), *moment_->tag, begun_ < queue_.size());
 }
 
 void UcxReceiver::forget() {

@@ -4,7 +4,7 @@ namespace hemiola {
 
 std::uint64_t UcxSender::post(const std::byte* data, std::size_t bytes) {
   Outgoing* const outgoing = pool_.take();
-  const OperationTag& tag = moment_->tag;
+  const OperationTag& tag = *moment_->tag;
   *outgoing = {.sender = this,
                .header = {.key = key_,
                           .sender = static_cast<std::uint32_t>(moment_->self),

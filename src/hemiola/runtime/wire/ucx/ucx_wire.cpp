@@ -33,7 +33,7 @@ UcxWire::UcxWire(UcxPlace place, Rank self, std::vector<UcxPeer> peers)
     : context_(std::move(place.context)),
       events_(::epoll_create1(EPOLL_CLOEXEC)),
       own_key_(peers[static_cast<std::size_t>(self)].key),
-      moment_{.self = self},
+      moment_{.self = self, .tag = &tag_},
       desk_(std::move(place.desk), &moment_, peers),
       traits_{.messages = {.slice_bytes = 256 << 10, .join_bytes = 256 << 10},
               .carries_signatures = true,
@@ -41,6 +41,7 @@ UcxWire::UcxWire(UcxPlace place, Rank self, std::vector<UcxPeer> peers)
               .waiting = {.spins = 0, .yields = 0, .sleep_us = 5000}} {
   for (std::size_t rank = 0; rank < peers.size(); ++rank)
     lines_.push_back(std::make_unique<Line>(this, Rank{rank}, std::move(peers[rank])));
+  wakeable_ = this;
   take(std::move(place.worker));
 }
 

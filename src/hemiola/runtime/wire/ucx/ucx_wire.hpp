@@ -19,7 +19,7 @@
 
 namespace hemiola {
 
-class UcxWire final : public Wire {
+class UcxWire final : public Wire, private Wakeable {
  public:
   /// `peers` by their numbers in the group, this rank among them.
   UcxWire(UcxPlace place, Rank self, std::vector<UcxPeer> peers);
@@ -29,14 +29,9 @@ class UcxWire final : public Wire {
   Request receive(Rank src, const Landing& landing, std::size_t capacity) override;
   bool progress() override;
   bool done(Request request) const override;
-  void begin_operation(const OperationTag& tag) override { moment_.tag = tag; }
-  void spread_hint() override { moment_.tag.has_hint = true; }
-  bool has_hint() const override { return moment_.tag.has_hint; }
   std::optional<ForeignMessage> mismatch() const override;
   std::vector<LostRank> lost() const override;
   void wait(int timeout_us) override;
-  int wake_descriptor() override { return events_.get(); }
-  bool arm(int* timeout_us) override;
   void reset(std::uint64_t epoch) override;
   const WireTraits& traits() const override { return traits_; }
   /// The transports between this rank and that one, as "ucx: tcp/eth0"; opens the way, but not after a reset.
@@ -80,6 +75,8 @@ class UcxWire final : public Wire {
                                  std::size_t bytes, const ucp::ActiveMessageParams* params);
   static void has_failed(void* line, ucp::Endpoint* endpoint, ucp::Status status);
 
+  int wake_descriptor() override { return events_.get(); }
+  bool arm(int* timeout_us) override;
   Line& line_of(Rank peer) const;
   void open(Line* line);
   void list(Line* line);
