@@ -40,7 +40,7 @@ bool MessageReceiver::progress(StreamSocket* socket, OperationTag* own, BounceBu
 bool MessageReceiver::begin(OperationTag* own) {
   if (!has_header()) return false;
   const MessageHeader header = next_header();
-  if (!header.is_sound()) throw BadMessageError(peer_, "32 bytes that are no header of a message");
+  if (is_garbled()) throw BadMessageError(peer_, "32 bytes that are no header of a message");
   if (queue_.empty()) return false;
   if (fate_of(header.tag(), *own) != Fate::lands) return false;
   check_message_size(peer_, queue_.front().landing, queue_.front().capacity, header.bytes);

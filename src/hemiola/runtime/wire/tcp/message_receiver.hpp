@@ -50,6 +50,8 @@ class MessageReceiver {
   /// Reads at most once, and lands what there is; whether anything has come or landed. `own` gets the hints of messages
   /// that land. Throws BadMessageError.
   bool progress(StreamSocket* socket, OperationTag* own, BounceBuffer* bounce);
+  /// Whether what comes next is no header of a message. A message that does not fit has a sound one.
+  bool is_garbled() const { return has_header() && !next_header().is_sound(); }
   /// The next message's tag, where it is foreign (see foreign_tag).
   std::optional<OperationTag> foreign(const OperationTag& own) const;
   /// Forgets everything; so many count as posted and done.

@@ -156,8 +156,10 @@ bool TcpWire::take_in(Line* line) try {
                     now_ns());
   return moved;
 } catch (const BadMessageError& e) {
-  line->refusal = e;
-  line->link.hang_up();
+  if (line->in.is_garbled()) {
+    line->refusal = e;
+    line->link.hang_up();
+  }
   throw;
 }
 
