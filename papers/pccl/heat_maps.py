@@ -25,10 +25,9 @@ from papers.pccl.machine import (
     Machine,
 )
 from papers.pccl.printed import Printed
-from papers.pccl.speedups import Times, fitted_times, physical_times
+from papers.pccl.speedups import TIMES, Times, fitted_times, physical_times
 from papers.report import Report
 
-_CONSTANTS = {"fitted": fitted_times, "physical": physical_times}
 _EXPLAINED = (
     "{vendor}'s time over PCCL's → over the planner's choice; above 1 is faster than {vendor}. Constants as under "
     "Figure {times}; of ranges that the paper prints, the end that its model puts there."
@@ -113,7 +112,7 @@ def _heat(
     report: Report, key: str, machine: Machine, kind: str, sizes: Sequence[int], rank_counts: Sequence[int]
 ) -> None:
     panels: dict[str, NDArray[np.float64]] = {}
-    for which, times in _CONSTANTS.items():
+    for which, times in TIMES.items():
         with ProgressBar(key) as bar:
             lines = bar.each(sizes[::-1])
             grid = [[times(machine, kind, ranks, size * MIB) for ranks in rank_counts] for size in lines]

@@ -17,10 +17,9 @@ from papers.pccl.machine import (
     REDUCE_SCATTER,
     Machine,
 )
-from papers.pccl.speedups import Times, fitted_times, physical_times
+from papers.pccl.speedups import TIMES, Times
 from papers.report import Report
 
-_CONSTANTS = {"fitted": fitted_times, "physical": physical_times}
 _EXPLAINED = (
     "Milliseconds. *Fitted* constants reproduce the paper's ratios (see Constants). *Physical* constants are the "
     "network's costs, under the libraries' algorithms: MPICH one ring through ranks in order, {vendor} as many rings "
@@ -47,7 +46,7 @@ def figure_1(report: Report, command: str, *, rank_counts: Sequence[int] = RANK_
             physical = [rings_s(FRONTIER, nodes, rings, nbytes) for rings in (1, FRONTIER.nics)]
             seconds = (found.mpich_s(ranks, nbytes), found.vendor_s(ranks, nbytes), *physical)
             rows.append((size, ranks, *(1e3 * s for s in seconds)))
-    columns = [f"{library}, {which}" for which in _CONSTANTS for library in ("MPICH", FRONTIER.vendor)]
+    columns = [f"{library}, {which}" for which in TIMES for library in ("MPICH", FRONTIER.vendor)]
     report.table("figure_1", ("MiB", "ranks", *columns), rows)
 
 
@@ -94,15 +93,15 @@ def _over_ranks(
     with ProgressBar(key) as bar:
         for size, ranks in bar.each(list(product(sizes, rank_counts))):
             cells: list[object] = [size, ranks]
-            for which, times in _CONSTANTS.items():
+            for which, times in TIMES.items():
                 one = times(machine, kind, ranks, size * MIB)
                 found.setdefault((which, size), []).append(one)
                 cells += [1e3 * s for s in _seconds(machine, one).values()]
             rows.append((*cells, one.planned.label))
     names = list(_seconds(machine, found[next(iter(found))][0]))
-    columns = [f"{name}, {which}" for which in _CONSTANTS for name in names]
+    columns = [f"{name}, {which}" for which in TIMES for name in names]
     report.table(key, ("MiB", "ranks", *columns, "chosen, physical"), rows)
-    for which in _CONSTANTS:
+    for which in TIMES:
         times_of = found[which, sizes[0]]
         series = {name: [1e3 * _seconds(machine, one)[name] for one in times_of] for name in names}
         title = f"{machine.name}, {kind.replace('_', '-')} of {sizes[0]} MiB, {which} constants"

@@ -81,3 +81,7 @@ def fitted_times(machine: Machine, kind: str, rank_count: int, nbytes: int) -> T
         constants.pccl_s(rank_count, nbytes),
         planned(constants.as_machine, kind, rank_count, nbytes),
     )
+
+
+#: By what the columns of tables are called.
+TIMES = {"fitted": fitted_times, "physical": physical_times}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, Required, TypedDict, TypeVar
+from typing import Any, Generic, TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,24 +16,25 @@ from hemiola.communicator.kinds import Array, Kind, R
 D = TypeVar("D", bound=np.generic)
 
 
-class CallOptions(TypedDict, Generic[D], total=False):
-    """What every collective takes besides its array."""
+class _Options(TypedDict, Generic[D], total=False):
+    """What every collective takes besides its array and its schedule."""
+
+    sparse: bool | None
+    unchecked: bool
+    out: NDArray[D] | None
+    timeout_s: float | None
+
+
+class CallOptions(_Options[D], total=False):
+    """What a collective takes besides its array."""
 
     schedule: Schedule | str | None
-    sparse: bool | None
-    unchecked: bool
-    out: NDArray[D] | None
-    timeout_s: float | None
 
 
-class CustomOptions(TypedDict, Generic[D], total=False):
+class CustomOptions(_Options[D]):
     """What a custom collective takes besides its array: nobody can choose its schedule for it."""
 
-    schedule: Required[Schedule]
-    sparse: bool | None
-    unchecked: bool
-    out: NDArray[D] | None
-    timeout_s: float | None
+    schedule: Schedule
 
 
 class Caller:

@@ -392,17 +392,19 @@ class CommunicatorPlans:
         may_pay = found.kind == "all_reduce" and self._rank_count >= _LEAST_LATE_RANKS and found.nbytes > 0
         if not may_pay or found.conditions.slow or found.conditions.late or slow_ports(self.network()):
             return None
-        network_s = self._network_s(found)
-        if self._emulated is not None and is_lone_switch(self.network()):
-            return LateSearch(self.speed, network_s, found.nbytes)
-        if self._emulated is None:
+        least_s = _LEAST_PLANNED_S
+        if self._emulated is not None:
+            if is_lone_switch(self.network()):
+                return LateSearch(self.speed, self._network_s(found), found.nbytes)
+        else:
             speed = self._speed_of_hosts()
             if speed is not None and self._nics_take_time(found, speed):
                 return LateSearch(speed, found.seconds, found.nbytes, self._host_count < self._rank_count)
-        if self._emulated is None and self._given is None:
-            return None
-        # Between hosts the words about who has come go over the same network.
-        least_s = _LEAST_TOLD_S if self._emulated is None and self._host_count > 1 else _LEAST_PLANNED_S
+            if self._given is None:
+                return None
+            if self._host_count > 1:  # the words about who has come go over the same network
+                least_s = _LEAST_TOLD_S
+        network_s = self._network_s(found)
         return LateHabit(network_s, found.nbytes) if network_s >= least_s else None
 
     def _planned_for(self, rank: int, quarters: int, found: Plan, habit: LateHabit) -> tuple[Plan, LateHabit]:

@@ -26,6 +26,10 @@ std::optional<OperationTag> MessageReceiver::foreign(const OperationTag& own) co
   return foreign_tag(next_header().tag(), own, !queue_.empty());
 }
 
+void MessageReceiver::check_header() const {
+  if (is_garbled()) throw BadMessageError(peer_, "32 bytes that are no header of a message");
+}
+
 bool MessageReceiver::progress(StreamSocket* socket, OperationTag* own, BounceBuffer* bounce) {
   first_begun_.reset();
   bool moved = land_ahead(own, bounce);
@@ -40,7 +44,7 @@ bool MessageReceiver::progress(StreamSocket* socket, OperationTag* own, BounceBu
 bool MessageReceiver::begin(OperationTag* own) {
   if (!has_header()) return false;
   const MessageHeader header = next_header();
-  if (is_garbled()) throw BadMessageError(peer_, "32 bytes that are no header of a message");
+  check_header();
   if (queue_.empty()) return false;
   if (fate_of(header.tag(), *own) != Fate::lands) return false;
   check_message_size(peer_, queue_.front().landing, queue_.front().capacity, header.bytes);

@@ -52,6 +52,8 @@ class MessageReceiver {
   bool progress(StreamSocket* socket, OperationTag* own, BounceBuffer* bounce);
   /// Whether what comes next is no header of a message. A message that does not fit has a sound one.
   bool is_garbled() const { return has_header() && !next_header().is_sound(); }
+  /// Throws BadMessageError where what comes next is garbled.
+  void check_header() const;
   /// The next message's tag, where it is foreign (see foreign_tag).
   std::optional<OperationTag> foreign(const OperationTag& own) const;
   /// Forgets everything; so many count as posted and done.

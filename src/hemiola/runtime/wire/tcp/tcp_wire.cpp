@@ -5,6 +5,7 @@
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/rounding.hpp"
+#include "hemiola/runtime/session/lost_member.hpp"
 #include "hemiola/runtime/wire/peer_request.hpp"
 
 namespace hemiola {
@@ -125,7 +126,7 @@ bool TcpWire::go_on_with_listed() {
 
 /// Whether there is news for the caller: bytes that have moved, a header, an end.
 bool TcpWire::go_on(Line* line) {
-  if (line->refusal) throw BadMessageError(*line->refusal);
+  line->in.check_header();
   StreamSocket* const socket = line->link.socket();
   if (!*socket || line->has_news) {
     line->has_news = false;
@@ -155,11 +156,8 @@ bool TcpWire::take_in(Line* line) try {
                      .is_all = !socket->readable()},
                     now_ns());
   return moved;
-} catch (const BadMessageError& e) {
-  if (line->in.is_garbled()) {
-    line->refusal = e;
-    line->link.hang_up();
-  }
+} catch (const BadMessageError&) {
+  if (line->in.is_garbled()) line->link.hang_up();
   throw;
 }
 
@@ -257,7 +255,6 @@ void TcpWire::reset(std::uint64_t epoch) {
     line.link.reset(epoch);
     line.has_news = true;
     line.has_seen_end = false;
-    line.refusal.reset();
   }
 }
 

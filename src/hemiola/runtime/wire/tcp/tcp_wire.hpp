@@ -6,12 +6,10 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "hemiola/runtime/net/reception.hpp"
-#include "hemiola/runtime/session/lost_member.hpp"
 #include "hemiola/runtime/wire/tcp/message_receiver.hpp"
 #include "hemiola/runtime/wire/tcp/message_sender.hpp"
 #include "hemiola/runtime/wire/tcp/pair_link.hpp"
@@ -57,7 +55,6 @@ class TcpWire final : public Wire, private Wakeable {
     bool has_news = true;  ///< of its connections
     bool has_seen_end = false;
     bool is_listed = false;
-    std::optional<BadMessageError> refusal;  ///< why it has been closed, until a reset
     bool has_posts() const { return !out.idle() || !in.idle(); }
   };
 
