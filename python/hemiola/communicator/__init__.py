@@ -1,7 +1,7 @@
 """The ranks of a job and the collectives that they run together on real buffers.
 
-A rank comes in by `init`, which reads from its launcher's variables who it is, and holds a `Communicator`. Who came
-late (`arrivals`) and whose ports are slow (`health`) is what the ranks have noticed on the way."""
+A rank comes in by `init`, which reads from its launcher's variables who it is, and holds a `Communicator`. The ranks
+notice on the way which of them come late (`arrivals`) and which have slow ports (`health`)."""
 
 from hemiola.communicator.arrivals import Arrivals, RankArrivals
 from hemiola.communicator.calibrate import calibrate

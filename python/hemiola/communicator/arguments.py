@@ -28,7 +28,7 @@ def root_of(root: object, rank_count: int) -> int | Complaint:
 
 
 def schedule_of(schedule: object, unchecked: object) -> object:
-    """Return a schedule that is right, or that nobody wants checked; what is not a Schedule is left to the core."""
+    """Return a schedule that is right, or that nobody wants checked; the core judges anything but a Schedule."""
     if not isinstance(unchecked, bool):
         return Complaint(f"expected True or False as unchecked, found {unchecked!r}")
     if unchecked or not isinstance(schedule, Schedule):

@@ -1,4 +1,4 @@
-"""Who comes last to a communicator's operations, how often and by how much, and not for the network's sake."""
+"""Which rank comes last to a communicator's operations for reasons of its own, how often and by how much."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class RankArrivals:
     last_share : float, the same as a share of all, 0 … 1.
     p50_s, p95_s, p99_s : float, seconds >= 0: percentiles, over those operations, of how long after the last
         but one it came, which is how long it alone held up the others; 0 where it was never last.
-    persistent : bool. It came last to at least half of the operations, more often than chance explains (3
-        standard deviations above one in rank_count), and by more than a tenth of a millisecond and than what the last
-        but one is behind the median.
+    persistent : bool. It came last to at least half of the operations, more often than chance explains (3 standard
+        deviations above one in rank_count). It did so by more than 0.1 ms, and by more than the last but one is behind
+        the median.
     """
 
     rank: int
@@ -54,12 +54,12 @@ class RankArrivals:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Arrivals:
-    """How the ranks came to a communicator's latest operations; what `Communicator.arrivals` returns.
+    """How the ranks came to a communicator's latest operations, as `Communicator.arrivals` returns it.
 
     Attributes
     ----------
     ranks : tuple of RankArrivals, one per rank, in order.
-    last_rank : array of int, shape (operations,), oldest first: who came last.
+    last_rank : array of int, shape (operations,), oldest first: the rank that came last.
     lag_s : array of float, shape (operations,): how long after the last but one, in seconds. Its distribution is the
         straggler delay of [StragglAR, Figure 2a].
     """
@@ -88,8 +88,8 @@ class Arrivals:
 
         Parameters
         ----------
-        arrival_s : array of shape (operations, rank_count), seconds from any moment on: when ranks came, or, to judge
-            only what they do themselves, how long each took since it left the operation before.
+        arrival_s : array of shape (operations, rank_count), in seconds from any moment on: when ranks came. To judge
+            only the ranks' own doing: how long each took since it left the operation before.
 
         Returns
         -------
@@ -129,7 +129,7 @@ class Arrivals:
         return next((one.rank for one in self.ranks if one.persistent), None)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what `hemiola run --json` shows of it.
+        """Return the fields that `hemiola run --json` shows.
 
         Returns
         -------

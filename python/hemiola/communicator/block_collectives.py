@@ -1,6 +1,7 @@
-"""Collectives whose blocks may be of any sizes: an array for each rank, moved from where it lies to where it belongs.
+"""Collectives whose blocks may be of any sizes: an array for each rank, moved to the rank that it is for.
 
-What is only moved goes as messages between two ranks, not by a schedule: docs/decisions/0022-blocks-of-any-sizes.md."""
+Blocks that are only moved go as messages between two ranks, not by a schedule:
+docs/decisions/0022-blocks-of-any-sizes.md."""
 
 from __future__ import annotations
 
@@ -34,13 +35,13 @@ class BlockCollectives(Collectives, StartedCollectives, Messages):
     _block_calls = 0
 
     def all_to_all_blocks(self, x: Arrays, out: Arrays, *, timeout_s: float | None = None) -> Arrays:
-        """Give each rank an array and get one of each, of any sizes: what MPI calls alltoallv.
+        """Give each rank an array and get one of each, of any sizes, as MPI's alltoallv does.
 
         Parameters
         ----------
-        x : list with an array for each rank, what it is given; contiguous in C order, of one dtype, of 0 elements or
-            more. NumPy's of any type but Python objects; or any memory that other collectives take.
-        out : list with an array for each rank, where what it gives goes; contiguous, of the same dtype, apart from `x`.
+        x : list with an array to give to each rank; contiguous in C order, of one dtype, of 0 elements or more. NumPy's
+            of any type but Python objects; or any memory that other collectives take.
+        out : list with an array for the block of each rank; contiguous, of the same dtype, apart from `x`.
         timeout_s : float > 0, seconds, optional. How long agreeing, and then moving, may take; None: as `init` says.
 
         Returns
@@ -60,9 +61,8 @@ class BlockCollectives(Collectives, StartedCollectives, Messages):
 
         Notes
         -----
-        Nothing is padded, or copied on the way: a rank sends what others are given, no more. Ranks tell each other all
-        sizes first, by an all-gather of 16 bytes for each pair of ranks. Not on an emulated network, which has no
-        messages.
+        Nothing is padded, or copied on the way: a rank sends only the blocks of others. Ranks tell each other all sizes
+        first, by an all-gather of 16 bytes for each pair of ranks. Not on an emulated network, which has no messages.
         """
         return self._exchanging("all_to_all_blocks", x, out, timeout_s).wait()
 
@@ -80,11 +80,11 @@ class BlockCollectives(Collectives, StartedCollectives, Messages):
         return self._exchanging("start_all_to_all_blocks", x, out, timeout_s)
 
     def all_gather_blocks(self, x: NDArray[Any], out: Arrays, *, timeout_s: float | None = None) -> Arrays:
-        """Get every rank's array, of any size each: what MPI calls allgatherv.
+        """Get every rank's array, of any size each, as MPI's allgatherv does.
 
         Parameters
         ----------
-        x : array, what this rank gives to all; contiguous in C order, of 0 elements or more.
+        x : array that this rank gives to all; contiguous in C order, of 0 elements or more.
         out, timeout_s : as of `all_to_all_blocks`.
 
         Returns
@@ -147,7 +147,7 @@ class BlockCollectives(Collectives, StartedCollectives, Messages):
 
         Notes
         -----
-        What MPI calls reduce_scatter, with counts: a `reduce` to each rank, one after the other. Where all are of one
+        MPI calls it reduce_scatter, with counts: a `reduce` to each rank, one after the other. Where all are of one
         size, `reduce_scatter` takes fewer steps. Also on an emulated network.
         """
         return self.start_reduce_scatter_blocks(x, op, out=out, timeout_s=timeout_s).wait()
@@ -229,7 +229,7 @@ class BlockCollectives(Collectives, StartedCollectives, Messages):
 
 
 class PendingBlocks:
-    """What is under way together, as a Handle waits for them; made of what waits for each."""
+    """Several operations that are under way together, for one Handle to wait for."""
 
     def __init__(self, parts: Sequence[Pending]) -> None:
         self._parts = parts

@@ -20,7 +20,7 @@ def calibrate(comm: Communicator) -> Topology:
     Returns
     -------
     Topology, the same on all ranks: latency, bandwidth and cost of a message inside nodes and between them, and which
-    ranks share a NIC. `Topology.save` writes what `init(topology=…)` takes, the planner and the simulator.
+    ranks share a NIC. `Topology.save` writes a file for `init(topology=…)`, the planner and the simulator.
 
     Raises
     ------
@@ -31,8 +31,8 @@ def calibrate(comm: Communicator) -> Topology:
     -----
     Takes some seconds. Every measurement has all nodes at work at once, as collectives have. A NIC counts as fast as it
     is both ways at the same time; rates that differ by less than 8 %, inside nodes by less than half, are one rate,
-    their mean. Between nodes there is one switch, and one latency: how nodes are cabled beyond it is not looked at. Of
-    two nodes alone nobody can say whose NIC is the slower one, so both are.
+    their mean. Between nodes there is one switch, and one latency: how nodes are cabled beyond it is not looked at. Two
+    nodes alone do not show which of their NICs is the slower one, so both count as slower.
     """
     with ProgressBar("calibrating", quiet=comm.rank != 0) as bar:
         return measured_network(comm._core, comm._hosts(), comm._core_among, THOROUGH, bar)

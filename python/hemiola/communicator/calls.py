@@ -26,19 +26,19 @@ class _Options(TypedDict, Generic[D], total=False):
 
 
 class CallOptions(_Options[D], total=False):
-    """What a collective takes besides its array."""
+    """The options of a collective besides its array."""
 
     schedule: Schedule | str | None
 
 
 class CustomOptions(_Options[D]):
-    """What a custom collective takes besides its array: nobody can choose its schedule for it."""
+    """The options of a custom collective besides its array; a schedule is one, as the planner cannot choose it."""
 
     schedule: Schedule
 
 
 class Caller:
-    """A rank that calls the core for collectives. What is wrong with a call's arguments is told to the other ranks."""
+    """A rank that calls the core for collectives. It tells the other ranks of errors in a call's arguments."""
 
     def __init__(self, core: CoreCommunicator) -> None:
         self._core = core

@@ -1,6 +1,6 @@
-"""The collectives: what ranks do together on NumPy arrays, a method each, which returns once that is done.
+"""The collectives on NumPy arrays: a method each, which returns once the collective is done.
 
-What a collective does with its arrays stands in its row of `kinds`; here stand its signature and its promise."""
+A collective's row of `kinds` says how it uses its arrays; here stand its signature and its promise."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ class Collectives(Caller):
         x : array, of the same size and dtype on every rank.
         op : str or PremulSum. How elements combine: sum, product, min, max, average, and, or, xor, as the dtype allows;
             PremulSum(factor) multiplies this rank's before they are added.
-        schedule : Schedule or str, optional. What to run, or the name of an algorithm (`hemiola.algorithms.names()`);
-            None lets the planner choose, also for what it has noticed since: slow ports (see `health`), late ranks
-            (see `expects_late_rank`). "all_reduce_late" finds the late rank itself, anew in every call: the others
-            reduce among themselves until it comes.
+        schedule : Schedule or str, optional. The schedule to run, or the name of an algorithm
+            (`hemiola.algorithms.names()`); None lets the planner choose, also for slow ports (see `health`) and late
+            ranks (see `expects_late_rank`) that it has noticed since. "all_reduce_late" finds the late rank anew in
+            every call: the others reduce among themselves until it comes.
         sparse : bool, optional, the same on every rank. True lets messages leave zeros out where ranks see
             that it pays, in a schedule that suits that; of an algorithm or Schedule asked for, they do. None: where it
             pays, between hosts, from 1 MiB on, with the bits of False. False: never.
         unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
-            What a name stands for is verified in any case where its algorithm was registered from outside.
+            A named schedule is verified in any case where its algorithm was registered from outside.
         out : array of the size and dtype of `x`, optional. Where the result goes.
         timeout_s : float > 0, seconds, optional. How long it may take; None: as `init` says.
 
@@ -72,14 +72,14 @@ class Collectives(Caller):
         -----
         The same bits on every rank, and in every run with the same schedule. Every operation is commutative to the last
         bit: a NaN that it makes has all bits set, and -0.0 is less than +0.0. A schedule of your own must group the
-        additions of a chunk alike on all ranks. Where a late rank is looked for, the order of adding, and so a float's
-        last bits, depend on who was late.
+        additions of a chunk alike on all ranks. A schedule that looks for a late rank adds in an order that depends on
+        it, and so do a float's last bits.
 
-        The average of finite values is finite. Each rank's values are multiplied by 1 over the least power of two that
-        is not less than the number of ranks, summed, and divided by what is left of that number. Each sum and the
-        division are rounded to nearest. The product is exact but near the least values of a type, where bits fall off:
-        there an average is off by up to the least positive value times the number of ranks (float16: 6e-8 each).
-        An average passes over the array twice more than a sum: once to multiply, once to divide.
+        The average of finite values is finite. Each rank's values are multiplied by 1 / p, with p the least power of
+        two that is not less than the number of ranks. Then they are summed, and divided by the number of ranks / p.
+        Each sum and the division are rounded to nearest. The product is exact but near the least values of a type,
+        where bits fall off: there an average is off by up to the least positive value times the number of ranks
+        (float16: 6e-8 each). An average passes over the array twice more than a sum: once to multiply, once to divide.
         """
         return self._run(ALL_REDUCE, x, out, op, 0, schedule, unchecked, timeout_s, sparse)
 
@@ -103,13 +103,13 @@ class Collectives(Caller):
         op : str or PremulSum. How elements combine: sum, product, min, max, average, and, or, xor, as the dtype allows;
             PremulSum(factor) multiplies this rank's before they are added.
         root : int, 0 … rank_count-1, the rank that gets the result.
-        schedule : Schedule or str, optional. What to run, or the name of an algorithm (`hemiola.algorithms.names()`);
-            None lets the planner choose.
+        schedule : Schedule or str, optional. The schedule to run, or the name of an algorithm
+            (`hemiola.algorithms.names()`); None lets the planner choose.
         sparse : bool, optional, the same on every rank. True lets messages leave zeros out where ranks see that it
             pays, in a schedule that suits that; of an algorithm or Schedule asked for, they do. None: where it pays,
             between hosts, from 1 MiB on, with the bits of False. False: never.
         unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
-            What a name stands for is verified in any case where its algorithm was registered from outside.
+            A named schedule is verified in any case where its algorithm was registered from outside.
         out : array of the size and dtype of `x`, optional. Where the result goes; used on the root only.
         timeout_s : float > 0, seconds, optional. How long it may take; None: as `init` says.
 
@@ -146,13 +146,13 @@ class Collectives(Caller):
         x : array, of the same size and dtype on every rank, its first axis a multiple of rank_count.
         op : str or PremulSum. How elements combine: sum, product, min, max, average, and, or, xor, as the dtype allows;
             PremulSum(factor) multiplies this rank's before they are added.
-        schedule : Schedule or str, optional. What to run, or the name of an algorithm (`hemiola.algorithms.names()`);
-            None lets the planner choose.
+        schedule : Schedule or str, optional. The schedule to run, or the name of an algorithm
+            (`hemiola.algorithms.names()`); None lets the planner choose.
         sparse : bool, optional, the same on every rank. True lets messages leave zeros out where ranks see
             that it pays, in a schedule that suits that; of an algorithm or Schedule asked for, they do. None: where it
             pays, between hosts, from 1 MiB on, with the bits of False. False: never.
         unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
-            What a name stands for is verified in any case where its algorithm was registered from outside.
+            A named schedule is verified in any case where its algorithm was registered from outside.
         out : array of a part's size and dtype, optional. Where the result goes; in place where it is the rank's own
             part of `x`.
         timeout_s : float > 0, seconds, optional. How long it may take; None: as `init` says.
@@ -187,13 +187,13 @@ class Collectives(Caller):
         Parameters
         ----------
         x : array, of the same size and dtype on every rank. A scalar counts as one element.
-        schedule : Schedule or str, optional. What to run, or the name of an algorithm (`hemiola.algorithms.names()`);
-            None lets the planner choose.
+        schedule : Schedule or str, optional. The schedule to run, or the name of an algorithm
+            (`hemiola.algorithms.names()`); None lets the planner choose.
         sparse : bool, optional, the same on every rank. True lets messages leave zeros out where ranks see
             that it pays, in a schedule that suits that; of an algorithm or Schedule asked for, they do. None: where it
             pays, between hosts, from 1 MiB on, with the bits of False. False: never.
         unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
-            What a name stands for is verified in any case where its algorithm was registered from outside.
+            A named schedule is verified in any case where its algorithm was registered from outside.
         out : array of rank_count times the size of `x`, optional. Where the result goes; in place where `x` is the
             rank's own part of it.
         timeout_s : float > 0, seconds, optional. How long it may take; None: as `init` says.
@@ -230,13 +230,13 @@ class Collectives(Caller):
         ----------
         x : array, of the same size and dtype on every rank. A scalar counts as one element.
         root : int, 0 … rank_count-1, the rank that gets the result.
-        schedule : Schedule or str, optional. What to run, or the name of an algorithm (`hemiola.algorithms.names()`);
-            None lets the planner choose.
+        schedule : Schedule or str, optional. The schedule to run, or the name of an algorithm
+            (`hemiola.algorithms.names()`); None lets the planner choose.
         sparse : bool, optional, the same on every rank. True lets messages leave zeros out where ranks see that it
             pays, in a schedule that suits that; of an algorithm or Schedule asked for, they do. None: where it pays,
             between hosts, from 1 MiB on, with the bits of False. False: never.
         unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
-            What a name stands for is verified in any case where its algorithm was registered from outside.
+            A named schedule is verified in any case where its algorithm was registered from outside.
         out : array of rank_count times the size of `x`, optional. Where the result goes, in place where `x` is the
             root's own part of it; used on the root only.
         timeout_s : float > 0, seconds, optional. How long it may take; None: as `init` says.
@@ -275,13 +275,13 @@ class Collectives(Caller):
         x : array, its first axis a multiple of rank_count. Only the root's is read; elsewhere it tells shape and
             dtype, and is needed only where no `out` is given.
         root : int, 0 … rank_count-1, the rank whose array is scattered.
-        schedule : Schedule or str, optional. What to run, or the name of an algorithm (`hemiola.algorithms.names()`);
-            None lets the planner choose.
+        schedule : Schedule or str, optional. The schedule to run, or the name of an algorithm
+            (`hemiola.algorithms.names()`); None lets the planner choose.
         sparse : bool, optional, the same on every rank. True lets messages leave zeros out where ranks see that it
             pays, in a schedule that suits that; of an algorithm or Schedule asked for, they do. None: where it pays,
             between hosts, from 1 MiB on, with the bits of False. False: never.
         unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
-            What a name stands for is verified in any case where its algorithm was registered from outside.
+            A named schedule is verified in any case where its algorithm was registered from outside.
         out : array of a part's size and dtype, optional. Where the result goes; in place where it is the root's own
             part of `x`.
         timeout_s : float > 0, seconds, optional. How long it may take; None: as `init` says.
@@ -318,13 +318,13 @@ class Collectives(Caller):
         ----------
         x : array, of the same size and dtype on every rank. Only the root's is read; elsewhere `out` will do.
         root : int, 0 … rank_count-1, the rank whose array all get.
-        schedule : Schedule or str, optional. What to run, or the name of an algorithm (`hemiola.algorithms.names()`);
-            None lets the planner choose.
+        schedule : Schedule or str, optional. The schedule to run, or the name of an algorithm
+            (`hemiola.algorithms.names()`); None lets the planner choose.
         sparse : bool, optional, the same on every rank. True lets messages leave zeros out where ranks see that it
             pays, in a schedule that suits that; of an algorithm or Schedule asked for, they do. None: where it pays,
             between hosts, from 1 MiB on, with the bits of False. False: never.
         unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
-            What a name stands for is verified in any case where its algorithm was registered from outside.
+            A named schedule is verified in any case where its algorithm was registered from outside.
         out : array of the shape and dtype of `x`, optional. Where the result goes.
         timeout_s : float > 0, seconds, optional. How long it may take; None: as `init` says.
 
@@ -358,13 +358,13 @@ class Collectives(Caller):
         Parameters
         ----------
         x : array, of the same size and dtype on every rank, its size a multiple of rank_count.
-        schedule : Schedule or str, optional. What to run, or the name of an algorithm (`hemiola.algorithms.names()`);
-            None lets the planner choose.
+        schedule : Schedule or str, optional. The schedule to run, or the name of an algorithm
+            (`hemiola.algorithms.names()`); None lets the planner choose.
         sparse : bool, optional, the same on every rank. True lets messages leave zeros out where ranks see that it
             pays, in a schedule that suits that; of an algorithm or Schedule asked for, they do. None: where it pays,
             between hosts, from 1 MiB on, with the bits of False. False: never.
         unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
-            What a name stands for is verified in any case where its algorithm was registered from outside.
+            A named schedule is verified in any case where its algorithm was registered from outside.
         out : array of the size and dtype of `x`, optional. Where the result goes.
         timeout_s : float > 0, seconds, optional. How long it may take; None: as `init` says.
 
@@ -406,7 +406,7 @@ class Collectives(Caller):
             pays, in a schedule that suits that; of an algorithm or Schedule asked for, they do. None: where it pays,
             between hosts, from 1 MiB on, with the bits of False. False: never.
         unchecked : bool. Run a Schedule as it is; otherwise it is verified, once per digest, before anything moves.
-            What a name stands for is verified in any case where its algorithm was registered from outside.
+            A named schedule is verified in any case where its algorithm was registered from outside.
         out : array of the size and dtype of `x`, optional. Where the result goes.
         timeout_s : float > 0, seconds, optional. How long it may take; None: as `init` says.
 

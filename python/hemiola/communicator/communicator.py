@@ -1,4 +1,4 @@
-"""What a user holds: ranks that can run collectives together, on NumPy arrays."""
+"""A user's handle on ranks that can run collectives together, on NumPy arrays."""
 
 from __future__ import annotations
 
@@ -48,22 +48,23 @@ class Communicator(BlockCollectives, MonitoredBarrier):
     DLPack, the buffer protocol or a RawMemory, contiguous in C order, of
     float16, bfloat16 (ml_dtypes), float32, float64, any integer, bool, complex64, complex128, or ml_dtypes'
     float8_e4m3fn, float8_e5m2, float8_e4m3fnuz or float8_e5m2fnuz. Two floats of 16 or 8 bits are combined as float32
-    and rounded to nearest even; what is too large for a float8 without infinity becomes NaN.
+    and rounded to nearest even; a value too large for a float8 without infinity becomes NaN.
 
-    Where a collective has a block for each rank, a list with an array for each, all of one size and dtype, may stand
-    for the array: as `x` of reduce_scatter, scatter and all_to_all, as `out` of all_gather, gather and all_to_all. Each
-    is used where it lies, apart from all others; ranks that pass lists and ranks that pass an array go together.
+    Where a collective has a block for each rank, a list with an array for each may stand for the array, all of one size
+    and dtype. That holds for `x` of reduce_scatter, scatter and all_to_all, and for `out` of all_gather, gather and
+    all_to_all. Each is used where it lies, apart from all others; ranks that pass lists and ranks that pass an array go
+    together.
 
-    What is wrong with a call's arguments on one rank raises ArgumentError there and MismatchError on all others,
-    in that very operation; so does a disagreement about the number of elements, dtype, op, root, order or schedule,
-    everywhere. Ranks may cut as many elements into other shapes. Inputs are as they were, and the communicator can
-    be used further. After a LostRankError or a TimeoutError inputs are as they were, too, but the communicator cannot
-    be used any more.
+    An error in a call's arguments on one rank raises ArgumentError there and MismatchError on all others, in that very
+    operation. A disagreement about the number of elements, dtype, op, root, order or schedule raises MismatchError
+    everywhere. Ranks may cut as many elements into other shapes. Inputs are as they were, and the communicator can be
+    used further. After a LostRankError or a TimeoutError inputs are as they were, too, but the communicator cannot be
+    used any more.
 
     After any of these an array that was both input and output holds the input again (see `keep_inputs` of
-    hemiola.init). An array that was only to be written, that is, an `out` apart from the input, or a broadcast's
-    `x` on another rank than the root, may hold part of a result: nobody waits at the door for ranks that are
-    late, so ranks that agree may have exchanged data by then.
+    hemiola.init). An array that was only to be written may hold part of a result: an `out` apart from the input, or a
+    broadcast's `x` on another rank than the root. Operations do not wait at the door for late ranks, so ranks that
+    agree may have exchanged data by then.
     """
 
     def __init__(
@@ -137,21 +138,20 @@ class Communicator(BlockCollectives, MonitoredBarrier):
         meet_at : where they meet. A store, such as a torch.distributed.TCPStore, for ranks on one host or several; it
             serves any number of meetings, one after the other. Or a name, for ranks of one host: the same on all of
             them, and of no other job of this user that meets at the same time.
-        timeout_s : float, seconds > 0; None means what HEMIOLA_TIMEOUT says, or 300. How long to wait for the others,
-            here and in each operation.
+        timeout_s : float, seconds > 0; None means HEMIOLA_TIMEOUT, or 300. How long to wait for the others, here and in
+            each operation.
         keep_inputs, topology, adapt : as of `hemiola.init`.
 
         Returns
         -------
-        Communicator. What it holds of the system (threads, sockets, memory in common) goes when it and its groups are
-        closed and no longer referred to.
+        Communicator. Its threads, sockets and shared memory are released when it and its groups are closed and no
+        longer referred to.
 
         Raises
         ------
-        ArgumentError
-            for a rank or number of ranks outside its range, a name where HEMIOLA_WIRE asks for what needs addresses, a
-            variable of the environment or `adapt` that is misspelt, and a topology with another number of ranks.
-        FormatError, OSError
+        ArgumentError for a rank or number of ranks outside its range, and for a topology with another number of ranks.
+        Also for a misspelt `adapt` or variable of the environment, and for a name where HEMIOLA_WIRE asks for a wire
+        that needs addresses. FormatError, OSError
             for a file that cannot be read.
         MismatchError
             on every rank, when ranks pass different options or numbers of ranks.
@@ -160,8 +160,8 @@ class Communicator(BlockCollectives, MonitoredBarrier):
 
         Notes
         -----
-        Ranks on one host share memory, those of several meet at rank 0's address, which it tells the others, with a
-        secret, through the store; who can read the store can join.
+        Ranks on one host share memory. Those of several meet at rank 0's address, which it tells the others, with a
+        secret, through the store; everybody that can read the store can join.
         """
         environment.check()
         hold_standard_descriptors()
@@ -174,16 +174,16 @@ class Communicator(BlockCollectives, MonitoredBarrier):
 
     @property
     def topology(self) -> Topology:
-        """What collectives are planned for: the network that `init` was given, or is to emulate. Without one, what was
-        measured at start-up: between hosts as `hemiola.calibrate` does at more length, on one host a switch with a port
-        a rank."""
+        """The network that collectives are planned for: the one that `init` was given, or is to emulate. Without one,
+        the network measured at start-up: between hosts as `hemiola.calibrate` measures at more length, on one host a
+        switch with a port a rank."""
         return self._plans.network()
 
     @property
     def fastest_topology(self) -> Topology:
-        """What lower bounds are those of: the `topology`, but where ranks share memory. There any number of them may
-        copy from one at once, and one alone is faster than when all do: a switch out of which nobody copies faster than
-        a core in its own cache."""
+        """The network that lower bounds hold for: the `topology`, but where ranks share memory. There any number of
+        them may copy from one at once, and one alone is faster than when all do: a switch out of which nobody copies
+        faster than a core in its own cache."""
         return self._plans.fastest_network()
 
     @typed
@@ -200,7 +200,7 @@ class Communicator(BlockCollectives, MonitoredBarrier):
         -------
         Plan, made for the next power of two of bytes, which all sizes below it share, and for the ranks that
         are known to be slow by now (see `health`). The same on every rank when asked after the same operation.
-        Over an emulated network its times count what messages cost this machine's cores, too.
+        Over an emulated network its times count the time that messages cost this machine's cores, too.
 
         Raises
         ------
@@ -240,8 +240,8 @@ class Communicator(BlockCollectives, MonitoredBarrier):
 
         Notes
         -----
-        Nothing is measured, and nobody is met: the ranks talk by what their job has in common. What a group holds of
-        the system goes with it.
+        Nothing is measured, and no new connection is made: the ranks talk over those of their job. A group's resources
+        of the system are released with it.
         """
         self._core.check_open()
         chosen = list(ranks)
@@ -386,9 +386,9 @@ class Communicator(BlockCollectives, MonitoredBarrier):
 
         Returns
         -------
-        Arrivals, over at most 512 operations. The same on every rank that has come as far. What the network explains
-        is subtracted: who came later only because its port is slow, so that it left the operation before later, is
-        not late (see `recent_own_s`; `recent_arrivals_s` has what was seen).
+        Arrivals, over at most 512 operations. The same on every rank that has come as far. Lateness that the network
+        explains is subtracted. A rank that came later only because a slow port kept it in the operation before is not
+        late (see `recent_own_s`; `recent_arrivals_s` has the unchanged times).
         """
         return Arrivals.of(self.recent_own_s())
 
@@ -411,18 +411,18 @@ class Communicator(BlockCollectives, MonitoredBarrier):
 
         Notes
         -----
-        True once finding the late rank is predicted to have saved 5 % on average over the latest eight operations of
-        this size (to the next power of two) without a `schedule` of their own, by the lags that `arrivals` shows; false
-        again once it would have saved nothing. All ranks change at the same operation; costs no communication. Only on
-        a network whose ports are all healthy, with three ranks or more, and where `adapt` of `hemiola.init` has "late";
-        between hosts with three of them or more, of equally many ranks. On a network that is emulated or was given as
-        `topology`, and is not one switch: once the same rank was last in all eight, by a quarter of the time, and a
-        plan, which `plan` names, saves 5 %.
+        True once the latest eight operations of this size class would have been at least 5 % faster on average with
+        late-rank detection, judged by the lags that `arrivals` shows. False again once the predicted gain is zero.
+        Operations with a `schedule` of their own do not count; sizes are classed by the next power of two. All ranks
+        change at the same operation; costs no communication. Only on a network whose ports are all healthy, with three
+        ranks or more, and where `adapt` of `hemiola.init` has "late"; between hosts with three of them or more, of
+        equally many ranks. On a network that is emulated or was given as `topology`, and is not one switch: once the
+        same rank was last in all eight, by a quarter of the time, and a plan, which `plan` names, saves 5 %.
         """
         return self._core.expects_late_rank(_checked_bytes(nbytes))
 
     def health(self) -> Health:
-        """Say which ranks' ports are slow, by what factor and since when.
+        """Return the ranks whose ports are slow, the factor of each, and since when.
 
         Returns
         -------
@@ -431,18 +431,16 @@ class Communicator(BlockCollectives, MonitoredBarrier):
 
         Notes
         -----
-        Noticed from the bytes and busy seconds of the operations' own messages; costs no communication. A rank
-        counts as slow once it has been slower than the faster ranks in five operations on end by a factor of
-        1.3, or in eight by 1.12; messages of less than a latency's worth of bytes do not count. Collectives
-        without a `schedule` of their own are then planned for it, by all ranks from the same operation on; five
-        operations on end that show less take it back. (With `adapt` of `hemiola.init` without "slow" it is only told.)
-        Coming late, or having a busy core, makes no port slow.
-        Between hosts it is noticed from what comes by TCP where each rank goes out by one NIC, in all-gathers,
-        reduce-scatters, all-reduces and all-to-alls that keep a port busy for 20 ms or more, from a factor of 1.2 on;
-        there a factor is taken back by single operations that run as if nobody were slow, one in 8 at first, in 64
-        later.
-        Of two ranks alone nobody can say which one it is, and of one that only ever has its share of a busy
-        port, nobody can say how fast it is.
+        Noticed from the bytes and busy seconds of the operations' own messages; costs no communication. A rank counts
+        as slow once it has been slower than the faster ranks by a factor of 1.3 in five operations on end, or of 1.12
+        in eight. Messages shorter than latency times bandwidth do not count. Collectives without a `schedule` of their
+        own are then planned for it, by all ranks from the same operation on; five operations on end that show less take
+        it back. (With `adapt` of `hemiola.init` without "slow" it is only told.) Coming late, or having a busy core,
+        makes no port slow. Between hosts, a port is judged by TCP traffic where each rank goes out by one NIC. Only
+        all-gathers, reduce-scatters, all-reduces and all-to-alls that keep a port busy for 20 ms or more count, from a
+        factor of 1.2 on. There single operations run as if no port were slow, one in 8 at first and one in 64 later;
+        they take a factor back. Of two ranks alone nobody can say which one it is, and of one that only ever has its
+        share of a busy port, nobody can say how fast it is.
         """
         return Health.of(self._core, self._observer.surveyed)
 
@@ -453,14 +451,14 @@ class Communicator(BlockCollectives, MonitoredBarrier):
         Returns
         -------
         Traffic, of this rank, since the communicator was made. Waits for an operation that is under way; costs no
-        communication. To the byte what the simulator moves for the same schedules; messages by `send` and `recv` are
-        not operations and do not count.
+        communication. Equal to the byte to the simulator's count for the same schedules; messages by `send` and `recv`
+        are not operations and do not count.
         """
         sent, received = zip(*self._core.payloads(), strict=True)
         return Traffic(sent, received, tuple(self._core.carriers()), *self._core.sent_forms())
 
     def diagnose(self) -> Diagnosis:
-        """Say what slows this communicator's latest operations, what it costs, and what helps.
+        """Find the causes that slow this communicator's latest operations, their cost, and remedies.
 
         All ranks call this together, and judge at most the latest 128 operations: those since the last diagnosis, where
         these are 8 or more. Ranks of several hosts also survey the network: every couple of NICs sends both ways for
@@ -469,8 +467,8 @@ class Communicator(BlockCollectives, MonitoredBarrier):
         Returns
         -------
         Diagnosis, the same on every rank: ranks that come late of their own doing, hosts of which all ranks do, NICs
-        and links that are slower than the others, and a machine that has too few cores, each with evidence, what it
-        costs a step, and what a schedule planned for it would save of that.
+        and links that are slower than the others, and a machine that has too few cores, each with evidence, its cost
+        per step, and the share of it that a schedule planned for it would save.
 
         Raises
         ------
@@ -480,11 +478,11 @@ class Communicator(BlockCollectives, MonitoredBarrier):
         Notes
         -----
         Takes some milliseconds on one host, and a plan or two on rank 0 for each finding; between hosts a tenth of a
-        second for each of them, several times that where one is slow or cores are busy. What a rank does between
-        operations is its own time; what it takes longer to leave an operation is the network's. `health` says the same
-        of NICs from then on. On an emulated network ports and links are judged by what messages between pairs of ranks
-        have certainly reached in the latest 16 operations, so only those that were used: an all_to_all uses all of
-        them, a ring each rank's to one neighbour. Over shared memory there are none.
+        second for each of them, several times that where one is slow or cores are busy. A rank's time between
+        operations is its own; time that it takes longer to leave an operation is the network's. `health` reports the
+        same NICs from then on. On an emulated network, ports and links are judged by the rates that messages between
+        pairs of ranks have certainly reached in the latest 16 operations. So only links in use are judged: an
+        all_to_all uses all of them, a ring each rank's to one neighbour. Over shared memory there are none.
         """
         grouping = None if self._emulation is not None else self._core_among
         network, is_given = self._plans.network(), self._options.network is not None
@@ -516,7 +514,7 @@ class Communicator(BlockCollectives, MonitoredBarrier):
         Parameters
         ----------
         slow : mapping of rank, of a link (src, dst), or of a NIC such as "nic:mlx5_1" to float >= 1, the factor by
-            which the rank's ports, the link, or the NIC's links are slower than the topology says. What is left out
+            which the rank's ports, the link, or the NIC's links are slower than the topology says. Anything left out
             runs at full speed again, so {} ends it. A link is one-way; switches have their numbers in the topology.
 
         Raises
@@ -562,8 +560,8 @@ class Communicator(BlockCollectives, MonitoredBarrier):
         -----
         Calls that are under way in other threads, or in the background, raise a LostRankError that names this rank and
         the reason; this waits until they have. So do the other ranks' calls, at once, whether they wait for this rank
-        or not, and their later ones, where `close` ends only what needs this rank: they too can go on with `shrink`.
-        Messages that have not left are dropped. Without effect once the communicator is closed.
+        or not, and their later ones: they too can go on with `shrink`. `close` ends only operations that need this
+        rank. Messages that have not left are dropped. Without effect once the communicator is closed.
         """
         _open.discard(self)
         self._core.abort(reason)
@@ -604,7 +602,7 @@ def is_open(communicator: Communicator) -> bool:
 
 
 def say_why_it_ends(error: BaseException | None) -> None:
-    """Tell the launcher and the other ranks over what this process ends, before they find it gone.
+    """Tell the launcher and the other ranks the error that ends this process, before they find it gone.
 
     Parameters
     ----------

@@ -45,10 +45,10 @@ _launched: list[Emulation] = []
 
 
 def launched_emulation() -> Emulation | None:
-    """Return what hemiola.launch has asked this process to emulate."""
+    """Return the network that hemiola.launch has asked this process to emulate."""
     return _launched[0] if _launched else None
 
 
 def set_launched_emulation(emulation: Emulation | None) -> None:
-    """Note what hemiola.launch asks for; called before the function of a rank."""
+    """Note the network that hemiola.launch asks for; called before the function of a rank."""
     _launched[:] = [emulation] if emulation is not None else []

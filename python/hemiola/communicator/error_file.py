@@ -21,12 +21,12 @@ _LATER_S = 2
 
 
 def write_error_file(error: BaseException | None, cause: Cause | None) -> None:
-    """Tell torchrun with what this process ends.
+    """Tell torchrun the error that ends this process.
 
     Parameters
     ----------
     error : None where there is none that can be known; then nothing is written.
-    cause : whom the error blames; None for nobody, which is this rank.
+    cause : the rank that the error blames; None for this rank.
     """
     place, rank = os.environ.get(_PLACE), os.environ.get(_RANK, "")
     if not place or error is None or OWN_RANK.value() is not None:  # torchrun's rank may launch others

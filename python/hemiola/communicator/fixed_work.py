@@ -1,4 +1,4 @@
-"""A piece of work that is the same on every rank: what it takes tells slow hosts from ranks that have more to do."""
+"""A piece of work that is the same on every rank: its duration tells slow hosts from ranks that have more to do."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ R_co = TypeVar("R_co", covariant=True)
 
 
 class Pending(Protocol):
-    """What a Handle waits for: an operation of the core, or a message, or several."""
+    """An operation of the core, a message, or several, for a Handle to wait for."""
 
     def wait(self, timeout_s: float | None = None) -> bool:
         """Return True once it is over, False after `timeout_s`; raise its error."""
@@ -30,7 +30,7 @@ class Handle(Generic[R_co]):
 
     @typed
     def wait(self, timeout_s: float | None = None) -> R_co:
-        """Wait for the end and return what the blocking call would have returned.
+        """Wait for the end and return the result of the blocking call.
 
         Parameters
         ----------
@@ -38,14 +38,13 @@ class Handle(Generic[R_co]):
 
         Returns
         -------
-        What the blocking call returns: an array, or None.
+        The result of the blocking call: an array, or None.
 
         Raises
         ------
         builtins.TimeoutError
             when it is still running after `timeout_s`.
-        MismatchError, LostRankError, TimeoutError
-            what the operation raised.
+        MismatchError, LostRankError, TimeoutError raised by the operation.
         """
         if not self._pending.wait(timeout_s):
             raise builtins.TimeoutError(f"the operation is still running after {timeout_s} s")
@@ -89,8 +88,7 @@ class ReceiveHandle(Handle[int]):
         ------
         builtins.TimeoutError
             when nothing has come after `timeout_s`.
-        MismatchError, LostRankError, TimeoutError
-            what receiving raised.
+        MismatchError, LostRankError, TimeoutError raised by receiving.
         """
         super().wait(timeout_s)
         return self._message.source

@@ -1,4 +1,4 @@
-"""What a communicator has noticed about its ranks' ports, from the traffic that it carries anyway."""
+"""The state of the ranks' ports, noticed by a communicator in the traffic that it carries anyway."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class SlowRank:
     ----------
     rank : int, in the communicator that was asked.
     factor : float > 1, how much slower, as the latest operation that says something showed it.
-    planned_factor : float > 1, what schedules are planned for: rounded up, and slow to fall.
+    planned_factor : float > 1, the factor that schedules are planned for: rounded up, and slow to fall.
     since_operation : int, number of the first operation that showed it; 0 where it was known from the start.
     since_s : float, seconds ago that this operation ended here; since start-up where it was known.
-    where : str, NIC and host in words, once a diagnosis has asked what they are called.
+    where : str, NIC and host in words, once a diagnosis has asked for their names.
     """
 
     rank: int
@@ -73,8 +73,8 @@ class Health:
         Parameters
         ----------
         core : the communicator in the core; asking it needs nobody else.
-        surveyed : by rank, what the latest diagnosis has measured. Of a port that was slow already when the network was
-            measured the core notices only what has changed since.
+        surveyed : by rank, the factors that the latest diagnosis has measured. Of a port that was slow already when the
+            network was measured, the core notices only changes since then.
 
         Returns
         -------

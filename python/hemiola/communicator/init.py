@@ -40,14 +40,14 @@ def init(
 
     Parameters
     ----------
-    timeout_s : float, seconds > 0; None means what HEMIOLA_TIMEOUT says, or 300. How long to wait for the others,
-        here and in each operation.
+    timeout_s : float, seconds > 0; None means HEMIOLA_TIMEOUT, or 300. How long to wait for the others, here and in
+        each operation.
     keep_inputs : bool; None means True. Whether a failure in the middle of an operation in place leaves its input as it
-        was. It costs a private copy of what is overwritten; with False a failed operation's buffer is undefined.
+        was. It costs a private copy of each overwritten buffer; with False a failed operation's buffer is undefined.
     topology : Topology or the path of its file, optional. The network that there is, such as `hemiola calibrate` has
         measured it, for which collectives are planned; None measures at start-up. The same on all ranks.
-    adapt : str, to what collectives adapt by themselves once ranks have noticed it: "late", "slow", "late,slow" or
-        "none"; None means what HEMIOLA_ADAPT says, or both. See `Communicator.expects_late_rank` and `health`.
+    adapt : str, the conditions that collectives adapt to once ranks have noticed them: "late", "slow", "late,slow" or
+        "none". None means HEMIOLA_ADAPT, or both. See `Communicator.expects_late_rank` and `health`.
     emulate : Topology or the path of its file, optional. A network to behave like: ports and links carry
         real bytes at its latencies and bandwidths, as far as this machine can move that many. The same on all
         ranks; hemiola.launch can set it.
@@ -56,16 +56,15 @@ def init(
 
     Returns
     -------
-    Communicator; the same one when called again, as long as it is open, or what `Communicator.shrink` has left of it.
+    Communicator; the same one when called again, as long as it is open, or the one that `Communicator.shrink` has
+    returned since.
 
     Raises
     ------
-    ArgumentError
-        when a variable of the environment, or `adapt`, is misspelt or cannot be read; when this process belongs to no
-        job that is known here, or to one on several hosts which have no way to meet; when it was forked from a rank;
-        when the topology or the emulated network has another number of ranks than the job, or both are given; and
-        when called again with other options than those in force.
-    FormatError, OSError
+    ArgumentError when a variable of the environment, or `adapt`, is misspelt or cannot be read. When this process
+    belongs to no known job, or to one on several hosts which have no way to meet, or was forked from a rank. When the
+    topology or the emulated network has another number of ranks than the job, or both are given. When called again with
+    other options than those in force. FormatError, OSError
         for a file that cannot be read.
     MismatchError
         on every rank, when one passes other options than rank 0.

@@ -1,4 +1,4 @@
-"""What `init` or `join` was asked for: that all ranks ask for the same, and that whoever asks again does, too."""
+"""The options of `init` or `join`: all ranks must ask for the same ones, and so must a later call."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from hemiola.errors import ArgumentError, FormatError, MismatchError
 
 @dataclass(frozen=True)
 class InitOptions:
-    """The options of a job, as `init` and `join` take them: `wires` is HEMIOLA_WIRE's, `adapt` what HEMIOLA_ADAPT
-    names, `control` the control plane's name, `topology` what to plan for, or why that cannot be read."""
+    """The options of a job, as `init` and `join` take them. `wires` is HEMIOLA_WIRE's and `adapt` HEMIOLA_ADAPT's
+    value, `control` the control plane's name, and `topology` the network to plan for, or the reason why it cannot be
+    read."""
 
     timeout_s: float
     keep_inputs: bool
@@ -40,12 +41,12 @@ class InitOptions:
         adapt: str | None,
         emulation: Emulation | None = None,
     ) -> InitOptions:
-        """Check what was asked for, and fill in what was not.
+        """Check the given options, and fill in the others.
 
         Raises
         ------
         ArgumentError
-            for a timeout or words of `adapt` that are none. What is wrong with a topology's file is told later, by all
+            for a timeout or words of `adapt` that are none. An error in a topology's file is raised later, on all
             ranks.
         """
         limit_s = seconds_of(environment.TIMEOUT.value() if timeout_s is None else timeout_s)
@@ -63,7 +64,7 @@ class InitOptions:
 
     @property
     def network(self) -> Topology | None:
-        """The topology that was given, if one was; raises what was wrong with its file."""
+        """The given topology, if there is one; raises the error of its file."""
         if isinstance(self.topology, Exception):
             raise self.topology
         return self.topology
@@ -79,7 +80,7 @@ class InitOptions:
 
     @cached_property
     def for_core(self) -> CommunicatorOptions:
-        """What the core must know of them."""
+        """The options that the core must know."""
         emulation = self.emulation
         return CommunicatorOptions(
             timeout_s=self.timeout_s,

@@ -156,7 +156,7 @@ class Doorway:
 def wait_until_known(place: str, timeout_s: float) -> None:
     """Ask the name service for the host of "host:port" until it is known, as a pod's name is once the pod runs.
 
-    Where it stays unknown, whoever uses it says so.
+    Where it stays unknown, the connection that uses it raises the error.
     """
     host = _host_of(place)
     deadline = time.monotonic() + timeout_s

@@ -1,4 +1,4 @@
-"""What each collective does with its arrays: one row a kind, by which every collective call works."""
+"""How each collective uses its arrays: one row a kind, by which every collective call works."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array | Complaint:
 
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[R]):
-    """One kind of collective. R is what a blocking call returns."""
+    """One kind of collective. R is the blocking call's result."""
 
     name: str
     room: Room | None = None  #: None: without `out` the result replaces the array
@@ -72,7 +72,7 @@ class Kind(Generic[R]):
     def arrays(
         self, x: Any, out: Array | None, rank_count: int, is_root: bool
     ) -> tuple[Array | None, Array | Complaint | None]:
-        """Return what this rank brings, and where its result goes."""
+        """Return this rank's input, and the place of its result."""
         brought = None if self.only_root_brings and not is_root else x
         if self.only_root_gets and not is_root:
             return brought, None

@@ -1,4 +1,4 @@
-"""What a rank that ends tells whoever has started it: who is to blame."""
+"""Tells the launcher why a rank ends, and which rank is to blame."""
 
 from __future__ import annotations
 
@@ -33,13 +33,14 @@ def described(error: BaseException) -> str:
 
 
 def own_cause(error: BaseException) -> Cause | None:
-    """Return an exception as the cause of what follows from it on other ranks; None in a process that has no rank."""
+    """Return an exception as the cause of the errors that follow from it on other ranks; None in a process that has no
+    rank."""
     rank = RANK.value()
     return None if rank is None else Cause(rank, described(error), time.monotonic())
 
 
 def tell_launcher(cause: Cause | None) -> None:
-    """Say that this process ends, and over what, if a launcher listens."""
+    """Tell a listening launcher that this process ends, and for which error."""
     rank, pipe = RANK.value(), LAST_WORDS.value()
     if rank is None or pipe is None:
         return

@@ -15,9 +15,9 @@ from hemiola.errors import ArgumentError
 class Job:
     """A process's place in its job.
 
-    `name` is the same on all ranks of the job, before and after a restart, and different from other jobs of this user;
-    it is empty where the launcher tells ranks on several hosts nothing of the kind. `host_rank_count` says how many of
-    its ranks are on this host, and `local_rank` which of them this is, None where the launcher does not; `incarnation`
+    `name` is the same on all ranks of the job, before and after a restart, and different from other jobs of this user.
+    It is empty where the launcher gives ranks on several hosts no name. `host_rank_count` is the number of its ranks on
+    this host, and `local_rank` this rank's number among them, None where the launcher does not say. `incarnation`
     counts its restarts.
     """
 
@@ -31,7 +31,7 @@ class Job:
 
     @property
     def meeting_name(self) -> str:
-        """What ranks meet by that must not meet those of before a restart."""
+        """A name to meet by that differs from the one before a restart."""
         return f"{self.name}-{self.incarnation}" if self.name else ""
 
     @property

@@ -1,4 +1,4 @@
-"""What HEMIOLA_LOG makes visible: the logger "hemiola", on standard error."""
+"""Makes HEMIOLA_LOG's messages visible: the logger "hemiola", on standard error."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _logger = logging.getLogger("hemiola")
 
 
 def begin_logging(level: str | None) -> None:
-    """Write what the logger "hemiola" is told from a level on; None leaves it to the program's own settings."""
+    """Write the messages of the logger "hemiola" from a level on; None leaves it to the program's own settings."""
     if level is None:
         return
     _logger.setLevel(level.upper())
@@ -23,8 +23,7 @@ def begin_logging(level: str | None) -> None:
 
 
 def log_carriers(core: Communicator, ranks: Sequence[int]) -> None:
-    """Say at debug level by what this rank exchanges messages with each other one; `ranks` are their numbers in the
-    job."""
+    """Log at debug level the wire between this rank and each other one; `ranks` are their numbers in the job."""
     if not _logger.isEnabledFor(logging.DEBUG):
         return
     by_carrier: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""Messages between two ranks: what one sends and the other receives, beside the collectives."""
+"""Messages between two ranks, one sending and the other receiving, beside the collectives."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ class Messages(Caller):
 
         Parameters
         ----------
-        x : array, contiguous in C order, where it goes; of the size and dtype of what is sent. Shapes may differ.
-        src : int, 0 … rank_count-1, the rank that sends it; or None for whichever sends one with this tag.
+        x : array to receive into, contiguous in C order, of the message's size and dtype. Shapes may differ.
+        src : int, 0 … rank_count-1, the rank that sends it; None receives from any rank that sends with this tag.
         tag : int >= 0, below 2**62, as it was sent with.
         timeout_s : float > 0, seconds, optional. How long it may take; None: as `init` says.
 

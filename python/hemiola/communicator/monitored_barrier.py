@@ -1,4 +1,4 @@
-"""A barrier that says who is missing, and after which all that have come go on."""
+"""A barrier that names the missing ranks, and after which all that have come go on."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ CAME, MISSING, LOST = range(3)
 
 
 class RollCall:
-    """How ranks find out who is there: each tells rank 0 that it has come, which tells all what it has found.
+    """How ranks find out which of them are there: each tells rank 0 that it has come, and rank 0 tells all its
+    findings.
 
     They are short messages, with tags of their own, so nothing of the communicator is touched.
     """
@@ -123,8 +124,8 @@ class MonitoredBarrier(Messages):
 
         Notes
         -----
-        The communicator can be used further, whatever this raises. Two messages between rank 0 and each other rank, so
-        it is slower than `barrier`; it is there to find out who is missing.
+        The communicator can be used further after any of these errors. Two messages between rank 0 and each other rank,
+        so it is slower than `barrier`; it is there to find out who is missing.
         """
         limit_s = seconds_of(self._limit_s if timeout_s is None else timeout_s)
         if isinstance(limit_s, Complaint):

@@ -24,8 +24,8 @@ def announce(job: Job) -> None:
 
 
 def mpi_libraries(launcher: str) -> list[str]:
-    """Return where the MPI of a launcher is looked for, paths and names, best first: what was asked for, PyPI's wheels,
-    the system's."""
+    """Return the paths and names of MPI libraries to try, best first: the one asked for, those of PyPI's wheels, the
+    system's."""
     asked = environment.MPI.value()
     if asked is not None:
         return [asked]

@@ -1,4 +1,4 @@
-"""What this host's system calls the NIC by which its ranks reach other hosts."""
+"""The system's name of the NIC by which this host's ranks reach other hosts."""
 
 from __future__ import annotations
 

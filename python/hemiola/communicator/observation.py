@@ -1,4 +1,4 @@
-"""Gathers what the ranks of a communicator have seen of its latest operations, and has one of them judge it for all."""
+"""Gathers the ranks' observations of a communicator's latest operations, and has one rank judge them for all."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ _DEFAULT_STEP = ("all_reduce", 1 << 20)
 
 @dataclass(frozen=True)
 class Seen:
-    """What one rank knows and the others do not; `ways`: by peer, what messages to it and from it have reached."""
+    """One rank's knowledge that the others lack; `ways`: by peer, the rates that messages to it and from it have
+    reached."""
 
     host_name: str
     nic_name: str
@@ -50,9 +51,9 @@ class Seen:
 class SurveyedPort:
     """A rank's port that a survey has found to be slow.
 
-    `factor` : how much slower than the others'. `assumed` : how much of that the network has that is planned for, since
-    it was measured at start-up; the rest is noticed and planned for as any slow port is. `where` : its NIC and host in
-    words.
+    `factor` : how much slower than the others'. `assumed` : the part of that factor which the planned-for network
+    already has, as it was measured at start-up. The rest is noticed and planned for as any slow port is. `where` : its
+    NIC and host in words.
     """
 
     factor: float
@@ -65,7 +66,7 @@ class Observer:
 
     Parameters
     ----------
-    session, members : whose ranks these are.
+    session, members : the communicator of these ranks.
     core : the communicator in the core.
     timeout_s : float, how long to wait for the others.
     """
@@ -92,12 +93,12 @@ class Observer:
 
         Parameters
         ----------
-        network : Topology, what collectives are planned for when all is well.
+        network : Topology that collectives are planned for when all is well.
         hosts : the host of each rank.
         grouping : makes a communicator of some of the ranks, by which those of several hosts survey the network; None
             where it is emulated.
-        is_given : bool, whether the network says what NICs should carry; else it was measured, when they may have been
-            slow.
+        is_given : bool, whether the network gives the NICs' nominal rates; else it was measured, when they may have
+            been slow.
         """
         # Before the first operation since the last diagnosis, that was everybody's own time.
         if self._core.health().operation_count > self._since[1] + _LEAST_OPERATIONS:

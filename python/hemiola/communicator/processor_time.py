@@ -15,7 +15,7 @@ class ProcessorTime:
 
     @classmethod
     def now(cls) -> ProcessorTime:
-        """Read what this process has used so far (schedstat, proc(5))."""
+        """Read this process's use so far (schedstat, proc(5))."""
         ran_ns = waited_ns = 0
         for thread in os.listdir("/proc/self/task"):  # by hand: pathlib takes ten times as long
             try:

@@ -1,4 +1,4 @@
-"""How ranks of several hosts learn where rank 0 is, and the secret that they prove to know."""
+"""How ranks of several hosts learn rank 0's address, and the secret that they prove to know."""
 
 from __future__ import annotations
 
@@ -40,16 +40,15 @@ class Rendezvous(Protocol):
         """The port at which rank 0 has to listen; 0 where it may choose."""
 
     def meet(self, own: Sequence[str], timeout_s: float) -> Meeting:
-        """Return what rank 0 says; on rank 0, say that it listens at `own`."""
+        """Return rank 0's message; on rank 0, publish that it listens at `own`."""
 
 
 def rendezvous_of(job: Job) -> Rendezvous:
-    """Choose the way: an address where one was given, else what the launcher offers.
+    """Choose the way to meet: an address where one was given, else the launcher's store.
 
     Raises
     ------
-    ArgumentError
-        saying what to set, where there is none.
+    ArgumentError that names the variable to set, where there is no way to meet.
     """
     address = environment.RENDEZVOUS.value()
     if address is not None:
@@ -84,7 +83,8 @@ class AtAddress:
 
 
 class ThroughTorch:
-    """Through torchrun's store, whose client is PyTorch's own. Who can read that store is trusted with the secret."""
+    """Through torchrun's store, whose client is PyTorch's own. Everybody that can read that store is trusted with the
+    secret."""
 
     port = 0
 

@@ -1,6 +1,6 @@
 """How ranks that have a store in common come together: on one host in shared memory, else at rank 0's address.
 
-Who can read the store is trusted with what is in it, among other things the secret of a job on several hosts."""
+Everybody that can read the store is trusted with its contents, among them the secret of a job on several hosts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.0005, 0.05
 
 @runtime_checkable
 class Store(Protocol):
-    """What the ranks of a job have in common: any store of torch.distributed, or whatever has these."""
+    """A store that the ranks of a job have in common: any of torch.distributed, or any object with these methods."""
 
     def add(self, key: str, amount: int, /) -> int:
         """Add to a number that is 0 at first; return the sum."""
@@ -79,7 +79,7 @@ class _Decision:
 
 
 def join_at(meet_at: Store | str, rank: int, rank_count: int, timeout_s: float) -> Session:
-    """Wait for all other ranks, at a store or by a name; `Communicator.join` says what is raised."""
+    """Wait for all other ranks, at a store or by a name; raises the errors of `Communicator.join`."""
     if not 1 <= rank_count < 1 << 20 or not 0 <= rank < rank_count:
         raise ArgumentError(
             f"join: expected a rank in 0 … rank_count-1, found rank {rank} and rank_count {rank_count}"

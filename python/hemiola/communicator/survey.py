@@ -1,7 +1,7 @@
 """How fast hosts reach each other now: every couple of ports sends both ways for a moment, apart from all others.
 
-Passive figures depend on what a program sends; these do not. Whatever disturbs a stream makes it slower, so of several
-the best counts, and what looks slow is measured again."""
+Passive figures depend on the program's traffic; these do not. Every disturbance makes a stream slower, so the best of
+several counts, and a slow result is measured again."""
 
 from __future__ import annotations
 

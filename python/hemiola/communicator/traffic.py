@@ -1,4 +1,4 @@
-"""What a communicator's wire has carried, as the wire itself counts it."""
+"""The bytes that a communicator's wire has carried, as the wire itself counts them."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Traffic:
-    """Bytes of a communicator's operations between one rank and the others; what `Communicator.traffic` returns.
+    """Bytes of a communicator's operations between one rank and the others, as `Communicator.traffic` returns them.
 
     Attributes
     ----------
-    sent_bytes : tuple of int, by rank: what this rank has sent there. Payload: without headers, and of a sparse
-        collective what was sent, not what it stands for.
-    received_bytes : tuple of int, by rank: what has come from there.
-    carriers : tuple of str, by rank: what carries it, such as "shm" or "tcp"; empty for this rank itself.
-    added_forms : dict of str to int, by format of `hm.codecs`: in which one this rank's values went, or slices of them,
-        that receivers add to what they have, as in a reduce-scatter. Only of collectives whose messages leave zeros
-        out: one that ran dense as a whole counts nothing, a value that went plain in a sparse one counts as "dense".
+    sent_bytes : tuple of int, by rank: the bytes that this rank has sent there. Payload, without headers. A sparse
+        collective counts the bytes sent, not the dense array's.
+    received_bytes : tuple of int, by rank: the bytes that have come from there.
+    carriers : tuple of str, by rank: the wire that carries them, such as "shm" or "tcp"; empty for this rank itself.
+    added_forms : dict of str to int, by format of `hm.codecs`: how many slices of this rank's values went in it for
+        receivers to add, as in a reduce-scatter. Only of collectives whose messages leave zeros out: one that ran dense
+        as a whole counts nothing, a value that went plain in a sparse one counts as "dense".
     copied_forms : the same of values that receivers keep as they come, as in an all-gather.
     """
 
