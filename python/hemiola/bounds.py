@@ -22,7 +22,7 @@ class LowerBound:
     Attributes
     ----------
     seconds : float, the largest of the bounds.
-    witness : str, what proves it, in words.
+    witness : str, its proof in words.
     bounds : tuple of Bound, all of them, largest first, each with name, seconds and witness.
     """
 
@@ -44,7 +44,7 @@ def lower_bound(
     *,
     ports: str = "shared",
 ) -> LowerBound:
-    """Bound the time of a collective from below, whatever the schedule.
+    """Bound the time of a collective from below, for every schedule.
 
     Parameters
     ----------
@@ -54,9 +54,9 @@ def lower_bound(
     conditions : Conditions, late and slow ranks, slow NICs, density; all arrive at once, run at full speed and need all
         their bytes by default.
     root : int, of a broadcast, reduce, gather or scatter.
-    ports : "shared", a port carries any number of messages at once, so that the bound holds for every schedule; or
-        "one", it carries one at a time at the pace of the slower of its two ends, as where every schedule step sends
-        one message per port. Slow ranks then hold up the ports of those who talk to them.
+    ports : "shared": a port carries any number of messages at once, so that the bound holds for every schedule. "one":
+        it carries one at a time at the pace of the slower of its two ends, as where every schedule step sends one
+        message per port. Slow ranks then hold up the ports of those who talk to them.
 
     Returns
     -------
@@ -69,25 +69,35 @@ def lower_bound(
 
     Notes
     -----
-    Eleven bounds: ports (what a rank must send or receive, over its links), traffic (the same for all ranks
-    together; an all-reduce moves 2(n-1) times its buffer at least [patarasuk2009]), hosts (the same for hosts and their
-    NICs), islands (the same, in an all-reduce, for whatever faster links join), relays (traffic
-    with every hop from rank to rank counted, for what cannot be merged or copied on its way), cut (what one
-    side of the network needs of the other, over the links between: the exact bandwidth optimum of all kinds
-    but all_reduce and all_to_all, by maximum flows [ForestColl, §4], up to about 1,000 ranks), distance (what
-    one rank needs of another must leave, travel and enter), arrival, late (what depends on a late rank must cross
-    every cut around it after it has come; and of an all-reduce for which k of n ranks come late together, n-2+k of
-    the 2(n-1) buffers that all send, n-1+k less what may enter the late ranks before they come), exchange (an
-    all-to-all by lengths of links, the dual of its linear program) and trees (the same for an all-reduce, by trees).
+    Eleven bounds:
+
+    - ports: the bytes that a rank must send or receive, over its links;
+    - traffic: the same for all ranks together; an all-reduce moves 2(n-1) times its buffer at least
+      [patarasuk2009];
+    - hosts: the same for hosts and their NICs;
+    - islands: the same, in an all-reduce, for any ranks that faster links join;
+    - relays: traffic with every hop from rank to rank counted, for bytes that cannot be merged or copied on
+      their path;
+    - cut: the bytes that one side of the network needs of the other, over the links between. It is the exact
+      bandwidth optimum of all kinds but all_reduce and all_to_all, by maximum flows [ForestColl, §4], up to
+      about 1,000 ranks;
+    - distance: one rank's data for another must leave, travel and enter;
+    - arrival: a rank's own delay;
+    - late: data that depends on a late rank must cross every cut around it after it has come. Let k of n ranks
+      come late together in an all-reduce. Then n-2+k of the 2(n-1) buffers that all send count, n-1+k less
+      the bytes that may enter the late ranks before they come;
+    - exchange: an all-to-all by lengths of links, the dual of its linear program;
+    - trees: the same for an all-reduce, by trees.
+
     The last two are searched for, the longer the smaller the network. All hold for both network models of
     `simulate`, up to its rounding of each message to a picosecond.
 
     Under slow ranks ports and traffic are the two regimes of [OptCC, Theorems 1 and 2], and cut and hosts those
     of its Theorem 3; the witness names the theorem that binds. With ``ports="one"`` an all-reduce has a twelfth
-    bound, one_port: Theorem 6, for hosts with a NIC per rank Theorem 13, both for any number of slow ones; and
-    all traffic over NICs and the links inside hosts, which lies above Theorem 13 where that one is not tight.
+    bound, one_port: Theorem 6, or Theorem 13 for hosts with a NIC per rank, both for any number of slow ones. It
+    also counts all traffic over NICs and the links inside hosts, which lies above Theorem 13 where that is not tight.
 
-    With a density every byte counts for what is not zero and the entropy of where that is; and an all-reduce has one
+    With a density every byte counts for its nonzero values and the entropy of their places. An all-reduce has one
     more bound of ports: every rank must learn the sum of the others, of which 1-(1-density)^(n-1) is not zero.
 
     Cost: a shortest-path search per rank, on large topologies from some, and for the cut a few maximum flows per

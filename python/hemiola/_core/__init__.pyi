@@ -16,7 +16,7 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
 
 def refusal(what: str, error: int) -> str:
     """
-    Say what the system refused, why, which limit that is and how to lift it.
+    Describe a system's refusal: the resource, the reason, its limit and how to lift it.
     """
 
 class Topology:
@@ -35,17 +35,17 @@ class Topology:
     nodes : the host of each rank, 0 … node_count-1 without gaps; empty when every rank is a host of its own.
     nics : rows (name, host, links): network cards by name, and the links, by their places in `links`, that are a card's: all
         that becomes slower with it. A cable between two cards is in both. Rows of one name and host are one card.
-    names : what each vertex is called, such as GPU0, NVSwitch or 1/CPU0 (HOST/NAME); none, or one per vertex, "" for those
+    names : the name of each vertex, such as GPU0, NVSwitch or 1/CPU0 (HOST/NAME); none, or one per vertex, "" for those
         that have none. No two are the same.
     name : str, of the whole network.
 
     Raises
     ------
     ArgumentError
-        A link with an unknown end, equal ends, a bandwidth that is not finite and above 0, or a latency or message_s below 0 or above 1000 s; more than
-        4,194,304 vertices or 16,777,216 links; a NIC of an unknown host, with unknown links or none, or with a name that is
-        longer than 64 characters or has spaces, quotes, brackets or one of / , = : #; names of vertices that are none or the
-        same.
+        A link with an unknown end, equal ends, a bandwidth that is not finite and above 0, or a latency or message_s below
+        0 or above 1000 s. More than 4,194,304 vertices or 16,777,216 links. A NIC of an unknown host, with unknown links
+        or none, or with a name that is longer than 64 characters or has spaces, quotes, brackets or one of / , = : #.
+        Names of vertices that are none or the same.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Topology:
     ) -> None: ...
     @property
     def name(self) -> str:
-        """What this network is called in reports."""
+        """The network's name in reports."""
 
     @property
     def rank_count(self) -> int:
@@ -97,7 +97,7 @@ class Topology:
 
     def host_bandwidths(self, slow: Mapping[int, float] = {}) -> list[float]:
         """
-        Say what leaves each host, in bytes per second.
+        Return the bandwidth out of each host, in bytes per second.
 
         Parameters
         ----------
@@ -122,7 +122,7 @@ class Topology:
     @property
     def names(self) -> list[str]:
         """
-        What each vertex is called, "" for one without a name; empty where none has one.
+        The name of each vertex, "" for one without a name; empty where none has one.
         """
 
     def called(self, vertex: int) -> str:
@@ -209,7 +209,7 @@ class Topology:
         Returns
         -------
         Topology
-            What is left, renumbered in order: ranks, switches, nodes.
+            The remaining network, renumbered in order: ranks, switches, nodes.
 
         Raises
         ------
@@ -332,8 +332,9 @@ class Topology:
 
         Parameters
         ----------
-        path : a YAML file (docs/reference/formats/topology.md), NCCL's topology XML (NCCL_TOPO_DUMP_FILE) or log (NCCL_DEBUG_SUBSYS=GRAPH), or
-            what `nvidia-smi topo -m`, `rocm-smi --showtopo` or `amd-smi topology` prints; told apart by content.
+        path : a YAML file (docs/reference/formats/topology.md), NCCL's topology XML (NCCL_TOPO_DUMP_FILE) or log
+            (NCCL_DEBUG_SUBSYS=GRAPH), or the output of ``nvidia-smi topo -m``, ``rocm-smi --showtopo`` or ``amd-smi topology``;
+            told apart by content.
         nvlink_bandwidth, nic_bandwidth, pcie_bandwidth : float > 0, bytes per second of one NVLink or xGMI link, of one NIC and of
             one PCIe link, which nvidia-smi, rocm-smi and amd-smi do not print: by default 20e9 or 48e9, NICs are left out, and 24e9.
 
@@ -346,14 +347,14 @@ class Topology:
         ArgumentError
             A bandwidth that is not above 0, or given for a file that holds its own.
         FormatError
-            The file is none of these, malformed or too large; names file, line and what was expected.
+            The file is none of these, malformed or too large; names file, line and the expected content.
         OSError
             The file cannot be read.
 
         Warns
         -----
         TopologyWarning
-            A figure that cannot be; names file, line and what is taken instead.
+            A figure that cannot be; names file, line and the value used instead.
         """
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -386,7 +387,7 @@ class Topology:
         Raises
         ------
         FormatError
-            The text is malformed; names line, key and what was expected.
+            The text is malformed; names line, key and the expected content.
         """
 
     def to_yaml(self) -> str:
@@ -436,7 +437,7 @@ def hops(topology: Topology, rank: int, *, against: bool = False) -> numpy.typin
 
 def paths(topology: Topology, pairs: Sequence[tuple[int, int]]) -> list[list[int]]:
     """
-    The links that carry what src sends to dst, by their places in Topology.links.
+    The links that messages from src to dst use, by their places in Topology.links.
     """
 
 def kind_meant(name: str) -> str:
@@ -451,25 +452,23 @@ def op_meant(name: str) -> str:
 
 class Collective:
     """
-    What must be true before and after: the promise that a schedule keeps.
+    The conditions that must hold before and after: the promise that a schedule keeps.
 
     Notes
     -----
-    ======================  =======================  ====================  ===================================
-    kind                    owner of a chunk         defined before on     holds after
-    ======================  =======================  ====================  ===================================
-    ``all_gather``          the rank that brings it  its owner             every rank: the owner's value
-    ``reduce_scatter``      the rank that gets it    every rank: own part  its owner: all parts, once each
-    ``all_reduce``          the rank that reduces    every rank: own part  every rank: all parts, once each
-    ``broadcast``           the root                 the root              every rank: the root's value
-    ``reduce``              the root                 every rank: own part  the root: all parts, once each
-    ``all_to_all``          the rank that sends it   its owner             its destination: the owner's value
-    ``gather``              the rank that sends it   its owner             the root: the owner's value
-    ``scatter``             the rank that gets it    the root              its owner: the root's value
-    ``custom``              none                     ``before``            ``after``
-    ======================  =======================  ====================  ===================================
+    | kind               | owner of a chunk        | defined before on    | holds after                        |
+    |--------------------|-------------------------|----------------------|------------------------------------|
+    | ``all_gather``     | the rank that brings it | its owner            | every rank: the owner's value      |
+    | ``reduce_scatter`` | the rank that gets it   | every rank: own part | its owner: all parts, once each    |
+    | ``all_reduce``     | the rank that reduces   | every rank: own part | every rank: all parts, once each   |
+    | ``broadcast``      | the root                | the root             | every rank: the root's value       |
+    | ``reduce``         | the root                | every rank: own part | the root: all parts, once each     |
+    | ``all_to_all``     | the rank that sends it  | its owner            | its destination: the owner's value |
+    | ``gather``         | the rank that sends it  | its owner            | the root: the owner's value        |
+    | ``scatter``        | the rank that gets it   | the root             | its owner: the root's value        |
+    | ``custom``         | none                    | ``before``           | ``after``                          |
 
-    In an all_to_all, chunk ``(src * rank_count + dst) * k + j`` is the j-th piece of what src sends to dst.
+    In an all_to_all, chunk ``(src * rank_count + dst) * k + j`` is the j-th piece of the data from src to dst.
     """
 
     @staticmethod
@@ -601,8 +600,8 @@ class Schedule:
     Notes
     -----
     Within one step every read happens before every write. ``copy`` overwrites the destination's slot, ``reduce`` adds the
-    source's slot into it; in one step a slot may be the target of one copy or of any number of reduces, which are applied in
-    order of (step, src). Steps are not barriers. Transfers are kept in the order (step, src, dst, chunk, reduce).
+    source's slot into it. In one step a slot may be the target of one copy or of any number of reduces, which are applied
+    in order of (step, src). Steps are not barriers. Transfers are kept in the order (step, src, dst, chunk, reduce).
 
     Beside the buffer's slot a rank may have scratch slots for each chunk, numbered from 1, that hold nothing before and are
     forgotten after. A transfer then also says which slot of the chunk it reads and which it writes; it may join two slots
@@ -738,7 +737,7 @@ class Schedule:
         Raises
         ------
         FormatError
-            If the text is malformed; names the line, what was expected and what was found.
+            If the text is malformed; names the line, the expected and the found content.
 
         Notes
         -----
@@ -756,7 +755,7 @@ class Schedule:
         Raises
         ------
         OSError
-            If the file cannot be written; it then holds what it held before.
+            If the file cannot be written; its old content then stays.
 
         Notes
         -----
@@ -781,7 +780,7 @@ class Schedule:
         OSError
             If the file cannot be read.
         FormatError
-            If it is malformed; names the line or the offset, what was expected and what was found.
+            If it is malformed; names the line or the offset, the expected and the found content.
         ArgumentError
             If it is not a regular file.
         """
@@ -811,7 +810,7 @@ class Schedule:
         Raises
         ------
         FormatError
-            If they are malformed; names the offset, what was expected and what was found.
+            If they are malformed; names the offset, the expected and the found content.
         """
 
     def __getstate__(self) -> bytes: ...
@@ -823,15 +822,15 @@ class Schedule:
         Returns
         -------
         Schedule: a reduce_scatter of an all_gather, a reduce of a broadcast, a scatter of a gather, an all_to_all of an
-            all_to_all, each the other way round too; of a custom collective, before and after change places. Transfers that only
-            bring what is there already, and those that no wanted slot depends on, are left out.
+            all_to_all, each the other way round too; of a custom collective, before and after change places. Transfers of
+            values that are there already, and those that no wanted slot depends on, are left out.
 
         Raises
         ------
         ArgumentError
-            For an all_reduce, for a schedule with scratch slots, for a custom collective in which a chunk starts (when
-            reducing: ends) on several ranks, where a transfer reads a slot that holds nothing, and where a rank that contributes nothing to a sum would receive two parts
-            of it in one step.
+            For an all_reduce, and for a schedule with scratch slots. For a custom collective in which a chunk starts (when
+            reducing: ends) on several ranks. Where a transfer reads a slot that holds nothing, and where a rank that
+            contributes nothing to a sum would receive two parts of it in one step.
 
         Notes
         -----
@@ -844,7 +843,7 @@ class Schedule:
 
         Parameters
         ----------
-        second : Schedule that only copies, of the same ranks, chunks and weights, and starts with what this one leaves.
+        second : Schedule that only copies, of the same ranks, chunks and weights, and starts with this one's results.
 
         Returns
         -------
@@ -855,12 +854,13 @@ class Schedule:
         Raises
         ------
         ArgumentError
-            If the two do not match; says what does not.
+            If the two do not match; names the difference.
         """
 
     def one_shot_all_reduce(self) -> Schedule:
         """
-        Return an all-reduce of what this all-gather brings: every rank's buffer goes to every rank, and each adds up all.
+        Return an all-reduce that uses this all-gather: every rank's buffer goes to every rank, and each adds up
+                  all.
 
         Returns
         -------
@@ -953,7 +953,7 @@ class ScheduleParts:
 
         Returns
         -------
-        int: messages to send and to receive, slices counted one by one; tells, with a clock beside it, what a rank pays for a new
+        int: messages to send and to receive, slices counted one by one. Beside a clock it shows a rank's cost for a new
         schedule before it can run it.
 
         Raises
@@ -972,14 +972,14 @@ def instructions_of(
     average: bool = False,
 ) -> tuple:
     """
-    Return what a rank does in a schedule, one instruction after the other, for executors that launch work ahead.
+    Return a rank's work in a schedule, one instruction after the other, for executors that launch work ahead.
 
     Parameters
     ----------
     schedule : Schedule
     rank : int, 0 … rank_count-1.
-    element_count : int, 0 … 2^48, of a block: what a rank brings to an all-gather or gather, gets from a reduce-scatter or
-        scatter, has for each rank in an all-to-all; the whole buffer of all others.
+    element_count : int, 0 … 2^48, of a block: a rank's input of an all-gather or gather, its output of a reduce-scatter or
+        scatter, its part for each rank in an all-to-all; the whole buffer of all others.
     element_bytes : int, 1 … 16.
     in_place : bool. The output is the input's memory.
     average : bool. Instructions to divide the results come last.
@@ -987,8 +987,8 @@ def instructions_of(
     Returns
     -------
     int64 array, shape (n, 10): kind (0 copy, 1 send, 2 receive, 3 combine, 4 scale); step and peer of a message, else -1; region
-    and offset in bytes of what is read, of the left operand, and of what is written; bytes. And what each region must hold:
-    input, output, scratch, pool, staging, saved, coded.
+    and offset in bytes of the source, of the left operand, and of the destination; bytes. And the bytes that each region
+    must hold: input, output, scratch, pool, staging, saved, coded.
 
     Raises
     ------
@@ -1013,12 +1013,12 @@ class ScheduleFile:
     OSError
         If the file cannot be read.
     FormatError
-        If it is malformed; names the offset, what was expected and what was found.
+        If it is malformed; names the offset, the expected and the found content.
 
     Notes
     -----
     Opening reads the collective, the pairs of ranks and the index. Blocks are checked as they are read.
-    Pickled, it is its path: whoever unpickles it opens the file there.
+    Pickled, it is its path: unpickling opens the file there.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None: ...
@@ -1043,7 +1043,7 @@ class ScheduleFile:
         Raises
         ------
         FormatError
-            If a block is malformed; names the offset, what was expected and what was found.
+            If a block is malformed; names the offset, the expected and the found content.
         """
 
     def __repr__(self) -> str: ...
@@ -1062,7 +1062,7 @@ class Violation:
     @property
     def step(self) -> int:
         """
-        The offending transfer's step, or the schedule's step count for what is wrong in the end.
+        The offending transfer's step, or the schedule's step count for a violation of the end.
         """
 
     @property
@@ -1104,7 +1104,7 @@ def verify(
     """See hemiola.verify."""
 
 class Timeline:
-    """What the core's simulation returns; see hemiola.Timeline."""
+    """The result of the core's simulation; see hemiola.Timeline."""
 
     @property
     def seconds(self) -> float: ...
@@ -1147,7 +1147,8 @@ def simulate_file(
 
 def busiest_link_s(schedule: Schedule, topology: Topology, nbytes: int, slow: Mapping[int, float]) -> float:
     """
-    Return the time that the busiest link needs for what a schedule sends over it; no simulation ends before.
+    Return the time that the busiest link needs for all bytes that a schedule sends over it; no simulation ends
+        before.
 
     Parameters
     ----------
@@ -1174,7 +1175,7 @@ def estimate_by_steps_s(
     schedule: Schedule, topology: Topology, nbytes: int, late: Mapping[int, float], slow: Mapping[int, float]
 ) -> tuple[float, float]:
     """
-    Return about what a schedule takes, and what it would cost to simulate it.
+    Return about the time of a schedule, and the cost of simulating it.
 
     Parameters
     ----------
@@ -1186,10 +1187,10 @@ def estimate_by_steps_s(
 
     Returns
     -------
-    (float, float): seconds, the least of these: if every step waited for the one before, for what its busiest link needs and
-    its longest latency; if each transfer had its way for itself, in the schedule's order; and, where nobody is late and
-    nothing waits for what lands, if links served one step after the other. And the cost of a fluid simulation, in transfers
-    that have links for themselves.
+    (float, float): seconds, the least of these: if every step waited for the one before, for its busiest link and its
+    longest latency; if each transfer had its way for itself, in the schedule's order; and, where nobody is late and no
+    transfer waits for an earlier one, if links served one step after the other. And the cost of a fluid simulation, in
+    transfers that have links for themselves.
 
     Raises
     ------
@@ -1205,7 +1206,7 @@ def estimate_exchange_s(
     topology: Topology, nbytes: int, late: Mapping[int, float], slow: Mapping[int, float]
 ) -> tuple[float, float]:
     """
-    Return about what a direct all-to-all takes, and what it would cost to simulate it, without its schedule.
+    Return about the time of a direct all-to-all, and the cost of simulating it, without its schedule.
 
     Parameters
     ----------
@@ -1216,8 +1217,8 @@ def estimate_exchange_s(
 
     Returns
     -------
-    (float, float): seconds, what the busiest link needs and the longest latency; and the cost of a fluid simulation, in
-    transfers that have links for themselves.
+    (float, float): seconds, of the busiest link and the longest latency; and the cost of a fluid simulation, in transfers
+    that have links for themselves.
 
     Raises
     ------
@@ -1298,19 +1299,19 @@ def reduce_through_all(rank_count: int, *, root: int, pieces: int, lag: int) -> 
 def far_first_exchange(topology: Topology) -> Schedule: ...
 
 class Bound:
-    """One lower bound: its name, its time, and what proves it."""
+    """One lower bound: its name, its time, and its proof."""
 
     @property
     def name(self) -> str:
         """
-        What limits: ports, traffic, hosts, relays, cut, distance, arrival or one_port.
+        The limiting cause: ports, traffic, hosts, relays, cut, distance, arrival or one_port.
         """
 
     @property
     def seconds(self) -> float: ...
     @property
     def witness(self) -> str:
-        """What proves the bound, in words."""
+        """The proof of the bound, in words."""
 
     def __repr__(self) -> str: ...
     def __getstate__(self) -> tuple[str, int, str]: ...
@@ -1331,7 +1332,7 @@ def lower_bounds(
 
 def bytes_of_array(array: object) -> tuple[NDArray[numpy.uint8], int, str]:
     """
-    The bytes of whatever a collective takes as an array, where they lie; how many elements, and their dtype's name.
+    The bytes of a collective's array, where they lie; the number of elements, and their dtype's name.
     """
 
 class RawMemory:
@@ -1351,8 +1352,8 @@ class RawMemory:
 
     Notes
     -----
-    For callers whose memory is no Python object's. Nobody checks the address: whoever makes this keeps the memory there,
-    and writable, until the operations on it are over.
+    For callers whose memory is no Python object's. The address is not checked: its maker keeps the memory there, and
+    writable, until the operations on it are over.
 
     Examples
     --------
@@ -1384,7 +1385,7 @@ class PremulSum:
 
     Parameters
     ----------
-    factor : float. What this rank multiplies by; each rank's own, so that sums can be weighted.
+    factor : float. This rank's factor; each rank has its own, so that sums can be weighted.
 
     Raises
     ------
@@ -1407,7 +1408,7 @@ class PremulSum:
     def __init__(self, factor: float) -> None: ...
     @property
     def factor(self) -> float:
-        """What this rank multiplies by."""
+        """This rank's factor."""
 
     def __repr__(self) -> str: ...
     def __getstate__(self) -> tuple[float]: ...
@@ -1435,11 +1436,11 @@ class Session:
         """Whether a rank has been lost that did not leave in good order."""
 
     def tell_cause(self, reason: str) -> None:
-        """Say over what this rank ends: others that find it gone are told."""
+        """Say why this rank ends: others that find it gone learn the cause."""
 
     @property
     def told_cause(self) -> object:
-        """Over what this rank has given up, or ends; None where it has not."""
+        """Why this rank has given up, or ends; None where it has not."""
 
     @property
     def rank(self) -> int: ...
@@ -1480,9 +1481,7 @@ class HostsSession(Session):
     def leave(self) -> None: ...
     @property
     def remarks(self) -> list[str]:
-        """
-        What a user should know of how the ranks came together, a sentence each.
-        """
+        """Remarks for a user on how the ranks came together, a sentence each."""
 
 def announce_mpi(*, rank: int, rank_count: int, libraries: Sequence[str]) -> None:
     """
@@ -1514,9 +1513,7 @@ class PendingOperation:
         """
 
 class LateForecast:
-    """
-    What an all-reduce is predicted to take from the last rank's arrival on.
-    """
+    """The predicted time of an all-reduce from the last rank's arrival on."""
 
     def __init__(self, *, plain_s: float, segment_s: float, finish_s: Sequence[float]) -> None: ...
     @property
@@ -1549,7 +1546,7 @@ class LateRule:
 
 class LateOutlook:
     """
-    What is predicted of a schedule that is planned for the rank that keeps coming last.
+    The prediction for a schedule that is planned around the rank that keeps coming last.
     """
 
     def __init__(self, *, plain_s: float, delay_s: float, finish_s: float) -> None: ...
@@ -1562,7 +1559,7 @@ class LateOutlook:
 
 class LatePlan:
     """
-    A schedule, and what it brings where the rank that keeps coming last does so again.
+    A schedule, and its gain where the rank that keeps coming last does so again.
     """
 
     def __init__(self, chosen: Schedule | ScheduleParts, outlook: LateOutlook) -> None: ...
@@ -1590,7 +1587,7 @@ class SparsePlan:
 
 class Complaint:
     """
-    What is wrong with an argument; passed in its place, so that the other ranks learn of it.
+    The error in an argument; passed in its place, so that the other ranks learn of it.
     """
 
     def __init__(self, text: str) -> None: ...
@@ -1609,7 +1606,7 @@ class PendingMessage:
     def source(self) -> int: ...
 
 class CommunicatorOptions:
-    """What hemiola.init was asked for; groups inherit it."""
+    """The options of hemiola.init; groups inherit them."""
 
     def __init__(
         self,

@@ -57,19 +57,21 @@ class Algorithm:
     ) -> hemiola._core.Schedule: ...
     @property
     def parameters(self) -> list[tuple[str, bool]]:
-        """What its function takes, and whether it must be given."""
+        """The arguments of its function, and whether each must be given."""
 
     @property
     def functions(self) -> list[tuple[str, str]]:
-        """The names of its functions, its own first, and what each returns."""
+        """
+        The names of its functions, its own first, and the kind of each one's result.
+        """
 
     def why_not(self, task: Task) -> str:
         """
-        Say why it cannot run a task of its kind that states what it needs; empty where it can.
+        Explain why it cannot run a task of its kind, from the task's needs; empty where it can.
         """
 
     def variants(self, task: Task) -> list[Variant]:
-        """List what is worth trying for a task that it can run."""
+        """List the variants worth trying for a task that it can run."""
 
     def __repr__(self) -> str: ...
 
@@ -82,7 +84,7 @@ def check_kind(name: str) -> None:
     """
 
 class Task:
-    """What is to be run, where, and under which conditions."""
+    """An operation to run, its network, and its conditions."""
 
     def __init__(
         self,
@@ -110,7 +112,7 @@ class Task:
 
 class Variant:
     """
-    A choice that is worth trying for a task, and what it costs.
+    A choice that is worth trying for a task, and its cost.
 
     Parameters
     ----------
@@ -209,7 +211,7 @@ def mesh_trees_cost(
 
 def all_gather_ring(rank_count: int) -> hemiola._core.Schedule:
     """
-    Every rank passes on to rank + 1 what it received in the step before.
+    Every rank passes on to rank + 1 the chunk that it received in the step before.
 
     Parameters
     ----------
@@ -577,7 +579,7 @@ def all_reduce_recursive_halving_doubling(rank_count: int) -> hemiola._core.Sche
 
 def all_gather_bruck(rank_count: int) -> hemiola._core.Schedule:
     """
-    In round k every rank sends what it has to the rank 2^k up, as far as that rank lacks it.
+    In round k every rank sends its chunks to the rank 2^k up, as far as that rank lacks them.
 
     Parameters
     ----------
@@ -1071,7 +1073,7 @@ def gather_direct(rank_count: int, *, root: int = 0) -> hemiola._core.Schedule:
 
 def all_to_all_direct(rank_count: int) -> hemiola._core.Schedule:
     """
-    Every rank sends all others what it has for them in one step.
+    Every rank sends each other rank its part in one step.
 
     Parameters
     ----------
@@ -1152,10 +1154,9 @@ def all_reduce_late(
     Notes
     -----
     The best chunk count is M* = sqrt((ceil(log2 n) - 1)·nbytes/(bandwidth·latency_s)), in multiples of n - 1 from there on,
-    at most 4096.
-    chunk_count + ceil(log2 n) - 1 rounds after arrival; owners are balanced; the late rank's part is added exactly once
-    per chunk, all other messages are copies, so results are bitwise equal on all ranks. Lower bound: [StragglAR, §4];
-    the construction is ours, on the circulant broadcast of [traff2024broadcast].
+    at most 4096. It takes chunk_count + ceil(log2 n) - 1 rounds after arrival, and owners are balanced. The late rank's
+    part is added exactly once per chunk, and all other messages are copies, so results are bitwise equal on all ranks.
+    Lower bound: [StragglAR, §4]; the construction is ours, on the circulant broadcast of [traff2024broadcast].
     """
 
 def all_reduce_late_segmented(
@@ -1203,11 +1204,11 @@ def all_reduce_late_hierarchical(
     node_of_rank: Sequence[int] | None = None,
 ) -> hemiola._core.Schedule:
     """
-    All-reduce with one late rank on nodes of several ranks, which share what joins the nodes.
+    All-reduce with one late rank on nodes of several ranks, which share the links between nodes.
 
-    Ranks of a node add up what each of them carries, ranks of the same place on different nodes do the rest: as in
-    `all_reduce_late_segmented`, with nodes in place of ranks. The late rank's node is the late one; its early ranks have added
-    up by then what they know. A NIC carries every byte of a reduced segment once each way after the arrival, however
+    Ranks of a node add up their shares; ranks of the same place on different nodes do the rest: as in
+    ``all_reduce_late_segmented``, with nodes in place of ranks. The late rank's node is the late one; its early ranks have
+    added up their own parts by then. A NIC carries every byte of a reduced segment once each way after the arrival, however
     many ranks share it.
 
     Parameters
@@ -1241,9 +1242,9 @@ def all_reduce_late_several(
     """
     All-reduce with several late ranks, folded in as they arrive.
 
-    The ranks in time reduce-scatter among themselves at once. Each late rank but the last sends its part of every
-    chunk, one a round, to whoever holds the chunk, and takes over the chunks it is to own. The last one's arrival
-    starts the finish that a single late rank has.
+    The ranks in time reduce-scatter among themselves at once. Each late rank but the last sends its part of every chunk,
+    one a round, to the chunk's holder, and takes over the chunks it is to own. The last one's arrival starts the finish
+    that a single late rank has.
 
     Parameters
     ----------
@@ -1314,11 +1315,11 @@ def all_reduce_stragglar(rank_count: int, late_rank: int) -> hemiola._core.Sched
     Notes
     -----
     n + log2 n - 2 rounds after arrival, one chunk per early rank [StragglAR, Algorithm 1]. The printed pseudo-code is
-    resolved where it is wrong: the loop ends at n + log2 n - 3 (line 3); round 0 belongs to neither phase (6, 9); the
-    late rank and matched ranks are no free receivers (8); the critical window ends at r + log2 n - 1 (13); a window rank
-    takes the oldest chunk c <= rank - log2 n that *some* free holder outside the window has (14); it sends its own active
-    chunk and receives the selected one (15); both sides are recomputed after the window's picks (10-11); an expired chunk
-    is removed (19); the late rank joins the holders of the last chunk from round n - 1 on.
+    resolved where it is wrong. The loop ends at n + log2 n - 3 (line 3). Round 0 belongs to neither phase (6, 9). The late
+    rank and matched ranks are no free receivers (8). The critical window ends at r + log2 n - 1 (13). A window rank takes
+    the oldest chunk c <= rank - log2 n that some free holder outside the window has (14); it sends its own active chunk and
+    receives the selected one (15). Both sides are recomputed after the window's picks (10-11). An expired chunk is removed
+    (19). The late rank joins the holders of the last chunk from round n - 1 on.
     """
 
 def all_reduce_weighted_exchange(
@@ -1332,7 +1333,7 @@ def all_reduce_weighted_exchange(
     All-reduce with slow ranks, in which a slow rank owns less of the buffer.
 
     A shifted direct exchange in segments: the reduce-scatter of one segment shares its messages with the all-gather of
-    the segment before. A rank of factor l owns max(0, (2 - l) / l) of what a healthy rank owns.
+    the segment before. A rank of factor l owns max(0, (2 - l) / l) of a healthy rank's share.
 
     Parameters
     ----------
@@ -1425,7 +1426,7 @@ def reduce_scatter_weighted_exchange(rank_count: int, slow: Mapping[int, float])
 
     Returns
     -------
-    Schedule, with chunk_weights in proportion to ownership: max(0, (2 - l) / l) for factor l. Who owns nothing gets
+    Schedule, with chunk_weights in proportion to ownership: max(0, (2 - l) / l) for factor l. A rank without a share gets
     nothing.
 
     Raises
@@ -1476,7 +1477,7 @@ def broadcast_weighted_exchange(
     Broadcast with slow ranks, which hand on less.
 
     The root sends every other rank a section, in segments; all hand theirs on to everybody while the next segment comes. A
-    rank of factor l has max(0, (2 - l) / l) of what a healthy rank has; the root itself has none.
+    rank of factor l has max(0, (2 - l) / l) of a healthy rank's share; the root itself has none.
 
     Parameters
     ----------
@@ -1563,10 +1564,10 @@ def all_reduce_optcc(
     Notes
     -----
     The slow rank's raw part goes to a section's owner, as do the others' parts round the healthy ring, adding; the
-    result goes back to the slow rank and round the ring [OptCC, §4.1]. Below a factor l of 2 the slow rank owns (2 -
-    l)/l of what a healthy rank owns [OptCC, Appendix C]. One rotating pattern instead of the paper's four. Bandwidth
-    only, k segments: at most (k + 1.5 - 1/(n-1))/k of the bound, which an even rank count n takes at l = 2 and k >= 3.
-    Healthy ranks send to the next one and the slow one only: for networks in which only neighbours are near;
+    result goes back to the slow rank and round the ring [OptCC, §4.1]. Below a factor l of 2 the slow rank owns (2 - l)/l
+    of a healthy rank's share [OptCC, Appendix C]. One rotating pattern instead of the paper's four. Bandwidth only, k
+    segments: at most (k + 1.5 - 1/(n-1))/k of the bound, which an even rank count n takes at l = 2 and k >= 3. Healthy
+    ranks send to the next one and the slow one only: for networks in which only neighbours are near;
     all_reduce_weighted_exchange is faster where all pairs are.
     """
 
@@ -1595,9 +1596,9 @@ def best_optcc_segment_count(
     Notes
     -----
     A section makes one hop in a window of max(l, 2) hops: up to the second term its latency passes meanwhile, beyond
-    every hop waits for it. Latencies are then paid while the pipeline fills and empties, whatever the count; the first
-    term weighs the 1.5/k for that against one latency a segment (a ring of two healthy ranks pays it) for what else a
-    message may cost.
+    every hop waits for it. Latencies are then paid while the pipeline fills and empties, for any count. The first term
+    weighs the 1.5/k for that against one latency a segment (a ring of two healthy ranks pays it) for other costs of a
+    message.
     """
 
 def all_gather_hierarchical(
@@ -1632,10 +1633,10 @@ def all_gather_hierarchical(
     Notes
     -----
     n(n-1)·slices transfers, twice that for an all-reduce. On N nodes with K NICs every NIC sends and receives (N-1)/N·m/K bytes,
-    twice that for an all-reduce, and nothing is moved in memory at the end. With X = (N-1)/N·m/(KB) for the NICs and Y =
-    (M-1)/M·m/b for what one of M ranks takes inside its node, it takes about ⌈log2 N⌉·α + α inside + max(X, Y), where
-    [PCCL, §4.1] runs its phases one after the other, X + Y, and needs a shuffle for want of places to receive into. Unequal
-    nodes: their ranks take turns with the chunks of those that they lack.
+    twice that for an all-reduce, and nothing is moved in memory at the end. Let X = (N-1)/N·m/(KB) be the NICs' time, and Y
+    = (M-1)/M·m/b that of one of M ranks inside its node. It takes about ⌈log2 N⌉·α + α inside + max(X, Y). [PCCL, §4.1]
+    runs its phases one after the other, X + Y, and needs a shuffle for want of places to receive into. Unequal nodes: their
+    ranks take turns with the chunks of those that they lack.
     """
 
 def all_gather_hierarchical_parts(
@@ -1670,10 +1671,10 @@ def all_gather_hierarchical_parts(
     Notes
     -----
     n(n-1)·slices transfers, twice that for an all-reduce. On N nodes with K NICs every NIC sends and receives (N-1)/N·m/K bytes,
-    twice that for an all-reduce, and nothing is moved in memory at the end. With X = (N-1)/N·m/(KB) for the NICs and Y =
-    (M-1)/M·m/b for what one of M ranks takes inside its node, it takes about ⌈log2 N⌉·α + α inside + max(X, Y), where
-    [PCCL, §4.1] runs its phases one after the other, X + Y, and needs a shuffle for want of places to receive into. Unequal
-    nodes: their ranks take turns with the chunks of those that they lack.
+    twice that for an all-reduce, and nothing is moved in memory at the end. Let X = (N-1)/N·m/(KB) be the NICs' time, and Y
+    = (M-1)/M·m/b that of one of M ranks inside its node. It takes about ⌈log2 N⌉·α + α inside + max(X, Y). [PCCL, §4.1]
+    runs its phases one after the other, X + Y, and needs a shuffle for want of places to receive into. Unequal nodes: their
+    ranks take turns with the chunks of those that they lack.
     """
 
 def reduce_scatter_hierarchical(
@@ -1708,10 +1709,10 @@ def reduce_scatter_hierarchical(
     Notes
     -----
     n(n-1)·slices transfers, twice that for an all-reduce. On N nodes with K NICs every NIC sends and receives (N-1)/N·m/K bytes,
-    twice that for an all-reduce, and nothing is moved in memory at the end. With X = (N-1)/N·m/(KB) for the NICs and Y =
-    (M-1)/M·m/b for what one of M ranks takes inside its node, it takes about ⌈log2 N⌉·α + α inside + max(X, Y), where
-    [PCCL, §4.1] runs its phases one after the other, X + Y, and needs a shuffle for want of places to receive into. Unequal
-    nodes: their ranks take turns with the chunks of those that they lack.
+    twice that for an all-reduce, and nothing is moved in memory at the end. Let X = (N-1)/N·m/(KB) be the NICs' time, and Y
+    = (M-1)/M·m/b that of one of M ranks inside its node. It takes about ⌈log2 N⌉·α + α inside + max(X, Y). [PCCL, §4.1]
+    runs its phases one after the other, X + Y, and needs a shuffle for want of places to receive into. Unequal nodes: their
+    ranks take turns with the chunks of those that they lack.
     """
 
 def reduce_scatter_hierarchical_parts(
@@ -1746,10 +1747,10 @@ def reduce_scatter_hierarchical_parts(
     Notes
     -----
     n(n-1)·slices transfers, twice that for an all-reduce. On N nodes with K NICs every NIC sends and receives (N-1)/N·m/K bytes,
-    twice that for an all-reduce, and nothing is moved in memory at the end. With X = (N-1)/N·m/(KB) for the NICs and Y =
-    (M-1)/M·m/b for what one of M ranks takes inside its node, it takes about ⌈log2 N⌉·α + α inside + max(X, Y), where
-    [PCCL, §4.1] runs its phases one after the other, X + Y, and needs a shuffle for want of places to receive into. Unequal
-    nodes: their ranks take turns with the chunks of those that they lack.
+    twice that for an all-reduce, and nothing is moved in memory at the end. Let X = (N-1)/N·m/(KB) be the NICs' time, and Y
+    = (M-1)/M·m/b that of one of M ranks inside its node. It takes about ⌈log2 N⌉·α + α inside + max(X, Y). [PCCL, §4.1]
+    runs its phases one after the other, X + Y, and needs a shuffle for want of places to receive into. Unequal nodes: their
+    ranks take turns with the chunks of those that they lack.
     """
 
 def all_reduce_hierarchical(
@@ -1784,10 +1785,10 @@ def all_reduce_hierarchical(
     Notes
     -----
     n(n-1)·slices transfers, twice that for an all-reduce. On N nodes with K NICs every NIC sends and receives (N-1)/N·m/K bytes,
-    twice that for an all-reduce, and nothing is moved in memory at the end. With X = (N-1)/N·m/(KB) for the NICs and Y =
-    (M-1)/M·m/b for what one of M ranks takes inside its node, it takes about ⌈log2 N⌉·α + α inside + max(X, Y), where
-    [PCCL, §4.1] runs its phases one after the other, X + Y, and needs a shuffle for want of places to receive into. Unequal
-    nodes: their ranks take turns with the chunks of those that they lack.
+    twice that for an all-reduce, and nothing is moved in memory at the end. Let X = (N-1)/N·m/(KB) be the NICs' time, and Y
+    = (M-1)/M·m/b that of one of M ranks inside its node. It takes about ⌈log2 N⌉·α + α inside + max(X, Y). [PCCL, §4.1]
+    runs its phases one after the other, X + Y, and needs a shuffle for want of places to receive into. Unequal nodes: their
+    ranks take turns with the chunks of those that they lack.
     """
 
 def all_reduce_hierarchical_parts(
@@ -1822,10 +1823,10 @@ def all_reduce_hierarchical_parts(
     Notes
     -----
     n(n-1)·slices transfers, twice that for an all-reduce. On N nodes with K NICs every NIC sends and receives (N-1)/N·m/K bytes,
-    twice that for an all-reduce, and nothing is moved in memory at the end. With X = (N-1)/N·m/(KB) for the NICs and Y =
-    (M-1)/M·m/b for what one of M ranks takes inside its node, it takes about ⌈log2 N⌉·α + α inside + max(X, Y), where
-    [PCCL, §4.1] runs its phases one after the other, X + Y, and needs a shuffle for want of places to receive into. Unequal
-    nodes: their ranks take turns with the chunks of those that they lack.
+    twice that for an all-reduce, and nothing is moved in memory at the end. Let X = (N-1)/N·m/(KB) be the NICs' time, and Y
+    = (M-1)/M·m/b that of one of M ranks inside its node. It takes about ⌈log2 N⌉·α + α inside + max(X, Y). [PCCL, §4.1]
+    runs its phases one after the other, X + Y, and needs a shuffle for want of places to receive into. Unequal nodes: their
+    ranks take turns with the chunks of those that they lack.
     """
 
 def all_gather_multi_ring(
@@ -1856,8 +1857,8 @@ def all_gather_multi_ring(
     Notes
     -----
     n - 1 steps, twice that for an all-reduce. With N nodes of M ranks, c = m/(nK) for K NICs: the larger of N(M-1)(α inside +
-    c/b) + (N-1)(α + c/B) and (n-1)/n·m/(KB). A ring through ranks in order, with one NIC a node busy in each direction, is what
-    [PCCL, Fig. 3] measured of MPICH and took for a fault of its routing.
+    c/b) + (N-1)(α + c/B) and (n-1)/n·m/(KB). A ring through ranks in order, with one NIC a node busy in each direction, is
+    [PCCL, Fig. 3]'s measurement of MPICH, taken there for a fault of its routing.
     """
 
 def reduce_scatter_multi_ring(
@@ -1888,8 +1889,8 @@ def reduce_scatter_multi_ring(
     Notes
     -----
     n - 1 steps, twice that for an all-reduce. With N nodes of M ranks, c = m/(nK) for K NICs: the larger of N(M-1)(α inside +
-    c/b) + (N-1)(α + c/B) and (n-1)/n·m/(KB). A ring through ranks in order, with one NIC a node busy in each direction, is what
-    [PCCL, Fig. 3] measured of MPICH and took for a fault of its routing.
+    c/b) + (N-1)(α + c/B) and (n-1)/n·m/(KB). A ring through ranks in order, with one NIC a node busy in each direction, is
+    [PCCL, Fig. 3]'s measurement of MPICH, taken there for a fault of its routing.
     """
 
 def all_reduce_multi_ring(
@@ -1920,8 +1921,8 @@ def all_reduce_multi_ring(
     Notes
     -----
     n - 1 steps, twice that for an all-reduce. With N nodes of M ranks, c = m/(nK) for K NICs: the larger of N(M-1)(α inside +
-    c/b) + (N-1)(α + c/B) and (n-1)/n·m/(KB). A ring through ranks in order, with one NIC a node busy in each direction, is what
-    [PCCL, Fig. 3] measured of MPICH and took for a fault of its routing.
+    c/b) + (N-1)(α + c/B) and (n-1)/n·m/(KB). A ring through ranks in order, with one NIC a node busy in each direction, is
+    [PCCL, Fig. 3]'s measurement of MPICH, taken there for a fault of its routing.
     """
 
 def all_gather_pccl(
@@ -1956,10 +1957,11 @@ def all_gather_pccl(
 
     Notes
     -----
-    On N nodes of M ranks: (N-1)·α or log2 N·α, + (N-1)/N·m/(KB) + (M-1)(α inside) + (M-1)/M·m/b. [PCCL, eqs. 1 and 2] have the
-    same bandwidth term, so that by them the ring never wins, as it does in its Figure 6; distances that double send up to a
-    group's size times the needed bytes over the uplinks of groups of nodes, where a ring sends them once. [PCCL, §2.2] exchanges
-    halving and doubling, which §4.3 has right. The final shuffle of [PCCL, Fig. 5] is a local copy, which schedules do not know.
+    On N nodes of M ranks: (N-1)·α or log2 N·α, + (N-1)/N·m/(KB) + (M-1)(α inside) + (M-1)/M·m/b. [PCCL, eqs. 1 and 2] have
+    the same bandwidth term, so that by them the ring never wins, as it does in its Figure 6. Distances that double send up
+    to a group's size times the needed bytes over the uplinks of groups of nodes, where a ring sends them once. [PCCL, §2.2]
+    exchanges halving and doubling, which §4.3 has right. The final shuffle of [PCCL, Fig. 5] is a local copy, which
+    schedules do not know.
     """
 
 def reduce_scatter_pccl(
@@ -1994,10 +1996,11 @@ def reduce_scatter_pccl(
 
     Notes
     -----
-    On N nodes of M ranks: (N-1)·α or log2 N·α, + (N-1)/N·m/(KB) + (M-1)(α inside) + (M-1)/M·m/b. [PCCL, eqs. 1 and 2] have the
-    same bandwidth term, so that by them the ring never wins, as it does in its Figure 6; distances that double send up to a
-    group's size times the needed bytes over the uplinks of groups of nodes, where a ring sends them once. [PCCL, §2.2] exchanges
-    halving and doubling, which §4.3 has right. The final shuffle of [PCCL, Fig. 5] is a local copy, which schedules do not know.
+    On N nodes of M ranks: (N-1)·α or log2 N·α, + (N-1)/N·m/(KB) + (M-1)(α inside) + (M-1)/M·m/b. [PCCL, eqs. 1 and 2] have
+    the same bandwidth term, so that by them the ring never wins, as it does in its Figure 6. Distances that double send up
+    to a group's size times the needed bytes over the uplinks of groups of nodes, where a ring sends them once. [PCCL, §2.2]
+    exchanges halving and doubling, which §4.3 has right. The final shuffle of [PCCL, Fig. 5] is a local copy, which
+    schedules do not know.
     """
 
 def all_reduce_pccl(
@@ -2032,10 +2035,11 @@ def all_reduce_pccl(
 
     Notes
     -----
-    On N nodes of M ranks: (N-1)·α or log2 N·α, + (N-1)/N·m/(KB) + (M-1)(α inside) + (M-1)/M·m/b. [PCCL, eqs. 1 and 2] have the
-    same bandwidth term, so that by them the ring never wins, as it does in its Figure 6; distances that double send up to a
-    group's size times the needed bytes over the uplinks of groups of nodes, where a ring sends them once. [PCCL, §2.2] exchanges
-    halving and doubling, which §4.3 has right. The final shuffle of [PCCL, Fig. 5] is a local copy, which schedules do not know.
+    On N nodes of M ranks: (N-1)·α or log2 N·α, + (N-1)/N·m/(KB) + (M-1)(α inside) + (M-1)/M·m/b. [PCCL, eqs. 1 and 2] have
+    the same bandwidth term, so that by them the ring never wins, as it does in its Figure 6. Distances that double send up
+    to a group's size times the needed bytes over the uplinks of groups of nodes, where a ring sends them once. [PCCL, §2.2]
+    exchanges halving and doubling, which §4.3 has right. The final shuffle of [PCCL, Fig. 5] is a local copy, which
+    schedules do not know.
     """
 
 def all_gather_multitree(topology: hemiola._core.Topology) -> hemiola._core.Schedule:
@@ -2125,7 +2129,7 @@ def all_reduce_blueconnect(
     Parameters
     ----------
     dims, wires, latency_s, bandwidth : as hemiola.topologies.grid takes them.
-    nbytes : int >= 0, one rank's buffer; with the links' costs it decides which part is where at a time.
+    nbytes : int >= 0, one rank's buffer; with the links' costs it decides each part's place at a time.
     chunk_count : int >= 1, parts that the buffer is cut into.
 
     Returns
@@ -2159,7 +2163,7 @@ def all_reduce_themis(
     Parameters
     ----------
     dims, wires, latency_s, bandwidth : as hemiola.topologies.grid takes them.
-    nbytes : int >= 0, one rank's buffer; with the links' costs it decides which part is where at a time.
+    nbytes : int >= 0, one rank's buffer; with the links' costs it decides each part's place at a time.
     chunk_count : int >= 1, parts that the buffer is cut into.
 
     Returns
@@ -2214,10 +2218,10 @@ def all_reduce_mesh_trees(
 
     Notes
     -----
-    Deterministic. Of n ranks, with as many lines as there are and links alike, each link carries (n - 1)/m of the buffer each
-    way, m being how many cables there are, which is the least that an all-reduce along trees can do [nashwilliams1961]; with
-    L lines of a mesh of two dimensions (1 + 1/L)/2. All is over about one longest way of one chunk after that. Per
-    transfer some 0.15 µs; on lines of thousands of ranks that send next to nothing up to 0.1 ms.
+    Deterministic. Of n ranks, with as many lines as there are and links alike, each link carries (n - 1)/m of the buffer
+    each way, m being the number of cables. That is the least of any all-reduce along trees [nashwilliams1961]. With L lines
+    of a mesh of two dimensions it is (1 + 1/L)/2. All is over about one longest way of one chunk after that. Per transfer
+    some 0.15 µs; on lines of thousands of ranks that send next to nothing up to 0.1 ms.
     """
 
 def all_reduce_c_cube(*, chunk_count: int = 16) -> hemiola._core.Schedule:

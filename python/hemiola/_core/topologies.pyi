@@ -138,7 +138,7 @@ def hypercube(
     message_s: float | Sequence[float] = 0.0,
 ) -> hemiola._core.Topology:
     """
-    Join ranks on a 3D grid by lines: what [TACOS, Table IV] calls a 3D hypercube.
+    Join ranks on a 3D grid by lines, the 3D hypercube of [TACOS, Table IV].
 
     The same as mesh with three dimensions. The binary n-cube that other papers call a hypercube is mesh([2] * n).
 
@@ -301,7 +301,7 @@ def hosts(
     message_s, nic_message_s : float, seconds that a message occupies a link inside a host, and one of a NIC, beside its bytes.
     nodes_per_group : int, optional; so many consecutive hosts have a switch of their own (one for each rail), which is linked with
         the core. From group to group a message takes nic_latency_s more.
-    taper : float >= 1; a group's uplink has what all its NICs on that switch have together, divided by this.
+    taper : float >= 1; a group's uplink has the bandwidth of all its NICs on that switch together, divided by this.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Published algorithms, as functions that return a schedule, and the registry of what each costs.
+"""Published algorithms, as functions that return a schedule, and the registry of their costs.
 
 A function is named ``<collective>_<pattern>[_<variant>]``. `names` lists them; `get` returns an `Algorithm`
 with its paper, valid sizes, cost formulas and exact costs; `register` adds one of your own.

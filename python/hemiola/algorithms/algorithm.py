@@ -1,4 +1,4 @@
-"""What the registry knows about one algorithm, whoever makes it: the core, this package, or a user."""
+"""The registry's entry of one algorithm, whoever made it: the core, this package, or a user."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Paper:
 @typed
 @dataclass(frozen=True, eq=False, repr=False)
 class Algorithm:
-    """One entry of the registry: where an algorithm comes from, for what it is valid, what it costs, how to make it.
+    """One entry of the registry: an algorithm's source, validity, cost, and function.
 
     Parameters
     ----------
@@ -51,14 +51,15 @@ class Algorithm:
     function : callable that makes the schedule. Its parameters have the names that all algorithms have for the same
         thing: rank_count, root, late_rank, late_ranks, slow, host_count, ranks_per_host, slow_hosts, topology, dims,
         wires, nbytes, latency_s, bandwidth, relative_latency; others are its own, such as chunk_count or segments.
-    needs : str, what it must know beside the rank count: "" (nothing), "late", "slow" or "topology".
-    chunks_formula, steps_formula, bytes_formula, formula : str, how many chunks and steps, what the busiest rank sends,
-        and seconds on a one-port network, in the symbols of docs/reference/algorithms.md; empty if there is none.
+    needs : str, the condition that it must know beside the rank count: "" (nothing), "late", "slow" or "topology".
+    chunks_formula, steps_formula, bytes_formula, formula : str, the numbers of chunks and steps, the bytes that the
+        busiest rank sends, and seconds on a one-port network, in the symbols of docs/reference/algorithms.md; empty if
+        there is none.
     parts : callable that makes the same schedule rank by rank, from the same arguments; None where there is none.
-    unable : callable that says why a task of its kind, which states what the function requires, cannot be run; an empty
-        str where it can. None: it always can.
-    variants : callable that lists what is worth trying for a task that can be run, with its cost. None, or nothing
-        listed: the planner does not consider it; people can still ask for it by name.
+    unable : callable that explains why a task of its kind, which states the function's requirements, cannot be run; an
+        empty str where it can. None: it always can.
+    variants : callable that lists the variants worth trying for a task that can be run, with their costs. None, or
+        nothing listed: the planner does not consider it; people can still ask for it by name.
     is_reproducible : bool, whether the same arguments make the same schedule on every machine. With False one rank
         makes it and sends it to the others: where a solver chooses among equals, or a float's last bit may decide.
 
@@ -86,7 +87,7 @@ class Algorithm:
 
     @cached_property
     def parameters(self) -> Mapping[str, bool]:
-        """What its function takes, and whether that must be given."""
+        """The arguments of its function, and whether each must be given."""
         if self._entry is not None:
             return dict(self._entry.parameters)
         taken = inspect.signature(self.function).parameters
@@ -103,7 +104,7 @@ class Algorithm:
 
     @property
     def chunk_count_multiple(self) -> int:
-        """Of what a chunk_count must be a multiple."""
+        """The number that a chunk_count must be a multiple of."""
         return 1 if self._entry is None else self._entry.chunk_count_multiple
 
     @property
@@ -121,7 +122,7 @@ class Algorithm:
 
         Returns
         -------
-        str, what was expected and what was found.
+        str, the expected and the found value.
 
         Raises
         ------
@@ -315,7 +316,7 @@ class Algorithm:
         ----------
         rank_count : int, valid for this algorithm.
         nbytes : int, bytes of one rank's buffer (the gathered one of a gather), >= 0.
-        latency_s : float, seconds >= 0, of a message, what that occupies its port beside its bytes included.
+        latency_s : float, seconds >= 0, of a message, including the time that it occupies its port beside its bytes.
         bandwidth : float, bytes per second > 0.
         chunk_count : int or None, for pipelined algorithms; None takes the default.
         message_s : float, seconds >= 0 that a message occupies its port beside its bytes.

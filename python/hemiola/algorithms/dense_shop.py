@@ -1,5 +1,5 @@
-"""An open shop of messages of any sizes, none of which is cut: an order in which ports that have most to do are never
-idle if that can be, so that together they take little longer than the busiest port."""
+"""An open shop of messages of any sizes, none of which is cut. Its order keeps the ports with most to do busy if that
+can be, so that together they take little longer than the busiest port."""
 
 from __future__ import annotations
 
@@ -127,6 +127,6 @@ class _Shop:
 
 
 def same_shape(src: Integers, dst: Integers, time: Integers, urgency: Integers) -> tuple[bytes, Integers]:
-    """Return what tells whether two sets of messages have the same order, and the order in which they are compared."""
+    """Return keys that are equal for sets of messages of the same order, and the order in which they are compared."""
     order: Integers = np.lexsort((time, urgency, dst, src))
     return np.stack([src, dst, time, urgency])[:, order].tobytes(), order

@@ -25,7 +25,7 @@ def fewest_pieces(
     Parameters
     ----------
     choices : of any type; of equally many pieces the first one is taken.
-    seconds : what a choice takes, at least `delay_s`.
+    seconds : the time of a choice, at least `delay_s`.
     pieces : how many pieces, messages or transfers a choice has.
     delay_s : float >= 0, a wait for a late rank, which is in all times and nobody's merit.
     as_good : float >= 1, up to how many times the best counts as good.

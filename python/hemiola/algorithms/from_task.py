@@ -1,4 +1,4 @@
-"""What a task says about the parameters that algorithms have, by the parameters' names."""
+"""A task's values for the parameters that algorithms have, by the parameters' names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hemiola.topology.grid_of import Grid
 
 
 def arguments_from(task: Task, parameters: Iterable[str]) -> dict[str, Any]:
-    """Return what a task says about those of the parameters that it says something about.
+    """Return the task's values for those of the parameters that it knows.
 
     Raises
     ------

@@ -1,8 +1,8 @@
 """Trees that an all-reduce goes up and down on a grid of two dimensions with one slow rank: which, and how much of the
-buffer along each, so that no port, which carries one message at a time at the pace of its slower end, has too much.
+buffer along each. A port carries one message at a time at the pace of its slower end, and none may have too much.
 
-In each row one rank collects what the row has, and columns join the rows' collectors. Trees differ in where the slow
-rank's row is collected and in how the slow rank hangs on the others. Together they are as good as any trees
+In each row one rank collects the row's parts, and columns join the rows' collectors. Trees differ in the collector of
+the slow rank's row, and in the slow rank's place in them. Together they are as good as any trees
 (tests/algorithms/test_grid_trees.py). Where ports share, the best trees take 0 to 8 % less."""
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class GridTrees(Trees):
 
     Attributes
     ----------
-    weight : array of int, what part of the buffer each unit is, relative to the others.
+    weight : array of int, the size of each unit of the buffer, relative to the others.
     """
 
     weight: Integers
@@ -63,8 +63,8 @@ def tree_sets(width: int, rows: int, factor: float, speedup: float) -> Iterator[
 
 
 def edge_pace(width: int, a: Integers, b: Integers, factor: float, speedup: float) -> Floats:
-    """Return how long a message between ranks of the same row or column occupies their ports, over what one between
-    healthy ranks of two rows does."""
+    """Return how long a message between ranks of the same row or column occupies their ports, over the time of one
+    between healthy ranks of two rows."""
     pace: Floats = np.where((a == 0) | (b == 0), factor, 1.0) / np.where(
         a // width == b // width, speedup, 1.0
     )

@@ -1,5 +1,5 @@
-"""All-reduce for several ranks that are late together, as fast as their ports allow: some of what they hand in goes
-through another late rank, which adds it to its own, and late ranks pass on some of the results."""
+"""All-reduce for several ranks that are late together, as fast as their ports allow. Some of their parts go through
+another late rank, which adds its own, and late ranks pass on some of the results."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def all_reduce_late_relayed(rank_count: int, late_ranks: Sequence[int], segments
     """All-reduce with several late ranks that arrive at about the same time, all ports busy both ways.
 
     The ranks in time reduce-scatter while they wait. Then the buffer goes in segments, each in four stages, of which
-    each overlaps the next one's segment: a late rank hands some of its parts to another late rank, which adds its own;
-    late ranks hand the owners what they have; owners send what is complete to all but a few; and to those few a late
-    rank passes it on. So owners receive less and late ranks more, until all ports carry the same.
+    each overlaps the next one's segment. A late rank hands some of its parts to another late rank, which adds its own.
+    Late ranks hand the owners their sums. Owners send complete chunks to all but a few ranks. A late rank passes them
+    on to those few. So owners receive less and late ranks more, until all ports carry the same.
 
     Parameters
     ----------
@@ -55,10 +55,10 @@ def all_reduce_late_relayed(rank_count: int, late_ranks: Sequence[int], segments
     Notes
     -----
     With k late ranks, bandwidth only: at most (n-1+k)/n · (segments+3)/segments · Nβ after the last arrival. Without
-    the pipeline's filling that is the bound: what late ranks hand in and everybody receives fills all ports. Where
-    more than three fifths of the ranks are late, the busiest port has up to a quarter more. The solver chooses among
-    equal matchings. Own running time: some ms a body of up to n chunks per rank in time, whatever the number of
-    segments. The construction is ours.
+    the pipeline's filling that is the bound: the late ranks' parts and everybody's results fill all ports. Where more
+    than three fifths of the ranks are late, the busiest port has up to a quarter more. The solver chooses among equal
+    matchings. Own running time: some ms a body of up to n chunks per rank in time, for any number of segments. The
+    construction is ours.
     """
     late = _checked(rank_count, late_ranks, segments)
     body = _body(rank_count - len(late), len(late))

@@ -32,7 +32,8 @@ def cut_into_slots(factors: Floats, messages: Integers, most_times: int) -> tupl
 
     Returns
     -------
-    tuple of int, into how many each unit is cut, and list of arrays, slot by slot, of what each sends to each in these.
+    tuple of int, the number of parts that each unit is cut into; and list of arrays, slot by slot, of the number of
+    parts from each to each.
     """
     pace = np.rint(np.maximum.outer(factors, factors) * _TICKS).astype(np.int64)
     demand: Integers = pace * messages

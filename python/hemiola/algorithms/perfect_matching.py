@@ -1,4 +1,4 @@
-"""Perfect matchings of ranks with ranks: who sends to whom when every port carries one message at a time."""
+"""Perfect matchings of ranks with ranks, for ports that carry one message at a time."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def perfect_matching(allowed: NDArray[np.bool_]) -> NDArray[np.intp] | None:
 def rounds_of(message_count: NDArray[np.int64]) -> Iterator[list[tuple[int, int]]]:
     """Split messages, so many from each rank to each, into rounds in which a port carries one each way.
 
-    As many rounds as the busiest port has messages (König): what ports have less is filled with messages that are not
-    sent, so that all rows and columns have one sum, and a perfect matching of what is left always exists.
+    As many rounds as the busiest port has messages (König). Less busy ports are filled up with messages that are not
+    sent, so all rows and columns have one sum. A perfect matching of the remaining messages then always exists.
     """
     sent = message_count.copy()
     idle = _filling(sent)

@@ -47,12 +47,12 @@ def register(algorithm: Algorithm) -> Algorithm:
     Raises
     ------
     ArgumentError
-        Another one has this name, the name does not begin with the collective's, or what it needs has no such name.
+        Another one has this name, the name does not begin with the collective's, or `needs` is none of its values.
 
     Notes
     -----
-    Whatever it makes is verified, once per digest, before the planner chooses it or a communicator runs it. In this
-    process only: ranks that are to run it register it, too, for instance where their module is imported.
+    Each schedule that it makes is verified, once per digest, before the planner chooses it or a communicator runs it.
+    In this process only: ranks that are to run it register it, too, for instance where their module is imported.
     """
     if algorithm.name in _ENTRIES:
         raise ArgumentError(f"there is an algorithm '{algorithm.name}' already; choose another name")
@@ -70,8 +70,8 @@ def names(kind: str | None = None, *, needs: str | None = "") -> list[str]:
     Parameters
     ----------
     kind : str or None, a collective such as 'all_reduce'.
-    needs : str or None, what they must know beside the rank count: '' (nothing), 'late', 'slow' or 'topology'; None
-        for all of them.
+    needs : str or None, the condition that they must know beside the rank count: '' (nothing), 'late', 'slow' or
+        'topology'; None for all of them.
 
     Returns
     -------
@@ -124,7 +124,7 @@ def is_brought(name: str) -> bool:
 
 @typed
 def candidates(task: Task) -> list[Candidate]:
-    """List what could run a task, cheapest by formula first; equal costs are ordered by name.
+    """List candidates for a task, cheapest by formula first; equal costs are ordered by name.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def candidates(task: Task) -> list[Candidate]:
 
 
 def functions() -> dict[str, Callable[..., Any]]:
-    """Return every function that algorithms offer, by name: those that make a schedule, and what goes with them."""
+    """Return every function that algorithms offer, by name: those that make a schedule, and their companions."""
     own = {name: algorithm.function for name, algorithm in _ENTRIES.items()}
     beside = {name: getattr(core, name) for entry in core.entries() for name, _ in entry.functions}
     return {**own, **beside}

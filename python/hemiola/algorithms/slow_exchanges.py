@@ -62,9 +62,9 @@ def all_reduce_open_shop_exchange(
 
     Notes
     -----
-    Bandwidth only, one message at a time per port: T·(k+1)/k · Nβ for k segments, where T is the least that a direct
-    exchange's busiest port can have (see `hemiola.slow_shares`), up to the rounding of shares to whole units; never
-    above the limits l1 + 2(m-1)/(p-m) and 2(p-1)/(p-m) of [OptCC, §D.3]. Deterministic. Own running time grows with
+    Bandwidth only, one message at a time per port: T·(k+1)/k · Nβ for k segments, up to the rounding of shares to whole
+    units. T is the least busy time of a direct exchange's busiest port (see `hemiola.slow_shares`). It is never above
+    the limits l1 + 2(m-1)/(p-m) and 2(p-1)/(p-m) of [OptCC, §D.3]. Deterministic. Own running time grows with
     rank_count³ times the number of slots: under a second for 64 ranks.
     """
     if segments is None:
@@ -81,7 +81,7 @@ def all_reduce_paced_exchange(
     """All-reduce with several slow ranks for networks whose ports carry many messages at once.
 
     All messages of a body are in flight together, cut into units of one size. Links that share their bandwidth fairly
-    then give each pair of ranks a rate in proportion to what it has to send, and every port is busy until the end.
+    then give each pair of ranks a rate in proportion to its bytes, and every port is busy until the end.
 
     Parameters
     ----------
@@ -102,9 +102,9 @@ def all_reduce_paced_exchange(
 
     Notes
     -----
-    Bandwidth only, in the fluid network: at most (k+1)/k of max(2(p-1)/Σ 1/l_i, l1) · Nβ, which is the bound for shared
-    ports [OptCC, Theorem 2], up to the rounding of shares to whole units. k + 1 steps; every rank sends to all
-    others in each.
+    Bandwidth only, in the fluid network: at most (k+1)/k of max(2(p-1)/Σ 1/l_i, l1) · Nβ, up to the rounding of shares
+    to whole units. That is the bound for shared ports [OptCC, Theorem 2]. k + 1 steps; every rank sends to all others
+    in each.
     """
     if segments is None:
         segments = best_segment_count(rank_count, dict(slow), relative_latency)
@@ -156,7 +156,7 @@ def all_reduce_rail_open_shop_exchange(
 
 @dataclass(frozen=True)
 class ExchangeBody:
-    """What one segment more costs an exchange for several slow ranks.
+    """The cost of one more segment of an exchange for several slow ranks.
 
     Attributes
     ----------
@@ -171,7 +171,7 @@ class ExchangeBody:
 
 
 def open_shop_body(rank_count: int, slow: Mapping[int, float]) -> ExchangeBody:
-    """Return what a body of all_reduce_open_shop_exchange costs; raises ArgumentError like it."""
+    """Return the cost of a body of all_reduce_open_shop_exchange; raises ArgumentError like it."""
     factors = _checked("open_shop_body", rank_count, slow, 1)
     units, slots = open_shop(tuple(factors))
     load = slow_shares.one_port_time(units / units.sum(), factors)
@@ -179,7 +179,7 @@ def open_shop_body(rank_count: int, slow: Mapping[int, float]) -> ExchangeBody:
 
 
 def paced_body(rank_count: int, slow: Mapping[int, float]) -> ExchangeBody:
-    """Return what a body of all_reduce_paced_exchange costs; raises ArgumentError like it."""
+    """Return the cost of a body of all_reduce_paced_exchange; raises ArgumentError like it."""
     shares = slow_shares.shared_port_shares(_checked("paced_body", rank_count, slow, 1))
     messages = _messages(shares.units)
     return ExchangeBody(shares.time, int(messages.sum(axis=1).max()), int(messages.sum()))
@@ -200,7 +200,7 @@ def _messages(units: Integers) -> Integers:
 
 @lru_cache(maxsize=16)
 def open_shop(factor_of_rank: tuple[float, ...]) -> tuple[Integers, list[Integers]]:
-    """Cut a body into slots; return the ranks' units, fine enough, and slot by slot what each sends to each."""
+    """Cut a body into slots; return the ranks' units, fine enough, and slot by slot the units from each to each."""
     factors = np.array(factor_of_rank)
     units = slow_shares.one_port_shares(factors).units
     times, slots = cut_into_slots(factors, _messages(units), max(1, MOST_UNITS // int(units.max())))
@@ -210,7 +210,7 @@ def open_shop(factor_of_rank: tuple[float, ...]) -> tuple[Integers, list[Integer
 def exchange_pattern(units: Integers, slots: list[Integers]) -> Integers:
     """Return rows of slot, src, dst, chunk of the segment, reduce: one body's units in order.
 
-    A pair's message is its receiver's units, raw, then its sender's, finished: what must wait for others goes last.
+    A pair's message is its receiver's units, raw, then its sender's, finished: units that must wait for others go last.
     """
     first_unit = np.cumsum(units) - units
     sent = np.zeros_like(slots[0])
@@ -336,7 +336,7 @@ def _with_several_slow_hosts(task: Task) -> list[Variant]:
 
 
 def too_few_ranks(task: Task) -> str:
-    """Say what keeps an exchange from running, if anything."""
+    """Return the reason why an exchange cannot run, if there is one."""
     return "" if task.rank_count >= 2 else f"expected at least 2 ranks, found {task.rank_count}"
 
 

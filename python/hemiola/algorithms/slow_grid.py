@@ -1,5 +1,5 @@
-"""An all-reduce for ranks in rows and columns, one of them slow: up and down trees that use its ports for what they are
-worth, and all others evenly, in an order in which no port waits for another."""
+"""An all-reduce for ranks in rows and columns, one of them slow. It goes up and down trees that use the slow ports at
+their speed, and all others evenly, in an order in which no port waits for another."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ def all_reduce_grid_trees(
     as any order of one message a port can.
 
     A row is the ranks that the faster dimension joins, a column those that the other one joins. In each row one rank
-    collects what the row has, and the collectors of all rows are joined by columns. How the slow rank hangs on the
-    others differs from tree to tree: it is a leaf in its row or its column, hands on what its row has, or collects it.
-    How much of the buffer goes along each tree is the best by a linear program.
+    collects the row's parts, and the collectors of all rows are joined by columns. The slow rank's place differs from
+    tree to tree: it is a leaf in its row or its column, hands on its row's sum, or collects it. How much of the buffer
+    goes along each tree is the best by a linear program.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def all_reduce_grid_trees(
     -----
     Bandwidth only: about T·(K+3)/K · Nβ for K segments, over a port of the slower dimension, where T is the busiest
     port's load. For R rows of W, much faster than columns, it is 2(R-1)/(RW-1) at most where rows have ports enough,
-    unless what the slow rank has takes longer to leave through both its ports. Own running time: a linear program over
+    unless the slow rank's part takes longer to leave through both its ports. Own running time: a linear program over
     about RW trees, and an open shop for each different row and column. The construction is ours; [OptCC] leaves one
     slow rank of several on a host open.
     """

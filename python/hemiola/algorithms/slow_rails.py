@@ -54,7 +54,7 @@ def all_reduce_uneven_rails(dims: Sequence[int], slow: Mapping[int, float], segm
     Notes
     -----
     Bandwidth only, where rows are fast: T·(segments+3)/segments · Nβ over a rail's port, for 1/T = Σ 1/T_r over the
-    rails, where T_r is what all_reduce_open_shop_exchange needs for a segment. Own running time: that of an open shop
+    rails, where T_r is the time of all_reduce_open_shop_exchange for a segment. Own running time: that of an open shop
     for each rail. [OptCC] leaves one slow rank of several on a host open.
     """
     if len(dims) != 2 or min(dims) < 2 or math.prod(dims) > _MOST_RANKS:

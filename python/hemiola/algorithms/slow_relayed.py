@@ -1,5 +1,5 @@
-"""An all-reduce for several slow ranks where a port carries one message at a time: slow ranks pass on what other slow
-ranks send, which a healthy rank would have to wait for."""
+"""An all-reduce for several slow ranks where a port carries one message at a time: slow ranks relay messages of other
+slow ranks, for which a healthy rank would have to wait."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def all_reduce_relayed_exchange(
 ) -> Schedule:
     """All-reduce with several slow ranks, which relay for each other, in an order in which no port waits for another.
 
-    The buffer goes in segments, each in units that go up a tree to its root and down again: healthy ranks hang on the
+    The buffer goes in segments, each in units that go up a tree to its root and down again. Healthy ranks hang on the
     root, a slow one on the root or on another slow rank, as often as leaves all ports the least to do. In a body each
     of the four stages has its own segment, and messages are cut into slots as in all_reduce_open_shop_exchange.
 

@@ -1,7 +1,7 @@
 """How much of the buffer each of several unequally slow ranks owns in a direct exchange, best for each kind of port.
 
 In such an exchange rank i sends j its raw part of j's section and its own finished section: f_i + f_j of the buffer
-between each two ranks, each way. What that costs the ports decides the shares f."""
+between each two ranks, each way. The cost of that to the ports decides the shares f."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""Trees that an all-reduce goes up and down, unit by unit of the buffer, where slow ranks may pass on what others send:
-how many of which, so that no port, which carries one message at a time at the pace of its slower end, has too much.
+"""Trees that an all-reduce goes up and down, unit by unit of the buffer, in which slow ranks may relay for others:
+which trees, and how often each. A port carries one message at a time at the pace of its slower end, and none may have
+too much.
 
-A rank sends and receives once over each of its edges in a tree, whichever rank is the root. Healthy ranks are alike, so
-one of them is the centre in turn and all others hang on it; slow ranks hang on the centre or on a slow rank that does.
-Trees of more levels save the busiest port a hundredth at most where ten factors differ, and fill later."""
+A rank sends and receives once over each of its edges in a tree with any root. Healthy ranks are alike, so one of them
+is the centre in turn and all others hang on it; slow ranks hang on the centre or on a slow rank that does. Trees of
+more levels save the busiest port a hundredth at most where ten factors differ, and fill later."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What an algorithm is asked when a schedule is chosen, and what it answers: ways to run a task, with their cost."""
+"""The question that is put to algorithms when a schedule is chosen, and their answers: ways to run a task, with their
+cost."""
 
 from __future__ import annotations
 
@@ -22,11 +23,11 @@ from hemiola.topology.port_speed import PortSpeed
 @typed
 @dataclass(frozen=True)
 class Task:
-    """What is to be run: a collective of `nbytes` over `rank_count` ranks whose ports have that speed.
+    """A collective of `nbytes` to run over `rank_count` ranks whose ports have that speed.
 
-    `speed` counts what `conditions` slow down. Without a `topology` only the ports' speed is known, and algorithms made
-    for one cannot run. `shared_message_s` is what every message costs all ranks together where they share cores,
-    beside what ports know: it says how many pieces are worth their messages, and is in no formula.
+    `speed` includes the slowing effect of `conditions`. Without a `topology` only the ports' speed is known, and
+    algorithms made for one cannot run. `shared_message_s` is the time that every message costs all ranks together where
+    they share cores, beside the ports' own. It decides how many pieces are worth their messages, and is in no formula.
     """
 
     kind: str
@@ -90,10 +91,10 @@ class Task:
 
     @cached_property
     def slow_hosts(self) -> tuple[dict[int, float], int]:
-        """Which hosts' NICs are slower than the fastest host's, by what factor, and how many ranks a host has.
+        """The hosts whose NICs are slower than the fastest host's, by what factor, and how many ranks a host has.
 
-        None are where all are alike, where hosts have one rank each or not as many as the others, and where ranks are
-        not numbered host by host. Where each rank has a NIC, the slowest of a host's ranks counts for the host.
+        There are none where all are alike, where hosts have one rank each or not as many as the others, and where ranks
+        are not numbered host by host. Where each rank has a NIC, the slowest of a host's ranks counts for the host.
         """
         if self.topology is None:
             return {}, 1
@@ -119,15 +120,14 @@ class Task:
 @typed
 @dataclass(frozen=True)
 class Candidate:
-    """A way to run a task: an algorithm and its arguments, what that costs by its formula, and how to make it.
+    """A way to run a task: an algorithm and its arguments, its cost by its formula, and how to make it.
 
-    `name` is the algorithm's; `variant` says what was chosen for it, such as "12 chunks"; it is empty where nothing
-    was. `parts` makes the same schedule rank by rank, where that is known how. `arguments` are those of the
-    algorithm's function: with the name a recipe, from which everybody makes the same schedule; what was synthesized
-    has none. `is_searched` says that the formula is the task's lower bound and making it takes long, so that it is
-    not made where another comes near that. `knows_topology` says that the formula counts the links of one topology,
-    not just a port's speed; `is_simulation` that it stands for one: a simulation would find it, too, or takes
-    longer than a plan may.
+    `name` is the algorithm's; `variant` names the choice of arguments, such as "12 chunks"; it is empty where there was
+    none. `parts` makes the same schedule rank by rank, where possible. `arguments` are those of the algorithm's
+    function. With the name they are a recipe, from which everybody makes the same schedule; a synthesized schedule has
+    none. `is_searched` marks a long search whose formula is the task's lower bound: it is not made where another comes
+    near that. `knows_topology` marks a formula that counts the links of one topology, not just a port's speed.
+    `is_simulation` marks one that stands for a simulation, which would find it, too, or takes longer than a plan may.
     """
 
     name: str

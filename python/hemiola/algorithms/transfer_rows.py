@@ -1,4 +1,4 @@
-"""The table form of transfers: its NumPy type, and its making from what people have."""
+"""The table form of transfers: its NumPy type, and its making from users' rows."""
 
 from __future__ import annotations
 

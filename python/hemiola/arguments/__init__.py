@@ -1,6 +1,6 @@
-"""Arguments of the wrong type, answered in the API's own words: the argument, what was expected, what was found.
+"""Arguments of the wrong type, answered in the API's own words: the argument, the expected and the found value.
 
-`typed` checks the calls of Python functions. What the core refuses is told by `compiled`, which the core calls."""
+`typed` checks the calls of Python functions. `compiled` words the core's refusals; the core calls it."""
 
 from hemiola.arguments.typed import typed
 

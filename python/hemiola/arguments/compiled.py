@@ -1,4 +1,4 @@
-"""Compiled functions as Python's own look: their signatures, and what was wrong with the arguments of a call.
+"""Compiled functions as Python's own look: their signatures, and errors in the arguments of a call.
 
 The core calls `signature` for `inspect.signature`, and `wrong_argument` where a call fitted none of a function's
 signatures."""
@@ -31,7 +31,7 @@ def signature(function: Any) -> inspect.Signature:
 
 
 def wrong_argument(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str | None:
-    """Return the sentence about what is wrong with the arguments of a call, or None where they all fit."""
+    """Return the sentence about the error in the arguments of a call, or None where they all fit."""
     complaints = []
     for overload in _signatures(function):
         found = _complaint(function, overload, args, kwargs)

@@ -1,5 +1,5 @@
-"""Whether a value is what an annotation says. Generous as Python is: a NumPy integer is a whole number, a list is a
-sequence; a text is no sequence of anything."""
+"""Whether a value fits an annotation. Generous as Python is: a NumPy integer is a whole number, a list is a sequence; a
+text is no sequence of anything."""
 
 from __future__ import annotations
 

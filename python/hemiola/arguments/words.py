@@ -1,4 +1,4 @@
-"""What an annotation means in words, with an example, and how a value that does not fit is shown."""
+"""An annotation's meaning in words, with an example, and the display of a value that does not fit."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def complaint(call: str, name: str, expected: Any, value: object) -> str:
 
 
 def in_words(expected: Any) -> str:
-    """Return what an annotation asks for: 'a sequence of whole numbers', 'text or a path'."""
+    """Return an annotation's demand: 'a sequence of whole numbers', 'text or a path'."""
     origin, inner = typing.get_origin(expected), typing.get_args(expected)
     if is_union(origin):
         return _either(inner)

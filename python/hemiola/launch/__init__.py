@@ -1,6 +1,6 @@
-"""Local ranks started from Python: `launch` calls a function in processes of their own and returns what they return.
+"""Local ranks started from Python: `launch` calls a function in processes of their own and returns their results.
 
-Outside, `hemiola.launch` is that function; this package is what it is made of. It is loaded when it is first asked for:
+Outside, `hemiola.launch` is that function; this package holds its parts. It is loaded when it is first asked for:
 agents and commands, which start programs, have no use for it."""
 
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""What runs on each host of a launched program: python -m hemiola.launch.agent starts the host's ranks and ends with
+"""The agent on each host of a launched program: python -m hemiola.launch.agent starts the host's ranks and ends with
 them, and they with it.
 
 It reads a line of JSON on standard input (an Order), answers with one (a Readiness, or an error), reads where rank 0
@@ -43,7 +43,7 @@ OUTCOME_MARK = "\x1ehemiola outcome "
 
 @dataclass(frozen=True)
 class Order:
-    """What an agent is to run: its ranks are `first_rank` and those after it."""
+    """An agent's order: its ranks are `first_rank` and those after it."""
 
     command: list[str]
     folder: str
@@ -59,7 +59,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Readiness:
-    """What an agent answers before anything runs.
+    """An agent's answer before anything runs.
 
     `address` is one at which other hosts reach this one, `port` one that is free at this moment; "" and 0 where the job
     has no other hosts.

@@ -1,5 +1,5 @@
-"""Which of a job's ranks is to blame for its failure: ranks that fail say whom they blame, and blame ends where a rank
-blames nobody else."""
+"""Finds the rank to blame for a job's failure: failing ranks name the rank that they blame, and blame ends at a rank
+that blames no other."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def culprit_of(failures: Sequence[Failure]) -> int:
 
     Notes
     -----
-    Whoever blames another rank is a consequence. Of several ranks that blame nobody the earliest is chosen, by the
+    A rank that blames another one is a consequence. Of several ranks that blame nobody the earliest is chosen, by the
     job's clock where somebody has told the time. Where ranks blame each other, as when they disagree about an
     operation, the one that most of them blame is chosen, and then the earliest.
     """

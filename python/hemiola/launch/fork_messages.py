@@ -1,5 +1,5 @@
-"""What a fork server tells its launcher: a message for each rank that has been started, has ended, or could not be
-started; nothing is told to it, and that the connection is closed means: end them all."""
+"""A fork server's messages to its launcher: one for each rank that has been started, has ended, or could not be
+started. The server receives none; a closed connection means that it must end all ranks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _FORM = struct.Struct("<iii")
 
 
 class Kind(enum.IntEnum):
-    """What has happened, and what `value` says of it."""
+    """The kinds of messages, and the meaning of `value` in each."""
 
     STARTED = 1  #: its process; the end of its pipe from which its report is read comes with the message
     ENDED = (

@@ -1,9 +1,9 @@
 """The process from which local ranks are forked: python -m hemiola.launch.fork_server <ranks> <connection> <payload>
 <launcher>.
 
-It loads once what all ranks need, alone in its process and without threads, and is their parent: it tells the launcher
-how each of them ended, keeps the numbers of their process groups taken until the end, and then ends and reaps them. A
-rank goes on from here as if it had loaded everything itself, and ends as any Python does."""
+It loads once the modules that all ranks need, alone in its process and without threads, and is their parent. It tells
+the launcher how each of them ended, keeps the numbers of their process groups taken until the end, and then ends and
+reaps them. A rank goes on from here as if it had loaded everything itself, and ends as any Python does."""
 
 from __future__ import annotations
 

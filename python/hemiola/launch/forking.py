@@ -1,4 +1,4 @@
-"""The fork server of one launch, seen from where that was called."""
+"""The fork server of one launch, seen from the launching process."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Forking:
     ----------
     count : int >= 1, ranks.
     environment : variables of all ranks.
-    payload : descriptor of the file with what they are to call.
+    payload : descriptor of the file with the ranks' function and arguments.
     inherited : further descriptors that they have.
     """
 
@@ -52,7 +52,7 @@ class Forking:
         self.sources = (self._connection.fileno(), self._ending)
 
     def messages(self) -> Iterator[tuple[Message, list[int]]]:
-        """Take in what it has told, with the descriptors that came along."""
+        """Read its messages, with the descriptors that came along."""
         while received := Message.receive(self._connection):
             yield received
 
@@ -70,7 +70,7 @@ class Forking:
         )
 
     def end(self, groups: Sequence[int]) -> None:
-        """Have it end the ranks and what they have started, and end.
+        """Have it end the ranks and the processes that they have started, and end.
 
         Parameters
         ----------

@@ -20,9 +20,9 @@ _MOST_LINES = 2000
 
 
 class HeldTraceback:
-    """What is held of one rank.
+    """The held lines of one rank.
 
-    Nothing is lost: what turns out not to be the rank's end is given back, in order.
+    Nothing is lost: lines that turn out not to be the rank's end are given back, in order.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class HeldTraceback:
         return self.holds and time.monotonic() > self._since_s + _HELD_S
 
     def given_back(self) -> list[bytes]:
-        """Hold it no longer; return what is still to print."""
+        """Hold it no longer; return the lines that are still to print."""
         lines, self._lines = self._lines, []
         return [] if self._is_shown else lines
 

@@ -10,9 +10,9 @@ from hemiola.errors import Cause
 
 
 class LastWords:
-    """A pipe, and what ranks have said; a context manager that closes it.
+    """A pipe, and the ranks' messages in it; a context manager that closes it.
 
-    `descriptor` is what a child has to inherit, `variables` what it has to be told.
+    `descriptor` is for a child to inherit, `variables` are for its environment.
     """
 
     def __init__(self) -> None:

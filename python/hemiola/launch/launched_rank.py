@@ -1,4 +1,4 @@
-"""One rank of a launch, seen from where that was called: what it has reported, and how its process has ended."""
+"""One rank of a launch, seen from the launching process: its reports, and how its process has ended."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from hemiola.launch.report import REPORT_LENGTH
 
 
 class LaunchedRank:
-    """One process, and what it has reported.
+    """One process, and its reports.
 
-    The process leads a group of its own, in which is what it starts. That it has ended is told by the fork server: a
-    child of its own may hold its end of the pipe.
+    The process leads a group of its own, which holds the processes that it starts. That it has ended is told by the
+    fork server: a child of its own may hold its end of the pipe.
     """
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class LaunchedRank:
         return self.code is not None or bool(self.loss)
 
     def look(self) -> None:
-        """Take in what it has written."""
+        """Read its latest output."""
         with contextlib.suppress(BlockingIOError):
             while self.pipe is not None and not self.has_hung_up:
                 data = os.read(self.pipe, 1 << 20)
@@ -67,7 +67,7 @@ class LaunchedRank:
         return "error", (None, f"its process ended with exit code {code} before the function returned", None)
 
     def unfinished(self) -> str:
-        """Say what keeps it from being done."""
+        """Return the reason why it is not done."""
         return (
             " (its function has returned; a thread that it has left behind runs on)"
             if self.finished_at

@@ -59,7 +59,7 @@ def launch(
     timeout_s: float | None = None,
     on_failure: Literal["raise", "continue"] = "raise",
 ) -> list[Any]:
-    """Call a function on several local ranks and return what each of them returns.
+    """Call a function on several local ranks and return their results.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def launch(
         emulates.
     conditions : Conditions, optional; late and slow ranks of the emulated network.
     timeout_s : float, optional; how long all of it may take.
-    on_failure : "raise" or "continue". What to do when a rank fails: end the others and raise, or let them finish.
+    on_failure : "raise" or "continue". The action when a rank fails: end the others and raise, or let them finish.
 
     Returns
     -------
@@ -82,28 +82,23 @@ def launch(
 
     Raises
     ------
-    FailedRankError
-        naming the rank whose function raised or whose process died, with its traceback; what it raised is
-        the `__cause__`. The other ranks are ended. Not with on_failure="continue".
-    TimeoutError
+    FailedRankError naming the rank whose function raised or whose process died, with its traceback; the rank's own
+    exception is the `__cause__`. The other ranks are ended. Not with on_failure="continue". TimeoutError
         naming the ranks that were not done after `timeout_s`. They are ended. Not with on_failure="continue".
-    ResourceError
-        where the system refuses what ranks need, naming the limit.
-    ArgumentError
+    ResourceError where the system refuses resources that ranks need, naming the limit. ArgumentError
         for a number of ranks out of range, a network that does not have that many, another word for on_failure, or
         a function or arguments that cannot be pickled.
 
     Notes
     -----
-    No process is left behind, whatever happens: ranks, and what they have started and not put into a process group
-    of its own, are ended with this call, and the kernel ends ranks if this process is killed. Ranks are forked from one
-    process without threads, which has loaded Python, NumPy and Hemiola for all of them and ends with this call; what a
-    rank loads itself, such as the script, it loads after that. A rank is done when its
-    process has ended, which waits for threads that the function has left behind. Ctrl-C interrupts this process only,
-    which then ends the ranks. Unless OMP_NUM_THREADS is set, it is set for the ranks so that their numerical
-    libraries share the cores: with a thread per core in each rank, those that wait for each other in a
-    matrix product take the cores from the ranks that work. Ranks that share cores, as many on each, are kept on
-    them (HEMIOLA_PIN).
+    No process is left behind in any case. Ranks, and processes that they have started and not put into a process group
+    of their own, are ended with this call, and the kernel ends ranks if this process is killed. Ranks are forked from
+    one process without threads, which has loaded Python, NumPy and Hemiola for all of them and ends with this call. A
+    rank's own modules, such as the script, are loaded after that. A rank is done when its process has ended, which
+    waits for threads that the function has left behind. Ctrl-C interrupts this process only, which then ends the ranks.
+    Unless OMP_NUM_THREADS is set, it is set for the ranks so that their numerical libraries share the cores. With a
+    thread per core in each rank, threads that wait for each other in a matrix product would take the cores from the
+    ranks that work. Ranks that share cores, as many on each, are kept on them (HEMIOLA_PIN).
     """
     if not isinstance(ranks, int) or not 1 <= ranks <= _MOST_RANKS:
         raise ArgumentError(f"launch: expected 1 … {_MOST_RANKS} ranks, found {ranks!r}")

@@ -29,7 +29,7 @@ def free_port() -> int:
 class Secret:
     """A token in an anonymous file, which child processes inherit; a context manager that closes it.
 
-    `text` is what HEMIOLA_TOKEN says of it, `descriptors` what to pass to a child.
+    `text` is HEMIOLA_TOKEN's value for it, `descriptors` the descriptors to pass to a child.
     """
 
     def __init__(self, token: bytes) -> None:
@@ -51,7 +51,7 @@ class Secret:
 
 @dataclass(frozen=True)
 class MeetingPlace:
-    """Where the ranks of a job on this host alone meet, and a token for them; all empty where memory in common is all
+    """The meeting place of a job's ranks on this host alone, and a token for them; all empty where shared memory is all
     that they need. `variables` are further ones that they are to have, unless the user has set them."""
 
     rendezvous: str = ""

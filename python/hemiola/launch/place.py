@@ -1,4 +1,4 @@
-"""What a launcher tells a rank of its place in the job, as variables of the environment."""
+"""A launcher's message to a rank about its place in the job, as variables of the environment."""
 
 from __future__ import annotations
 

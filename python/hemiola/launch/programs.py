@@ -45,7 +45,7 @@ Starter = Callable[..., "subprocess.Popen[bytes]"]
 
 @dataclass(frozen=True)
 class Program:
-    """What is to run: `ranks_per_host` of the command on each host, host after host.
+    """The program to run: `ranks_per_host` of the command on each host, host after host.
 
     `environment` is added to that of the hosts; `python` runs the agents.
     """
@@ -145,7 +145,7 @@ def on_this_host(command: Sequence[str], **how: Any) -> subprocess.Popen[bytes]:
 
 
 def through(remote_shell: str, host: str) -> Starter:
-    """Return what starts commands on a host through a remote shell such as "ssh {host}"."""
+    """Return a function that starts commands on a host through a remote shell such as "ssh {host}"."""
     words = shlex.split(remote_shell)
     if "{host}" not in remote_shell:
         words.append("{host}")
@@ -158,7 +158,7 @@ def through(remote_shell: str, host: str) -> Starter:
 
 
 def on_cluster(cluster: Cluster) -> dict[str, Starter]:
-    """Return what starts commands on the hosts of a cluster on this machine."""
+    """Return a function that starts commands on the hosts of a cluster on this machine."""
     return {host.name: partial(cluster.start, host.number) for host in cluster.hosts}
 
 
@@ -173,7 +173,7 @@ def run_program(
     Parameters
     ----------
     program : Program.
-    hosts : names of hosts, each with what starts a command there.
+    hosts : names of hosts, each with the function that starts a command there.
     rendezvous : HostPort, where rank 0 listens; None for a free port of the first host.
     out : where standard output goes; None for this process's.
 

@@ -1,4 +1,4 @@
-"""What runs in each process that hemiola.launch starts: the function, and the report of how it ended."""
+"""Runs in each process that hemiola.launch starts: calls the function, and reports how it ended."""
 
 from __future__ import annotations
 

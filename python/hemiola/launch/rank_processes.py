@@ -1,4 +1,4 @@
-"""The processes of a launch, seen from where it was called: what ranks report, and that all of them end."""
+"""The processes of a launch, seen from the launching process: the ranks' reports, and the end of all of them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class RankProcesses:
     Parameters
     ----------
     count : int >= 1, ranks.
-    payload : descriptor of the file with what they are to call.
+    payload : descriptor of the file with the ranks' function and arguments.
     """
 
     def __init__(self, count: int, payload: int) -> None:
@@ -69,7 +69,7 @@ class RankProcesses:
         return self._conclude(timeout_s)
 
     def outcomes(self, timeout_s: float | None) -> list[Any]:
-        """Wait for all ranks, whatever happens to some; return what each returned, or the error of one that did not."""
+        """Wait for all ranks, whether or not some fail; return each one's result or error."""
         self._wait(timeout_s, until_failure=False)
         return [self._outcome_of(number, timeout_s) for number in range(len(self._ranks))]
 
@@ -183,7 +183,7 @@ class RankProcesses:
         return _failure(culprit, error, "\n".join([told, *others, f"rank {culprit}: {reason}"]))
 
     def end(self) -> None:
-        """Kill what still runs, and reap all."""
+        """Kill the ranks that still run, and reap all."""
         self._forking.end([rank.process for rank in self._ranks if rank.process is not None])
         for rank in self._ranks:
             if rank.pipe is not None:

@@ -1,5 +1,5 @@
-"""What is printed of a job that has failed: the culprit's traceback, one line for all ranks with the same consequence,
-and the cause again at the end."""
+"""The printed report of a failed job: the culprit's traceback, one line for all ranks with the same consequence, and
+the cause again at the end."""
 
 from __future__ import annotations
 

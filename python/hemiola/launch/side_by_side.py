@@ -24,7 +24,7 @@ class Running:
 
     Parameters
     ----------
-    label : what its lines begin with, in brackets; "" for nothing.
+    label : prefix of its lines, in brackets; "" for none.
     process : reaped last, so that the group keeps its number.
     """
 
@@ -49,12 +49,12 @@ class Running:
         return bool(data)
 
     def line(self, line: bytes, source: int) -> bytes:
-        """Return what is printed for one of its lines, which came from one of its pipes."""
+        """Return the printed form of one of its lines, which came from one of its pipes."""
         prefix = f"[{self.label}] ".encode() if self.label else b""
         return prefix + line + b"\n"
 
     def glance(self) -> bool:
-        """Do what is due; return whether there may soon be more."""
+        """Do the work that is due; return whether there may soon be more."""
         return False
 
     def exit_code(self) -> int:
@@ -64,7 +64,7 @@ class Running:
         return status.si_status if status.si_code == os.CLD_EXITED else 128 + status.si_status
 
     def signal(self, number: int) -> None:
-        """Send a signal to it and to what it has started; nothing where all of that is gone."""
+        """Send a signal to it and to the processes that it has started; nothing where all of them are gone."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, number)
 
@@ -85,7 +85,7 @@ class Running:
 
 @contextlib.contextmanager
 def ended_in_the_end(commands: Sequence[Running]) -> Iterator[None]:
-    """End what runs, whatever ends the block: ask, then kill. SIGTERM and SIGHUP end the block as Ctrl-C does."""
+    """End all that run, however the block ends: ask, then kill. SIGTERM and SIGHUP end the block as Ctrl-C does."""
 
     def leave(number: int, _: object) -> None:
         raise SystemExit(128 + number)
@@ -113,7 +113,7 @@ def _end(commands: Sequence[Running]) -> None:
 
 
 class Attention:
-    """What whoever attends to commands makes of those that end; this one lets all of them run to their ends."""
+    """The reaction to commands that end; this one lets all of them run to their ends."""
 
     def heed(self, command: Running, code: int, *, was_asked: bool) -> None:
         """Take in a command's exit code; `was_asked`: all had been asked to end before."""
@@ -130,11 +130,11 @@ def attend(
     lifeline: int | None = None,
     out: BinaryIO | None = None,
 ) -> list[int]:
-    """Print what commands print until all have ended, and return their exit codes.
+    """Print the commands' output until all have ended, and return their exit codes.
 
     Parameters
     ----------
-    commands : whose processes have pipes for standard output and error.
+    commands : processes that have pipes for standard output and error.
     attention : told of each that ends, and asked when the others are to be ended: asked to, and killed when their time
         is over.
     lifeline : descriptor, optional; SystemExit is raised when its other end is closed.

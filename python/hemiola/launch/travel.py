@@ -1,5 +1,5 @@
-"""What travels between the launching process and its ranks: by name where another process can import it, else by
-value.
+"""Moves functions and arguments between the launching process and its ranks: by name where another process can import
+them, else by value.
 
 A script's ranks import the script again and find its functions by name. In a notebook, under `python -c`, on standard
 input and under the script's guard they would find nothing, as with lambdas and functions within functions; these go by
@@ -19,7 +19,7 @@ _UNPICKLABLE = (pickle.PicklingError, AttributeError, TypeError)
 
 
 def packed(value: object) -> bytes:
-    """Return a value as bytes for `pickle.loads`; raise what pickle raises for one that cannot be copied at all."""
+    """Return a value as bytes for `pickle.loads`; raise pickle's error for one that cannot be copied at all."""
     try:
         return pickle.dumps(value)
     except _UNPICKLABLE:

@@ -1,5 +1,5 @@
-"""All-reduces around one late rank as the planner's candidates: on rails, in packed trees, and in chunks that flood the
-links, which is what large networks have time for."""
+"""All-reduces around one late rank as the planner's candidates: on rails, in packed trees, and, for large networks, in
+chunks that flood the links."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ _LEAST_S, _LEAST_WAIT = 1e-12, 0.25
 
 @dataclass
 class AroundLateRank:
-    """What is made around a late rank, with so many times the usual effort.
+    """The schedules made around a late rank, with so many times the usual effort.
 
     Attributes
     ----------
-    found : candidates, and what is left out.
-    is_enough : bool, whether what knows of nobody late is longer, so that it is not worth the time to make it.
+    found : candidates, and the ones left out.
+    is_enough : bool, whether schedules that know of no late rank are longer, and so not worth the time to make them.
     """
 
     found: list[Candidate | LeftOut]
@@ -74,9 +74,10 @@ class AroundLateRank:
 
 
 def around_late_rank(topology: Topology, task: Task, bound_s: float, effort: float = 1.0) -> AroundLateRank:
-    """Make what knows of the late rank, if there is one.
+    """Make schedules that know of the late rank, if there is one.
 
-    Nothing where one switch joins all ranks: there an algorithm of the registry is at the bound, whoever is slow.
+    Nothing where one switch joins all ranks: there an algorithm of the registry is at the bound, whichever rank is
+    slow.
     """
     has_one = task.kind == "all_reduce" and len(task.late_ranks) == 1
     if not has_one or topology.rank_count < 3 or topology.switch_count == 1:
@@ -115,7 +116,7 @@ def _has_few_trees(task: Task) -> bool:
 
 
 def beside_late_rank(found: Sequence[Candidate]) -> tuple[list[Candidate], list[LeftOut]]:
-    """Leave out what is large and knows of nobody late, where what is made around the late rank is enough."""
+    """Leave out large schedules that know of no late rank, where those made around the late rank are enough."""
     kept = [one for one in found if one.transfer_count <= _MOST_TRANSFERS_BESIDE]
     reasons = {
         one.label: too_many(one.transfer_count, "transfers of which nobody is late", _MOST_TRANSFERS_BESIDE)

@@ -11,7 +11,7 @@ from hemiola.verify import first_violation, in_words
 
 
 def checked(name: str, schedule: Schedule) -> Schedule:
-    """Return what an algorithm made; raise ArgumentError where one from outside made something wrong."""
+    """Return the schedule that an algorithm made; raise ArgumentError where a registered one made a wrong one."""
     if is_brought(name) and (wrong := _why_wrong(name, schedule)):
         raise ArgumentError(
             f"the registered algorithm '{name}' made {wrong}. Correct its function, or leave it unregistered."

@@ -1,4 +1,4 @@
-"""What a plan says of data of which a share is not zero: whether messages leave zeros out, and why, phase by phase."""
+"""A plan's choice for sparse data: whether messages leave zeros out, and why, phase by phase."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class CodedChoice:
         )
 
     def explain(self) -> list[str]:
-        """Say of each phase why it goes sparse or dense, then what that comes to.
+        """Explain for each phase why it goes sparse or dense, then the total.
 
         Returns
         -------

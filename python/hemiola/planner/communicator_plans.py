@@ -1,5 +1,5 @@
-"""Which schedule a communicator runs: what a plan of its network says, for the links as they were given or measured at
-start-up and for what has been noticed about ports since.
+"""Which schedule a communicator runs. A plan of its network decides, for the links as they were given or measured at
+start-up and for the state of ports noticed since.
 
 One rank decides, the first that needs to know, and says so in words (see Recipe); all follow the words. So nothing
 depends on two ranks computing the same floats."""
@@ -74,7 +74,7 @@ _remembering = threading.Lock()
 
 
 class CommunicatorPlans:
-    """Decides for one communicator what it runs, and follows what has been decided.
+    """Decides which schedules one communicator runs, and follows earlier decisions.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class CommunicatorPlans:
     given : Topology, optional, of all ranks of the job, as `init` took it.
     emulated : Topology, optional, that ranks behave like.
     conditions : Conditions of the emulated network.
-    adapt : to what plans adapt once it has been noticed, of "late" and "slow".
+    adapt : the noticed conditions that plans adapt to, of "late" and "slow".
     """
 
     def __init__(
@@ -120,8 +120,8 @@ class CommunicatorPlans:
         self._all_see_arrivals: bool | None = None
 
     def measure(self, core: CoreCommunicator, grouping: Grouping) -> None:
-        """Find out what links do between the ranks, all of them active; collective. `grouping` makes communicators of
-        some of them."""
+        """Measure the links between the ranks, all of them active; collective. `grouping` makes communicators of some
+        of them."""
         if self._emulated is not None:
             self._take_emulated(self._emulated)
             return
@@ -145,7 +145,7 @@ class CommunicatorPlans:
         self._network = _among(emulated, self._ranks) if is_of_all else _switch(self._rank_count, self.speed)
 
     def take_part_of(self, measured: CommunicatorPlans) -> None:
-        """Plan for what another communicator of this job has measured, of which this one is a group or what is left;
+        """Plan with the measurements of another communicator of this job, of which this one is a group or the rest;
         `measured` has these ranks among its own, and all of them were active."""
         if self._emulated is not None:
             self._take_emulated(self._emulated)
@@ -192,13 +192,14 @@ class CommunicatorPlans:
         return all(host == self._hosts[first] for host, first in zip(self._hosts, sharing, strict=True))
 
     def network(self) -> Topology:
-        """Return what to plan for: the network that is emulated or was given; else what was measured, on one host a
+        """Return the network to plan for: the one that is emulated or was given; else the measured one, on one host a
         switch with one port a rank."""
         return self._network
 
     def fastest_network(self) -> Topology:
-        """Return what no schedule can beat. Ranks that share memory are planned for as if each had one port, which is
-        about how they come off together; but several may copy from one rank at once, and one alone is faster."""
+        """Return a network on which the lower bound holds for every schedule. Ranks that share memory are planned for
+        as if each had one port, which is about how they come off together; but several may copy from one rank at once,
+        and one alone is faster."""
         if self._given is None and self._shares_memory and math.isfinite(self._copy_bandwidth):
             return memory_network(self._rank_count, self._copy_bandwidth)
         return self.network()
@@ -213,7 +214,7 @@ class CommunicatorPlans:
         sparse: bool | None,
         late: tuple[int, int] | None = None,
     ) -> bytes:
-        """Choose for all ranks what a collective runs while those ranks' ports are slow.
+        """Choose for all ranks the schedule of a collective while those ranks' ports are slow.
 
         Parameters
         ----------
@@ -274,10 +275,10 @@ class CommunicatorPlans:
     def follow(
         self, words: bytes, nbytes: int
     ) -> Schedule | ScheduleParts | LateRule | LatePlan | SparsePlan:
-        """Return what a recipe says for a collective of `nbytes`.
+        """Return a recipe's choices for a collective of `nbytes`.
 
-        That is the schedule, where possible rank by rank, for an all-reduce how to find a late rank where that may
-        pay, or what planning for one brings, and when messages leave zeros out where they may.
+        They are the schedule, where possible rank by rank. For an all-reduce, how to find a late rank where that may
+        pay, or the plan around an expected one. Where messages may leave zeros out, when they do.
         """
         recipe, made = self._read(words)
         late = outlook = None

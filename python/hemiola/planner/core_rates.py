@@ -1,4 +1,4 @@
-"""What a core gets done on buffers, measured."""
+"""A core's speed on buffers, measured."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Work = Callable[[NDArray[np.float32], NDArray[np.float32]], None]
 
 
 def add(total: NDArray[np.float32], addend: NDArray[np.float32]) -> None:
-    """Add to an array in place, as combining does; `numpy.copyto` is what copying does."""
+    """Add to an array in place, as combining does; `numpy.copyto` copies."""
     np.add(total, addend, out=total)
 
 
 def best_rate(work: Work, total: NDArray[np.float32], addend: NDArray[np.float32], repetitions: int) -> float:
-    """Time what is done to one array with another; return the bytes of one per second, at best."""
+    """Time an action on one array with another; return its bytes per second, at best."""
     times = []
     for _ in range(repetitions):
         begin = time.perf_counter()

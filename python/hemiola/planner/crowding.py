@@ -1,5 +1,5 @@
-"""What it costs that ranks are sent to by several others, which simulated networks, whose flows share ports without
-loss, do not know."""
+"""The cost of sending to a rank from several others at once. Simulated networks, whose flows share ports without loss,
+do not know it."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def crowding_s(schedule: Schedule, nbytes: int, bandwidth: float, crowding: floa
     schedule : Schedule.
     nbytes : int, bytes of the buffer.
     bandwidth : float, bytes per second of a port.
-    crowding : float >= 0, by what share of their time bytes take longer for each further rank that sends to the same
-        one in the same step; a fifth of it for each that does so in any step.
+    crowding : float >= 0, the share of their time by which bytes take longer for each further rank that sends to the
+        same one in the same step; a fifth of it for each that does so in any step.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""How far ranks are from each other, roughly: what it takes to follow every way of a schedule."""
+"""How far ranks are from each other, roughly: the latency and bandwidth of every path of a schedule."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ def distinct(numbers: NDArray[np.integer]) -> NDArray[np.integer]:
 def distinct_messages(schedule: Schedule) -> NDArray[np.integer]:
     """Return a number for each message, (step * n + src) * n + dst among n ranks, in ascending order.
 
-    What goes between two ranks in a step is one message, as the engine joins it while it is small.
+    Transfers between two ranks in a step are one message, as the engine joins them while they are small.
     """
     transfers, n = np.asarray(schedule.transfers), schedule.rank_count
     steps, srcs, dsts = (transfers[name].astype(np.int64) for name in ("step", "src", "dst"))

@@ -24,9 +24,9 @@ _MOST_SIMULATED = 500_000
 def in_segments(task: Task, bound_s: float, known: Container[str]) -> Iterator[Candidate]:
     """List the best number of segments by formula, unless it is known; only where one switch has one slow rank.
 
-    In each of K + 1 bodies a port waits for a latency, and for what messages cost it:
-    (K + 1)(α + (n - 2)m) + (K + c)/K · T for K segments, where T is what the busiest port takes for all of them and
-    c = min(1, l - 1). A simulation finds that, or up to 6 % less.
+    In each of K + 1 bodies a port waits for a latency and pays for messages: (K + 1)(α + (n - 2)m) + (K + c)/K · T for
+    K segments. T is the busiest port's time for all of them, and c = min(1, l - 1). A simulation finds that, or up to 6
+    % less.
     """
     slow = [factor for factor in task.conditions.slow_ranks.values() if factor > 1]
     if task.kind != "all_reduce" or len(slow) != 1 or task.rank_count < 3 or task.nbytes == 0:

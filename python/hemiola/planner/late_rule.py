@@ -1,5 +1,5 @@
-"""What a communicator is told of an all-reduce that finds its late rank while it runs: how finely it is cut, and what
-that is predicted to save."""
+"""A communicator's rule for an all-reduce that finds its late rank while it runs: how finely to cut it, and the
+predicted gain."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def late_rule(
     plain_s : float > 0, optional; how long that takes. With it the rule has a forecast, by which ranks decide
         themselves whether to look for a late one; it takes 3 ranks.
     hosts : sequence of int, the host of each rank, 0 … count-1, of 3 hosts or more with equally many ranks, where
-        `speed` is what a host's ranks have together; empty where each rank has a port of that speed.
+        `speed` is that of a host's ranks together; empty where each rank has a port of that speed.
 
     Returns
     -------
@@ -37,7 +37,7 @@ def late_rule(
     Each of the n-1 early ranks owns equally many of them. The minimum is flat: among the counts within 2 % of it, as
     many segments are taken as there may be, since a rank that comes in the middle of one waits for its end, and no
     more chunks in each than needed, since a message has costs that the formula does not know. Hosts count as ranks do:
-    what happens inside them takes no time beside what their NICs take.
+    transfers inside them take no time beside those of their NICs.
     """
     cut = late_cut(len(set(hosts)) or rank_count, nbytes, speed.latency_s, speed.bandwidth)
     forecast = None

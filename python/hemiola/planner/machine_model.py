@@ -1,5 +1,5 @@
-"""What a collective takes on a machine that runs the engine itself: its ranks share cores, messages cost them time, and
-memory is read by several at once (docs/decisions/0024)."""
+"""The time of a collective on a machine that runs the engine itself: its ranks share cores, messages cost them time,
+and several ranks read memory at once (docs/decisions/0024)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from hemiola.planner.distinct import distinct_messages
 
 
 def memory_network(rank_count: int, bandwidth: float) -> Topology:
-    """Return the memory that ranks of one machine share, as a network: whoever receives copies, at this many bytes per
+    """Return the memory that ranks of one machine share, as a network. The receiver copies, at this many bytes per
     second, and any number of ranks copies from one at once.
 
-    Latencies are 0: what a message takes beside its bytes is the engine's (`EngineCosts`), so bounds on this network
-    are those of copying alone.
+    Latencies are 0: a message's time beside its bytes is the engine's (`EngineCosts`), so bounds on this network are
+    those of copying alone.
     """
     to_all = bandwidth * rank_count
     links = [
@@ -31,11 +31,11 @@ def memory_network(rank_count: int, bandwidth: float) -> Topology:
 
 @dataclass(frozen=True)
 class Footprint:
-    """What a schedule asks of the engine: through how many ranks one after the other a chunk goes at most; how many
-    messages the rank with most sends and receives, and `all_messages` that all ranks send; as shares of the buffer, by
-    rank, what it moves (what it receives, and its own part where that goes from its input to its output) and what of
-    that it combines; and what all ranks together have `kept` as such own parts, and what they move of a buffer that all
-    come to have from one rank: `spread`."""
+    """A schedule's load on the engine. `hops`: the most ranks that a chunk goes through, one after the other.
+    `messages`: sends and receives of the rank with most; `all_messages`: those sent by all ranks. `moved`, by rank, as
+    a share of the buffer: received bytes, and its own part where that goes from its input to its output. `combined`:
+    the share of these that it combines. `kept`: such own parts of all ranks together. `spread`: all ranks' moved bytes
+    of a buffer that all come to have from one rank."""
 
     hops: int
     messages: int
@@ -94,7 +94,7 @@ def _hops(transfers: NDArray[np.void], rank_count: int, chunk_count: int) -> int
 
 @dataclass(frozen=True)
 class WorkRates:
-    """Bytes per second of what is received and copied, and of what is received and combined."""
+    """Bytes per second of receiving with a copy, and of receiving with an addition."""
 
     copied: float
     combined: float
@@ -102,7 +102,7 @@ class WorkRates:
 
 @dataclass(frozen=True)
 class EngineCosts:
-    """What the engine costs where it runs.
+    """The engine's costs on this machine.
 
     Parameters
     ----------
@@ -121,11 +121,11 @@ class EngineCosts:
     spread: float | None = None
 
     def seconds(self, footprint: Footprint, nbytes: int, network_s: float) -> float:
-        """Return what a schedule takes whose bytes take so long on the network alone.
+        """Return the time of a schedule whose bytes take so long on the network alone.
 
-        Copies and additions are made while bytes travel, so the longest of three counts: the network, before which
-        ranks copy what they keep; the rank that has most to copy and to add; all ranks' work, which shares cores and
-        memory. Calls, hops and messages come on top.
+        Copies and additions are made while bytes travel, so the longest of three counts. They are the network, before
+        which ranks copy their kept parts; the rank that has most to copy and to add; and all ranks' work, which shares
+        cores and memory. Calls, hops and messages come on top.
         """
         copied, combined = footprint.moved - footprint.combined, footprint.combined
         alone_s = copied / self.alone.copied + combined / self.alone.combined
@@ -138,7 +138,7 @@ class EngineCosts:
 
 
 def small_costs(footprints: Sequence[Footprint], taken_s: Sequence[float]) -> tuple[float, float, float]:
-    """Find what a call, a hop and a message cost, where schedules that move next to nothing took so long.
+    """Find the cost of a call, a hop and a message from the times of schedules that move next to nothing.
 
     Parameters
     ----------
@@ -147,8 +147,8 @@ def small_costs(footprints: Sequence[Footprint], taken_s: Sequence[float]) -> tu
 
     Returns
     -------
-    Three times in seconds, none below 0. What counts is by what share a measurement is missed; where several answers
-    fit equally well, as for two ranks, whose schedules are all alike, the smallest one.
+    Three times in seconds, none below 0. The fit minimizes each measurement's error as a share of it; where several
+    answers fit equally well, as for two ranks, whose schedules are all alike, the smallest one.
     """
     counts = np.array([(1.0, each.hops, each.messages) for each in footprints])
     shares = counts / np.asarray(taken_s)[:, None]

@@ -1,5 +1,5 @@
-"""What ranks of one memory measure between them at start-up, some milliseconds long: how fast messages, copies and
-additions are, and what one costs beside its bytes where ranks share cores."""
+"""A short measurement that ranks of one memory make at start-up: how fast messages, copies and additions are, and the
+cost of a message beside its bytes where ranks share cores."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MOST_REMEMBERED = 256
 
 @dataclass(frozen=True)
 class MemorySpeeds:
-    """What processes that share memory measured; the same on all of them.
+    """The measurement of processes that share memory; the same on all of them.
 
     Parameters
     ----------
@@ -52,11 +52,11 @@ class MemorySpeeds:
 
     @property
     def port(self) -> PortSpeed:
-        """What a port does."""
+        """A port's speed."""
         return PortSpeed(self.latency_s, self.bandwidth)
 
     def engine_costs(self, rank_count: int) -> EngineCosts | None:
-        """Return what the engine costs so many of the ranks where they share cores; None where each has one."""
+        """Return the engine's costs for so many of the ranks where they share cores; None where each has one."""
         if rank_count <= self.cores:
             return None
         # All ranks' ports together are what the cores get done; what is combined is read and added.
@@ -89,7 +89,7 @@ _remembered: dict[tuple[int, ...], MemorySpeeds] = {}
 
 
 def agreed(core: CoreCommunicator, found: Sequence[float]) -> list[float]:
-    """Return what rank 0 found; collective."""
+    """Return rank 0's measurement; collective."""
     numbers = np.array(found)
     schedule = algorithms.get("broadcast_binomial").generate(core.rank_count, root=0)
     core.run("broadcast", numbers if core.rank == 0 else None, numbers, "sum", 0, schedule, None)

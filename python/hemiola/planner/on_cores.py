@@ -1,5 +1,5 @@
-"""Plans for ranks of one memory that share cores: what counts is how many hops and messages there are, and how much all
-cores have to copy and to add, since whoever waits leaves its core to the others (docs/decisions/0024)."""
+"""Plans for ranks of one memory that share cores. The numbers of hops and messages count, and the bytes that all cores
+have to copy and to add, since a waiting rank leaves its core to the others (docs/decisions/0024)."""
 
 from __future__ import annotations
 

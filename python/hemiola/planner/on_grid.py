@@ -19,7 +19,7 @@ _MOST_TRANSFERS = 4_200_000
 
 
 def on_grid(task: Task, bound_s: float, effort: float = 1.0) -> Iterator[Candidate | LeftOut]:
-    """List what can be made, with so many times the usual effort; nothing where the topology is no such grid.
+    """List the schedules for a grid, with so many times the usual effort; nothing where the topology is none.
 
     Their formula is the lower bound, since only the links say how near they come to it.
     """

@@ -1,5 +1,5 @@
-"""Trees of every spine of a mesh, or of those in its middle, as the planner's candidates: how many, and in how many
-chunks, is decided by the core's model of them: what the busiest link takes, and the longest way of a chunk."""
+"""Trees of every spine of a mesh, or of those in its middle, as the planner's candidates. The core's model decides how
+many, and in how many chunks: by the time of the busiest link, and the longest path of a chunk."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class _Choice:
 def on_mesh(
     task: Task, bound_s: float, effort: float = 1.0, *, is_alone: bool = False
 ) -> Iterator[Candidate | LeftOut]:
-    """List what can be made, with so many times the usual effort; nothing where the topology is no mesh.
+    """List the schedules for a mesh, with so many times the usual effort; nothing where the topology is none.
 
     Their formula is the lower bound, since only an estimate knows the turns that chunks take. `is_alone`: nothing else
     that takes long to make is in the race.

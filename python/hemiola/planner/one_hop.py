@@ -1,5 +1,5 @@
-"""What keeps ports busy where every two ranks are a hop apart, through one switch or by a link of their own: buffers in
-parts that follow each other, so that a latency passes while the next part is sent."""
+"""Schedules that keep ports busy where every two ranks are a hop apart, through one switch or by a link of their own.
+Buffers go in parts that follow each other, so that a latency passes while the next part is sent."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class _Hop:
 
 
 def one_hop(task: Task, bound_s: float, effort: float = 1.0) -> Iterator[Candidate | LeftOut]:
-    """List what can be made, with so many times the usual effort; nothing where ranks are farther apart.
+    """List these schedules, with so many times the usual effort; nothing where ranks are farther apart.
 
     Published algorithms of one root know one port, and pay a latency for every level of a tree; a direct all-reduce
     waits for the last byte of its first half before it begins with the second.

@@ -1,4 +1,4 @@
-"""What a plan is: the candidates as the planner saw them, the one that it chose, and the sentences that say why."""
+"""A plan: the candidates as the planner saw them, the one that it chose, and the sentences that explain why."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SAME = 1.0005
 
 
 def nothing_runs(kind: str, rank_count: int) -> ArgumentError:
-    """Return what is raised where there is no candidate."""
+    """Return the error for a task without a candidate."""
     return ArgumentError(
         f"no known algorithm runs {kind} on {rank_count} ranks; bring a schedule of your own"
     )
@@ -32,10 +32,10 @@ def nothing_runs(kind: str, rank_count: int) -> ArgumentError:
 class Alternative:
     """A candidate as the planner saw it, in seconds; `simulated_s` is None where it was not simulated.
 
-    `variant` says what was chosen for the algorithm, such as "12 chunks"; it is empty where nothing was.
-    `busiest_link_s` is what its busiest link alone takes, where that rules it out: the winner is done before.
-    `is_predicted` says that a simulation would find `formula_s`, too, so that none was run. `estimated_s` is what the
-    busiest links of its steps need, one step after the other, where it was too large to simulate.
+    `variant` names the choice of arguments, such as "12 chunks"; it is empty where there was none. `busiest_link_s` is
+    the time of its busiest link alone, where that rules it out: the winner is done before. `is_predicted` says that a
+    simulation would find `formula_s`, too, so that none was run. `estimated_s` is the time that the busiest links of
+    its steps need, one step after the other, where it was too large to simulate.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Alternative:
 
     @property
     def is_known(self) -> bool:
-        """Whether `seconds` is what a simulation finds, be it run or not."""
+        """Whether `seconds` is a simulation's result, be it run or not."""
         return self.simulated_s is not None or self.is_predicted
 
     @property
@@ -71,9 +71,9 @@ class Alternative:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """What a plan did not look at, and why: nothing is known of how long it takes.
+    """A schedule that a plan did not look at, and why: its time is unknown.
 
-    `label` names it as `Alternative.label` does; `reason` says what it needs and what a plan may take.
+    `label` names it as `Alternative.label` does; `reason` gives its cost and the plan's limit.
     """
 
     label: str
@@ -84,7 +84,7 @@ class LeftOut:
 
 
 def too_many(count: float, what: str, most: float) -> str:
-    """Return the reason of something left out that needs so many of what a plan may take `most`."""
+    """Return the reason of something left out that needs so many where a plan may take `most`."""
     return f"{count:,.0f} {what}, at most {most:,.0f}"
 
 
@@ -96,12 +96,11 @@ class NothingMadeError(Exception):
 class Plan:
     """The chosen schedule with its predicted time, its lower bound, the alternatives, and why.
 
-    `alternatives` holds every candidate, the winner first, the others by increasing time; those that were not
-    simulated come last. `chosen` is the winner with its arguments; `seconds` is its time; see `is_simulated`.
-    `coded` says where a density was given whether messages leave zeros out, and why; times are then those with zeros
-    left out, or not, accordingly. `left_out` names what more effort would look at, with the reason for each.
-    `is_on_cores`: ranks share cores, and times are what hops, messages and bytes cost these; a simulation on `network`
-    says something else.
+    `alternatives` holds every candidate, the winner first, the others by increasing time; those that were not simulated
+    come last. `chosen` is the winner with its arguments; `seconds` is its time; see `is_simulated`. `coded` says where
+    a density was given whether messages leave zeros out, and why; times are then those with zeros left out, or not,
+    accordingly. `left_out` names the schedules that more effort would look at, with the reason for each. `is_on_cores`:
+    ranks share cores, and times are the cores' for hops, messages and bytes; a simulation on `network` differs.
     """
 
     kind: str
@@ -153,7 +152,7 @@ class Plan:
 
     @property
     def is_simulated(self) -> bool:
-        """Whether `seconds` is what a simulation finds, not what a one-port formula says."""
+        """Whether `seconds` is a simulation's result, not a one-port formula's."""
         return self.alternatives[0].is_known
 
     @property
@@ -162,7 +161,7 @@ class Plan:
         return float(self.bound.seconds)
 
     def explain(self) -> str:
-        """Say in sentences what was considered, why the winner won, and how far from the bound it is.
+        """Explain in sentences which candidates there were, why the winner won, and how far from the bound it is.
 
         Returns
         -------

@@ -2,8 +2,8 @@
 
 Schedules synthesized for the topology come first; the published candidates are ranked by their cost formulas,
 which are cheap and know one port speed only. The best few are then simulated on the topology itself, and the
-fastest of those wins. Where a network is more than one switch or a link for every pair, formulas decide nothing: what
-is too large to simulate is estimated from the links that its steps use (docs/decisions/0021)."""
+fastest of those wins. On a network of more than one switch or a link for every pair, formulas decide nothing. There, a
+schedule too large to simulate is estimated from the links that its steps use (docs/decisions/0021)."""
 
 from __future__ import annotations
 
@@ -75,12 +75,12 @@ def plan(
     conditions : Conditions, optional; ranks that are late or slow, NICs that are slow, the density of the data.
     root : int, 0 … rank_count-1, for rooted collectives.
     network : "fluid" or "fifo", the network model of the simulation.
-    combine_bandwidth : float > 0, bytes per second at which a rank adds what arrives to what it has; infinite
-        where the network is what takes time. Ranks that share memory are as fast at moving as at adding.
-    crowding : float >= 0, by what share of their time bytes take longer for each further rank that sends to the same
-        one in the same step; a fifth of it for each that does so in any step. 0 where flows share a port without
+    combine_bandwidth : float > 0, bytes per second at which a rank adds arriving elements to its own; infinite where
+        the network is the bottleneck. Ranks that share memory are as fast at moving as at adding.
+    crowding : float >= 0, the share of their time by which bytes take longer for each further rank that sends to the
+        same one in the same step; a fifth of it for each that does so in any step. 0 where flows share a port without
         loss; between hosts, over TCP, 0.02 was measured.
-    shared_message_s : float >= 0, seconds that every message takes beside what its links say of it, whatever others do
+    shared_message_s : float >= 0, seconds that every message takes beside its links' time, whatever other ranks do
         meanwhile: where ranks share a machine's cores. 0 where links know all.
     codecs : hemiola.codecs.Speeds, optional; of the core that each rank has to encode and decode. None: as measured on
         this machine. Only where there is a density.
@@ -101,17 +101,16 @@ def plan(
 
     Notes
     -----
-    Simulations take about a second at most, whatever the number of ranks; making the schedules comes on top. A
-    candidate that is too large for the rest of that second is not simulated; where one switch joins all ranks, or
-    every two have a link, and that is the best one by formula, the formulas decide alone. On all other networks
-    such a candidate is estimated: step by step, by what the busiest link of each needs. There, schedules
-    synthesized for the topology are among the candidates: where there are no switches up to some 1,000 ranks (an
-    all_to_all 200), behind switches 540 (of buffers below 4 MiB 410, an all_to_all 50); their formula is the lower
-    bound, and once one that was simulated is within 1 % of that, those that take long to search for are not made.
-    Around one late rank they go up to some 2,000 ranks without switches, and 1,000 on hosts alike; where these come
-    near enough, larger schedules that know of nobody late are left out. `Plan.left_out` and `Plan.explain` name
-    what was left out, and why. A progress bar appears on a terminal once a second has passed, elsewhere a line
-    every 30 s.
+    Simulations take about a second at most, for any number of ranks; making the schedules comes on top. A candidate
+    that is too large for the rest of that second is not simulated; where one switch joins all ranks, or every two have
+    a link, and that is the best one by formula, the formulas decide alone. On all other networks such a candidate is
+    estimated: step by step, by the time of the busiest link of each. There, schedules synthesized for the topology are
+    among the candidates. Without switches that holds up to some 1,000 ranks (an all_to_all 200), behind switches up to
+    540 (of buffers below 4 MiB 410, an all_to_all 50). Their formula is the lower bound; once a simulated one is within
+    1 % of it, those that need a long search are not made. Around one late rank they go up to some 2,000 ranks without
+    switches, and 1,000 on hosts alike; where these come near enough, larger schedules that know of no late rank are
+    left out. `Plan.left_out` and `Plan.explain` name everything left out, with the reason. A progress bar appears on a
+    terminal once a second has passed, elsewhere a line every 30 s.
 
     With a density all candidates are simulated once more with zeros left out. Messages leave them out where a core
     encodes and decodes at 1.5 times a link's bandwidth at least, in every phase, and that saves 3 % of the time.

@@ -1,4 +1,4 @@
-"""What one rank tells the others about a schedule that it has chosen for all.
+"""One rank's message to the others about a schedule that it has chosen for all.
 
 An algorithm and its arguments, from which everybody makes the same schedule, or, where that could differ in a last bit,
 the schedule itself."""
@@ -24,9 +24,9 @@ from hemiola.topology.port_speed import PortSpeed
 
 @dataclass(frozen=True)
 class LateSearch:
-    """How ranks look for a late one: on ports of that speed, which the ranks of a host have together where it is
-    `by_host`; where `plain_s` seconds are what an all-reduce of `nbytes` takes without, only when the latest operations
-    say that it pays."""
+    """How ranks look for a late one: on ports of speed `speed`, which the ranks of a host have together where it is
+    `by_host`. Where `plain_s` is given, the time of an all-reduce of `nbytes` without the search, they look only when
+    the latest operations predict a gain."""
 
     speed: PortSpeed
     plain_s: float | None = None
@@ -53,7 +53,7 @@ class LateHabit:
 class SparseWords:
     """When messages leave zeros out: below which density those of the chosen schedule do, and below which another
     algorithm runs, whose sums do not fill up on their way, its chunks cut into segments (see `spread`). Ranks look for
-    zeros before one operation in `pause`, and choose their messages' formats by what these cost."""
+    zeros before one operation in `pause`, and choose their messages' formats by their costs."""
 
     coded_below: float
     algorithm: str = ""
@@ -74,8 +74,8 @@ class Recipe:
     algorithm : str, the algorithm's name.
     arguments : mapping, those of its function.
     schedule : Schedule, where everybody making it from the arguments would not be sure to make the same; else None.
-    late : LateSearch, for an all-reduce that is to look for a late rank; LateHabit, for one that is planned for who
-        keeps coming last; else None.
+    late : LateSearch, for an all-reduce that is to look for a late rank; LateHabit, for one that is planned around a
+        rank that keeps coming last; else None.
     alternatives : the candidates that were considered, the chosen one first; empty where it was asked for by name.
     sparse : SparseWords, where messages may leave zeros out if that is expected to pay; else None.
     """
@@ -150,7 +150,7 @@ class Recipe:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Recipe:
-        """Read what `to_bytes` has written; raise FormatError for anything else."""
+        """Read the bytes that `to_bytes` has written; raise FormatError for anything else."""
         try:
             return cls._read(data)
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:

@@ -36,8 +36,8 @@ _ADDING = ("reduce", "reduce_scatter", "all_reduce")
 
 
 def link_bandwidth(network: Topology) -> float:
-    """Return the bytes per second that one rank may send between hosts; on one host, or where no hosts are told apart,
-    what its port carries."""
+    """Return the bytes per second that one rank may send between hosts; on one host, or where hosts are unknown, its
+    port's bandwidth."""
     if network.node_count < 2:
         return port_speed(network).bandwidth
     if (ports := ports_between_hosts(network)) is not None:
@@ -65,16 +65,15 @@ def coded_below(kind: str, rank_count: int, nbytes: int, bandwidth: float, speed
 
     Returns
     -------
-    float in [0, 1), a share of elements that are not zero; 0 where the core would be what takes time, whatever the
-    data.
+    float in [0, 1), a share of elements that are not zero; 0 where the core would be the bottleneck, whatever the data.
 
     Notes
     -----
-    A plain byte takes 1/B on a link. What it takes the core is 1/C + 1/A where messages are added (C compress, A add),
-    and 1/C + 1/D where they are put in place (D decompress); in an all-gather, whose ranks encode one block and decode
-    all others, 1/D + 1/((n-1)·C). Wire and core work at the same time, so the larger counts. Tried iff the core takes
-    at most 2/3 of what the link does: then a wrong estimate loses nothing. One slice of 1 MiB at most is encoded before
-    anything goes, and decoded when all has come: so much more must be saved.
+    A plain byte takes 1/B on a link. The core takes 1/C + 1/A a byte where messages are added (C compress, A add), and
+    1/C + 1/D where they are put in place (D decompress). In an all-gather, whose ranks encode one block and decode all
+    others, it takes 1/D + 1/((n-1)·C). Wire and core work at the same time, so the larger counts. Tried iff the core
+    takes at most 2/3 of the link's time: then a wrong estimate loses nothing. One slice of 1 MiB at most is encoded
+    before anything goes, and decoded when all has come: so much more must be saved.
     """
     if rank_count == 1 or nbytes < least_s(rank_count) * bandwidth:
         return 0.0
@@ -85,7 +84,7 @@ def coded_below(kind: str, rank_count: int, nbytes: int, bandwidth: float, speed
 
 
 def least_s(rank_count: int) -> float:
-    """Return what a collective's bytes must take, so that a look before one in 64 does not show."""
+    """Return the least time of a collective's bytes for which a density probe before one in 64 does not show."""
     return max(_LEAST_S, _exchange_s(rank_count, 0.0) / (_MOST_PAUSE * _WORTH))
 
 
@@ -107,7 +106,7 @@ def _receivers(kind: str, rank_count: int) -> int:
 
 
 class MessageCosts(NamedTuple):
-    """What messages take, in seconds; by these a rank chooses their formats.
+    """The time of messages, in seconds; a rank chooses their formats by it.
 
     Attributes
     ----------
@@ -128,7 +127,7 @@ SMALLEST = MessageCosts(1, 0, 0)
 def message_costs(
     kind: str, rank_count: int, bandwidth: float, speeds: Speeds
 ) -> tuple[MessageCosts, MessageCosts]:
-    """Return what a collective's messages take that are copied, and those that are added; see `coded_below`."""
+    """Return the costs of a collective's messages that are copied, and of those that are added; see `coded_below`."""
 
     def of(phase: str) -> MessageCosts:
         position_s = speeds.position_compress_s / _receivers(phase, rank_count) + speeds.position_decompress_s
@@ -138,8 +137,8 @@ def message_costs(
 
 
 def pause_of(rank_count: int, dense_s: float, latency_s: float) -> int:
-    """Return before one operation in how many ranks should look for zeros, of which each takes `dense_s` dense: 1 where
-    their exchange of what they see is next to nothing beside it, else up to 64."""
+    """Return one in how many operations ranks should probe for zeros first, where each takes `dense_s` dense. It is 1
+    where the probe's exchange costs next to nothing beside it, else up to 64."""
     exchange_s = _exchange_s(rank_count, latency_s)
     return min(_MOST_PAUSE, max(1, math.ceil(exchange_s / (_LOOK_SHARE * max(dense_s, 1e-9)))))
 
@@ -149,15 +148,14 @@ def _exchange_s(rank_count: int, latency_s: float) -> float:
 
 
 def direct_below(kind: str, rank_count: int, relayed_s: float, direct_s: float, speed: PortSpeed) -> float:
-    """Return below which density messages that hold what one rank has brought are faster than sums that fill up on
-    their way.
+    """Return the density below which messages of one rank's own values are faster than sums that fill up on their way.
 
     Parameters
     ----------
     kind : str, "reduce_scatter" or "all_reduce".
     rank_count : int >= 2.
-    relayed_s, direct_s : float, what the two take on dense data.
-    speed : PortSpeed, whose latency is what both take at least: n-1 messages.
+    relayed_s, direct_s : float, the time of the two on dense data.
+    speed : PortSpeed, with the latency that both take at least: n-1 messages.
 
     Returns
     -------

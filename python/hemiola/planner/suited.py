@@ -1,5 +1,5 @@
 """Which schedule suits messages that leave zeros out: one in whose sums little fills up on their way. Direct rounds,
-halving where messages are what takes time, two levels where several ranks share a node; simulated time decides."""
+halving where messages are the bottleneck, two levels where several ranks share a node; simulated time decides."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Suited:
 
     @property
     def has_rounds(self) -> bool:
-        """Whether every message holds what one rank has brought."""
+        """Whether every message holds one rank's own values."""
         return self.name.endswith("_direct_rounds")
 
 
@@ -68,9 +68,10 @@ def suited(network: Topology, found: Plan, codecs: Speeds) -> Suited | None:
 
     Notes
     -----
-    Every form is simulated at densities of 0.1 and 0.01, the fastest one then from dense to sparse against the
-    plan's own schedule with zeros left out; it must save what direct rounds cost dense data beside the prediction.
-    Where that would take long (direct rounds of more than 120 ranks), a formula stands for both: `direct_below`.
+    Every form is simulated at densities of 0.1 and 0.01. The fastest one is then compared from dense to sparse with the
+    plan's own schedule with zeros left out. It must save the extra cost of direct rounds on dense data beside the
+    prediction. Where that would take long (direct rounds of more than 120 ranks), a formula stands for both:
+    `direct_below`.
     """
     forms = _FORMS.get(found.kind)
     if forms is None or found.rank_count < 2:

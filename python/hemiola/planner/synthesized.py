@@ -103,13 +103,13 @@ def synthesized(
     least_chunks: int = 1,
     is_searched: bool = True,
 ) -> list[Candidate | LeftOut]:
-    """List what is synthesized for a topology, with so many times the usual effort, and what is left out.
+    """List the schedules synthesized for a topology, with so many times the usual effort, and those left out.
 
     Their formula is the lower bound, since only a simulation knows how near they come to it: they are made and
-    simulated first, one after the other, until one is as good as the bound. Where ranks are slow, schedules are
-    made for links as slow as they are now, and as if nobody were: whichever goes more ways round the slow links is
-    not the better one everywhere. Fewer than `least_chunks` are not tried. Neither schedules nor forests are
-    searched for unless `is_searched`; what is made around a late rank, or in one shot, takes no search.
+    simulated first, one after the other, until one is as good as the bound. Where ranks are slow, schedules are made
+    for links as slow as they are now, and as if all were fast: the one with more paths round the slow links is not the
+    better one everywhere. Fewer than `least_chunks` are not tried. Neither schedules nor forests are searched for
+    unless `is_searched`; schedules around a late rank, or in one shot, take no search.
     """
     return [
         *(_searched(topology, task, bound_s, effort, least_chunks) if is_searched else []),

@@ -27,7 +27,7 @@ _MOST_SLOWDOWN = 2.0
 
 
 def through_hosts(task: Task, bound_s: float, effort: float = 1.0) -> Iterator[Candidate | LeftOut]:
-    """List what can be made, with so many times the usual effort; nothing where ranks are not numbered host by host, or
+    """List these schedules, with so many times the usual effort; nothing where ranks are not numbered host by host, or
     hosts have one rank each, or not as many as others.
 
     Their formula is the lower bound, since only the links say how near they come to it.

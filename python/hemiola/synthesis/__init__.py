@@ -1,9 +1,9 @@
 """Schedules for any topology: by matching chunks to links, by packing spanning trees, and by integer programs.
 
-`synthesize` is the one to start with and docs/decisions/0005-synthesis.md tells how it works; `forest` packs spanning
-trees where bandwidth is all that counts, `late_forest` those around a rank that is late; `late_matched` does without
-packing on large networks, and `late_hosts` and `late_rails` are for one on hosts. Integer programs after
-published ones, to compare with, are in `optimal`."""
+Start with `synthesize`, which docs/decisions/0005-synthesis.md explains. `forest` packs spanning trees where bandwidth
+alone counts, `late_forest` those around a late rank. `late_matched` does without packing on large networks, and
+`late_hosts` and `late_rails` are for a late rank on hosts. Integer programs after published ones, to compare with, are
+in `optimal`."""
 
 from hemiola.synthesis.late_forest import late_forest
 from hemiola.synthesis.late_hosts import late_hosts

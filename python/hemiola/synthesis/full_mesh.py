@@ -36,8 +36,8 @@ def broadcast_through_all(rank_count: int, root: int, pieces: int, lag: int = 1)
 
     In K pieces 2α + (K + 1)/K · N/(n - 1) · β where every two ranks have a link, of which the root's alone take
     N/(n - 1) · β: none carries two things at once. Through one switch (n - 1) times the bytes pass a port. A piece is
-    handed on `lag` steps after it was sent: a port works step by step, so that where one takes in both, what waits for
-    a latency must not stand before what need not, and these steps' bytes come before it.
+    handed on `lag` steps after it was sent, because a port works step by step. A piece that waits for a latency must
+    not stand before one that need not, so where one step has both, the bytes of these steps come before it.
     """
     return broadcast_made_in_core(rank_count, root=root, pieces=pieces, lag=lag)
 

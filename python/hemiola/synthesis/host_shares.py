@@ -15,9 +15,9 @@ def broadcast_through_hosts(host_count: int, ranks_per_host: int, root: int, pie
         root ──► ranks of its host, a slice each ──► rank of the same number on each other host, a share of it each
              ──► ranks of that number on all hosts ──► all ranks of a host
 
-    Where ranks are numbered host by host and each of g has a port of N/(g · t) beyond its host, K pieces take three
-    latencies between ranks, one within a host, and 2t beside what the slices take within hosts; trees would take a
-    latency for each level.
+    Let ranks be numbered host by host, and each of g have a port of N/(g · t) beyond its host. Then K pieces take three
+    latencies between ranks, one within a host, and 2t beside the slices' time within hosts. Trees would take a latency
+    for each level.
     """
     return broadcast_made_in_core(host_count, ranks_per_host, root=root, pieces=pieces)
 

@@ -1,4 +1,4 @@
-"""What schedules around a late rank are asked for, checked."""
+"""The arguments of schedules around a late rank, checked."""
 
 from __future__ import annotations
 

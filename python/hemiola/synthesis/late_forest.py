@@ -36,9 +36,9 @@ def late_forest(
     """Make an all_reduce for a topology on which one rank is late, that leaves about a broadcast for after its arrival.
 
     Spanning trees from the late rank, as `forest` packs them for a broadcast, share all links. While they wait, the
-    others reduce what each tree is to carry at the first rank below the late one, the tree's owner. When the late rank
-    comes, it adds its part there, and what is complete goes on down the tree. It goes back to the late rank from where
-    that costs least: over the idle link back, or behind switches from the rank whose links have most to spare.
+    others reduce each tree's part at the first rank below the late one, the tree's owner. When the late rank comes, it
+    adds its part there, and the complete sum goes on down the tree. It goes back to the late rank by the cheapest path:
+    over the idle link back, or behind switches from the rank whose links have most to spare.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def late_forest(
     late_rank : int, 0 … rank_count-1.
     pieces : int in 1 … 4096, chunks down each tree, one behind the other.
     nbytes : int >= 0, one rank's buffer in bytes. The schedule is right for every size.
-    share : float in 1/64 … 1, of the buffer that is reduced in the wait, rounded to 64ths; what is left follows as the
+    share : float in 1/64 … 1, of the buffer that is reduced in the wait, rounded to 64ths; the rest follows as the
         all_reduce that `forest` makes. Less than 1 pays where the delay is too short to reduce everything in.
 
     Returns
@@ -62,17 +62,18 @@ def late_forest(
 
     Notes
     -----
-    After a delay long enough to reduce in: the buffer over the weakest cut around the late rank, which is the bound,
-    as far as the link back is free, and a latency a piece and hop for filling the trees. The reduction takes what
-    `forest` takes from all others to the owners. Deterministic. Own running time: that of a forest from one root for
-    each neighbour of the late rank; none where every two ranks have a link of one speed, since the trees are stars
-    there: the late rank, an owner, all others. The construction is ours; trees as in `forest`.
+    After a delay long enough to reduce in: the buffer over the weakest cut around the late rank, which is the bound, as
+    far as the link back is free. A latency a piece and hop for filling the trees comes on top. The reduction takes the
+    time of `forest` from all others to the owners. Deterministic. Own running time: that of a forest from one root for
+    each neighbour of the late rank. It is none where every two ranks have a link of one speed, since the trees are
+    stars there: the late rank, an owner, all others. The construction is ours; trees as in `forest`.
     """
     return LateForest(topology, late_rank, nbytes).schedule(pieces, share)
 
 
 class LateForest:
-    """What `late_forest` makes of one buffer, in several numbers of pieces and shares: trees up are packed once."""
+    """The schedules of `late_forest` for one buffer, in several numbers of pieces and shares: trees up are packed
+    once."""
 
     def __init__(self, topology: Topology, late_rank: int, nbytes: int) -> None:
         if topology.rank_count < 3:
@@ -85,7 +86,7 @@ class LateForest:
         return _Waiting(self._topology, self._late_rank, self._nbytes)
 
     def schedule(self, pieces: int, share: float = 1.0) -> Schedule:
-        """Make it with so many chunks down each tree, of so much of the buffer; raises what `late_forest` does."""
+        """Make it with so many chunks down each tree, of so much of the buffer; raises the errors of `late_forest`."""
         part = round(64 * share) if 0 < share <= 1 else 0
         if not 1 <= part <= 64:
             raise ArgumentError(f"late_forest: expected a share in 1/64 … 1, found {share}")

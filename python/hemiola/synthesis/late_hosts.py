@@ -1,5 +1,5 @@
-"""An all-reduce with one late rank on many hosts: what the NICs carry goes from host to host in the fewest rounds, so
-that hosts by the hundred fill up quickly, whether ranks have a NIC each or share them."""
+"""An all-reduce with one late rank on many hosts. The NICs' chunks go from host to host in the fewest rounds, so that
+hosts by the hundred fill up quickly, whether ranks have a NIC each or share them."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ def late_hosts(
 
     A rail, the ranks of all hosts whose NIC has the same place, carries a share of the buffer. While they wait, the
     others reduce a rail's share at a rank of the late one's host. When the late rank comes, it hands each of these
-    its part. What is complete goes from host to host along the rail, in the fewest rounds there are with one NIC,
-    and inside every host to all others, piece behind piece.
+    its part. Complete chunks go from host to host along the rail, in the fewest rounds there are with one NIC, and
+    inside every host to all others, piece behind piece.
 
     Parameters
     ----------
-    topology : Topology, of at least two hosts with as many ranks each, at least two, numbered host by host; inside a
-        host ranks reach each other at once, and what joins it to the others is as fast on all of them.
+    topology : Topology, of at least two hosts with as many ranks each, at least two, numbered host by host. Inside a
+        host ranks reach each other at once, and its links to the others are as fast on all of them.
     late_rank : int, 0 … rank_count-1.
     pieces : int in 1 … 4096, chunks of a rail, one behind the other.
     nbytes : int >= 0, one rank's buffer in bytes, for which latencies are hidden. The schedule is right for every size.
-    ranks_per_host : int, optional; as the topology says where not given. A divisor of the rank count.
+    ranks_per_host : int, optional; by default the topology's. A divisor of the rank count.
 
     Returns
     -------
@@ -60,8 +60,8 @@ def late_hosts(
     Notes
     -----
     After a delay long enough to reduce in, bandwidth only, on q hosts whose links inside are fast: (pieces + ⌈log2 q⌉)
-    over pieces times the buffer over the sum of a host's NICs, the latter summand twice where a piece takes less than a
-    latency. Deterministic. Rounds along a rail are those of `broadcast_circulant`; the rest is ours.
+    over pieces times the buffer over the sum of a host's NICs. The latter summand counts twice where a piece takes less
+    than a latency. Deterministic. Rounds along a rail are those of `broadcast_circulant`; the rest is ours.
     """
     check_pieces("late_hosts", pieces)
     if nbytes < 0:

@@ -1,5 +1,5 @@
-"""An all-reduce with one late rank on large networks: chunks that flood the links as a broadcast from the late rank,
-and before it comes a reduction of the same chunks among the others, so that nothing has to be packed."""
+"""An all-reduce with one late rank on large networks. Chunks flood the links as a broadcast from the late rank, and
+before it comes the others reduce the same chunks, so nothing has to be packed."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def late_matched(
 ) -> Schedule:
     """Make an all_reduce for a topology on which one rank is late, that leaves about a broadcast for after its arrival.
 
-    What `synthesize` makes of a broadcast from the late rank brings each chunk down a tree of its own. While they wait,
+    The broadcast that `synthesize` makes from the late rank brings each chunk down a tree of its own. While they wait,
     the others reduce every chunk at the first rank that the late one sends it to, the chunk's owner, as `synthesize`
-    finds it on the network without the late rank. When that comes, it adds its part there, and what is complete goes
-    on as in the broadcast. It comes back to the late rank as in `late_forest`, which packs trees instead.
+    finds it on the network without the late rank. When that comes, it adds its part there, and the sum goes on as in
+    the broadcast. It comes back to the late rank as in `late_forest`, which packs trees instead.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def late_matched(
 
     Notes
     -----
-    After a delay long enough to reduce in: what the broadcast takes, and a latency. The reduction takes about as long.
+    After a delay long enough to reduce in: the broadcast's time, and a latency. The reduction takes about as long.
     Deterministic. Own running time: that of both searches, 0.1 to 1 µs a transfer without switches, of which there are
     two for each chunk and rank. The construction is ours.
     """
@@ -59,14 +59,14 @@ def late_matched(
 
 @dataclass(frozen=True)
 class MatchedAround:
-    """A schedule, and what the broadcast in it takes."""
+    """A schedule, and the time of the broadcast in it."""
 
     schedule: Schedule
     broadcast_s: float
 
 
 def matched_around(topology: Topology, late_rank: int, chunks: int, nbytes: int) -> MatchedAround:
-    """Do what `late_matched` does, and say how long the broadcast in it is."""
+    """Do the work of `late_matched`, and return how long the broadcast in it is."""
     ranks = topology.rank_count
     if ranks < 3:
         raise ArgumentError(f"late_matched: expected at least 3 ranks, found {ranks}")

@@ -1,4 +1,4 @@
-"""An all-reduce with one late rank on hosts whose ranks have a NIC each: every rail, the ranks of equal place on all
+"""An all-reduce with one late rank on hosts whose ranks have a NIC each. Every rail, the ranks of equal place on all
 hosts, carries a share that suits its slowest NIC, so that a slow rank and a late one may be there at once."""
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ def late_rails(topology: Topology, late_rank: int, *, pieces: int = 64) -> Sched
 
     A rail carries as much of the buffer as its slowest NIC leaves it time for. While they wait, the others reduce a
     rail's share at its rank on the late one's host; that of the late rank's own rail beside it. When the late rank
-    comes, it hands each of these its part. What is complete goes from host to host along the rail, to slow NICs last,
-    and inside every host from the rail's rank to all others, piece behind piece.
+    comes, it hands each of these its part. Complete chunks go from host to host along the rail, to slow NICs last, and
+    inside every host from the rail's rank to all others, piece behind piece.
 
     Parameters
     ----------

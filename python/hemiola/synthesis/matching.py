@@ -51,8 +51,8 @@ def synthesize(
     seed : int in 0 … 2^64-1, decides between equally good links. On tori and others that look alike from every
         rank there is often nothing to decide.
     root : int, the root of a broadcast, reduce, gather or scatter.
-    nbytes : int >= 0, one rank's buffer in bytes: what latency and bandwidth are weighed for. The
-        schedule is right for every size.
+    nbytes : int >= 0, one rank's buffer in bytes, for which latency and bandwidth are weighed. The schedule is right
+        for every size.
     latency : "pipelined", a link is free as soon as a chunk is serialized and the chunk is there one
         latency later (real networks, and `hemiola.simulate`); or "occupies", the link stays taken for the
         latency too (the model of [TACOS]).
@@ -63,7 +63,8 @@ def synthesize(
     progress : True shows a bar with the time left on a terminal once a second has passed; a function is
         called with (sends decided, sends to decide) about every 50 ms; False does neither.
     time_limit_s : float > 0, seconds after which the best schedule so far is returned.
-    memory_limit : int > 0, bytes that search and schedule may take; by default what this process may still use.
+    memory_limit : int > 0, bytes that search and schedule may take; by default the memory that this process may still
+        use.
 
     Returns
     -------
@@ -81,9 +82,8 @@ def synthesize(
 
     Notes
     -----
-    Deterministic: equal arguments give equal schedules, whatever the number of threads. The time per
-    trial grows about as the number of transfers. Source: [TACOS, §IV]; deviations are listed in
-    docs/decisions/0005-synthesis.md.
+    Deterministic: equal arguments give equal schedules, for any number of threads. The time per trial grows about as
+    the number of transfers. Source: [TACOS, §IV]; deviations are listed in docs/decisions/0005-synthesis.md.
     """
     collective = _collective(kind, topology.rank_count, chunks_per_rank, root)
     check_memory(collective, memory_limit)
@@ -108,7 +108,7 @@ def search(
     time_limit_s: float | None = None,
     memory_limit: int | None = None,
 ) -> Synthesis:
-    """Do what `synthesize` does, and say how good the schedule is.
+    """Do the work of `synthesize`, and return how good the schedule is.
 
     Parameters, exceptions and notes are those of `synthesize`.
 
@@ -159,7 +159,7 @@ def _search(
 
 @dataclass(frozen=True)
 class StreamedSynthesis:
-    """What `synthesize_to_file` wrote.
+    """The result of `synthesize_to_file`.
 
     Attributes
     ----------
@@ -188,7 +188,7 @@ def synthesize_to_file(
     threads: int | None = None,
     progress: bool | Callable[[int, int], None] = True,
 ) -> StreamedSynthesis:
-    """Do what `synthesize` does for networks of tens of thousands of ranks, and write the schedule to a file.
+    """Do the work of `synthesize` for networks of tens of thousands of ranks, and write the schedule to a file.
 
     An all_gather over links that are all alike is written while it is found: one search, which the threads
     share. Everything else is made in memory first. Parameters, exceptions and notes are those of `synthesize`,

@@ -1,4 +1,4 @@
-"""What a search for a schedule returns, however it searched."""
+"""The result of a search for a schedule, for every kind of search."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DEFAULT_NBYTES = 2**30
 
 @dataclass(frozen=True)
 class Synthesis:
-    """What a search for a schedule found.
+    """The result of a search for a schedule.
 
     Attributes
     ----------
@@ -22,7 +22,7 @@ class Synthesis:
         of the largest chunk for all of them. For latency="pipelined" and chunks of one size,
         `hemiola.simulate(..., network="fifo")` gives the same time, or less for an all_reduce, whose
         second half starts where the first has ended before all of it has.
-    bound_s : float, what no schedule with these chunks can beat: the incoming links of the slowest rank.
+    bound_s : float, a time that no schedule with these chunks can beat: of the incoming links of the slowest rank.
     trials : int, the number of searches that were complete.
     stopped : bool, whether Ctrl-C or the time limit ended the search; the schedule is the best up to then.
     """

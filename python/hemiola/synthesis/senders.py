@@ -1,4 +1,4 @@
-"""Who reaches a rank without going through another one, and ways over such hops."""
+"""The ranks that reach a rank without going through another one, and paths over such hops."""
 
 from __future__ import annotations
 

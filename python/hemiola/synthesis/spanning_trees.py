@@ -24,19 +24,19 @@ def forest(
 
     From every rank equally many spanning trees are laid so that together they crowd no link, and each carries
     its part of the rank's share in pieces, one behind the other. A broadcast has all trees at its root, as many as
-    the weakest cut around it lets out; a reduce is one turned round. Where ranks are joined both ways, also
-    through switches, the pieces of an all_reduce may instead go up and down the same trees, each hung by its
-    middle: where some ranks have fewer links than others, as at the edge of a mesh, that is up to twice as fast. Where
-    `synthesize` misses the bottleneck cut, this comes as near to the optimum as the number of pieces allows; where
-    latency counts, `synthesize` may be faster.
+    the weakest cut around it lets out; a reduce is one turned round. Where ranks are joined both ways, also through
+    switches, the pieces of an all_reduce may instead go up and down the same trees, each hung by its middle. Where some
+    ranks have fewer links than others, as at the edge of a mesh, that is up to twice as fast. Where `synthesize` misses
+    the bottleneck cut, this comes as near to the optimum as the number of pieces allows; where latency counts,
+    `synthesize` may be faster.
 
     Parameters
     ----------
     topology : Topology of at least two ranks, at most 256 ranks and switches.
     kind : "all_gather", "reduce_scatter", "all_reduce", "broadcast" or "reduce".
-    trees : int in 1 … 64, trees from every rank, or in all where they have one root or pieces go up and down the
-        same tree; by default the fewest up to 16 that come within 1 % of the exact optimum (up and down up to 64, and
-        within 0.1 %), or the number that comes nearest.
+    trees : int in 1 … 64, trees from every rank, or in all where they have one root or pieces go up and down the same
+        tree. By default the fewest up to 16 that come within 1 % of the exact optimum (up and down up to 64, and within
+        0.1 %), or the number that comes nearest.
     pieces : int in 1 … 4096, chunks down each tree from a rank: its share has trees * pieces chunks. Up and down
         the same trees go at least so many chunks each, and rank_count * pieces in all.
     root : int, the root of a broadcast or a reduce.
@@ -45,8 +45,8 @@ def forest(
     Returns
     -------
     Synthesis, with the exact optimum of the bandwidth as `bound_s`; of an all_reduce through switches or over links
-    that differ from one direction to the other, what a choice of lengths proves, about as much; where ranks are not
-    joined both ways, that of its two halves one after the other.
+    that differ from one direction to the other, the bound that a choice of lengths proves, about as much; where ranks
+    are not joined both ways, that of its two halves one after the other.
 
     Raises
     ------
@@ -57,12 +57,12 @@ def forest(
     Notes
     -----
     Deterministic; a progress bar appears on a terminal once a second has passed. Up and down the same trees or not:
-    up to 48 ranks the faster of both for this buffer, beyond by their bounds. Cost: a maximum flow for about every
-    link of every tree from a rank, which takes seconds for 100 ranks; up and down, a search through all trees for
-    every edge that breadth-first ones leave out, and a tenth of that time. Sources: trees from every rank
-    [ForestColl, §5], from one [edmonds1973]; how many fit that are used both ways [tutte1961; nashwilliams1961;
-    cunningham1985]; packing them [roskind1985], and where they share links [garg2007]. Deviation: the number of trees
-    is chosen first and the bandwidth of a tree is the largest at which they fit.
+    up to 48 ranks the faster of both for this buffer, beyond by their bounds. Cost: a maximum flow for about every link
+    of every tree from a rank, which takes seconds for 100 ranks. Up and down, a search through all trees for every edge
+    that breadth-first ones leave out, and a tenth of that time. Sources: trees from every rank [ForestColl, §5], from
+    one [edmonds1973]; how many fit that are used both ways [tutte1961; nashwilliams1961; cunningham1985]; packing them
+    [roskind1985], and where they share links [garg2007]. Deviation: the number of trees is chosen first and the
+    bandwidth of a tree is the largest at which they fit.
     """
     if trees is not None and trees < 1:
         raise ArgumentError(f"forest: expected 1 … 64 trees, found {trees}")

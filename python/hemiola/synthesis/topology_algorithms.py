@@ -28,7 +28,7 @@ def names() -> list[str]:
 
 
 def patterns() -> list[str]:
-    """List what comes behind the collective in their names."""
+    """List the patterns behind the collective in their names."""
     return list(dict.fromkeys(pattern for _, pattern in map(split, names())))
 
 
@@ -56,7 +56,7 @@ def generate(
     name : str out of `names`.
     topology : Topology. BlueConnect and Themis want a grid, mesh trees one of lines, C-Cube a DGX-1, MultiTree and the
         programs no switches.
-    nbytes : int >= 0, one rank's buffer, for what weighs latency against bandwidth.
+    nbytes : int >= 0, one rank's buffer, for algorithms that weigh latency against bandwidth.
     root : int, of a broadcast or a reduce.
     chunk_count : int >= 1, in the algorithm's own unit: parts of the buffer (BlueConnect, Themis), chunks
         (C-Cube), chunks of the largest tree (mesh trees), pieces a tree (forest), chunks per rank (SCCL, TACCL); by

@@ -1,1 +1,1 @@
-"""What is behind `Topology.load` and its sisters: YAML, NCCL's XML, nvidia-smi, NetworkX."""
+"""The parts of `Topology.load` and its sisters: YAML, NCCL's XML, nvidia-smi, NetworkX."""

@@ -1,4 +1,4 @@
-"""What `rocm-smi --showtopo` and `amd-smi topology` print: tables of how GPUs are linked and how far they are apart.
+"""Reads the tables of `rocm-smi --showtopo` and `amd-smi topology`: how GPUs are linked and how far they are apart.
 
 Some versions also say how fast links are. GPUs become ranks. Neither names NICs.
 """

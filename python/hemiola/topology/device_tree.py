@@ -1,6 +1,6 @@
 """GPUs and NICs of one host from matrices that say how near each two of them are: links between GPUs, and a PCIe tree.
 
-The readers of nvidia-smi, rocm-smi and amd-smi say what their words mean; here links are put in.
+The readers of nvidia-smi, rocm-smi and amd-smi interpret their words; here links are put in.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Groups:
 
 
 def grouped_by(names: Sequence[str], are_joined: Callable[[str, str], bool]) -> list[list[str]]:
-    """Put together what a relation between pairs joins."""
+    """Group the members that a relation between pairs joins."""
     groups = Groups(names)
     for a, b in combinations(names, 2):
         if are_joined(a, b):
@@ -59,8 +59,8 @@ def add_tree(
 ) -> None:
     """Grow a tree from the leaves: devices that meet at a level get a vertex there, then count as one.
 
-    devices : the vertex of each. levels : nearest first, what is where devices meet, what a link up
-    to there carries, and which do.
+    devices : the vertex of each. levels : nearest first, the kind of vertex where devices meet, the bandwidth of a link
+        up to there, and the devices that meet.
     """
     groups = Groups(list(devices))
     top = dict(devices)  # the highest vertex so far of each group, by its representative

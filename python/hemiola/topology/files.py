@@ -34,7 +34,7 @@ def read(path: str | os.PathLike[str], speeds: Speeds = NO_SPEEDS) -> TopologyFi
     """Read a topology file of any format; told apart by content.
 
     `speeds` are those of links of which the file does not say them; ArgumentError where they are not above 0, or the
-    file says them. Warns with TopologyWarning of figures that cannot be, and says what is taken instead.
+    file says them. Warns with TopologyWarning of figures that cannot be, and names the value used instead.
     """
     _check("nvlink_bandwidth", speeds.gpu_link)
     _check("nic_bandwidth", speeds.nic)

@@ -1,4 +1,4 @@
-"""Files of other programs that describe machines, but are not read: what they are, so that the refusal can say it."""
+"""Files of other programs that describe machines, but are not read: their kinds, for the refusal."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ _MOST_DIMENSIONS = 4
 
 @dataclass(frozen=True)
 class Grid:
-    """What `topologies.grid` takes; the first dimension varies fastest."""
+    """The arguments of `topologies.grid`; the first dimension varies fastest."""
 
     dims: tuple[int, ...]
     wires: tuple[str, ...]

@@ -52,7 +52,7 @@ def ports_between_hosts(topology: Topology) -> HostPorts | None:
 
 
 def speed_between_hosts(topology: Topology) -> PortSpeed | None:
-    """Return what a message and its bytes cost a host's ranks together on their way to other hosts.
+    """Return the cost of a message and its bytes to a host's ranks together on their way to other hosts.
 
     Returns
     -------

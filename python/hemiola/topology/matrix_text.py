@@ -1,6 +1,6 @@
 """Matrices of devices in a text that people paste: with comment marks, quotes, table bars or prompts around them.
 
-What a cell means is for the readers (nvidia_smi.py, amd_matrices.py); here a text becomes lines of words."""
+The readers (nvidia_smi.py, amd_matrices.py) interpret a cell; here a text becomes lines of words."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Matrix:
 
 
 def lines_of(text: str, source: str) -> list[Line]:
-    """Take a text apart, without what is only around its words."""
+    """Take a text apart, without the decoration around its words."""
     text = _ESCAPES.sub("", text)
     for mark, character in _WRITTEN_OUT:
         text = text.replace(mark, character)

@@ -1,4 +1,4 @@
-"""NICs by name: which links they carry, and what it means that one is slow."""
+"""NICs by name: the links that they carry, and the effect of a slow one."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ def slow_links(topology: Topology, slow: Mapping[str, float]) -> dict[tuple[int,
 
 
 def settled(topology: Topology, conditions: Conditions) -> tuple[Topology, Conditions]:
-    """Say what conditions mean on a topology: slow NICs as slower links of it, so that only ranks are left to be slow.
+    """Apply conditions to a topology: slow NICs become slower links of it, so that only ranks are left to be slow.
 
-    Where slow NICs are all that their ranks have, these are slow ranks, so that what is known about such is put to
-    use. Returns the same objects where no NIC is named.
+    Where slow NICs are the only ones of their ranks, these count as slow ranks, so that schedules for such are used.
+    Returns the same objects where no NIC is named.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The devices of NCCL's XML, each once, wherever and however often the file lists it.
+"""The devices of NCCL's XML, each once, however often the file lists it.
 
 A container's virtual NIC stands under every CPU, a card with two functions under two bus numbers, and a GPU that two
 ranks use has two `<gpu>`, each with all its NVLinks. NCCL names devices by bus number, NIC by name and port.
@@ -39,13 +39,13 @@ def host_of(cpu: Element) -> str:
 
 
 def net_name(net: Element) -> str:
-    """Read what a port's NIC is called; all ports of one name are one NIC."""
+    """Read the name of a port's NIC; all ports of one name are one NIC."""
     number = net.attributes.get("dev", "")
     return net.attributes.get("name", "") or (f"net{number}" if number else "")
 
 
 def gpu_name(gpu: Element) -> str:
-    """Return what nvidia-smi calls the GPU."""
+    """Return nvidia-smi's name for the GPU."""
     return f"GPU{gpu.attributes.get('dev', '')}"
 
 

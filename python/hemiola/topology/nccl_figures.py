@@ -1,5 +1,5 @@
-"""What links of NCCL's XML carry: what the file says, what NCCL reckons with where it is silent (src/graph/topo.h), and
-what is taken where a figure cannot be."""
+"""The bandwidth of links of NCCL's XML: the file's figure, NCCL's own where it is silent (src/graph/topo.h), and a
+replacement where a figure cannot be."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def pcie_bandwidth(pci: Element) -> float:
 
 
 def net_bandwidth(net: Element, pcie: float | None) -> float:
-    """Read a NIC's speed, in Mbit/s; of one that cannot be, take what its PCIe link carries."""
+    """Read a NIC's speed, in Mbit/s; of one that cannot be, use the speed of its PCIe link."""
     text = net.attributes.get("speed", "").strip()
     given = 0.0 if text.startswith("-") else net.number("speed", 0.0) * 1e6 / 8
     if given == 0:
@@ -83,7 +83,7 @@ def net_latency_s(net: Element) -> float:
 
 
 def gpu_link_bandwidth(gpu: Element, link: Element) -> float:
-    """Return what an `<nvlink>`, `<xgmi>` or `<c2c>` of a GPU carries, all its links together."""
+    """Return the bandwidth of an `<nvlink>`, `<xgmi>` or `<c2c>` of a GPU, all its links together."""
     count = link.number("count", 1.0)
     bandwidth = count * (link.number("bw") * 1e6 if link.tag == "c2c" else _one_link(gpu, link.tag))
     if bandwidth > _FASTEST_GPU_LINKS:
@@ -97,7 +97,7 @@ def gpu_link_bandwidth(gpu: Element, link: Element) -> float:
 
 
 def socket_bandwidth(cpu: Element) -> Assumed:
-    """Return what NCCL reckons with between this CPU and another one like it."""
+    """Return the bandwidth that NCCL assumes between this CPU and another one like it."""
     if cpu.attributes.get("arch", "").startswith("ppc64"):
         return Assumed(_POWER)
     vendor = cpu.attributes.get("vendor", "")

@@ -1,7 +1,7 @@
 """The tree of a machine in NCCL's log, as NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=GRAPH (or INIT,GRAPH) write it.
 
-Every line of it names a vertex, and what the link from the vertex above it carries, in GB/s. GPUs become ranks in the
-order of the ranks in brackets. Every process writes the tree: the first of each host counts.
+Every line of it names a vertex, and the bandwidth of the link from the vertex above it, in GB/s. GPUs become ranks in
+the order of the ranks in brackets. Every process writes the tree: the first of each host counts.
 """
 
 from __future__ import annotations

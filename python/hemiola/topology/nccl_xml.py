@@ -28,7 +28,7 @@ _NVSWITCH_CLASS, _CPU_CLASS, _GPU_CLASSES = "0x0680", "0x0600", ("0x03", "0x12")
 
 
 def from_xml(text: str, source: str) -> Topology:
-    """Return what `read` reads, without what is assumed."""
+    """Return the topology that `read` reads, without its list of assumptions."""
     return read(text, source).topology
 
 

@@ -1,4 +1,4 @@
-"""What `nvidia-smi topo -m` prints: a matrix of how GPUs and NICs are connected.
+"""Reads the output of `nvidia-smi topo -m`: a matrix of how GPUs and NICs are connected.
 
 It counts NVLinks but not their speed, and hides the PCIe path of GPUs that share NVLinks. So this is the
 fallback where there is no NCCL dump: speeds are assumed, as documented in docs/reference/formats/topology.md. GPUs
@@ -37,7 +37,7 @@ def from_matrix(
     nic_bandwidth: float | None = None,
     pcie_bandwidth: float | None = None,
 ) -> Topology:
-    """Return what `read` reads, without what is assumed."""
+    """Return the topology that `read` reads, without its list of assumptions."""
     return read(text, source, Speeds(nvlink_bandwidth, nic_bandwidth, pcie_bandwidth)).topology
 
 
@@ -46,9 +46,9 @@ def read(text: str, source: str, speeds: Speeds) -> TopologyFile:
 
     Parameters
     ----------
-    text : what the command printed; other lines around the matrix are skipped.
-    source : what the text is called in messages.
-    speeds : what is known of links. With the speed of NICs these appear, on one network switch.
+    text : the command's output; other lines around the matrix are skipped.
+    source : the text's name in messages.
+    speeds : the known speeds of links. With the speed of NICs these appear, on one network switch.
 
     Raises
     ------

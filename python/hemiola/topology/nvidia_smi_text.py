@@ -1,4 +1,4 @@
-"""What `nvidia-smi topo -m` prints, taken apart: one matrix per host."""
+"""Takes the output of `nvidia-smi topo -m` apart: one matrix per host."""
 
 from __future__ import annotations
 

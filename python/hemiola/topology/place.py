@@ -13,8 +13,8 @@ from hemiola.errors import FormatError, TopologyWarning
 class Place:
     """A line of a text, and the key there.
 
-    source : what the text is called in messages, such as "'cluster.yaml'".
-    line : int from 1, or 0 where the text as a whole is meant.
+    source : the text's name in messages, such as "'cluster.yaml'". line : int from 1, or 0 where the text as a whole is
+        meant.
     """
 
     source: str
@@ -43,6 +43,6 @@ def _printable(text: str) -> str:
 
 
 def quote(text: str, most: int = 60) -> str:
-    """Write text in quotes, on one line, cut after `most` characters, with what cannot be printed escaped."""
+    """Write text in quotes, on one line, cut after `most` characters, with unprintable characters escaped."""
     shown = _printable(text[:most])
     return f"'{shown}…'" if len(text) > most else f"'{shown}'"

@@ -21,10 +21,10 @@ _SAMPLES = 64
 
 @dataclass(frozen=True)
 class PortSpeed:
-    """What a message costs a rank's port, and bandwidth in bytes per second of that.
+    """The cost of a message to a rank's port, and its bandwidth in bytes per second.
 
-    latency_s : seconds that a message takes beside its bytes: to a neighbour, and what it occupies the port.
-    message_s : the latter alone, which every further message of a step costs, too.
+    latency_s : seconds that a message takes beside its bytes: to a neighbour, and while it occupies the port. message_s
+        : the latter alone, which every further message of a step costs, too.
     """
 
     latency_s: float
@@ -43,9 +43,9 @@ def port_speed(topology: Topology, conditions: Conditions | None = None) -> Port
     Returns
     -------
     PortSpeed: the median latency from a rank to the nearest other one, through switches where there is no
-    link, with what a message costs the costliest link on that way; and the bandwidth of the fastest link out
-    of the rank whose port is slowest, because a collective waits for that rank. A topology of one rank costs
-    nothing: latency 0 at 1 TB/s.
+    link, with the message cost of the costliest link on that path; and the bandwidth of the fastest link out of the
+    rank whose port is slowest, because a collective waits for that rank. A topology of one rank costs nothing: latency
+    0 at 1 TB/s.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Which ports of a switch are slower than the others', so that what is known about slow ranks is put to use."""
+"""Finds ports of a switch that are slower than the others', so that schedules for slow ranks can be used."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LEAST_FACTOR = 1.2
 def with_even_ports(topology: Topology, conditions: Conditions) -> tuple[Topology, Conditions]:
     """Say of a switch with some slower ports that it has even ones, and that their ranks are slow.
 
-    What messages take is the same. Returns the same objects of other networks, and where no minority of the ports is
+    The time of messages is the same. Returns the same objects of other networks, and where no minority of the ports is
     slower. `conditions` name no NICs: see `settled`.
     """
     slow = slow_ports(topology)

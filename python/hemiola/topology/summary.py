@@ -1,4 +1,4 @@
-"""What one wants to know first about a topology: which kinds of links it has, and who reaches whom."""
+"""The first facts about a topology: its kinds of links, and which ranks reach which."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class LinkKind:
 class OddRank:
     """A rank without a link that most ranks have.
 
-    ends, bandwidth : of that link. name : what it leads to, where that has a name. others : how many ranks have it.
+    ends, bandwidth : of that link. name : that of its other end, where it has one. others : how many ranks have it.
     """
 
     rank: int
@@ -54,12 +54,11 @@ class OddRank:
 class Summary:
     """Numbers about a topology; seconds and bytes per second.
 
-    out_bandwidth, in_bandwidth : smallest and largest sum of what leaves, and enters, a rank.
-    hops : most links on the way from one rank to another by the fewest links, through ranks too; None where
-        the topology is too large to search, or `cut` is not None.
-    cut : None where every rank reaches every other; else a rank and one that it does not reach.
-    is_one_way : whether the other reaches that rank all the same.
-    odd : ranks that lack a link which most ranks have, a few.
+    out_bandwidth, in_bandwidth : smallest and largest sum of the bandwidths that leave, and enter, a rank. hops : most
+        links on the way from one rank to another by the fewest links, through ranks too; None where the topology is too
+        large to search, or `cut` is not None. cut : None where every rank reaches every other; else a rank and one that
+        it does not reach. is_one_way : whether the other reaches that rank all the same. odd : ranks that lack a link
+        which most ranks have, a few.
     """
 
     kinds: list[LinkKind]

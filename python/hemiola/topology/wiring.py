@@ -14,7 +14,7 @@ from hemiola._core import Topology
 
 
 class Assumed(float):
-    """A figure that a file does not say; what is reckoned from it by a factor is assumed, too."""
+    """A figure that a file does not give; figures derived from it by a factor are assumed, too."""
 
     def __mul__(self, factor: float) -> Assumed:
         return Assumed(float(self) * factor)
@@ -65,18 +65,18 @@ def _told_apart(names: Sequence[str]) -> list[str]:
 
 
 def on_host(name: str, host: int, host_count: int) -> str:
-    """Return what a vertex is called: with its host's number where there are several hosts."""
+    """Return a vertex's name: with its host's number where there are several hosts."""
     return f"{host}/{name}" if host_count > 1 else name
 
 
 def nic_name(text: str) -> str:
-    """Return the name of a NIC as a topology may hold it: what it may not hold becomes an underscore."""
+    """Return the name of a NIC as a topology may hold it: each illegal character becomes an underscore."""
     return _NOT_IN_NAMES.sub("_", text[:_MAX_NAME])
 
 
 @dataclass(frozen=True)
 class Speeds:
-    """What a user says about links of which a file gives only the kind; None where that is assumed.
+    """A user's figures for links of which a file gives only the kind; None where the figure is assumed.
 
     gpu_link : one NVLink or xGMI link in one direction. nic, pcie : one NIC, one PCIe link. Bytes per second.
     """
@@ -96,7 +96,7 @@ NO_SPEEDS = Speeds()
 
 @dataclass(frozen=True)
 class TopologyFile:
-    """A topology that was read, and what of it the file does not say.
+    """A topology that was read, and the figures that the file does not give.
 
     lacks_network : the file gives no speed for NICs, which then are left out, so that nothing joins several such hosts.
     assumed : per link, whether its latency and its bandwidth are assumed; None where the file says all.
@@ -107,7 +107,7 @@ class TopologyFile:
     assumed: NDArray[np.bool_] | None = None
 
     def of(self, topology: Topology) -> TopologyFile:
-        """Return the same of a copy, with other speeds or without some links: what is assumed of a link stays so."""
+        """Return the same of a copy, with other speeds or without some links: assumptions about links stay so."""
         if self.assumed is None:
             return replace(self, topology=topology)
         left = _places(self.topology.links, topology.links)
@@ -147,7 +147,7 @@ class Wiring:
         self.one_way(b, a, latency_s, bandwidth)
 
     def bandwidth_from(self, vertex: int) -> float:
-        """Return what all links out of a vertex carry together so far."""
+        """Return the bandwidth of all links out of a vertex together so far."""
         return sum(bandwidth for src, _, _, bandwidth in self._links if src == vertex)
 
     def nic(self, name: str, host: int, card: int, latency_s: float, bandwidth: float) -> None:
@@ -158,7 +158,7 @@ class Wiring:
             self._nics.append((nic_name(name), host, [first, first + 1]))
 
     def read(self, name: str, hosts: Sequence[int], *, lacks_network: bool = False) -> TopologyFile:
-        """Build what has been collected; the ranks' hosts get numbers without gaps, in their order."""
+        """Build the topology from the collected parts; the ranks' hosts get numbers without gaps, in their order."""
         number = {host: i for i, host in enumerate(sorted(set(hosts)))}
         assumed = [[isinstance(cost, Assumed) for cost in link[2:]] for link in self._links]
         if any(NETWORK in link[:2] for link in self._links):

@@ -1,8 +1,8 @@
 """YAML as a tree of text, lists and mappings that remembers line numbers.
 
 Only the plain part of YAML is read: no aliases (a bomb is ten of them), no tags (they name types), no second
-document, no key twice. Scalars stay text, so that `no` is no boolean and 010 no eight; whoever reads a value
-says what it must be.
+document, no key twice. Scalars stay text, so that `no` is no boolean and 010 no eight; the reader of a value checks its
+type.
 """
 
 from __future__ import annotations

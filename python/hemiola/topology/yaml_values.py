@@ -1,4 +1,5 @@
-"""What values in a topology file must be: readers turn a node into a value or say what they expected."""
+"""Readers of the values in a topology file: each turns a node into a value or raises an error with the expected
+type."""
 
 from __future__ import annotations
 
@@ -62,7 +63,7 @@ def bandwidth(node: Node) -> float:
 
 
 def list_of(reader: Reader[Value]) -> Reader[list[Value]]:
-    """Read a list whose items `reader` reads."""
+    """Read a list, each item by `reader`."""
 
     def read(node: Node) -> list[Value]:
         if not isinstance(node.value, list):

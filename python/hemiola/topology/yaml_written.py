@@ -1,7 +1,7 @@
 """Topology files in YAML that `yaml_writer` wrote, read without a YAML parser: millions of links in seconds.
 
-The text is taken apart as the writer puts it together, and what comes out is written again: only where that gives the
-same text, letter by letter, is it what the text says. All else is for `yaml_reader`, which also says what is wrong."""
+The text is taken apart as the writer puts it together, and the result is written again. Only where that gives the same
+text, letter by letter, is the result used. All other texts are for `yaml_reader`, which also names their errors."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The collectives of a group that go past Python where the accelerator is compiled: the same methods as of those that
-do not, which take whatever it leaves to them."""
+"""The collectives of a group that go past Python where the accelerator is compiled. They have the same methods as those
+in Python, which take every call that the accelerator leaves to them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hemiola.torch.device_collectives import DeviceCollectives
 
 
 class AcceleratedCollectives(DeviceCollectives):
-    """What a group can do, some of it faster."""
+    """A group's operations, some of them faster."""
 
     #: Operations of accelerator.cpp; None where that is not compiled.
     _operations: Any = None
@@ -21,7 +21,7 @@ class AcceleratedCollectives(DeviceCollectives):
     _compiled: Any = None
 
     def accelerate(self, operations: Any | None) -> None:
-        """Take what is compiled; None where nothing is."""
+        """Use the compiled accelerator; None where there is none."""
         self._operations = self._compiled = operations
 
     @property

@@ -10,10 +10,10 @@ from torch import distributed as dist
 class BFloat16Gradients:
     """A communication hook of DDP: half the bytes, and two roundings however many ranks there are.
 
-    A reduction of bfloat16 tensors rounds what it has after each addition, in the engine as elsewhere: what is below
-    half a digit of the sum so far is lost, from every rank that adds it. Here each rank owns a part of a bucket. It
-    gets all ranks' parts, rounded to bfloat16, adds them as float32 in the order of the ranks, divides, rounds, and
-    sends the average to all.
+    A reduction of bfloat16 tensors rounds after each addition, in the engine as elsewhere. A value below half a digit
+    of the sum so far is lost, from every rank that adds one. Here each rank owns a part of a bucket. It gets all ranks'
+    parts, rounded to bfloat16, adds them as float32 in the order of the ranks, divides, rounds, and sends the average
+    to all.
 
     Parameters
     ----------
@@ -21,10 +21,10 @@ class BFloat16Gradients:
 
     Notes
     -----
-    Each rank sends (n-1)/n·N bytes twice, N being the bucket's bytes as bfloat16: what a ring sends. All ranks get the
-    same average, bit for bit. One bucket's parts are added when the next bucket is ready, so that ranks need no
-    thread to keep their order: a bucket travels beside the backward pass, the last one's first half does not. Memory:
-    two buckets' bytes. Gradients are float32 or float64; those of 16 bits gain nothing here.
+    Each rank sends (n-1)/n·N bytes twice, as a ring does, N being the bucket's bytes as bfloat16. All ranks get the
+    same average, bit for bit. One bucket's parts are added when the next bucket is ready, so that ranks need no thread
+    to keep their order: a bucket travels beside the backward pass, the last one's first half does not. Memory: two
+    buckets' bytes. Gradients are float32 or float64; those of 16 bits gain nothing here.
 
     Examples
     --------

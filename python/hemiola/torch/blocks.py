@@ -18,12 +18,12 @@ Blocks = Array | list[Any] | Complaint
 
 
 class Room:
-    """Room for one tensor of each rank, from which a list gets what has come.
+    """Room for one tensor of each rank, from which a list gets its tensors.
 
     Parameters
     ----------
     into : the list, with a tensor for each rank, as large as `like`.
-    like : torch.Tensor, what this rank brings.
+    like : torch.Tensor, this rank's own.
     rank_count : int.
     """
 
@@ -36,13 +36,13 @@ class Room:
         self.array = found
 
     def spread(self) -> None:
-        """Copy what has come to the tensors of the list."""
+        """Copy the received tensors to those of the list."""
         for place, tensor in enumerate(self._into):
             tensor.detach().copy_(self._flat[place].view(tensor.shape))
 
 
 def spread(rooms: Sequence[Room]) -> None:
-    """Copy what has come to the tensors of all lists."""
+    """Copy the received tensors to those of all lists."""
     for room in rooms:
         room.spread()
 
@@ -126,6 +126,6 @@ def split(array: Array | Complaint, tensor: Any, sizes: Sequence[int], rank_coun
 
 
 def without_complaints(arrays: Sequence[Array | Complaint]) -> Sequence[Array] | Complaint:
-    """Return the arrays, or what is wrong with the first of those with which something is."""
+    """Return the arrays, or the complaint about the first one that has any."""
     found = [array for array in arrays if not isinstance(array, Complaint)]
     return found if len(found) == len(arrays) else next(a for a in arrays if isinstance(a, Complaint))

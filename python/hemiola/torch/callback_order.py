@@ -31,7 +31,7 @@ class Refused:
         self._error = error
 
     def wait(self, timeout_s: float | None = None) -> None:
-        """Raise what was wrong with it."""
+        """Raise the call's error."""
         raise self._error
 
     def done(self) -> bool:
@@ -40,7 +40,7 @@ class Refused:
 
 
 def begun(call: Call, comm: Communicator, limit_s: float | None) -> Any:
-    """Start a call of a communicator; return its Handle, or what stands for one where the call is wrong."""
+    """Start a call of a communicator; return its Handle, or a stand-in that raises where the call is wrong."""
     try:
         return call.start(comm, limit_s)
     except HemiolaError as error:
@@ -60,12 +60,12 @@ class Turn:
         self.end_with(begun(self._call, comm, limit_s))
 
     def end_with(self, handle: Any) -> None:
-        """Take what is to be waited for from now on."""
+        """Take the handle to wait for from now on."""
         self._handle = handle
         self._has_begun.set()
 
     def wait(self, timeout_s: float | None = None) -> None:
-        """Wait until it is over; raise what it raised."""
+        """Wait until it is over; raise its error."""
         deadline = None if timeout_s is None else monotonic() + timeout_s
         if not self._has_begun.wait(timeout_s):
             raise builtins.TimeoutError(f"the operation is still running after {timeout_s} s")
@@ -97,7 +97,7 @@ def _closed() -> Communicator:
 
 
 class CallbackOrder:
-    """What the callbacks of a group's futures issue.
+    """The order of the operations that the callbacks of a group's futures issue.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class CallbackOrder:
         self._refusal: HemiolaError | None = None
 
     def start(self, name: str, calls: Sequence[Call], limit_s: float | None) -> list[Turn]:
-        """Have a collective run when its turn comes; return what stands for the Handles of its calls."""
+        """Have a collective run when its turn comes; return a stand-in for the Handles of its calls."""
         asked = _Asked(name, calls, limit_s)
         with self._changed:
             if self._refusal is not None:
@@ -130,7 +130,7 @@ class CallbackOrder:
         return asked.turns
 
     def close(self) -> None:
-        """End what is under way."""
+        """End the operations that are under way."""
         self._refuse(LostRankError("this rank has closed the group"))
         # The group's method holds the group, whose descriptors would stay until a collection of cycles.
         self._meet = _closed

@@ -1,14 +1,14 @@
 """Where in a group's order a callback of a future stands, so that the collectives it issues are paired on all ranks.
 
-A callback runs when its operation is over: in one thread or another, before or after what the program issues next. So
-its collectives have no place in the order of the program's. Their place follows from what all ranks have in common: the
-operation, how many callbacks it had before this one, and how many collectives this one has issued.
+A callback runs when its operation is over: in one thread or another, before or after the program's next operations. So
+its collectives have no place in the order of the program's. Their place follows from facts that all ranks share: the
+operation, the number of its callbacks before this one, and the number of collectives that this one has issued.
 
 Callbacks run one at a time, as PyTorch's own hooks expect of NCCL; one that waits lets others run.
 
 PyTorch makes the futures that `then` returns, and no class of ours can stand for them. So `then`, `add_done_callback`
-and `wait` of `torch._C.Future`, and `torch._C._collect_all`, are replaced by functions that note the place. For all
-other futures they do what they did."""
+and `wait` of `torch._C.Future`, and `torch._C._collect_all`, are replaced by functions that note the place. They leave
+all other futures as they were."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _end_turn() -> None:
 
 
 def while_others_run(wait: Callable[..., Any], *arguments: Any) -> Any:
-    """Call what may wait for long; other callbacks run meanwhile."""
+    """Call a function that may wait for long; other callbacks run meanwhile."""
     if not getattr(_thread, "has_turn", False):
         return wait(*arguments)
     _end_turn()

@@ -13,7 +13,7 @@ import triton.language as tl
 
 @triton.jit
 def scan(x, words, counts, size, SIDE: tl.constexpr):  # type: ignore[no-untyped-def]
-    """Write the bitmap of what is not zero, and how many that are in each tile."""
+    """Write the bitmap of nonzero elements, and each tile's number of them."""
     tile = tl.program_id(0)
     row = tl.arange(0, SIDE)
     place = (tile * SIDE + row).to(tl.int64)[:, None] * SIDE + row[None, :]
@@ -26,7 +26,7 @@ def scan(x, words, counts, size, SIDE: tl.constexpr):  # type: ignore[no-untyped
 
 @triton.jit
 def compress(x, starts, values, size, TILE: tl.constexpr):  # type: ignore[no-untyped-def]
-    """Put what is not zero one after the other, in the elements' order; a tile's from its start on."""
+    """Put the nonzero elements one after the other, in their order; a tile's from its start on."""
     tile = tl.program_id(0)
     place = tile.to(tl.int64) * TILE + tl.arange(0, TILE)
     element = tl.load(x + place, mask=place < size, other=0)
@@ -48,7 +48,7 @@ def count(words, counts, word_count, SIDE: tl.constexpr):  # type: ignore[no-unt
 
 @triton.jit
 def expand(words, starts, values, out, size, adds: tl.constexpr, TILE: tl.constexpr):  # type: ignore[no-untyped-def]
-    """Write every element, or add it, zeros too: what is added is then what a dense message adds, bit for bit."""
+    """Write every element, or add it, zeros too, so that the sum is a dense message's, bit for bit."""
     tile = tl.program_id(0)
     lane = tl.arange(0, TILE)
     place = tile.to(tl.int64) * TILE + lane

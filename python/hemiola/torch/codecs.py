@@ -1,5 +1,5 @@
-"""Tensors with many zeros as messages, and back, where the tensors are: what `hemiola.codecs` does for arrays, in
-Triton's kernels on a GPU (NVIDIA or AMD). Messages are of the format `pici`, the same bytes on every device."""
+"""Tensors with many zeros as messages, and back, on their own device. They do the work of `hemiola.codecs` in Triton's
+kernels on a GPU (NVIDIA or AMD). Messages are of the format `pici`, the same bytes on every device."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def decode(message: Any, out: Any) -> Any:
 
     Parameters
     ----------
-    message : torch.Tensor of uint8, contiguous, from `encode` or of the format `pici` by whomever.
+    message : torch.Tensor of uint8, contiguous, from `encode` or any other writer of the format `pici`.
     out : torch.Tensor as `encode` takes it, of the dtype and element count that was encoded, on the same device.
 
     Returns
@@ -105,8 +105,7 @@ def decode(message: Any, out: Any) -> Any:
     FormatError
         Not a message that `encode` could have written; `out` is then as it was.
     MismatchError
-        The tensor has another dtype or element count than what was encoded.
-    ArgumentError
+        The tensor has another dtype or element count than the encoded one. ArgumentError
         as `encode` raises it.
 
     Notes
@@ -117,7 +116,7 @@ def decode(message: Any, out: Any) -> Any:
 
 
 def add(message: Any, total: Any) -> Any:
-    """Add an encoded tensor to another one, zeros too: what adding the plain tensor gives, bit for bit.
+    """Add an encoded tensor to another one, zeros too: the sum is that of the plain tensors, bit for bit.
 
     Parameters
     ----------

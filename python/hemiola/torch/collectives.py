@@ -1,4 +1,4 @@
-"""The collectives of torch.distributed on a communicator: the same methods whichever of PyTorch's classes is the base.
+"""The collectives of torch.distributed on a communicator, with the same methods for each of PyTorch's base classes.
 
 Each takes the forms that PyTorch's own bindings have: lists of tensors and an options object, or a tensor and plain
 arguments. An operation that is not asynchronous runs in the caller's thread, any other in the background."""
@@ -40,7 +40,7 @@ from hemiola.torch.work import Finished, Running, together
 
 
 class Collectives:
-    """What a group can do. A class that has this as a base calls `begin` first."""
+    """A group's collectives. A class that has this as a base calls `begin` first."""
 
     _comm: Communicator
     #: Makes another communicator of the same ranks, whenever they all call it.
@@ -60,7 +60,7 @@ class Collectives:
     # ---- how operations run ----
 
     def runs(self, what: str) -> None:
-        """Return: whatever is called runs. A class that only estimates raises for what it cannot."""
+        """Return: every collective runs. A class that only estimates raises for collectives without an estimate."""
 
     def _run(
         self, calls: Sequence[Call], result: Any, opts: Any, finish: Callable[[], None] | None = None

@@ -1,5 +1,4 @@
-"""Keeps torch.compile out of what this package does: a group is no program to trace, and PyTorch refuses to look into
-one."""
+"""Keeps torch.compile out of this package: a group is no program to trace, and PyTorch refuses to look into one."""
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ import torch
 
 
 def leave_to_python(*kinds: Any) -> None:
-    """Have the methods of classes, and what they call, run as they are where compiled programs come to call them.
+    """Have compiled programs run these classes' methods, and the functions that they call, untraced.
 
     Costs nothing when they are called, where `torch.compiler.disable` would cost microseconds. Does nothing where
     PyTorch's compiler does not tell code objects apart like this.

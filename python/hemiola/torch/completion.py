@@ -1,4 +1,4 @@
-"""Ending the futures of operations: in the order in which these end, and whatever callbacks do."""
+"""Ending the futures of operations in the order in which these end, whether callbacks wait or raise."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The collectives of a group on tensors of a device, by schedules that a queue runs: the same methods as of those on
-the CPU, which take what is not on a device."""
+"""The collectives of a group on tensors of a device, by schedules that a queue runs. They have the same methods as
+those on the CPU, which take all other tensors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MOST_PROGRAMS = 256
 
 
 class DeviceRunner:
-    """What a group's devices run: programs by what they are for, on one queue.
+    """Programs for a group's devices by their purpose, on one queue.
 
     Parameters
     ----------
@@ -84,9 +84,9 @@ class DeviceRunner:
 
 
 class DeviceCollectives(Collectives):
-    """What a group does with tensors of a device; whatever is not on one goes to the base.
+    """A group's operations on tensors of a device; all other tensors go to the base.
 
-    A class that has this as a base says by `_made_queue` what runs there."""
+    A class that has this as a base names the queue by `_made_queue`."""
 
     _runner: DeviceRunner | None = None
     _options: Options
@@ -260,7 +260,7 @@ class DeviceCollectives(Collectives):
 
 
 class Queued(Finished):
-    """What a stream has been given to do. Waiting for it is having queued it."""
+    """An operation that was given to a stream. Waiting for it is having queued it."""
 
     def get_future(self) -> Any:
         """Return a future whose callbacks run on streams that wait for the result."""

@@ -52,8 +52,8 @@ class DeviceProgram:
     ----------
     schedule : Schedule.
     rank : int.
-    elements : int, of a block: what a rank brings to an all-gather, gets from a reduce-scatter, has for each rank in
-        an all-to-all; the whole tensor of all others.
+    elements : int, of a block: a rank's input of an all-gather, its output of a reduce-scatter, its part for each rank
+        in an all-to-all; the whole tensor of all others.
     dtype : torch.dtype.
     op : str, "sum", "average", "product", "min", "max", "and", "or" or "xor", of a schedule that reduces.
     in_place : bool. The result replaces the input.
@@ -87,7 +87,7 @@ class DeviceProgram:
         self._elements = [each // dtype.itemsize for each in nbytes]
 
     def on(self, queue: DeviceQueue, input: Any, output: Any) -> Launch:
-        """Make it ready to run on tensors, with memory of its own for what is on its way.
+        """Make it ready to run on tensors, with memory of its own for messages on their way.
 
         Parameters
         ----------
@@ -182,7 +182,7 @@ class DeviceProgram:
 
 
 class Launch:
-    """A program on certain tensors, to be run as often as one likes, each time on what is in them then."""
+    """A program on certain tensors, to be run as often as one likes, each time on their contents then."""
 
     def __init__(self, queue: DeviceQueue, steps: list[Callable[[], None]], memory: list[Any]) -> None:
         self._queue, self._steps, self._memory = queue, steps, memory

@@ -1,5 +1,5 @@
-"""Kernels of the device executor, in Triton: what the host's core does to elements, bit for bit. Imported when a
-program is first made ready, since Triton is there only where somebody has installed it."""
+"""Kernels of the device executor, in Triton: they do the same to elements as the host's core, bit for bit. Imported
+when a program is first made ready, since Triton is there only where somebody has installed it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _narrow(x, kind: tl.constexpr):  # type: ignore[no-untyped-def]
 
 @triton.jit
 def combine(to, left, right, size, op: tl.constexpr, kind: tl.constexpr, TILE: tl.constexpr):  # type: ignore[no-untyped-def]
-    """Combine what is there with what has come: a tile a program."""
+    """Combine the present elements with the received ones: a tile a program."""
     place = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
     is_inside = place < size
     a = _wide(tl.load(left + place, mask=is_inside, other=0), kind)
@@ -81,7 +81,7 @@ def multiply(to, of, factor, size, kind: tl.constexpr, TILE: tl.constexpr):  # t
 
 @triton.jit
 def scale(to, divisor, size, kind: tl.constexpr, LARGEST: tl.constexpr, TILE: tl.constexpr):  # type: ignore[no-untyped-def]
-    """Divide, rounded to nearest even; what is finite stays so."""
+    """Divide, rounded to nearest even; finite values stay finite."""
     place = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
     is_inside = place < size
     a = _wide(tl.load(to + place, mask=is_inside, other=0), kind)

@@ -1,4 +1,4 @@
-"""What a device executor asks of a device: a queue that does one thing after the other while its callers go on."""
+"""A device's interface for the executor: a queue that does one thing after the other while its callers go on."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class DeviceQueue(Protocol):
         """Say that a program follows."""
 
     def exchange(self, messages: Sequence[DeviceMessage]) -> None:
-        """Start messages together; what is queued later comes after all of them. Those of one pair and direction match
-        in their order."""
+        """Start messages together; operations queued later come after all of them. Those of one pair and direction
+        match in their order."""
 
     def copy(self, to: Any, of: Any) -> None:
         """Copy one tensor's elements to another's."""
@@ -59,7 +59,7 @@ class ProcessGroupQueue:
     end = begin
 
     def exchange(self, messages: Sequence[DeviceMessage]) -> None:
-        """Do what torch.distributed.batch_isend_irecv does, without looking at every message again."""
+        """Run torch.distributed.batch_isend_irecv's exchange, without looking at every message again."""
         if self._coalesces:
             self._group._start_coalescing(self._device)
             self._start(messages)

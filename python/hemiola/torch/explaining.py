@@ -1,4 +1,4 @@
-"""What a group runs and why, and what slows it."""
+"""Explains a group's choice of schedules, and diagnoses its slowness."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def explain(group: Any = None) -> str:
 
     Returns
     -------
-    str, for each what `hm.plan(...).explain()` says: the schedule, its predicted time, what it was chosen from.
+    str, for each the text of `hm.plan(...).explain()`: the schedule, its predicted time, and the candidates.
 
     Raises
     ------
@@ -50,7 +50,8 @@ def explain(group: Any = None) -> str:
 
 
 def diagnose(group: Any = None) -> Diagnosis:
-    """Say what slows a group's latest operations, what it costs, and what helps. All its ranks call this together.
+    """Find the causes that slow a group's latest operations, their cost, and remedies. All its ranks call this
+    together.
 
     Parameters
     ----------

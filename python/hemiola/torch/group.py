@@ -1,5 +1,5 @@
-"""A group of ranks as PyTorch holds it: what is neither a collective nor a message, and the two classes of PyTorch that
-it can be, `ProcessGroup` and, beside other backends, `Backend`."""
+"""A group of ranks as PyTorch holds it, without its collectives and messages. It can be of two of PyTorch's classes:
+`ProcessGroup` and, beside other backends, `Backend`."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Place:
 
 
 class Group(AcceleratedCollectives):
-    """What every group has, whichever of PyTorch's classes it is."""
+    """The part that groups of both of PyTorch's classes have in common."""
 
     #: While there is one, collectives are added to it and none runs.
     _estimate: TimeEstimate | None = None
@@ -129,7 +129,7 @@ class Group(AcceleratedCollectives):
         )
 
     def seen(self) -> tuple[Sequence[RankArrivals], Sequence[SlowRank]]:
-        """Return who comes late, and whose ports are slow; waits for an operation that is under way."""
+        """Return the late ranks and the slow ports; waits for an operation that is under way."""
         try:
             return self._comm.arrivals().ranks, self._comm.health().slow
         except HemiolaError:  # the group is over
@@ -138,7 +138,7 @@ class Group(AcceleratedCollectives):
     # ---- names and numbers ----
 
     def getBackendName(self) -> str:
-        """Return what the backend is called."""
+        """Return the backend's name."""
         return "hemiola"
 
     name = _get_backend_name = getBackendName
@@ -170,7 +170,8 @@ class Group(AcceleratedCollectives):
     setTimeout = _set_default_timeout = set_timeout
 
     def monitored_barrier(self, timeout: Any = None, wait_all_ranks: bool = False) -> None:
-        """Wait for all ranks, and say who is missing; the group can be used further. `timeout`: or BarrierOptions."""
+        """Wait for all ranks, and name the missing ones; the group can be used further. `timeout`: or
+        BarrierOptions."""
         if isinstance(timeout, c10d.BarrierOptions):
             timeout = timeout.timeout if timeout.timeout >= timedelta(0) else None
         limit_s = self._limit_s if timeout is None else timeout.total_seconds()
@@ -205,14 +206,15 @@ class Group(AcceleratedCollectives):
         return work
 
     def runs(self, what: str) -> None:
-        """Raise GroupArgumentError where nothing runs, for what has no estimate."""
+        """Raise GroupArgumentError where nothing runs, for an operation without an estimate."""
         if self._estimate is not None:
             raise not_estimated(what)
 
     # ---- the end ----
 
     def shutdown(self) -> None:
-        """Close the group, as often as one likes. What waits in it, here or elsewhere, is told."""
+        """Close the group, as often as one likes. Operations that wait in it, here or elsewhere, are ended with an
+        error."""
         self._comm.close()
         self._of_callbacks.close()
         self._completion.close()
@@ -221,7 +223,7 @@ class Group(AcceleratedCollectives):
         OPEN.discard(self)
 
     def abort(self) -> None:
-        """End what is under way here and on the other ranks, from any thread; it raises LostRankError."""
+        """End the operations under way here and on the other ranks, from any thread; they raise LostRankError."""
         self._comm.abort()
         self.shutdown()
 
@@ -391,7 +393,7 @@ class HemiolaProcessGroup(Messages, Group, c10d.ProcessGroup):
     """A group that has all of a process group's tensors: PyTorch's callers in Python reach its methods with nothing in
     between, and get its Works as they are.
 
-    The gloo inside is what PyTorch finds when it asks a group for its backend; nothing that moves reaches it.
+    PyTorch finds the gloo inside when it asks a group for its backend; no data reaches it.
     """
 
     def __init__(self, place: Place, timeout: timedelta, options: Options) -> None:
@@ -489,7 +491,7 @@ class HemiolaBackend(Messages, Group, c10d.Backend):
         raise _not_there("memory_stats", "look at /proc/self/smaps")
 
     def split(self, store: Any, ranks: Sequence[int], options: Any) -> Any:
-        """Make a group of some of the ranks, numbered as given; what PyTorch's split_group asks a backend for.
+        """Make a group of some of the ranks, numbered as given; PyTorch's split_group calls it.
 
         Returns None on a rank that is not among them: PyTorch asks all.
         """
@@ -500,7 +502,7 @@ class HemiolaBackend(Messages, Group, c10d.Backend):
         return self._part(store, ranks, name, getattr(options, "_timeout", None), options)
 
     def merge(self, store: Any, options: Any, rank: int, size: int) -> Any:
-        """Make a group of this one's ranks and others'; what PyTorch's merge_remote_group asks a backend for."""
+        """Make a group of this one's ranks and others'; PyTorch's merge_remote_group calls it."""
         _check_merged(rank, size)
         timeout = timedelta(seconds=self._limit_s)
         return HemiolaBackend(

@@ -1,5 +1,5 @@
-"""Works that a PyTorch forgets which does not keep what Python has made while only its own C++ holds it (2.4): `wait`
-would then wait for ever. Where PyTorch keeps them, nothing here is used."""
+"""Keeps Works alive for PyTorch 2.4, which forgets their Python part while only its own C++ holds them. `wait` would
+then wait for ever. Where PyTorch keeps them, nothing here is used."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def pytorch_keeps_works() -> bool:
 class KeptWorks:
     """The latest Works of a group, kept alive; when they are over, their tensors are not.
 
-    Nobody can see when C++ lets a Work go, so that there is a bound: who waits for one behind which `COUNT` others were
-    begun would wait for ever. DDP has two outstanding, functional collectives one for each tensor.
+    C++ lets a Work go unseen, so there is a bound: waiting for one behind which `COUNT` others were begun would last
+    for ever. DDP has two outstanding, functional collectives one for each tensor.
     """
 
     COUNT = 4096

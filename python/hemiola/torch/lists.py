@@ -1,4 +1,4 @@
-"""Lists of tensors as gloo takes them: what it asks of each, and how it makes one tensor of several."""
+"""Lists of tensors as gloo takes them: its demands on each, and its way to make one tensor of several."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LOCALLY: dict[int, Callable[[Any, Any], Any]] = {
 
 
 def unlike(tensors: Sequence[Any], what: str = "tensor") -> Complaint | None:
-    """Return what is wrong with tensors that must be of one type and size, as they are of one rank's part."""
+    """Return the complaint about tensors that must be of one type and size, as they are of one rank's part."""
     return unlike_types(tensors, what) or next(
         (
             Complaint(
@@ -44,7 +44,7 @@ def unlike(tensors: Sequence[Any], what: str = "tensor") -> Complaint | None:
 
 
 def unlike_types(tensors: Sequence[Any], what: str = "tensor") -> Complaint | None:
-    """Return what is wrong with tensors that must all have the same type and layout."""
+    """Return the complaint about tensors that must all have the same type and layout."""
     if not tensors:
         return Complaint(f"requires non-empty {what} list: expected a tensor, found none")
     first = tensors[0]
@@ -60,7 +60,7 @@ def unlike_types(tensors: Sequence[Any], what: str = "tensor") -> Complaint | No
 
 
 def wrong_root(root: int, rank_count: int, root_tensor: int, tensor_count: int) -> Complaint | None:
-    """Return what is wrong with the rank and the tensor that an operation begins or ends with."""
+    """Return the complaint about the rank and the tensor that an operation begins or ends with."""
     if not 0 <= root < rank_count:
         return Complaint(f"invalid root rank: {root}; expected a root in 0 … {rank_count - 1}, found {root}")
     if not 0 <= root_tensor < tensor_count:
@@ -99,7 +99,7 @@ def copy_to_all(tensors: Sequence[Any], value: Any) -> None:
 
 
 def copy_in_pieces(tensors: Sequence[Any], elements: Any) -> None:
-    """Overwrite tensors by what `flat` has made of them."""
+    """Overwrite tensors by the pieces of `flat`'s result."""
     pieces = elements.split([tensor.numel() for tensor in tensors])
     for tensor, piece in zip(tensors, pieces, strict=True):
         tensor.detach().copy_(piece.view(tensor.shape))

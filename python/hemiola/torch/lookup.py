@@ -1,4 +1,4 @@
-"""The group of ours behind what PyTorch's callers hold."""
+"""Finds our group behind the objects that PyTorch's callers hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors, in lists or not, that whoever has made a call holds, and this does not."""
+"""Tensors, in lists or not, that a call's caller keeps alive, and this does not."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ def loosely(result: Any) -> Any:
 
 
 def held(result: Any) -> Any:
-    """Return what `loosely` was given; anything else as it is. Raises RuntimeError where a tensor is gone."""
+    """Return the tensors that `loosely` was given; anything else as it is. Raises RuntimeError where a tensor is
+    gone."""
     if isinstance(result, weakref.ref):
         tensor = result()
         if tensor is None:

@@ -16,7 +16,7 @@ from hemiola.torch.work import Message
 
 
 class Messages:
-    """What two ranks of a group can do."""
+    """Messages between two ranks of a group."""
 
     _comm: Communicator
     _coalesced: list[Any] | None
@@ -39,7 +39,7 @@ class Messages:
         return self._noted(handle, tensors, "recv", -1 if src is None else src, self._comm.rank)
 
     def recv_anysource(self, tensors: Any, tag: int = 0) -> Any:
-        """Receive a tensor from whoever sends one."""
+        """Receive a tensor from the first rank that sends one."""
         return self.recv(tensors, None, tag)
 
     recvAnysource = recv_anysource

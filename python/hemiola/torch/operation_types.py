@@ -1,4 +1,4 @@
-"""PyTorch's numbers of what a Work does, which its bindings give no names: gloo's, where that gives one."""
+"""PyTorch's numbers of a Work's operation, which its bindings give no names: gloo's, where that gives one."""
 
 from __future__ import annotations
 

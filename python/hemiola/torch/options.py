@@ -1,4 +1,4 @@
-"""What `init_process_group` and `new_group` take as `pg_options`."""
+"""The options that `init_process_group` and `new_group` take as `pg_options`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ class Options:
 
     Parameters
     ----------
-    keep_inputs : bool. Whether a failure in the middle of an operation in place leaves its input as it was. It costs
-        a private copy of what is overwritten; without it a failed operation's tensor is undefined, as elsewhere.
-    adapt : str, to what collectives adapt by themselves: "late", "slow", "late,slow" or "none"; None: what
-        HEMIOLA_ADAPT says, or both.
+    keep_inputs : bool. Whether a failure in the middle of an operation in place leaves its input as it was. It costs a
+        private copy of each overwritten tensor; without it a failed operation's tensor is undefined, as elsewhere.
+    adapt : str, the conditions that collectives adapt to: "late", "slow", "late,slow" or "none"; None: HEMIOLA_ADAPT
+        says, or both.
     device_topology : Topology, for which collectives of tensors on CUDA are planned, a rank each; None: all are joined
         to all by 25 GB/s, and to queue a group of messages takes 10 µs.
     """

@@ -1,4 +1,5 @@
-"""What Prometheus is told of this process's groups: how much they have done, who comes late, whose ports are slow."""
+"""Metrics of this process's groups for Prometheus: how much they have done, which ranks come late, which ports are
+slow."""
 
 from __future__ import annotations
 
@@ -38,9 +39,9 @@ def _listen(host: str, port: int) -> None:
 
 
 class Groups:
-    """Reads what the groups have noted whenever Prometheus asks.
+    """Reads the groups' notes whenever Prometheus asks.
 
-    Lateness and ports are read between operations alone: to ask for them waits for what is under way.
+    Lateness and ports are read between operations alone, since reading them waits for operations under way.
     """
 
     def __init__(self) -> None:

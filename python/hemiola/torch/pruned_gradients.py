@@ -20,8 +20,8 @@ class PrunedGradients:
     """A communication hook of DDP: each rank sends the elements of largest magnitude, and adds the rest to its next
     gradient.
 
-    Every parameter has a threshold of its own, by a sample (`hemiola.Pruner`). What a rank keeps back follows the
-    parameter when DDP puts it into another bucket, as it does after the first step.
+    Every parameter has a threshold of its own, by a sample (`hemiola.Pruner`). A rank's residual follows the parameter
+    when DDP puts it into another bucket, as it does after the first step.
 
     Parameters
     ----------
@@ -42,8 +42,8 @@ class PrunedGradients:
     Notes
     -----
     Lossy: losses differ from those of dense gradients, and all ranks' parameters stay equal. Reducing zeros saves time
-    where the network is the limit, not inside a host. Memory: a copy of the gradients. Clipping after the backward
-    pass clips what was sent, not what was kept back. Gradients that are themselves sparse tensors are refused.
+    where the network is the limit, not inside a host. Memory: a copy of the gradients. Clipping after the backward pass
+    clips the sent gradients, not the residuals. Gradients that are themselves sparse tensors are refused.
 
     Examples
     --------
@@ -109,11 +109,11 @@ class PrunedGradients:
         return pruner
 
     def state_dict(self, model: Any) -> dict[str, Any]:
-        """Return what a checkpoint of this rank keeps: each rank has a state of its own.
+        """Return this rank's part of a checkpoint: each rank has a state of its own.
 
         Parameters
         ----------
-        model : torch.nn.Module, the one that is trained or what it wraps; its names are the residuals'.
+        model : torch.nn.Module, the trained one or the one that it wraps; its names are the residuals'.
 
         Returns
         -------
@@ -127,7 +127,7 @@ class PrunedGradients:
         return {"step": self.step, "residuals": found}
 
     def load_state_dict(self, model: Any, state: Mapping[str, Any]) -> None:
-        """Go on from what `state_dict` returned on this rank, before the next backward pass.
+        """Go on from the state that `state_dict` returned on this rank, before the next backward pass.
 
         Raises
         ------

@@ -1,6 +1,6 @@
-"""What a group has done of late: its latest operations, with when they were called, began and ended here.
+"""A group's latest operations, with the times when they were called, began and ended here.
 
-Every operation passes here, so what can be worked out later is."""
+Every operation passes here, so it notes only facts that cannot be worked out later."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Entry:
 
     @property
     def type_name(self) -> str:
-        """What its elements are: PyTorch's word, where they come from a tensor."""
+        """The elements' type: PyTorch's name, where they come from a tensor."""
         return "" if self.dtype is None else str(self.dtype).removeprefix("torch.")
 
     def times_ns(self) -> tuple[int, int]:
@@ -67,7 +67,7 @@ class Entry:
 
 
 class Recorder:
-    """The latest operations of one group, and what all of them add up to.
+    """The latest operations of one group, and the totals of all.
 
     Parameters
     ----------
@@ -117,14 +117,14 @@ class Recorder:
         return self._noted(Entry(kind, self._collective_count, (given, written), dtype, None), nbytes)
 
     def failed(self, entry: Entry, error: Exception) -> Exception:
-        """Note what has ended an operation, once; return it as PyTorch's backends raise it."""
+        """Note the error that has ended an operation, once; return it as PyTorch's backends raise it."""
         raised = for_torch(error) if isinstance(error, HemiolaError) else error
         if not entry.error:
             self.over(entry, raised)
         return raised
 
     def message(self, kind: str, tensor: Any, src: int, dst: int) -> Entry:
-        """Note that a message is sent or received; `src` -1: from whoever sends one."""
+        """Note that a message is sent or received; `src` -1: from any rank."""
         self._message_count += 1
         sizes = (tensor.numel(), 0) if kind == "send" else (0, tensor.numel())
         entry = Entry(kind, self._message_count, sizes, tensor.dtype, (src, dst))

@@ -1,4 +1,4 @@
-"""Files of what this rank has done of late: as JSON for people, and as the pickle that PyTorch's analyzer of flight
+"""Files of this rank's latest operations: as JSON for people, and as the pickle that PyTorch's analyzer of flight
 recorders loads."""
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _save_where_told(folder: str, reason: str) -> None:
 
 
 def begin_recording() -> None:
-    """Write them on SIGUSR2, too, where HEMIOLA_RECORD is set; whoever listened to that signal before still does."""
+    """Write them on SIGUSR2, too, where HEMIOLA_RECORD is set; earlier handlers of that signal still run."""
     global _is_listening
     folder = environment.RECORD.value()
     if folder is None or _is_listening or threading.current_thread() is not threading.main_thread():

@@ -26,7 +26,7 @@ _PREMUL_SUM = hash(ReduceOp.PREMUL_SUM)
 
 
 def meant(op: Any) -> Any:
-    """Return what the core takes for a torch.distributed.ReduceOp; or that there is nothing."""
+    """Return the core's operation for a torch.distributed.ReduceOp; or a complaint that there is none."""
     if hash(op) == _PREMUL_SUM:
         return _premul_sum(op.__getstate__()[1])
     return NAMES.get(hash(op)) or Complaint(f"expected one of PyTorch's reductions, found {op!r}")

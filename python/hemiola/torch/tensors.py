@@ -44,7 +44,7 @@ def values(tensor: Any) -> Array | Complaint:
 
     Returns
     -------
-    Array of one axis that is the tensor's memory; or what is wrong with it, for all ranks to hear.
+    Array of one axis that is the tensor's memory; or a complaint about the tensor, for all ranks to raise.
     """
     array = _memory(tensor)
     other = _OTHERS.get(tensor.dtype)
@@ -52,7 +52,7 @@ def values(tensor: Any) -> Array | Complaint:
 
 
 def content(tensor: Any) -> Array | Complaint:
-    """Return the same for what is only moved: types that nobody adds are bytes."""
+    """Return the same for tensors that are only moved: types without an addition are bytes."""
     return _memory(tensor, is_moved=True)
 
 
@@ -113,7 +113,7 @@ def side_by_side(tensor: Any) -> Any:
 
 
 def is_dense(shape: Any, strides: Any) -> bool:
-    """Return whether elements lie side by side, in whatever order of the axes."""
+    """Return whether elements lie side by side, in any order of the axes."""
     expected = 1
     for stride, extent in sorted((s, n) for s, n in zip(strides, shape, strict=True) if n != 1):
         if stride != expected:

@@ -1,4 +1,4 @@
-"""What collectives would take, by the simulator: for PyTorch's `_time_estimator`, in which nothing runs."""
+"""The simulated time of collectives for PyTorch's `_time_estimator`, in which nothing runs."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class TimeEstimate:
 
 
 def not_estimated(what: str) -> GroupArgumentError:
-    """Return the error for what has no plan to be simulated."""
+    """Return the error for an operation without a plan to simulate."""
     return GroupArgumentError(
         f"time estimate: expected collectives that are planned, found {what}; leave the estimate before it"
     )

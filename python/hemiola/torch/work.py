@@ -1,6 +1,6 @@
-"""What PyTorch holds of an operation: one that is over, or one that runs in the background.
+"""PyTorch's objects for an operation: one that is over, or one that runs in the background.
 
-An error is raised by whoever waits. A future that has failed is the child of a callback that raises: a future whose
+`wait` raises the operation's error. A future that has failed is the child of a callback that raises: a future whose
 exception is set holds it as a value, which DDP takes for gradients."""
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Finished(Work):
     told = result
 
     def hold_loosely(self) -> None:
-        """Leave it to whoever has called to keep the tensors."""
+        """Leave it to the caller to keep the tensors."""
         self._result = loosely(self._result)
 
     def get_future(self) -> Any:
@@ -93,10 +93,10 @@ class Running(Work):
 
     Parameters
     ----------
-    handles : what is to be waited for.
+    handles : the handle or handles to wait for.
     result : the tensors with the result, once it is there.
     completion : Completion, which ends the futures of the group.
-    finish : what is to be done once when all are over, such as to spread a buffer over the tensors of a list.
+    finish : function to call once when all are over, such as one that spreads a buffer over the tensors of a list.
     """
 
     #: As of `Finished`.
@@ -126,8 +126,7 @@ class Running(Work):
 
         Raises
         ------
-        HemiolaError
-            what the operation raised, to everybody who waits; of several the first, when all are over.
+        HemiolaError of the operation, in every call of `wait`; of several the first, when all are over.
         GroupTimeoutError
             when it is still running after the timeout; it goes on.
         """
@@ -163,14 +162,14 @@ class Running(Work):
             self.on_end(error)
 
     def hold_loosely(self) -> None:
-        """Leave it to whoever has called to keep the tensors, once it is over."""
+        """Leave it to the caller to keep the tensors, once it is over."""
         with self._ending:
             self._is_loose = True
             if self._is_over:
                 self._result = loosely(self._result)
 
     def pending(self) -> Sequence[Any]:
-        """Return what runs it in the core."""
+        """Return the core's part that runs it."""
         return [handle._pending for handle in self._handles if isinstance(handle, Handle)]
 
     def synchronize(self) -> None:
@@ -189,7 +188,7 @@ class Running(Work):
         return self.is_completed() and self._error is None
 
     def exception(self) -> Exception | None:
-        """Return what it has raised; None while it runs."""
+        """Return its error; None while it runs."""
         return self._error if self.is_completed() else None
 
     def result(self) -> Any:
@@ -207,7 +206,7 @@ class Running(Work):
         return result
 
     def get_future(self) -> Any:
-        """Return a future of the result, which raises what the operation raised; it keeps the tensors."""
+        """Return a future of the result, which raises the operation's error; it keeps the tensors."""
         over: Any = torch.futures.Future()
         result = None if self._error is not None else held(self._result)  # a failed one has none to tell
         told = followed(over.then(partial(self._value, result)), self.place)

@@ -35,7 +35,7 @@ using algorithms::LateCut;
 using algorithms::Task;
 using algorithms::Variant;
 
-constexpr const char* kVariantDoc = R"(A choice that is worth trying for a task, and what it costs.
+constexpr const char* kVariantDoc = R"(A choice that is worth trying for a task, and its cost.
 
 Parameters
 ----------
@@ -51,7 +51,7 @@ TypeError
     if an argument is not of its type.)";
 
 void bind_task(nb::module_& a) {
-  nb::class_<Task>(a, "Task", "What is to be run, where, and under which conditions.")
+  nb::class_<Task>(a, "Task", "An operation to run, its network, and its conditions.")
       .def(
           "__init__",
           [](Task* task, std::string_view kind, int rank_count, std::int64_t nbytes, double latency_s,

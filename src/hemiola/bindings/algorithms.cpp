@@ -80,18 +80,20 @@ void bind_algorithm(nb::module_& m) {
           "rank_count"_a, "nbytes"_a, "latency_s"_a, "bandwidth"_a)
       .def("generate", &Algorithm::schedule, "rank_count"_a, "root"_a = 0, "chunk_count"_a = nb::none(),
            nb::call_guard<LongCall>())
-      .def_prop_ro("parameters", &parameters_of, "What its function takes, and whether it must be given.")
+      .def_prop_ro("parameters", &parameters_of,
+                   "The arguments of its function, and whether each must be given.")
       .def_prop_ro("functions", &functions_by_type,
-                   "The names of its functions, its own first, and what each returns.")
+                   "The names of its functions, its own first, and the kind of each one's result.")
       .def(
           "why_not", [](const Algorithm& a, const Task& task) { return a.why_not ? a.why_not(task) : ""; },
-          "task"_a, "Say why it cannot run a task of its kind that states what it needs; empty where it can.")
+          "task"_a,
+          "Explain why it cannot run a task of its kind, from the task's needs; empty where it can.")
       .def(
           "variants",
           [](const Algorithm& a, const Task& task) {
             return a.variants ? a.variants(task) : std::vector<algorithms::Variant>{};
           },
-          "task"_a, "List what is worth trying for a task that it can run.")
+          "task"_a, "List the variants worth trying for a task that it can run.")
       .def("__repr__", [](const Algorithm& a) { return "<Algorithm " + std::string(a.name) + ">"; });
 }
 

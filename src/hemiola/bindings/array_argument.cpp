@@ -301,8 +301,7 @@ nb::tuple bytes_of_array(nb::handle object) {
 void bind_raw_memory(nb::module_& m) {
   m.def("bytes_of_array", &bytes_of_array, "array"_a,
         nb::sig("def bytes_of_array(array: object) -> tuple[NDArray[numpy.uint8], int, str]"),
-        "The bytes of whatever a collective takes as an array, where they lie; how many elements, and their "
-        "dtype's name.");
+        "The bytes of a collective's array, where they lie; the number of elements, and their dtype's name.");
   auto raw_memory = nb::class_<RawMemory>(m, "RawMemory",
                                           R"(Memory of this process by its address; passed as an array.
 
@@ -319,8 +318,8 @@ ArgumentError
 
 Notes
 -----
-For callers whose memory is no Python object's. Nobody checks the address: whoever makes this keeps the memory there,
-and writable, until the operations on it are over.
+For callers whose memory is no Python object's. The address is not checked: its maker keeps the memory there, and
+writable, until the operations on it are over.
 
 Examples
 --------

@@ -15,12 +15,12 @@ using namespace nb::literals;
 namespace hemiola::bindings {
 
 void bind_bounds(nb::module_& m) {
-  auto bound = nb::class_<Bound>(m, "Bound", "One lower bound: its name, its time, and what proves it.");
+  auto bound = nb::class_<Bound>(m, "Bound", "One lower bound: its name, its time, and its proof.");
   bound
       .def_ro("name", &Bound::name,
-              "What limits: ports, traffic, hosts, relays, cut, distance, arrival or one_port.")
+              "The limiting cause: ports, traffic, hosts, relays, cut, distance, arrival or one_port.")
       .def_prop_ro("seconds", [](const Bound& b) { return to_seconds(b.time); })
-      .def_ro("witness", &Bound::witness, "What proves the bound, in words.")
+      .def_ro("witness", &Bound::witness, "The proof of the bound, in words.")
       .def("__repr__", [](const Bound& b) {
         return "<Bound " + b.name + ": " + format_seconds(to_seconds(b.time)) + ", " + b.witness + ">";
       });

@@ -98,25 +98,23 @@ void bind_collective(nb::module_& m) {
       },
       "name"_a, "The operation that a name means, such as 'avg' or 'SUM'; '' for any other text.");
   nb::class_<Collective>(m, "Collective",
-                         R"(What must be true before and after: the promise that a schedule keeps.
+                         R"(The conditions that must hold before and after: the promise that a schedule keeps.
 
 Notes
 -----
-======================  =======================  ====================  ===================================
-kind                    owner of a chunk         defined before on     holds after
-======================  =======================  ====================  ===================================
-``all_gather``          the rank that brings it  its owner             every rank: the owner's value
-``reduce_scatter``      the rank that gets it    every rank: own part  its owner: all parts, once each
-``all_reduce``          the rank that reduces    every rank: own part  every rank: all parts, once each
-``broadcast``           the root                 the root              every rank: the root's value
-``reduce``              the root                 every rank: own part  the root: all parts, once each
-``all_to_all``          the rank that sends it   its owner             its destination: the owner's value
-``gather``              the rank that sends it   its owner             the root: the owner's value
-``scatter``             the rank that gets it    the root              its owner: the root's value
-``custom``              none                     ``before``            ``after``
-======================  =======================  ====================  ===================================
+| kind               | owner of a chunk        | defined before on    | holds after                        |
+|--------------------|-------------------------|----------------------|------------------------------------|
+| ``all_gather``     | the rank that brings it | its owner            | every rank: the owner's value      |
+| ``reduce_scatter`` | the rank that gets it   | every rank: own part | its owner: all parts, once each    |
+| ``all_reduce``     | the rank that reduces   | every rank: own part | every rank: all parts, once each   |
+| ``broadcast``      | the root                | the root             | every rank: the root's value       |
+| ``reduce``         | the root                | every rank: own part | the root: all parts, once each     |
+| ``all_to_all``     | the rank that sends it  | its owner            | its destination: the owner's value |
+| ``gather``         | the rank that sends it  | its owner            | the root: the owner's value        |
+| ``scatter``        | the rank that gets it   | the root             | its owner: the root's value        |
+| ``custom``         | none                    | ``before``           | ``after``                          |
 
-In an all_to_all, chunk ``(src * rank_count + dst) * k + j`` is the j-th piece of what src sends to dst.)")
+In an all_to_all, chunk ``(src * rank_count + dst) * k + j`` is the j-th piece of the data from src to dst.)")
       .def_static("make", &make, "kind"_a, "rank_count"_a, "chunk_count"_a, "root"_a = 0,
                   R"(Make a collective whose chunks are owned block-wise.
 

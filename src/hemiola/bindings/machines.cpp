@@ -94,7 +94,7 @@ rails : bool, whether NIC i of every host is on a switch of its own; otherwise a
 message_s, nic_message_s : float, seconds that a message occupies a link inside a host, and one of a NIC, beside its bytes.
 nodes_per_group : int, optional; so many consecutive hosts have a switch of their own (one for each rail), which is linked with
     the core. From group to group a message takes nic_latency_s more.
-taper : float >= 1; a group's uplink has what all its NICs on that switch have together, divided by this.
+taper : float >= 1; a group's uplink has the bandwidth of all its NICs on that switch together, divided by this.
 )")
           .c_str());
   auto host_class =

@@ -186,7 +186,7 @@ bool wait_for(PendingOperation& pending, std::optional<double> timeout_s) {
 
 void bind_options(nb::module_& m) {
   nb::class_<CommunicatorOptions>(m, "CommunicatorOptions",
-                                  "What hemiola.init was asked for; groups inherit it.")
+                                  "The options of hemiola.init; groups inherit them.")
       .def(
           "__init__",
           [](CommunicatorOptions* options, double timeout_s, bool keep_inputs, const std::string& wires,
@@ -309,7 +309,7 @@ void bind_communicator(nb::module_& m) {
 
 void bind_late(nb::module_& m) {
   nb::class_<LateForecast>(m, "LateForecast",
-                           "What an all-reduce is predicted to take from the last rank's arrival on.")
+                           "The predicted time of an all-reduce from the last rank's arrival on.")
       .def(
           "__init__",
           [](LateForecast* forecast, double plain_s, double segment_s, std::vector<double> finish_s) {
@@ -345,7 +345,7 @@ void bind_late(nb::module_& m) {
           nb::rv_policy::reference_internal);
   nb::class_<LateOutlook>(
       m, "LateOutlook",
-      "What is predicted of a schedule that is planned for the rank that keeps coming last.")
+      "The prediction for a schedule that is planned around the rank that keeps coming last.")
       .def(
           "__init__",
           [](LateOutlook* outlook, double plain_s, double delay_s, double finish_s) {
@@ -359,7 +359,7 @@ void bind_late(nb::module_& m) {
       .def_ro("delay_s", &LateOutlook::delay_s)
       .def_ro("finish_s", &LateOutlook::finish_s);
   nb::class_<LatePlan>(m, "LatePlan",
-                       "A schedule, and what it brings where the rank that keeps coming last does so again.")
+                       "A schedule, and its gain where the rank that keeps coming last does so again.")
       .def(
           "__init__",
           [](LatePlan* plan, const Made& chosen, const LateOutlook& outlook) {
@@ -406,9 +406,8 @@ void bind_runtime(nb::module_& m) {
           "without_fill_in_below"_a = 0, "exchange"_a, "pause"_a, "costs"_a, "late"_a = nb::none(),
           "outlook"_a = nb::none());
 
-  nb::class_<Complaint>(
-      m, "Complaint",
-      "What is wrong with an argument; passed in its place, so that the other ranks learn of it.")
+  nb::class_<Complaint>(m, "Complaint",
+                        "The error in an argument; passed in its place, so that the other ranks learn of it.")
       .def(nb::init<std::string>(), "text"_a)
       .def_ro("text", &Complaint::text);
   m.def("wire_names", &wire_names, "The kinds of wire that HEMIOLA_WIRE may ask for.");
@@ -425,7 +424,7 @@ void bind_premul_sum(nb::module_& m) {
 
 Parameters
 ----------
-factor : float. What this rank multiplies by; each rank's own, so that sums can be weighted.
+factor : float. This rank's factor; each rank has its own, so that sums can be weighted.
 
 Raises
 ------
@@ -445,7 +444,7 @@ PremulSum(0.25)
 >>> comm.all_reduce(x, hm.PremulSum(own_samples / all_samples))  # doctest: +SKIP
 )");
   premul_sum.def(nb::init<double>(), "factor"_a)
-      .def_ro("factor", &PremulSum::factor, "What this rank multiplies by.")
+      .def_ro("factor", &PremulSum::factor, "This rank's factor.")
       .def("__repr__", [](const PremulSum& op) {
         return "PremulSum(" + nb::cast<std::string>(nb::repr(nb::float_(op.factor))) + ")";
       });

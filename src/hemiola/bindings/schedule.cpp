@@ -102,8 +102,8 @@ void bind_schedule(nb::module_& m) {
 Notes
 -----
 Within one step every read happens before every write. ``copy`` overwrites the destination's slot, ``reduce`` adds the
-source's slot into it; in one step a slot may be the target of one copy or of any number of reduces, which are applied in
-order of (step, src). Steps are not barriers. Transfers are kept in the order (step, src, dst, chunk, reduce).
+source's slot into it. In one step a slot may be the target of one copy or of any number of reduces, which are applied
+in order of (step, src). Steps are not barriers. Transfers are kept in the order (step, src, dst, chunk, reduce).
 
 Beside the buffer's slot a rank may have scratch slots for each chunk, numbered from 1, that hold nothing before and are
 forgotten after. A transfer then also says which slot of the chunk it reads and which it writes; it may join two slots

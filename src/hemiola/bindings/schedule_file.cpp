@@ -86,7 +86,7 @@ Schedule
 Raises
 ------
 FormatError
-    If the text is malformed; names the line, what was expected and what was found.
+    If the text is malformed; names the line, the expected and the found content.
 
 Notes
 -----
@@ -102,7 +102,7 @@ path : str or os.PathLike; a pipe or a device is written to directly.
 Raises
 ------
 OSError
-    If the file cannot be written; it then holds what it held before.
+    If the file cannot be written; its old content then stays.
 
 Notes
 -----
@@ -123,7 +123,7 @@ Raises
 OSError
     If the file cannot be read.
 FormatError
-    If it is malformed; names the line or the offset, what was expected and what was found.
+    If it is malformed; names the line or the offset, the expected and the found content.
 ArgumentError
     If it is not a regular file.)")
       .def("to_bytes", &to_bytes, R"(Return the binary form. Equal schedules give equal bytes.
@@ -145,7 +145,7 @@ Schedule
 Raises
 ------
 FormatError
-    If they are malformed; names the offset, what was expected and what was found.)")
+    If they are malformed; names the offset, the expected and the found content.)")
       .def("__getstate__", &to_bytes)
       .def("__setstate__",
            [](Schedule& self, const nb::bytes& state) { new (&self) Schedule(from_bytes(state)); });
@@ -170,12 +170,12 @@ Raises
 OSError
     If the file cannot be read.
 FormatError
-    If it is malformed; names the offset, what was expected and what was found.
+    If it is malformed; names the offset, the expected and the found content.
 
 Notes
 -----
 Opening reads the collective, the pairs of ranks and the index. Blocks are checked as they are read.
-Pickled, it is its path: whoever unpickles it opens the file there.)");
+Pickled, it is its path: unpickling opens the file there.)");
   schedule_file
       .def(
           "__init__",
@@ -199,7 +199,7 @@ Schedule
 Raises
 ------
 FormatError
-    If a block is malformed; names the offset, what was expected and what was found.)")
+    If a block is malformed; names the offset, the expected and the found content.)")
       .def("__repr__", [](const ScheduleFile& f) {
         return "<ScheduleFile " + path_of(f) + ": " + std::to_string(f.transfer_count()) + " transfers>";
       });

@@ -82,14 +82,14 @@ ArgumentError
     if the rank does not exist.)";
 
 constexpr const char* kInstructionsDoc =
-    R"(Return what a rank does in a schedule, one instruction after the other, for executors that launch work ahead.
+    R"(Return a rank's work in a schedule, one instruction after the other, for executors that launch work ahead.
 
 Parameters
 ----------
 schedule : Schedule
 rank : int, 0 … rank_count-1.
-element_count : int, 0 … 2^48, of a block: what a rank brings to an all-gather or gather, gets from a reduce-scatter or
-    scatter, has for each rank in an all-to-all; the whole buffer of all others.
+element_count : int, 0 … 2^48, of a block: a rank's input of an all-gather or gather, its output of a reduce-scatter or
+    scatter, its part for each rank in an all-to-all; the whole buffer of all others.
 element_bytes : int, 1 … 16.
 in_place : bool. The output is the input's memory.
 average : bool. Instructions to divide the results come last.
@@ -97,8 +97,8 @@ average : bool. Instructions to divide the results come last.
 Returns
 -------
 int64 array, shape (n, 10): kind (0 copy, 1 send, 2 receive, 3 combine, 4 scale); step and peer of a message, else -1; region
-and offset in bytes of what is read, of the left operand, and of what is written; bytes. And what each region must hold:
-input, output, scratch, pool, staging, saved, coded.
+and offset in bytes of the source, of the left operand, and of the destination; bytes. And the bytes that each region
+must hold: input, output, scratch, pool, staging, saved, coded.
 
 Raises
 ------
@@ -118,7 +118,7 @@ element_count : int, 0 … 2^48, of a float32 buffer that is reduced in place.
 
 Returns
 -------
-int: messages to send and to receive, slices counted one by one; tells, with a clock beside it, what a rank pays for a new
+int: messages to send and to receive, slices counted one by one. Beside a clock it shows a rank's cost for a new
 schedule before it can run it.
 
 Raises

@@ -46,15 +46,15 @@ void bind_schedule_transformations(nb::module_&) {
 Returns
 -------
 Schedule: a reduce_scatter of an all_gather, a reduce of a broadcast, a scatter of a gather, an all_to_all of an
-    all_to_all, each the other way round too; of a custom collective, before and after change places. Transfers that only
-    bring what is there already, and those that no wanted slot depends on, are left out.
+    all_to_all, each the other way round too; of a custom collective, before and after change places. Transfers of
+    values that are there already, and those that no wanted slot depends on, are left out.
 
 Raises
 ------
 ArgumentError
-    For an all_reduce, for a schedule with scratch slots, for a custom collective in which a chunk starts (when
-    reducing: ends) on several ranks, where a transfer reads a slot that holds nothing, and where a rank that contributes nothing to a sum would receive two parts
-    of it in one step.
+    For an all_reduce, and for a schedule with scratch slots. For a custom collective in which a chunk starts (when
+    reducing: ends) on several ranks. Where a transfer reads a slot that holds nothing, and where a rank that
+    contributes nothing to a sum would receive two parts of it in one step.
 
 Notes
 -----
@@ -64,7 +64,7 @@ The reverse of a right schedule is right. Costs O(n log n) time.)")
 
 Parameters
 ----------
-second : Schedule that only copies, of the same ranks, chunks and weights, and starts with what this one leaves.
+second : Schedule that only copies, of the same ranks, chunks and weights, and starts with this one's results.
 
 Returns
 -------
@@ -75,10 +75,11 @@ Schedule: reduce_scatter and all_gather, or reduce and broadcast, make an all_re
 Raises
 ------
 ArgumentError
-    If the two do not match; says what does not.)")
+    If the two do not match; names the difference.)")
       .def(
           "one_shot_all_reduce", &one_shot_all_reduce, unlocked,
-          R"(Return an all-reduce of what this all-gather brings: every rank's buffer goes to every rank, and each adds up all.
+          R"(Return an all-reduce that uses this all-gather: every rank's buffer goes to every rank, and each adds up
+          all.
 
 Returns
 -------

@@ -135,14 +135,14 @@ void bind_session(nb::module_& m) {
           [](Session& s, const std::string& reason) {
             s.tell_cause({.rank = s.rank(), .reason = reason, .at_ns = s.clock().now_ns});
           },
-          "reason"_a, "Say over what this rank ends: others that find it gone are told.")
+          "reason"_a, "Say why this rank ends: others that find it gone learn the cause.")
       .def_prop_ro(
           "told_cause",
           [](const Session& s) -> nb::object {
             const std::optional<Cause> told = s.told_cause();
             return told ? to_python_cause(*told) : nb::none();
           },
-          "Over what this rank has given up, or ends; None where it has not.")
+          "Why this rank has given up, or ends; None where it has not.")
       .def_prop_ro("rank", [](const Session& s) { return static_cast<int>(s.rank()); })
       .def_prop_ro("rank_count", &Session::rank_count);
 
@@ -165,7 +165,7 @@ void bind_session(nb::module_& m) {
                   "silence_s"_a)
       .def("leave", &HostsSession::leave, nb::call_guard<GilReleased>())
       .def_prop_ro("remarks", &HostsSession::remarks,
-                   "What a user should know of how the ranks came together, a sentence each.");
+                   "Remarks for a user on how the ranks came together, a sentence each.");
 }
 
 }  // namespace hemiola::bindings

@@ -110,7 +110,8 @@ double busiest_link_s(const Schedule& schedule, const Topology& topology, std::i
 }
 
 constexpr const char* kBusiestLinkDoc =
-    R"(Return the time that the busiest link needs for what a schedule sends over it; no simulation ends before.
+    R"(Return the time that the busiest link needs for all bytes that a schedule sends over it; no simulation ends
+    before.
 
 Parameters
 ----------
@@ -142,7 +143,7 @@ std::tuple<double, double> estimate_by_steps_s(const Schedule& schedule, const T
 }
 
 constexpr const char* kEstimateDoc =
-    R"(Return about what a schedule takes, and what it would cost to simulate it.
+    R"(Return about the time of a schedule, and the cost of simulating it.
 
 Parameters
 ----------
@@ -154,10 +155,10 @@ slow : mapping of rank to factor >= 1.
 
 Returns
 -------
-(float, float): seconds, the least of these: if every step waited for the one before, for what its busiest link needs and
-its longest latency; if each transfer had its way for itself, in the schedule's order; and, where nobody is late and
-nothing waits for what lands, if links served one step after the other. And the cost of a fluid simulation, in transfers
-that have links for themselves.
+(float, float): seconds, the least of these: if every step waited for the one before, for its busiest link and its
+longest latency; if each transfer had its way for itself, in the schedule's order; and, where nobody is late and no
+transfer waits for an earlier one, if links served one step after the other. And the cost of a fluid simulation, in
+transfers that have links for themselves.
 
 Raises
 ------
@@ -177,7 +178,7 @@ std::tuple<double, double> estimate_exchange_s(const Topology& topology, std::in
 }
 
 constexpr const char* kExchangeDoc =
-    R"(Return about what a direct all-to-all takes, and what it would cost to simulate it, without its schedule.
+    R"(Return about the time of a direct all-to-all, and the cost of simulating it, without its schedule.
 
 Parameters
 ----------
@@ -188,8 +189,8 @@ slow : mapping of rank to factor >= 1.
 
 Returns
 -------
-(float, float): seconds, what the busiest link needs and the longest latency; and the cost of a fluid simulation, in
-transfers that have links for themselves.
+(float, float): seconds, of the busiest link and the longest latency; and the cost of a fluid simulation, in transfers
+that have links for themselves.
 
 Raises
 ------
@@ -203,7 +204,7 @@ O(1) per pair of ranks and link between them.)";
 }  // namespace
 
 void bind_simulate(nb::module_& m) {
-  nb::class_<Timeline>(m, "Timeline", "What the core's simulation returns; see hemiola.Timeline.")
+  nb::class_<Timeline>(m, "Timeline", "The result of the core's simulation; see hemiola.Timeline.")
       .def_prop_ro("seconds", [](const Timeline& t) { return to_seconds(t.duration); })
       .def_prop_ro(
           "finish_s", [](const Timeline& t) { return seconds_array(t.finish); }, nb::rv_policy::move)

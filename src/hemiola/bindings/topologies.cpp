@@ -107,7 +107,7 @@ A dimension of size 2 has one link each way, not two.)",
             .c_str());
   t.def("hypercube", fixed_grid("hypercube", {3, Wires::line}), "dims"_a, nb::kw_only(),
         nb::call_guard<LongCall>(), "latency_s"_a, "bandwidth"_a, "message_s"_a = 0.0,
-        builder_doc(R"(Join ranks on a 3D grid by lines: what [TACOS, Table IV] calls a 3D hypercube.
+        builder_doc(R"(Join ranks on a 3D grid by lines, the 3D hypercube of [TACOS, Table IV].
 
 The same as mesh with three dimensions. The binary n-cube that other papers call a hypercube is mesh([2] * n).)",
                     kGridParameters)

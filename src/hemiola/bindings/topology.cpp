@@ -208,7 +208,7 @@ void restore_topology(Topology& self, const nb::tuple& state) {
 void bind_names(nb::class_<Topology>& topology) {
   topology
       .def_prop_ro("names", &Topology::vertex_names,
-                   "What each vertex is called, \"\" for one without a name; empty where none has one.")
+                   "The name of each vertex, \"\" for one without a name; empty where none has one.")
       .def(
           "called",
           [](const Topology& t, int vertex) {
@@ -271,17 +271,17 @@ switch_count : int, vertices that are not ranks.
 nodes : the host of each rank, 0 … node_count-1 without gaps; empty when every rank is a host of its own.
 nics : rows (name, host, links): network cards by name, and the links, by their places in `links`, that are a card's: all
     that becomes slower with it. A cable between two cards is in both. Rows of one name and host are one card.
-names : what each vertex is called, such as GPU0, NVSwitch or 1/CPU0 (HOST/NAME); none, or one per vertex, "" for those
+names : the name of each vertex, such as GPU0, NVSwitch or 1/CPU0 (HOST/NAME); none, or one per vertex, "" for those
     that have none. No two are the same.
 name : str, of the whole network.
 
 Raises
 ------
 ArgumentError
-    A link with an unknown end, equal ends, a bandwidth that is not finite and above 0, or a latency or message_s below 0 or above 1000 s; more than
-    4,194,304 vertices or 16,777,216 links; a NIC of an unknown host, with unknown links or none, or with a name that is
-    longer than 64 characters or has spaces, quotes, brackets or one of / , = : #; names of vertices that are none or the
-    same.
+    A link with an unknown end, equal ends, a bandwidth that is not finite and above 0, or a latency or message_s below
+    0 or above 1000 s. More than 4,194,304 vertices or 16,777,216 links. A NIC of an unknown host, with unknown links
+    or none, or with a name that is longer than 64 characters or has spaces, quotes, brackets or one of / , = : #.
+    Names of vertices that are none or the same.
 )");
   topology
       .def(
@@ -296,7 +296,7 @@ ArgumentError
           },
           "rank_count"_a, "links"_a, nb::kw_only(), "switch_count"_a = 0, "nodes"_a = std::vector<int>{},
           "nics"_a = std::vector<NicRow>{}, "names"_a = std::vector<std::string>{}, "name"_a = "")
-      .def_prop_ro("name", &Topology::name, "What this network is called in reports.")
+      .def_prop_ro("name", &Topology::name, "The network's name in reports.")
       .def_prop_ro("rank_count", &Topology::rank_count, "How many ranks there are.")
       .def_prop_ro("switch_count", &Topology::switch_count, "How many vertices are not ranks.")
       .def_prop_ro("link_count", &Topology::link_count, "How many directed links there are.")
@@ -316,7 +316,7 @@ ArgumentError
             return host_bandwidths(t, slowed_bandwidths(t, conditions));
           },
           "slow"_a = RankFactors{},
-          R"(Say what leaves each host, in bytes per second.
+          R"(Return the bandwidth out of each host, in bytes per second.
 
 Parameters
 ----------
@@ -340,7 +340,7 @@ ArgumentError
   bind_names(topology);
   bind_hops(m);
   m.def("paths", &paths_of, "topology"_a, "pairs"_a,
-        "The links that carry what src sends to dst, by their places in Topology.links.");
+        "The links that messages from src to dst use, by their places in Topology.links.");
   bind_topology_copies(topology);
   bind_topology_formats(topology);
 }

@@ -123,7 +123,7 @@ ranks : sequence of int, without repetition or with.
 Returns
 -------
 Topology
-    What is left, renumbered in order: ranks, switches, nodes.
+    The remaining network, renumbered in order: ranks, switches, nodes.
 
 Raises
 ------

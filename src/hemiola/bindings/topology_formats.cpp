@@ -30,8 +30,9 @@ void bind_topology_formats(nb::class_<Topology>& topology) {
 
 Parameters
 ----------
-path : a YAML file (docs/reference/formats/topology.md), NCCL's topology XML (NCCL_TOPO_DUMP_FILE) or log (NCCL_DEBUG_SUBSYS=GRAPH), or
-    what `nvidia-smi topo -m`, `rocm-smi --showtopo` or `amd-smi topology` prints; told apart by content.
+path : a YAML file (docs/reference/formats/topology.md), NCCL's topology XML (NCCL_TOPO_DUMP_FILE) or log
+    (NCCL_DEBUG_SUBSYS=GRAPH), or the output of ``nvidia-smi topo -m``, ``rocm-smi --showtopo`` or ``amd-smi topology``;
+    told apart by content.
 nvlink_bandwidth, nic_bandwidth, pcie_bandwidth : float > 0, bytes per second of one NVLink or xGMI link, of one NIC and of
     one PCIe link, which nvidia-smi, rocm-smi and amd-smi do not print: by default 20e9 or 48e9, NICs are left out, and 24e9.
 
@@ -44,14 +45,14 @@ Raises
 ArgumentError
     A bandwidth that is not above 0, or given for a file that holds its own.
 FormatError
-    The file is none of these, malformed or too large; names file, line and what was expected.
+    The file is none of these, malformed or too large; names file, line and the expected content.
 OSError
     The file cannot be read.
 
 Warns
 -----
 TopologyWarning
-    A figure that cannot be; names file, line and what is taken instead.
+    A figure that cannot be; names file, line and the value used instead.
 )")
       .def(
           "save",
@@ -86,7 +87,7 @@ Topology
 Raises
 ------
 FormatError
-    The text is malformed; names line, key and what was expected.
+    The text is malformed; names line, key and the expected content.
 )")
       .def(
           "to_yaml", [](nb::handle self) { return call("hemiola.topology.yaml_writer", "to_yaml", self); },

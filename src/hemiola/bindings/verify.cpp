@@ -54,7 +54,7 @@ void bind_verify(nb::module_& m) {
           "rule", [](const Violation& v) { return name_of(v.rule); }, "The rule's name, see `verify`.")
       .def_prop_ro(
           "step", [](const Violation& v) -> int { return v.step; },
-          "The offending transfer's step, or the schedule's step count for what is wrong in the end.")
+          "The offending transfer's step, or the schedule's step count for a violation of the end.")
       .def_prop_ro("rank", [](const Violation& v) -> int { return v.rank; })
       .def_prop_ro("chunk", [](const Violation& v) -> int { return v.chunk; })
       .def_ro("message", &Violation::message)

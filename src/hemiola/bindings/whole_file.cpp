@@ -25,7 +25,7 @@ void bind_whole_file(nb::module_& m) {
       "path"_a, "content"_a, nb::sig("def write_whole(path: str | os.PathLike[str], content: bytes) -> None"),
       "See hemiola.whole_file.write_whole.");
   m.def("refusal", &refusal, "what"_a, "error"_a,
-        "Say what the system refused, why, which limit that is and how to lift it.");
+        "Describe a system's refusal: the resource, the reason, its limit and how to lift it.");
 }
 
 }  // namespace hemiola::bindings

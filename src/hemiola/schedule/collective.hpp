@@ -1,4 +1,4 @@
-// What must be true before and after: the promise that a schedule keeps. `verify` reads nothing else.
+// The conditions that must hold before and after: the promise that a schedule keeps. `verify` reads nothing else.
 #pragma once
 
 #include <cstdint>

@@ -21,7 +21,7 @@ MOST_VARIABLES = 50_000
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a solver found.
+    """A solver's result.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class Deadline:
 
     @property
     def left_s(self) -> float:
-        """What is left, at least a millisecond: HiGHS takes 0 for "no limit"."""
+        """The remaining time, at least a millisecond: HiGHS takes 0 for "no limit"."""
         return max(1e-3, self._limit_s - self.elapsed_s)
 
 

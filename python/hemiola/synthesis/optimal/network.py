@@ -1,4 +1,4 @@
-"""What integer programs see of a topology and a collective: links between ranks, and one spreading per chunk.
+"""A topology and a collective as integer programs see them: links between ranks, and one spreading per chunk.
 
 A reduction is a spreading on the reversed network, turned round; an all-reduce is a reduce-scatter and then an
 all-gather [TACOS, §IV-E]."""

@@ -23,7 +23,7 @@ def sccl(
 ) -> Outcome:
     """Find a schedule of the fewest rounds: in a round every link carries at most one chunk.
 
-    A step has one or more rounds, and what arrives in a step can be sent on in the next. Links count as alike.
+    A step has one or more rounds, and chunks that arrive in a step can be sent on in the next. Links count as alike.
 
     Parameters
     ----------

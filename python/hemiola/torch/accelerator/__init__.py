@@ -1,4 +1,5 @@
-"""What can be compiled against one PyTorch so that a group's operations go from PyTorch to the engine without Python.
+"""The part that can be compiled against one PyTorch so that a group's operations go from PyTorch to the engine without
+Python.
 
 Nobody has to, and nothing is compiled unasked: `hemiola accelerate` does it once per host, PyTorch and version.
 """

@@ -29,13 +29,13 @@ _LONGEST_SHOWN = 4000
 
 
 def cache_folder() -> Path:
-    """Return where what this user has compiled lies: in XDG_CACHE_HOME, or ~/.cache."""
+    """Return the folder of this user's compiled files: in XDG_CACHE_HOME, or ~/.cache."""
     cache = os.environ.get("XDG_CACHE_HOME")
     return (Path(cache) if cache else Path.home() / ".cache") / FOLDER_IN_CACHE
 
 
 def file_name() -> str:
-    """Return what the file for this PyTorch, Python and source is called; another of any has another name."""
+    """Return the name of the file for this PyTorch, Python and source; another of any has another name."""
     parts = [
         torch.__version__,
         sysconfig.get_config_var("SOABI") or "",
@@ -65,9 +65,7 @@ def compile_for_torch(folder: Path | None = None) -> Path:
 
     Raises
     ------
-    ArgumentError
-        where there is no C++ compiler, or it fails, with what it has said.
-    OSError
+    ArgumentError where there is no C++ compiler, or it fails, with its output. OSError
         where the folder cannot be written.
     """
     into = cache_folder() if folder is None else folder

@@ -39,8 +39,7 @@ def operations_of(core: Communicator, limit_s: float, recorder: Recorder) -> Any
 
     Raises
     ------
-    ArgumentError
-        where HEMIOLA_TORCH_ACCELERATOR asks for what has not been compiled.
+    ArgumentError where HEMIOLA_TORCH_ACCELERATOR asks for an accelerator that has not been compiled.
     """
     wanted = environment.TORCH_ACCELERATOR.value()
     module = None if wanted == "off" else _module()

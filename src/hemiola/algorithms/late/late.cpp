@@ -76,10 +76,9 @@ ArgumentError
 Notes
 -----
 The best chunk count is M* = sqrt((ceil(log2 n) - 1)·nbytes/(bandwidth·latency_s)), in multiples of n - 1 from there on,
-at most 4096.
-chunk_count + ceil(log2 n) - 1 rounds after arrival; owners are balanced; the late rank's part is added exactly once
-per chunk, all other messages are copies, so results are bitwise equal on all ranks. Lower bound: [StragglAR, §4];
-the construction is ours, on the circulant broadcast of [traff2024broadcast].)";
+at most 4096. It takes chunk_count + ceil(log2 n) - 1 rounds after arrival, and owners are balanced. The late rank's
+part is added exactly once per chunk, and all other messages are copies, so results are bitwise equal on all ranks.
+Lower bound: [StragglAR, §4]; the construction is ours, on the circulant broadcast of [traff2024broadcast].)";
 
 Function make_function() {
   return function(

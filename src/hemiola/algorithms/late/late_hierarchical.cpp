@@ -185,11 +185,11 @@ std::string why_not(const Task& task) {
 }
 
 constexpr const char* kDoc =
-    R"(All-reduce with one late rank on nodes of several ranks, which share what joins the nodes.
+    R"(All-reduce with one late rank on nodes of several ranks, which share the links between nodes.
 
-Ranks of a node add up what each of them carries, ranks of the same place on different nodes do the rest: as in
-`all_reduce_late_segmented`, with nodes in place of ranks. The late rank's node is the late one; its early ranks have added
-up by then what they know. A NIC carries every byte of a reduced segment once each way after the arrival, however
+Ranks of a node add up their shares; ranks of the same place on different nodes do the rest: as in
+``all_reduce_late_segmented``, with nodes in place of ranks. The late rank's node is the late one; its early ranks have
+added up their own parts by then. A NIC carries every byte of a reduced segment once each way after the arrival, however
 many ranks share it.
 
 Parameters

@@ -124,9 +124,9 @@ std::vector<Rank> ranks_of(const std::vector<int>& numbers) {
 constexpr const char* kSeveralDoc =
     R"(All-reduce with several late ranks, folded in as they arrive.
 
-The ranks in time reduce-scatter among themselves at once. Each late rank but the last sends its part of every
-chunk, one a round, to whoever holds the chunk, and takes over the chunks it is to own. The last one's arrival
-starts the finish that a single late rank has.
+The ranks in time reduce-scatter among themselves at once. Each late rank but the last sends its part of every chunk,
+one a round, to the chunk's holder, and takes over the chunks it is to own. The last one's arrival starts the finish
+that a single late rank has.
 
 Parameters
 ----------

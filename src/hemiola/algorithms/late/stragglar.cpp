@@ -46,11 +46,11 @@ ArgumentError
 Notes
 -----
 n + log2 n - 2 rounds after arrival, one chunk per early rank [StragglAR, Algorithm 1]. The printed pseudo-code is
-resolved where it is wrong: the loop ends at n + log2 n - 3 (line 3); round 0 belongs to neither phase (6, 9); the
-late rank and matched ranks are no free receivers (8); the critical window ends at r + log2 n - 1 (13); a window rank
-takes the oldest chunk c <= rank - log2 n that *some* free holder outside the window has (14); it sends its own active
-chunk and receives the selected one (15); both sides are recomputed after the window's picks (10-11); an expired chunk
-is removed (19); the late rank joins the holders of the last chunk from round n - 1 on.)";
+resolved where it is wrong. The loop ends at n + log2 n - 3 (line 3). Round 0 belongs to neither phase (6, 9). The late
+rank and matched ranks are no free receivers (8). The critical window ends at r + log2 n - 1 (13). A window rank takes
+the oldest chunk c <= rank - log2 n that some free holder outside the window has (14); it sends its own active chunk and
+receives the selected one (15). Both sides are recomputed after the window's picks (10-11). An expired chunk is removed
+(19). The late rank joins the holders of the last chunk from round n - 1 on.)";
 
 }  // namespace
 

@@ -219,10 +219,10 @@ ArgumentError
 Notes
 -----
 n(n-1)·slices transfers, twice that for an all-reduce. On N nodes with K NICs every NIC sends and receives (N-1)/N·m/K bytes,
-twice that for an all-reduce, and nothing is moved in memory at the end. With X = (N-1)/N·m/(KB) for the NICs and Y =
-(M-1)/M·m/b for what one of M ranks takes inside its node, it takes about ⌈log2 N⌉·α + α inside + max(X, Y), where
-[PCCL, §4.1] runs its phases one after the other, X + Y, and needs a shuffle for want of places to receive into. Unequal
-nodes: their ranks take turns with the chunks of those that they lack.)";
+twice that for an all-reduce, and nothing is moved in memory at the end. Let X = (N-1)/N·m/(KB) be the NICs' time, and Y
+= (M-1)/M·m/b that of one of M ranks inside its node. It takes about ⌈log2 N⌉·α + α inside + max(X, Y). [PCCL, §4.1]
+runs its phases one after the other, X + Y, and needs a shuffle for want of places to receive into. Unequal nodes: their
+ranks take turns with the chunks of those that they lack.)";
 
 std::string document(const char* summary, const char* returns) {
   return std::string(summary) + kParametersDoc + returns + kNotesDoc;

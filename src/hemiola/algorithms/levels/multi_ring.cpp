@@ -74,8 +74,8 @@ ArgumentError
 Notes
 -----
 n - 1 steps, twice that for an all-reduce. With N nodes of M ranks, c = m/(nK) for K NICs: the larger of N(M-1)(α inside +
-c/b) + (N-1)(α + c/B) and (n-1)/n·m/(KB). A ring through ranks in order, with one NIC a node busy in each direction, is what
-[PCCL, Fig. 3] measured of MPICH and took for a fault of its routing.)";
+c/b) + (N-1)(α + c/B) and (n-1)/n·m/(KB). A ring through ranks in order, with one NIC a node busy in each direction, is
+[PCCL, Fig. 3]'s measurement of MPICH, taken there for a fault of its routing.)";
 
 Algorithm row(CollectiveKind kind, const std::string_view name, std::string_view idea) {
   const std::string called(name);

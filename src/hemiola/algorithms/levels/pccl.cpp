@@ -89,10 +89,11 @@ ArgumentError
 
 Notes
 -----
-On N nodes of M ranks: (N-1)·α or log2 N·α, + (N-1)/N·m/(KB) + (M-1)(α inside) + (M-1)/M·m/b. [PCCL, eqs. 1 and 2] have the
-same bandwidth term, so that by them the ring never wins, as it does in its Figure 6; distances that double send up to a
-group's size times the needed bytes over the uplinks of groups of nodes, where a ring sends them once. [PCCL, §2.2] exchanges
-halving and doubling, which §4.3 has right. The final shuffle of [PCCL, Fig. 5] is a local copy, which schedules do not know.)";
+On N nodes of M ranks: (N-1)·α or log2 N·α, + (N-1)/N·m/(KB) + (M-1)(α inside) + (M-1)/M·m/b. [PCCL, eqs. 1 and 2] have
+the same bandwidth term, so that by them the ring never wins, as it does in its Figure 6. Distances that double send up
+to a group's size times the needed bytes over the uplinks of groups of nodes, where a ring sends them once. [PCCL, §2.2]
+exchanges halving and doubling, which §4.3 has right. The final shuffle of [PCCL, Fig. 5] is a local copy, which
+schedules do not know.)";
 
 Algorithm row(CollectiveKind kind, std::string_view name, std::string_view idea) {
   const std::string called(name);

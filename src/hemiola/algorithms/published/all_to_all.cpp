@@ -58,7 +58,7 @@ std::vector<Algorithm> all_to_all_algorithms() {
       {.name = "all_to_all_direct",
        .kind = CollectiveKind::all_to_all,
        .paper = {"cowan2023", "Cowan et al. (MSCCL) 2023"},
-       .idea = "Every rank sends all others what it has for them in one step.",
+       .idea = "Every rank sends each other rank its part in one step.",
        .sizes = kAnyRankCount,
        .chunks_formula = "n^2",
        .steps_formula = "1",

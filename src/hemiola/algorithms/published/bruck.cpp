@@ -111,7 +111,7 @@ std::vector<Algorithm> bruck_algorithms() {
       {.name = "all_gather_bruck",
        .kind = CollectiveKind::all_gather,
        .paper = kBruck,
-       .idea = "In round k every rank sends what it has to the rank 2^k up, as far as that rank lacks it.",
+       .idea = "In round k every rank sends its chunks to the rank 2^k up, as far as that rank lacks them.",
        .sizes = kAnyRankCount,
        .chunks_formula = "n",
        .steps_formula = "⌈log2 n⌉",

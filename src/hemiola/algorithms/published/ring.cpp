@@ -101,7 +101,7 @@ std::vector<Algorithm> ring_algorithms() {
       {.name = "all_gather_ring",
        .kind = CollectiveKind::all_gather,
        .paper = kChan,
-       .idea = "Every rank passes on to rank + 1 what it received in the step before.",
+       .idea = "Every rank passes on to rank + 1 the chunk that it received in the step before.",
        .sizes = kAnyRankCount,
        .chunks_formula = "n",
        .steps_formula = "n-1",

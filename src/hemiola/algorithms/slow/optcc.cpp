@@ -178,10 +178,10 @@ ArgumentError
 Notes
 -----
 The slow rank's raw part goes to a section's owner, as do the others' parts round the healthy ring, adding; the
-result goes back to the slow rank and round the ring [OptCC, §4.1]. Below a factor l of 2 the slow rank owns (2 -
-l)/l of what a healthy rank owns [OptCC, Appendix C]. One rotating pattern instead of the paper's four. Bandwidth
-only, k segments: at most (k + 1.5 - 1/(n-1))/k of the bound, which an even rank count n takes at l = 2 and k >= 3.
-Healthy ranks send to the next one and the slow one only: for networks in which only neighbours are near;
+result goes back to the slow rank and round the ring [OptCC, §4.1]. Below a factor l of 2 the slow rank owns (2 - l)/l
+of a healthy rank's share [OptCC, Appendix C]. One rotating pattern instead of the paper's four. Bandwidth only, k
+segments: at most (k + 1.5 - 1/(n-1))/k of the bound, which an even rank count n takes at l = 2 and k >= 3. Healthy
+ranks send to the next one and the slow one only: for networks in which only neighbours are near;
 all_reduce_weighted_exchange is faster where all pairs are.)";
 
 constexpr const char* kBestSegmentsDoc =
@@ -206,9 +206,9 @@ ArgumentError
 Notes
 -----
 A section makes one hop in a window of max(l, 2) hops: up to the second term its latency passes meanwhile, beyond
-every hop waits for it. Latencies are then paid while the pipeline fills and empties, whatever the count; the first
-term weighs the 1.5/k for that against one latency a segment (a ring of two healthy ranks pays it) for what else a
-message may cost.)";
+every hop waits for it. Latencies are then paid while the pipeline fills and empties, for any count. The first term
+weighs the 1.5/k for that against one latency a segment (a ring of two healthy ranks pays it) for other costs of a
+message.)";
 
 Function make_function() {
   return function(

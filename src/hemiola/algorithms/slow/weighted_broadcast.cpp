@@ -42,7 +42,7 @@ constexpr const char* kDoc =
     R"(Broadcast with slow ranks, which hand on less.
 
 The root sends every other rank a section, in segments; all hand theirs on to everybody while the next segment comes. A
-rank of factor l has max(0, (2 - l) / l) of what a healthy rank has; the root itself has none.
+rank of factor l has max(0, (2 - l) / l) of a healthy rank's share; the root itself has none.
 
 Parameters
 ----------

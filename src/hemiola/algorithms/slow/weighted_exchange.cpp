@@ -51,7 +51,7 @@ constexpr const char* kWeightedDoc =
     R"(All-reduce with slow ranks, in which a slow rank owns less of the buffer.
 
 A shifted direct exchange in segments: the reduce-scatter of one segment shares its messages with the all-gather of
-the segment before. A rank of factor l owns max(0, (2 - l) / l) of what a healthy rank owns.
+the segment before. A rank of factor l owns max(0, (2 - l) / l) of a healthy rank's share.
 
 Parameters
 ----------
@@ -109,7 +109,7 @@ slow : mapping of rank to float >= 1, the factors by which ports are slower; rel
 
 Returns
 -------
-Schedule, with chunk_weights in proportion to ownership: max(0, (2 - l) / l) for factor l. Who owns nothing gets
+Schedule, with chunk_weights in proportion to ownership: max(0, (2 - l) / l) for factor l. A rank without a share gets
 nothing.
 
 Raises

@@ -159,7 +159,7 @@ constexpr const char* kParameters = R"(
 Parameters
 ----------
 dims, wires, latency_s, bandwidth : as hemiola.topologies.grid takes them.
-nbytes : int >= 0, one rank's buffer; with the links' costs it decides which part is where at a time.
+nbytes : int >= 0, one rank's buffer; with the links' costs it decides each part's place at a time.
 chunk_count : int >= 1, parts that the buffer is cut into.
 
 Returns

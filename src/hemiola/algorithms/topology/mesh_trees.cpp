@@ -251,10 +251,10 @@ ArgumentError
 
 Notes
 -----
-Deterministic. Of n ranks, with as many lines as there are and links alike, each link carries (n - 1)/m of the buffer each
-way, m being how many cables there are, which is the least that an all-reduce along trees can do [nashwilliams1961]; with
-L lines of a mesh of two dimensions (1 + 1/L)/2. All is over about one longest way of one chunk after that. Per
-transfer some 0.15 µs; on lines of thousands of ranks that send next to nothing up to 0.1 ms.)";
+Deterministic. Of n ranks, with as many lines as there are and links alike, each link carries (n - 1)/m of the buffer
+each way, m being the number of cables. That is the least of any all-reduce along trees [nashwilliams1961]. With L lines
+of a mesh of two dimensions it is (1 + 1/L)/2. All is over about one longest way of one chunk after that. Per transfer
+some 0.15 µs; on lines of thousands of ranks that send next to nothing up to 0.1 ms.)";
 
 }  // namespace
 
