@@ -17,6 +17,7 @@ LAYERS = [
     "schedule",
     "verify",
     "bounds",
+    "trees",
     "algorithms",
     "synthesis",
     "simulate",

@@ -5,7 +5,7 @@
 #include <tuple>
 #include <vector>
 
-#include "hemiola/synthesis/network/longest.hpp"
+#include "hemiola/base/longest.hpp"
 
 namespace hemiola::synthesis {
 namespace {

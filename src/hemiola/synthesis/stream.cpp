@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/longest.hpp"
 #include "hemiola/base/random.hpp"
 #include "hemiola/schedule/file/schedule_file.hpp"
 #include "hemiola/synthesis/flood/flood_search.hpp"
 #include "hemiola/synthesis/flood/tick_matcher.hpp"
 #include "hemiola/synthesis/flood/translates.hpp"
-#include "hemiola/synthesis/network/longest.hpp"
 #include "hemiola/synthesis/network/phases.hpp"
 #include "hemiola/synthesis/network/reachability.hpp"
 #include "hemiola/synthesis/synthesize.hpp"

@@ -22,9 +22,10 @@
 #include "hemiola/algorithms/index/rank_grid.hpp"
 #include "hemiola/algorithms/topology/grid_dimensions.hpp"
 #include "hemiola/algorithms/topology/mesh_shapes.hpp"
-#include "hemiola/algorithms/topology/tree_turns.hpp"
 #include "hemiola/base/error.hpp"
 #include "hemiola/topology/builders/dimensions.hpp"
+#include "hemiola/trees/add_in_steps.hpp"
+#include "hemiola/trees/turns.hpp"
 
 namespace hemiola::algorithms {
 namespace {
@@ -41,70 +42,113 @@ bool is_line(const Dimension& dimension) {
   return dimension.size == 1 || dimension.wires == Wires::line || is_cable;
 }
 
+/// Ticks that the longest chunk occupies a link, and the most that a latency counts, as good as infinite. Chunks that come at
+/// about the same time come at the same tick, so that the most urgent one goes first.
+constexpr double kTicksOfLongest = 64, kMostLatency = 1 << 14;
+
 /// Both ways of every cable: that up its dimension, then that down it. The up way of a rank's cable along each dimension
-/// stands at `first[rank][dimension]`.
+/// stands at `first[rank][dimension]`. Times are in ticks, of chunks of so many bytes.
 class Cables {
  public:
-  Cables(const Mesh& mesh, const MeshLoad& load) : wide_count_(mesh.wide.size()) {
+  Cables(const Mesh& mesh, const MeshLoad& load, double bytes) : wide_count_(mesh.wide.size()) {
     const RankGrid& grid = mesh.grid;
-    first_.assign(static_cast<std::size_t>(grid.rank_count()) * wide_count_, UpDownTree::kNone);
+    first_.assign(static_cast<std::size_t>(grid.rank_count()) * wide_count_, 0);
+    const std::vector<trees::Hop> hops = hops_of(mesh, load, bytes);
     for (Rank rank : indices<Rank>(grid.rank_count()))
       for (std::size_t i = 0; i < wide_count_; ++i) {
         const int at = grid.coordinate(rank, mesh.wide[i]);
         if (at + 1 == grid.size(mesh.wide[i])) continue;
         const Rank next = grid.moved(rank, mesh.wide[i], at + 1);
-        first_[index(rank, i)] = static_cast<std::int32_t>(network_.links.size());
-        network_.links.push_back({rank, next, static_cast<int>(i)});
-        network_.links.push_back({next, rank, static_cast<int>(i)});
+        first_[index(rank, i)] = network_.link_count;
+        for (const trees::Channel channel : {trees::Channel{rank, next}, trees::Channel{next, rank}})
+          network_.add(channel, {network_.link_count, hops[i].busy, hops[i].delay});
       }
-    for (int dimension : mesh.wide) {
-      const auto& cost = load.dimensions[static_cast<std::size_t>(dimension)].cost;
-      network_.costs.push_back({static_cast<double>(kSecond) / cost.bandwidth_Bps, cost.latency});
-    }
   }
-  const TreeLinks& network() const { return network_; }
-  std::int32_t up(Rank rank, std::size_t wide) const { return first_[index(rank, wide)]; }
+  const trees::Network& network() const { return network_; }
+  std::uint32_t up(Rank rank, std::size_t wide) const { return first_[index(rank, wide)]; }
 
  private:
+  static std::vector<trees::Hop> hops_of(const Mesh& mesh, const MeshLoad& load, double bytes) {
+    std::vector<std::pair<double, double>> times;
+    double tick = 0;
+    for (int dimension : mesh.wide) {
+      const auto& cost = load.dimensions[static_cast<std::size_t>(dimension)].cost;
+      times.emplace_back(static_cast<double>(kSecond) / cost.bandwidth_Bps * bytes,
+                         static_cast<double>(cost.latency));
+      tick = std::max({tick, times.back().first / kTicksOfLongest, times.back().second / kMostLatency});
+    }
+    const auto ticks = [&](double time) { return tick > 0 ? std::llround(time / tick) : 0; };
+    std::vector<trees::Hop> hops;
+    for (const auto& [time, latency] : times) {
+      const Picoseconds busy = std::max<Picoseconds>(1, ticks(time));
+      hops.push_back({0, busy, busy + ticks(latency)});
+    }
+    return hops;
+  }
   std::size_t index(Rank rank, std::size_t wide) const {
     return static_cast<std::size_t>(rank) * wide_count_ + wide;
   }
 
   std::size_t wide_count_;
-  std::vector<std::int32_t> first_;
-  TreeLinks network_;
+  std::vector<std::uint32_t> first_;
+  trees::Network network_;
 };
 
-/// A rank's parent is its neighbour along the last dimension, in the tree's order, in which it is not where the root is.
-UpDownTree grown(const Mesh& mesh, const Shape& shape, const Cables& cables) {
-  const RankGrid& grid = mesh.grid;
-  UpDownTree tree;
-  tree.up_link.assign(static_cast<std::size_t>(grid.rank_count()), UpDownTree::kNone);
-  for (Rank rank : indices<Rank>(grid.rank_count())) {
-    const auto leads_up = std::find_if(shape.order.rbegin(), shape.order.rend(), [&](std::size_t i) {
-      return grid.coordinate(rank, mesh.wide[i]) != shape.root[i];
-    });
-    if (leads_up == shape.order.rend()) {
-      tree.root = rank;
-      continue;
+/// A tree's ranks but its root, by their distance from it, and of each the channel to its parent: its neighbour along the
+/// last dimension, in the tree's order, in which it is not where the root is.
+class Grown {
+ public:
+  Grown(const Mesh& mesh, const Shape& shape, const Cables& cables) {
+    const RankGrid& grid = mesh.grid;
+    for (Rank rank : indices<Rank>(grid.rank_count())) {
+      const auto leads_up = std::find_if(shape.order.rbegin(), shape.order.rend(), [&](std::size_t i) {
+        return grid.coordinate(rank, mesh.wide[i]) != shape.root[i];
+      });
+      if (leads_up == shape.order.rend()) {
+        root = rank;
+        continue;
+      }
+      const std::size_t i = *leads_up;
+      const int at = grid.coordinate(rank, mesh.wide[i]);
+      const bool is_below = at < shape.root[i];
+      by_distance_.resize(std::max(by_distance_.size(), distance(mesh, shape, rank) + 1));
+      by_distance_[distance(mesh, shape, rank)].push_back(
+          is_below ? cables.up(rank, i) : cables.up(grid.moved(rank, mesh.wide[i], at - 1), i) + 1);
     }
-    const std::size_t i = *leads_up;
-    const int at = grid.coordinate(rank, mesh.wide[i]);
-    tree.up_link[static_cast<std::size_t>(rank)] =
-        at < shape.root[i] ? cables.up(rank, i) : cables.up(grid.moved(rank, mesh.wide[i], at - 1), i) + 1;
   }
-  return tree;
-}
+
+  /// Up to the root and down again; channels 2i and 2i + 1 are the two ways of one cable.
+  trees::Tree up_and_down(double size) const {
+    trees::Tree tree{.size = size};
+    for (auto ranks = by_distance_.rbegin(); ranks != by_distance_.rend(); ++ranks)
+      tree.channels.insert(tree.channels.end(), ranks->begin(), ranks->end());
+    tree.adding = static_cast<std::uint32_t>(tree.channels.size());
+    for (std::size_t i = tree.adding; i-- > 0;) tree.channels.push_back(tree.channels[i] ^ 1);
+    return tree;
+  }
+
+  Rank root{0};
+
+ private:
+  static std::size_t distance(const Mesh& mesh, const Shape& shape, Rank rank) {
+    int sum = 0;
+    for (std::size_t i = 0; i < mesh.wide.size(); ++i)
+      sum += std::abs(mesh.grid.coordinate(rank, mesh.wide[i]) - shape.root[i]);
+    return static_cast<std::size_t>(sum);
+  }
+
+  std::vector<std::vector<std::uint32_t>> by_distance_;
+};
 
 /// The trees' chunks in the order in which they are sent: the j-th of c when (j + 1/2)/c of all are, shallow trees first.
-std::vector<int> trees_of_chunks(const Mesh& mesh, const std::vector<Shape>& shapes) {
-  std::vector<std::tuple<double, int, int>> places;
+std::vector<std::uint32_t> trees_of_chunks(const Mesh& mesh, const std::vector<Shape>& shapes) {
+  std::vector<std::tuple<double, int, std::uint32_t>> places;
   for (std::size_t tree = 0; tree < shapes.size(); ++tree)
     for (int j = 0; j < shapes[tree].chunk_count; ++j)
       places.emplace_back((j + 0.5) / shapes[tree].chunk_count, depth(mesh, shapes[tree]),
-                          static_cast<int>(tree));
+                          static_cast<std::uint32_t>(tree));
   std::sort(places.begin(), places.end());
-  std::vector<int> trees;
+  std::vector<std::uint32_t> trees;
   for (const auto& place : places) trees.push_back(std::get<2>(place));
   return trees;
 }
@@ -162,25 +206,31 @@ Schedule all_reduce_mesh_trees(const MeshLoad& load) {
   if (mesh.wide.empty())
     return ScheduleBuilder(Collective::make(CollectiveKind::all_reduce, 1, load.chunk_count)).finish();
   const std::vector<Shape> shapes = shapes_of(mesh, load.chunk_count);
-  const std::vector<int> tree_of = trees_of_chunks(mesh, shapes);
-  const Cables cables(mesh, load);
-  std::vector<UpDownTree> trees;
+  double largest = 0;
+  for (const Shape& shape : shapes) largest = std::max(largest, shape.share / shape.chunk_count);
+  const Cables cables(mesh, load, largest * static_cast<double>(load.nbytes));
+  trees::Trees trees;
+  std::vector<Rank> root;
+  std::vector<std::int64_t> weight;
   for (const Shape& shape : shapes) {
-    trees.push_back(grown(mesh, shape, cables));
-    trees.back().chunk_bytes = static_cast<double>(load.nbytes) * shape.share / shape.chunk_count;
+    const Grown grown(mesh, shape, cables);
+    const double share = shape.share / shape.chunk_count;
+    trees.trees.push_back(grown.up_and_down(share / largest));
+    root.push_back(grown.root);
+    weight.push_back(std::llround(kWeightUnits * share));
   }
+  trees.tree_of = trees_of_chunks(mesh, shapes);
   std::vector<Rank> owner;
   std::vector<std::int64_t> weights;
-  for (std::size_t chunk = 0; chunk < tree_of.size(); ++chunk) {
-    const auto tree = static_cast<std::size_t>(tree_of[chunk]);
-    trees[tree].chunks.push_back(Chunk{chunk});
-    owner.push_back(trees[tree].root);
-    weights.push_back(std::llround(kWeightUnits * shapes[tree].share / shapes[tree].chunk_count));
+  for (const std::uint32_t tree : trees.tree_of) {
+    owner.push_back(root[tree]);
+    weights.push_back(weight[tree]);
   }
   ScheduleBuilder builder(
       Collective::with_owners(CollectiveKind::all_reduce, mesh.grid.rank_count(), std::move(owner)));
   builder.set_chunk_weights(std::move(weights));
-  add_up_and_down(&builder, cables.network(), trees);
+  const trees::Turned turned = trees::take_turns(cables.network(), trees, {.rule = trees::TurnRule::due});
+  trees::add_in_steps(&builder, cables.network(), turned.sends);
   return builder.finish();
 }
 

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "hemiola/synthesis/delivery/tree_router.hpp"
-#include "hemiola/synthesis/delivery/tree_scheduler.hpp"
-#include "hemiola/synthesis/network/replay.hpp"
+#include "hemiola/synthesis/network/listed.hpp"
 
 namespace hemiola::synthesis {
 namespace {
@@ -27,7 +27,7 @@ bool has_one_sink(const Delivery& delivery) {
 
 /// Ways to one rank, found from there: the links into it are the busiest, so that a search from elsewhere looks at all
 /// other ranks before it takes one of them.
-Trees route_from_sink(const Delivery& delivery, std::uint64_t seed) {
+ChunkWays route_from_sink(const Delivery& delivery, std::uint64_t seed) {
   RanksPerChunk from(delivery.holders.size()), to(delivery.holders.size());
   for (std::size_t chunk = 0; chunk < from.size(); ++chunk)
     if (!delivery.wanted[chunk].empty()) {
@@ -35,27 +35,34 @@ Trees route_from_sink(const Delivery& delivery, std::uint64_t seed) {
       to[chunk] = delivery.holders[chunk];
     }
   const Channels reversed = delivery.channels.reversed();
-  Trees trees = TreeRouter({reversed, from, to}, seed).route();
+  ChunkWays ways = TreeRouter({reversed, from, to}, seed).route();
   // The reversed network's channels, sorted by their sources, are this one's sorted by destination.
   const std::span<const std::uint32_t> by_destination = delivery.channels.by_destination();
-  for (std::vector<std::uint32_t>& way : trees) {
+  for (std::vector<std::uint32_t>& way : ways) {
     std::reverse(way.begin(), way.end());
     for (std::uint32_t& channel : way) channel = by_destination[channel];
   }
-  return trees;
+  return ways;
+}
+
+/// A tree for each chunk.
+trees::Trees trees_of(ChunkWays ways) {
+  trees::Trees found;
+  for (std::vector<std::uint32_t>& way : ways) {
+    found.tree_of.push_back(static_cast<std::uint32_t>(found.trees.size()));
+    found.trees.push_back({.channels = std::move(way)});
+  }
+  return found;
 }
 
 }  // namespace
 
 Candidate search_delivery(const Delivery& delivery, std::uint64_t seed, SearchState* state) {
-  Candidate candidate;
-  const Trees trees =
-      has_one_sink(delivery) ? route_from_sink(delivery, seed) : TreeRouter(delivery, seed).route();
-  candidate.complete = TreeScheduler(delivery.channels, trees, {.seed = seed}).run(state, &candidate.sends);
-  if (!candidate.complete) return candidate;
-  number_steps(delivery.channels, delivery.chunk_count(), &candidate.sends);
-  candidate.duration = replay(delivery.channels, candidate.sends, delivery.chunk_count());
-  return candidate;
+  const trees::Trees trees =
+      trees_of(has_one_sink(delivery) ? route_from_sink(delivery, seed) : TreeRouter(delivery, seed).route());
+  trees::Turned turned = listed(delivery.channels, trees,
+                                {.seed = seed, .advance = [&](std::int64_t n) { return state->advance(n); }});
+  return {std::move(turned.sends), turned.end, turned.complete};
 }
 
 }  // namespace hemiola::synthesis

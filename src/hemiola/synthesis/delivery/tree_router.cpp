@@ -49,7 +49,7 @@ TreeRouter::TreeRouter(const Delivery& delivery, std::uint64_t seed)
       in_tree_(distance_.size(), 0),
       wanted_in_(distance_.size(), 0) {}
 
-Trees TreeRouter::route() {
+ChunkWays TreeRouter::route() {
   std::vector<Batch> all = batches();
   if (all.empty()) return std::move(trees_);
   for (int round = 0; round < kRounds; ++round) {
@@ -59,7 +59,7 @@ Trees TreeRouter::route() {
     fair_load_ = std::accumulate(load_.begin(), load_.end(), 0.0) /
                  static_cast<double>(std::max<std::ptrdiff_t>(used, 1));
   }
-  Trees best = trees_;
+  ChunkWays best = trees_;
   double least = end_estimate();
   for (int round = 0; round < kSpreadingRounds; ++round) {
     fair_load_ = kPart * *std::max_element(load_.begin(), load_.end());

@@ -9,9 +9,12 @@
 #include "hemiola/base/random.hpp"
 #include "hemiola/synthesis/delivery/delivery.hpp"
 #include "hemiola/synthesis/delivery/port_groups.hpp"
-#include "hemiola/synthesis/delivery/trees.hpp"
 
 namespace hemiola::synthesis {
+
+/// For each chunk, the channels that it takes: a tree from each rank that holds it, leading to every rank that wants it,
+/// in an order in which each follows the one that brings its source the chunk.
+using ChunkWays = std::vector<std::vector<std::uint32_t>>;
 
 class TreeRouter {
  public:
@@ -20,7 +23,7 @@ class TreeRouter {
 
   /// Cost: a few searches for cheapest ways per rank or chunk, whichever are more, of some looks at each rank and port;
   /// chunks with the same holders share searches as far as that does no harm.
-  Trees route();
+  ChunkWays route();
 
  private:
   /// Chunks with the same holders that choose their ways together.
@@ -42,7 +45,7 @@ class TreeRouter {
   const Channels& channels_;
   const PortGroups ports_;
   Random random_;
-  Trees trees_;
+  ChunkWays trees_;
   std::vector<double> load_;                 ///< per link, the time that it is busy with what has chosen it
   double fair_load_ = 0;                     ///< what a link should carry
   std::vector<double> distance_;             ///< per rank, in the last search

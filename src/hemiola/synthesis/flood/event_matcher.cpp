@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "hemiola/base/error.hpp"
-#include "hemiola/synthesis/network/longest.hpp"
+#include "hemiola/base/longest.hpp"
 
 namespace hemiola::synthesis {
 namespace {

@@ -7,15 +7,14 @@
 #include <vector>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/longest.hpp"
 #include "hemiola/base/progress.hpp"
 #include "hemiola/bounds/bottleneck_cut.hpp"
-#include "hemiola/synthesis/delivery/tree_scheduler.hpp"
 #include "hemiola/synthesis/forest/capacity_graph.hpp"
 #include "hemiola/synthesis/forest/switch_splitting.hpp"
 #include "hemiola/synthesis/forest/tree_packing.hpp"
 #include "hemiola/synthesis/network/assemble.hpp"
-#include "hemiola/synthesis/network/longest.hpp"
-#include "hemiola/synthesis/network/replay.hpp"
+#include "hemiola/synthesis/network/listed.hpp"
 
 namespace hemiola::synthesis {
 namespace {
@@ -65,27 +64,29 @@ std::vector<std::uint32_t> channels_of(const Channels& channels, const TreeBatch
 }
 
 /// Chunks are owned block-wise: `trees * pieces` of each rank. A batch of m trees takes m * pieces of them.
-Trees blocks_of_chunks(const Channels& channels, const std::vector<TreeBatch>& batches, int per_rank,
-                       int pieces) {
-  Trees trees(static_cast<std::size_t>(channels.rank_count()) * static_cast<std::size_t>(per_rank));
+trees::Trees blocks_of_chunks(const Channels& channels, const std::vector<TreeBatch>& batches, int per_rank,
+                              int pieces) {
+  trees::Trees trees;
+  trees.tree_of.resize(static_cast<std::size_t>(channels.rank_count()) * static_cast<std::size_t>(per_rank));
   std::vector<std::size_t> next(static_cast<std::size_t>(channels.rank_count()));
   for (std::size_t r = 0; r < next.size(); ++r) next[r] = r * static_cast<std::size_t>(per_rank);
   for (const TreeBatch& batch : batches) {
-    const std::vector<std::uint32_t> tree = channels_of(channels, batch);
     for (std::int64_t i = 0; i < batch.count * pieces; ++i)
-      trees[next[static_cast<std::size_t>(batch.root)]++] = tree;
+      trees.tree_of[next[static_cast<std::size_t>(batch.root)]++] =
+          static_cast<std::uint32_t>(trees.trees.size());
+    trees.trees.push_back({.channels = channels_of(channels, batch)});
   }
   return trees;
 }
 
 /// The first chunk of every tree, then the second of every tree, and so on.
-Trees turns_of_chunks(const Channels& channels, const std::vector<TreeBatch>& batches, int pieces) {
-  Trees trees;
+trees::Trees turns_of_chunks(const Channels& channels, const std::vector<TreeBatch>& batches, int pieces) {
+  trees::Trees trees;
   for (const TreeBatch& batch : batches)
-    trees.insert(trees.end(), static_cast<std::size_t>(batch.count), channels_of(channels, batch));
-  const std::size_t per_turn = trees.size();
-  trees.resize(per_turn * static_cast<std::size_t>(pieces));
-  for (std::size_t chunk = per_turn; chunk < trees.size(); ++chunk) trees[chunk] = trees[chunk - per_turn];
+    for (std::int64_t i = 0; i < batch.count; ++i)
+      trees.trees.push_back({.channels = channels_of(channels, batch)});
+  for (int piece = 0; piece < pieces; ++piece)
+    for (std::uint32_t tree = 0; tree < trees.trees.size(); ++tree) trees.tree_of.push_back(tree);
   return trees;
 }
 
@@ -96,11 +97,6 @@ struct SpreadTrees::Rate {
   int trees = 0;
   double tree_Bps = 0;
   double share_Bps() const { return trees * tree_Bps; }
-};
-
-struct SpreadTrees::Gathered {
-  Sends sends;
-  Picoseconds duration = 0;
 };
 
 SpreadTrees::SpreadTrees(const Topology& topology, const ForestOptions& options)
@@ -171,28 +167,17 @@ SpreadTrees::Rate SpreadTrees::choose_rate(bool against) const {
 }
 
 /// An all-gather or a broadcast on the channels, which are turned round where `against` is.
-SpreadTrees::Gathered SpreadTrees::gather(const Channels& channels, Rate rate, bool against) const {
+trees::Turned SpreadTrees::gather(const Channels& channels, Rate rate, bool against) const {
   const TreesFrom from = trees_from_roots(rate.trees);
   Parts parts(1);
   parts.next(kSplitting);
   const CapacityGraph graph = without_switches(capacities(topology_, rate.tree_Bps, against), from);
   parts.next(1 - kSplitting);
   const std::vector<TreeBatch> batches = pack_trees(graph, from);
-  const int pieces = options_.pieces, chunk_count = root_count() * rate.trees * pieces;
-  Trees trees;
-  TreeOrder order;
-  if (has_one_root_) {
-    trees = turns_of_chunks(channels, batches, pieces);
-    order.chunks_per_turn = static_cast<std::uint32_t>(rate.trees);
-  } else {
-    trees = blocks_of_chunks(channels, batches, rate.trees * pieces, pieces);
-  }
-  Gathered gathered;
-  SearchState state;
-  TreeScheduler(channels, trees, order).run(&state, &gathered.sends);
-  number_steps(channels, chunk_count, &gathered.sends);
-  gathered.duration = replay(channels, gathered.sends, chunk_count);
-  return gathered;
+  const trees::Trees trees =
+      has_one_root_ ? turns_of_chunks(channels, batches, options_.pieces)
+                    : blocks_of_chunks(channels, batches, rate.trees * options_.pieces, options_.pieces);
+  return listed(channels, trees, {.rule = has_one_root_ ? trees::TurnRule::turn : trees::TurnRule::way});
 }
 
 Synthesis SpreadTrees::operator()() const {
@@ -205,17 +190,17 @@ Synthesis SpreadTrees::operator()() const {
   const Collective collective =
       Collective::make(options_.kind, topology_.rank_count(), root_count() * per_root, options_.root);
   const Channels channels(topology_, chunk_bytes(collective, options_.buffer_bytes), LatencyModel::pipelined);
-  const Gathered there = gather(reduces() ? channels.reversed() : channels, rate, reduces());
-  if (!reduces()) return {assemble(collective, channels, there.sends), there.duration, bound_, 1, false};
+  const trees::Turned there = gather(reduces() ? channels.reversed() : channels, rate, reduces());
+  if (!reduces()) return {assemble(collective, channels, there.sends), there.end, bound_, 1, false};
 
   Sends sends = turned_round(there.sends, channels);
-  Picoseconds duration = there.duration;
+  Picoseconds duration = there.end;
   if (spreads()) {
     // The way back has as many trees, at the bandwidth that fits there.
     parts.next((1 - kChoosingSpread) / 2);
-    const Gathered spread = gather(channels, best_rate(rate.trees, false), false);
+    const trees::Turned spread = gather(channels, best_rate(rate.trees, false), false);
     sends = concatenated(std::move(sends), spread.sends);
-    duration += spread.duration;
+    duration += spread.end;
   }
   return {assemble(collective, channels, std::move(sends)), duration, bound_, 1, false};
 }

@@ -7,6 +7,7 @@
 #include "hemiola/synthesis/forest/forest_options.hpp"
 #include "hemiola/synthesis/network/channels.hpp"
 #include "hemiola/synthesis/synthesize.hpp"
+#include "hemiola/trees/turns.hpp"
 
 namespace hemiola::synthesis {
 
@@ -23,7 +24,6 @@ class SpreadTrees {
 
  private:
   struct Rate;
-  struct Gathered;
   double share_Bps(bool against) const;
   bool reduces() const;
   bool spreads() const;
@@ -31,7 +31,7 @@ class SpreadTrees {
   TreesFrom trees_from_roots(int trees) const;
   Rate best_rate(int trees, bool against) const;
   Rate choose_rate(bool against) const;
-  Gathered gather(const Channels& channels, Rate rate, bool against) const;
+  trees::Turned gather(const Channels& channels, Rate rate, bool against) const;
 
   const Topology& topology_;
   const ForestOptions& options_;

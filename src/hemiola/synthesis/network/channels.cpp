@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "hemiola/base/longest.hpp"
 #include "hemiola/schedule/routes.hpp"
-#include "hemiola/synthesis/network/longest.hpp"
 
 namespace hemiola::synthesis {
 namespace {
@@ -55,20 +55,20 @@ Hop hop_of(const Topology& topology, int index, std::int64_t chunk_bytes, Latenc
 }  // namespace
 
 Channels::Channels(const Topology& topology, std::int64_t chunk_bytes, LatencyModel latency)
-    : rank_count_(topology.rank_count()), link_count_(static_cast<std::uint32_t>(topology.link_count())) {
+    : rank_count_(topology.rank_count()) {
+  network_.link_count = static_cast<std::uint32_t>(topology.link_count());
   const std::vector<RankPair> pairs = peer_pairs(topology);
   const Routes routes(topology, pairs);
-  hop_offset_.push_back(0);
   for (std::uint32_t p = 0; p < pairs.size(); ++p) {
     const std::span<const int> path = routes.path(p);
     if (passes_rank(topology, path)) continue;
-    channels_.push_back({pairs[p].src, pairs[p].dst});
+    network_.channels.push_back({pairs[p].src, pairs[p].dst});
     Picoseconds way = 0;
     for (const int l : path) {
-      hops_.push_back(hop_of(topology, l, chunk_bytes, latency));
-      way = within_longest(way + within_longest(hops_.back().delay));
+      network_.hops.push_back(hop_of(topology, l, chunk_bytes, latency));
+      way = within_longest(way + within_longest(network_.hops.back().delay));
     }
-    hop_offset_.push_back(static_cast<std::uint32_t>(hops_.size()));
+    network_.hop_offset.push_back(static_cast<std::uint32_t>(network_.hops.size()));
   }
   index_ends();
 }
@@ -77,7 +77,7 @@ void Channels::index_ends() {
   const auto marks = static_cast<std::size_t>(rank_count_) + 1;
   out_offset_.assign(marks, 0);
   in_offset_.assign(marks, 0);
-  for (const Channel& c : channels_) {
+  for (const Channel& c : network_.channels) {
     ++out_offset_[static_cast<std::size_t>(c.src) + 1];
     ++in_offset_[static_cast<std::size_t>(c.dst) + 1];
   }
@@ -86,20 +86,20 @@ void Channels::index_ends() {
     in_offset_[r] += in_offset_[r - 1];
   }
   std::vector<std::uint32_t> next(in_offset_.begin(), in_offset_.end() - 1);
-  in_.resize(channels_.size());
-  for (std::uint32_t c = 0; c < count(); ++c) in_[next[static_cast<std::size_t>(channels_[c].dst)]++] = c;
+  in_.resize(network_.channels.size());
+  for (std::uint32_t c = 0; c < count(); ++c)
+    in_[next[static_cast<std::size_t>(network_.channels[c].dst)]++] = c;
 }
 
 Channels Channels::reversed() const {
   Channels turned;
   turned.rank_count_ = rank_count_;
-  turned.link_count_ = link_count_;
-  turned.hop_offset_.push_back(0);
+  turned.network_.link_count = network_.link_count;
   for (const std::uint32_t c : in_) {
-    turned.channels_.push_back({channels_[c].dst, channels_[c].src});
+    turned.network_.channels.push_back({network_.channels[c].dst, network_.channels[c].src});
     const auto way = hops(c);
-    turned.hops_.insert(turned.hops_.end(), way.rbegin(), way.rend());
-    turned.hop_offset_.push_back(static_cast<std::uint32_t>(turned.hops_.size()));
+    turned.network_.hops.insert(turned.network_.hops.end(), way.rbegin(), way.rend());
+    turned.network_.hop_offset.push_back(static_cast<std::uint32_t>(turned.network_.hops.size()));
   }
   turned.index_ends();
   return turned;
@@ -107,7 +107,7 @@ Channels Channels::reversed() const {
 
 std::uint32_t Channels::between(Rank src, Rank dst) const {
   for (std::uint32_t c = first_out(src); c < first_out(src + 1); ++c)
-    if (channels_[c].dst == dst) return c;
+    if (network_.channels[c].dst == dst) return c;
   return count();
 }
 
@@ -118,8 +118,8 @@ Picoseconds Channels::delay(std::uint32_t channel) const {
 }
 
 bool Channels::is_uniform() const {
-  return !has_switches() && std::all_of(hops_.begin(), hops_.end(), [&](const Hop& hop) {
-    return hop.busy == hops_[0].busy && hop.delay == hops_[0].delay;
+  return !has_switches() && std::all_of(network_.hops.begin(), network_.hops.end(), [&](const Hop& hop) {
+    return hop.busy == network_.hops[0].busy && hop.delay == network_.hops[0].delay;
   });
 }
 

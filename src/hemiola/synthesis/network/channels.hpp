@@ -9,6 +9,7 @@
 #include "hemiola/base/index.hpp"
 #include "hemiola/base/units.hpp"
 #include "hemiola/topology/topology.hpp"
+#include "hemiola/trees/network.hpp"
 
 namespace hemiola::synthesis {
 
@@ -18,21 +19,8 @@ enum class LatencyModel : std::uint8_t {
   occupies,   ///< the link stays taken until the chunk is there (what TACOS assumes)
 };
 
-/// One link of a channel's way.
-struct Hop {
-  std::uint32_t link;  ///< number of the topology's link
-  Picoseconds busy;    ///< one chunk keeps the link from the next for this long
-  Picoseconds delay;   ///< one chunk is at the far end this long after it started; at least `busy`
-
-  friend bool operator==(const Hop&, const Hop&) = default;
-};
-
-struct Channel {
-  Rank src;
-  Rank dst;
-
-  friend bool operator==(const Channel&, const Channel&) = default;
-};
+using trees::Channel;
+using trees::Hop;
 
 /// Immutable; sorted by (src, dst), one channel per ordered pair of ranks whose route (see Routes) touches no third
 /// rank.
@@ -44,20 +32,18 @@ class Channels {
   Channels reversed() const;
 
   int rank_count() const { return rank_count_; }
-  std::uint32_t count() const { return static_cast<std::uint32_t>(channels_.size()); }
-  std::uint32_t link_count() const { return link_count_; }
-  const Channel& operator[](std::uint32_t channel) const { return channels_[channel]; }
-  /// At least one; a chunk is stored and forwarded at each switch.
-  std::span<const Hop> hops(std::uint32_t channel) const {
-    return {hops_.data() + hop_offset_[channel], hops_.data() + hop_offset_[channel + 1]};
-  }
+  const trees::Network& network() const { return network_; }
+  std::uint32_t count() const { return static_cast<std::uint32_t>(network_.channels.size()); }
+  std::uint32_t link_count() const { return network_.link_count; }
+  const Channel& operator[](std::uint32_t channel) const { return network_.channels[channel]; }
+  std::span<const Hop> hops(std::uint32_t channel) const { return network_.hops_of(channel); }
   /// The channel from one rank to another, or count().
   std::uint32_t between(Rank src, Rank dst) const;
   /// From the start of the first hop to the end of the last, where nothing is in the way.
   Picoseconds delay(std::uint32_t channel) const;
   /// Whether every channel has one link of its own and all cost the same, so that time is a number of ticks.
   bool is_uniform() const;
-  bool has_switches() const { return hops_.size() > channels_.size(); }
+  bool has_switches() const { return network_.has_switches(); }
 
   /// Channels into a rank, by source.
   std::span<const std::uint32_t> into(Rank rank) const {
@@ -74,10 +60,7 @@ class Channels {
   void index_ends();
 
   int rank_count_ = 0;
-  std::uint32_t link_count_ = 0;
-  std::vector<Channel> channels_;
-  std::vector<std::uint32_t> hop_offset_;
-  std::vector<Hop> hops_;
+  trees::Network network_;
   std::vector<std::uint32_t> out_offset_, in_offset_, in_;
 };
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "hemiola/base/huge_pages.hpp"
-#include "hemiola/synthesis/network/longest.hpp"
+#include "hemiola/base/longest.hpp"
 #include "hemiola/synthesis/network/send_places.hpp"
 
 namespace hemiola::synthesis {

@@ -1,31 +1,13 @@
-// What a matcher decides, in the order in which it decided: which chunk crosses which channel in which step. The
-// rest of the folder turns such a list round, times it, and makes a Schedule of it.
+// What a matcher decides is a list of sends. The rest of the folder turns such a list round, times it, and makes a Schedule
+// of it.
 #pragma once
 
-#include <algorithm>
-#include <cstdint>
-
-#include "hemiola/base/huge_pages.hpp"
+#include "hemiola/trees/sends.hpp"
 
 namespace hemiola::synthesis {
 
-struct Send {
-  std::int32_t step;
-  std::uint32_t channel;  ///< carries at most one chunk in a step
-  std::uint32_t chunk;
-  bool reduce = false;
-
-  friend bool operator<(const Send& a, const Send& b) {
-    return a.step != b.step ? a.step < b.step : a.channel < b.channel;
-  }
-};
-
-using Sends = LargeVector<Send>;
-
-inline int step_count(const Sends& sends) {
-  int count = 0;
-  for (const Send& send : sends) count = std::max(count, send.step + 1);
-  return count;
-}
+using trees::Send;
+using trees::Sends;
+using trees::step_count;
 
 }  // namespace hemiola::synthesis

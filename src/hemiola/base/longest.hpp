@@ -6,7 +6,7 @@
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/units.hpp"
 
-namespace hemiola::synthesis {
+namespace hemiola {
 
 inline constexpr Picoseconds kLongest = Picoseconds{1} << 60;
 
@@ -24,4 +24,4 @@ inline Picoseconds at_most_longest(double picoseconds) {
   return static_cast<Picoseconds>(std::min(picoseconds, static_cast<double>(kLongest)));
 }
 
-}  // namespace hemiola::synthesis
+}  // namespace hemiola
