@@ -1,4 +1,4 @@
-"""What can be checked against closed forms: OptCC's Table 1, bandwidth-only targets, noise, and one rank's part."""
+"""Checks against closed forms: OptCC's Table 1, bandwidth-only targets, noise, and one rank's part."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def noise(report: Report, command: str, seeds: range = range(5)) -> None:
 
 
 def one_ranks_program(report: Report, command: str, repeats: int = 100) -> None:
-    """How long one rank needs until it knows what it has to do."""
+    """How long one rank needs until it has its own program."""
     report.section(
         "One rank's program of 1,024",
         "A rank's transfers come from `all_reduce_weighted_exchange_parts`, without the schedule of all. The "

@@ -25,16 +25,16 @@ EARLIER_FLUID_NETWORK = (
 
 @dataclass(frozen=True)
 class Paper:
-    """What `python -m papers` can make again.
+    """The sections that `python -m papers` can make again.
 
     Attributes
     ----------
     name : str, on the command line and of the report's file.
     title : str, the report's first heading.
     sections : mapping of key to section, in the report's order.
-    takes : str, how long all sections take, on what.
+    takes : str, the duration of all sections, and the machine.
     introduction : tuple of str, paragraphs.
-    packages : tuple of str, what some section needs beside Hemiola's own dependencies.
+    packages : tuple of str, packages that some section needs beside Hemiola's own dependencies.
     """
 
     name: str

@@ -1,4 +1,5 @@
-"""A report in Markdown with pictures beside it, written as it grows so that a cut-off run leaves what it has."""
+"""A report in Markdown with pictures beside it, written as it grows so that a cut-off run leaves its finished
+sections."""
 
 from __future__ import annotations
 
@@ -42,8 +43,8 @@ class Report:
             self._lines += [paragraph, ""]
 
     def section(self, heading: str, text: str, command: str) -> None:
-        """Start a section; `command` is what reproduces its figures. It says when, where and by which version it was
-        made: its neighbours may be of other days and machines."""
+        """Start a section; `command` reproduces its figures. It says when, where and by which version it was made: its
+        neighbours may be of other days and machines."""
         made = f"made {datetime.date.today().isoformat()} with hemiola {version('hemiola')}"
         where = f"Machine: {describe_machine()}."
         self._lines += [f"## {heading}", "", text, "", f"Reproduce: `{command}`; {made}. {where}", ""]

@@ -47,7 +47,7 @@ SETTINGS = (SlowCluster(8, 200e6, 64 * MIB), SlowCluster(8, 50e6, 16 * MIB))
 
 
 def run_rank(pattern: Pattern, schedules: Sequence[Schedule], repeats: int) -> list[RankTimes]:
-    """Measure schedules one after the other; what every rank calls."""
+    """Measure schedules one after the other; every rank calls it."""
     comm = init()
     return [
         measure(comm, Trial(pattern, schedule, in_place=True, spaced=True, warmups=1, repeats=repeats))

@@ -1,5 +1,5 @@
-"""StragglAR's Table 1 and its figures from simulations, each beside `all_reduce_late` and the bound, and what real
-processes take."""
+"""StragglAR's Table 1 and its figures from simulations, each beside `all_reduce_late` and the bound, and the times of
+real processes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ OTHER_COUNTS = (3, 5, 6, 7, 12, 24, 48, 100, 200)
 def table_1(
     report: Report, command: str, *, rank_counts: Iterable[int] = sorted((*POWERS_OF_TWO, *OTHER_COUNTS))
 ) -> None:
-    """Count what moves after arrival, from the schedules themselves."""
+    """Count the messages after arrival, from the schedules themselves."""
     rows = []
     for n in rank_counts:
         late = late_schedule(n, n - 1)

@@ -1,4 +1,5 @@
-"""What StragglAR's figures simulate: an all-reduce whose last rank is late, by the schedules that they compare.
+"""The simulated cases of StragglAR's figures: an all-reduce whose last rank is late, by the schedules that they
+compare.
 
 Times are *exposed*: from the late rank's arrival to the end. The network is the paper's: every rank one port to one
 switch, 3 µs [StragglAR, §4.3]."""

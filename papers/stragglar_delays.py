@@ -29,8 +29,8 @@ _COLUMNS = ("ring", "rhd", "allpairs", "stragglar", "broadcast", "late", "late, 
 
 
 def broadcast_seconds(case: Case) -> float:
-    """Return the paper's form of a broadcast after the late rank's exchange, log2(n)·(α + sβ), and what of the others'
-    all-reduce the delay does not hide [StragglAR, §F]."""
+    """Return the paper's form of a broadcast after the late rank's exchange, log2(n)·(α + sβ), and the part of the
+    others' all-reduce that the delay does not hide [StragglAR, §F]."""
     n = case.rank_count
     others_s = 2 * (n - 2) * LATENCY_S + 2 * (n - 2) / (n - 1) * case.nbytes / case.bandwidth
     return math.log2(n) * (LATENCY_S + case.nbytes / case.bandwidth) + max(0.0, others_s - case.delay)
@@ -49,7 +49,7 @@ def _all_exposed(case: Case) -> list[float]:
 
 
 def figure_2(report: Report, command: str, *, rank_counts: Iterable[int] = (8, 16, 32, 64, 128, 256)) -> None:
-    """What training gains, by the share of its time that is communication."""
+    """Training's gain, by the share of its time that is communication."""
     report.section(
         "Figure 2: training, by the share of exposed communication",
         "(b) 4 GB, 450 GB/s, simulated: percent of a step's time that is saved or lost against the ring, where "

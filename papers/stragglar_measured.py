@@ -65,7 +65,7 @@ class LateCluster:
         return (early - 1) * (self.rule.segments * self.latency_s + self.nbytes / early / self.bandwidth)
 
     def predicted_s(self) -> dict[str, float]:
-        """Simulate what the ranks run, and return the seconds after the late rank's arrival."""
+        """Simulate the ranks' schedule, and return the seconds after the late rank's arrival."""
         n, ring, rule = self.rank_count, algorithms.all_reduce_ring(self.rank_count), self.rule
         late = algorithms.all_reduce_late_segmented(
             n,

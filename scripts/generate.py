@@ -3,7 +3,7 @@
 Generated: the type stubs of the C++ module and of hemiola.algorithms; in docs/reference algorithms.md (the registry),
 cli.md (the commands' help), exit-codes.md, errors.md, environment.md (the variables), public_names.txt (the names to
 rely on) and api/ (the docstrings); the map in CONTRIBUTING.md (the folders' doors); the table in README.md
-(docs/results/shared_memory.md); tests/docs/prose_today.txt (the texts that are not plain yet)."""
+(docs/results/shared_memory.md)."""
 
 import argparse
 import difflib
@@ -20,7 +20,6 @@ import environment_table
 import errors_table
 import exit_codes_table
 import folder_map
-import prose
 import public_names
 import readme_table
 
@@ -55,7 +54,6 @@ def generated() -> dict[Path, str]:
         **{ROOT / "docs/reference/api" / name: page for name, page in api_reference.pages(core).items()},
         ROOT / "CONTRIBUTING.md": folder_map.text(),
         ROOT / "README.md": readme_table.text(),
-        prose.TABLE: prose.lowered(),
     }
 
 

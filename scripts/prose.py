@@ -1,7 +1,6 @@
 """How plain the words of README, the docs and the public docstrings are: a text is a page, or a room of the package.
 
-`python scripts/prose.py` prints every text's figures, and with a text's name the sentences to mend. `make generate`
-lowers the figures in tests/docs/prose_today.txt to those of today; it raises none."""
+`python scripts/prose.py` prints every text's figures, and with a text's name the sentences to mend."""
 
 from __future__ import annotations
 
@@ -18,7 +17,6 @@ from pathlib import Path
 import pages
 from pages import ROOT
 
-TABLE = ROOT / "tests/docs/prose_today.txt"
 MOST_WORDS = 40
 _VERBS = (
     "agree[sd]?|ask(?:s|ed)?|choos(?:e|es|ing)|decid(?:e|es|ed)|explain(?:s|ed)?|find(?:s|ing)?|found|is|are|was"
@@ -40,6 +38,7 @@ _JOINED = re.compile(rf"\b(?:{_PREPOSITIONS}) who(?:m|se)\b", re.IGNORECASE)  # 
 SECTION = re.compile(
     r"^(Parameters|Returns|Yields|Raises|Warns|Attributes|Notes|Examples|See Also)\n-{4,}$", re.M
 )
+_TERM = re.compile(r"^`?[\w*]+(?:, [\w*]+)*`? : ", re.M)
 
 
 @dataclass(frozen=True)
@@ -80,11 +79,6 @@ class Text:
     @property
     def is_plain(self) -> bool:
         return not self.figures.exceeds(self.bounds)
-
-    def is_worse_than(self, committed: Figures) -> bool:
-        """Whether a figure is above both what was committed and the bound of plain texts."""
-        allowed = map(max, zip(astuple(committed), astuple(self.bounds), strict=True))
-        return self.figures.exceeds(Figures(*allowed))
 
 
 def word_count(sentence: str) -> int:
@@ -139,7 +133,7 @@ def docstrings(path: Path) -> Iterator[str]:
 def as_markdown(docstring: str) -> str:
     """Return a docstring as Markdown: a paragraph for each parameter, without its name, and no titles nor examples."""
     first, *sections = SECTION.split(inspect.cleandoc(docstring))
-    kept = [first]
+    kept = [_TERM.sub("\n", first)]
     for title, body in zip(sections[::2], sections[1::2], strict=True):
         if title in ("Notes", "See Also"):
             kept.append(body)
@@ -147,24 +141,8 @@ def as_markdown(docstring: str) -> str:
             terms = re.sub(
                 r"\n +(?=[A-Z])|\n(?=\S)", "\n\n", body
             )  # numpydoc's description begins a line of its own
-            kept.append(re.sub(r"^[\w*, ]+ : ", "", terms, flags=re.M))
+            kept.append(_TERM.sub("", terms))
     return "\n\n".join(re.sub(r"^ *>>>.*\n(?:.+\n?)*", "", each + "\n", flags=re.M) for each in kept)
-
-
-def today() -> dict[str, Figures]:
-    """Return the committed figures of the texts that are not plain yet."""
-    rows = [line.split() for line in TABLE.read_text().splitlines() if line and line[0] != "#"]
-    return {name: Figures(*map(int, figures)) for name, *figures in rows}
-
-
-def lowered() -> str:
-    """Return the table with today's figures where they are lower, and without the texts that are plain."""
-    lines = ["# text, median of words a sentence, sentences of more than 40 words, free relatives"]
-    for name, committed in sorted(today().items()):
-        if (text := texts().get(name)) and not text.is_plain:
-            least = map(min, zip(astuple(committed), astuple(text.figures), strict=True))
-            lines.append(" ".join([name, *map(str, least)]))
-    return "\n".join(lines) + "\n"
 
 
 def main() -> None:

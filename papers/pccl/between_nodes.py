@@ -16,7 +16,7 @@ from papers.report import Report
 
 @dataclass(frozen=True)
 class Groups:
-    """Groups of nodes whose uplink carries 1/taper of what their NICs do together."""
+    """Groups of nodes whose uplink carries 1/taper of their NICs' bandwidth together."""
 
     name: str
     nodes_per_group: int | None

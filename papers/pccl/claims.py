@@ -1,4 +1,4 @@
-"""What the paper's own equations and figures contradict, each with the numbers that show it."""
+"""The paper's statements that its own equations and figures contradict, each with the numbers that show it."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from papers.report import Report
 
 
 def received_share(rank_count: int) -> float:
-    """Return what a rank receives in a ring's all-gather over the whole buffer, counted in the schedule itself."""
+    """Return the bytes that a rank receives in a ring's all-gather over the whole buffer, counted in the schedule
+    itself."""
     schedule = algorithms.all_gather_ring(rank_count)
     to_first = np.asarray(schedule.transfers)["dst"] == 0
     return float(to_first.sum()) / schedule.chunk_count
 
 
 def needed_hop_s(cell: Printed, bandwidth: float) -> float | None:
-    """Return the α by which eq. (1) over eq. (2) is what is printed, both with 1/β = bandwidth; None where none "
-    "is."""
+    """Return the α by which eq. (1) over eq. (2) is the printed ratio, both with 1/β = bandwidth; None where none
+    is."""
     p, nbytes = cell.rank_count, cell.size_mib * MIB
     bytes_s = equation_1(p, nbytes, 0.0, bandwidth)
     hops = (p - 1) - cell.ratio * (p.bit_length() - 1)

@@ -1,6 +1,6 @@
-"""What rings, PCCL's phases and its last shuffle take, in closed form; and the paper's two equations as printed.
+"""The times of rings, PCCL's phases and its last shuffle in closed form; and the paper's two equations as printed.
 
-m is the bytes of the whole buffer: what an all-gather puts out, what a reduce-scatter takes in."""
+m is the bytes of the whole buffer: an all-gather's output, a reduce-scatter's input."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ def equation_2(rank_count: int, nbytes: float, alpha_s: float, bandwidth: float)
 
 
 def nic_s(machine: Machine, nodes: int, nbytes: float) -> float:
-    """Return X = (N-1)/N·m/(K·B), what each NIC of a node takes for what the node must have of others."""
+    """Return X = (N-1)/N·m/(K·B), the time of each NIC of a node for the bytes that the node needs of others."""
     return (nodes - 1) / nodes * nbytes / (machine.nics * machine.nic)
 
 
 def inside_s(machine: Machine, nbytes: float) -> float:
-    """Return Y = (M-1)/M·m/b, what a rank's port takes for what it must have of its neighbours."""
+    """Return Y = (M-1)/M·m/b, the time of a rank's port for the bytes that it needs of its neighbours."""
     return (machine.ranks_per_node - 1) / machine.ranks_per_node * nbytes / machine.inside
 
 
 def rings_s(machine: Machine, nodes: int, rings: int, nbytes: float) -> float:
-    """Return what so many rings through all ranks take, each out of a node by a NIC of its own.
+    """Return the time of so many rings through all ranks, each out of a node by a NIC of its own.
 
-    The longest of: the way of a chunk that crosses from node to node N times, what a NIC passes on, what a rank's port
-    does. On the way a chunk is taken to have ports for itself, which flatters several rings by up to a fifth where
-    latency and bytes take as long. One ring is that of ranks in order.
+    The longest of three: the path of a chunk that crosses from node to node N times, the time of a NIC, the time of a
+    rank's port. On the way a chunk is taken to have ports for itself, which flatters several rings by up to a fifth
+    where latency and bytes take as long. One ring is that of ranks in order.
     """
     ranks = nodes * machine.ranks_per_node
     chunk = nbytes / (ranks * rings)
@@ -43,7 +43,7 @@ def rings_s(machine: Machine, nodes: int, rings: int, nbytes: float) -> float:
 
 
 def pccl_s(machine: Machine, nodes: int, between: str, nbytes: float) -> float:
-    """Return what PCCL's two phases take, one after the other, without its shuffle; `between`: "ring" or "recursive".
+    """Return the time of PCCL's two phases, one after the other, without its shuffle; `between`: "ring" or "recursive".
 
     M/K ranks share a NIC, so that as many messages of a round occupy it. Recursive: nodes in a power of two.
     """
@@ -54,12 +54,11 @@ def pccl_s(machine: Machine, nodes: int, between: str, nbytes: float) -> float:
 
 
 def shuffle_s(machine: Machine, nbytes: float) -> float:
-    """Return what the copy takes that puts what was gathered into order [PCCL, Figure 5]: all is read and "
-    "written once."""
+    """Return the time of the copy that puts the gathered buffer into order [PCCL, Figure 5]: all is read and written
+    once."""
     return 2 * nbytes / machine.memory
 
 
 def reduction_s(rank_count: int, nbytes: float, bandwidth: float) -> float:
-    """Return what adding takes a rank in a reduce-scatter: (p-1)/p of the buffer, two operands read and one "
-    "written."""
+    """Return a rank's time for adding in a reduce-scatter: (p-1)/p of the buffer, two operands read and one written."""
     return 3 * (rank_count - 1) / rank_count * nbytes / bandwidth

@@ -73,7 +73,7 @@ def constants(report: Report, command: str) -> None:
 
 
 def closed_forms(report: Report, command: str, *, node_counts: Sequence[int] = (2, 4, 8, 16)) -> None:
-    """What `physical` says of rings and PCCL, over the simulator."""
+    """The times of rings and PCCL by `physical`, over the simulator's."""
     report.section(
         "Closed forms beside the simulator",
         "The physical column prices rings and PCCL by formula, so that it reaches 131,072 ranks; here the "

@@ -67,7 +67,7 @@ class Fitted:
 
     @property
     def as_machine(self) -> Machine:
-        """The machine on which a message costs what PCCL's does here, for the planner."""
+        """The machine on which a message costs as much as PCCL's does here, for the planner."""
         nic = self.between / self.machine.nics
         return replace(
             self.machine, inside_s=0.0, inside=self.inside, nic_s=self.round_s, nic=nic, message_s=0.0
@@ -83,7 +83,7 @@ def fitted(machine: Machine, kind: str) -> Fitted:
 
 
 def all_fitted() -> dict[str, Fitted]:
-    """Return what can be fitted, by name."""
+    """Return the fitted algorithms, by name."""
     return {
         "Frontier, all-gather": fitted(FRONTIER, ALL_GATHER),
         "Frontier, reduce-scatter": fitted(FRONTIER, REDUCE_SCATTER),

@@ -1,5 +1,5 @@
-"""Figures 9 and 11: how many times faster PCCL is than the vendor's rings, by size and ranks, and what is "
-"planned."""
+"""Figures 9 and 11: how many times faster PCCL and the planner's choice are than the vendor's rings, by size and
+ranks."""
 
 from __future__ import annotations
 

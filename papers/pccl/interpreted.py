@@ -157,7 +157,7 @@ def _by_mpi4py(mpirun: Path, setting: Setting) -> tuple[str, list[Result]]:
 
 
 def run_rank(setting: Setting) -> list[RankTimes]:
-    """Measure all sizes in the engine; what every rank calls."""
+    """Measure all sizes in the engine; every rank calls it."""
     comm = init()
     return [
         measure(

@@ -1,4 +1,4 @@
-"""The paper's two machines as networks of hosts, with what their makers say of them and what is assumed.
+"""The paper's two machines as networks of hosts, with their makers' figures and our assumptions.
 
 A rank is a GCD on Frontier (two to a GPU), a GPU on Perlmutter."""
 
@@ -23,7 +23,7 @@ class Machine:
 
     Attributes
     ----------
-    name, vendor : str; what the library of its GPUs' maker is called.
+    name, vendor : str; the name of its GPUs' maker's library.
     ranks_per_node, nics : int.
     inside_s, inside : float, latency in seconds and bytes per second of a rank's port inside its node.
     nic_s, nic : float, the same of one NIC.

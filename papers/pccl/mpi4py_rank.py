@@ -1,8 +1,8 @@
 """One rank of a reduce-scatter in Python: every message of a schedule by mpi4py, every sum by NumPy; in turns with the
 same schedule in Hemiola's engine, whose messages go by the same MPI, and with MPI's own reduce-scatter.
 
-Started by mpirun as `python -m papers.pccl.mpi4py_rank FOLDER` with HEMIOLA_WIRE=mpi; reads what to run from
-FOLDER, where rank 0 leaves what was measured. It is what [PCCL, §4.3] began with, not how Hemiola runs a schedule."""
+Started by mpirun as `python -m papers.pccl.mpi4py_rank FOLDER` with HEMIOLA_WIRE=mpi; reads its cases from FOLDER,
+where rank 0 leaves the measurements. [PCCL, §4.3] began like this; Hemiola runs schedules in another manner."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Message:
 
 
 def messages_of(schedule: Schedule, rank: int, count: int) -> list[tuple[list[Message], list[Message]]]:
-    """Return what a rank sends and receives in each step; chunks that follow each other are one message."""
+    """Return a rank's sends and receives in each step; chunks that follow each other are one message."""
     rows = np.asarray(schedule.transfers)
     size = count // schedule.chunk_count
     steps = []
@@ -77,8 +77,8 @@ def _runs(transfers: NDArray[Any], end: str, size: int) -> list[Message]:
 
 
 def stepped(comm: Any, schedule: Schedule, x: Array, out: Array) -> Callable[[], None]:
-    """Return a call that reduces and scatters a copy of `x` by the schedule, and leaves this rank's block in "
-    "`out`."""
+    """Return a call that reduces and scatters a copy of `x` by the schedule, and leaves this rank's block in
+    `out`."""
     steps = messages_of(schedule, comm.rank, x.size)
     work, arrived = np.ones_like(x), np.ones_like(x)  # pages that were never written are all one
     mine = slice(comm.rank * out.size, (comm.rank + 1) * out.size)

@@ -17,7 +17,7 @@ class Printed:
     rank_count : int.
     size_mib : int.
     ratio : float, the other library's time over PCCL's.
-    words : str, what is printed.
+    words : str, the printed text.
     """
 
     kind: str

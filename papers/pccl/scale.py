@@ -1,4 +1,4 @@
-"""Beyond the paper: 16,384 and 131,072 ranks, from what one rank does."""
+"""Beyond the paper: 16,384 and 131,072 ranks, from one rank's program."""
 
 from __future__ import annotations
 

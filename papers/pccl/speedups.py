@@ -1,5 +1,5 @@
-"""What MPICH, the vendor's library, PCCL and the planner's choice take at one size and scale, under both "
-"constants."""
+"""The times of MPICH, the vendor's library, PCCL and the planner's choice at one size and scale, under both
+constants."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from papers.pccl.machine import Machine
 
 @dataclass(frozen=True)
 class Planned:
-    """The planner's choice: its name, predicted seconds, the lower bound, and processor seconds that planning "
-    "took."""
+    """The planner's choice: its name, predicted seconds, the lower bound, and processor seconds that planning took."""
 
     label: str
     seconds: float
@@ -26,7 +25,7 @@ class Planned:
 
 @lru_cache(maxsize=1024)
 def planned(machine: Machine, kind: str, rank_count: int, nbytes: int) -> Planned:
-    """Plan on the machine's network; what `cpu_s` counts includes no making of the network or the schedule."""
+    """Plan on the machine's network; `cpu_s` includes no making of the network or the schedule."""
     network = machine.network(rank_count)
     began = time.process_time()
     found = plan(network, kind, nbytes)
@@ -56,7 +55,7 @@ class Times:
 
 
 def physical_times(machine: Machine, kind: str, rank_count: int, nbytes: int) -> Times:
-    """Price the algorithms at what the network costs; PCCL is the better of its two, with its shuffle."""
+    """Price the algorithms at the network's costs; PCCL is the better of its two, with its shuffle."""
     nodes = machine.nodes(rank_count)
     return Times(
         rings_s(machine, nodes, 1, nbytes),
@@ -73,7 +72,7 @@ def best_pccl_s(machine: Machine, nodes: int, nbytes: int) -> float:
 
 
 def fitted_times(machine: Machine, kind: str, rank_count: int, nbytes: int) -> Times:
-    """Price them at what the paper's ratios need; what is planned pays for messages what PCCL does."""
+    """Price them at the costs that the paper's ratios need; a planned schedule pays as much for messages as PCCL."""
     constants: Fitted = fitted(machine, kind)
     return Times(
         constants.mpich_s(rank_count, nbytes),

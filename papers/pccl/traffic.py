@@ -1,5 +1,5 @@
-"""Figures 3 and 4: the flat rings on few ranks, simulated: which NICs they use, and what adding on processors "
-"costs."""
+"""Figures 3 and 4: the flat rings on few ranks, simulated: the NICs that they use, and the cost of adding on
+processors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TO_PROCESSOR = 36e9
 
 
 def rings(kind: str, rank_count: int) -> dict[str, Schedule]:
-    """Return what MPICH and RCCL run: one ring through ranks in order, and one per NIC."""
+    """Return the rings of MPICH and RCCL: one ring through ranks in order, and one per NIC."""
     nodes = FRONTIER.nodes(rank_count)
     multi = getattr(algorithms, f"{kind}_multi_ring")
     flat = getattr(algorithms, f"{kind}_ring")
@@ -28,7 +28,7 @@ def rings(kind: str, rank_count: int) -> dict[str, Schedule]:
 
 
 def nic_bytes(schedule: Schedule, network: Topology, nbytes: int) -> tuple[list[float], list[float]]:
-    """Return what each NIC of the first node sends and receives, in bytes; messages must be free."""
+    """Return the bytes that each NIC of the first node sends and receives; messages must be free."""
     links = network.links
     carried = simulate(schedule, network, nbytes, unchecked=True).link_busy_s * links["bandwidth"]
     core = int(links["dst"].max())

@@ -1,5 +1,5 @@
-"""Figure 2 by formula: what sharded training gathers and scatters; Table 1's models; and why Figure 12 is not "
-"here."""
+"""Figure 2 by formula: the bytes that sharded training gathers and scatters; Table 1's models; and why Figure 12 is not
+here."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""SpCCL's Figures 2 to 11, and what it is compared with: bytes counted on data, times measured between hosts on this
-machine and modelled for more ranks.
+"""SpCCL's Figures 2 to 11, and its competitors: bytes counted on data, times measured between hosts on this machine and
+modelled for more ranks.
 
 Figure 1 is a drawing."""
 

@@ -1,5 +1,5 @@
-"""Arrays with zeros as the paper and this report look at them, and what information theory asks of a message of
-them."""
+"""Arrays with zeros as the paper and this report look at them, and the least size of a message of them by information
+theory."""
 
 from __future__ import annotations
 
@@ -82,10 +82,9 @@ def union(density: float, ranks: int) -> float:
 
 
 def message_bytes(x: Floats, format: str | None = None) -> int:
-    """Return what an array is on the wire: slice by slice coded, headers included, or plain where that saves too
-    little.
+    """Return an array's size on the wire: slice by slice coded, headers included, or plain where that saves too little.
 
-    With a format named all slices are coded in it, whatever they take.
+    With a format named all slices are coded in it, at any size.
     """
     total = 0
     for begin in range(0, x.size, SLICE):

@@ -1,4 +1,5 @@
-"""The systems beside each other: bytes of an all-reduce on the same data, and what the union of supports allows."""
+"""The systems beside each other: bytes of an all-reduce on the same data, and the least that the union of supports
+allows."""
 
 from __future__ import annotations
 
@@ -95,7 +96,7 @@ def allowed(
     chunk_elements: int = 1 << 18,
     sparsities: Sequence[float] = (0.9, 0.99, 0.999),
 ) -> None:
-    """The share of what the union of the supports allows."""
+    """The share of the bytes that the union of the supports allows."""
     report.section(
         "All-reduce bytes: the share of what the union allows",
         "Every rank must learn the sum of the others: entropy of the union's places and 32 bits for each of its "

@@ -1,4 +1,4 @@
-"""The all-reduces that SpCCL is compared with, as what their papers say they are, run on data and counted byte by byte.
+"""The all-reduces that SpCCL is compared with, as their papers describe them, run on data and counted byte by byte.
 
 SparCML: pairs of index and value (COO), recursive doubling or split and all-gather, dense from half the elements on.
 OmniReduce: blocks of 256 elements that are not all zero, through aggregators. ZEN: COO to servers by a hash, a bitmap
@@ -88,7 +88,7 @@ def zen(xs: Sequence[Floats]) -> Summed:
 
 def ok_topk(xs: Sequence[Floats]) -> Summed:
     """[OkTopk]: pairs go to the owners of regions that hold equally many; the k largest sums, k a rank's own nonzeros,
-    are spread evenly over the ranks and gathered. What is not among them is lost."""
+    are spread evenly over the ranks and gathered. The other values are lost."""
     p, ports = len(xs), Ports(len(xs))
     k = int(np.mean([np.count_nonzero(x) for x in xs]))
     ends = _balanced_ends(xs)

@@ -33,7 +33,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Trained:
-    """What a training leaves: accuracy on held-out images, mean loss of the last ten steps, shares, last gradients."""
+    """A training's results: accuracy on held-out images, mean loss of the last ten steps, shares, last gradients."""
 
     accuracy: float
     loss: float
@@ -93,7 +93,7 @@ def _pruner(settings: Settings, rank: int) -> Pruner:
 
 
 def pruned_gradients(density: float, rank_count: int, steps: int) -> list[Floats]:
-    """Return what each rank sends in the last of so many steps."""
+    """Return each rank's message in the last of so many steps."""
     return train(Settings(density=density, rank_count=rank_count, steps=steps)).last
 
 

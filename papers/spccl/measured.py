@@ -56,7 +56,7 @@ class Hosts:
         return found
 
     def best_s(self, kind: str, nbytes: int) -> float:
-        """Return what dense bytes take at their optimum."""
+        """Return the time of dense bytes at their optimum."""
         passing = _PHASES[kind] * (self.count - 1) / self.count * nbytes
         return passing / (self.megabits * 125_000 * _GOODPUT)
 

@@ -1,10 +1,10 @@
 """How long sparse collectives take: a port and a core per rank, each busy with slices, both at once.
 
-A rank's time is the larger of what its port and what its core need in all, one slice through everything, and a latency
-per message. Rates of codecs are measured, by density; supports are independent, so that a sum of k ranks has the
-density
-1-(1-d)^k. Dense data cost the core one pass where they are added and nothing where they are copied. A network is one
-port per rank; the event-driven simulator stands behind the dense rows that compare with it in the tests."""
+A rank's time is the larger of two: its port's in all, and its core's. One slice's way through everything, and a latency
+per message, come on top. Rates of codecs are measured, by density; supports are independent, so that a sum of k ranks
+has the density 1-(1-d)^k. Dense data cost the core one pass where they are added and nothing where they are copied. A
+network is one port per rank; the event-driven simulator stands behind the dense rows that compare with it in the
+tests."""
 
 from __future__ import annotations
 
@@ -47,8 +47,7 @@ class RankPorts:
 
 @dataclass(frozen=True)
 class Load:
-    """What a phase asks of every rank: bytes of its port, seconds of its core, messages, and one slice's way
-    through."""
+    """A phase's load on every rank: bytes of its port, seconds of its core, messages, and one slice's way through."""
 
     port_bytes: float = 0.0
     core_s: float = 0.0
@@ -83,7 +82,7 @@ def dense_scatter(setting: RankPorts, codec: Speeds) -> Load:
 
 
 def sparse_gather(setting: RankPorts, codec: Speeds, density: float) -> Load:
-    """Compress once, forward what came, decompress all that came."""
+    """Compress once, forward received messages, decompress all of them."""
     rates = codec.at(density)
     core = setting.chunk / rates.compress + setting.rounds * setting.chunk / rates.decompress
     one = _slice(setting) * (1 / rates.compress + rates.size / setting.bandwidth + 1 / rates.decompress)
@@ -91,7 +90,7 @@ def sparse_gather(setting: RankPorts, codec: Speeds, density: float) -> Load:
 
 
 def direct_scatter(setting: RankPorts, codec: Speeds, density: float) -> Load:
-    """Direct rounds: every message holds what one rank has brought."""
+    """Direct rounds: every message holds one rank's own values."""
     rates = codec.at(density)
     core = setting.rounds * setting.chunk * (1 / rates.compress + 1 / rates.add)
     one = _slice(setting) * (1 / rates.compress + rates.size / setting.bandwidth + 1 / rates.add)
@@ -118,8 +117,8 @@ def ring_scatter(setting: RankPorts, codec: Speeds, density: float, least_sparsi
 
 
 def pays(sparse: Load, dense: Load, setting: RankPorts) -> bool:
-    """Return whether the rule tries sparse: room on the core, at most 97 % of the dense bytes, less what a core does
-    with one slice while no port is busy, and bytes that take long enough."""
+    """Return whether the rule tries sparse. It asks for room on the core, at most 97 % of the dense bytes, less a
+    core's time for one slice while no port is busy, and bytes that take long enough."""
     if setting.nbytes < least_s(setting.rank_count) * setting.bandwidth:
         return False
     dense_s = max(dense.port_bytes / setting.bandwidth, dense.core_s)

@@ -21,7 +21,7 @@ _INTER, _GATHER = 0.5, 0.1
 
 
 def direct(xs: Sequence[Floats]) -> Summed:
-    """Direct rounds to the owners, then a ring of what the owners' sums were coded as, once.
+    """Direct rounds to the owners, then a ring of the owners' sums, coded once.
 
     Owners take turns: of each of up to 64 segments every rank owns a piece of 64 KiB at least.
     """
@@ -34,7 +34,7 @@ def direct(xs: Sequence[Floats]) -> Summed:
 
 
 def direct_to(ports: Ports, owner: int, parts: Sequence[Floats]) -> Floats:
-    """Count what the ranks send the owner of a chunk; return its sum."""
+    """Count the bytes that the ranks send the owner of a chunk; return its sum."""
     total = parts[owner].copy()
     for src, part in enumerate(parts):
         if src != owner:
@@ -83,7 +83,7 @@ def ring_to(ports: Ports, owner: int, parts: Sequence[Floats], format: str) -> F
 
 
 def gathered_bytes(total: Floats, format: str) -> int:
-    """Return what a sum is in the paper's all-gather: coded, or dense where it has hardly a zero."""
+    """Return a sum's bytes in the paper's all-gather: coded, or dense where it has hardly a zero."""
     return _spccl_bytes(total, format) if 1 - _density(total) > _GATHER else total.nbytes + _SPCCL_HEADER
 
 

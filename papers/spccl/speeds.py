@@ -1,4 +1,4 @@
-"""How fast this machine's codecs are: dense bytes a second of one core, and what of them reaches the wire."""
+"""How fast this machine's codecs are: dense bytes a second of one core, and the share of them that reaches the wire."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Speeds:
 def measure(format: str | None = None, *, grid: Sequence[float] = _GRID, turns: int = _TURNS) -> Speeds:
     """Measure the engine's own codec in a format, None for the smallest, with one thread.
 
-    Turns alternate with a memcpy, so that what else the machine does slows both; rates are medians of the ratios, times
+    Turns alternate with a memcpy, so that other work on the machine slows both; rates are medians of the ratios, times
     the memcpy's rate.
     """
     copies: list[float] = []

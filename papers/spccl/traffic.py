@@ -1,4 +1,4 @@
-"""Who sends how many bytes to whom, counted while a collective runs on data in one process."""
+"""Counts the bytes between each two ranks while a collective runs on data in one process."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ class Ports:
 
     @property
     def busiest_bytes(self) -> int:
-        """What the busiest port sends or receives, summed over phases."""
+        """The bytes that the busiest port sends or receives, summed over phases."""
         return self._before + int(max(self._sent.max(), self._received.max()))
 
 
 @dataclass(frozen=True)
 class Summed:
-    """What an all-reduce left on every rank, and what the busiest ports of its phases carried, in bytes."""
+    """An all-reduce's result on every rank, and the bytes of the busiest ports of its phases."""
 
     result: Floats
     port_bytes: int
 
 
 def dense_bytes(rank_count: int, nbytes: int) -> float:
-    """Return what a port carries in an all-reduce of dense data: 2(p-1)/p of the buffer."""
+    """Return a port's bytes in an all-reduce of dense data: 2(p-1)/p of the buffer."""
     return 2 * (rank_count - 1) / rank_count * nbytes
 
 

@@ -61,7 +61,7 @@ def digits(
 
 @dataclass(frozen=True)
 class Model:
-    """One of the paper's models and what the text prints of it."""
+    """One of the paper's models and its printed figures."""
 
     name: str
     parameters: float

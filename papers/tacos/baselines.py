@@ -1,5 +1,5 @@
-"""Baselines that the other sections lack: TACOS's own random matcher, double binary trees, and what two baselines that
-are stronger here than printed owe to their network."""
+"""Baselines that the other sections lack: TACOS's own random matcher, double binary trees, and the share of the network
+in two baselines that are stronger here than printed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PRINTED = {"3D torus 4x4x4": 0.959, "3D hypercube 4x4x4": 0.981, "3D-RFS, 16 ra
 
 
 def networks() -> dict[str, Topology]:
-    """Return what TACOS was printed for and we can make as it was."""
+    """Return the printed networks of TACOS that we can make as they were."""
     named = {"2D mesh 10x10": topologies.mesh([10, 10], **LINK)}
     named |= {grid.name: grid.network for grid in FIGURE_16}
     named |= {name: network for name, network in explored().items() if not name.startswith("3D-RFS")}

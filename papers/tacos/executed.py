@@ -41,12 +41,12 @@ def small_networks() -> dict[str, Topology]:
 
 @dataclass(frozen=True)
 class Run:
-    """What a rank saw of one schedule.
+    """A rank's observation of one schedule.
 
     Attributes
     ----------
     entered_s, left_s : list of float, one per repetition, on the clock that all local processes share.
-    wrong : int, elements of its results that are not what they must be.
+    wrong : int, elements of its results that differ from the expected ones.
     """
 
     entered_s: list[float]
@@ -55,7 +55,7 @@ class Run:
 
 
 def run_rank(schedule_texts: Sequence[str], nbytes: int, repetitions: int) -> list[Run]:
-    """Run the schedules one after the other; what every rank calls."""
+    """Run the schedules one after the other; every rank calls it."""
     comm = init()
     pattern = Pattern(KIND, comm.rank_count, nbytes // 8, np.dtype(np.int64))
     given = pattern.input_of(comm.rank)

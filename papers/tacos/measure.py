@@ -43,7 +43,7 @@ def seconds(schedule: Schedule, topology: Topology, nbytes: int) -> float:
 
 
 def port_bandwidth(topology: Topology) -> NDArray[np.float64]:
-    """Return what each rank can send and receive, the smaller of the two, in bytes per second."""
+    """Return the rate at which each rank can send and receive, the smaller of the two, in bytes per second."""
     links, ends = topology.links, topology.rank_count + topology.switch_count
     out = np.bincount(links["src"], links["bandwidth"], ends)
     into = np.bincount(links["dst"], links["bandwidth"], ends)
@@ -67,7 +67,7 @@ def ideal_s(topology: Topology, nbytes: int) -> float:
 
 
 def bound_s(topology: Topology, nbytes: int) -> float:
-    """Return what no all-reduce can beat."""
+    """Return a time that no all-reduce can beat."""
     return lower_bound(topology, KIND, nbytes).seconds
 
 
@@ -79,7 +79,7 @@ class Found:
     ----------
     seconds : float, simulated.
     search_s : float, the wall time of one trial of the winning search on one thread.
-    how : str, what made it: "16 chunks" a rank, or a forest of "8 pieces".
+    how : str, the kind of search: "16 chunks" a rank, or a forest of "8 pieces".
     """
 
     schedule: Schedule
@@ -129,7 +129,7 @@ def one_trial(way: Callable[[], Schedule]) -> tuple[Schedule, float]:
 
 
 def link_bytes(schedule: Schedule, topology: Topology, nbytes: int) -> NDArray[np.float64]:
-    """Return what each link carries."""
+    """Return the bytes that each link carries."""
     busy = simulate(schedule, topology, nbytes, network=network_model(topology)).link_busy_s
     carried: NDArray[np.float64] = busy * topology.links["bandwidth"]
     return carried

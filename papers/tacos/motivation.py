@@ -1,4 +1,5 @@
-"""Figures 1, 2 and 14: what basic algorithms do to networks that are not theirs, and a synthesized one to its own."""
+"""Figures 1, 2 and 14: the load of basic algorithms on networks that are not theirs, and of a synthesized one on its
+own."""
 
 from __future__ import annotations
 

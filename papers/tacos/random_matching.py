@@ -1,6 +1,6 @@
 """TACOS's own search as its paper writes it: chunks matched to free links at random [TACOS, Algorithms 1 and 2].
 
-A baseline, not a synthesizer to use: `hemiola.synthesize` chooses with care what to send, this draws lots. The paper's
+A baseline, not a synthesizer to use: `hemiola.synthesize` chooses its sends with care, this draws lots. The paper's
 public code lets a chunk be sent before it is there where links differ; here it may not."""
 
 from __future__ import annotations

@@ -104,7 +104,8 @@ def _growth(times: Sequence[tuple[int, float]]) -> str:
 
 
 def on_disk(sides: Sequence[int], threads: int | None = None, *, is_torus: bool = False) -> dict[str, Any]:
-    """Write an all-gather of a mesh to disk while it is found, verify and simulate the file; say what that took."""
+    """Write an all-gather of a mesh to disk while it is found, verify and simulate the file; return the cost of
+    each."""
     network = (topologies.torus if is_torus else topologies.mesh)(list(sides), **LINK)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "large.schedb"
@@ -134,7 +135,7 @@ def on_disk(sides: Sequence[int], threads: int | None = None, *, is_torus: bool 
 
 
 def record_in(folder: Path) -> Path:
-    """Return where what `on_disk` measured is kept, beside the report in that folder: a JSON object per mesh."""
+    """Return the path of the measurements of `on_disk`, beside the report in that folder: a JSON object per mesh."""
     return folder / "tacos" / "large.json"
 
 
@@ -147,7 +148,7 @@ def _kept(record: Path) -> dict[str, dict[str, Any]]:
 
 
 def keep(record: Path, measured: dict[str, Any]) -> None:
-    """Put what `on_disk` measured into a record, in the place of what was measured before on that mesh."""
+    """Put a measurement of `on_disk` into a record, in the place of the earlier one of that mesh."""
     kept = _kept(record)
     kept[measured["mesh"]] = measured
     record.parent.mkdir(parents=True, exist_ok=True)
@@ -164,7 +165,7 @@ def measure_large(record: Path) -> None:
 
 
 def large(report: Report, command: str) -> None:
-    """Tens of thousands of ranks; what was measured last, since all of it takes a quarter of an hour."""
+    """Tens of thousands of ranks; the last measurements, since all of them take a quarter of an hour."""
     report.section(
         "Tens of thousands of ranks, on disk",
         "All-gather with one chunk per rank on all processors, written to disk while it is found, read back, "

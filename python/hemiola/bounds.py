@@ -55,8 +55,8 @@ def lower_bound(
         their bytes by default.
     root : int, of a broadcast, reduce, gather or scatter.
     ports : "shared": a port carries any number of messages at once, so that the bound holds for every schedule. "one":
-        it carries one at a time at the pace of the slower of its two ends, as where every schedule step sends one
-        message per port. Slow ranks then hold up the ports of those who talk to them.
+        it carries one at a time at the pace of the slower of its two ends. That is so where every schedule step sends
+        one message per port. Slow ranks then hold up their partners' ports.
 
     Returns
     -------
@@ -65,7 +65,7 @@ def lower_bound(
     Raises
     ------
     ArgumentError
-        The kind is unknown or custom, an argument is out of range, or a rank cannot reach one that needs its data.
+        The kind is unknown or custom, or an argument is out of range. A rank cannot reach one that needs its data.
 
     Notes
     -----
@@ -89,11 +89,11 @@ def lower_bound(
     - exchange: an all-to-all by lengths of links, the dual of its linear program;
     - trees: the same for an all-reduce, by trees.
 
-    The last two are searched for, the longer the smaller the network. All hold for both network models of
+    The last two are searched for, longer on smaller networks. All hold for both network models of
     `simulate`, up to its rounding of each message to a picosecond.
 
-    Under slow ranks ports and traffic are the two regimes of [OptCC, Theorems 1 and 2], and cut and hosts those
-    of its Theorem 3; the witness names the theorem that binds. With ``ports="one"`` an all-reduce has a twelfth
+    Under slow ranks ports and traffic are the two regimes of [OptCC, Theorems 1 and 2]. Cut and hosts are
+    those of its Theorem 3. The witness names the theorem that binds. With ``ports="one"`` an all-reduce has a twelfth
     bound, one_port: Theorem 6, or Theorem 13 for hosts with a NIC per rank, both for any number of slow ones. It
     also counts all traffic over NICs and the links inside hosts, which lies above Theorem 13 where that is not tight.
 

@@ -1,11 +1,9 @@
-"""README, docs and docstrings are plain, or in a table whose figures only fall."""
+"""README, docs and docstrings are plain."""
 
 import pages
 import prose
 import pytest
-from prose import Figures, Text, texts, today
-
-PLAIN = sorted(texts().keys() - today().keys())
+from prose import Text, texts
 
 
 def test_sentences_stand_outside_of_code_tables_and_headings() -> None:
@@ -69,33 +67,7 @@ def test_a_text_with_long_sentences_or_free_relatives_is_not_plain() -> None:
     assert not Text("", ("word " * 16,)).is_plain
 
 
-def test_a_figure_may_rise_up_to_the_bound_of_plain_texts_alone() -> None:
-    text = Text("", ("word " * 14, "word " * 14, "It sends what it has.", "It sends what it has."))
-    assert text.figures == Figures(10, 0, 2)
-    assert not text.is_worse_than(Figures(5, 0, 2))
-    assert text.is_worse_than(Figures(5, 0, 1))
-
-
-@pytest.mark.parametrize("name", PLAIN)
+@pytest.mark.parametrize("name", texts())
 def test_a_text_is_plain(name: str) -> None:
     text = texts()[name]
     assert text.is_plain, f"{text.figures}, at most {text.bounds}: python scripts/prose.py {name}"
-
-
-@pytest.mark.parametrize("name", today())
-def test_a_text_that_is_not_plain_yet_gets_no_worse(name: str) -> None:
-    text = texts().get(name, Text(name, ("It is gone.",)))
-    assert not text.is_plain, f"{name} is plain: take it out of the table, make generate"
-    assert not text.is_worse_than(today()[name]), f"{text.figures}: python scripts/prose.py {name}"
-
-
-def test_committed_figures_are_lowered_and_never_raised(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = {
-        "a": Text("a", ("It sends what it has.",) * 5),
-        "b": Text("b", ("It is plain now.",)),
-    }
-    monkeypatch.setattr(prose, "texts", lambda: found)
-    monkeypatch.setattr(
-        prose, "today", lambda: {"a": Figures(20, 0, 3), "b": Figures(20, 1, 1), "gone": Figures(1, 1, 1)}
-    )
-    assert prose.lowered().splitlines()[1:] == ["a 5 0 3"]

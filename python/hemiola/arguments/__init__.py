@@ -1,4 +1,4 @@
-"""Arguments of the wrong type, answered in the API's own words: the argument, the expected and the found value.
+"""Arguments of the wrong type, answered with the argument, the expected and the found value.
 
 `typed` checks the calls of Python functions. `compiled` words the core's refusals; the core calls it."""
 

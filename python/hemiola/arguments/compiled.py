@@ -31,7 +31,7 @@ def signature(function: Any) -> inspect.Signature:
 
 
 def wrong_argument(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str | None:
-    """Return the sentence about the error in the arguments of a call, or None where they all fit."""
+    """Return the sentence about a call's wrong arguments, or None where all fit."""
     complaints = []
     for overload in _signatures(function):
         found = _complaint(function, overload, args, kwargs)

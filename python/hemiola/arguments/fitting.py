@@ -1,5 +1,5 @@
-"""Whether a value fits an annotation. Generous as Python is: a NumPy integer is a whole number, a list is a sequence; a
-text is no sequence of anything."""
+"""Whether a value fits an annotation. Generous as Python is: a NumPy integer is a whole number, a list is a sequence. A
+text is no sequence."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 
 def fits(expected: Any, value: object) -> bool:
-    """Return whether the value may stand where this annotation does; one that says nothing checkable fits all."""
+    """Return whether the value may stand where this annotation does. An uncheckable one fits all."""
     origin, inner = typing.get_origin(expected), typing.get_args(expected)
     if is_union(origin):
         return any(fits(choice, value) for choice in inner)

@@ -1,9 +1,9 @@
-"""What links do, measured between the ranks of a running job, as a topology: latency, bandwidth and the cost of a
-message inside nodes and between them, and which ranks share a NIC.
+"""Measures the links between the ranks of a running job as a topology: latency, bandwidth and the cost of a message
+inside nodes and between them, and which ranks share a NIC.
 
 Ranks measure together, in rounds in which every port works at once (`rounds`): messages in a chain, each waiting for
-the one before, and streams (`traffic`, `streams`), timed by all ranks (`stopwatch`). What follows from the times is
-arithmetic (`fitting`), and a topology is made of that (`network`)."""
+the one before, and streams (`traffic`, `streams`), timed by all ranks (`stopwatch`). Arithmetic derives costs from the
+times (`fitting`), and a topology is made of them (`network`)."""
 
 from hemiola.calibration.effort import BRIEF, THOROUGH, Effort
 from hemiola.calibration.measuring import measured_network

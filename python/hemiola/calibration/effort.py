@@ -1,4 +1,4 @@
-"""How long to measure: all that can be found out, or what a start-up has time for."""
+"""How long to measure: everything that can be found out, or only as much as a start-up has time for."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from dataclasses import dataclass
 class Effort:
     """How long to measure.
 
-    chain_s, chain_repeats : how long a chain takes, and how often it is timed. at_once : to how many others at once
-    each rank of a chain sends. stream_s : how long a first, short stream takes at least on every rank. longer : how
-    many times longer the one is that counts. meetings : with how many other nodes each measures its NICs. is_thorough
-    : whether any ranks of a node may turn out to share a NIC, a message to cost a rank that is alone less, and
-        nodes meet others until it is known whose NIC is slow. Otherwise neighbours share NICs, as many each as the
-        first rank's seems to have.
+    chain_s, chain_repeats : how long a chain takes, and how often it is timed.
+    at_once : the number of others that each rank of a chain sends to at once.
+    stream_s : how long a first, short stream takes at least on every rank.
+    longer : how many times longer the second stream is, which counts.
+    meetings : with how many other nodes each measures its NICs.
+    is_thorough : whether any ranks of a node may turn out to share a NIC, a message to cost a rank that is alone
+        less, and nodes meet others until the slow NICs are known. Otherwise neighbours share NICs, as many each as
+        the first rank's seems to have.
     """
 
     chain_s: float

@@ -1,5 +1,5 @@
-"""What follows from times, by arithmetic alone: costs by least squares, equal rates, shared NICs, and who is to be
-measured with whom next."""
+"""Derives figures from times, by arithmetic alone: costs by least squares, equal rates, shared NICs, and the ranks to
+measure together next."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ _SHARED_SLOWDOWN = 1.5
 def latency_and_message(
     latencies: Sequence[float], messages: Sequence[float], taken_s: Floats
 ) -> tuple[float, float]:
-    """Find what one latency and one message cost where so many of both took so long, by least squares.
+    """Find the cost of one latency and one message from times of so many of both, by least squares.
 
     Parameters
     ----------
     latencies, messages : counts, of each measurement.
-    taken_s : array, seconds > 0. What counts is by what share a measurement is missed, long ones like short ones.
+    taken_s : array, seconds > 0. The fit minimizes each measurement's error as a share of it, long ones like short
+        ones.
 
     Returns
     -------
@@ -49,9 +50,9 @@ def _alone(counts: Floats, shares: Floats | float) -> float:
 
 
 def step_between(few_s: float, few: int, many_s: float, many: int) -> float:
-    """Return what a step takes of chains that take so long with few steps and with many, in seconds.
+    """Return the time of a step from that of chains with few steps and with many, in seconds.
 
-    What is not steps is taken for a third of the long chain at most: where the short one says more, it was disturbed.
+    The time outside the steps counts as a third of the long chain at most: a short chain that says more was disturbed.
     """
     return max(many_s - few_s, many_s * 2 / 3) / (many - few)
 
@@ -76,8 +77,8 @@ def nic_groups(slowdown: Floats) -> list[list[int]]:
 
     Parameters
     ----------
-    slowdown : array of shape (ranks, ranks), by what factor two that send at once take longer than alone; NaN where not
-        measured. Looked at are only pairs i < j where i is the first of its NIC and j on none before i's.
+    slowdown : array of shape (ranks, ranks), the factor by which two that send at once take longer than alone; NaN
+        where not measured. Looked at are only pairs i < j where i is the first of its NIC and j on none before i's.
 
     Returns
     -------
@@ -115,7 +116,7 @@ def _grouped(slowdown: Floats) -> tuple[list[list[int]], tuple[int, int] | None]
 
 
 class NodeRates:
-    """What each node's NICs carry, from what two nodes at a time have: as much as the slower of both.
+    """The rates of each node's NICs, from rates of two nodes at a time: those are the slower one's.
 
     A node's own rate is known once it was as fast as the fastest, or met one that is faster than itself.
     """
@@ -127,11 +128,11 @@ class NodeRates:
         self._together = np.full((count, count), np.nan)
 
     def note(self, a: int, b: int, rate: float) -> None:
-        """Take in what two nodes had, in bytes per second."""
+        """Note the rate of two nodes, in bytes per second."""
         self._together[a, b] = self._together[b, a] = rate
 
     def rates(self) -> Floats:
-        """Return what each node had at best; 0 for one that has met nobody."""
+        """Return each node's best rate; 0 for one that has met no other."""
         return np.asarray(np.nan_to_num(self._together, nan=0.0).max(axis=1, initial=0.0))
 
     def unsettled(self) -> list[tuple[int, int]]:

@@ -1,8 +1,8 @@
-"""What all ranks of a job do together to measure the links between them.
+"""The joint measurement of the links between all ranks of a job.
 
-Small messages are timed in chains of one, two and three at once: what every further one costs is the message, what is
-left is the latency. Bandwidths are those of long streams behind short ones. Ranks of a node that have less when all of
-them send than each alone share a NIC."""
+Small messages are timed in chains of one, two and three at once: every further one adds a message's cost, and the rest
+is the latency. Bandwidths are those of long streams behind short ones. Ranks of a node that have less when all of them
+send than each alone share a NIC."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A topology made of what was measured: ranks behind a switch in their node, and behind NICs at one switch between
+"""Makes a topology of the measured figures: ranks behind a switch in their node, and behind NICs at one switch between
 nodes."""
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ _Link = tuple[int, int, float, float, float]
 
 @dataclass(frozen=True)
 class Figures:
-    """What was measured; times in seconds, bandwidths in bytes per second, arrays with an entry for each rank.
+    """Measured figures; times in seconds, bandwidths in bytes per second, arrays with an entry for each rank.
 
-    `nic` numbers a node's NICs from 0 and says which a rank uses. `message_s` is what a message costs a rank's port
-    while others of its node are silent, `busy_message_s` while all work: of a NIC that is shared, each of its ranks'
-    messages takes its part.
+    `nic` numbers a node's NICs from 0 and names each rank's one. `message_s` is a message's cost to a rank's port while
+    others of its node are silent, `busy_message_s` while all work: of a NIC that is shared, each of its ranks' messages
+    takes its part.
     """
 
     inside_latency_s: float
@@ -46,7 +46,7 @@ class Figures:
 
     @classmethod
     def from_numbers(cls, numbers: NDArray[np.float64]) -> Figures:
-        """Read what `to_numbers` made."""
+        """Read the numbers that `to_numbers` made."""
         inside_latency_s, inside_message_s, latency_s, message_s, busy_message_s = map(float, numbers[:5])
         inside_bandwidth, nic, nic_bandwidth = np.split(numbers[5:], 3)
         return cls(

@@ -1,4 +1,4 @@
-"""Finds out which ranks of a node share a NIC, and what each NIC carries.
+"""Finds out which ranks of a node share a NIC, and the rate of each NIC.
 
 Nodes meet in couples, both ways at once: they have as much as the slower one's NICs carry."""
 
@@ -149,8 +149,8 @@ class NicSearch:
 
 
 def filled(best: Floats, places: Nodes) -> Floats:
-    """Return what NICs carry, those that met nobody as the others of their node: nodes with fewer ranks have nobody at
-    their users' places."""
+    """Return the NICs' rates; one that met no other NIC has that of the others of its node. Nodes with fewer ranks
+    leave some without a partner."""
     known = best.copy()
     for ranks in map(list, places.ranks):
         known[ranks] = np.where(best[ranks] > 0, best[ranks], best[ranks].max())
@@ -163,11 +163,11 @@ def neighbours(count: int, sharing: int) -> list[list[int]]:
 
 
 def first_slowdowns(ratio: Floats) -> Floats:
-    """Return by what factor pairs of a node's ranks slow each other down, as far as all of them together tell.
+    """Return the factor by which pairs of a node's ranks slow each other down, as far as all of them together tell.
 
     Parameters
     ----------
-    ratio : array, by what factor each rank is slower among all than alone.
+    ratio : array, the factor by which each rank is slower among all than alone.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Who sends to whom in a round: shifts inside nodes and between them.
+"""The pairs of sender and receiver in a round: shifts inside nodes and between them.
 
 In a round every rank that takes part sends to one other and receives from one, so that no port works for two."""
 
@@ -13,7 +13,7 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True)
 class Nodes:
-    """The ranks of each node, in order; a rank's place is where it stands among those of its node."""
+    """The ranks of each node, in order; a rank's place is its index among those of its node."""
 
     ranks: tuple[tuple[int, ...], ...]
 
@@ -55,8 +55,8 @@ class Nodes:
         ----------
         shift : int, 1 … count-1.
         places : those of the ranks that send; None: all.
-        up : int, 0 … most_ranks-1, round the end of the largest node. Who would send to a place that the other node has
-            not rests.
+        up : int, 0 … most_ranks-1, round the end of the largest node. A rank without a partner at its place in the
+            other node rests.
         """
         pairs = []
         for node, ranks in enumerate(self.ranks):

@@ -30,7 +30,7 @@ class Party:
 class Stopwatch:
     """One of the ranks that measure; all of them make the same calls.
 
-    All know the same times after each call, so that all decide alike what to do next.
+    All know the same times after each call, so that all decide alike on the next step.
     """
 
     def __init__(self, core: CoreCommunicator, grouping: Grouping) -> None:
@@ -62,8 +62,8 @@ class Stopwatch:
 
         Returns
         -------
-        Array of shape (repeats, ranks), of all parties, in seconds: from where a rank began to where its party had all
-        that it receives. All begin together.
+        Array of shape (repeats, ranks), of all parties, in seconds: from the time when a rank began until its party had
+        all that it receives. All begin together.
         """
         taken = np.zeros(repeats)
         buffer = np.zeros(0 if schedule is None else schedule.chunk_count * chunk_bytes, np.uint8)
@@ -76,7 +76,7 @@ class Stopwatch:
         return self.everybodys(taken).T
 
     def everybodys(self, own: Seconds) -> Seconds:
-        """Return what every rank has, as rows."""
+        """Return every rank's value, as rows."""
         padded = np.append(own, 0.0)
         rows = np.empty((self._core.rank_count, padded.size))
         self._core.run("all_gather", padded, rows.reshape(-1), "sum", 0, self._share, None)

@@ -27,8 +27,8 @@ _LONG_S = 1.0
 class Streamed:
     """How long each rank took to receive so many bytes, and the pairs that it was one of.
 
-    `best_s` is what it would have taken as fast as the short stream before, where that was faster: nothing but bursts
-    makes streams short, and everything else long, so for telling twice from once this is the better one.
+    `best_s` is the time at the speed of the short stream before, where that was faster. Only bursts make streams short,
+    and every disturbance makes them long, so this is the better one for telling twice from once.
     """
 
     volume: int
@@ -37,9 +37,11 @@ class Streamed:
     pairs: Sequence[Pair]
 
     def rate(self, ranks: Sequence[int]) -> float:
-        """Return what some ranks received together, in bytes per second, until the last of them had everything.
+        """Return the rate at which some ranks received together, in bytes per second, until the last of them had
+        everything.
 
-        Who began to look at its clock when bytes had already come took too little time; so who sent them counts, too.
+        A rank that began to look at its clock when bytes had already come took too little time; so its sender counts,
+        too.
         """
         senders = [src for src, dst in self.pairs if dst in ranks]
         return len(ranks) * self.volume / float(self.taken_s[[*ranks, *senders]].max())

@@ -1,7 +1,7 @@
 """Schedules to be timed: messages in a chain, of which each waits for the one before, and streams that wait for
 nothing.
 
-They are no collectives that anybody needs; what they carry does not count."""
+They are no useful collectives; their data does not count."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def chain(rank_count: int, rounds: Sequence[Sequence[Pair]], steps: int) -> Sche
         2 → 3           2 → 3                     step 0 added to it, so that no step
         3 → 0           3 → 0                     begins before the one before has ended
 
-    A step takes the latency, and for every round what a message costs.
+    A step takes the latency, and the cost of a message for every round.
     """
     pairs = [pair for pairs in rounds for pair in pairs]
     ranks = sorted(
@@ -39,7 +39,8 @@ def chain(rank_count: int, rounds: Sequence[Sequence[Pair]], steps: int) -> Sche
 def stream(rank_count: int, pairs: Sequence[Pair], steps: int) -> Schedule:
     """Let every pair's source send a chunk of its own in every step, into the same slot again and again.
 
-    What arrives is never sent on, so nothing waits for it: messages follow each other as fast as ports take them.
+    Arriving chunks are never sent on, so no message waits for them: messages follow each other as fast as ports take
+    them.
     """
     slots = _apart(pairs)
     chunks = [slots[src] for src, _ in pairs]

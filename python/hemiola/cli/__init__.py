@@ -106,7 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Returns
     -------
-    int, the exit code: `hemiola.cli.exit_codes` has what each means.
+    int, the exit code: `hemiola.cli.exit_codes` has the meaning of each.
     """
     words = sys.argv[1:] if arguments is None else list(arguments)
     streams.prepare()

@@ -1,4 +1,4 @@
-"""`hemiola accelerate`: what makes groups of PyTorch faster, compiled for the PyTorch that is installed."""
+"""`hemiola accelerate`: compiles the part that makes groups of PyTorch faster, for the installed PyTorch."""
 
 from __future__ import annotations
 

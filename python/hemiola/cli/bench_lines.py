@@ -1,5 +1,5 @@
-"""What `hemiola bench` prints, in the lines of nccl-tests: '#' before all that is no measurement, a line per size as
-soon as it is measured, and fewer columns where a terminal is narrow."""
+"""The output of `hemiola bench`, in the lines of nccl-tests: '#' before all text that is no measurement, a line per
+size as soon as it is measured, and fewer columns where a terminal is narrow."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class BenchLines:
 
     Parameters
     ----------
-    patterns : what is measured, in this order.
+    patterns : the measured variants, in this order.
     where : the machine or cluster in words.
     columns : how many characters a line may have.
-    remarks : what of the patterns is not as it was asked for.
+    remarks : remarks on patterns that differ from the request.
     """
 
     def __init__(

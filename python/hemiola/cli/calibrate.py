@@ -1,4 +1,4 @@
-"""`hemiola calibrate`: what links do between the ranks of a job, measured, as a topology file."""
+"""`hemiola calibrate`: measures the links between the ranks of a job, as a topology file."""
 
 from __future__ import annotations
 

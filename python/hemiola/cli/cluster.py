@@ -1,4 +1,4 @@
-"""`hemiola cluster`: hosts on this machine, with NICs of a rate, for trying what runs on several hosts."""
+"""`hemiola cluster`: hosts on this machine, with NICs of a rate, for trying programs for several hosts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`hemiola diagnose`: what slows ranks that work together, what it costs, and what helps."""
+"""`hemiola diagnose`: the causes that slow ranks that work together, their cost, and remedies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`hemiola doctor`: what this machine has, and what to do about what it has not."""
+"""`hemiola doctor`: this machine's resources, and how to get the missing ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the exit codes of commands mean: each one thing for each command."""
+"""The meanings of the commands' exit codes: each one thing for each command."""
 
 from __future__ import annotations
 

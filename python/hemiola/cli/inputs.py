@@ -1,4 +1,4 @@
-"""What commands read from files: topologies, and schedules by file or by an algorithm's name."""
+"""Reads the commands' input files: topologies, and schedules by file or by an algorithm's name."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _OPTIONS = {"late": "--late 7=50ms", "slow": "--slow 0=2"}
 def read_topology(
     path: Path, speeds: LinkSpeeds = NO_SPEEDS, changes: LinkChanges = NO_CHANGES
 ) -> TopologyFile:
-    """Read a topology file, with what the command line says of its links; raise FormatError or OSError that names it.
+    """Read a topology file, with the command line's figures for its links; raise FormatError or OSError that names it.
 
-    Of figures that cannot be, a line on standard error says what is taken instead.
+    Of figures that cannot be, a line on standard error names the value used instead.
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", TopologyWarning)
@@ -82,7 +82,7 @@ def with_changed_links(
 
 
 def emulated(path: Path | None, speeds: LinkSpeeds, changes: LinkChanges) -> Topology | None:
-    """Read the cluster to imitate, with what the command line says of its links; None where none is given."""
+    """Read the cluster to imitate, with the command line's figures for its links; None where none is given."""
     if path is not None:
         return read_topology(path, speeds, changes).topology
     if changes.are_given or speeds.given().are_given:

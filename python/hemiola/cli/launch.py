@@ -110,7 +110,7 @@ def report(as_json: bool, rank_count: int, code: int) -> None:
 
 
 def command_of(program: list[str], python: str, *, module: bool) -> list[str]:
-    """Return what a rank runs: a script or module by Python, anything else as it is."""
+    """Return a rank's command: a script or module by Python, anything else as it is."""
     words = [printable(word) for word in program]
     if module:
         return [python, "-m", *words]

@@ -25,7 +25,7 @@ def _speed(what: str) -> Any:
 
 @dataclass(frozen=True)
 class LinkSpeeds:
-    """What a user says about links of which a topology file gives only the kind."""
+    """A user's figures for links of which a topology file gives only the kind."""
 
     nvlink_bandwidth: Annotated[
         float | None,
@@ -49,7 +49,7 @@ class LinkSpeeds:
 
 @dataclass(frozen=True)
 class LinkChanges:
-    """What of a topology file is slower, or gone."""
+    """The parts of a topology file that are slower, or gone."""
 
     slow_link: options.SlowLink = None
     without_link: options.WithoutLink = None

@@ -30,7 +30,7 @@ def _console(stream: Any) -> Console:
 
 
 def printable(text: str) -> str:
-    """Replace what is not valid Unicode (bytes that the shell handed over), so that it can be printed."""
+    """Replace invalid Unicode (bytes that the shell handed over), so that the text can be printed."""
     return text.encode("utf-8", "replace").decode("utf-8", "replace")
 
 
@@ -77,9 +77,9 @@ def fitted(
 
     Parameters
     ----------
-    shown : whose first column has the labels.
+    shown : table whose first column has the labels.
     dropped : headers of columns that may go, the least important first.
-    prefix : what may be left out of labels, because the title says it.
+    prefix : text that labels may leave out, because it is in the title.
     wrapped : headers of columns whose text reads well over several lines.
     """
     width = console().width

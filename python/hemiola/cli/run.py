@@ -1,4 +1,4 @@
-"""`hemiola run`: one collective on real buffers, by one, several or all algorithms, beside what was predicted."""
+"""`hemiola run`: one collective on real buffers, by one, several or all algorithms, beside its prediction."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ _PLAIN = str.maketrans(
 
 
 def prepare() -> None:
-    """Give this process streams to write to, whatever has been closed and whatever their encoding is."""
+    """Give this process streams to write to, even if some are closed, with any encoding."""
     hold_standard_descriptors()
     if sys.stderr is None or sys.stderr is sys.__stderr__:  # not where a test reads it
         sys.stderr = _text(_Lossy(2, "w", closefd=False), getattr(sys.stderr, "encoding", "utf-8"))
@@ -59,7 +59,7 @@ def _text(raw: io.FileIO, encoding: str) -> TextIO:
 
 
 def can_be_written() -> bool:
-    """Return whether what was printed so far has reached standard output."""
+    """Return whether the output so far has reached standard output."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -68,8 +68,8 @@ def can_be_written() -> bool:
 
 
 def leave() -> None:
-    """Drop what standard output has not taken: the interpreter would try again at its end, fail, and return an exit
-    code of its own."""
+    """Drop the output that standard output has not taken: the interpreter would try again at its end, fail, and return
+    an exit code of its own."""
     if not can_be_written():
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, sys.stdout.fileno())

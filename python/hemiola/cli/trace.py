@@ -1,4 +1,4 @@
-"""`hemiola trace`: what PyTorch's ranks have written down of their operations, as one trace."""
+"""`hemiola trace`: the records of operations that PyTorch's ranks have written, as one trace."""
 
 from __future__ import annotations
 

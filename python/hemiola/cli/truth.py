@@ -1,4 +1,4 @@
-"""What `hemiola doctor --truth` prints: predictions beside measurements, row by row, and how far they are apart."""
+"""The output of `hemiola doctor --truth`: predictions beside measurements, row by row, and how far they are apart."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What people type: sizes, times, rank=value pairs. Each reader answers bad text with a typed error that
-quotes it."""
+"""Readers of typed values: sizes, times, rank=value pairs. Each reader answers bad text with a typed error that quotes
+it."""
 
 from __future__ import annotations
 

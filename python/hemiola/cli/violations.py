@@ -1,4 +1,4 @@
-"""How commands that show a schedule say where it is wrong."""
+"""How commands that show a schedule report its violations."""
 
 from __future__ import annotations
 

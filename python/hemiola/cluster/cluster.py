@@ -52,9 +52,8 @@ class Cluster:
     Parameters
     ----------
     hosts : int, 1 … 250.
-    rate : float, bytes per second > 0, or text such as "200mbit"; None for as fast as the machine is. What each
-        host's NIC carries each way, headers included: of an MTU of 1,500 bytes TCP's payload
-        gets 1,448 of 1,514.
+    rate : float, bytes per second > 0, or text such as "200mbit"; None for as fast as the machine is. The rate of each
+        host's NIC each way, headers included: of an MTU of 1,500 bytes TCP's payload gets 1,448 of 1,514.
     slow : mapping from host to a factor >= 1 by which its NIC is slower.
     mtu : int, bytes, 1280 … 65535.
     name : str, optional; by which other processes find it (`Cluster.find`, `hemiola cluster exec --name`).
@@ -63,9 +62,8 @@ class Cluster:
     ------
     ArgumentError
         for a parameter out of range.
-    ClusterError
-        when there is a cluster of that name, when the kernel does not let this user make namespaces, or iproute2 is not
-        installed; the message says what would help.
+    ClusterError when there is a cluster of that name, when the kernel does not let this user make namespaces, or
+    iproute2 is not installed; the message names a remedy.
 
     Notes
     -----
@@ -112,8 +110,8 @@ class Cluster:
     @staticmethod
     @typed
     def find(name: str) -> Cluster:
-        """Return a cluster that another process has made. It is not this one's to end: `close` ends only what was
-        started through it.
+        """Return a cluster that another process has made. It is not this one's to end: `close` ends only processes that
+        were started through it.
 
         Parameters
         ----------
@@ -198,14 +196,13 @@ class Cluster:
 
         Returns
         -------
-        str, what it wrote to standard output.
+        str, its standard output.
 
         Raises
         ------
         ArgumentError
             for a host that there is not.
-        ClusterError
-            when it ends with another exit code than 0; the message has what it wrote to standard error.
+        ClusterError when it ends with another exit code than 0; the message has its standard error.
         subprocess.TimeoutExpired
             when it took too long.
         """
@@ -225,7 +222,7 @@ class Cluster:
 
     @typed
     def set_rate(self, host: int, rate: float | str | None) -> None:
-        """Change what a host's NIC carries each way, at once.
+        """Change the rate of a host's NIC each way, at once.
 
         Parameters
         ----------
@@ -243,7 +240,7 @@ class Cluster:
 
     @typed
     def rates(self, host: int) -> tuple[float | None, float | None]:
-        """Return what a host's NIC may send and receive, as the kernel has it.
+        """Return the rates at which a host's NIC may send and receive, as the kernel has them.
 
         Parameters
         ----------
@@ -309,7 +306,7 @@ class Cluster:
 
     @typed
     def counters(self, host: int) -> Counters:
-        """Return what a host's NIC has counted since the cluster is up.
+        """Return the counters of a host's NIC since the cluster is up.
 
         Parameters
         ----------
@@ -337,7 +334,7 @@ class Cluster:
             self._keeper.wait()
 
     def close(self) -> None:
-        """End what was started through this object and, unless it was found by name, the whole cluster."""
+        """End the processes started through this object and, unless it was found by name, the whole cluster."""
         for process in self._started:
             process.kill()
             process.wait()

@@ -6,11 +6,11 @@
       ...
 
 The kernel kills the hosts when the keeper ends, and all that runs in a host when the host's first process ends.
-Bridge, NICs and mounts have no names outside and vanish with the last process in them. What this file does not do: the
-network, which its owner builds from outside (nics.py).
+Bridge, NICs and mounts have no names outside and vanish with the last process in them. The network is not its work: its
+owner builds that from outside (nics.py).
 
-It answers on standard output, and hears on standard input: first what to build, then {"state": …} to write where
-others find the cluster, and "detach" to outlive its owner. Otherwise it ends with its owner, with its standard
+It answers on standard output, and reads standard input: first its order to build, then {"state": …} to write to a file
+where others find the cluster, and "detach" to outlive its owner. Otherwise it ends with its owner, with its standard
 input, and with SIGTERM."""
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Refused(Exception):
-    """What was asked for is not possible here; the text says what, and why."""
+    """The request is not possible here; the text says why."""
 
 
 def _call(what: str, function: Callable[..., int], *arguments: Any) -> None:

@@ -4,7 +4,7 @@
     host 1:  eth0 ─── port1 ├ switch
     ...                     ┘
 
-What leaves a host waits in eth0, what comes to it waits in its port at the switch."""
+Bytes that leave a host wait in eth0, bytes that come to it wait in its port at the switch."""
 
 from __future__ import annotations
 
@@ -107,12 +107,13 @@ def limit(switch: Place, host: int, place: Place, rate: float | None) -> None:
 
 
 def rates(switch: Place, host: int, place: Place) -> tuple[float | None, float | None]:
-    """Return what a NIC may send and receive, in bytes per second, as the kernel has it; None where not limited."""
+    """Return the rates at which a NIC may send and receive, in bytes per second, as the kernel has them; None where not
+    limited."""
     return rate_of(place, NIC), rate_of(switch, _port(host))
 
 
 def rate_of(place: Place, device: str) -> float | None:
-    """Return what may leave through a device, in bytes per second; None where it is not limited."""
+    """Return the rate at which bytes may leave through a device, in bytes per second; None where it is not limited."""
     found = json.loads(_command(place, ["tc", "-json", "qdisc", "show", "dev", device, "root"]) or "[]")
     return next((float(queue["options"]["rate"]) for queue in found if queue["kind"] == "tbf"), None)
 
@@ -129,7 +130,7 @@ def is_up(place: Place) -> bool:
 
 
 def counters(place: Place) -> Counters:
-    """Return what a host's NIC has counted."""
+    """Return the counters of a host's NIC."""
     found = json.loads(_command(place, ["ip", "-json", "-statistics", "link", "show", "dev", NIC]))
     both = found[0]["stats64"]
     return Counters(sent=both["tx"]["bytes"], received=both["rx"]["bytes"])

@@ -34,8 +34,8 @@ class Place:
 
     Parameters
     ----------
-    process : whose namespaces these are, by its number here.
-    kinds : which of them to enter; "pid" makes what is started end with the first process in there.
+    process : process with these namespaces, by its number here.
+    kinds : the ones to enter; "pid" makes the command end with the first process in there.
     """
 
     def __init__(self, process: int, *kinds: str) -> None:
@@ -49,8 +49,8 @@ class Place:
     def start(self, command: Sequence[str], **how: Any) -> subprocess.Popen[Any]:
         """Start a command here; `how` goes to subprocess.Popen.
 
-        What it returns is the command's own process, or, in a user namespace, one that hands on signals (but for
-        SIGKILL, which ends both, and SIGSTOP) and the exit code. It ends with this process if this is its main thread.
+        It returns the command's own process, or, in a user namespace, one that hands on signals (but for SIGKILL, which
+        ends both, and SIGSTOP) and the exit code. It ends with this process if this is its main thread.
         """
         with ExitStack() as opened:
             spaces = {
@@ -90,7 +90,7 @@ class Place:
         return descriptor
 
     def output_of(self, command: Sequence[str], given: str = "") -> str:
-        """Run a command here to its end and return what it prints; CalledProcessError with its words if it fails."""
+        """Run a command here to its end and return its output; CalledProcessError with its error text if it fails."""
         process = self.start(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )

@@ -68,7 +68,7 @@ def path_of(name: str) -> Path:
 
 
 def find(name: str) -> dict[str, Any]:
-    """Return what is known of a cluster that is up.
+    """Return the entry of a cluster that is up.
 
     Raises
     ------
@@ -85,7 +85,7 @@ def find(name: str) -> dict[str, Any]:
 
 
 def names() -> list[str]:
-    """Return the clusters that are up, sorted; what killed ones have left is removed."""
+    """Return the clusters that are up, sorted; the remains of killed ones are removed."""
     return sorted(path.stem for path in folder().glob("*.json") if _state(path) is not None)
 
 

@@ -1,8 +1,8 @@
-"""Arrays with many zeros as messages of the size of what is in them, and back, bit for bit.
+"""Arrays with many zeros as messages of the size of their content, and back, bit for bit.
 
-`encode` finds the nonzero elements in one scan and writes them with the smallest index of where they belong; `decode`
-checks every bit of that before it writes anything. An element is zero where all its bits are, so -0.0, NaN and
-subnormal numbers are kept."""
+`encode` finds the nonzero elements in one scan and writes them with the smallest index of their places; `decode` checks
+every bit of that before it writes anything. An element is zero where all its bits are, so -0.0, NaN and subnormal
+numbers are kept."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _OF_POSITIONS = ("position_compress_s", "position_decompress_s")
 
 @dataclass(frozen=True)
 class Message:
-    """What an encoded array says of itself.
+    """An encoded array's own description.
 
     Attributes
     ----------
@@ -47,15 +47,14 @@ class Message:
 
 @dataclass(frozen=True)
 class Speeds:
-    """What one core encodes and decodes.
+    """The speed at which one core encodes and decodes.
 
     Attributes
     ----------
     compress, decompress, add : float > 0, plain bytes per second: from array to message, from message to array, and
         from message into an array by adding. Infinite: it takes no time.
     position_compress_s, position_decompress_s : float >= 0, seconds beside that for each place that a message tells by
-        a number, as "ef" does. By these it is known where a shorter message costs cores more than it saves a
-        link.
+        a number, as "ef" does. They tell where a shorter message costs cores more than it saves a link.
     """
 
     compress: float
@@ -79,10 +78,10 @@ def speeds(density: float = 0.1, format: str | None = None) -> Speeds:
 
     Parameters
     ----------
-    density : float in (0, 1], the share of float32 that are not zero, at random places. One in ten is the slowest of
-        what is worth it: fewer are faster, and more make messages little shorter.
-    format : str, one of `names()`; None for what operations choose from: "pici", and what each position of "ef" takes
-        beside it.
+    density : float in (0, 1], the share of float32 that are not zero, at random places. One in ten is the slowest share
+        that is worth it: fewer are faster, and more make messages little shorter.
+    format : str, one of `names()`; None for the formats that operations choose from: "pici", and the extra time of each
+        position of "ef".
 
     Returns
     -------
@@ -140,12 +139,12 @@ def choose(format: str | None) -> str | None:
 
     Parameters
     ----------
-    format : str, one of `names()`; None for the fastest of each message, as it is from the start: by the longer of
-        what it takes a link and the cores at its ends, which on slow links is the smallest.
+    format : str, one of `names()`; None, as from the start, for the fastest of each message: by the longer time of the
+        link and of the cores at its ends. On slow links that is the smallest.
 
     Returns
     -------
-    str or None, what was chosen before.
+    str or None, the choice before.
 
     Raises
     ------
@@ -154,10 +153,9 @@ def choose(format: str | None) -> str | None:
 
     Notes
     -----
-    Holds for operations that begin from now on. A message says its format itself, so ranks need not choose the same,
-    and results are the same bits whatever they choose. A message that would take more than 0.97 of its plain bytes goes
-    plain as ever. With "pici" and `schedule="all_reduce_ring"` messages are those of [SpCCL], without its
-    thresholds.
+    Holds for operations that begin from now on. A message names its format, so ranks need not choose the same, and
+    results are the same bits with any choice. A message that would take more than 0.97 of its plain bytes goes plain as
+    ever. With "pici" and `schedule="all_reduce_ring"` messages are those of [SpCCL], without its thresholds.
 
     Examples
     --------
@@ -189,9 +187,9 @@ def encode(x: NDArray[Any], format: str | None = None) -> bytes:
 
     Notes
     -----
-    One pass over the array, whatever the format; exact sizes follow from it, and only the chosen index is written.
-    Memory: the array's size while it runs. Deterministic, the same bytes on every machine. Runs without the GIL, in one
-    thread. Formats: docs/reference/formats/coded.md; "pici" is from [SpCCL, §3].
+    One pass over the array, in any format; exact sizes follow from it, and only the chosen index is written. Memory:
+    the array's size while it runs. Deterministic, the same bytes on every machine. Runs without the GIL, in one thread.
+    Formats: docs/reference/formats/coded.md; "pici" is from [SpCCL, §3].
 
     Examples
     --------
@@ -211,7 +209,7 @@ def decode(encoded: bytes | bytearray | memoryview | NDArray[np.uint8], out: A) 
 
     Parameters
     ----------
-    encoded : bytes, or anything with bytes in one piece, from `encode`, by whomever.
+    encoded : bytes, or anything with bytes in one piece, from any `encode`.
     out : writable ndarray in C order, of the dtype and element count that was encoded; every element is written.
 
     Returns
@@ -224,7 +222,7 @@ def decode(encoded: bytes | bytearray | memoryview | NDArray[np.uint8], out: A) 
         Not a message that `encode` could have written: lengths, counts, prefixes and order of positions are checked
         before anything is written, and nothing is read outside.
     MismatchError
-        The array has another dtype or element count than what was encoded.
+        The array has another dtype or element count than the encoded one.
     ArgumentError
         An argument is no array in one piece, or `out` is read-only.
 
@@ -246,7 +244,7 @@ def decode(encoded: bytes | bytearray | memoryview | NDArray[np.uint8], out: A) 
 
 @typed
 def describe(encoded: bytes | bytearray | memoryview | NDArray[np.uint8]) -> Message:
-    """Read what an encoded array says of itself, without decoding it.
+    """Read an encoded array's own description, without decoding it.
 
     Parameters
     ----------

@@ -51,9 +51,10 @@ class Seen:
 class SurveyedPort:
     """A rank's port that a survey has found to be slow.
 
-    `factor` : how much slower than the others'. `assumed` : the part of that factor which the planned-for network
-    already has, as it was measured at start-up. The rest is noticed and planned for as any slow port is. `where` : its
-    NIC and host in words.
+    `factor` : how much slower than the others'.
+    `assumed` : the part of that factor which the planned-for network already has, as it was measured at start-up. The
+        rest is noticed and planned for as any slow port is.
+    `where` : its NIC and host in words.
     """
 
     factor: float

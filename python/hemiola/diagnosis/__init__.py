@@ -1,7 +1,7 @@
-"""What slows a job down, and what helps: a judgement on evidence that somebody else has gathered.
+"""Judges why a job is slow, and names remedies, from evidence gathered elsewhere.
 
-`judge` takes Evidence and returns a Diagnosis, the same on whoever has the same evidence. Nothing here measures
-anything, starts anybody or knows a communicator: `hemiola.communicator` gathers what a job's ranks have seen."""
+`judge` takes Evidence and returns a Diagnosis; equal evidence gives the same diagnosis everywhere. Nothing here
+measures, starts processes or knows a communicator: `hemiola.communicator` gathers the ranks' observations."""
 
 from hemiola.diagnosis.diagnosis import Cause, Diagnosis, Finding
 from hemiola.diagnosis.evidence import Evidence, Way

@@ -1,4 +1,4 @@
-"""What comes out of a judgement: findings, each with its evidence, its cost, and what to do."""
+"""The result of a judgement: findings, each with its evidence, its cost, and a remedy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hemiola.units import format_seconds
 
 
 class Cause(StrEnum):
-    """What can be wrong."""
+    """The possible causes."""
 
     COMPUTE_LATE = "compute late"
     HOST_SLOW = "host slow"
@@ -33,11 +33,11 @@ class Finding:
     where : str, the same in words: rank, host and NIC as their systems call them, or link.
     amount : float, the seconds a late rank or host comes late, the factor by which a port or link is slow, or the share
         of its time that a rank waits for a core.
-    evidence : str, what was seen.
+    evidence : str, the observation.
     cost_s : float, seconds per step that it costs.
     gain_s : float, seconds per step of these that a schedule planned for it would save; 0 where none helps.
     schedule : str, the name of that schedule; empty where none helps.
-    advice : str, what to do.
+    advice : str, the remedy.
     """
 
     cause: Cause
@@ -60,14 +60,14 @@ class Finding:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What is wrong with a job; what `Communicator.diagnose` returns.
+    """A job's faults, as `Communicator.diagnose` returns them.
 
     Attributes
     ----------
     findings : tuple of Finding, the costliest first; empty where nothing is wrong.
     operation_count : int, how many operations were judged.
     step_s : float, seconds from one operation to the next, typically.
-    notes : tuple of str, what could not be judged, and why.
+    notes : tuple of str, the points that could not be judged, and why.
     """
 
     findings: tuple[Finding, ...]

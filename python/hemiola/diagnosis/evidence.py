@@ -1,4 +1,4 @@
-"""What ranks have seen of a job's latest operations: plain numbers, and what the network says about who shares what."""
+"""The ranks' observations of a job's latest operations: plain numbers, and the network's shared parts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Nic:
-    """By what ranks reach other hosts.
+    """The NIC by which ranks reach other hosts.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Nic:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What `judge` judges.
+    """The input of `judge`.
 
     Attributes
     ----------
@@ -60,9 +60,9 @@ class Evidence:
         tried.
     waited_s : array of shape (ranks,), seconds per step that each rank was ready to run but had no core.
     ran_s : array of shape (ranks,), seconds per step that it had one.
-    share : array of shape (ranks, ranks), the best share of its healthy speed that what src sends to dst has certainly
-        reached; NaN where nothing was measured, everywhere where there is nothing but shared memory.
-    ways : tuple of Way, what there is that could be slow.
+    share : array of shape (ranks, ranks), the best share of its healthy speed that messages from src to dst have
+        certainly reached; NaN where nothing was measured, everywhere where there is nothing but shared memory.
+    ways : tuple of Way, the parts of the network that could be slow.
     core_count : int, cores that the ranks share on this machine.
     host_names : tuple of str, as hosts call themselves, by number; empty where they are numbers only.
     vertex_names : tuple of str, the topology's names of its vertices, "" for those without; empty where none has one.
@@ -109,13 +109,13 @@ class Evidence:
 
     @property
     def nic_shares(self) -> Floats:
-        """What NICs have reached of what is expected of each two."""
+        """The share of its expected rate that each pair of NICs has reached."""
         return np.asarray(self.speeds / np.minimum.outer(self.expected, self.expected))
 
     def host_name(self, host: int) -> str:
-        """Return what people call a host."""
+        """Return a host's name for people."""
         return self.host_names[host] if self.host_names else f"host {host}"
 
     def nic_name(self, nic: Nic) -> str:
-        """Return what people call a NIC."""
+        """Return a NIC's name for people."""
         return f"{nic.name or 'NIC'} of {self.host_name(nic.host)}"

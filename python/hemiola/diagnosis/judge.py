@@ -22,7 +22,7 @@ _LEAST_OPERATIONS = 6
 
 
 def judge(evidence: Evidence, step: Step) -> Diagnosis:
-    """Say what is wrong.
+    """Find the faults.
 
     Parameters
     ----------

@@ -1,4 +1,5 @@
-"""Who comes late of its own doing, and whether it is alone with that or shares it with its host."""
+"""Finds ranks that come late of their own doing, and whether such a rank is alone with that or shares it with its
+host."""
 
 from __future__ import annotations
 
@@ -76,10 +77,10 @@ def _waits_of(evidence: Evidence, rank: int, late_s: float, usual_s: float) -> s
 def slow_hosts(evidence: Evidence, late_s: Mapping[int, float]) -> dict[int, SlowHost]:
     """Say which hosts are slow, and why.
 
-    All ranks of a slow host are late. That tells it from late ranks where it has several; where it has one, a fixed
-    piece of work does, which takes its processor longer than the others', by a factor that explains how late it
-    comes: a processor that is a quarter slower makes nobody who computes for a millisecond late by forty. A host is
-    also slow where all its ranks are late because they wait for its cores.
+    All ranks of a slow host are late. Where the host has several ranks, that tells it from late ranks. Where it has
+    one, a fixed piece of work does: it takes the host's processor longer than the others', by a factor that explains
+    how late the rank comes. A processor that is a quarter slower does not make a rank that computes for a millisecond
+    late by forty. A host is also slow where all its ranks are late because they wait for its cores.
     """
     usual_waited_s = float(np.median(evidence.waited_s))
     usual_own_s = float(np.median(evidence.own_s)) if len(evidence.own_s) else 0.0

@@ -1,4 +1,4 @@
-"""What of a network could be slow, and which pairs of ranks would notice."""
+"""The parts of a network that could be slow, and the pairs of ranks that would notice."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def ways_of(topology: Topology, way_of_pair: Paths) -> tuple[Way, ...]:
 def without_relayed(topology: Topology, share: Floats, way_of_pair: Paths) -> Floats:
     """Leave out pairs that other ranks relay for, and those that may have had to share a link with such a pair.
 
-    What shares a link with others does not show its speed: of its own ports a rank knows what else they carry, of a
-    link further on it does not.
+    A pair that shares a link with others does not show its speed: a rank knows the other traffic of its own ports, but
+    not that of a link further on.
     """
     links, ranks = topology.links, topology.rank_count
     kept = share.copy()

@@ -1,8 +1,8 @@
 """Which ports and pairs of hosts are slow, by how fast ports reach each other.
 
-The model: what goes from a to b is as fast as the slowest of a's port out, b's port in, and the way between the two. So
-a port is as fast as the best that it was seen in; what is left when both ports are known is the way's. All is compared
-with the median port: a network that is slow for all is slow for nobody, and fewer than half of the ports can be."""
+The model: a message from a to b is as fast as the slowest of a's port out, b's port in, and the path between the two.
+So a port is as fast as its best pair; once both ports are known, the rest is the path's. All is compared with the
+median port: a network that is slow for all is slow for nobody, and fewer than half of the ports can be."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def slow_ports(speeds: Speeds, least: float = SLOW) -> SlowPorts:
 
     Parameters
     ----------
-    speeds : array of shape (ports, ports), bytes per second, or shares of what is expected; NaN where not measured.
+    speeds : array of shape (ports, ports), bytes per second, or shares of the expected rates; NaN where not measured.
     least : float, the factor from which on they count as slow.
 
     Returns
@@ -67,8 +67,8 @@ def _counts(pair: tuple[int, int], pairs: dict[tuple[int, int], float], least: f
 def suspects(speeds: Speeds, *, is_early: bool) -> set[tuple[int, int]]:
     """Return the pairs that are to be measured again before they, or with them their ports, are called slow.
 
-    All of them for the sake of a port, since what it is compared with may have been disturbed. Later on, only for one
-    of which it is a near thing.
+    For a port, all of its pairs, since the rates to compare it with may have been disturbed. Later on, only for one of
+    which it is a near thing.
     """
     found = slow_ports(speeds, HEALTHY)
     if any(is_early or _NEAR <= factor < _CERTAIN for factor in found.ports.values()):

@@ -1,4 +1,4 @@
-"""What something wrong costs a step, and what a schedule that is planned for it would save: by simulation."""
+"""The cost of a fault per step, and the saving of a schedule that is planned for it, by simulation."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Step:
     nbytes: int
 
     def prospect(self, conditions: Conditions, ill: Topology | None = None) -> Prospect:
-        """Say what conditions, or a network that has become ill, cost this step.
+        """Return the cost of conditions, or of a network with a fault, to this step.
 
-        The schedule of a healthy network is run on the ill one, and beside it what is planned for that.
+        The schedule of a healthy network is simulated on the faulty one, and beside it the schedule planned for that.
         """
         topology = ill or self.topology
         healthy = self._plan(self.topology, Conditions())

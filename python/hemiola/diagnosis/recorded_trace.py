@@ -1,4 +1,5 @@
-"""What PyTorch's ranks have written down of their operations (`hemiola.torch.save_records`), as one trace for Perfetto.
+"""Merges the records that PyTorch's ranks have written of their operations (`hemiola.torch.save_records`) into one
+trace for Perfetto.
 
 Needs no PyTorch: the files may come from elsewhere."""
 
@@ -18,7 +19,7 @@ _VERSION = 1
 
 
 def save_trace(folder: str | os.PathLike[str], path: str | os.PathLike[str]) -> int:
-    """Merge what all ranks have written into one trace for Perfetto or chrome://tracing.
+    """Merge the records of all ranks into one trace for Perfetto or chrome://tracing.
 
     Parameters
     ----------

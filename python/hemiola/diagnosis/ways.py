@@ -18,9 +18,9 @@ _MOST_FINDINGS = 8
 def slow_ways(evidence: Evidence) -> list[tuple[Way, float]]:
     """Return slow ports and links with their factors, those that explain most first.
 
-    A pair that is slow has something slow on its way. Something slow makes all pairs slow that use it; so what has a
-    fast pair on it is healthy. Of what is left, whatever explains most pairs is taken, then what explains most of the
-    rest; a rank's ports rather than a link where both explain the same.
+    A pair that is slow has something slow on its way. A slow part makes all pairs slow that use it; so a part that a
+    fast pair uses is healthy. Of the rest, the part that explains most pairs is taken, then the one that explains most
+    of the others; a rank's ports rather than a link where both explain the same.
     """
     factors = _factors(evidence)
     slow = {pair for pair, factor in factors.items() if factor >= _SLOW_PAIR}

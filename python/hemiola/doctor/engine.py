@@ -1,4 +1,4 @@
-"""What the engine costs on this machine, measured by the ranks of a job, and what schedules take with it."""
+"""The engine's costs on this machine, measured by the ranks of a job, and the times of schedules with them."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Rates:
     spread: tuple[float, ...] = ()
 
     def at(self, nbytes: int) -> tuple[WorkRates, WorkRates, float | None]:
-        """Return those for a size between the measured ones: alone, together, and of what is spread."""
+        """Return the rates for a size between the measured ones: alone, together, and of a spread buffer."""
         spread = self._between(self.spread, nbytes) if self.spread else None
         return self._both(self.alone, nbytes), self._both(self.together, nbytes), spread
 
@@ -100,7 +100,7 @@ class Engine:
 
     @classmethod
     def measured(cls, comm: Communicator, job: Job) -> Engine:
-        """Measure, as one of the ranks; all call this, and all go by what rank 0 finds.
+        """Measure, as one of the ranks; all call this, and all use rank 0's result.
 
         In memory it is the engine that moves bytes; over an emulated network its times would be the network's, so there
         a core's copies and additions stand for it.
@@ -112,7 +112,7 @@ class Engine:
         return found
 
     def seconds(self, schedule: Schedule, nbytes: int, conditions: Conditions) -> float:
-        """Predict what a schedule takes here."""
+        """Predict a schedule's time here."""
         costs = EngineCosts(*self.small_s, *self.rates.at(nbytes))
         network_s = self._network_s(schedule, nbytes, conditions)
         return costs.seconds(self._footprint(schedule), nbytes, network_s)

@@ -1,5 +1,5 @@
-"""What this machine offers: cores, memory, the kernel's facilities that the shared-memory wire stands on, and
-the optional packages. Looks only; changes nothing."""
+"""This machine's resources: cores, memory, the kernel's facilities that the shared-memory wire stands on, and the
+optional packages. Looks only; changes nothing."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ _SAMPLED_JOBS, _SAMPLED_SETTINGS = 6, 12
 
 @dataclass(frozen=True)
 class Job:
-    """The ranks that several settings have in common: how many, by which wire, and what is wrong with the last one."""
+    """The ranks that several settings have in common: how many, by which wire, and the condition of the last one."""
 
     rank_count: int
     is_emulated: bool
@@ -45,7 +45,7 @@ class Job:
 
     @property
     def wire(self) -> str:
-        """What the ranks talk by, in words."""
+        """The ranks' wire, in words."""
         return "emulated wire" if self.is_emulated else "shared memory"
 
     @property
@@ -57,7 +57,7 @@ class Job:
 
     @property
     def conditions(self) -> Conditions:
-        """Who is late or slow: the last rank, by 5 ms or by a factor of 2."""
+        """The late or slow rank: the last one, by 5 ms or by a factor of 2."""
         last = self.rank_count - 1
         if self.condition == "late":
             return Conditions(late={last: _LATE_S})

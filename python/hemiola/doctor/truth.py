@@ -1,8 +1,8 @@
-"""Whether predictions hold on this machine: what was predicted beside what was measured, and beside what the same
-setting measures when it is run again.
+"""Whether predictions hold on this machine: a prediction stands beside a measurement, and beside a second run of the
+same setting.
 
-What lies between two runs of a setting can be nobody's prediction, so an error counts from the nearer of the two. A
-bound above both is a bound that does not hold."""
+No prediction can tell two runs of a setting apart, so an error counts from the nearer of the two. A bound above both is
+a bound that does not hold."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _RUN_S, _FEWEST, _MOST = 0.1, 3, 20
 
 @dataclass(frozen=True)
 class Row:
-    """A setting's outcome; times in seconds. `measured_s` holds the medians of its two runs, `network_s` is what the
-    network alone would take that was planned for, the engine for nothing."""
+    """A setting's outcome; times in seconds. `measured_s` holds the medians of its two runs, `network_s` is the planned
+    time of the network alone, without the engine."""
 
     setting: Setting
     algorithm: str
@@ -57,7 +57,7 @@ class Row:
 
     @property
     def is_bound_broken(self) -> bool:
-        """Whether both runs were faster than what is called a lower bound."""
+        """Whether both runs were faster than the alleged lower bound."""
         return self.bound_s > max(self.measured_s)
 
     def _beyond(self, seconds: float) -> float:
@@ -67,8 +67,8 @@ class Row:
 
 @dataclass(frozen=True)
 class Summary:
-    """What the rows of one wire say together; shares of what was measured. `network_median` is the error's median if
-    the network alone were what is predicted."""
+    """The errors of one wire's rows together; shares of the measured times. `network_median` is the error's median if
+    the prediction were the network's time alone."""
 
     wire: str
     count: int
@@ -112,7 +112,7 @@ def hold_to_truth(
     ----------
     jobs : with the settings of each.
     on_row : called in another thread with each row as soon as it is there.
-    budget_s : float, optional. Each job has an equal part of what is left of it, and no setting begins after that, but
+    budget_s : float, optional. Each job has an equal part of the remaining time, and no setting begins after that, but
         for its first. None begins for which less is left than the longest has taken.
 
     Raises
@@ -122,9 +122,9 @@ def hold_to_truth(
 
     Notes
     -----
-    One process per rank. What runs is what the communicator would run;
-    what is predicted of it knows what the engine costs here, too (`Engine`), which each job measures first.
-    Repetitions are spaced by barriers: one takes from the first rank's leaving the barrier to the last rank's end.
+    One process per rank. The communicator's own choices run. The prediction includes the engine's costs here
+    (`Engine`), which each job measures first. Repetitions are spaced by barriers: one takes from the first rank's
+    leaving the barrier to the last rank's end.
     """
     until_s = None if budget_s is None else time.monotonic() + budget_s
     longest_s = 0.0

@@ -1,5 +1,5 @@
-"""What a process finds around itself: variables of the environment, in one table, and the addresses of this machine
-that others may be told."""
+"""A process's surroundings: variables of the environment, in one table, and the addresses of this machine that others
+may know."""
 
 from hemiola.environment.interfaces import InterfaceRule, LocalAddress, check_loopback, reachable_addresses
 from hemiola.environment.nearness import nearest_first

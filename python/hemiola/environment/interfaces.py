@@ -43,8 +43,8 @@ class LocalAddress:
 class InterfaceRule:
     """Which interfaces to use, as people write it for NCCL_SOCKET_IFNAME.
 
-    "eth,ib" names by their beginnings, "=eth0" exactly, "10.1.0.0/16" by network; "^docker,lo" all but these. What is
-    named is used even if it would not be otherwise.
+    "eth,ib" names by their beginnings, "=eth0" exactly, "10.1.0.0/16" by network; "^docker,lo" all but these. Named
+    interfaces are used even if they would not be otherwise.
     """
 
     beginnings: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ class InterfaceRule:
 
     @staticmethod
     def parse(text: str) -> InterfaceRule:
-        """Read a rule; raise FormatError for what is none."""
+        """Read a rule; raise FormatError for any other text."""
         excludes = text.startswith("^")
         body = text.removeprefix("^")
         all_exact = body.startswith("=")
@@ -121,7 +121,7 @@ def reachable_addresses(
 
     Parameters
     ----------
-    rule : InterfaceRule; without one, all but loopback, link-local, and what containers are behind.
+    rule : InterfaceRule; without one, all but loopback, link-local, and those of containers.
     family : 4 or 6; None for both.
     among : sequence of LocalAddress; this machine's if None.
 

@@ -1,4 +1,4 @@
-"""What this process asks of the kernel about its family, and Python has no word for."""
+"""Requests of this process to the kernel about its family, for which Python has no function."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def end_with_parent(parent: int | None = None) -> None:
 
     Parameters
     ----------
-    parent : who started it; this process ends at once if that has ended meanwhile. None: nobody can tell.
+    parent : process that started it; this process ends at once if that has ended meanwhile. None: nobody can tell.
     """
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if parent is not None and os.getppid() != parent:
@@ -25,5 +25,5 @@ def end_with_parent(parent: int | None = None) -> None:
 
 
 def adopt_orphans() -> None:
-    """Become the parent of whatever descendants of this process leave behind."""
+    """Become the parent of the orphans that descendants of this process leave behind."""
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)

@@ -49,7 +49,7 @@ class Variable(Generic[Value]):
     is_secret: bool = False
 
     def value(self, environment: Mapping[str, str] | None = None) -> Value:
-        """Return what it is set to.
+        """Return its value.
 
         Parameters
         ----------
@@ -402,8 +402,8 @@ def check(environment: Mapping[str, str] | None = None) -> None:
 
     Raises
     ------
-    ArgumentError
-        naming the variable, and what was perhaps meant. Names that resemble none of ours are left alone: they are
+    ArgumentError naming the variable, and the one that was perhaps meant. Names that resemble none of ours are left
+    alone: they are
         somebody else's, or another version's.
     """
     for name, meant in unknown(environment).items():

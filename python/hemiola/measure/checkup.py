@@ -1,4 +1,4 @@
-"""A check-up: ranks that compute a little, run collectives and look for what slows them, with faults on request."""
+"""A check-up: ranks that compute a little, run collectives and look for causes of slowness, with faults on request."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _MOST_PAIRS = 4096
 
 @dataclass(frozen=True)
 class Faults:
-    """What to put in, so that one can see how it is noticed.
+    """Faults to put in, so that one can see how they are noticed.
 
     Attributes
     ----------
@@ -57,9 +57,9 @@ class Faults:
 
 @dataclass(frozen=True)
 class Checkup:
-    """What the ranks do: `steps` all-reduces with `work` pieces of fixed work before each, then the probes.
+    """The ranks' work: `steps` all-reduces with `work` pieces of fixed work before each, then the probes.
 
-    On a machine where all that takes longer than `longest_s` there are fewer of both; what there was is judged.
+    On a machine where all that takes longer than `longest_s` there are fewer of both; the finished ones are judged.
     """
 
     rank_count: int
@@ -71,7 +71,7 @@ class Checkup:
 
 
 def check_up(checkup: Checkup, *, timeout_s: float | None = None, job: Job | None = None) -> Diagnosis:
-    """Start ranks, have them work together for a while, and say what is wrong with them.
+    """Start ranks, have them work together for a while, and find their faults.
 
     Parameters
     ----------

@@ -1,5 +1,4 @@
-"""Algorithms side by side: the same collective on real buffers by each of them, beside what was predicted and the
-bound."""
+"""Algorithms side by side: the same collective on real buffers by each of them, beside its prediction and the bound."""
 
 from __future__ import annotations
 
@@ -32,7 +31,7 @@ from hemiola.verify import refuse_wrong
 
 @dataclass(frozen=True)
 class Contest:
-    """What is compared: a collective on known data by several algorithms, each repeated.
+    """A comparison: a collective on known data by several algorithms, each repeated.
 
     `algorithms` holds names, or "auto" for the planner's choice, or "all" for everything that can run it; `schedules`
     holds schedules of your own with their labels. `emulate` is the cluster to imitate; None means this machine as it
@@ -51,7 +50,7 @@ class Contest:
 
 @dataclass(frozen=True)
 class Row:
-    """One schedule's result: what the simulation predicted, in seconds, and what was measured."""
+    """One schedule's result: the simulation's prediction, in seconds, and the measurement."""
 
     label: str
     step_count: int
@@ -61,7 +60,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What came out, the fastest first, the planner's choice among all that could run, and who came late."""
+    """The result, the fastest first, the planner's choice among all that could run, and the late ranks."""
 
     contest: Contest
     topology: Topology
@@ -150,7 +149,7 @@ def _settled(contest: Contest) -> Contest:
 
 
 def schedules_of(contest: Contest, topology: Topology) -> dict[str, Schedule]:
-    """List who takes part on a topology, by label: the same on every rank and in the process that launched them."""
+    """List the contestants on a topology, by label: the same on every rank and in the process that launched them."""
     pattern, conditions = contest.pattern, contest.conditions
     found = {}
     if "auto" in contest.algorithms:

@@ -1,4 +1,4 @@
-"""A collective on data that somebody brings, such as a gradient: what it must make of it, up to rounding."""
+"""A collective on a user's data, such as a gradient, and its expected result, up to rounding."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from hemiola.measure.pattern import BLOCKED, REDUCING, Array, Pattern, dtype_nam
 class GivenData(Pattern):
     """Like Pattern, with `rows` for data: rank r brings row r, and row r modulo their number where there are fewer.
 
-    Sums, products and averages of floats may differ from the expected by what rounding in any order can do:
-    rank_count roundings of the sum of magnitudes.
+    Sums, products and averages of floats may differ from the expected by the rounding of any order: rank_count
+    roundings of the sum of magnitudes.
     """
 
     rows: Array = field(default_factory=lambda: np.zeros((1, 0)))
 
     @classmethod
     def of(cls, kind: str, rank_count: int, rows: Array, op: str = "sum", root: int = 0) -> GivenData:
-        """Take one row per rank, or one array for all; what makes no equal blocks is left out.
+        """Take one row per rank, or one array for all; elements beyond equal blocks are left out.
 
         Raises
         ------
@@ -39,7 +39,7 @@ class GivenData(Pattern):
         return cls(kind, rank_count, count, dtype, op, root, np.ascontiguousarray(rows[:, :count]))
 
     def differs_from(self, brought: Array) -> list[str]:
-        """Say what of the rows that somebody brought is taken more than once, or not at all."""
+        """Say which of the given rows are taken more than once, or not at all."""
         count, columns = np.atleast_2d(brought).shape
         n, told = self.rank_count, []
         if count == 1 < n:
@@ -57,7 +57,7 @@ class GivenData(Pattern):
         return told
 
     def wrong(self, rank: int, output: Array) -> int:
-        """Count the elements that are further from what the rank must hold than rounding explains."""
+        """Count the elements that are further from the expected ones than rounding explains."""
         expected = self.output_of(rank)
         if output.shape != expected.shape:
             return max(output.size, expected.size)

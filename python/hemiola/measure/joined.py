@@ -32,7 +32,7 @@ def joined_job(ranks: int | None) -> Job | None:
 
 
 def everybodys(comm: Communicator, seen: Seen) -> list[Seen]:
-    """Return what every rank has seen, by rank; all call this. Ranks of a job trust each other with pickles."""
+    """Return every rank's observation, by rank; all call this. Ranks of a job trust each other with pickles."""
     own = np.frombuffer(pickle.dumps(seen), np.uint8)
     sizes = comm.all_gather(np.array([own.size], np.int64))
     longest = int(sizes.max())

@@ -1,9 +1,9 @@
-"""Test data that is a function of (rank, index, dtype), and what a collective must make of it, so that an
-element that is misplaced, lost or added twice shows.
+"""Test data that is a function of (rank, index, dtype), and a collective's expected result, so that an element that is
+misplaced, lost or added twice shows.
 
 Element i of rank r is `table[r, code(i)]`: a code from 0 to 255 that looks random, and small whole
-numbers that every dtype holds exactly. What all ranks make of element i together depends on its code
-alone, so checking costs one lookup an element however many ranks there are."""
+numbers that every dtype holds exactly. The result for element i depends on its code alone, so checking costs one lookup
+an element for any number of ranks."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class Pattern:
 
     @property
     def smallest(self) -> str:
-        """What every buffer is a multiple of, in words."""
+        """The number that every buffer is a multiple of, in words."""
         size = self.dtype.itemsize
         if self.kind not in BLOCKED:
             return f"{size} B, one {self.dtype.name}"
@@ -124,7 +124,7 @@ class Pattern:
         return self.count * self.dtype.itemsize
 
     def input_of(self, rank: int) -> Array:
-        """Return what a rank brings; an empty array where it brings nothing."""
+        """Return a rank's input; an empty array where it has none."""
         if self.kind in ("all_gather", "gather"):
             return self._values(rank, *self.block_of(rank))
         if self.kind in ("broadcast", "scatter") and rank != self.root:
@@ -132,7 +132,7 @@ class Pattern:
         return self._values(rank, 0, self.count)
 
     def output_of(self, rank: int) -> Array:
-        """Return what a rank must hold in the end; an empty array where it must hold nothing."""
+        """Return a rank's expected output; an empty array where it has none."""
         if not self.output_size(rank):
             return np.empty(0, self.dtype)
         if self.kind in ("all_reduce", "reduce"):
@@ -162,7 +162,7 @@ class Pattern:
         return self.count * rank // self.rank_count, self.count * (rank + 1) // self.rank_count
 
     def wrong(self, rank: int, output: Array) -> int:
-        """Count the elements that are not what the rank must hold; average may be off by two roundings."""
+        """Count the elements that differ from the rank's expected ones; average may be off by two roundings."""
         expected = self.output_of(rank)
         if output.shape != expected.shape:
             return max(output.size, expected.size)

@@ -1,5 +1,5 @@
-"""What ranks report while they measure, to the process that launched them: as it comes, so that an interrupted
-measurement has shown what there is."""
+"""The ranks' reports during a measurement, to the process that launched them: as they come, so that an interrupted
+measurement has shown its results so far."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ class Reports(Generic[Seen]):
     Parameters
     ----------
     rank_count : int.
-    on_item : called in a thread of its own with an item's index and what every rank saw of it, once all have reported.
+    on_item : called in a thread of its own with an item's index and every rank's observation of it, once all have
+        reported.
     """
 
     def __init__(self, rank_count: int, on_item: Callable[[int, Sequence[Seen]], None]) -> None:
@@ -66,7 +67,7 @@ class Reports(Generic[Seen]):
 
 
 def report(path: Path, index: int, rank: int, seen: Any) -> None:
-    """Tell the launching process what this rank saw of an item."""
+    """Tell the launching process this rank's observation of an item."""
     with open(path, "wb") as outgoing:
         fcntl.flock(outgoing, fcntl.LOCK_EX)  # until it is closed: a long report is written in parts
         outgoing.write(pickle.dumps((index, rank, seen)))

@@ -22,7 +22,7 @@ from hemiola.progress import ProgressBar
 
 @dataclass(frozen=True)
 class Sweep:
-    """What is measured: a pattern per size, by one algorithm or by what the planner chooses for each size (None).
+    """The sizes to measure: a pattern per size, by one algorithm or by the planner's choice for each size (None).
 
     `emulate` is the cluster to imitate; None means this machine as it is.
     """
@@ -37,7 +37,7 @@ class Sweep:
 
 @dataclass(frozen=True)
 class Line:
-    """One size: the algorithm that ran, and what was measured out of place and in place."""
+    """One size: the algorithm that ran, and its measurement out of place and in place."""
 
     pattern: Pattern
     algorithm: str

@@ -1,9 +1,9 @@
-"""Runs collectives on real buffers, again and again, with every element checked: what `run` and `bench` share.
+"""Runs collectives on real buffers, again and again, with every element checked, for `run` and `bench`.
 
-Repetitions follow one another as in nccl-tests, and one takes what the ranks see of it on average. Where it
-matters who comes when, they are spaced by barriers: then one begins when the first rank leaves the barrier and ends
-when the last is done, read from CLOCK_MONOTONIC, which is the same for all processes of a machine. Data is checked
-before and after the timed repetitions, in calls of their own."""
+Repetitions follow one another as in nccl-tests, and one takes the ranks' average time. Where the ranks' order of coming
+matters, they are spaced by barriers. Then a repetition begins when the first rank leaves the barrier and ends when the
+last is done, read from CLOCK_MONOTONIC, which is the same for all processes of a machine. Data is checked before and
+after the timed repetitions, in calls of their own."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from hemiola.units import format_bytes
 
 @dataclass(frozen=True)
 class Trial:
-    """What all ranks measure: a collective on known data, with a schedule, an algorithm, or the planner's choice."""
+    """One measurement of all ranks: a collective on known data, with a schedule, an algorithm, or the planner's
+    choice."""
 
     pattern: Pattern
     schedule: Schedule | str | None
@@ -37,7 +38,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class RankTimes:
-    """What one rank saw of a trial: when each repetition began and ended, in seconds, and its wrong elements."""
+    """One rank's part of a trial: when each repetition began and ended, in seconds, and its wrong elements."""
 
     begin_s: NDArray[np.float64]
     end_s: NDArray[np.float64]
@@ -46,7 +47,7 @@ class RankTimes:
 
 @dataclass(frozen=True)
 class Measured:
-    """What all ranks together saw of a trial: how long each repetition took, and all wrong elements."""
+    """All ranks' result of a trial: how long each repetition took, and all wrong elements."""
 
     nbytes: int
     durations_s: NDArray[np.float64]
@@ -68,10 +69,10 @@ class Measured:
 
 
 def bus_factor(kind: str, rank_count: int) -> float:
-    """Return what turns size over time into the bandwidth of a port, as nccl-tests defines it (busbw / algbw).
+    """Return the factor from size over time to the bandwidth of a port, as nccl-tests defines it (busbw / algbw).
 
-    A port of a rank must carry so much of the buffer whatever the algorithm, so busbw compares with the hardware's
-    figure, for every number of ranks.
+    A rank's port must carry so much of the buffer with any algorithm, so busbw compares with the hardware's figure, for
+    every number of ranks.
     """
     share = (rank_count - 1) / rank_count
     return {"all_reduce": 2 * share, "broadcast": 1.0, "reduce": 1.0}.get(kind, share)
@@ -107,7 +108,7 @@ def measure(comm: Communicator, trial: Trial) -> RankTimes:
 
 
 def combine(pattern: Pattern, ranks: Sequence[RankTimes], *, spaced: bool) -> Measured:
-    """Put together what the ranks saw of one trial, spaced or not."""
+    """Combine the ranks' parts of one trial, spaced or not."""
     begin_s = np.array([rank.begin_s for rank in ranks])
     end_s = np.array([rank.end_s for rank in ranks])
     durations_s = end_s.max(axis=0) - begin_s.min(axis=0) if spaced else (end_s - begin_s).mean(axis=0)

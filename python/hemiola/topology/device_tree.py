@@ -59,8 +59,9 @@ def add_tree(
 ) -> None:
     """Grow a tree from the leaves: devices that meet at a level get a vertex there, then count as one.
 
-    devices : the vertex of each. levels : nearest first, the kind of vertex where devices meet, the bandwidth of a link
-        up to there, and the devices that meet.
+    devices : the vertex of each.
+    levels : nearest first, the kind of vertex where devices meet, the bandwidth of a link up to there, and the
+        devices that meet.
     """
     groups = Groups(list(devices))
     top = dict(devices)  # the highest vertex so far of each group, by its representative

@@ -13,8 +13,8 @@ from hemiola.errors import FormatError, TopologyWarning
 class Place:
     """A line of a text, and the key there.
 
-    source : the text's name in messages, such as "'cluster.yaml'". line : int from 1, or 0 where the text as a whole is
-        meant.
+    source : the text's name in messages, such as "'cluster.yaml'".
+    line : int from 1, or 0 where the text as a whole is meant.
     """
 
     source: str

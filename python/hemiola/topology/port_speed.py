@@ -23,8 +23,8 @@ _SAMPLES = 64
 class PortSpeed:
     """The cost of a message to a rank's port, and its bandwidth in bytes per second.
 
-    latency_s : seconds that a message takes beside its bytes: to a neighbour, and while it occupies the port. message_s
-        : the latter alone, which every further message of a step costs, too.
+    latency_s : seconds that a message takes beside its bytes: to a neighbour, and while it occupies the port.
+    message_s : the latter alone, which every further message of a step costs, too.
     """
 
     latency_s: float

@@ -40,7 +40,9 @@ class LinkKind:
 class OddRank:
     """A rank without a link that most ranks have.
 
-    ends, bandwidth : of that link. name : that of its other end, where it has one. others : how many ranks have it.
+    ends, bandwidth : of that link.
+    name : that of its other end, where it has one.
+    others : how many ranks have it.
     """
 
     rank: int
@@ -54,11 +56,12 @@ class OddRank:
 class Summary:
     """Numbers about a topology; seconds and bytes per second.
 
-    out_bandwidth, in_bandwidth : smallest and largest sum of the bandwidths that leave, and enter, a rank. hops : most
-        links on the way from one rank to another by the fewest links, through ranks too; None where the topology is too
-        large to search, or `cut` is not None. cut : None where every rank reaches every other; else a rank and one that
-        it does not reach. is_one_way : whether the other reaches that rank all the same. odd : ranks that lack a link
-        which most ranks have, a few.
+    out_bandwidth, in_bandwidth : smallest and largest sum of the bandwidths that leave, and enter, a rank.
+    hops : most links on the way from one rank to another by the fewest links, through ranks too; None where the
+        topology is too large to search, or `cut` is not None.
+    cut : None where every rank reaches every other; else a rank and one that it does not reach.
+    is_one_way : whether the other reaches that rank all the same.
+    odd : ranks that lack a link which most ranks have, a few.
     """
 
     kinds: list[LinkKind]
