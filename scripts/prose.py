@@ -1,4 +1,5 @@
-"""How plain the words of README, the docs and the public docstrings are: a text is a page, or a room of the package.
+"""How plain the words of README, the docs and the sources are. A text is a page, or a room's docstrings, comments, or
+messages (errors and help).
 
 `python scripts/prose.py` prints every text's figures, and with a text's name the sentences to mend."""
 
@@ -15,6 +16,7 @@ from functools import cache
 from pathlib import Path
 
 import pages
+import source_words
 from pages import ROOT
 
 MOST_WORDS = 40
@@ -55,7 +57,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class Text:
-    """The sentences of a page, or of the docstrings of a room."""
+    """The sentences of a page, or of one kind in the sources of a room."""
 
     name: str
     sentences: tuple[str, ...]
@@ -105,13 +107,17 @@ def texts() -> dict[str, Text]:
         if path.suffix in (".py", ".pyi") and "tests" not in path.parts:
             room = found.setdefault(room_of(path), [])
             room += [each for doc in docstrings(path) for each in pages.sentences(as_markdown(doc))]
+    for path in sorted([*(ROOT / "python").rglob("*.py"), *(ROOT / "src").rglob("*.[ch]pp")]):
+        if path.suffix == ".py":
+            found.setdefault(f"{room_of(path)}: comments", []).extend(source_words.comments(path))
+        found.setdefault(f"{room_of(path)}: messages", []).extend(source_words.messages(path))
     return {name: Text(name, tuple(each)) for name, each in sorted(found.items()) if each}
 
 
 def room_of(path: Path) -> str:
-    """Return the package's folder or module that a source belongs to; the papers are one."""
+    """Return the folder of the package or of src/hemiola that a source belongs to; the papers are one."""
     parts = path.relative_to(ROOT).parts
-    return "papers" if parts[0] == "papers" else "/".join(parts[:3]).removesuffix("/__init__.py")
+    return "papers" if parts[0] == "papers" else "/".join(parts[: 3 if len(parts) > 3 else 2])
 
 
 def docstrings(path: Path) -> Iterator[str]:

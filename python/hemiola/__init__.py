@@ -93,7 +93,7 @@ __all__ = [
 ]
 
 
-#: Where each public name lives; what is not here is a room of its own.
+#: The place of each public name; every other name is in a room of its own.
 _HOME = {
     name: room
     for room, names in {

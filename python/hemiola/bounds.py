@@ -123,7 +123,7 @@ def _bounded(
     n = topology.rank_count
     if kind != "all_reduce" or n == 1:
         return best
-    # What everybody must learn: the others' sum, as if all had a part of it to send.
+    # The data that every rank must learn: the others' sum, as if all had a part of it to send.
     learnt = nbytes * least_share(now.density, n - 1) * n / (n - 1)
     union = next(bound for bound in found("all_gather", learnt) if bound.name == "ports")
     if union.seconds <= best.seconds:

@@ -11,7 +11,7 @@ from hemiola.errors import ArgumentError
 
 __all__ = ["Conditions"]
 
-#: What keys of `slow` that name a NIC begin with.
+#: The prefix of keys of `slow` that name a NIC.
 NIC_KEY = "nic:"
 
 #: Of the elements that `density` speaks of.

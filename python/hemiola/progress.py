@@ -21,7 +21,7 @@ Item = TypeVar("Item")
 _REDRAW_S = 0.1
 #: Without a terminal, how often a line is written.
 _LINE_S = 30.0
-#: What a share of the work is counted in.
+#: The unit of a share of the work.
 _WHOLE = 1000
 
 
@@ -47,7 +47,7 @@ class ProgressBar:
         self._outer: ProgressBar | None = None
         self._begin, self._length = 0.0, 1.0  # of the part at hand, as shares
         self._most = (
-            0.0  # that parts have reached: several bars within one part begin anew, what is shown does not
+            0.0  # that parts have reached: several bars within one part begin anew, the shown one does not
         )
 
     def __call__(self, done: int, total: int) -> None:
@@ -115,11 +115,11 @@ _here = threading.local()
 
 
 def _new_bar(label: str, total: int) -> Progress:
-    # Imported where one is drawn: a fifth of what `import hemiola` takes, and ranks draw none.
+    # Imported when one is drawn: it takes a fifth of the time of `import hemiola`, and ranks draw none.
     from rich.console import Console
     from rich.progress import Progress
 
-    # Drawn from here and not by a thread of its own, which would disturb what is being measured.
+    # Drawn from here and not by a thread of its own, which would disturb measurements.
     bar = Progress(console=Console(stderr=True), transient=True, auto_refresh=False)
     bar.add_task(label, total=total)
     bar.start()

@@ -13,7 +13,7 @@ _told: set[str] = set()
 
 def log(level: int, message: str, *arguments: object) -> None:
     """Tell the logger "hemiola" something. A handler that cannot write raises nothing here."""
-    with suppress(Exception):  # handlers are the program's: nobody knows what theirs raise
+    with suppress(Exception):  # handlers are the program's, and may raise anything
         _logger.log(level, message, *arguments)
 
 
@@ -22,7 +22,7 @@ def harmless(what: str) -> Iterator[None]:
     """Turn an error within into a warning. All errors of one `what`, such as "HEMIOLA_RECORD '/full'", share one."""
     try:
         yield
-    except Exception as error:  # whatever it is, the operation that is told of matters more
+    except Exception as error:  # the operation that reports this matters more than any error here
         if what in _told:
             return
         _told.add(what)

@@ -116,7 +116,7 @@ class Timeline:
     def _replayed(self) -> _Run:
         if self._run is None:
             raise ArgumentError(
-                "what single transfers did is not kept of a schedule that stays in its file; load it"
+                "a schedule that stays in its file has no record of single transfers; load it"
             )
         return self._run
 

@@ -20,7 +20,7 @@ from hemiola.errors import ArgumentError
 from hemiola.topology.port_speed import PortSpeed
 
 _ROOTED = ("broadcast", "reduce", "scatter", "gather")
-#: What tables call a chosen parameter.
+#: The chosen parameter's name in tables.
 _UNITS = {"chunk_count": "chunks"}
 
 
@@ -198,7 +198,7 @@ class Algorithm:
         """
         if reason := self.why_not(task):
             raise ArgumentError(
-                f"'{self.name}' does not run here: {reason}; docs/reference/algorithms.md says what it is for"
+                f"'{self.name}' does not run here: {reason}; see docs/reference/algorithms.md for its tasks"
             )
         if chunk_count is not None and "chunk_count" not in self.parameters:
             raise ArgumentError(f"{self.name} has as many chunks as it needs; leave the number of chunks out")

@@ -17,7 +17,7 @@ _NOISE = 0.05
 #: Ports that are free so much later than others, relative to the busiest port's time, are waited for; orders differ in
 #: that, too.
 _SOON = (1e-4, 0.0, 1e-3)
-#: An order that takes no longer than this beyond what was asked for is as good as any.
+#: An order that takes no longer than this beyond the request is as good as any.
 _TOLERANCE = 1.001
 
 

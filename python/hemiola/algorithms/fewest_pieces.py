@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-#: Up to so many times the best time, fewer pieces are taken: half as many do, in what they fill a pipeline with.
+#: Up to so many times the best time, fewer pieces are taken: half as many do, in the time that they take to fill a
+#: pipeline.
 AS_GOOD = 1.01
 
 _Choice = TypeVar("_Choice")

@@ -99,7 +99,7 @@ _SOURCES: dict[str, Callable[[Task], Any]] = {
     "nics": lambda task: task.core.nic_count,
     "node_of_rank": _node_of_rank,
 }
-#: What takes the dimensions of a grid takes latency and bandwidth of these, too.
+#: An algorithm with the dimensions of a grid takes latency and bandwidth of these, too.
 _GRID: dict[str, Callable[[Task], Any]] = {
     "dims": lambda task: _grid(task).dims,
     "wires": lambda task: _grid(task).wires,

@@ -15,8 +15,8 @@ import numpy as np
 from hemiola.algorithms.slow_shares import Floats, Integers
 from hemiola.algorithms.slow_trees import NO_PARENT, Trees
 
-#: What trees of a kind cost the linear program beside the busiest port's time: those of four stages fill a pipeline
-#: sooner than those of six.
+#: The cost of trees of a kind to the linear program beside the busiest port's time: those of four stages fill a
+#: pipeline sooner than those of six.
 _FEW_STAGES, _MANY_STAGES = 1.0, 2.0
 _COST_OF_A_TREE = 0.02
 #: Trees that carry less of the buffer are none.

@@ -22,7 +22,7 @@ from hemiola.errors import ArgumentError
 _MOST_SEGMENTS = 1 << 16
 #: Ranks beyond which cutting a body into rounds takes longer than a plan may.
 _MOST_PLANNED = 48
-#: Of what the planner considers, so that it can be simulated within a plan.
+#: Limits the planner's candidates, so that they can be simulated within a plan.
 _MOST_TRANSFERS = 200_000
 #: A segment's messages go in so many bodies: from late to late, late to owner, owner to all, late to the rest.
 _STAGES = 4
@@ -202,7 +202,7 @@ def _handed_out(shares: _Shares, owner: int, passed: int, rank_count: int) -> It
 def _rounds(body: _Body, stages: tuple[int, ...]) -> Integers:
     """Return rows of round, src, dst, chunk, stage: the messages of these stages, one a port and round each way."""
     waiting: dict[tuple[int, int], list[tuple[int, int]]] = {}
-    # What is furthest comes first: others wait for it longest.
+    # The furthest message comes first: others wait for it longest.
     for stage, src, dst, chunk in sorted(body.messages.tolist(), key=lambda message: -message[0]):
         if stage in stages:
             waiting.setdefault((src, dst), []).append((chunk, stage))

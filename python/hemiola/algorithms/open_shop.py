@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from hemiola.algorithms.perfect_matching import perfect_matching
 from hemiola.algorithms.slow_shares import Floats, Integers
 
-#: Time is counted in so small parts of what a healthy port takes for a unit, so that sums are exact.
+#: Time is counted in so small parts of a healthy port's time for a unit, so that sums are exact.
 _TICKS = 10**9
 #: Units are cut finer until slots in whole units take no longer than this beyond the plan, relative to it.
 _SLOT_TOLERANCE = 2e-3
 #: A rank's messages of a body are cut into about so many units at most.
 MOST_UNITS = 48
-#: What a port has left, in units of a healthy one, that is no slot of its own: far less than half of the finest unit.
+#: A port's remaining time, in units of a healthy one, that is no slot of its own: far less than half of the finest
+#: unit.
 _NEGLIGIBLE = 0.05 / MOST_UNITS
 
 

@@ -22,10 +22,10 @@ from hemiola.arguments import typed
 from hemiola.conditions import refuse_density
 from hemiola.errors import ArgumentError
 
-#: An algorithm is pickled by its name: whoever unpickles it has it in a registry of its own.
+#: An algorithm is pickled by its name: unpickling finds it in the registry of that process.
 copyreg.pickle(Algorithm, lambda algorithm: (get, (algorithm.name,)))
 
-#: What an algorithm may need beside the rank count.
+#: The conditions that an algorithm may need beside the rank count.
 NEEDS = ("", "late", "slow", "topology")
 
 #: By name, in the order of docs/reference/algorithms.md.
@@ -161,7 +161,7 @@ def _meant(name: str) -> str:
 def _check_needs(needs: str | None) -> None:
     if needs is not None and needs not in NEEDS:
         raise ArgumentError(
-            f"expected what an algorithm needs ('', 'late', 'slow' or 'topology'), found '{needs[:60]}'"
+            f"expected one of '', 'late', 'slow' and 'topology' as an algorithm's need, found '{needs[:60]}'"
         )
 
 
@@ -178,5 +178,5 @@ for _algorithm in (
 ):
     register(_algorithm)
 
-#: The package's own; what is registered later comes from outside.
+#: The package's own algorithms; those registered later come from outside.
 _OWN = frozenset(_ENTRIES)

@@ -25,23 +25,23 @@ from hemiola.errors import ArgumentError
 
 _WHERE = "all_reduce_grid_trees"
 _MOST_SEGMENTS, _MOST_RANKS = 1 << 12, 256
-#: Of what the planner considers, so that it can be simulated within a plan; beyond so many ranks, where a segment has
-#: many, up to more.
+#: Limits the planner's candidates, so that they can be simulated within a plan; beyond so many ranks, where a segment
+#: has many, up to more.
 _FEW_RANKS, _FEW_TRANSFERS, _MOST_TRANSFERS = 64, 400_000, 900_000
 #: Segments that the planner considers: of fewer, filling the pipeline takes longer than slow ranks cost; more save
 #: nothing.
 _LEAST_PLANNED, _MOST_PLANNED = 4, 256
-#: Where no more than so many fit, ordering them takes too long for what is left to be gained.
+#: Where no more than so many fit, ordering them takes too long for the remaining gain.
 _LEAST_MADE = 8
 #: Of so many and more, a quarter is tried as well, which is faster where messages cost something.
 _MANY_SEGMENTS = 16
 #: So many latencies a body takes at least: its messages wait for some of those of the body before.
 _BODY_LATENCIES = 3
-#: No other trees are looked for where an order takes no longer than this beyond the busiest port's load.
+#: The search for other trees ends where an order takes no longer than this beyond the busiest port's load.
 _TOLERANCE = 1.02
 #: So many orders are tried, which together have at most so many messages.
 _MOST_ORDERS, _MOST_ORDERED = 24, 60_000
-#: Time is counted in so small parts of what a port between rows takes for the smallest part of a buffer.
+#: Time is counted in so small parts of the time that a port between rows takes for the smallest part of a buffer.
 _TICKS = 1024
 
 
@@ -175,7 +175,7 @@ def _in_order(trees: GridTrees, width: int, factor: float, speedup: float) -> _B
         shape, order = same_shape(ports[0], ports[1], ticks[messages], stage[messages])
         messages, (a, b) = messages[order], ports[:, order]
         if shape not in known:
-            # What is at its beginning goes first, so that nothing waits for what a port has sent last.
+            # Messages at its beginning go first, so that nothing waits for a port's last message.
             known[shape] = in_turns(
                 a, b, ticks[messages], stage[messages], enough=enough, most_orders=most_orders
             )

@@ -21,7 +21,7 @@ from hemiola.errors import ArgumentError
 
 _WHERE = "all_reduce_uneven_rails"
 _MOST_SEGMENTS, _MOST_RANKS = 1 << 12, 256
-#: Of what the planner considers, so that it can be simulated within a plan.
+#: Limits the planner's candidates, so that they can be simulated within a plan.
 _MOST_TRANSFERS = 100_000
 #: Shares of the buffer are cut into so many parts.
 _PARTS = 1 << 20

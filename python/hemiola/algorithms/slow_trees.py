@@ -156,7 +156,7 @@ def _in_units(
     count = turns * len(healthy)
     unit = sum(around_healthy.values()) / count
     counts = dict(zip(around_healthy, _apportioned([*around_healthy.values()], count), strict=True))
-    # The slow ranks that hang on it are what differs from one centre to the next: it has some of each shape.
+    # Centres differ in the slow ranks that hang on them: this one has some of each shape.
     number = 0
     for shape in sorted(counts, key=lambda one: one.parent.count(_HEALTHY)):
         for _ in range(counts[shape]):

@@ -23,7 +23,7 @@ _SINGLE = {
 }
 _PLURAL = {int: "whole numbers", float: "numbers", str: "texts"}
 
-#: An argument of this name is written so, wherever it stands.
+#: An argument of this name is written so, in every call.
 _BY_NAME = {
     "bandwidth": "50e9",
     "density": "0.01",

@@ -12,8 +12,8 @@ from hemiola.errors import ArgumentError
 
 Floats = NDArray[np.float64]
 
-#: What a message takes that is alone is its latency for so much at least. Several at once that take as many times as
-#: long as one have waited for cores; a network without a latency there is not.
+#: A lone message's time is its latency for this share at least. Several at once that take as many times as long as
+#: one have waited for cores; a network without a latency there is not.
 _LEAST_LATENCY = 0.1
 #: Two that share a NIC take twice as long together as alone; two that do not, as long.
 _SHARED_SLOWDOWN = 1.5

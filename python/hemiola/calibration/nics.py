@@ -20,7 +20,7 @@ _Couples = Sequence[tuple[int, int]]
 #: Fewer ranks than this share of all slow each other down: not all of them share one NIC.
 _ALL_SHARE = 0.75
 _MOST_FURTHER_ROUNDS = 4
-#: What differs by more than so many times differs by more than noise.
+#: Values that differ by more than so many times differ by more than noise.
 _MUCH_MORE = 1.5
 
 

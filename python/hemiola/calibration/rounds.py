@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-#: Who sends, and who receives.
+#: The sender, and the receiver.
 Pair = tuple[int, int]
 
 

@@ -14,12 +14,12 @@ from hemiola.calibration.stopwatch import Party, Stopwatch
 from hemiola.calibration.traffic import stream
 
 _FIRST_VOLUME, _MOST_VOLUME = 16 << 10, 1 << 32
-#: What is short is told badly by its beginning, and by what token buckets let through.
+#: A short stream is distorted by its beginning, and by the burst that token buckets let through.
 _MOST_GROWTH = 8
 #: Into how many messages a stream is cut at least, and how large these are.
 _LEAST_STEPS = 16
 _LEAST_CHUNK, _MOST_CHUNK = 1 << 10, 1 << 20
-#: What takes so long on the slowest rank is long enough, whatever it takes on others.
+#: A stream that takes so long on the slowest rank is long enough, for any time on others.
 _LONG_S = 1.0
 
 

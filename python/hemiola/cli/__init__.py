@@ -28,7 +28,7 @@ from hemiola.errors import (
 # Typer's usage errors have a common base that Typer does not export under a stable name.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[2]
 
-#: Where such an error names no file, it is of what was printed.
+#: Where such an error names no file, it concerns the output.
 _OUTPUT_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 #: In the order of the help, each with its line there; each is a module of that name with a function of that name, or a
@@ -179,7 +179,7 @@ def _line_and_code(error: BaseException) -> tuple[str, int]:
     if isinstance(error, _UsageError):
         line = error.format_message().rstrip(".")  # type: ignore[attr-defined]
         return f"{line}. Try 'hemiola --help'.", exit_codes.MISTAKE
-    return traceback.format_exc(), exit_codes.BUG  # what nobody has thought of is a bug of ours
+    return traceback.format_exc(), exit_codes.BUG  # an error that no command expects is a bug of ours
 
 
 def _place_of(error: OSError) -> str:

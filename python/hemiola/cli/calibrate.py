@@ -40,7 +40,7 @@ def calibrate(
     """
     if output is not None:
         _check_writable(output)
-    # Nothing of what is measured is planned, so ranks need not measure at start-up what follows at length.
+    # The measured links are not planned for, so ranks skip the shorter measurement at start-up.
     unmeasured = topologies.switch(job_of().rank_count, latency_s=1e-6, bandwidth=1e9)
     with init(topology=unmeasured) as comm:
         begin = time.monotonic()

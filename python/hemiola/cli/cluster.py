@@ -59,7 +59,7 @@ def up(
             "--rate",
             metavar="SPEED",
             parser=options.reads(read_rate),
-            help="What a NIC carries each way: 200mbit, 1 Gbit/s. Default: as fast as the machine is.",
+            help="The rate of a NIC each way: 200mbit, 1 Gbit/s. Default: as fast as the machine is.",
         ),
     ] = None,
     slow: Annotated[

@@ -47,7 +47,7 @@ def doctor(
             raise typer.Exit(1)
         return
     if everything or seed is not None:
-        raise ArgumentError("--all and --seed say what --truth measures; add --truth")
+        raise ArgumentError("--all and --seed choose the settings of --truth; add --truth")
     findings = examine()
     answer(as_json, [asdict(finding) for finding in findings], _table(findings), _advice(findings))
     if any(finding.state == "broken" for finding in findings):

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 DONE, NO, MISTAKE, FAILED = 0, 1, 2, 3
 BUG = 70
-#: Of a command that runs a program, whose own codes are handed on: what env, timeout and docker return then.
+#: Of a command that runs a program, whose own codes are handed on: the codes of env, timeout and docker for the same
+#: failure.
 NOT_STARTED, NOT_FOUND = 125, 127
 INTERRUPTED = 130
 NO_READER = 141
@@ -22,7 +23,7 @@ MEANINGS = {
     NO_READER: "whoever read the output has gone, as `head` does; there may have been more to say",
 }
 
-#: What NO means, by command; the others never return it.
+#: The meaning of NO, by command; the others never return it.
 NO_MEANS = {
     "run": "an element of a result was wrong",
     "bench": "an element of a result was wrong",

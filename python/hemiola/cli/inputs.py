@@ -28,7 +28,7 @@ from hemiola.units import format_bytes
 _DEFAULT_RANKS = 2
 #: Warnings about one file that are printed.
 _MOST_WARNINGS = 8
-#: How the command line says what algorithms need.
+#: The options for the algorithms' conditions.
 _OPTIONS = {"late": "--late 7=50ms", "slow": "--slow 0=2"}
 
 
@@ -76,7 +76,7 @@ def with_changed_links(
     for link, factor in read_slow_links((part for part in parts if part not in nics), topology).items():
         ways = [way for way in (link, link[::-1]) if way in links] or [
             link
-        ]  # degraded() says what is missing
+        ]  # degraded() raises the error for a missing one
         factors.update({way: factor for way in ways})
     return read.of(topology.degraded(factors))
 

@@ -14,7 +14,7 @@ from hemiola.environment import RENDEZVOUS
 from hemiola.errors import ArgumentError
 from hemiola.launch.programs import SSH, Program, Starter, on_this_host, run_program, through
 
-#: What stands behind the program is the program's.
+#: Arguments behind the program are the program's.
 CONTEXT = {"allow_interspersed_args": False}
 
 RanksPerHost = Annotated[

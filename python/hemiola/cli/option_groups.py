@@ -61,7 +61,7 @@ class LinkChanges:
         return any(getattr(self, field.name) for field in fields(self))
 
 
-#: What commands take where nothing is said.
+#: The commands' defaults.
 NO_SPEEDS, NO_CHANGES = LinkSpeeds(), LinkChanges()
 
 

@@ -51,7 +51,7 @@ TopologyFile = Annotated[
     Path,
     typer.Argument(
         metavar="TOPOLOGY",
-        help="Topology file: YAML, NCCL's XML or log, or what nvidia-smi, rocm-smi or amd-smi prints.",
+        help="Topology file: YAML, NCCL's XML or log, or the output of nvidia-smi, rocm-smi or amd-smi.",
     ),
 ]
 KindArgument = Annotated[

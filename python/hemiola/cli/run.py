@@ -44,7 +44,7 @@ def run(
             "--algorithm",
             "-a",
             metavar="NAMES",
-            help="auto (what the planner chooses), all, or names.",
+            help="auto (the planner's choice), all, or names.",
         ),
     ] = "auto",
     schedule: Annotated[

@@ -12,7 +12,7 @@ from typing import Any, TextIO
 from hemiola.machine.standard_descriptors import hold_standard_descriptors
 
 _ERRORS = "hemiola.plain"
-#: What stands for letters of ours that a terminal's encoding lacks; others become their plain form, or "?".
+#: Replacements for our letters that a terminal's encoding lacks; others become their plain form, or "?".
 _PLAIN = str.maketrans(
     {
         **{"·": ".", "…": "...", "–": "-", "→": "->", "↔": "<->", "⇄": "<->", "⇒": "=>", "×": "x", "µ": "u"},

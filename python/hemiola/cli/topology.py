@@ -31,8 +31,8 @@ _Source = Annotated[
     Path,
     typer.Argument(
         metavar="TOPOLOGY",
-        help="YAML file, NCCL's topology XML or log, or what 'nvidia-smi topo -m', 'rocm-smi --showtopo' or 'amd-smi "
-        "topology' prints.",
+        help="YAML file, NCCL's topology XML or log, or the output of 'nvidia-smi topo -m', 'rocm-smi --showtopo' or "
+        "'amd-smi topology'.",
     ),
 ]
 
@@ -104,7 +104,7 @@ def convert(
     topology = without_nics(with_changed_links(read, degrade, without_link), without_nic).topology
     if repeat is not None and read.lacks_network:
         raise ArgumentError(
-            "--repeat joins copies at their network, and what nvidia-smi prints names no speed for NICs; say it: "
+            "--repeat joins copies at their network, and the output of nvidia-smi has no speed of NICs; give it: "
             "--nic-bandwidth '200 Gbit/s'"
         )
     if without_ranks is not None:

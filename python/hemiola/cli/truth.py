@@ -17,7 +17,7 @@ from hemiola.doctor.truth import Row, Summary, hold_to_truth, summaries
 from hemiola.machine.capacity import describe_machine
 from hemiola.units import format_bytes, format_seconds
 
-#: Of a sample's two minutes, what measuring may take; the rest is for settings that have begun, and their job.
+#: Measuring may take this part of a sample's two minutes; the rest is for settings that have begun, and their job.
 _BUDGET_S = 90.0
 
 

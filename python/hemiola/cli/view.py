@@ -32,7 +32,7 @@ def view(
         str,
         typer.Argument(
             metavar="SOURCE",
-            help="Schedule file, name of an algorithm, or what run or plan --json printed (.json).",
+            help="Schedule file, name of an algorithm, or the output of run or plan --json (.json).",
         ),
     ],
     ranks: options.Ranks = None,
@@ -117,7 +117,7 @@ def _view_times(path: Path, chart: Path | None, as_json: bool) -> None:
         bound_s = None if document["bound_s"] is None else float(document["bound_s"])
     except (KeyError, TypeError, ValueError, AttributeError):
         raise FormatError(
-            f"'{printable(str(path))}': expected what 'run --json' or 'plan --json' prints"
+            f"'{printable(str(path))}': expected the output of 'run --json' or 'plan --json'"
         ) from None
     if chart is not None:
         from hemiola.view.times import draw_times

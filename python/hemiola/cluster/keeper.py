@@ -86,7 +86,7 @@ def _mount_own_files(files: Mapping[str, str]) -> None:
             staged = f"{STAGE}/staged"
             _write(staged, content)
             _mount(staged, path, None, MS_BIND)
-            os.unlink(staged)  # what is bound keeps the file
+            os.unlink(staged)  # a bound socket keeps the file
 
 
 def _be_host(host: Mapping[str, Any], settings: Mapping[str, str]) -> None:
@@ -147,7 +147,7 @@ def _start_host(host: Mapping[str, Any], settings: Mapping[str, str]) -> int:
             _bear_host(host, settings, keeper, tell)
         except OSError as error:
             os.write(tell, f"!{error}".encode())
-        finally:  # whatever happens, a child is not to go on as the keeper
+        finally:  # a child must never go on as the keeper
             os._exit(1)
     os.close(tell)
     os.close(keeper)
@@ -187,7 +187,8 @@ def _leave_machine() -> bool:
 
 def _locked(path: str, name: str) -> int:
     """Open the file under which the cluster is known, and lock it as long as this process lives."""
-    until = time.monotonic() + 1.0  # who looks whether a cluster still lives holds the lock for a moment
+    # a process that looks whether a cluster still lives holds the lock for a moment
+    until = time.monotonic() + 1.0
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:

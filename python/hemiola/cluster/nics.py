@@ -26,8 +26,8 @@ _BURST_S = 1e-3
 #: How long a frame may wait at most, like in a switch with small buffers.
 _QUEUE_S = 50e-3
 
-#: What a kernel decides per network namespace: the same start for every connection, windows for any rate that is
-#: emulated, and a congestion control that is allowed in namespaces.
+#: Kernel settings per network namespace: the same start for every connection, windows for any rate that is emulated,
+#: and a congestion control that is allowed in namespaces.
 SETTINGS = {
     "/proc/sys/net/ipv4/tcp_congestion_control": "reno",
     "/proc/sys/net/ipv4/tcp_slow_start_after_idle": "0",

@@ -16,7 +16,7 @@ from typing import Any
 
 from hemiola.errors import ArgumentError
 
-#: What a cluster's file says, see keeper.py.
+#: The content of a cluster's file, see keeper.py.
 _WRITTEN = {"keeper", "hosts", "own_user"}
 _ROOTS = Path("/run/hemiola/clusters")
 
@@ -104,7 +104,7 @@ def _state(path: Path) -> dict[str, Any] | None:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return state
-        if state is not None or not text:  # what is not ours stays
+        if state is not None or not text:  # other programs' files stay
             os.unlink(path.name, dir_fd=folder_descriptor)
     return None
 

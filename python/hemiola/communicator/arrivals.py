@@ -14,7 +14,7 @@ from hemiola.errors import ArgumentError
 
 #: A persistent rank is last at least so often, and by so many standard deviations more often than by chance.
 _PERSISTENT_SHARE, _DEVIATIONS = 0.5, 3.0
-#: Ranks differ by so many seconds in what a call takes them.
+#: Ranks differ by so many seconds in the duration of a call.
 _LEAST_LAG_S = 1e-4
 
 

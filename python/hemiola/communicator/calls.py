@@ -44,7 +44,7 @@ class Caller:
         self._core = core
         self.rank = core.rank
         self.rank_count = core.rank_count
-        self._latest: object = None  #: what has been asked for last, and may be followed
+        self._latest: object = None  #: the last request, which may be followed
 
     def _run(
         self,

@@ -80,10 +80,11 @@ class Communicator(BlockCollectives, MonitoredBarrier):
     ) -> None:
         self._session = session
         self._ranks = tuple(ranks)
-        #: The same on all ranks, and of no other communicator of this job: by what survivors agree on who they are.
+        #: The same on all ranks, and of no other communicator of this job: derived from the survivors' agreement on
+        #: themselves.
         self._lineage = lineage
         self._groups: Counter[tuple[int, ...]] = Counter()
-        #: What is left of it, once it has lost ranks and `shrink` has been called.
+        #: The communicator of the survivors, once it has lost ranks and `shrink` has been called.
         self.successor: Communicator | None = None
         self._options = options
         self._emulation = emulation = options.emulation
@@ -107,7 +108,7 @@ class Communicator(BlockCollectives, MonitoredBarrier):
         else:
             plans.take_part_of(measured)
         plans.watch(self._core)
-        self._core.forget_arrivals()  # those of what has been measured
+        self._core.forget_arrivals()  # those of the measured network
         self._observer = Observer(session, self._ranks, self._core, options.timeout_s)
         log_carriers(self._core, self._ranks)
         _open.add(self)

@@ -61,7 +61,7 @@ class Handle(Generic[R_co]):
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
         raise TypeError(
-            "a Handle belongs to an operation that runs in this process; wait() for it, and send what it returns"
+            "a Handle belongs to an operation that runs in this process; wait() for it, and send its result"
         )
 
 

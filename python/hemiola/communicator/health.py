@@ -11,7 +11,7 @@ from hemiola._core import Communicator as CoreCommunicator
 from hemiola.communicator.observation import SurveyedPort
 from hemiola.diagnosis.ports import SLOW
 
-#: What was known from the start is so old at most.
+#: An initial slowness is so old at most.
 _STARTED_NS = time.monotonic_ns()
 
 

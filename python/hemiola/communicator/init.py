@@ -18,7 +18,7 @@ from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
 from hemiola.machine.standard_descriptors import hold_standard_descriptors
 
-#: The communicator of all ranks, once there is one, and what it was made for.
+#: The communicator of all ranks, once there is one, and its options.
 _world: list[tuple[Communicator, InitOptions]] = []
 
 

@@ -24,7 +24,7 @@ _BETWEEN_QUESTIONS_S = 0.2
 #: How long MPI's end is waited for before it is told.
 _QUIET_END_S = 60.0
 
-#: What this process has joined.
+#: The jobs that this process has joined.
 _joined: list[HostsSession] = []
 
 
@@ -35,8 +35,8 @@ def leave_all(sessions: Sequence[Session]) -> None:
     ----------
     sessions : sequence of Session, of communicators that were open until now.
     """
-    # Whoever fails does not wait for the others to come to the end of MPI: its launcher ends them. Nor who knows of one
-    # that will not come there.
+    # A failing rank does not wait for the others to come to the end of MPI: its launcher ends them. Nor who knows of
+    # one that will not come there.
     every = (*sessions, *_joined)
     is_complete = not any(session.misses_somebody for session in every)
     all_is_well = is_complete and getattr(sys, "last_value", None) is None
@@ -46,7 +46,7 @@ def leave_all(sessions: Sequence[Session]) -> None:
     try:
         leave_mpi(all_is_well=all_is_well, timeout_s=_QUIET_END_S)
     except TimeoutError as error:
-        # Who is still at work may be so for hours; a launcher ends them when this process does not wait.
+        # Other ranks may be at work for hours; a launcher ends them when this process does not wait.
         log(logging.WARNING, "%s; waiting for them until Ctrl-C", error)
         leave_mpi(all_is_well=all_is_well, timeout_s=math.inf)
 
@@ -113,7 +113,7 @@ class Doorway:
         family = environment.IP_FAMILY.value()
         rule = environment.INTERFACE.value()
         reached = environment.reachable_addresses(rule, family)
-        if not rule.excludes:  # what was not chosen by name may lead nowhere: others try it last
+        if not rule.excludes:  # an address that was not chosen by name may lead nowhere: others try it last
             reached = environment.nearest_first(reached, local_rank)
         ports = range(port, port + 1) if port else environment.PORTS.value() or range(0, 1)
         listener = Listener("0.0.0.0" if family == 4 else "", ports[0], ports[-1])

@@ -14,8 +14,8 @@ from hemiola._core import Complaint
 Array = NDArray[Any]
 R = TypeVar("R")
 
-#: Makes room for a result where the caller passes no `out`: from the array and the number of ranks. None where that
-#: cannot be told from what was passed; the core then asks for `out`.
+#: Makes room for a result where the caller passes no `out`: from the array and the number of ranks. None where the
+#: arguments do not tell; the core then asks for `out`.
 Room = Callable[[Any, int], Array | Complaint | None]
 
 

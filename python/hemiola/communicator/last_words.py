@@ -46,7 +46,7 @@ def tell_launcher(cause: Cause | None) -> None:
         return
     words = {"rank": rank, "cause": asdict(cause) if cause is not None else None}
     descriptor, inode = pipe
-    with suppress(OSError):  # the number may be that of another file in what a rank has started
+    with suppress(OSError):  # the number may be that of another file in a process that the rank has started
         if os.fstat(descriptor).st_ino == inode:
             os.write(descriptor, json.dumps(words).encode() + b"\n")
 

@@ -14,7 +14,7 @@ from hemiola.communicator.arguments import seconds_of
 from hemiola.communicator.messages import RESERVED_TAGS, Messages
 from hemiola.errors import ArgumentError, Cause, LostRankError, TimeoutError
 
-#: What rank 0 has found out about a rank.
+#: Rank 0's findings about a rank.
 CAME, MISSING, LOST = range(3)
 
 

@@ -13,7 +13,7 @@ from hemiola.communicator.launch_environment import Job
 OPEN_MPI, MPICH = "Open MPI's mpirun", "MPICH's mpirun"
 _OF_OPEN_MPI = ("libmpi.so.40",)
 _OF_MPICH = ("libmpi.so.12", "libmpich.so.12", "libmpi_abi.so.1")
-#: What the libraries of those are called that a launcher may have started.
+#: The file names of the MPI libraries that a launcher may have started.
 _LIBRARIES = {OPEN_MPI: _OF_OPEN_MPI, MPICH: _OF_MPICH, "Slurm's srun": (*_OF_OPEN_MPI, *_OF_MPICH)}
 
 

@@ -29,7 +29,7 @@ from hemiola.topology.host_ports import ports_between_hosts
 _OPERATIONS, _LEAST_OPERATIONS = 128, 8
 #: A step is as long as the median of so many stretches of operations.
 _STRETCHES = 8
-#: By what costs are judged where nothing was run that can be planned.
+#: The default operation to judge costs by, where nothing was run that can be planned.
 _DEFAULT_STEP = ("all_reduce", 1 << 20)
 
 
@@ -76,10 +76,10 @@ class Observer:
         self, session: Session, members: Sequence[int], core: CoreCommunicator, timeout_s: float
     ) -> None:
         self._session, self._members, self._core, self._timeout_s = session, list(members), core, timeout_s
-        # What has run so far is the measuring at start-up.
+        # Only the measurement at start-up has run so far.
         self._first_judged = self._core.health().operation_count
         self._since = ProcessorTime.now(), self._first_judged
-        #: By rank, what the latest survey has found.
+        #: By rank, the latest survey's factors.
         self.surveyed: Mapping[int, SurveyedPort] = {}
 
     def diagnose(

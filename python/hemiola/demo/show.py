@@ -84,7 +84,7 @@ def _train_rank(task: Task, digits: Digits, steps: int) -> Timed:
     """Train as one of the ranks that `launch` has started."""
     comm = init()
     begin = time.perf_counter()
-    # One thread a rank: more would only take turns on the cores that the ranks share.
+    # One thread a rank: more would only take turns on the ranks' cores.
     with (
         optional("threadpoolctl").threadpool_limits(1),
         _counted(f"  {comm.rank_count} ranks", steps, quiet=comm.rank != 0) as count,

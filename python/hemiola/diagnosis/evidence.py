@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-#: Who sends to whom.
+#: The pairs of sender and receiver.
 Pair = tuple[int, int]
 
 

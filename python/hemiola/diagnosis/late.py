@@ -10,18 +10,19 @@ import numpy as np
 
 from hemiola.diagnosis.evidence import Evidence, Floats
 
-#: Operations are looked at in so many stretches, of at least so many operations each; what happens once, such as a core
+#: Operations are looked at in so many stretches, of at least so many operations each; a single event, such as a core
 #: taken away, then shows in one of them.
 _STRETCHES, _LEAST_OPERATIONS = 8, 2
-#: A late rank is late by this share of a step, in this share of the stretches, and by so many times what it varies.
+#: A late rank is late by this share of a step, in this share of the stretches, and by so many times its variation.
 _LEAST_OF_STEP, _LEAST_OF_STRETCHES, _LEAST_OF_SPREAD = 0.1, 0.75, 2.0
-#: And by this share of what the median rank waits for a core in a step, as far as that is in its own time.
+#: And by this share of the median rank's wait for a core in a step, as far as that is in its own time.
 _LEAST_OF_WAITED = 0.5
 _MEDIAN_DEVIATION = 1.4826  # of a normal distribution, to its standard deviation
-#: A slow host takes so many times longer for the same work, and comes no later than so many times what that explains.
+#: A slow host takes so many times longer for the same work, and comes no later than so many times the lag that this
+#: explains.
 _SLOW_HOST, _MOST_OF_EXPLAINED = 1.2, 3.0
-#: Who is late because it waits for a core does so for this share of the time that it is late, and for this share of a
-#: step; and so many times as long as the median rank.
+#: A rank that is late because it waits for a core does so for this share of its lag, and for this share of a step;
+#: and so many times as long as the median rank.
 _WAITED_OF_LATE, _WAITED_OF_STEP, _WAITED_OF_OTHERS = 0.5, 0.2, 2.0
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from hemiola._core import Topology, paths
 from hemiola.diagnosis.evidence import Floats, Pair, Way
 
-#: Which links, by their places in Topology.links, carry what one rank sends another.
+#: The links, by their places in Topology.links, between each two ranks.
 Paths = Mapping[Pair, Sequence[int]]
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 Speeds = NDArray[np.float64]
 
-#: Less than this may be noise, so it is left to what operations show; and less than that is none.
+#: A smaller factor may be noise, so it is left to the operations; below the second one it is none.
 SLOW = 1.6
 HEALTHY = 1.2
 #: Between these it is a near thing.

@@ -13,7 +13,7 @@ from typing import Any
 from hemiola.errors import ArgumentError, FormatError
 from hemiola.whole_file import write_whole
 
-#: What a rank calls its file.
+#: A rank's name for its file.
 JSON_NAME = "hemiola-{rank}.json"
 _VERSION = 1
 
@@ -72,7 +72,7 @@ def _events_of(path: Path) -> list[dict[str, Any]]:
             ]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise FormatError(
-            f"{path}: expected what hemiola.torch.save_records writes, version {_VERSION}, found another file "
+            f"{path}: expected a file of hemiola.torch.save_records, version {_VERSION}, found another file "
             f"({type(error).__name__}: {error})"
         ) from None
     return events

@@ -10,7 +10,7 @@ from hemiola.diagnosis.evidence import Evidence, Pair, Way
 
 #: A pair counts as slow from this factor on; a way is slow where this share of its pairs is.
 _SLOW_PAIR, _SLOW_SHARE = 1.3, 0.9
-#: What so many of a hundred pairs do not exceed is what healthy ones reach: most are healthy.
+#: The rate that so many of a hundred pairs do not exceed is that of healthy ones: most are healthy.
 _HEALTHY_PERCENTILE = 80
 _MOST_FINDINGS = 8
 

@@ -25,9 +25,9 @@ from hemiola.planner.memory_speeds import cores_of_all
 from hemiola.simulate import simulate
 
 #: Schedules that have few and many hops and messages, by how ranks talk. In memory none is a ring: there each rank
-#: waits for the next as often as there are ranks, which on fewer cores than ranks takes some ten times a chain's hops,
-#: and where a ring is planned its bytes count. Over an emulated network what counts is how late its clock wakes ranks.
-#: There chains have one chunk; over an emulated network one of many says what messages cost whose hops overlap.
+#: waits for the next as often as there are ranks. On fewer cores than ranks that takes some ten times a chain's hops,
+#: and where a ring is planned its bytes count. Over an emulated network the lateness of its clock's wake-ups counts.
+#: There chains have one chunk; over an emulated network one of many shows the cost of messages whose hops overlap.
 _SMALL_IN_MEMORY = (
     ("all_gather", "all_gather_direct", None),
     ("all_gather", "all_gather_bruck", None),
@@ -42,8 +42,8 @@ _SMALL_EMULATED = (
     ("gather", "gather_direct", None),
 )
 _SMALL_REPEATS = 20
-#: Collectives in one step, in which all ranks copy or combine at once, or the root alone does, or all copy what
-#: the root has.
+#: Collectives in one step, in which all ranks copy or combine at once, or the root alone does, or all copy the root's
+#: data.
 _TOGETHER = ("all_to_all", "reduce_scatter")
 _ALONE = ("gather", "reduce")
 _SPREAD = "broadcast"
@@ -55,7 +55,7 @@ WARMUPS = 5
 #: Buffers that are copied and added to: in a core's own cache, in a shared one, in memory.
 _COPIED_SIZES = (32 << 10, 512 << 10, 8 << 20)
 _COPIED_REPEATS = 5
-#: How long all ranks copy at once, to see what share of the cores they get beside whatever else runs.
+#: How long all ranks copy at once, to see their share of the cores beside other programs.
 _CROWDED_S = 0.02
 #: A difference of two measured times is not taken for less.
 _LEAST_S = 1e-7
@@ -127,7 +127,7 @@ class Engine:
 
     def _network_s(self, schedule: Schedule, nbytes: int, conditions: Conditions) -> float:
         if self.emulated is None:
-            return 0.0  # whoever receives copies, which the rates say
+            return 0.0  # the receiver copies, which the rates include
         return simulate(schedule, self.emulated, nbytes, conditions).seconds
 
     def _small_costs(self, comm: Communicator, conditions: Conditions) -> tuple[float, float, float]:

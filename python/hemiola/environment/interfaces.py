@@ -91,7 +91,7 @@ class InterfaceRule:
         return by_network or (by_name and not local.address.is_link_local)
 
 
-#: What holds where nobody says anything.
+#: The default rule.
 ANY_INTERFACE = InterfaceRule(excludes=True)
 
 

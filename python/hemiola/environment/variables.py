@@ -124,8 +124,8 @@ def _token(text: str) -> bytes:
             secret = os.pread(int(descriptor[1]), TOKEN_BYTES + 1, 0)
         except OSError as error:
             raise FormatError(
-                f"expected a file of {TOKEN_BYTES} bytes at descriptor {descriptor[1]}: {error.strerror}. What starts "
-                f"ranks must hand it on (in Python: subprocess's pass_fds)"
+                f"expected a file of {TOKEN_BYTES} bytes at descriptor {descriptor[1]}: {error.strerror}. The "
+                f"launcher of ranks must hand it on (in Python: subprocess's pass_fds)"
             ) from None
     elif re.fullmatch(rf"[0-9a-fA-F]{{{2 * TOKEN_BYTES}}}", text):
         secret = bytes.fromhex(text)

@@ -72,7 +72,7 @@ class Readiness:
 
 def main() -> int:
     """Be an agent; see the module's docstring."""
-    adopt_orphans()  # what ranks leave behind becomes ours, and ends with us
+    adopt_orphans()  # orphans of the ranks become ours, and end with us
     order = Order(**json.loads(sys.stdin.readline()))
     try:
         os.chdir(order.folder)
@@ -92,7 +92,7 @@ def main() -> int:
     try:
         told = json.loads(line)["rendezvous"]
         return _run(order, meeting or MeetingPlace(told, bytes.fromhex(order.token)))
-    except BrokenPipeError:  # nobody reads what ranks print: the launcher has gone
+    except BrokenPipeError:  # the ranks' output has no reader: the launcher has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGHUP
     finally:
@@ -105,7 +105,7 @@ class _Rank(Running):
     def __init__(self, label: str, process: subprocess.Popen[bytes], *, is_shown: bool) -> None:
         super().__init__(label, process)
         self._held = HeldTraceback(is_shown=is_shown)
-        #: Whether its job is failing, so that what it holds belongs to that.
+        #: Whether its job is failing, so that its held lines belong to that.
         self.keeps = False
 
     def line(self, line: bytes, source: int) -> bytes:

@@ -113,7 +113,7 @@ def main() -> None:
         _be_rank(*place, count, payload)
         return
     server.end_all()
-    os._exit(0)  # what is registered for the end is the ranks' business
+    os._exit(0)  # the ranks run their own exit handlers
 
 
 def _be_rank(rank: int, report: int, count: int, payload: int) -> None:

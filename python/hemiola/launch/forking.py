@@ -48,7 +48,7 @@ class Forking:
             self._connection.close()
             raise
         self._ending = os.pidfd_open(self._process.pid)
-        #: What becomes readable when there is news.
+        #: Becomes readable when there is news.
         self.sources = (self._connection.fileno(), self._ending)
 
     def messages(self) -> Iterator[tuple[Message, list[int]]]:
@@ -83,8 +83,8 @@ class Forking:
             self._process.wait(_END_LIMIT_S)
         self._process.kill()
         if self._process.wait() != 0:
-            # The kernel has killed the ranks with it, and not what they have started. Their numbers are free, and not
-            # given to others so soon.
+            # The kernel has killed the ranks with it, but not the processes that they have started. Their numbers are
+            # free, and not given to others so soon.
             for group in groups:
                 with suppress(ProcessLookupError, PermissionError):
                     os.killpg(group, signal.SIGKILL)

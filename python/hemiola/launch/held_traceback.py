@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 
-#: The first line of what Python prints last: a traceback, also behind PyTorch's "[rank3]: ", a syntax error, or why the
+#: The first line of Python's last output: a traceback, also behind PyTorch's "[rank3]: ", a syntax error, or why the
 #: interpreter does not begin.
 _BEGINS = re.compile(
     rb"(\[rank\d+\]: ?)?(\s*(\+ Exception Group )?Traceback \(most recent call last\):"

@@ -124,7 +124,7 @@ def launch(
         except FailedRankError as error:
             error_alone = error.with_traceback(
                 None
-            )  # where the rank failed says more than where that was seen
+            )  # the place of the failure says more than the place where it was seen
             raise error_alone from error.__cause__
         finally:
             processes.end()
@@ -141,9 +141,9 @@ class _Payload:
             preparation.pop("init_main_from_path", None)  # '<stdin>' is no file
         try:
             call = packed_call(fn, args)
-        except Exception as error:  # whatever an object's own reduction raises
+        except Exception as error:  # any error of an object's own reduction
             raise ArgumentError(
-                f"launch: the function and its arguments, and what the function uses, must be picklable, and one of "
+                f"launch: the function, its arguments, and all objects that it uses must be picklable, and one of "
                 f"them is not: {error}"
             ) from error
         self.descriptor = os.memfd_create("hemiola-launch")

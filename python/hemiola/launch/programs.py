@@ -109,8 +109,8 @@ class _Agent(Running):
         except ValueError:
             found = line.decode(errors="replace")[:200].strip()
             raise FailedRankError(
-                f"launch: host '{self.host}': expected an agent's answer, found '{found}'. What its login shell prints "
-                f"must not go to standard output"
+                f"launch: host '{self.host}': expected an agent's answer, found '{found}'. Its login shell must "
+                f"print nothing to standard output"
             ) from None
         if "error" in answer:
             raise ArgumentError(f"launch: host '{self.host}': {answer['error']}")

@@ -163,7 +163,8 @@ def attend(
                     attention.heed(ended, codes[ended], was_asked=asked_at is not None)
         if lifeline is not None:
             selector.unregister(lifeline)
-        while ready := selector.select(0):  # what they have left behind, and not what that still writes
+        # the output that they have left behind, but nothing that is still being written
+        while ready := selector.select(0):
             for key, _ in ready:
                 _heed(selector, key)
     return [codes[command] for command in commands]

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from hemiola._core import refusal
 from hemiola.errors import HemiolaError, ResourceError
 
-#: What the kernel answers where a limit is reached, whatever it was asked for.
+#: The kernel's answers where a limit is reached, for any request.
 _LIMITS = (errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM, errno.EFBIG, errno.ENOSPC, errno.EDQUOT)
-#: What it answers where a system call is missing or forbidden, unless a file was asked for.
+#: The kernel's answers where a system call is missing or forbidden, unless it was for a file.
 _REFUSALS = (errno.ENOSYS, errno.EPERM, errno.EACCES)
 
 

@@ -21,9 +21,9 @@ from hemiola.progress import ProgressBar
 from hemiola.topology.named_nics import settled
 from hemiola.topology.port_speed import port_speed
 
-#: Operations that look at every pair of ranks; a communicator keeps what so many have shown.
+#: Operations that use every pair of ranks; a communicator keeps the rates of so many.
 _PROBES = 16
-#: What a message of a probe takes on a healthy network; what a step's collective takes a port, at least.
+#: The time of a probe's message on a healthy network; the least time of a step's collective on a port.
 _MESSAGE_S, _STEP_S = 0.003, 0.015
 _LEAST_LATENCIES = 4
 _SHARED_MEMORY_BYTES = 1 << 20

@@ -168,7 +168,7 @@ def _able(contest: Contest, speed: PortSpeed) -> list[Candidate]:
     return sorted(candidates(task), key=lambda one: (one.name, one.variant))
 
 
-#: What a rank has seen: the network, and the fastest that it could be, times, who came late, and whose ports are slow.
+#: One rank's view: the network, and the fastest that it could be, times, the late ranks, and the slow ports.
 _Seen = tuple[Topology, Topology, list[RankTimes], Arrivals, Health]
 
 

@@ -43,7 +43,7 @@ _EXACT = {
 }
 _DEFAULT_EXACT = 1 << 15
 
-#: What NCCL, PyTorch and people call dtypes.
+#: The names of dtypes in NCCL, in PyTorch and in speech.
 _OTHER_DTYPES = {
     "bf16": "bfloat16",
     "double": "float64",

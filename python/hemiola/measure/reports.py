@@ -31,7 +31,7 @@ class Reports(Generic[Seen]):
         self._items: dict[int, dict[int, Seen]] = {}
         self._raised: list[Exception] = []
         self._read_end, self._write_end = os.pipe()
-        # The ranks open it by this name, and nothing is left behind whoever is killed.
+        # The ranks open it by this name, and nothing is left behind when a process is killed.
         self.path = Path(f"/proc/{os.getpid()}/fd/{self._write_end}")
         self._thread = threading.Thread(target=self._listen, daemon=True)
 

@@ -23,8 +23,8 @@ from hemiola.synthesis.late_forest import LateForest
 from hemiola.synthesis.late_hosts import Hosts
 from hemiola.synthesis.late_matched import MatchedAround, matched_around
 
-#: Of a forest around a late rank, which Python takes apart; of one that reduces all where the delay is long enough, and
-#: vertices where nobody is slow and no rails are used: up to half a second.
+#: Of a forest around a late rank, which Python takes apart. Of one that reduces all where the delay is long enough.
+#: And vertices, where no rank is slow and no rails are used. Each takes up to half a second.
 _MOST_LATE_TRANSFERS, _MOST_LATE_TRANSFERS_OF_WHOLE = 40_000, 210_000
 _MOST_VERTICES, _MOST_VERTICES_OF_LATE_FOREST = 96, 168
 #: Of one on a large grid of switches, with as many chunks down each tree as the second number says, which is the first
@@ -51,7 +51,7 @@ _CHUNKS_BESIDE_TREES, _SMALL_BUFFER, _MOST_CHUNKS_OF_SMALL = 256, 4 << 20, 256
 #: over the fourth root of the chunks, no more than this.
 _MOST_MATCHED_BEHIND_SWITCHES = 300_000
 _MOST_MATCHED_TRANSFERS, _MOST_MATCHED_WORK = 1_400_000, 4_000_000_000
-#: Where what is matched is enough, larger schedules that know of nobody late take the time of a plan for nothing.
+#: Where the matched schedule is good enough, larger schedules that know of no late rank only cost planning time.
 _MOST_TRANSFERS_BESIDE = 100_000
 #: Of more ranks than this, such schedules take so many times their bound.
 _MANY_RANKS, _MANY_OVER_BOUND = 500, 1.2

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from hemiola.algorithms import Candidate, Task
 
 _NAME = "all_reduce_grid_trees"
-#: What their formula may be over the bound for up to so many ranks: with many, other trees take a second and more to
-#: pack, and are further from it.
+#: How far their formula may be over the bound for up to so many ranks: with many, other trees take a second and more
+#: to pack, and are further from it.
 _NEAR = ((32, 1.08), (64, 1.15), (128, 1.2), (math.inf, 1.4))
 
 

@@ -53,20 +53,20 @@ _LEAST_UNASKED = 1 << 20
 _UNASKED_PAUSE = 64
 #: Transfers of a schedule that is made whole, so that denser regions of a buffer fall to all ranks alike.
 _MOST_SPREAD = 1_000_000
-#: Where all get one whole, or bring what becomes one.
+#: Collectives in which all ranks get one whole, or give the parts of one.
 _OF_ONE_WHOLE = ("broadcast", "reduce")
-#: What finding a late rank must save at best, as a share of the time without.
+#: The least saving at best of finding a late rank, as a share of the time without.
 _LEAST_GAIN = 0.1
 #: All-reduces between hosts that take less are not told of, nobody is looked for in them.
 _LEAST_TOLD_S = 0.02
 #: All-reduces within a host that take less are not worth a plan for a late rank.
 _LEAST_PLANNED_S = 0.001
-#: What a plan for a late rank must save, as a share of the time without.
+#: The least saving of a plan for a late rank, as a share of the time without.
 _LEAST_PLANNED_GAIN = 0.05
 #: Seconds of a core that a message over an emulated network takes, of which that knows nothing (docs/decisions/0024).
 #: A figure, and no measurement at start-up: ranks may emulate seconds of latency, and plans are the same every time.
 _CORE_S_OF_MESSAGE = 20e-6
-#: What takes longer than its NICs, by so much, waits for something else, which the forecast does not know.
+#: An operation that takes so much longer than its NICs waits for something else, which the forecast does not know.
 _MOST_OVER_NICS = 1.25
 #: Choices, and followed recipes, that are kept.
 _MOST_FOLLOWED = 256
@@ -105,14 +105,15 @@ class CommunicatorPlans:
         self._conditions = conditions
         self._adapt = tuple(adapt)
         self._followed: dict[tuple[int, bytes], tuple[Recipe, Schedule | ScheduleParts]] = {}
-        #: Of those that are made rank by rank, what all ranks do.
+        #: All ranks' programs of a schedule that is made rank by rank.
         self._wholes: dict[tuple[int, bytes], Schedule] = {}
-        #: By everything that a choice depends on, what was chosen; with the groups that plan for parts of this network.
+        #: The choices made so far, by everything that they depend on; with the groups that plan for parts of this
+        #: network.
         self._decided: dict[tuple[object, ...], bytes] = {}
         self.speed = PortSpeed(1e-6, 5e9)
         self._combine_bandwidth = self._copy_bandwidth = math.inf
         self._network = _switch(self._rank_count, self.speed)
-        #: What was measured between ranks that share memory; None where they do not, or where a network was given.
+        #: The measurement between ranks that share memory; None where they do not, or where a network was given.
         self._memory: MemorySpeeds | None = None
         #: By rank, the NIC that it shares, as conditions call it; empty where ranks have ports of their own.
         self._nics: Sequence[str] = ()
@@ -260,7 +261,7 @@ class CommunicatorPlans:
     ) -> Recipe:
         if algorithm:
             return self._named(algorithm, kind, nbytes, root)
-        # An exchange in which all talk to all is what tells that a port is well again.
+        # An exchange in which all ranks send to all shows that a port is well again.
         is_watched = bool(slow) and "slow" in self._adapt and kind == "all_reduce"
         counted = False if is_watched else None
         found = self._planned(kind, nbytes, self._conditions_with(slow), root, counts_messages=counted)
@@ -403,7 +404,7 @@ class CommunicatorPlans:
                 return LateSearch(speed, found.seconds, found.nbytes, self._host_count < self._rank_count)
             if self._given is None:
                 return None
-            if self._host_count > 1:  # the words about who has come go over the same network
+            if self._host_count > 1:  # the notes on late ranks go over the same network
                 least_s = _LEAST_TOLD_S
         network_s = self._network_s(found)
         return LateHabit(network_s, found.nbytes) if network_s >= least_s else None
@@ -485,7 +486,8 @@ class CommunicatorPlans:
         costs = message_costs(found.kind, self._rank_count, bandwidth, codecs.speeds())
         if other is None:
             return SparseWords(below, pause=pause, costs=costs)
-        # What a reduce-scatter gives to whom is not ours to say; what is sent in fewer messages is not cut into more.
+        # A custom collective's receivers are not ours to choose; a reduce-scatter in fewer messages is not cut into
+        # more.
         is_spread = found.kind == "all_reduce" and other.has_rounds
         segments = segments_of(found.nbytes, self._rank_count) if is_spread else 1
         return SparseWords(below, other.name, other.arguments, other.below, segments, pause, costs)

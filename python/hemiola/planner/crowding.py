@@ -8,8 +8,8 @@ import numpy as np
 from hemiola._core import Schedule
 from hemiola.planner.distinct import distinct
 
-#: Between hosts that talk by TCP: 16 MiB on limited NICs took 5.5 and 13 % longer where 3 and 7 ranks sent to one at
-#: once, and 1.5 and 2 to 3.5 % where they did so one after the other (docs/results/network.md).
+#: Between hosts that talk by TCP. With 3 and 7 ranks that sent 16 MiB to one at once, limited NICs took 5.5 and 13 %
+#: longer. One after the other they took 1.5 and 2 to 3.5 % longer (docs/results/network.md).
 BETWEEN_HOSTS = 0.02
 #: How much less it is where they take turns.
 _IN_TURN = 0.2

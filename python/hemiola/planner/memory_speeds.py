@@ -23,7 +23,7 @@ _REPETITIONS = 8
 _SMALL_BYTES, _LARGE_BYTES = 64, 1 << 20
 #: How often all repetitions are timed where one is not enough, and the best of them counts.
 _ROUNDS = 4
-#: What a hop has of what one takes in which all send to all; its messages have the rest. Times of several schedules say
+#: A hop's share of an exchange in which all send to all; its messages have the rest. Times of several schedules say
 #: 0.3 to 0.4, for 4 and 8 ranks on two cores, and now and then nothing or all.
 _SHARE_OF_HOP = 0.5
 #: Sets of processes whose speeds are kept.
@@ -59,7 +59,7 @@ class MemorySpeeds:
         """Return the engine's costs for so many of the ranks where they share cores; None where each has one."""
         if rank_count <= self.cores:
             return None
-        # All ranks' ports together are what the cores get done; what is combined is read and added.
+        # All ranks' ports together are the cores' rate; a combination is a read and an addition.
         copied = self.bandwidth * rank_count
         combined = 1 / (1 / copied + 1 / (self.combined * self.cores))
         together = WorkRates(copied, combined)
@@ -73,7 +73,7 @@ def speeds_of_processes(core: CoreCommunicator) -> MemorySpeeds:
     own, together = np.array([os.getpid()], np.int64), np.empty(core.rank_count, np.int64)
     _gather(core, own, together)
     processes = tuple(together.tolist())
-    # What rank 0 remembers holds for all: others may be new under an old number.
+    # Rank 0's memory decides for all: others may be new under an old number.
     known = _remembered.get(processes)
     if not agreed(core, [float(known is not None)])[0]:
         known = _measured(core)
@@ -84,7 +84,7 @@ def speeds_of_processes(core: CoreCommunicator) -> MemorySpeeds:
     return found
 
 
-#: By the processes, in order: what was measured between them.
+#: By the processes, in order: the measurement between them.
 _remembered: dict[tuple[int, ...], MemorySpeeds] = {}
 
 

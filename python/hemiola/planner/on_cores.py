@@ -14,8 +14,8 @@ from hemiola.planner.brought import checked, made_now
 from hemiola.planner.machine_model import EngineCosts, Footprint
 from hemiola.planner.outcome import SAME, Alternative, LeftOut, Plan, nothing_runs, too_many
 
-#: Bytes of all ranks' buffers together. What passes the caches that cores share is planned as pipelines where all
-#: get one whole, or bring what becomes one.
+#: Bytes of all ranks' buffers together. Buffers that exceed the caches that cores share are planned as pipelines, in
+#: collectives where all ranks get one whole or give the parts of one.
 MOST_ON_CORES = 64 << 20
 #: Transfers of a schedule whose hops are worth counting.
 _MOST_TRANSFERS = 100_000

@@ -22,8 +22,8 @@ from hemiola.algorithms.task import given
 from hemiola.planner.outcome import LeftOut, too_many
 
 _NAME = "all_reduce_mesh_trees"
-#: Of one candidate: making and estimating it takes about a second. Where others race beside it a quarter of that, which
-#: is also what candidates after the first take together.
+#: Of one candidate: making and estimating it takes about a second. Where other candidates race beside it a quarter of
+#: that, the share of all candidates after the first.
 _MOST_TRANSFERS, _FEW_TRANSFERS = 4_200_000, 1_000_000
 #: Beside the first, other numbers of lines are tried where they come as near.
 _NEAR, _MOST_CANDIDATES = 1.1, 3

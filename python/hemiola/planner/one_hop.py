@@ -26,16 +26,16 @@ from hemiola.synthesis.full_mesh import (
 
 #: Of each share of a broadcast through all ranks, and its transfers: 1,024 ranks hand on one piece.
 _PIECES, _MOST_TRANSFERS = (1, 2, 4, 8, 16, 32, 64), 1_200_000
-#: The same where the formula is exact, or where it promises no more than such a share of what pipelined trees and
-#: fewer pieces take by theirs: 3,000 ranks hand on one piece, made in a third of a second. Trees that a slow rank is a
-#: leaf of are faster than their formula, by a sixth where that was simulated.
+#: The same where the formula is exact, or promises no more than such a share of that of pipelined trees and fewer
+#: pieces. 3,000 ranks hand on one piece, made in a third of a second. Trees that a slow rank is a leaf of are faster
+#: than their formula, by a sixth where that was simulated.
 _MOST_BY_FORMULA, _SHARE, _SHARE_BESIDE_SLOW = 9_000_000, 0.95, 0.75
 #: Parts of a direct all-reduce, and transfers of its transfers: about a third of a second to simulate.
 _PARTS, _MOST_TRANSFERS_IN_PARTS = (2, 4, 8, 16, 32, 64), 300_000
-#: What parts must save at least to be worth more messages.
+#: The least saving of more parts for their messages.
 _LEAST_GAIN = 0.02
 
-#: Seconds by formula, pieces, transfers, then what else it takes to make one.
+#: Seconds by formula, pieces, transfers, then the other costs of making one.
 _Cut = TypeVar("_Cut", bound=tuple[float, int, int] | tuple[float, int, int, int])
 
 

@@ -45,7 +45,7 @@ _MOST_BYTES = 1 << 50
 #: How much of the usual goes into trees of a mesh where more than links counts, of which each transfer is looked at.
 _SHARE_BESIDE_LINKS = 0.4
 
-#: About what share of a plan's time its bound and schedules made for the topology take.
+#: About the share of a plan's time that its bound and schedules made for the topology take.
 _BOUNDING, _MAKING = 0.1, 0.5
 
 
@@ -164,7 +164,8 @@ def plan(
                 codecs or speeds(),
                 shared_message_s,
             )
-            # Programs with scratch slots are plain; and what is coded is simulated, which over many hops takes minutes.
+            # Programs with scratch slots are plain; and coded schedules are simulated, which over many hops takes
+            # minutes.
             can_be_coded = [one for one in found if one.name not in (ONE_SHOT, FAR_FIRST)]
             coded, coded_alternatives, coded_chosen = sparse.compare(kind, can_be_coded, alternatives[0])
             bound = lower_bound(topology, kind, nbytes, conditions=sparse.conditions, root=root)

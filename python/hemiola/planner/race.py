@@ -35,8 +35,8 @@ _ESTIMATED_TRANSFERS = 7_000_000
 _BETWEEN_ALL = ("_direct", "_bruck", "_pairwise", "_exchange", "_far_first")
 #: Links on the ways of all transfers of a schedule, about: following more takes longer than a plan may.
 _MOST_HOPS = 60_000_000
-#: The same of an all-to-all: beyond, a direct one is estimated without its schedule, which takes a third of the time,
-#: and the other published ones, whose links carry as much or more, are not made.
+#: The same of an all-to-all. Beyond, a direct one is estimated without its schedule, in a third of the time. The
+#: other published ones, whose links carry as much or more, are not made.
 _MOST_EXCHANGED_HOPS = 5_000_000
 #: Of a direct one so estimated.
 _DIRECT_EXCHANGE = "all_to_all_direct"
@@ -46,9 +46,9 @@ _MOST_WAYS = 30_000_000
 #: The same of one schedule between others than neighbours, ranks that send times links, where another is known already:
 #: finding its ways takes up to a second.
 _MOST_SEARCHED = 100_000_000
-#: Larger candidates are simulated only if their busiest link leaves them a chance: against what was simulated, or so
-#: many times what was estimated, which can be low. What is estimated at so many times the best, which can be high, is
-#: not simulated either.
+#: Larger candidates are simulated only if their busiest link leaves them a chance: against simulated ones, or so many
+#: times an estimate, which can be low. A candidate estimated at so many times the best, which can be high, is not
+#: simulated either.
 _SMALL_TRANSFERS, _ESTIMATED_TIMES, _HOPELESS_TIMES = 10_000, 2.0, 4.0
 
 
@@ -85,7 +85,7 @@ class Race:
         self._most_searched = _MOST_SEARCHED * effort
         self._is_any_known = False  #: simulated or estimated
         self._for_the_first = self._budget  #: after the race, where an estimate has won it
-        self._cost: dict[tuple[str, str], float] = {}  #: of simulating what was estimated
+        self._cost: dict[tuple[str, str], float] = {}  #: of simulating estimated candidates
         self._best_estimated: tuple[Alternative, Schedule] | None = None
         self.left_out: list[LeftOut] = []  #: of which nothing is known but a formula that knows too little
         self._codecs: Speeds | None = None  #: of conditions with a density
@@ -94,15 +94,15 @@ class Race:
         """Return every candidate with its times, the winner first, and the winner, made already if it was simulated."""
         predicted = [candidate for candidate in found if self._is_predicted(candidate)]
         best = min(map(_by_formula, predicted), default=None)
-        # A small schedule's simulated time says nothing against a large one's formula, so either the
-        # first by formula is simulated too, or none is; unless that formula is as good as a simulation.
+        # A small schedule's simulated time says nothing against a large one's formula. So either the first by formula
+        # is simulated too, or none is, unless that formula is as good as a simulation.
         small = self._topology.rank_count * self._topology.link_count <= _MOST_WAYS
         simulating = (
             small if predicted else self._least_s is not None or found[0].transfer_count <= self._budget
         )
         made: dict[tuple[str, str], tuple[float, Schedule]] = {}
         seen = []
-        nearest = math.inf, ""  # of what was simulated; a formula spares nothing that has fewer pieces
+        nearest = math.inf, ""  # of simulated candidates; a formula spares none that has fewer pieces
         self._best_estimated = None
         total = sum(candidate.transfer_count for candidate in found)
         with ProgressBar("simulating") as bar:

@@ -13,21 +13,21 @@ from hemiola.conditions import least_share
 from hemiola.topology.host_ports import ports_between_hosts
 from hemiola.topology.port_speed import PortSpeed, port_speed
 
-#: A codec must leave a third of the time that the plain bytes take: what was estimated is often off by a fifth.
+#: A codec must leave a third of the plain bytes' time: estimates are often off by a fifth.
 MARGIN = 1.5
 #: Of denser data no message gets shorter by the 3 % that decoding it is worth.
 MOST_DENSITY = 0.97
-#: What is worth leaving zeros out saves a thirtieth; what ranks do to look for zeros must take less than that.
+#: Leaving zeros out is worth a thirtieth at least; the ranks' probe for zeros must take less than that.
 _WORTH = 1 - MOST_DENSITY
 #: Of shorter operations messages' fixed costs decide, which no speed of a codec tells.
 _LEAST_S = 150e-6
 #: Bytes of a chunk that are encoded before the first of them goes, and decoded after the last has come.
 _SLICE_BYTES = 1 << 20
-#: What direct rounds cost on dense data beyond prediction, between hosts over TCP (docs/results/sparse.md).
+#: The cost of direct rounds on dense data beyond prediction, between hosts over TCP (docs/results/sparse.md).
 DIRECT_COSTS = 1.12
 #: Those at which a schedule is compared with another, from dense to sparse.
 DENSITIES = (0.9, 0.8, 0.7, 0.6, *(2.0**-k for k in range(1, 17)))
-#: What looking for zeros may take of an operation's time.
+#: The share of an operation's time that a probe for zeros may take.
 _LOOK_SHARE = 0.002
 _MOST_PAUSE = 64
 #: A message takes at least so long between processes that have to be woken.

@@ -6,7 +6,7 @@ from hemiola._core import Schedule
 
 #: A tenth of the buffer has 6.4 pieces of each owner, so that the most that one has is 7: 0.91 of an even share.
 _MOST_SEGMENTS = 64
-#: What more pieces take the cores shows: 64 MiB at 99 % zeros between 8 hosts on 2 cores took 511 ms in one piece an
+#: The cores show the cost of more pieces: 64 MiB at 99 % zeros between 8 hosts on 2 cores took 511 ms in one piece an
 #: owner, 583 in 64. Of 4 MiB, longer ones would be so few that a dense tenth falls to half of 8 owners
 #: (docs/results/sparse.md).
 _LEAST_PIECE = 64 << 10

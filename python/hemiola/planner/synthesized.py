@@ -22,15 +22,15 @@ from hemiola.synthesis.full_mesh import is_full_mesh
 
 _WITH_ONE_ROOT = ("broadcast", "reduce")
 _FOREST_KINDS = ("all_reduce", "all_gather", "reduce_scatter", *_WITH_ONE_ROOT)
-#: Of one candidate of one root behind switches; and of all together, transfers times links between ranks, over the
-#: fourth root of the chunks, of which many at once are found faster: about a second.
+#: Of one candidate of one root behind switches: about a second. And of all together, transfers times links between
+#: ranks, over the fourth root of the chunks. Many chunks at once are found faster.
 _MOST_TRANSFERS_OF_ONE_ROOT, _MOST_WORK_OF_ONE_ROOT = 150_000, 4_000_000_000
 #: Of all others together there, each counted once more for so many ranks: about a second. Both halves of an all-reduce
 #: are found at once.
 _MOST_SWITCHED_TRANSFERS, _RANKS_PER_TRANSFER = 600_000, 512
-#: What each of a small buffer counts there: its chunks are under way most of the time, and channels that wait for
-#: faster ones are looked at more often, on hosts four to seven times. The fewest chunks count less, since more seldom
-#: come nearer, and of all others none may.
+#: The work for each of a small buffer there. Its chunks are under way most of the time. Channels that wait for faster
+#: ones are looked at more often, on hosts four to seven times. The fewest chunks count less, since more seldom come
+#: nearer, and of all others none may.
 _OF_SMALL, _OF_SMALL_IN_MORE_CHUNKS = 2, 4
 #: Of all together where no switch is on the way, which makes them cheaper to find by far.
 _MOST_TRANSFERS_WITHOUT_SWITCHES = 2_200_000
@@ -42,8 +42,8 @@ _MOST_VERTICES_OF_FOREST = 48
 _MOST_RANKS_UP_AND_DOWN = 256
 #: The same, ranks times links: up to 96 ranks of a full mesh, half a second, of which 128 take 2.
 _MOST_LINKS_UP_AND_DOWN = 1_000_000
-#: Ranks times links from which on, if a rank is late, each packing of many takes half a second or more beside what is
-#: made around that rank.
+#: Ranks times links from which on, if a rank is late, each packing of many takes half a second or more beside the
+#: schedules around that rank.
 _MOST_LINKS_BESIDE_LATE = 8_000
 _MOST_VERTICES_OF_ONE_ROOT = 96
 #: Trees from one root where no switch is on the way, ranks times links: 256 ranks of a torus take 0.4 s, 64 ranks of a
@@ -73,8 +73,8 @@ _CHUNKS = {
 _FLOODS = ("all_reduce", "all_gather", "reduce_scatter")
 _WITH_WAYS = ("scatter", "gather", "all_to_all")
 #: Of these, chunks that go their ways, times links between ranks, those through switches counted one by one: one to
-#: two seconds. Where all ways begin or end at one rank, chunks wait there, so that one of K a rank takes the root of K
-#: times as long; in an all-to-all many ways are found at once.
+#: two seconds. Where all ways begin or end at one rank, chunks wait there. So one of K a rank takes the root of K
+#: times as long. In an all-to-all many ways are found at once.
 _MOST_WAY_WORK = {"scatter": 280_000_000, "gather": 280_000_000, "all_to_all": 8_000_000}
 #: The same where no switch is on the way: an all-to-all of 200 ranks with four links each is about a second.
 _MOST_WAYS_WITHOUT_SWITCHES, _MOST_WAY_LINKS_WITHOUT_SWITCHES = 40_000, 200_000
@@ -84,9 +84,9 @@ _MOST_LINKS_FROM_ONE_ROOT = 10_000_000
 _PIECES, _PIECES_OF_ONE_ROOT = (2, 8, 32), (16, 64, 256)
 #: Below, few pieces are tried where only one number can be, and no more chunks than this.
 _SMALL_BUFFER, _MOST_CHUNKS_OF_SMALL = 4 << 20, 256
-#: Bytes of a chunk; smaller ones, beyond the fewest, fill little beside what messages take, and are longer to find.
+#: Bytes of a chunk; smaller ones, beyond the fewest, fill little beside the cost of messages, and are longer to find.
 _LEAST_CHUNK = 64
-#: What an all-reduce in one shot is called: an all-gather of whole buffers, with scratch slots for them.
+#: The name of an all-reduce in one shot: an all-gather of whole buffers, with scratch slots for them.
 ONE_SHOT = "one_shot"
 #: Of it; 270 ranks, about a tenth of a second to make and simulate.
 _MOST_ONE_SHOT_TRANSFERS = 150_000
@@ -220,7 +220,7 @@ def _matched(
         fewest = max(_CHUNKS[task.kind][0], least_chunks)
         most_chunks = min(most_chunks, max(fewest, task.nbytes // (shares * _LEAST_CHUNK)))
     is_small_flood = task.kind in _FLOODS and has_switches and task.nbytes < _SMALL_BUFFER
-    fitting: list[tuple[int, str, int, float]] = []  # chunks, what they are called, transfers, work
+    fitting: list[tuple[int, str, int, float]] = []  # chunks, their name, transfers, work
     for chunks in (one for one in _CHUNKS[task.kind] if least_chunks <= one <= most_chunks):
         variant = f"{chunks} {unit}{note}"
         count = _transfer_count(task, chunks)
@@ -240,7 +240,8 @@ def _matched(
             continue
         left, links_left = left - work, links_left - looked_at
         fitting.append((chunks, variant, count, work))
-    # What is left would do for all of it once more; elsewhere a second search is not known to be worth its time.
+    # The remaining budget would do for all of it once more; elsewhere a second search is not known to be worth its
+    # time.
     is_twice = task.kind in _FLOODS and sum(work for *_, work in fitting) <= left
     for chunks, variant, count, work in fitting:
         trials = min(_MOST_TRIALS, max(2 if is_twice else 1, int(_SHARE_OF_TRIALS * total / work)))
@@ -292,7 +293,7 @@ def _forests(
     has_one_root = task.kind in _WITH_ONE_ROOT
     more = effort ** (
         1 / 4
-    )  # packing takes up to the fifth power of what there is to pack, seldom less than the cube
+    )  # packing takes up to the fifth power of the number of trees and links, seldom less than the cube
     vertices = topology.rank_count + topology.switch_count
     what, size = "ranks and switches", vertices
     most = more * (_MOST_VERTICES_OF_ONE_ROOT if has_one_root else _MOST_VERTICES_OF_FOREST)

@@ -17,10 +17,10 @@ from hemiola.synthesis.host_shares import broadcast_through_hosts, reduce_throug
 _PIECES, _MOST_TRANSFERS = (1, 4, 8, 16), 3_000_000
 #: Of the first where messages cost nothing, of which no more than this part is taken from the others.
 _MOST_OF_FIRST, _SHARE_OF_FIRST = 5_600_000, 0.5
-#: From here on more pieces are what saves time, so that they come first.
+#: From here on more pieces save time, so they come first.
 _LARGE_BUFFER = 256 << 10
-#: Of a large buffer on so many ranks fewer chunks that are searched for take 2 to 5 times as long as shares do, and up
-#: to a second to find (4 chunks; 256, 512, 800 and 832 ranks, 300 kB to 1 GB).
+#: Of a large buffer on so many ranks, fewer chunks by a search take 2 to 5 times as long as shares. Finding them
+#: takes up to a second (4 chunks; 256, 512, 800 and 832 ranks, 300 kB to 1 GB).
 _MANY_RANKS, _LEAST_CHUNKS = 256, 16
 #: Unless a rank is slower than this: every share goes through every rank, where a search can make of a slow one a leaf.
 _MOST_SLOWDOWN = 2.0

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Integers = NDArray[np.int64]
-#: Step, src, dst, chunk, reduce; what is the same for all transfers may be one number.
+#: Step, src, dst, chunk, reduce; a value that is the same for all transfers may be one number.
 Columns = tuple[Integers | int, Integers, Integers, Integers, NDArray[np.bool_] | bool]
 
 

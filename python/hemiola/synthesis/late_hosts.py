@@ -19,7 +19,7 @@ from hemiola.synthesis.result import DEFAULT_NBYTES
 
 #: NICs whose bandwidths differ by less are alike; shares of the buffer are cut into so many parts.
 _ALIKE, _PARTS = 1 + 1e-9, 1 << 20
-#: A latency that is less than this of what a NIC takes for a piece is not hidden behind another one.
+#: A latency below this share of a NIC's time for a piece is not hidden behind another one.
 _SHORT, _MOST_LAGS = 0.05, 8
 
 
@@ -277,7 +277,7 @@ class _Writer:
                 step = there[host, which] + depth
                 if (
                     host == self._late_host
-                ):  # who is beside the late rank has its own rail, too: one hop at a time
+                ):  # a rank beside the late rank has its own rail, too: one hop at a time
                     step = step + turn[which] * beside[which]
                     turn[which] += 1
                 found.append((step, hop_src, hop_dst, which, False))

@@ -137,7 +137,7 @@ class _Rails:
         step = piece + 1
         for src_host, dst_host in zip(along[:0:-1], along[-2::-1], strict=True):
             src, dst = self.rank(src_host, rail), self.rank(dst_host, rail)
-            if dst == self.late_rank:  # who takes its place is on another rail
+            if dst == self.late_rank:  # its substitute is on another rail
                 beside = self.rank(src_host, owner % self.per_host)
                 yield step, src, beside, chunk, False
                 src, dst, step = beside, owner, step + 1

@@ -11,7 +11,7 @@ from hemiola.errors import ArgumentError
 from hemiola.machine.capacity import memory_bytes
 from hemiola.units import format_bytes
 
-#: What a search and its schedule take per transfer, measured on meshes of 4,096 ranks: 25 to 32.
+#: The bytes of a search and its schedule per transfer, measured on meshes of 4,096 ranks: 25 to 32.
 _BYTES_PER_TRANSFER = 32
 
 #: Below this nobody's memory is short, and nothing is asked.

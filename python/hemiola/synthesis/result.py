@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from hemiola._core import Schedule
 
-#: The buffer that a schedule is made for where the caller names none: it only matters how latencies and
-#: bandwidths of the links compare.
+#: The buffer that a schedule is made for where the caller names none: it only matters how latencies and bandwidths of
+#: the links compare.
 DEFAULT_NBYTES = 2**30
 
 

@@ -11,7 +11,7 @@ from itertools import combinations
 from hemiola.topology import wiring
 from hemiola.topology.wiring import Assumed, Wiring
 
-#: Assumed for a link to where two devices meet: PCIe 4.0 with 16 lanes; between CPU sockets AMD's.
+#: Assumed for a link to a place where two devices meet: PCIe 4.0 with 16 lanes; between CPU sockets AMD's.
 PCIE_BANDWIDTH, SOCKET_BANDWIDTH = Assumed(24e9), Assumed(16e9)
 
 

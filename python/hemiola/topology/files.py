@@ -46,7 +46,7 @@ def read(path: str | os.PathLike[str], speeds: Speeds = NO_SPEEDS) -> TopologyFi
         return printed(text, source, speeds)
     if speeds.are_given:
         raise ArgumentError(
-            f"{source} holds its own speeds; they can be given for what nvidia-smi, rocm-smi and amd-smi print"
+            f"{source} holds its own speeds; they can be given for the output of nvidia-smi, rocm-smi and amd-smi"
         )
     if starts_as_written(text):
         return TopologyFile(from_yaml(text, source))

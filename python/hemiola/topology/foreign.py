@@ -9,9 +9,9 @@ READ_FORMATS = (
     "NCCL_DEBUG_SUBSYS=GRAPH, and what 'nvidia-smi topo -m', 'rocm-smi --showtopo' and 'amd-smi topology' print"
 )
 
-#: Characters; such a file says early what it is.
+#: Characters; such a file names its kind early.
 _LOOKED_AT = 1 << 16
-#: By what each is known; the first that fits counts.
+#: The mark of each kind; the first that fits counts.
 _KINDS = (
     (
         "what lstopo writes",

@@ -41,7 +41,7 @@ def _shortened(names: list[str]) -> str:
 
 def slow_links(topology: Topology, slow: Mapping[str, float]) -> dict[tuple[int, int], float]:
     """Return by how much links (src, dst) are slower where NICs are, given as keys of `Conditions.slow`."""
-    topology.degraded({nic: factor for nic, factor in slow.items()})  # refuses what is no NIC of it
+    topology.degraded({nic: factor for nic, factor in slow.items()})  # refuses a name that is no NIC of it
     factors = _link_factors(topology, {key.removeprefix(NIC_KEY): factor for key, factor in slow.items()})
     ends = topology.links[["src", "dst"]][factors > 1].tolist()
     return {

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from hemiola.topology.xml_tree import Element
 
 _BRIDGE_CLASS = "0x0604"
-#: So much of a class says what a device is: 0x02, a network card, 0x03, a display.
+#: So much of a class names the kind of a device: 0x02, a network card, 0x03, a display.
 _KIND = 4
 _GPU_LINKS = ("nvlink", "xgmi")
 
-#: What tells ranks on one GPU apart.
+#: Tells ranks on one GPU apart.
 _OF_A_RANK = ("dev", "rank", "mlopart")
 
 _Key = tuple[str, ...]

@@ -10,7 +10,7 @@ from hemiola.units import format_bandwidth
 
 #: Bytes per second of one NVLink in one direction, by the GPU's compute capability (at least).
 _NVLINKS = ((100, 40.1e9), (90, 20.6e9), (87, 20e9), (86, 12e9), (70, 20e9), (0, 18e9))
-#: Bytes per second and lane of PCIe, by gigatransfers per second: what is left after protocol overhead.
+#: Bytes per second and lane of PCIe, by gigatransfers per second, after protocol overhead.
 _PCIE_LANES = {
     2.5: 0.1875e9,
     5.0: 0.375e9,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from hemiola.topology.matrix_text import Line, Matrix, add_row, check_complete, lines_of
 from hemiola.topology.place import Place, quote
 
-#: Relations through PCIe, nearest first, and what is where two devices meet that way.
+#: Relations through PCIe, nearest first, and the part in which two devices meet that way.
 LEVELS = {"PIX": "PCIe", "PXB": "PCIe", "PHB": "CPU", "NODE": "socket", "SYS": "host"}
 _OLD_NAMES = {"SOC": "SYS"}
 #: No GPU has more NVLinks than this.
@@ -23,7 +23,7 @@ _NAME = re.compile(r"[A-Za-z][\w.\-]*\d[\w.\-]*")
 _WORD_OF_A_CELL = re.compile(r"[A-Z][A-Z0-9/]*")
 #: Where two columns stand against each other.
 _GLUED_NAMES = re.compile(r"(?<=\d)(?=(?:GPU|NIC)\d|mlx\d|CPU\b|NUMA\b)")
-#: A device, cells and what says near which CPU it is, as far as they stand against each other.
+#: A device, cells and its CPU, as far as they stand against each other.
 _GLUED_CELLS = re.compile(rf"({_DEVICE})?((?:{_CELL})*)((?<=[A-Z])\d.*)?")
 _GLUED_COUNT = re.compile(r"NV\d+[-,]\d.*")
 _YAML = re.compile(r"^(ranks|topology|links)\s*:", re.MULTILINE)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hemiola._core import Topology
 from hemiola.conditions import Conditions
 
-#: By how much a port is slower at least; less is within what measurements differ by.
+#: The least factor by which a slow port is slower; less is within the measurements' variation.
 _LEAST_FACTOR = 1.2
 
 

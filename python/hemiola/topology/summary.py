@@ -16,7 +16,7 @@ _MOST_SEARCH_STEPS = 5_000_000
 _MOST_ODD = 4
 #: Ranks that are compared link by link; more take long.
 _MOST_COMPARED = 4096
-#: What a link joins; the first three by the number of switches among its ends.
+#: The two ends of a link; the first three by the number of switches among them.
 _ENDS = ("rank - rank", "rank - switch", "switch - switch", "rank - rank, one host")
 
 

@@ -30,7 +30,7 @@ class Assumed(float):
     __radd__ = __add__
 
 
-#: What these files do not say; the path's figures are those of NCCL's cost model (src/graph/tuning.cc,
+#: Defaults for figures that these files lack; the path's figures are those of NCCL's cost model (src/graph/tuning.cc,
 #: topo.h).
 NVLINK_LATENCY_S = Assumed(0.6e-6)
 """From GPU to GPU."""
@@ -40,12 +40,12 @@ NETWORK_LATENCY_S = Assumed(5e-6)
 """From NIC to NIC."""
 
 
-#: What names of NICs may not hold, and how long they may be (topology/nics.hpp).
+#: Characters that names of NICs may not hold, and their greatest length (topology/nics.hpp).
 _NOT_IN_NAMES = re.compile(r"""[^!-~]|[/,=:#{}\[\]'"]""")
 _MAX_NAME = 64
 
-#: Stands for the switch between hosts until all others have been counted: it becomes the last vertex, so that
-#: whoever puts boxes side by side finds it.
+#: Stands for the switch between hosts until all others have been counted: it becomes the last vertex, so that code
+#: that puts boxes side by side finds it.
 NETWORK = -1
 
 

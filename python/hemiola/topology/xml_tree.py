@@ -58,7 +58,8 @@ class _Builder:
         self._open: list[Element] = []
         self._count = 0
         self.root: Element | None = None
-        self._parser = expat.ParserCreate("utf-8")  # whatever the file declares: we have decoded it
+        # the declared encoding is ignored: we have decoded the file
+        self._parser = expat.ParserCreate("utf-8")
         self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = self._end
         self._parser.StartDoctypeDeclHandler = self._refuse_doctype

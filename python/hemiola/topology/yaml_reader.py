@@ -29,7 +29,7 @@ _LISTED = (
 )
 _CHANGES = ("without_ranks", "without_links", "without_nics", "degraded")
 _MAX_NAME = 1000
-#: What share of the time the text takes, before its links are read.
+#: The text's share of the time, before its links are read.
 _PARSING = 0.8
 #: Links, some milliseconds.
 _BETWEEN_REPORTS = 1 << 10

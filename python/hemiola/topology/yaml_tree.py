@@ -16,7 +16,7 @@ import yaml
 from hemiola.progress import ProgressBar
 from hemiola.topology.place import Place, quote
 
-#: Bounds on what a hostile file can make us hold: bytes of text, depth of nesting, scalars and brackets.
+#: Bounds on the memory that a hostile file can make us hold: bytes of text, depth of nesting, scalars and brackets.
 MAX_BYTES = 16 << 20
 _MAX_DEPTH = 12
 _MAX_EVENTS = 8 << 20

@@ -21,7 +21,7 @@ from hemiola.topology.named_nics import nics_of_links
 _TIMES = (("s", 10**12), ("ms", 10**9), ("us", 10**6), ("ns", 10**3), ("ps", 1))
 #: A file that states its counts ends with YAML's own mark, without which it was cut short.
 END = "...\n"
-#: What stands above the rows of links.
+#: The lines above the rows of links.
 LINKS = "links:\n"
 _BANDWIDTHS = (("TB/s", 1e12), ("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3))
 #: Names that YAML reads as they are.

@@ -23,7 +23,7 @@ from hemiola.units import parse_bandwidth, parse_seconds
 MAX_WRITTEN_BYTES = 64 << 20
 #: Characters that are taken apart at once, some milliseconds.
 _BLOCK = 1 << 18
-#: What share of the time the rows take; the rest is the network and its being written again.
+#: The rows' share of the time; the rest is the network and its being written again.
 _READING = 0.5
 
 _TO_SPACES = str.maketrans({char: " " for char in "-[],\n"})

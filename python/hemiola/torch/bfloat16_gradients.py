@@ -65,7 +65,7 @@ class _Exchange:
         self._parts = torch.empty_like(self._rounded)
         self._work = dist.all_to_all_single(self._parts, self._rounded, group=group, async_op=True)
         self._over: Any = torch.futures.Future()
-        #: The averaged bucket; raises what the operations have raised.
+        #: The averaged bucket; raises the operations' errors.
         self.average: Any = self._over.then(self._spread)
 
     def add_and_spread(self) -> None:

@@ -13,7 +13,7 @@ from hemiola.communicator.kinds import Array
 from hemiola.torch.tensors import content, described, values
 
 Show = Callable[[Any], Array | Complaint]
-#: A list as a collective takes it: an array, or one for each rank; or what is wrong with it.
+#: A list as a collective takes it: an array, or one for each rank; or a complaint about it.
 Blocks = Array | list[Any] | Complaint
 
 

@@ -17,7 +17,7 @@ _HEADER = struct.Struct("<IBBBBIIQQ")
 _MAGIC, _PICI = 0x31434D48, 1
 _MOST_ELEMENTS = 0xFFFFFFFF
 _WORD, _TILE = 64, 4096
-#: By dtype, what a header calls it.
+#: A header's name for each dtype.
 _CODES = {
     torch.float16: 0,
     torch.bfloat16: 1,

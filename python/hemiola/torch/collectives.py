@@ -163,7 +163,7 @@ class Collectives:
         if whole is None:
             whole = flat(given)
             finish = partial(copy_in_pieces, given, whole)
-        # That zeros are never left out is what tells it from an all-reduce of as many elements.
+        # Zeros are never left out, which tells it from an all-reduce of as many elements.
         call = Call("all_reduce", _shown(whole, values), meant(opts.reduceOp), sparse=False)
         return self._run([call], given, opts, finish)
 
@@ -179,7 +179,7 @@ class Collectives:
             if len(given) > 1:
                 finish = partial(copy_to_all, [one for one in given if one is not whole], whole)
         if isinstance(whole, Complaint):
-            root = 0  # what is wrong is said in one place
+            root = 0  # complaints are worded in one place
         return self._run([Call("broadcast", _shown(whole, content), root)], given, opts, finish)
 
     def allgather(self, outputs: Any, inputs: Any, opts: Any = None, timeout: Any = None) -> Any:

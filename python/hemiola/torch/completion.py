@@ -10,7 +10,7 @@ from typing import Any
 
 from hemiola.torch.callbacks import CallbackPlace, run_at
 
-#: How long a group that is closed waits for what a program runs when its operations are over.
+#: How long a closed group waits for callbacks that a program runs when its operations are over.
 _LONGEST_CALLBACK_S = 5.0
 
 

@@ -23,8 +23,8 @@ from hemiola.torch.reductions import meant
 from hemiola.torch.tensors import described, side_by_side
 from hemiola.torch.work import Finished
 
-#: What is assumed of a network of devices that nobody has described: to queue a group takes 10 µs, and a device sends
-#: 25 GB/s to each other one.
+#: Assumptions about a network of devices without a description: to queue a group takes 10 µs, and a device sends 25
+#: GB/s to each other one.
 _LATENCY_S, _BANDWIDTH = 10e-6, 25e9
 _MOST_PROGRAMS = 256
 

@@ -16,7 +16,7 @@ from hemiola.torch.tensors import described
 
 _COPY, _SEND, _RECEIVE, _COMBINE = range(4)
 _INPUT, _OUTPUT = range(2)
-#: What is added up, and as what the kernels see it: integers of as many bits where they are told the type.
+#: The types that are added up, and the kernels' view of each: integers of as many bits where they are told the type.
 _AS_STORED = {torch.bfloat16: torch.int16, torch.bool: torch.uint8}
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 _INTEGERS = (

@@ -10,7 +10,7 @@ from hemiola.torch.lookup import group_of
 
 _SHOWN = 3
 _WITHOUT_PLAN = ("barrier", "custom")
-#: Whose input is a part of what a plan is made for.
+#: Its input is a part of the buffer that a plan is made for.
 _OF_PARTS = ("all_gather", "gather")
 
 

@@ -227,7 +227,7 @@ class Group(AcceleratedCollectives):
         self._comm.abort()
         self.shutdown()
 
-    # ---- what there is not ----
+    # ---- unsupported operations ----
 
     def _register_on_completion_hook(self, hook: Any) -> None:
         """Raise NotImplementedError, as gloo does."""
@@ -335,7 +335,7 @@ class _NoStore(c10d.Store):
         self.get(keys[0])
 
 
-#: Kept, since what gloo holds of it is not the Python in it.
+#: Kept, since gloo holds another object than the Python one.
 _NO_STORE = _NoStore()
 
 
@@ -404,7 +404,7 @@ class HemiolaProcessGroup(Messages, Group, c10d.ProcessGroup):
         self._register_backend(
             torch.device("cpu"), kinds.GLOO if may_choose else kinds.UNDEFINED, self._inner
         )
-        if may_choose:  # else the default is who is registered as UNDEFINED
+        if may_choose:  # else the default is the one registered as UNDEFINED
             self._set_default_backend(kinds.GLOO)
 
     def split_group(

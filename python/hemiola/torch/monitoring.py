@@ -11,7 +11,7 @@ from hemiola.communicator.monitored_barrier import CAME, LOST
 from hemiola.errors import Cause, LostRankError
 from hemiola.torch.errors import GroupTimeoutError
 
-#: What a timeout of 0 means: who has come is there.
+#: The meaning of a timeout of 0: only ranks that have come count.
 _AT_ONCE_S = 1e-3
 
 

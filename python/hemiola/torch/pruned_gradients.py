@@ -66,9 +66,9 @@ class PrunedGradients:
         )
         self._pruner()  # raises
         self._process_group = group
-        #: By bucket: its parameters in order, and what prunes it.
+        #: By bucket: its parameters in order, and its pruner.
         self._buckets: dict[int, tuple[list[int], Pruner]] = {}
-        #: What was kept back, by parameter: a part of its bucket's residual.
+        #: The residual, by parameter: a part of its bucket's residual.
         self._residuals: dict[Any, Any] = {}
         self.step = self.kept = 0
 

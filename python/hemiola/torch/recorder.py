@@ -41,8 +41,8 @@ class Entry:
         #: Elements of input and output; the sender and the receiver of a message.
         self.kind, self.sizes, self.dtype, self.peers = kind, sizes, dtype, peers
         self.ended_ns, self.error = 0, ""
-        #: What runs it in the background; empty where its caller waits, and for messages, which begin when they are
-        #: called and end when somebody sees it.
+        #: The operation in the background; empty where its caller waits, and for messages, which begin when they are
+        #: called and end when their end is noticed.
         self.pending: Sequence[Any] = ()
         self.called_ns = monotonic_ns()
 

@@ -26,7 +26,7 @@ from hemiola.whole_file import write_whole
 
 #: Of files for PyTorch's analyzer, which takes every file whose name has the same beginning and ends in a rank.
 PICKLE_PREFIX = "hemiola_record_"
-#: What PyTorch 2.13 writes itself.
+#: The version that PyTorch 2.13 writes itself.
 _PICKLE_VERSION = "2.10"
 _LEAST_PAUSE_S = 1.0
 

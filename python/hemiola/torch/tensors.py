@@ -12,7 +12,7 @@ import torch
 from hemiola._core import Complaint
 from hemiola.communicator.kinds import Array
 
-#: PyTorch's types that NumPy has not: as what of its own their memory is shown to it, and what they are there.
+#: PyTorch's types that NumPy lacks: the type of its own that their memory is shown as, and their name there.
 _OTHERS: dict[Any, tuple[Any, Any]] = {torch.bfloat16: (np.int16, ml_dtypes.bfloat16)} | {
     getattr(torch, name): (np.uint8, getattr(ml_dtypes, name))
     for name in ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz")

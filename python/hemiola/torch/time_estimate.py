@@ -12,7 +12,7 @@ from hemiola.torch.errors import GroupArgumentError
 
 #: Where the root stands among a call's arguments.
 _ROOT_AT = {"broadcast": 1, "reduce": 2, "gather": 1, "scatter": 1}
-#: Whose input is a part of what a plan is made for.
+#: Its input is a part of the buffer that a plan is made for.
 _OF_PARTS = ("all_gather", "gather")
 _BARRIER_BYTES = 1
 
@@ -27,7 +27,7 @@ class TimeEstimate:
 
     def __init__(self, comm: Communicator) -> None:
         self._comm = comm
-        #: What has been added, in microseconds, as NCCL tells it.
+        #: The sum so far, in microseconds, as NCCL tells it.
         self.microseconds = 0.0
 
     def add(self, calls: Sequence[Call]) -> None:

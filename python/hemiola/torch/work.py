@@ -44,7 +44,7 @@ def _op_type(work: Any) -> int:
 class Finished(Work):
     """An operation that is over, and went well: those that block raise their errors themselves."""
 
-    #: When it began and ended, by time.monotonic_ns; whoever makes it says so, and what it is.
+    #: When it began and ended, by time.monotonic_ns, and its kind; set by its maker.
     times_ns: Callable[[], tuple[int, int]] | None = None
     op_type = UNKNOWN
     _get_duration, _get_op_type = _duration_ms, _op_type
@@ -118,7 +118,7 @@ class Running(Work):
         self._ending = threading.Lock()
         self._is_over = self._is_loose = False
         self._error: Exception | None = None
-        #: Called once with what it has raised, or None.
+        #: Called once with its error, or None.
         self.on_end: Callable[[Exception | None], None] | None = None
 
     def wait(self, timeout: timedelta = _UNBOUNDED) -> bool:
@@ -179,7 +179,7 @@ class Running(Work):
     def is_completed(self) -> bool:
         """Say whether it is over, one way or the other."""
         if not self._is_over and all(handle.done() for handle in self._handles):
-            with suppress(Exception):  # whoever waits hears of it
+            with suppress(Exception):  # `wait` raises it
                 self.wait()
         return self._is_over
 

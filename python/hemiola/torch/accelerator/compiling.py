@@ -23,7 +23,7 @@ MODULE = "hemiola_torch_accelerator"
 _HERE = Path(__file__).parent
 _SOURCES = (_HERE / "accelerator.cpp", _HERE / "operation_table.h")
 FOLDER_IN_CACHE = Path("hemiola") / "torch"
-#: Where wheels have what was compiled when they were built.
+#: Where wheels keep the file that was compiled when they were built.
 PREBUILT = _HERE / "prebuilt"
 _LONGEST_SHOWN = 4000
 
@@ -122,7 +122,7 @@ def _run_compiler(made: Path) -> None:
         )
 
 
-#: What PyTorch's own headers need.
+#: The compiler options that PyTorch's own headers need.
 _STANDARD = "c++20" if tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 12) else "c++17"
 
 

@@ -30,8 +30,7 @@ std::shared_ptr<std::byte> memory_of_port(const Members& members, const std::vec
   if (sharing.count() == 1) return PortAccounts::own_memory(count);
   const auto region = sharing.shared(PortAccounts::memory_bytes(count), deadline);
   if (!region)
-    throw ArgumentError(
-        "ranks that share a port have no memory in common to tell each other what comes by it");
+    throw ArgumentError("ranks that share a port need memory in common to count its messages, and have none");
   return {region, region->bytes().data()};
 }
 

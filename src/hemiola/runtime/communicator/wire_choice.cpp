@@ -24,8 +24,7 @@ std::shared_ptr<WireKind> make_tcp(const Members& members, const WireRequest&) {
   const auto* hosts = dynamic_cast<const HostsSession*>(members.session.get());
   if (hosts == nullptr)
     throw ArgumentError(
-        "the wire 'tcp' joins ranks that have met at an address, and these have met in memory; say where "
-        "with "
+        "the wire 'tcp' joins ranks that have met at an address, and these have met in memory; name one with "
         "HEMIOLA_RENDEZVOUS");
   return std::make_shared<TcpKind>(
       TcpOptions{.reception = hosts->reception(), .advertised = hosts->addresses()});

@@ -109,7 +109,7 @@ struct Hand {
     std::uint32_t length = 0;
     if (bytes->size() >= sizeof length) std::memcpy(&length, bytes->data(), sizeof length);
     if (bytes->size() < sizeof length || bytes->size() - sizeof length < length)
-      throw FormatError("what rank " + std::to_string(world_rank) + " brings for its wires ends too early");
+      throw FormatError("the wires' data of rank " + std::to_string(world_rank) + " ends too early");
     const auto part = bytes->subspan(sizeof length, length);
     *bytes = bytes->subspan(sizeof length + length);
     return part;

@@ -76,7 +76,7 @@ class SlotTracer {
 void SlotTracer::reject(const Transfer& t, const std::string& why) const {
   throw ArgumentError("schedule, step " + std::to_string(t.step) + ": rank " + std::to_string(t.src) +
                       " to rank " + std::to_string(t.dst) + ", chunk " + std::to_string(t.chunk) + ": " +
-                      why + ". hemiola.verify() tells what else is wrong with this schedule.");
+                      why + ". hemiola.verify() lists all errors of this schedule.");
 }
 
 void SlotTracer::note_inner_transfers() {

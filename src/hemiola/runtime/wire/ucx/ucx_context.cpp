@@ -52,9 +52,10 @@ std::vector<std::string> UcxContext::transports() const {
 
 void UcxContext::check(ucp::Status status, const std::string& what) const {
   if (status == ucp::Status::ok) return;
-  throw ArgumentError("UCX " + library_.version() + " (" + library_.path() + ") cannot " + what + ": " +
-                      library_.text_of(status) + UcxLibrary::complaint() +
-                      ". UCX's variables, such as UCX_TLS and UCX_NET_DEVICES, say what it may use");
+  throw ArgumentError(
+      "UCX " + library_.version() + " (" + library_.path() + ") cannot " + what + ": " +
+      library_.text_of(status) + UcxLibrary::complaint() +
+      ". UCX's variables, such as UCX_TLS and UCX_NET_DEVICES, choose its transports and devices");
 }
 
 }  // namespace hemiola

@@ -26,7 +26,7 @@ void UcxEndpoint::open(UcxWorker* worker, std::span<const std::byte> address, Ha
   endpoint_ = nullptr;
   why_not_ = "UCX " + worker->library().version() +
              " finds no way to it: " + worker->library().text_of(status) + UcxLibrary::complaint() +
-             ". UCX_TLS and UCX_NET_DEVICES say what it may use";
+             ". UCX_TLS and UCX_NET_DEVICES choose its transports and devices";
 }
 
 std::vector<std::string> UcxEndpoint::transports() const {
