@@ -3,8 +3,10 @@
 import re
 from pathlib import Path
 
+import pages
 import pytest
 import readme_table
+from package_readme import dynamic_metadata, for_an_index
 from pages import ROOT
 from printed_scripts import printed_by
 
@@ -47,6 +49,25 @@ def test_the_python_of_readme_runs(tmp_path: Path) -> None:
     assert printed_by(NUMPY, tmp_path) == "[10.0, 10.0, 10.0, 10.0]\n"
     assert "all_reduce_weighted_exchange" in printed_by(PLAN, tmp_path)
     assert ONE_WORD.startswith('torch.distributed.init_process_group("hemiola")')
+
+
+def test_links_of_readme_are_absolute_on_a_package_index_that_knows_the_source() -> None:
+    project = {"version": "1.2.3", "urls": {"Source": "https://example.org/hemiola"}}
+    found = list(pages.links(dynamic_metadata({}, project)["readme"]["text"]))
+    own = [each for each in pages.links(README) if not each.startswith("https:")]
+    assert len(found) == len(list(pages.links(README)))
+    assert len(own) > 8
+    for each in own:
+        assert f"https://example.org/hemiola/blob/v1.2.3/{each}" in found
+
+
+def test_readme_has_no_relative_link_on_a_package_index_without_a_source() -> None:
+    found = dynamic_metadata({}, {"version": "1.2.3"})["readme"]["text"]
+    assert all(each.startswith("https:") for each in pages.links(found))
+    assert (
+        for_an_index("[a page](docs/a.md) and [one](https://b.org)", None, "v1")
+        == "a page and [one](https://b.org)"
+    )
 
 
 def page(*ratios: tuple[str, str, str, str, str]) -> str:

@@ -1,4 +1,4 @@
-"""Every type by every reduction: results are right or every rank is told, and docs/how-to/pytorch.md says which."""
+"""Every type by every reduction: results are right or every rank is told, and docs/reference/pytorch.md says which."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from forked import run
 from reduction_ranks import OPS, TYPES
 
-PAGE = Path(__file__).parents[2] / "docs/how-to/pytorch.md"
+PAGE = Path(__file__).parents[2] / "docs/reference/pytorch.md"
 RANKS = 2
 
 
@@ -28,4 +28,4 @@ def test_the_page_says_what_is_reduced_and_how(way: str) -> None:
     assert set(zero.values()) == {"yes", "GroupArgumentError", "ValueError"}  # PyTorch's, for complex numbers
     _, _, after = PAGE.read_text().partition("<!-- reductions: tests/torch/test_reductions.py compares -->\n")
     said, _, _ = after.partition("\n<!-- end of reductions -->")
-    assert said == table(zero), f"docs/how-to/pytorch.md should have:\n{table(zero)}"
+    assert said == table(zero), f"docs/reference/pytorch.md should have:\n{table(zero)}"

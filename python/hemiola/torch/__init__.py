@@ -1,7 +1,7 @@
 """The backend "hemiola" of torch.distributed, and functions for scripts that know it.
 
 `torch.distributed.init_process_group("hemiola")` needs no import of this where PyTorch loads entry points (from 2.5 on,
-unless TORCH_DEVICE_BACKEND_AUTOLOAD=0); importing it makes the backend known, too. docs/how-to/pytorch.md lists the
+unless TORCH_DEVICE_BACKEND_AUTOLOAD=0); importing it makes the backend known, too. docs/reference/pytorch.md lists the
 differences from gloo."""
 
 from hemiola.environment.packages import require
