@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
+import history
 from hemiola.cli.output import table
 from hemiola.cluster import Cluster
 from hemiola.diagnosis import Cause
@@ -307,11 +308,13 @@ def main() -> int:
     )
     parser.add_argument("--minutes", type=float, default=1e9, help="begin no round after so many")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
+    history.add_option(parser)
     options = parser.parse_args()
     options.end = time.monotonic() + 60 * options.minutes
     console = Console(stderr=True)
     outcomes = [one for hosts in options.hosts for one in outcomes_on(hosts, options, console)]
     rows = summary(outcomes)
+    history.record(options, rows)
     result = {"machine": describe_machine(), "rate_Bps": RATE, "fresh": options.fresh, "cases": rows}
     if options.json:
         print(json.dumps({**result, "outcomes": [asdict(one) for one in outcomes]}))

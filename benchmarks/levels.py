@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import hemiola as hm
+import history
 from hemiola.algorithms import Task
 from hemiola.machine.capacity import describe_machine
 from hemiola.topology.port_speed import port_speed
@@ -262,6 +263,7 @@ def main() -> None:
     parser.add_argument(
         "--most-transfers", type=int, default=300_000, help="of a candidate that is simulated"
     )
+    history.add_option(parser)
     arguments = parser.parse_args()
     lines: list[dict[str, Any]] = []
     for part in (
@@ -274,6 +276,7 @@ def main() -> None:
         for line in part:
             print(json.dumps(line), flush=True)
             lines.append(line)
+    history.record(arguments, lines)
     lines.append({"machine": describe_machine()})
     print(json.dumps(lines[-1]))
     if arguments.report:

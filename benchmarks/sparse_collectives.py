@@ -13,10 +13,12 @@ import statistics
 import subprocess
 import sys
 import time
+from typing import Any
 
 import numpy as np
 
 import hemiola as hm
+import history
 from hemiola.cluster import Cluster
 from hemiola.machine.capacity import describe_machine
 from hemiola.units import parse_bytes
@@ -43,6 +45,7 @@ def seconds(comm: hm.Communicator, kind: str, x: np.ndarray, out: np.ndarray, sp
 
 def rank_main(options: argparse.Namespace) -> None:
     comm = hm.init(timeout_s=300)
+    rows = []
     n, whole = comm.rank_count, options.bytes // 4 // comm.rank_count * comm.rank_count
     for kind, phases in PHASES.items():
         brought = whole // n if kind == "all_gather" else whole
@@ -59,13 +62,15 @@ def rank_main(options: argparse.Namespace) -> None:
                         taken[way].append(took_s)
             if comm.rank == 0:
                 for way, times in taken.items():
-                    report(options, kind, density, way, best_s, times)
+                    rows.append(report(options, kind, density, way, best_s, times))
+    if comm.rank == 0:
+        history.record(options, rows)
 
 
 def report(
     options: argparse.Namespace, kind: str, density: float, sparse: bool, best_s: float, times: list[float]
-) -> None:
-    """Print a row, as words or as a line of JSON."""
+) -> dict[str, Any]:
+    """Print a row, as words or as a line of JSON, and return it."""
     median_s = statistics.median(times)
     row = {
         "collective": kind,
@@ -85,6 +90,7 @@ def report(
         f"{len(times)} times), dense optimum {1e3 * best_s:.0f} ms: {best_s / median_s:.2f} times"
     )
     print(json.dumps(row) if options.json else words, flush=True)
+    return row
 
 
 def announce(options: argparse.Namespace) -> None:
@@ -103,6 +109,7 @@ def main() -> None:
     parser.add_argument("--densities", type=float, nargs="+", default=[0.01])
     parser.add_argument("--dense", action="store_true", help="dense calls in turn with the sparse ones")
     parser.add_argument("--json", action="store_true", help="a line of JSON for the machine and for each row")
+    history.add_option(parser)
     options = parser.parse_args()
     if "HEMIOLA_RANK" in os.environ:
         rank_main(options)

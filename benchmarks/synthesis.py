@@ -15,6 +15,7 @@ from math import prod
 from typing import Any
 
 import hemiola as hm
+import history
 from hemiola.machine.capacity import describe_machine
 from hemiola.synthesis import Synthesis, search
 
@@ -31,11 +32,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.parse_args()
+    history.add_option(parser)
+    given = parser.parse_args()
     print(json.dumps({"machine": describe_machine()}))
+    rows = []
     for cases in (uniform, two_speeds, behind_switches):
         for case in cases():
             print(json.dumps(case), flush=True)
+            rows.append(case)
+    history.record(given, rows)
 
 
 def uniform() -> Iterator[dict[str, Any]]:

@@ -33,6 +33,7 @@ import torch
 from rich.console import Console
 
 import hemiola as hm
+import history
 from hemiola.cli.output import table
 from hemiola.cluster import Cluster
 from hemiola.machine.capacity import describe_machine
@@ -217,6 +218,7 @@ def main() -> int:
     parser.add_argument("rows", nargs="*", choices=[[], *ROWS], help="all, unless named")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", type=Path, help="write what was found there, a line of JSON a row")
+    history.add_option(parser)
     given = parser.parse_args()
     console, records, are_met = Console(width=120), [], True
     for name in given.rows or ROWS:
@@ -226,6 +228,7 @@ def main() -> int:
         are_met &= show(title, row, found, console)
         records.append({"row": name, "load": load, "machine": describe_machine(), "found": found})
     console.print(f"{describe_machine()}, torch {torch.__version__}")
+    history.record(given, records)
     if given.json:
         write_whole(given.json, "".join(f"{json.dumps(record)}\n" for record in records))
     return int(not are_met)

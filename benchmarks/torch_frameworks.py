@@ -25,6 +25,7 @@ from pathlib import Path
 import torch.distributed as dist
 from rich.console import Console
 
+import history
 from hemiola.cli.output import table
 from hemiola.cluster import Cluster
 from hemiola.machine.capacity import describe_machine
@@ -168,6 +169,7 @@ def main() -> int:
     parser.add_argument("--hosts", action="store_true", help="two ranks on each of two hosts in namespaces")
     parser.add_argument("--json", type=Path, help="also write the rows here, as JSON lines")
     parser.add_argument("--be-host", nargs=3, help=argparse.SUPPRESS)
+    history.add_option(parser)
     given = parser.parse_args()
     if given.be_host:
         host, backend, into = given.be_host
@@ -191,6 +193,7 @@ def main() -> int:
         report.add_row(str(row["what"]), str(row["result"]), *numbers)
     Console(width=120).print(report)
     print(describe_machine())
+    history.record(given, rows)
     if given.json:
         write_whole(given.json, "".join(json.dumps(row) + "\n" for row in rows))
     return int(any(row["result"] != "equal" and "not tried" not in str(row["result"]) for row in rows))

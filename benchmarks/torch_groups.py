@@ -27,6 +27,7 @@ import torch
 import torch.distributed as dist
 from rich.console import Console
 
+import history
 from hemiola.cli.output import table
 from hemiola.machine.capacity import describe_machine
 from hemiola.whole_file import write_whole
@@ -156,6 +157,7 @@ def main() -> None:
     parser.add_argument("--stores", nargs="+", choices=STORES, default=STORES)
     parser.add_argument("--port", type=int, default=29417, help="of the TCP store")
     parser.add_argument("--json", type=Path, help="write what was found there, a line of JSON for each store")
+    history.add_option(parser)
     given = parser.parse_args()
     console, records = Console(), []
     for store in given.stores:
@@ -176,9 +178,10 @@ def main() -> None:
             "load": load,
             "rounds": rounds,
         }
-        records.append(json.dumps({**record, "machine": describe_machine()}))
+        records.append({**record, "machine": describe_machine()})
+    history.record(given, records)
     if given.json:
-        write_whole(given.json, "".join(f"{record}\n" for record in records).encode())
+        write_whole(given.json, "".join(f"{json.dumps(record)}\n" for record in records).encode())
 
 
 if __name__ == "__main__":

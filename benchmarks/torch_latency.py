@@ -27,6 +27,7 @@ import torch.distributed as dist
 from rich.console import Console
 
 import hemiola as hm
+import history
 from hemiola import environment
 from hemiola.cli.output import table
 from hemiola.machine.capacity import describe_machine
@@ -173,6 +174,7 @@ def main() -> None:
     parser.add_argument(
         "--json", type=Path, help="write the times there, a line of JSON for each number of ranks"
     )
+    history.add_option(parser)
     given = parser.parse_args()
     console, records = Console(), []
     for rank_count in given.ranks:
@@ -192,10 +194,10 @@ def main() -> None:
         for line in lines(found):
             shown.add_row(*line)
         console.print(shown)
-        record = {"ranks": rank_count, "load": load, "machine": describe_machine(), "seconds": found}
-        records.append(json.dumps(record))
+        records.append({"ranks": rank_count, "load": load, "machine": describe_machine(), "seconds": found})
+    history.record(given, records)
     if given.json:
-        write_whole(given.json, "".join(f"{record}\n" for record in records).encode())
+        write_whole(given.json, "".join(f"{json.dumps(record)}\n" for record in records).encode())
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from typing import Any
 
 from rich.console import Console
 
+import history
 from hemiola.cli.output import table
 from hemiola.machine.capacity import describe_machine
 from hemiola.whole_file import write_whole
@@ -169,6 +170,7 @@ def main() -> int:
         "--tests", nargs="+", default=[], metavar="TEST", help="these of tests/torch, nothing else"
     )
     parser.add_argument("--json", type=Path, help="also write the rows here, as JSON lines")
+    history.add_option(parser)
     given = parser.parse_args()
     rows = []
     with tempfile.TemporaryDirectory(prefix="torch_versions") as own:
@@ -185,6 +187,7 @@ def main() -> int:
         report.add_row(*words_of(row))
     Console(width=160).print(report)
     print(describe_machine())
+    history.record(given, rows)
     if given.json:
         write_whole(given.json, "".join(json.dumps(row) + "\n" for row in rows))
     return int(any(row["tests"]["failed"] or row.get("distributed_tests", {}).get("missing") for row in rows))

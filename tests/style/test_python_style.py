@@ -11,6 +11,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+from prose import SECTION
+
 import hemiola
 import hemiola.doctor
 import hemiola.synthesis.optimal
@@ -172,6 +174,36 @@ def test_public_functions_say_parameters_returns_and_raises() -> None:
         name: set(sections_wanted(name, signature)) - sections_of(name) for name, signature in found.items()
     }
     lacking = [f"{name}: {', '.join(sorted(sections))}" for name, sections in missing.items() if sections]
+    assert not lacking, "complete the docstrings of " + "; ".join(lacking)
+
+
+def parts_of(name: str) -> dict[str, str]:
+    """Return the sections of a public docstring by their titles, and its beginning by an empty one."""
+    doc = inspect.getdoc(operator.attrgetter(name.removeprefix("hemiola."))(hemiola)) or ""
+    first, *sections = SECTION.split(doc)
+    return {"": first, **dict(zip(sections[::2], sections[1::2], strict=True))}
+
+
+#: Calls whose cost depends on the schedule: `plan` chooses it.
+PLANNED = re.compile(
+    r"hemiola\.(?:plan|lower_bound|simulate|verify|synthesis\.\w+)"
+    r"|hemiola\.Communicator\.(?:all_|reduce|gather|scatter|broadcast|custom|barrier)\w*"
+)
+
+
+def test_collectives_plans_and_algorithms_have_cost_and_source() -> None:
+    lacking = []
+    for name, signature in public_functions():
+        parts, shared = parts_of(name), sections_of(name)
+        if PLANNED.fullmatch(name) and "Notes" not in shared and name[-1:].islower():
+            lacking.append(f"{name}: Notes with its cost")
+        makes = signature.returns is not None and ast.unparse(signature.returns) == "Schedule"
+        if makes and re.fullmatch(r"hemiola\.algorithms\.[a-z]\w+", name):
+            text = parts[""] + parts.get("Notes", "")
+            if not re.search(r"\[\w[^\]]*\]|\b[Oo]urs\b", text):
+                lacking.append(f"{name}: its source")
+            if not re.search(r"step|round|β|bandwidth|time|bytes|α", text):
+                lacking.append(f"{name}: its cost")
     assert not lacking, "complete the docstrings of " + "; ".join(lacking)
 
 

@@ -125,6 +125,11 @@ class Collectives(Caller):
             on every rank, when ranks disagree about the call, or another rank's arguments are wrong.
         LostRankError, TimeoutError
             on every rank, naming the rank that died or did not come in time.
+
+        Notes
+        -----
+        Each other rank sends at least the bytes of `x`. `plan("reduce", nbytes).explain()` names the schedule and
+        its time.
         """
         return self._run(REDUCE, x, out, op, root, schedule, unchecked, timeout_s, sparse)
 
@@ -169,6 +174,11 @@ class Collectives(Caller):
             on every rank, when ranks disagree about the call, or another rank's arguments are wrong.
         LostRankError, TimeoutError
             on every rank, naming the rank that died or did not come in time.
+
+        Notes
+        -----
+        Each rank sends at least (rank_count - 1) / rank_count of the bytes of `x`. `plan("reduce_scatter", nbytes).explain()`
+        names the schedule and its time.
         """
         return self._run(REDUCE_SCATTER, x, out, op, 0, schedule, unchecked, timeout_s, sparse)
 
@@ -210,6 +220,11 @@ class Collectives(Caller):
             on every rank, when ranks disagree about the call, or another rank's arguments are wrong.
         LostRankError, TimeoutError
             on every rank, naming the rank that died or did not come in time.
+
+        Notes
+        -----
+        Each rank receives at least (rank_count - 1) / rank_count of the bytes of the result.
+        `plan("all_gather", nbytes).explain()` names the schedule and its time.
         """
         return self._run(ALL_GATHER, x, out, "sum", 0, schedule, unchecked, timeout_s, sparse)
 
@@ -254,6 +269,11 @@ class Collectives(Caller):
             on every rank, when ranks disagree about the call, or another rank's arguments are wrong.
         LostRankError, TimeoutError
             on every rank, naming the rank that died or did not come in time.
+
+        Notes
+        -----
+        The root receives at least (rank_count - 1) / rank_count of the bytes of the result.
+        `plan("gather", nbytes).explain()` names the schedule and its time.
         """
         return self._run(GATHER, x, out, "sum", root, schedule, unchecked, timeout_s, sparse)
 
@@ -298,6 +318,11 @@ class Collectives(Caller):
             on every rank, when ranks disagree about the call, or another rank's arguments are wrong.
         LostRankError, TimeoutError
             on every rank, naming the rank that died or did not come in time.
+
+        Notes
+        -----
+        The root sends at least (rank_count - 1) / rank_count of the bytes of `x`. `plan("scatter", nbytes).explain()` names
+        the schedule and its time.
         """
         return self._run(SCATTER, x, out, "sum", root, schedule, unchecked, timeout_s, sparse)
 
@@ -340,6 +365,11 @@ class Collectives(Caller):
             on every rank, when ranks disagree about the call, or another rank's arguments are wrong.
         LostRankError, TimeoutError
             on every rank, naming the rank that died or did not come in time.
+
+        Notes
+        -----
+        Each other rank receives at least the bytes of `x`. `plan("broadcast", nbytes).explain()` names the schedule and its
+        time.
         """
         return self._run(BROADCAST, x, out, "sum", root, schedule, unchecked, timeout_s, sparse)
 
@@ -380,6 +410,11 @@ class Collectives(Caller):
             on every rank, when ranks disagree about the call, or another rank's arguments are wrong.
         LostRankError, TimeoutError
             on every rank, naming the rank that died or did not come in time.
+
+        Notes
+        -----
+        Each rank sends at least (rank_count - 1) / rank_count of the bytes of `x`. `plan("all_to_all", nbytes).explain()`
+        names the schedule and its time.
         """
         return self._run(ALL_TO_ALL, x, out, "sum", 0, schedule, unchecked, timeout_s, sparse)
 
@@ -422,6 +457,10 @@ class Collectives(Caller):
             on every rank, when ranks disagree about the call, or another rank's arguments are wrong.
         LostRankError, TimeoutError
             on every rank, naming the rank that died or did not come in time.
+
+        Notes
+        -----
+        It takes the schedule's time, which `hemiola.simulate` predicts for a topology.
         """
         return self._run(CUSTOM, x, out, op, 0, schedule, unchecked, timeout_s, sparse)
 
@@ -444,5 +483,9 @@ class Collectives(Caller):
             on every rank, when ranks disagree about the call, or another rank's arguments are wrong.
         LostRankError, TimeoutError
             on every rank, naming the rank that died or did not come in time.
+
+        Notes
+        -----
+        Moves no elements: ranks only compare their calls.
         """
         return self._run(BARRIER, None, None, "sum", 0, None, False, timeout_s)

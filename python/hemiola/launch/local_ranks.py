@@ -71,7 +71,7 @@ def launch(
     emulate : Topology or the path of its file, optional; the network that `hemiola.init()` in the ranks
         emulates.
     conditions : Conditions, optional; late and slow ranks of the emulated network.
-    timeout_s : float, optional; how long all of it may take.
+    timeout_s : float, seconds, optional; how long all of it may take.
     on_failure : "raise" or "continue". The action when a rank fails: end the others and raise, or let them finish.
 
     Returns

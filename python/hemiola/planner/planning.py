@@ -164,8 +164,7 @@ def plan(
                 codecs or speeds(),
                 shared_message_s,
             )
-            # Programs with scratch slots are plain; and coded schedules are simulated, which over many hops takes
-            # minutes.
+            # Programs with scratch slots are plain; and coded ones are simulated, which over many hops takes minutes.
             can_be_coded = [one for one in found if one.name not in (ONE_SHOT, FAR_FIRST)]
             coded, coded_alternatives, coded_chosen = sparse.compare(kind, can_be_coded, alternatives[0])
             bound = lower_bound(topology, kind, nbytes, conditions=sparse.conditions, root=root)

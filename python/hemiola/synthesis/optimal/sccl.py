@@ -33,7 +33,7 @@ def sccl(
     extra_steps : int >= 0, steps beyond the topology's diameter. 0 is the latency-optimal end of SCCL's Pareto
         front. None searches for the bandwidth-optimal end: steps of one round each, as few as possible.
     root : int, of a broadcast or a reduce.
-    time_limit_s : float > 0, for the whole search.
+    time_limit_s : float > 0, seconds for the whole search.
 
     Returns
     -------

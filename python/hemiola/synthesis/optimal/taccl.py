@@ -36,11 +36,11 @@ def taccl(
     topology : Topology without switches; latencies and bandwidths may differ.
     kind : "all_gather", "reduce_scatter", "all_reduce", "broadcast" or "reduce".
     chunks_per_rank : int >= 1, in all for a broadcast and a reduce.
-    nbytes : int >= 0, one rank's buffer, for which latency and bandwidth are weighed.
+    nbytes : int >= 0, bytes of one rank's buffer, for which latency and bandwidth are weighed.
     extra_hops : int >= 0, how much farther from its owner than by the fewest hops a chunk may arrive over a link. 0
         keeps to shortest paths, as TACCL does; more lets heavy links be avoided at the cost of a larger search.
     root : int, of a broadcast or a reduce.
-    time_limit_s : float > 0, for the whole search.
+    time_limit_s : float > 0, seconds for the whole search.
 
     Returns
     -------
