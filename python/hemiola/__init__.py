@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from hemiola.errors import (
         ArgumentError,
         ArgumentTypeError,
+        BudgetSpentError,
         Cause,
         ClusterError,
         FailedRankError,
@@ -47,6 +48,7 @@ __version__ = "0.1.0"  # the build reads it here
 __all__ = [
     "ArgumentError",
     "ArgumentTypeError",
+    "BudgetSpentError",
     "Cause",
     "ClusterError",
     "Collective",
@@ -112,6 +114,7 @@ _HOME = {
         "hemiola.errors": (
             "ArgumentError",
             "ArgumentTypeError",
+            "BudgetSpentError",
             "Cause",
             "ClusterError",
             "FailedRankError",

@@ -135,6 +135,10 @@ class ResourceError(HemiolaError, RuntimeError):
     """The system refuses a resource of the job; the message names the limit and the way to lift it."""
 
 
+class BudgetSpentError(HemiolaError, RuntimeError):
+    """The operations that a piece of planning may take are used up. `hemiola.plan` answers it itself."""
+
+
 class InternalError(HemiolaError, RuntimeError):
     """A bug in Hemiola itself."""
 

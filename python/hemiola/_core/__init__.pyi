@@ -1257,6 +1257,7 @@ def synthesize(
     trials: int,
     threads: int,
     timed: bool,
+    operations: int | None = None,
     progress: object | None,
 ) -> Synthesis: ...
 
@@ -1415,6 +1416,28 @@ class PremulSum:
     def __setstate__(self, arg: tuple[float], /) -> None: ...
     def __eq__(self, arg: object, /) -> bool: ...
     def __hash__(self) -> int: ...
+
+class Budget:
+    """
+    How many small operations of the core, of about 3 ns, the work within its context may take. Beyond, BudgetSpentError is raised. Contexts nest, and each counts for all around it.
+    """
+
+    def __init__(self, limit: int | None = None) -> None: ...
+    @property
+    def limit(self) -> int | None:
+        """None: no limit."""
+
+    @property
+    def spent(self) -> int:
+        """Operations so far."""
+
+    def __enter__(self) -> object: ...
+    def __exit__(self, *error: object) -> None: ...
+
+def spend(operations: int) -> None:
+    """
+    Count small operations that were done in Python: the budgets of this thread pay.
+    """
 
 def watch_long_calls(watcher: object | None) -> object:
     """

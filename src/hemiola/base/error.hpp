@@ -30,6 +30,10 @@ struct LostRankError : Error {
 struct TimeoutError : Error {
   using Error::Error;
 };
+/// The operations of a budget (base/interrupt.hpp) are used up.
+struct BudgetSpentError : Error {
+  using Error::Error;
+};
 /// A bug in Hemiola itself.
 struct InternalError : Error {
   using Error::Error;

@@ -67,6 +67,8 @@ void bind_errors(nb::module_&) {
       raise_for(type_of("TimeoutError")(unicode(e.what())), e.cause);
     } catch (const TimeoutError& e) {
       raise("TimeoutError", e);
+    } catch (const BudgetSpentError& e) {
+      raise("BudgetSpentError", e);
     } catch (const InternalError& e) {
       raise("InternalError", e);
     } catch (const Error& e) {

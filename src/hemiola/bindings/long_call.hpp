@@ -4,6 +4,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <algorithm>
 #include <functional>
 #include <utility>
 
@@ -25,12 +26,21 @@ class LongCall {
     return before == nullptr ? nanobind::none() : nanobind::steal(before);
   }
 
+  /// Tells the watcher of this thread how much is behind: of the outermost budget, if there is one, or of the call.
+  static void tell_watcher() {
+    const Budget* budget = Budget::outermost_limited();
+    const double behind = budget == nullptr
+                              ? progress::behind
+                              : static_cast<double>(budget->spent()) / static_cast<double>(budget->limit());
+    if (watcher_ != nullptr && behind > 0) nanobind::borrow(watcher_)(std::min(behind, 1.0));
+  }
+
  private:
   static const std::function<void()>& look_up() {
     static const std::function<void()> look = [] {
       GilHeld gil;
       raise_signals();
-      if (watcher_ != nullptr && progress::behind > 0) nanobind::borrow(watcher_)(progress::behind);
+      tell_watcher();
     };
     return look;
   }

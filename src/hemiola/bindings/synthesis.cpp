@@ -1,5 +1,7 @@
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
+#include <optional>
 #include <string>
 
 #include "hemiola/base/error.hpp"
@@ -66,6 +68,7 @@ class Session {
     GilHeld acquired;
     try {
       if (PyErr_CheckSignals() != 0) throw nb::python_error();
+      LongCall::tell_watcher();
       if (!progress_.is_none()) progress_(progress.done, progress.total);
     } catch (nb::python_error& error) {
       if (!error.matches(PyExc_KeyboardInterrupt)) throw;
@@ -92,15 +95,16 @@ void bind_synthesis(nb::module_& m) {
       "synthesize",
       [](const Topology& topology, const Collective& collective, std::int64_t nbytes,
          const std::string& latency, std::uint64_t seed, int trials, int threads, bool timed,
-         nb::object progress) {
+         std::optional<std::int64_t> operations, nb::object progress) {
         Options asked = to_options(nbytes, latency, seed, trials, threads);
         asked.timed = timed;
+        asked.operations = operations.value_or(Budget::kUnlimited);
         return Session(std::move(progress)).run(asked, [&](const Options& options) {
           return synthesis::synthesize(topology, collective, options);
         });
       },
       "topology"_a, "collective"_a, nb::kw_only(), "nbytes"_a, "latency"_a, "seed"_a, "trials"_a, "threads"_a,
-      "timed"_a, "progress"_a.none());
+      "timed"_a, "operations"_a.none() = nb::none(), "progress"_a.none());
   nb::class_<Streamed>(m, "StreamedSynthesis")
       .def_ro("transfer_count", &Streamed::transfer_count)
       .def_ro("step_count", &Streamed::step_count)

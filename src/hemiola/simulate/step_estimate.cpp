@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "hemiola/base/interrupt.hpp"
 #include "hemiola/schedule/routes.hpp"
 #include "hemiola/simulate/link_turns.hpp"
 #include "hemiola/simulate/setting.hpp"
@@ -14,6 +15,9 @@ namespace hemiola {
 namespace {
 
 using simulation::TransferId;
+
+/// Small operations of a transfer for each link of its way.
+constexpr std::int64_t kPerLink = 5;
 
 /// The same for each shared link that its own ones are joined to by flows: where these all end at times of their own, each
 /// end changes rates far away. Measured on random graphs of 60 to 495 ranks, one flow a rank.
@@ -118,6 +122,7 @@ class InOrder {
 
   void send(std::size_t step, TransferId t) {
     const std::uint32_t pair = schedule_.link()[t];
+    heed_interrupt(kPerLink * static_cast<std::int64_t>(routes_.path(pair).size()));
     const RankPair ends = schedule_.pair_of(t);
     const Chunk chunk{static_cast<std::int32_t>(schedule_.chunk()[t])};
     const double bytes = setting_.bytes(schedule_.chunk()[t]);

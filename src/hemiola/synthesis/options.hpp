@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "hemiola/base/interrupt.hpp"
 #include "hemiola/schedule/collective.hpp"
 #include "hemiola/synthesis/network/channels.hpp"
 #include "hemiola/topology/topology.hpp"
@@ -22,6 +23,8 @@ struct Options {
   std::uint64_t seed = 0;
   int trials = 0;  ///< searches with different seeds, of which the best counts; 0: as many as cost little
   int threads = 1;
+  /// Trials after the first begin only while one more fits into so many operations of a phase. For one thread.
+  std::int64_t operations = Budget::kUnlimited;
   /// Whether the result's duration is wanted: where one search is made, only that needs it.
   bool timed = true;
   /// Called about every 50 ms from the calling thread; false ends the search with the best so far.

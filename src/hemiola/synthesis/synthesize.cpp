@@ -99,6 +99,7 @@ class Synthesizer {
     TrialOptions trial_options;
     trial_options.trials = trials;
     trial_options.threads = options_.threads;
+    trial_options.operations = options_.operations;
     trial_options.bound = bound;
     if (options_.report)
       trial_options.report = [&](const SearchState& state) {

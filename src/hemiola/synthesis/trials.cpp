@@ -7,6 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "hemiola/base/interrupt.hpp"
+
 namespace hemiola::synthesis {
 namespace {
 
@@ -20,6 +22,7 @@ class Run {
 
   TrialResult operator()() {
     const int count = std::max(1, std::min(options_.threads, options_.trials));
+    if (count == 1) return in_this_thread();
     running_ = count;
     std::vector<std::thread> workers;
     for (int w = 0; w < count; ++w) workers.emplace_back([this] { work(); });
@@ -34,19 +37,45 @@ class Run {
   }
 
  private:
+  /// So that the caller's budget pays.
+  TrialResult in_this_thread() {
+    auto reported = std::chrono::steady_clock::now();
+    const std::function<void()> report = [&] {
+      if (std::chrono::steady_clock::now() - reported < kTrialsReport) return;
+      if (!options_.report(state_)) state_.stop();
+      reported = std::chrono::steady_clock::now();
+    };
+    const BudgetScope counted(&spent_);
+    if (options_.report) {
+      const InterruptScope scope(report);
+      try_all();
+    } else {
+      try_all();
+    }
+    return std::move(result_);
+  }
+
   void work() {
     try {
-      for (int trial = next_.fetch_add(1); trial <= first_optimal_.load() && trial < options_.trials;
-           trial = next_.fetch_add(1)) {
-        if (state_.is_stopped()) break;
-        keep_if_better(trial, search_(trial, &state_));
-      }
+      try_all();
     } catch (...) {
       fail(std::current_exception());
     }
     std::lock_guard lock(mutex_);
     --running_;
     finished_.notify_one();
+  }
+
+  void try_all() {
+    for (int trial = next_.fetch_add(1); trial <= first_optimal_.load() && trial < options_.trials;
+         trial = next_.fetch_add(1)) {
+      if (state_.is_stopped() || !has_operations_for(trial)) break;
+      keep_if_better(trial, search_(trial, &state_));
+    }
+  }
+
+  bool has_operations_for(int trial) const {
+    return trial == 0 || spent_.spent() / trial <= options_.operations - spent_.spent();
   }
 
   /// Trials behind the first optimal one are ignored even where they were faster to finish: it wins ties anyway.
@@ -88,6 +117,7 @@ class Run {
   int running_ = 0;
   TrialResult result_;
   std::exception_ptr failure_;
+  Budget spent_;  ///< by the calling thread
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "hemiola/base/interrupt.hpp"
 #include "hemiola/base/units.hpp"
 #include "hemiola/synthesis/network/sends.hpp"
 
@@ -38,6 +39,9 @@ struct Candidate {
 struct TrialOptions {
   int trials = 1;
   int threads = 1;
+  /// Trials after the first begin only while one more like those before fits into so many operations (base/interrupt.hpp)
+  /// of all together. For one thread.
+  std::int64_t operations = Budget::kUnlimited;
   /// No search can be faster: the first trial (lowest number) that is this fast ends the run.
   Picoseconds bound = 0;
   /// Called from the calling thread about every 50 ms; false stops the run, which then returns the best so far.
@@ -50,7 +54,8 @@ struct TrialResult {
   int finished = 0;
 };
 
-/// `search(trial, state)` is called for trials 0 … trials-1, from several threads at once. The fastest wins; of equally
+/// `search(trial, state)` is called for trials 0 … trials-1, from several threads at once, or from this one if one will
+/// do: its budget then pays, and `report` is called where the search hears an interrupt. The fastest wins; of equally
 /// fast ones the lowest number. Rethrows what a search or `report` throws.
 TrialResult run_trials(const TrialOptions& options, SearchState* state,
                        const std::function<Candidate(int trial, SearchState* state)>& search);

@@ -18,6 +18,7 @@
 namespace hemiola::trees {
 namespace {
 
+constexpr std::int64_t kPerEvent = 16;  ///< small operations, as `heed_interrupt` counts them
 constexpr std::uint32_t kNone = PlannedTrees::kNone;
 constexpr std::size_t kReportEvery = 4096;
 /// How much the way that is left counts beside the order of the chunks, over what a link needs for it: 3/2. Measured on
@@ -89,6 +90,7 @@ class Turns {
       now_ = within_longest(events_.first_time());
       do {
         const Event event = events_.take();
+        heed_interrupt(kPerEvent);
         if (event.chunk == kNone)
           free_link(event.what);
         else
@@ -329,7 +331,6 @@ class Turns {
   void report(std::size_t* reported) {
     const auto sends = static_cast<std::int64_t>(turned_.sends.size() - *reported);
     *reported = turned_.sends.size();
-    heed_interrupt(sends);
     if (options_.advance && !options_.advance(sends)) turned_.complete = false;
   }
 

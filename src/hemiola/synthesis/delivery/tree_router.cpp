@@ -7,6 +7,8 @@
 #include <numeric>
 #include <utility>
 
+#include "hemiola/base/interrupt.hpp"
+
 namespace hemiola::synthesis {
 namespace {
 
@@ -52,9 +54,11 @@ TreeRouter::TreeRouter(const Delivery& delivery, std::uint64_t seed)
 ChunkWays TreeRouter::route() {
   std::vector<Batch> all = batches();
   if (all.empty()) return std::move(trees_);
+  const Forecast forecast;
+  constexpr double kAllRounds = kRounds + kSpreadingRounds;
   for (int round = 0; round < kRounds; ++round) {
     shuffle(&all, &random_);
-    for (const Batch& batch : all) choose_again(batch);
+    choose_all_again(all, forecast, round / kAllRounds, 1 / kAllRounds);
     const auto used = std::count_if(load_.begin(), load_.end(), [](double l) { return l > 0; });
     fair_load_ = std::accumulate(load_.begin(), load_.end(), 0.0) /
                  static_cast<double>(std::max<std::ptrdiff_t>(used, 1));
@@ -64,7 +68,7 @@ ChunkWays TreeRouter::route() {
   for (int round = 0; round < kSpreadingRounds; ++round) {
     fair_load_ = kPart * *std::max_element(load_.begin(), load_.end());
     shuffle(&all, &random_);
-    for (const Batch& batch : all) choose_again(batch);
+    choose_all_again(all, forecast, (kRounds + round) / kAllRounds, 1 / kAllRounds);
     if (const double end = end_estimate(); end < kWorthwhile * least) {
       least = end;
       best = trees_;
@@ -107,6 +111,15 @@ std::vector<TreeRouter::Batch> TreeRouter::batches() {
   return cut;
 }
 
+/// `behind`: the share of the work before this round, of which `part` is one.
+void TreeRouter::choose_all_again(const std::vector<Batch>& all, const Forecast& forecast, double behind,
+                                  double part) {
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    choose_again(all[i]);
+    forecast.at(behind + part * static_cast<double>(i + 1) / static_cast<double>(all.size()));
+  }
+}
+
 void TreeRouter::choose_again(const Batch& batch) {
   for (const std::uint32_t chunk : batch) load(trees_[chunk], -1);
   search(batch);
@@ -117,6 +130,7 @@ void TreeRouter::choose_again(const Batch& batch) {
 }
 
 void TreeRouter::load(const std::vector<std::uint32_t>& tree, int sign) {
+  heed_interrupt(2 * static_cast<std::int64_t>(tree.size()));
   for (const std::uint32_t c : tree)
     for (const Hop& hop : channels_.hops(c)) load_[hop.link] += sign * static_cast<double>(hop.busy);
 }
@@ -174,6 +188,7 @@ void TreeRouter::go_through(std::uint32_t port, double distance) {
   double& nearest = arrival_[ports_.group(port)];
   if (behind >= nearest) return;
   nearest = behind;
+  heed_interrupt(4 * static_cast<std::int64_t>(channels.size()));
   for (const std::uint32_t c : channels) {
     const auto next = static_cast<std::size_t>(channels_[c].dst);
     double there = behind;

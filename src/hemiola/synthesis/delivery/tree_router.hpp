@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "hemiola/base/forecast.hpp"
 #include "hemiola/base/random.hpp"
 #include "hemiola/synthesis/delivery/delivery.hpp"
 #include "hemiola/synthesis/delivery/port_groups.hpp"
@@ -30,6 +31,7 @@ class TreeRouter {
   using Batch = std::vector<std::uint32_t>;
 
   std::vector<Batch> batches();
+  void choose_all_again(const std::vector<Batch>& all, const Forecast& forecast, double behind, double part);
   void choose_again(const Batch& batch);
   void search(const Batch& batch);
   void begin_search();

@@ -4,8 +4,11 @@
 #include <bit>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/forecast.hpp"
+#include "hemiola/base/interrupt.hpp"
 #include "hemiola/base/longest.hpp"
 
 namespace hemiola::synthesis {
@@ -99,12 +102,16 @@ void EventMatcher::hold_at_first(const Flood& flood) {
 bool EventMatcher::run(SearchState* state, Sends* sends) {
   sends_ = sends;
   std::size_t reported = sends->size();
+  const Forecast forecast;
   mark_all();
   while (true) {
     match_marked();
+    heed_interrupt(std::exchange(work_, 0));
     if (missing_ == 0) break;
     if (sends->size() - reported >= kReportEvery) {
       if (!state->advance(static_cast<std::int64_t>(sends->size() - reported))) return false;
+      forecast.at(static_cast<double>(sends->size()) /
+                  static_cast<double>(sends->size() + static_cast<std::size_t>(missing_)));
       reported = sends->size();
     }
     if (events_.empty()) {
@@ -148,6 +155,7 @@ int EventMatcher::first_choice(Rank src, std::uint32_t link) const {
 
 void EventMatcher::match_marked() {
   const int n = channels_.rank_count();
+  work_ += static_cast<std::int64_t>(marked_.size());
   std::vector<std::uint64_t> narrow;
   narrow.reserve(marked_.size());
   for (const std::uint32_t c : marked_) {
@@ -183,6 +191,7 @@ void EventMatcher::match_marked() {
 }
 
 void EventMatcher::match(std::uint32_t channel) {
+  ++work_;
   if (!is_open(channel)) return;
   const std::uint32_t chunk = choose(channel);
   if (chunk == Rarity::kNone) return;
@@ -196,11 +205,13 @@ void EventMatcher::handle(const Event& event) {
   if (event.kind == Event::link_free) {
     note_whether_closed(event.what);
     wide_.mark_over(event.what);
+    work_ += over_offset_[event.what + 1] - over_offset_[event.what];
     for (std::uint32_t i = over_offset_[event.what]; i < over_offset_[event.what + 1]; ++i) mark(over_[i]);
     return;
   }
   const Rank rank = channels_[event.what].dst;
   arrive(rank, event.chunk);
+  work_ += static_cast<std::int64_t>(narrow_out_[static_cast<std::size_t>(rank)].size());
   for (const std::uint32_t c : narrow_out_[static_cast<std::size_t>(rank)])
     if (!contains(have_[channels_[c].dst], event.chunk)) mark(c);
   if (wide_.has_any()) wide_.mark_out_of(rank, holders_[static_cast<int>(event.chunk)]);
@@ -245,12 +256,18 @@ std::uint32_t EventMatcher::choose(std::uint32_t channel) {
   const std::int32_t source_has = there_count_[static_cast<std::size_t>(ends.src)];
   if (speed > 0) {
     const std::uint64_t* unknown = rarity_in(speed).unknown(classes_.cluster_of(speed, ends.dst));
-    const std::uint32_t chunk = rarest_unless(nothing.unknown == source_has, around, outer,
-                                              [=](std::size_t w) { return there[w] & unknown[w]; });
+    const std::uint32_t chunk =
+        rarest_unless(nothing.unknown == source_has, around, outer, [=, this](std::size_t w) {
+          ++work_;
+          return there[w] & unknown[w];
+        });
     if (chunk == Rarity::kNone) nothing.unknown = source_has;
     if (chunk != Rarity::kNone || !may_repeat(channel)) return chunk;
   }
-  const auto lacking = [=](std::size_t w) { return there[w] & ~have[w]; };
+  const auto lacking = [=, this](std::size_t w) {
+    ++work_;
+    return there[w] & ~have[w];
+  };
   if (speed > 0 && patient_ && nothing.lacking != source_has && all_come_sooner(channel)) {
     const std::uint64_t dice = random_.next();
     return any_chunk(there_.words(), lacking, dice) == Rarity::kNone ? Rarity::kNone : kSooner;

@@ -101,7 +101,8 @@ class EventMatcher {
   Sends* sends_ = nullptr;
   Picoseconds now_ = 0;
   std::int64_t missing_ = 0;
-  bool patient_ = true;  ///< whether slow channels leave chunks to faster ones
+  std::int64_t work_ = 0;  ///< channels asked, marked, and words of chunks seen, that nobody has counted yet
+  bool patient_ = true;    ///< whether slow channels leave chunks to faster ones
 
   WidePorts wide_;
   Turns turns_;                                ///< of its ports

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "hemiola/base/forecast.hpp"
 #include "hemiola/synthesis/flood/event_matcher.hpp"
 #include "hemiola/synthesis/flood/tick_matcher.hpp"
 #include "hemiola/synthesis/flood/translates.hpp"
@@ -60,6 +61,7 @@ Candidate FloodSearch::operator()(std::uint64_t seed, int trial, SearchState* st
 bool FloodSearch::match_in_ticks(std::uint64_t seed, SearchState* state, Sends* sends) const {
   const std::uint32_t channel_count = flood_.channels.count();
   TickMatcher matcher(flood_, seed, lag_);
+  const Forecast forecast;
   while (!matcher.is_done()) {
     const std::int64_t delivered = matcher.advance();
     const TickPicks& picks = matcher.picks();
@@ -68,6 +70,7 @@ bool FloodSearch::match_in_ticks(std::uint64_t seed, SearchState* state, Sends* 
         if (const std::uint32_t chunk = matcher.pick(picks, tick, c); chunk != TickMatcher::kIdle)
           sends->push_back({picks.first_tick + tick, c, chunk});
     if (!state->advance(delivered)) return false;
+    forecast.at(static_cast<double>(sends->size()) / static_cast<double>(flood_.sends_needed()));
   }
   if (lag_ > 0) number_steps(flood_.channels, flood_.chunk_count, sends);
   return true;

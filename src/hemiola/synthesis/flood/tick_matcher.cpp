@@ -6,6 +6,7 @@
 #include <bit>
 #include <thread>
 
+#include "hemiola/base/interrupt.hpp"
 #include "hemiola/base/random.hpp"
 
 namespace hemiola::synthesis {
@@ -50,6 +51,9 @@ class TickMatcher::Matching {
     return delivered;
   }
 
+  /// Channels asked and log entries looked at so far.
+  std::int64_t work() const { return work_; }
+
  private:
   std::int32_t match(Rank rank);
   void match_tick(std::uint32_t start, std::int32_t* lacks);
@@ -79,6 +83,7 @@ class TickMatcher::Matching {
   bool gets_help_ = false;
   std::vector<bool> visited_;
   int probes_left_ = 0;
+  std::int64_t work_ = 0;
 };
 
 TickMatcher::TickMatcher(const Flood& flood, std::uint64_t seed, int lag)
@@ -132,7 +137,7 @@ int TickMatcher::span_for(int ticks, int most) {
 }
 
 std::int64_t TickMatcher::advance(int threads) {
-  std::atomic<std::int64_t> delivered{0};
+  std::atomic<std::int64_t> delivered{0}, worked{0};
   std::barrier wave_done(threads);
   const int left = ticks_left();
   span_ = span_for(std::min(first_tick_, left), most_span_);
@@ -151,6 +156,7 @@ std::int64_t TickMatcher::advance(int threads) {
       if (threads > 1) wave_done.arrive_and_wait();
     }
     delivered += mine;
+    worked += matching.work();
   };
   std::vector<std::thread> others;
   for (int t = 1; t < threads; ++t) others.emplace_back(work, t);
@@ -159,6 +165,7 @@ std::int64_t TickMatcher::advance(int threads) {
   missing_ -= delivered;
   first_tick_ += picks_.tick_count;
   forget_logs();
+  heed_interrupt(worked);
   return delivered;
 }
 
@@ -187,6 +194,7 @@ std::int32_t TickMatcher::Matching::match(Rank rank) {
   for (int tick = 0; tick < m_.span_; ++tick) {
     picks_ = m_.picks_.tables.data() + m_.row(round_ * m_.span_ + tick);
     std::fill(picks_ + first_, picks_ + last_, kIdle);
+    work_ += last_ - first_;
     if (lacks > 0) {
       match_tick(first_ + start, &lacks);
       log.append({picks_ + first_, picks_ + last_}, kIdle);
@@ -235,6 +243,7 @@ bool TickMatcher::Matching::look_further(Feed* feed, const ChunkArrivals& log) {
       lacked = lacked >> 1 | std::uint64_t{!contains(have_, entry[i])} << 63;
     feed->lacked = lacked;
     feed->looked_at += count;
+    work_ += count;
   }
   return feed->lacked != 0;
 }
@@ -253,6 +262,7 @@ bool TickMatcher::Matching::augment(std::uint32_t place) {
   for (std::uint32_t other = first_; other < last_; ++other) {
     if (visited_[other - first_] || picks_[other] == kIdle) continue;
     if (--probes_left_ < 0) return false;
+    ++work_;
     const std::uint32_t chunk = picks_[other];
     if (!is_there(source(place), chunk)) continue;
     if (const std::uint32_t instead = take_oldest(other); instead != kIdle)

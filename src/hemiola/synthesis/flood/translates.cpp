@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "hemiola/base/interrupt.hpp"
+
 namespace hemiola::synthesis {
 namespace {
 
@@ -63,6 +65,7 @@ class ShapeSearch {
   bool looks_alike_from_all(const GridShape& shape) {
     std::fill(last_with_.begin(), last_with_.end(), -1);
     for (int rank = 0; rank < channels_.rank_count(); ++rank) {
+      heed_interrupt(4 * static_cast<std::int64_t>(directions_.size()));
       const std::uint32_t end = channels_.first_out(rank + 1);
       if (end - channels_.first_out(rank) != directions_.size()) return false;
       for (std::uint32_t c = channels_.first_out(rank); c < end; ++c)
@@ -197,6 +200,7 @@ class TreeGrower {
     while (edges.size() > first && reached_[end_of(direction, edges.back())]) edges.pop_back();
     const bool newest_first = (way_ >> (direction % 4) & 1) != 0;
     for (std::size_t i = first; i < edges.size(); ++i) {
+      heed_interrupt(1);
       const Edge edge = edges[newest_first ? edges.size() - 1 - (i - first) : i];
       const std::size_t end = end_of(direction, edge);
       if (reached_[end]) continue;
@@ -313,6 +317,7 @@ std::optional<Sends> flood_by_translates(const Flood& flood, int lag) {
   std::vector<std::uint32_t> picks;
   for (int tick = 0; tick < translates->tick_count(); ++tick) {
     translates->find_picks(tick, &picks);
+    heed_interrupt(2 * static_cast<std::int64_t>(picks.size()));
     for (std::uint32_t c = 0; c < picks.size(); ++c)
       if (picks[c] != Translates::kIdle) sends.push_back({tick, c, picks[c]});
   }

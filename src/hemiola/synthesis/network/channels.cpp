@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "hemiola/base/interrupt.hpp"
 #include "hemiola/base/longest.hpp"
 #include "hemiola/schedule/routes.hpp"
 
@@ -17,6 +18,7 @@ std::vector<Rank> peers_of(const Topology& topology, Rank src, std::vector<int>*
   while (!frontier.empty()) {
     const Vertex v = frontier.back();
     frontier.pop_back();
+    heed_interrupt(topology.out_end(v) - topology.out_begin(v));
     for (const int* l = topology.out_begin(v); l != topology.out_end(v); ++l) {
       const Vertex next = topology.link(*l).dst;
       if (std::exchange((*seen_by)[static_cast<std::size_t>(next)], src) == src) continue;
@@ -61,6 +63,7 @@ Channels::Channels(const Topology& topology, std::int64_t chunk_bytes, LatencyMo
   const Routes routes(topology, pairs);
   for (std::uint32_t p = 0; p < pairs.size(); ++p) {
     const std::span<const int> path = routes.path(p);
+    heed_interrupt(4 * static_cast<std::int64_t>(path.size()));
     if (passes_rank(topology, path)) continue;
     network_.channels.push_back({pairs[p].src, pairs[p].dst});
     Picoseconds way = 0;
@@ -98,6 +101,7 @@ Channels Channels::reversed() const {
   for (const std::uint32_t c : in_) {
     turned.network_.channels.push_back({network_.channels[c].dst, network_.channels[c].src});
     const auto way = hops(c);
+    heed_interrupt(2 * static_cast<std::int64_t>(way.size()));
     turned.network_.hops.insert(turned.network_.hops.end(), way.rbegin(), way.rend());
     turned.network_.hop_offset.push_back(static_cast<std::uint32_t>(turned.network_.hops.size()));
   }

@@ -6,11 +6,15 @@
 #include <vector>
 
 #include "hemiola/base/huge_pages.hpp"
+#include "hemiola/base/interrupt.hpp"
 #include "hemiola/base/longest.hpp"
 #include "hemiola/synthesis/network/send_places.hpp"
 
 namespace hemiola::synthesis {
 namespace {
+
+/// Small operations of a send over one link, and of an event behind switches.
+constexpr std::int64_t kPerSend = 3, kPerEvent = 16;
 
 /// Where every channel is one link, the order of the list is the order of every link.
 Picoseconds replay_in_order(const Channels& channels, const Sends& sends, int chunk_count) {
@@ -19,6 +23,7 @@ Picoseconds replay_in_order(const Channels& channels, const Sends& sends, int ch
   std::vector<Picoseconds> free(channels.count(), 0);
   Picoseconds last = 0;
   for (std::size_t i = 0; i < sends.size(); ++i) {
+    heed_interrupt(kPerSend);
     const std::uint32_t c = sends[i].channel;
     const Hop& hop = channels.hops(c)[0];
     const Picoseconds start = within_longest(std::max(free[c], there[places.from(i)]));
@@ -61,6 +66,7 @@ class SwitchedReplay {
     while (!events_.empty()) {
       const Event event = events_.top();
       events_.pop();
+      heed_interrupt(kPerEvent);
       within_longest(event.time);
       const std::uint32_t c = sends_[event.send].channel;
       if (event.hop < channels_.hops(c).size()) {
@@ -130,6 +136,7 @@ void number_steps(const Channels& channels, int chunk_count, Sends* sends) {
   LargeVector<std::int32_t> ready(places.count(), 0);
   std::vector<std::int32_t> next(channels.link_count(), 0);
   for (std::size_t i = 0; i < sends->size(); ++i) {
+    heed_interrupt(kPerSend);
     Send& send = (*sends)[i];
     std::int32_t step = ready[places.from(i)];
     for (const Hop& hop : channels.hops(send.channel)) step = std::max(step, next[hop.link]);
