@@ -177,8 +177,8 @@ class Collectives(Caller):
 
         Notes
         -----
-        Each rank sends at least (rank_count - 1) / rank_count of the bytes of `x`. `plan("reduce_scatter", nbytes).explain()`
-        names the schedule and its time.
+        Each rank sends at least (rank_count - 1) / rank_count of the bytes of `x`.
+        `plan("reduce_scatter", nbytes).explain()` names the schedule and its time.
         """
         return self._run(REDUCE_SCATTER, x, out, op, 0, schedule, unchecked, timeout_s, sparse)
 
@@ -321,8 +321,8 @@ class Collectives(Caller):
 
         Notes
         -----
-        The root sends at least (rank_count - 1) / rank_count of the bytes of `x`. `plan("scatter", nbytes).explain()` names
-        the schedule and its time.
+        The root sends at least (rank_count - 1) / rank_count of the bytes of `x`.
+        `plan("scatter", nbytes).explain()` names the schedule and its time.
         """
         return self._run(SCATTER, x, out, "sum", root, schedule, unchecked, timeout_s, sparse)
 
@@ -368,8 +368,8 @@ class Collectives(Caller):
 
         Notes
         -----
-        Each other rank receives at least the bytes of `x`. `plan("broadcast", nbytes).explain()` names the schedule and its
-        time.
+        Each other rank receives at least the bytes of `x`.
+        `plan("broadcast", nbytes).explain()` names the schedule and its time.
         """
         return self._run(BROADCAST, x, out, "sum", root, schedule, unchecked, timeout_s, sparse)
 
@@ -413,8 +413,8 @@ class Collectives(Caller):
 
         Notes
         -----
-        Each rank sends at least (rank_count - 1) / rank_count of the bytes of `x`. `plan("all_to_all", nbytes).explain()`
-        names the schedule and its time.
+        Each rank sends at least (rank_count - 1) / rank_count of the bytes of `x`.
+        `plan("all_to_all", nbytes).explain()` names the schedule and its time.
         """
         return self._run(ALL_TO_ALL, x, out, "sum", 0, schedule, unchecked, timeout_s, sparse)
 
