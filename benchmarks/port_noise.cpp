@@ -10,8 +10,8 @@
 #include <random>
 #include <vector>
 
+#include "hemiola/runtime/adaptation/port_watch.hpp"
 #include "hemiola/runtime/health/port_health.hpp"
-#include "hemiola/runtime/health/port_watch.hpp"
 
 namespace {
 

@@ -9,8 +9,8 @@
 #include <random>
 #include <vector>
 
+#include "hemiola/runtime/adaptation/port_watch.hpp"
 #include "hemiola/runtime/health/arrival_meter.hpp"
-#include "hemiola/runtime/health/port_watch.hpp"
 #include "said.hpp"
 
 namespace hemiola {

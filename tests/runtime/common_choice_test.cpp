@@ -53,11 +53,11 @@ class CommonChoiceTest : public ::testing::Test {
         while (given_up < asking.size()) std::this_thread::yield();
         return word(Rank{0});
       };
-      if (rank == 0) choice.recipe(of_size(100), 0, {choose, nullptr}, kForever_s, {});
+      if (rank == 0) choice.recipe(of_size(100), {choose, nullptr}, kForever_s, {});
       if (std::ranges::find(asking, rank) == asking.end()) return;
       while (!is_choosing) std::this_thread::yield();
       try {
-        choice.recipe(of_size(100), 0, {choose, nullptr}, timeout_s, {});
+        choice.recipe(of_size(100), {choose, nullptr}, timeout_s, {});
       } catch (const TimeoutError& e) {
         told[static_cast<std::size_t>(rank)] = e.what();
       }
@@ -68,14 +68,14 @@ class CommonChoiceTest : public ::testing::Test {
     return by_rank;
   }
 
-  static Question of_size(std::int64_t bytes) { return {CollectiveKind::all_reduce, bytes, Rank{0}, "", {}}; }
+  static Question of_size(std::int64_t bytes) { return {CollectiveKind::all_reduce, bytes, Rank{0}, ""}; }
 };
 
 TEST_F(CommonChoiceTest, TheFirstToAskChoosesForAll) {
   std::atomic<bool> chosen = false;
   ask(3, 0, [&](Rank rank, CommonChoice& choice, const Chooser& chooser) {
     while (rank != 1 && !chosen) std::this_thread::yield();
-    EXPECT_EQ(choice.recipe(of_size(100), 0, chooser, kForever_s, {}), word(Rank{1}));
+    EXPECT_EQ(choice.recipe(of_size(100), chooser, kForever_s, {}), word(Rank{1}));
     chosen = true;
   });
 }
@@ -88,11 +88,11 @@ TEST_F(CommonChoiceTest, WhoeverChoseLastGoesFirst) {
   const Deadline soon(kForever_s / 2);
   ask(3, kForever_s, [&](Rank rank, CommonChoice& choice, const Chooser& chooser) {
     while (rank != 1 && !chosen) std::this_thread::yield();
-    choice.recipe(of_size(100), 0, chooser, kForever_s, {});
+    choice.recipe(of_size(100), chooser, kForever_s, {});
     chosen = true;
     while (rank == 1 && asked < 2) std::this_thread::yield();
     asked += 1;
-    EXPECT_EQ(choice.recipe(of_size(1000), 0, chooser, kForever_s, {}), word(Rank{1}));
+    EXPECT_EQ(choice.recipe(of_size(1000), chooser, kForever_s, {}), word(Rank{1}));
   });
   EXPECT_FALSE(soon.passed());
 }
@@ -103,10 +103,10 @@ TEST_F(CommonChoiceTest, NobodyWaitsForWhoeverChoseLast) {
   std::atomic<int> left = 2;
   ask(3, 0.001, [&](Rank rank, CommonChoice& choice, const Chooser& chooser) {
     while (rank != 1 && !chosen) std::this_thread::yield();
-    choice.recipe(of_size(100), 0, chooser, kForever_s, {});
+    choice.recipe(of_size(100), chooser, kForever_s, {});
     chosen = true;
     while (rank == 1 && left > 0) std::this_thread::yield();
-    EXPECT_NE(choice.recipe(of_size(1000), 0, chooser, kForever_s, {}), word(Rank{1}));
+    EXPECT_NE(choice.recipe(of_size(1000), chooser, kForever_s, {}), word(Rank{1}));
     left -= 1;
   });
 }
@@ -149,7 +149,7 @@ TEST_F(CommonChoiceTest, AnAnswerThatNoRankGivesNamesItsSender) {
       control.choices = std::make_unique<Answered>(odd);
       CommonChoice choice(&members, &control, 0);
       try {
-        choice.recipe(of_size(100), 0, {}, kForever_s, {});
+        choice.recipe(of_size(100), {}, kForever_s, {});
         ADD_FAILURE() << odd.size() << " bytes are believed";
       } catch (const BadMessageError& e) {
         EXPECT_EQ(e.cause.rank, Rank{1});

@@ -1,5 +1,5 @@
 // For whom an all-reduce is planned: what that saves, by hand, and how habits begin, change and end.
-#include "hemiola/runtime/late/late_habits.hpp"
+#include "hemiola/runtime/adaptation/late_habits.hpp"
 
 #include <gtest/gtest.h>
 

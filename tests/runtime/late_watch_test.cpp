@@ -1,11 +1,11 @@
 // Whether it pays to look for a late rank: the forecast by hand, and how habits begin and end.
-#include "hemiola/runtime/late/late_watch.hpp"
+#include "hemiola/runtime/adaptation/late_watch.hpp"
 
 #include <gtest/gtest.h>
 
 #include <array>
 
-#include "hemiola/runtime/operation/arrival_log.hpp"
+#include "hemiola/runtime/adaptation/arrival_log.hpp"
 
 namespace hemiola {
 namespace {

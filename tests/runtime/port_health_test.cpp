@@ -6,9 +6,9 @@
 #include <deque>
 #include <vector>
 
+#include "hemiola/runtime/adaptation/port_watch.hpp"
 #include "hemiola/runtime/control/local/local_figures.hpp"
 #include "hemiola/runtime/health/port_meter.hpp"
-#include "hemiola/runtime/health/port_watch.hpp"
 
 namespace hemiola {
 namespace {

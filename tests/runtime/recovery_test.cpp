@@ -14,12 +14,12 @@
 
 #include "hemiola/base/move_cost.hpp"
 #include "hemiola/base/yields.hpp"
+#include "hemiola/runtime/adaptation/density_watch.hpp"
+#include "hemiola/runtime/adaptation/late_habits.hpp"
+#include "hemiola/runtime/adaptation/late_watch.hpp"
+#include "hemiola/runtime/adaptation/port_watch.hpp"
 #include "hemiola/runtime/executor/patience.hpp"
 #include "hemiola/runtime/health/port_health.hpp"
-#include "hemiola/runtime/health/port_watch.hpp"
-#include "hemiola/runtime/late/late_habits.hpp"
-#include "hemiola/runtime/late/late_watch.hpp"
-#include "hemiola/runtime/operation/density_watch.hpp"
 #include "said.hpp"
 
 namespace hemiola {

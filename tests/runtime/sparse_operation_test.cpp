@@ -1,7 +1,5 @@
 // Collectives that may leave zeros out: how often ranks look for zeros, what they run by what they have seen, and that all
 // of them run the same. Messages and bytes are counted, never timed.
-#include "hemiola/runtime/operation/sparse_operation.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,6 +16,7 @@
 #include "hemiola/codec/format.hpp"
 #include "hemiola/runtime/communicator/call_desk.hpp"
 #include "hemiola/runtime/communicator/communicator.hpp"
+#include "hemiola/runtime/operation/sparse_course.hpp"
 #include "in_process/in_process_control.hpp"
 #include "in_process/in_process_session.hpp"
 #include "in_process/in_process_wire.hpp"
@@ -32,7 +31,7 @@ constexpr std::size_t kSize = 20'000;
 constexpr int kPause = 64;  // of a rule that says nothing else
 /// Of an exchange by recursive doubling.
 constexpr std::int64_t kExchangeMessages = kRanks * 2;
-constexpr std::int64_t kExchangeBytes = kExchangeMessages * SparseOperation::kFigures * 8;
+constexpr std::int64_t kExchangeBytes = kExchangeMessages * SparseCourse::kFigures * 8;
 
 /// What all ranks together have sent.
 struct Traffic {

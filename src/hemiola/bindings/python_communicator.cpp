@@ -183,9 +183,7 @@ Communicator::Health PyCommunicator::health() {
 }
 
 bool PyCommunicator::expects_late_rank(std::int64_t bytes) {
-  const Visit visit(this, Purpose::look);
-  GilReleased release;
-  return visit->desk->expects_late_rank(bytes, interrupted());
+  return between_operations([&](Communicator& c) { return c.expects_late_rank(bytes, interrupted()); });
 }
 
 std::vector<std::string> PyCommunicator::carriers() const {

@@ -83,7 +83,6 @@ class PyCommunicator {
   bool expects_late_rank(std::int64_t bytes);
   /// By rank; this one's own is empty.
   std::vector<std::string> carriers() const;
-  PortWatch::InForce ports_in_force() const { return core()->communicator.ports_in_force(); }
   bool watch_ports(const std::vector<int>& port, const std::vector<double>& healthy);
   void adopt_ports(const std::map<Rank, double>& measured);
 

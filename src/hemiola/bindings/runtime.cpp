@@ -151,8 +151,8 @@ Chooser chooser_of(PyDecide py_decide, PyFollow py_follow) {
   const auto decide = [function = kept(std::move(py_decide))](const Question& q) {
     return choosing([&] {
       const nb::object words =
-          (*function)(nb::cast(name_of(q.kind)), q.byte_count, static_cast<int>(q.root), factors_of(q.slow),
-                      q.algorithm, written(q.sparse), written(q.late));
+          (*function)(nb::cast(name_of(q.kind)), q.byte_count, static_cast<int>(q.root),
+                      factors_of(q.found.ports.slow), q.algorithm, written(q.sparse), written(q.found.late));
       return bytes_of(nb::cast<nb::bytes>(words));
     });
   };
@@ -280,7 +280,10 @@ void bind_communicator(nb::module_& m) {
            "src"_a.none(), "tag"_a.none(), "timeout_s"_a.none())
       .def("recipe", &PyCommunicator::recipe, "kind"_a, "byte_count"_a, "root"_a)
       .def("health", &PyCommunicator::health)
-      .def("slow_in_force", [](const PyCommunicator& c) { return factors_of(c.ports_in_force().slow); })
+      .def("slow_in_force",
+           [](const PyCommunicator& c) {
+             return factors_of(c.core()->communicator.adaptation().findings(Signature{}).ports.slow);
+           })
       .def("watch_ports", &PyCommunicator::watch_ports, "port"_a, "healthy"_a)
       .def(
           "adopt_ports",

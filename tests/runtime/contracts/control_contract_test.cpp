@@ -11,8 +11,8 @@
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/random.hpp"
 #include "hemiola/runtime/control/late_word.hpp"
-#include "hemiola/runtime/late/late_entry.hpp"
 #include "hemiola/runtime/operation/agreement.hpp"
+#include "hemiola/runtime/operation/late_entry.hpp"
 #include "on_threads.hpp"
 
 namespace hemiola::testing {

@@ -5,8 +5,7 @@
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/hash.hpp"
 #include "hemiola/runtime/communicator/call_check.hpp"
-#include "hemiola/runtime/operation/late_all_reduce.hpp"
-#include "hemiola/runtime/operation/late_planned.hpp"
+#include "hemiola/runtime/operation/late_course.hpp"
 #include "hemiola/runtime/session/lost_member.hpp"
 
 namespace hemiola {
@@ -56,7 +55,7 @@ CallDesk::CallDesk(Communicator* communicator, Chooser chooser)
 PreparedCall CallDesk::prepare(const Call& call, const Check& interrupted) {
   const Check check = communicator_->until_closed(interrupted);
   PreparedCall prepared;
-  prepared.signature.kind = call.kind;
+  prepared.operation.signature.kind = call.kind;
   prepared.timeout_s = call.timeout_s;
   prepared.complaint = call.complaint;
   try {
@@ -67,146 +66,147 @@ PreparedCall CallDesk::prepare(const Call& call, const Check& interrupted) {
     communicator_->break_off(std::current_exception());
     throw;
   }
-  if (!prepared.operation)
-    prepared.operation =
-        std::make_unique<PlainOperation>(prepared.signature, nullptr, Buffers{}, Arithmetic{});
   return prepared;
 }
 
 void CallDesk::fill(const Call& call, const Check& check, PreparedCall* to) {
   const CallShape shape = check_call(call, communicator_->rank(), communicator_->rank_count());
-  describe(call, shape, &to->signature);
-  to->signature.op = call.op;
-  to->signature.root = static_cast<std::int32_t>(call.root);
-  if (call.input) to->buffers.input = call.input->data, to->buffers.input_blocks = call.input->blocks;
-  if (call.output) to->buffers.output = call.output->data, to->buffers.output_blocks = call.output->blocks;
+  Signature& signature = to->operation.signature;
+  Buffers& buffers = to->operation.buffers;
+  describe(call, shape, &signature);
+  signature.op = call.op;
+  signature.root = static_cast<std::int32_t>(call.root);
+  signature.sparse = call.sparse;
+  if (call.input) buffers.input = call.input->data, buffers.input_blocks = call.input->blocks;
+  if (call.output) buffers.output = call.output->data, buffers.output_blocks = call.output->blocks;
   std::lock_guard lock(mutex_);
-  to->signature.sparse = call.sparse;
   to->key = {call.kind,
              call.op,
-             to->signature.dtype,
+             signature.dtype,
              shape.in_place && may_run_in_place(call),
              call.sparse,
-             to->signature.root,
+             signature.root,
              shape.block_elements,
-             to->buffers.in_blocks(),
+             buffers.in_blocks(),
              call.schedule.get(),
              interned(call.algorithm)};
   to->factor = call.factor;
-  to->is_ours_to_choose = to->key.asked_for == nullptr && to->key.algorithm == nullptr;
-  follow_conditions();
   make_operation(call.schedule, check, to);
 }
 
-/// The same call for other conditions.
+/// The same call in another epoch.
 PreparedCall CallDesk::renew(const PreparedCall& call, const Check& check) {
   PreparedCall renewed;
-  renewed.signature = call.signature;
+  renewed.operation.signature = call.operation.signature;
+  renewed.operation.buffers = call.operation.buffers;
   renewed.key = call.key;
-  renewed.buffers = call.buffers;
   renewed.factor = call.factor;
   renewed.timeout_s = call.timeout_s;
   try {
     std::lock_guard lock(mutex_);
-    follow_conditions();
     make_operation(nullptr, check, &renewed);
   } catch (const ArgumentError& e) {
     renewed.complaint = e.what();
-    renewed.operation = std::make_unique<PlainOperation>(renewed.signature, nullptr, Buffers{}, Arithmetic{});
   }
   return renewed;
 }
 
 void CallDesk::make_operation(const std::shared_ptr<const Schedule>& schedule, const Check& check,
                               PreparedCall* of) {
-  of->key.late = expected_late(of->key);
-  const Prepared& prepared = look_up(of->key, schedule, {timeout_of(of->timeout_s), check});
-  of->planned_for = in_force_.version;
-  Signature signature = of->signature;
-  signature.schedule_digest = prepared.digest;
-  Arithmetic arithmetic = prepared.arithmetic;
-  arithmetic.factor = of->factor;
-  PlainOperation plain(signature, prepared.program, of->buffers, arithmetic);
-  // What multiplies its input does so once, in one program.
-  const bool may_branch = of->key.block_elements > 0 && of->key.op != Op::premul_sum;
-  // Fewer than three ranks have nobody to reduce with while they wait, and an empty buffer has nothing to reduce.
-  const bool may_be_late = prepared.late && communicator_->rank_count() >= 3 && may_branch;
-  std::unique_ptr<SparseOperation> sparse;
-  if (prepared.sparse && may_branch) sparse = sparse_operation(prepared, *of, signature);
-  if (may_be_late)
-    of->operation = late_operation(prepared, of->key, std::move(plain), std::move(sparse));
-  else if (sparse)
-    of->operation = std::move(sparse);
-  else
-    of->operation = std::make_unique<PlainOperation>(std::move(plain));
-  if (prepared.outlook && of->key.block_elements > 0) {
-    const LateExpectation expectation{of->key.late, *prepared.outlook, &late_habits_,
-                                      bytes_of_whole(of->key, communicator_->rank_count())};
-    of->operation = std::make_unique<LatePlanned>(std::move(of->operation), expectation);
-  }
+  const Prepared& prepared = look_up(*of, schedule, {timeout_of(of->timeout_s), check});
+  if (of->key.is_ours_to_choose()) of->epoch = prepared.found.epoch;
+  Operation& operation = of->operation;
+  operation.signature.schedule_digest = prepared.digest;
+  operation.program = prepared.program;
+  operation.arithmetic = prepared.arithmetic;
+  operation.arithmetic.factor = of->factor;
+  if (of->key.block_elements == 0) return;
+  operation.outlook = prepared.outlook;
+  if (of->key.op == Op::premul_sum) return;  // what multiplies its input does so once, in one program
+  if (prepared.late) seek_late_rank(prepared, of);
+  if (!prepared.sparse) return;
+  operation.sends_all = prepared.sparse->way(prepared.found.density) == SparseRule::Way::dense;
+  if (!operation.course)
+    operation.course =
+        std::make_unique<SparseCourse>(prepared.found, prepared.source.collective().is_reducing(),
+                                       prepared.sparse, sparse_programs(prepared, of->key));
 }
 
-const CallDesk::Prepared& CallDesk::look_up(const Key& key, const std::shared_ptr<const Schedule>& schedule,
+const CallDesk::Prepared& CallDesk::look_up(const PreparedCall& call,
+                                            const std::shared_ptr<const Schedule>& schedule,
                                             const Patient& patient) {
-  if (latest_ != nullptr && latest_->first == key) [[likely]]
+  const std::uint64_t epoch = communicator_->adaptation().epoch();
+  if (latest_ != nullptr && latest_->first == call.key && latest_->second.found.epoch == epoch) [[likely]]
     return latest_->second;
-  auto found = prepared_.find(key);
-  if (found == prepared_.end()) {
-    Prepared made = make(key, schedule, patient);
-    if (prepared_.size() >= kMaxPrepared) prepared_.clear();
-    found = prepared_.emplace(key, std::move(made)).first;
+  latest_ = nullptr;
+  auto known = prepared_.find(call.key);
+  if (known != prepared_.end() && known->second.found.epoch != epoch) {
+    Findings found = findings(call.key, call.operation.signature);
+    if (found.plan_as(known->second.found))
+      known->second.found = std::move(found);
+    else
+      known = prepared_.end();
   }
-  latest_ = &*found;
+  if (known == prepared_.end()) {
+    Prepared made = make(call, schedule, patient);
+    if (prepared_.size() >= kMaxPrepared) prepared_.clear();
+    known = prepared_.insert_or_assign(call.key, std::move(made)).first;
+  }
+  latest_ = &*known;
   return latest_->second;
 }
 
-CallDesk::Prepared CallDesk::make(const Key& key, const std::shared_ptr<const Schedule>& schedule,
+CallDesk::Prepared CallDesk::make(const PreparedCall& call, const std::shared_ptr<const Schedule>& schedule,
                                   const Patient& patient) {
+  const Key& key = call.key;
   const int ranks = communicator_->rank_count();
-  Coding coding = coding_of(key.sparse);
   Prepared made;
+  made.found = findings(key, call.operation.signature);
+  made.coding = coding_of(key.sparse);
   made.source = schedule;
-  if (!made.source) {
-    Question question{static_cast<CollectiveKind>(key.kind),
-                      bytes_of_whole(key, ranks),
-                      Rank{key.root},
-                      key.algorithm == nullptr ? "" : *key.algorithm,
-                      {},
-                      key.sparse,
-                      key.late};
-    const Bytes recipe = agreed_recipe(&question, patient);
-    Selection selection = followed(recipe, question);
-    made.source = std::move(selection.source);
-    made.late = std::move(selection.late);
-    if (made.late) made.late->check();
-    made.outlook = selection.outlook;
-    if (selection.sparse) {
-      selection.sparse->check();
-      coding = Coding::none;
-      if (selection.sparse->coded_below > 0 && ranks > 1)
-        made.sparse = std::make_shared<const SparseRule>(*std::move(selection.sparse));
-    }
-  }
+  if (!made.source) choose(call, patient, &made);
   check_schedule(made.source.collective(), key, ranks);
   made.digest = digest(made.source);
   const auto element_bytes = static_cast<int>(bytes_of(key.dtype));
-  const bool average = key.op == Op::average && made.source.collective().is_reducing();
+  const bool reduces = made.source.collective().is_reducing();
+  const bool average = key.op == Op::average && reduces;
   made.program =
       communicator_->programs().get(made.source, {made.source.identity(), key.block_elements, element_bytes,
-                                                  key.in_place, average, coding, key.in_blocks});
-  const bool reduces = made.source.collective().is_reducing();
+                                                  key.in_place, average, made.coding, key.in_blocks});
   made.arithmetic = {key.dtype, key.op == Op::premul_sum && !reduces ? Op::sum : key.op, ranks};
   return made;
+}
+
+void CallDesk::choose(const PreparedCall& call, const Patient& patient, Prepared* made) {
+  const Key& key = call.key;
+  const int ranks = communicator_->rank_count();
+  Question question{static_cast<CollectiveKind>(key.kind), bytes_of_whole(key, ranks), Rank{key.root},
+                    key.algorithm == nullptr ? "" : *key.algorithm, key.sparse};
+  const Bytes recipe = agreed_recipe(&question, key, call.operation.signature, patient);
+  Selection selection = followed(recipe, question);
+  made->found = std::move(question.found);
+  made->source = std::move(selection.source);
+  made->outlook = selection.outlook;
+  if (selection.late) {
+    selection.late->check();
+    // Fewer than three ranks have nobody to reduce with while they wait.
+    if (ranks >= 3) made->late = std::move(selection.late);
+  }
+  if (selection.sparse) {
+    selection.sparse->check();
+    made->coding = Coding::none;
+    if (selection.sparse->coded_below > 0 && ranks > 1)
+      made->sparse = std::make_shared<const SparseRule>(*std::move(selection.sparse));
+  }
 }
 
 Bytes CallDesk::recipe(CollectiveKind kind, std::int64_t byte_count, Rank root, const Check& interrupted) {
   const Check check = communicator_->until_closed(interrupted);
   std::lock_guard lock(mutex_);
-  follow_conditions();
-  Question question{kind, byte_count, root, "", {}, SparseMode::where_seen};  // as calls that say nothing
-  if (kind == CollectiveKind::all_reduce && in_force_.slow.empty())
-    question.late = late_habits_.expected(byte_count);
-  return agreed_recipe(&question, {timeout_of(0), check});
+  constexpr SparseMode kUnsaid = SparseMode::where_seen;
+  Question question{kind, byte_count, root, "", kUnsaid};
+  const Signature call{.kind = operation_of(kind), .sparse = kUnsaid, .element_count = byte_count};
+  return agreed_recipe(&question, {}, call, {timeout_of(0), check});
 }
 
 /// Words that cannot be read are the fault of the rank that has sent them.
@@ -216,27 +216,40 @@ Selection CallDesk::followed(const Bytes& recipe, const Question& question) cons
   throw communicator_->members().named(BadMessageError(choice_.chooser(), e.what()));
 }
 
-/// Asks about the conditions in force, which may change while another rank chooses.
-Bytes CallDesk::agreed_recipe(Question* question, const Patient& patient) {
+/// What has been found may change while another rank chooses.
+Bytes CallDesk::agreed_recipe(Question* question, const Key& key, const Signature& call,
+                              const Patient& patient) {
   while (true) {
-    question->slow = in_force_.slow;
-    if (auto words = choice_.recipe(*question, in_force_.version, chooser_, patient.timeout_s, patient.check))
+    question->found = findings(key, call);
+    if (auto words = choice_.recipe(*question, chooser_, patient.timeout_s, patient.check))
       return *std::move(words);
-    follow_conditions();
   }
 }
 
-std::unique_ptr<Operation> CallDesk::late_operation(const Prepared& prepared, const Key& key,
-                                                    PlainOperation plain,
-                                                    std::unique_ptr<SparseOperation> sparse) {
+/// What was asked for runs whoever is late.
+Findings CallDesk::findings(const Key& key, const Signature& call) const {
+  Findings found = communicator_->adaptation().findings(call);
+  if (!key.is_ours_to_choose()) found.late = {};
+  return found;
+}
+
+/// Where that pays, or always where the rule has no forecast.
+void CallDesk::seek_late_rank(const Prepared& prepared, PreparedCall* of) {
   const LateRule& rule = *prepared.late;
+  of->operation.forecast = rule.forecast;
+  if (rule.forecast && !prepared.found.seeks_late) return;
   Hasher hasher;
   for (std::uint64_t word : {prepared.digest, static_cast<std::uint64_t>(rule.segments),
                              static_cast<std::uint64_t>(rule.chunks_per_owner),
                              static_cast<std::uint64_t>(rule.node_of_rank.size())})
     hasher.add(word);
-  const LateKey late_key{prepared.program.get(), rule.segments, rule.chunks_per_owner,
-                         !rule.node_of_rank.empty()};
+  of->operation.signature.schedule_digest = hasher.finish().low | 1;
+  of->operation.course = std::make_unique<LateCourse>(late_programs(prepared, *of));
+}
+
+std::shared_ptr<LatePrograms> CallDesk::late_programs(const Prepared& prepared, const PreparedCall& call) {
+  const Key& key = call.key;
+  const LateKey late_key{prepared.program.get(), call.operation.signature.schedule_digest};
   auto found = late_.find(late_key);
   if (found == late_.end()) {
     CompileOptions options = communicator_->compile_options();
@@ -246,57 +259,36 @@ std::unique_ptr<Operation> CallDesk::late_operation(const Prepared& prepared, co
     options.keep_inputs = options.keep_inputs && key.in_place;
     options.coding = coding_of(key.sparse);
     if (late_.size() >= kMaxLate) late_.clear();
-    auto programs =
-        std::make_shared<LatePrograms>(communicator_->rank(), communicator_->rank_count(), rule, options);
+    auto programs = std::make_shared<LatePrograms>(communicator_->rank(), communicator_->rank_count(),
+                                                   *prepared.late, options);
     found = late_.emplace(late_key, Late{prepared.program, std::move(programs)}).first;
   }
-  const std::int64_t bytes = bytes_of_whole(key, communicator_->rank_count());
-  return std::make_unique<LateAllReduce>(std::move(plain), found->second.programs, hasher.finish().low | 1,
-                                         LateQuestion{rule.forecast, &lateness_, bytes}, std::move(sparse));
+  return found->second.programs;
 }
 
-/// Its programs but the dense one are looked up in its turn, where they are run for the first time.
-std::unique_ptr<SparseOperation> CallDesk::sparse_operation(const Prepared& prepared,
-                                                            const PreparedCall& call,
-                                                            const Signature& signature) {
-  using Way = SparseOperation::Way;
-  const bool is_summed = prepared.source.collective().is_reducing();
-  ProgramCache::Key coded{nullptr,
-                          call.key.block_elements,
-                          static_cast<int>(bytes_of(call.key.dtype)),
-                          call.key.in_place,
-                          is_summed && call.key.op == Op::average,
-                          Coding::fastest,
-                          call.key.in_blocks};
-  const auto programs = [this, coded, rule = prepared.sparse, chosen = prepared.source,
-                         dense = prepared.program](Way way) {
+/// All but the dense one are looked up in the operation's turn, where they are run for the first time.
+SparseCourse::Programs CallDesk::sparse_programs(const Prepared& prepared, const Key& key) {
+  using Way = SparseRule::Way;
+  const bool is_average = key.op == Op::average && prepared.source.collective().is_reducing();
+  const ProgramCache::Key coded{nullptr,      key.block_elements, static_cast<int>(bytes_of(key.dtype)),
+                                key.in_place, is_average,         Coding::fastest,
+                                key.in_blocks};
+  return [this, coded, rule = prepared.sparse, chosen = prepared.source, dense = prepared.program](Way way) {
     if (way == Way::dense) return dense;
     const std::lock_guard lock(mutex_);
     if (way == Way::exchange)
       return communicator_->programs().get(
-          rule->exchange, {rule->exchange.identity(), SparseOperation::kFigures, sizeof(std::int64_t)});
+          rule->exchange, {rule->exchange.identity(), SparseCourse::kFigures, sizeof(std::int64_t)});
     const ProgramSource& source = way == Way::coded ? chosen : rule->without_fill_in;
-    ProgramCache::Key key = coded;
-    key.source = source.identity();
-    return communicator_->programs().get(source, key);
+    ProgramCache::Key of_way = coded;
+    of_way.source = source.identity();
+    return communicator_->programs().get(source, of_way);
   };
-  return std::make_unique<SparseOperation>(
-      SparseOperation::Call{signature, call.buffers, prepared.arithmetic, is_summed, &densities_},
-      prepared.sparse, programs);
 }
 
 /// One copy of each name, so that keys compare pointers; null for none.
 const std::string* CallDesk::interned(const std::string& algorithm) {
   return algorithm.empty() ? nullptr : &*algorithms_.insert(algorithm).first;
-}
-
-/// Only where the choice is ours, and ports are healthy and messages may carry everything, which plans for it take as given.
-LateRank CallDesk::expected_late(const Key& key) const {
-  const bool may_be_planned = key.kind == OperationKind::all_reduce && key.asked_for == nullptr &&
-                              key.algorithm == nullptr && in_force_.slow.empty() &&
-                              key.sparse != SparseMode::yes;
-  return may_be_planned ? late_habits_.expected(bytes_of_whole(key, communicator_->rank_count()))
-                        : LateRank{};
 }
 
 double CallDesk::timeout_of(double asked_for_s) const {
@@ -308,15 +300,6 @@ std::uint64_t CallDesk::digest(const ProgramSource& source) {
   if (found != digests_.end()) return found->second.digest;
   if (digests_.size() >= kMaxDigests) digests_.clear();
   return digests_.emplace(source.identity(), Digest{source, source.digest()}).first->second.digest;
-}
-
-/// Choices are forgotten when conditions change; programs and plans are remembered elsewhere, so coming back is cheap.
-void CallDesk::follow_conditions() {
-  if (communicator_->ports_version() == in_force_.version) [[likely]]
-    return;
-  in_force_ = communicator_->ports_in_force();
-  latest_ = nullptr;
-  prepared_.clear();
 }
 
 }  // namespace hemiola

@@ -13,14 +13,13 @@
 #include <span>
 #include <string>
 
+#include "hemiola/runtime/adaptation/findings.hpp"
 #include "hemiola/runtime/communicator/call_key.hpp"
 #include "hemiola/runtime/communicator/communicator.hpp"
 #include "hemiola/runtime/communicator/prepared_call.hpp"
-#include "hemiola/runtime/late/late_habits.hpp"
-#include "hemiola/runtime/late/late_watch.hpp"
 #include "hemiola/runtime/operation/common_choice.hpp"
 #include "hemiola/runtime/operation/late_programs.hpp"
-#include "hemiola/runtime/operation/plain_operation.hpp"
+#include "hemiola/runtime/operation/sparse_course.hpp"
 
 namespace hemiola {
 
@@ -70,33 +69,23 @@ class CallDesk {
   /// The words in which a collective's schedule has been chosen for all ranks, by this one if nobody has asked before.
   Bytes recipe(CollectiveKind kind, std::int64_t byte_count, Rank root, const Check& interrupted);
 
-  /// Whether an all-reduce of so many bytes that leaves the choice to us would look for a late rank now, or be planned for one.
-  bool expects_late_rank(std::int64_t bytes, const Check& interrupted) {
-    return communicator_->between_operations(
-        [&] { return lateness_.pays(bytes) || late_habits_.pays(bytes); }, interrupted);
-  }
-
  private:
   using Key = CallKey;
   struct Prepared {
+    Findings found;  ///< for which
     ProgramSource source;
     std::uint64_t digest = 0;
     std::optional<LateRule> late;
-    std::optional<LateOutlook> outlook;  ///< where it is planned for whom is expected to be late
+    std::optional<LateOutlook> outlook;
     std::shared_ptr<const SparseRule>
         sparse;  ///< null: nobody looks for zeros, or all messages leave them out
+    Coding coding = Coding::none;
     std::shared_ptr<const Program> program;
     Arithmetic arithmetic;
   };
 
-  /// What decides about an all-reduce's programs for late ranks.
-  struct LateKey {
-    const Program* plain;
-    int segments;
-    int chunks_per_owner;
-    bool has_hosts;
-    friend auto operator<=>(const LateKey&, const LateKey&) = default;
-  };
+  /// What decides about an all-reduce's programs for late ranks: the plain one, and what is signed.
+  using LateKey = std::pair<const Program*, std::uint64_t>;
 
   /// How long finding out what to run may take, and who may interrupt it.
   struct Patient {
@@ -107,19 +96,19 @@ class CallDesk {
   void fill(const Call& call, const Check& check, PreparedCall* to);
   PreparedCall renew(const PreparedCall& call, const Check& check);
   void make_operation(const std::shared_ptr<const Schedule>& schedule, const Check& check, PreparedCall* of);
-  const Prepared& look_up(const Key& key, const std::shared_ptr<const Schedule>& schedule,
+  const Prepared& look_up(const PreparedCall& call, const std::shared_ptr<const Schedule>& schedule,
                           const Patient& patient);
-  Prepared make(const Key& key, const std::shared_ptr<const Schedule>& schedule, const Patient& patient);
-  Bytes agreed_recipe(Question* question, const Patient& patient);
+  Prepared make(const PreparedCall& call, const std::shared_ptr<const Schedule>& schedule,
+                const Patient& patient);
+  void choose(const PreparedCall& call, const Patient& patient, Prepared* made);
+  Findings findings(const Key& key, const Signature& call) const;
+  Bytes agreed_recipe(Question* question, const Key& key, const Signature& call, const Patient& patient);
   Selection followed(const Bytes& recipe, const Question& question) const;
-  std::unique_ptr<Operation> late_operation(const Prepared& prepared, const Key& key, PlainOperation plain,
-                                            std::unique_ptr<SparseOperation> sparse);
-  std::unique_ptr<SparseOperation> sparse_operation(const Prepared& prepared, const PreparedCall& call,
-                                                    const Signature& signature);
+  void seek_late_rank(const Prepared& prepared, PreparedCall* of);
+  std::shared_ptr<LatePrograms> late_programs(const Prepared& prepared, const PreparedCall& call);
+  SparseCourse::Programs sparse_programs(const Prepared& prepared, const Key& key);
   const std::string* interned(const std::string& algorithm);
-  LateRank expected_late(const Key& key) const;
   double timeout_of(double asked_for_s) const;
-  void follow_conditions();
   std::uint64_t digest(const ProgramSource& source);
 
   static constexpr std::size_t kMaxPrepared = 1024;
@@ -129,12 +118,8 @@ class CallDesk {
   Communicator* communicator_;
   Chooser chooser_;
   CommonChoice choice_;
-  LateWatch lateness_;      ///< told by operations, of which one runs at a time
-  LateHabits late_habits_;  ///< told by these
-  DensityWatch densities_;  ///< asked and told by these
 
   std::mutex mutex_;                  ///< guards the rest
-  PortWatch::InForce in_force_;       ///< what `prepared_` was chosen for
   std::set<std::string> algorithms_;  ///< one copy of each name
   std::map<Key, Prepared> prepared_;
   const std::pair<const Key, Prepared>* latest_ = nullptr;

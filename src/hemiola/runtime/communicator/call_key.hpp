@@ -7,7 +7,6 @@
 
 #include "hemiola/runtime/control/signature.hpp"
 #include "hemiola/runtime/executor/program/program.hpp"
-#include "hemiola/runtime/late/late_habits.hpp"
 #include "hemiola/schedule/schedule.hpp"
 
 namespace hemiola {
@@ -23,7 +22,9 @@ struct CallKey {
   InBlocks in_blocks = {};
   const Schedule* asked_for = nullptr;     ///< null: to be chosen
   const std::string* algorithm = nullptr;  ///< by its name, of which there is one copy; null: any
-  LateRank late = {};                      ///< who is expected to be
+
+  /// Whether it leaves the schedule to the planner, and so to what has been found.
+  bool is_ours_to_choose() const { return asked_for == nullptr && algorithm == nullptr; }
   friend auto operator<=>(const CallKey&, const CallKey&) = default;
 };
 

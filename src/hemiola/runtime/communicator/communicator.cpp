@@ -6,6 +6,9 @@
 #include <utility>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/runtime/adaptation/density_watch.hpp"
+#include "hemiola/runtime/adaptation/late_habits.hpp"
+#include "hemiola/runtime/adaptation/late_watch.hpp"
 #include "hemiola/runtime/operation/agreement.hpp"
 #include "hemiola/runtime/operation/surrender.hpp"
 #include "hemiola/topology/conditions.hpp"
@@ -103,6 +106,10 @@ Communicator::Communicator(std::shared_ptr<Session> session, std::vector<Rank> m
       background_(&members_.session->progress,
                   [this](PendingOperation* operation) { run_in_background(operation); }) {
   members_.session->take_cause_back();  // this rank goes on
+  if (connection_.ports) learn(connection_.ports);
+  learn(std::make_shared<LateWatch>());
+  learn(std::make_shared<LateHabits>());
+  learn(std::make_shared<DensityWatch>());
   if (!connection_.message_wire) return;
   const Messenger::Owner owner{&members_, connection_.control.pulse.get(), &is_broken_, &broken_,
                                [this](const std::exception_ptr& error) { heed_failed_messages(error); }};
@@ -187,15 +194,10 @@ void Communicator::run_in_background(PendingOperation* operation) {
   execute(operation->call(), aborted);
 }
 
-/// Operations are chosen when they are called, which may be long before their turn.
-bool Communicator::is_outdated(const PreparedCall& call) const {
-  if (!call.is_ours_to_choose || !renew_) return false;
-  return call.planned_for != ports_version() || call.operation->is_outdated();
-}
-
+/// Operations are prepared when they are called, which may be long before their turn.
 void Communicator::execute(const PreparedCall& call, const Check& interrupted) {
   if (broken_) std::rethrow_exception(broken_);
-  if (!is_outdated(call)) [[likely]]
+  if (!call.epoch || *call.epoch == adaptation_.epoch()) [[likely]]
     return execute_now(call, interrupted);
   PreparedCall renewed;
   try {
@@ -210,7 +212,7 @@ void Communicator::execute(const PreparedCall& call, const Check& interrupted) {
 void Communicator::execute_now(const PreparedCall& call, const Check& interrupted) {
   std::this_thread::sleep_for(connection_.wire->traits().arrival_delay);
   const std::uint64_t number = next_number_++;
-  const Signature signature = call.operation->signature();
+  const Signature& signature = call.operation.signature;
   executor().begin_operation();
   has_begun_ = true;
   const std::int64_t now_ns = members_.now_ns();
@@ -220,11 +222,11 @@ void Communicator::execute_now(const PreparedCall& call, const Check& interrupte
   const std::int64_t own_ns = own_time_.enter(now_ns);
   own_arrivals_.next_row()[0] = {now_ns, own_ns};
   own_arrivals_.commit({signature.kind, signature.byte_count()});
-  roll().publish(number, {signature, call.complaint, own_ns, call.operation->wants_arrivals()});
+  roll().publish(number, {signature, call.complaint, own_ns, call.operation.wants_arrivals()});
   try {
     if (!call.complaint.empty()) {
       recover(number);
-    } else if (const auto disagreement = attempt(*call.operation, number, signature)) {
+    } else if (const auto disagreement = attempt(call.operation, {number, signature, now_ns, &watch_})) {
       recover(number);
       executor().restore();
       std::rethrow_exception(disagreement);
@@ -243,15 +245,17 @@ void Communicator::execute_now(const PreparedCall& call, const Check& interrupte
 }
 
 /// Returns the error that says what ranks disagree about, if they do.
-std::exception_ptr Communicator::attempt(Operation& operation, std::uint64_t number,
-                                         const Signature& signature) try {
+std::exception_ptr Communicator::attempt(const Operation& operation, Note note) try {
   watch_.heed_aborts();
-  operation.execute({number, rank(), rank_count(), &executor(), connection_.control.late.get(), &watch_});
+  note.forecast = operation.forecast.get();
+  if (operation.outlook) note.outlook = &*operation.outlook;
+  note.sends_all = operation.sends_all;
+  const Stage stage{note.number, rank(), rank_count(), &executor(), connection_.control.late.get(), &watch_};
+  operation.execute(stage, &note);
   watch_.conclude(operation.wants_arrivals());
   await([this] { return watch_.all_have_arrived(); });
-  operation.succeeded();
-  if (watch_.note_arrivals(&arrivals_)) operation.note_arrivals(arrivals_);
-  note_ports(number, signature);
+  if (watch_.note_arrivals(&arrivals_)) note.arrivals = &arrivals_;
+  adaptation_.note(note);
   return nullptr;
 } catch (const MismatchError&) {
   return std::current_exception();
@@ -345,30 +349,34 @@ void Communicator::give_up(Failure failure, const Cause& cause, const std::strin
   connection_.control.pulse->give_up(failure, cause);
 }
 
-void Communicator::note_ports(std::uint64_t number, const Signature& signature) {
-  if (!connection_.ports) return;
-  if (connection_.ports->looks_at(signature))
-    connection_.ports->end_operation(number, members_.now_ns(), [this] { watch_.check(); });
-  else
-    connection_.ports->drop_operation();
-}
-
 bool Communicator::watch_ports(RankPorts ports, const Check& interrupted) {
   const Deadline deadline(options_.timeout_s, interrupted);
   return between_operations(
-      [&] { return hemiola::watch_ports(members_, std::move(ports), deadline, &connection_); }, interrupted);
+      [&] {
+        if (!hemiola::watch_ports(members_, std::move(ports), deadline, &connection_)) return false;
+        learn(connection_.ports);
+        return true;
+      },
+      interrupted);
 }
 
 void Communicator::adopt_ports(const std::map<Rank, double>& measured, const Check& interrupted) {
   between_operations(
       [&] {
-        if (connection_.ports) connection_.ports->adopt(measured, next_number_, members_.now_ns());
+        if (connection_.ports && connection_.ports->adopt(measured, next_number_, members_.now_ns()))
+          adaptation_.begin_epoch();
       },
       interrupted);
 }
 
-PortWatch::InForce Communicator::ports_in_force() const {
-  return connection_.ports ? connection_.ports->in_force() : PortWatch::InForce{};
+bool Communicator::expects_late_rank(std::int64_t bytes, const Check& interrupted) {
+  const Signature call{.kind = OperationKind::all_reduce, .element_count = bytes};
+  return between_operations(
+      [&] {
+        const Findings found = adaptation_.findings(call);
+        return found.seeks_late || found.late_saves;
+      },
+      interrupted);
 }
 
 Communicator::Health Communicator::health(const Check& interrupted) {

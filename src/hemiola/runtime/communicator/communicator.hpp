@@ -15,6 +15,9 @@
 #include <vector>
 
 #include "hemiola/base/since.hpp"
+#include "hemiola/runtime/adaptation/adaptation.hpp"
+#include "hemiola/runtime/adaptation/arrival_log.hpp"
+#include "hemiola/runtime/adaptation/port_watch.hpp"
 #include "hemiola/runtime/communicator/background.hpp"
 #include "hemiola/runtime/communicator/connection.hpp"
 #include "hemiola/runtime/communicator/pending_operation.hpp"
@@ -23,7 +26,6 @@
 #include "hemiola/runtime/executor/executor.hpp"
 #include "hemiola/runtime/executor/patience.hpp"
 #include "hemiola/runtime/messages/messenger.hpp"
-#include "hemiola/runtime/operation/arrival_log.hpp"
 #include "hemiola/runtime/operation/operation_watch.hpp"
 #include "hemiola/runtime/operation/own_time.hpp"
 #include "hemiola/runtime/operation/program_cache.hpp"
@@ -51,6 +53,7 @@ class Communicator {
   ProgramCache& programs() { return programs_; }
   const CompileOptions& compile_options() const { return connection_.compile; }
   const Control& control() const { return connection_.control; }
+  const Adaptation& adaptation() const { return adaptation_; }
   /// As of Wire, for another rank.
   std::string carrier(Rank peer) const { return connection_.wire->carrier(peer); }
 
@@ -73,8 +76,7 @@ class Communicator {
   /// A check that throws as `interrupted` does, which outlives it, and once the communicator has been closed.
   Check until_closed(const Check& interrupted);
 
-  /// What to do with a call whose schedule was chosen for other conditions than those in force when its turn comes:
-  /// choose again, for those. Called in the thread that runs the operation; all ranks do the same at the same operation.
+  /// What to do with a call that was prepared in another epoch than that of its turn: prepare it again. Called in the thread that runs the operation; all ranks do the same at the same operation.
   using Renew = std::function<PreparedCall(const PreparedCall&, const Check& interrupted)>;
   void when_outdated(Renew renew) { renew_ = std::move(renew); }
   /// Some of its ranks, by their numbers in the session, for whom somebody waits.
@@ -97,10 +99,6 @@ class Communicator {
   /// Takes over which ports are slow, as ranks have measured on purpose: the same `measured` on all ranks, which call it
   /// between the same two operations. Nothing where no ports are watched.
   void adopt_ports(const std::map<Rank, double>& measured, const Check& interrupted);
-  /// Changes whenever `ports_in_force` does.
-  std::uint64_t ports_version() const { return connection_.ports ? connection_.ports->version() : 0; }
-  /// The slow ports that plans must take into account at this moment. All ranks say the same between two operations.
-  PortWatch::InForce ports_in_force() const;
 
   /// What has been noticed about the ports; nothing, where the wire has none.
   struct Health {
@@ -109,6 +107,11 @@ class Communicator {
     PortWatch::Report ports;
   };
   Health health(const Check& interrupted = {});
+  /// Whether an all-reduce of so many bytes that leaves the choice to us would look for a late rank now, or be planned for one.
+  bool expects_late_rank(std::int64_t bytes, const Check& interrupted = {});
+  /// Has this rank learn from its operations in one more way; all ranks do so between the same two operations, while no
+  /// other thread is in it.
+  void learn(std::shared_ptr<Learner> learner) { adaptation_.add(std::move(learner)); }
   /// Makes the emulated network's ports and links slower from now on; all others run at the topology's speed. One
   /// rank may do it for all. Throws ArgumentError for a rank or link that does not exist, a factor below 1 or not
   /// finite, or without emulation.
@@ -142,9 +145,7 @@ class Communicator {
   void check_open() const;
   void execute(const PreparedCall& call, const Check& interrupted);
   void execute_now(const PreparedCall& call, const Check& interrupted);
-  bool is_outdated(const PreparedCall& call) const;
-  std::exception_ptr attempt(Operation& operation, std::uint64_t number, const Signature& signature);
-  void note_ports(std::uint64_t number, const Signature& signature);
+  std::exception_ptr attempt(const Operation& operation, Note note);
   bool breaks(const std::exception_ptr& error);
   template <typename Condition>
   void await(Condition condition) {
@@ -171,6 +172,7 @@ class Communicator {
 
   Turn running_;  ///< of the thread that runs an operation; guards all down to `broken_`
   OperationWatch watch_;
+  Adaptation adaptation_;
   WaitingRecord waiting_record_;  ///< while words are waited for
   ArrivalLog arrivals_;
   ArrivalLog own_arrivals_{1};  ///< this rank's, of every operation

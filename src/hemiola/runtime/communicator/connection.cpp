@@ -46,7 +46,7 @@ void follow_traits(const Members& members, Connection* c) {
   if (!traits.healthy.empty()) {
     auto meter = std::make_unique<PortMeter>(members.self, traits.healthy);
     engine.meter = meter.get();
-    c->ports = std::make_unique<PortWatch>(c->control.figures.get(), std::move(meter), traits.slow,
+    c->ports = std::make_shared<PortWatch>(c->control.figures.get(), std::move(meter), traits.slow,
                                            members.now_ns());
   }
   c->executor = std::make_unique<Engine>(c->wire.get(), engine);
@@ -108,7 +108,7 @@ bool watch_ports(const Members& members, RankPorts ports, const Deadline& deadli
   auto memory = memory_of_port(members, ports.port, own, deadline);
   auto meter = std::make_unique<ArrivalMeter>(members.self, std::move(ports), std::move(memory));
   if (!c->wire->watch_port(meter.get(), healthy)) return false;
-  c->ports = std::make_unique<PortWatch>(c->control.figures.get(), std::move(meter), std::map<Rank, double>{},
+  c->ports = std::make_shared<PortWatch>(c->control.figures.get(), std::move(meter), std::map<Rank, double>{},
                                          members.now_ns(), std::move(by_arrivals));
   return true;
 }

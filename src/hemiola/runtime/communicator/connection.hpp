@@ -6,11 +6,11 @@
 #include <string_view>
 #include <vector>
 
+#include "hemiola/runtime/adaptation/port_watch.hpp"
 #include "hemiola/runtime/control/control.hpp"
 #include "hemiola/runtime/executor/executor.hpp"
 #include "hemiola/runtime/executor/program/compile.hpp"
 #include "hemiola/runtime/health/arrival_meter.hpp"
-#include "hemiola/runtime/health/port_watch.hpp"
 #include "hemiola/runtime/session/members.hpp"
 #include "hemiola/runtime/wire/wire_kind.hpp"
 
@@ -31,7 +31,7 @@ struct Connection {
   Control control;
   std::unique_ptr<Wire> wire;
   std::unique_ptr<Wire> message_wire;  ///< for messages between two ranks; null: there are none
-  std::unique_ptr<PortWatch> ports;    ///< null where nobody watches them
+  std::shared_ptr<PortWatch> ports;    ///< null where nobody watches them
   CompileOptions compile;
   std::unique_ptr<Executor> executor;
 };

@@ -46,33 +46,33 @@ Bytes recipe_of(const Bytes& bytes) {
   return {content.begin(), content.end()};
 }
 
-ChoiceKey key_of(const Question& question, std::uint64_t epoch) {
+ChoiceKey key_of(const Question& question) {
   Hasher hasher;
   hasher.add(static_cast<std::uint64_t>(question.kind));
   hasher.add(static_cast<std::uint64_t>(question.byte_count));
   hasher.add(static_cast<std::uint64_t>(question.root));
   hasher.add_bytes(std::as_bytes(std::span(question.algorithm)));
   hasher.add(static_cast<std::uint64_t>(question.sparse));
-  hasher.add(static_cast<std::uint64_t>(question.late.rank));
-  hasher.add(static_cast<std::uint64_t>(question.late.quarters));
-  for (const auto& [rank, factor] : question.slow) {
+  hasher.add(static_cast<std::uint64_t>(question.found.late.rank));
+  hasher.add(static_cast<std::uint64_t>(question.found.late.quarters));
+  for (const auto& [rank, factor] : question.found.ports.slow) {
     hasher.add(static_cast<std::uint64_t>(rank));
     hasher.add(std::bit_cast<std::uint64_t>(factor));
   }
   const Hash128 digest = hasher.finish();
-  return {epoch, digest};
+  return {question.found.ports.version, digest};
 }
 
 }  // namespace
 
-std::optional<Bytes> CommonChoice::recipe(const Question& question, std::uint64_t epoch,
-                                          const Chooser& chooser, double timeout_s, const Check& check) try {
+std::optional<Bytes> CommonChoice::recipe(const Question& question, const Chooser& chooser, double timeout_s,
+                                          const Check& check) try {
   Question shared = question;
   shared.byte_count =
       question.byte_count == 0
           ? 0
           : static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(question.byte_count)));
-  const ChoiceKey key = key_of(shared, epoch);
+  const ChoiceKey key = key_of(shared);
   let_the_last_chooser_go_first(key);
   if (control_->choices->claim(key)) {
     last_chooser_ = members_->self;

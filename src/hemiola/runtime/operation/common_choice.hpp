@@ -5,17 +5,17 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
 
 #include "hemiola/base/bytes.hpp"
 #include "hemiola/base/deadline.hpp"
+#include "hemiola/runtime/adaptation/findings.hpp"
+#include "hemiola/runtime/adaptation/late_habits.hpp"
 #include "hemiola/runtime/control/control.hpp"
-#include "hemiola/runtime/late/late_habits.hpp"
 #include "hemiola/runtime/operation/late_programs.hpp"
 #include "hemiola/runtime/operation/program_source.hpp"
-#include "hemiola/runtime/operation/sparse_operation.hpp"
+#include "hemiola/runtime/operation/sparse_course.hpp"
 #include "hemiola/runtime/session/members.hpp"
 #include "hemiola/schedule/collective.hpp"
 
@@ -37,10 +37,9 @@ struct Question {
   CollectiveKind kind = CollectiveKind::all_reduce;
   std::int64_t byte_count = 0;  ///< of the whole buffer, or of the larger of input and output
   Rank root{0};
-  std::string algorithm;        ///< empty: any
-  std::map<Rank, double> slow;  ///< the ports that are slow, as all ranks know
+  std::string algorithm;  ///< empty: any
   SparseMode sparse = SparseMode::no;
-  LateRank late = {};  ///< who is expected to be, as all ranks know
+  Findings found = {};  ///< by which it is planned
 };
 
 /// Makes choices in words, for sizes up to the question's, and follows words, for the question's very size. Both throw
@@ -62,12 +61,12 @@ class CommonChoice {
   /// Called while waiting; throws to abort.
   using Check = std::function<void()>;
 
-  /// The recipe that is in force for a question, asked in an epoch of the conditions (see ChoiceKey); calls `decide` on
-  /// the rank that asks first. Nothing: the epoch is over, ask about the present one. Throws ArgumentError where the
+  /// The recipe that is in force for a question, asked in an epoch of the slow ports (see ChoiceKey); calls `decide` on
+  /// the rank that asks first. Nothing: the epoch is over, ask by what has been found since. Throws ArgumentError where the
   /// rank that chose found nothing to run, LostRankError where it has died, BadMessageError where its answer is none, TimeoutError after
   /// `timeout_s`, which names it and all that show no sign of life.
-  std::optional<Bytes> recipe(const Question& question, std::uint64_t epoch, const Chooser& chooser,
-                              double timeout_s, const Check& check);
+  std::optional<Bytes> recipe(const Question& question, const Chooser& chooser, double timeout_s,
+                              const Check& check);
   /// Whose recipe that was.
   Rank chooser() const { return last_chooser_.value_or(members_->self); }
 

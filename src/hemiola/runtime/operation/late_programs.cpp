@@ -3,7 +3,7 @@
 #include <string>
 
 #include "hemiola/base/error.hpp"
-#include "hemiola/runtime/late/late_entry.hpp"
+#include "hemiola/runtime/operation/late_entry.hpp"
 
 namespace hemiola {
 namespace {

@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
+#include "hemiola/runtime/adaptation/late_watch.hpp"
 #include "hemiola/runtime/executor/program/compile.hpp"
-#include "hemiola/runtime/late/late_watch.hpp"
 
 namespace hemiola {
 

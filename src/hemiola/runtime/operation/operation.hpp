@@ -1,14 +1,18 @@
-// What one call of one rank does with an executor, and what it signs. The communicator gives an operation its number,
-// waits until all ranks have come to it and repairs what a failed one leaves behind; it knows no kind of operation.
+// What one call of one rank signs and does. The communicator gives an operation its number, waits until all ranks have come to
+// it and repairs what a failed one leaves behind.
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 
 #include "hemiola/base/index.hpp"
+#include "hemiola/runtime/adaptation/late_habits.hpp"
+#include "hemiola/runtime/adaptation/late_watch.hpp"
+#include "hemiola/runtime/adaptation/learner.hpp"
 #include "hemiola/runtime/control/late_register.hpp"
 #include "hemiola/runtime/control/signature.hpp"
 #include "hemiola/runtime/executor/executor.hpp"
-#include "hemiola/runtime/operation/arrival_log.hpp"
 
 namespace hemiola {
 
@@ -22,28 +26,39 @@ struct Stage {
   Supervisor* supervisor = nullptr;
 };
 
-class Operation {
- public:
-  virtual ~Operation() = default;
+struct Operation;
 
-  /// What this rank says that it does, asked when its turn has come; equal on all ranks that do the same.
-  virtual Signature signature() const = 0;
-  /// Does this rank's part; throws what executor, register and supervisor throw. What it signed and what it does come
-  /// from the same state: nothing is noted in between.
-  virtual void execute(const Stage& stage) = 0;
-  /// All have come and agree, and this rank's part is done. Not called where an operation fails, on any rank.
-  virtual void succeeded();
-  /// Whether all ranks have to hear when each of them has come, the same on all of them; asked in the operation's turn.
-  virtual bool wants_arrivals() const { return false; }
-  /// Whether its messages carry every element, as they are planned to; asked where it has succeeded.
-  virtual bool sends_all() const { return true; }
-  /// Whether it was made for what no longer holds in its turn, the same on all ranks.
-  virtual bool is_outdated() const { return false; }
-  /// All have come, when `log` says in its latest row; the same on all ranks.
-  virtual void note_arrivals(const ArrivalLog& log);
+/// How an operation runs that is more than its one program.
+class Course {
+ public:
+  virtual ~Course() = default;
+
+  /// Does this rank's part, and notes what only the course knows. Throws what executor, register and supervisor throw.
+  virtual void execute(const Operation& operation, const Stage& stage, Note* note) = 0;
 };
 
-inline void Operation::succeeded() {}
-inline void Operation::note_arrivals(const ArrivalLog&) {}
+struct Operation {
+  Signature signature = {};                ///< equal on all ranks that do the same
+  std::shared_ptr<const Program> program;  ///< null: it moves nothing, as a barrier
+  Buffers buffers = {};
+  Arithmetic arithmetic = {};
+  std::unique_ptr<Course> course;  ///< null: it is the program, whoever comes when
+  // What is predicted of it, as Note has it:
+  std::shared_ptr<const LateForecast> forecast;
+  std::optional<LateOutlook> outlook;
+  bool sends_all = true;
+
+  /// Whether all ranks have to hear when each of them has come, the same on all of them.
+  bool wants_arrivals() const { return forecast || outlook; }
+  void run_program(const Stage& stage) const {
+    if (program) stage.executor->execute(*program, buffers, arithmetic, stage.supervisor);
+  }
+  void execute(const Stage& stage, Note* note) const {
+    if (course)
+      course->execute(*this, stage, note);
+    else
+      run_program(stage);
+  }
+};
 
 }  // namespace hemiola

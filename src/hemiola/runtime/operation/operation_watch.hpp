@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "hemiola/base/since.hpp"
+#include "hemiola/runtime/adaptation/arrival_log.hpp"
 #include "hemiola/runtime/control/pulse.hpp"
 #include "hemiola/runtime/control/roll.hpp"
 #include "hemiola/runtime/executor/supervisor.hpp"
-#include "hemiola/runtime/operation/arrival_log.hpp"
 #include "hemiola/runtime/operation/callers.hpp"
 #include "hemiola/runtime/session/members.hpp"
 #include "hemiola/runtime/wire/wire.hpp"

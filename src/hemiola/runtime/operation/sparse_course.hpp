@@ -7,12 +7,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "hemiola/codec/costs.hpp"
 #include "hemiola/codec/zero_sample.hpp"
-#include "hemiola/runtime/operation/density_watch.hpp"
+#include "hemiola/runtime/adaptation/density_watch.hpp"
 #include "hemiola/runtime/operation/operation.hpp"
 #include "hemiola/runtime/operation/program_source.hpp"
 
@@ -27,54 +26,51 @@ struct SparseRule {
   int pause = 64;                      ///< they look before one operation in so many of a signature
   codec::CostsOfUse costs = {};        ///< of messages, by which this rank chooses their formats
 
+  enum class Way : std::uint8_t {
+    dense,            ///< the chosen schedule
+    coded,            ///< the same, its messages leaving zeros out
+    without_fill_in,  ///< the other schedule, its messages leaving zeros out
+    exchange,         ///< of SeenZeros, out of place
+  };
+  Way way(double density) const {
+    if (density < without_fill_in_below) return Way::without_fill_in;
+    return density < coded_below ? Way::coded : Way::dense;
+  }
   /// Throws ArgumentError for what is out of range.
   void check() const;
 };
 
-class SparseOperation final : public Operation {
+class SparseCourse final : public Course {
  public:
-  enum class Way : std::uint8_t {
-    dense,            ///< the chosen schedule
-    coded,            ///< the same, its messages leaving zeros out
-    without_fill_in,  ///< the rule's other schedule, its messages leaving zeros out
-    exchange,         ///< of SeenZeros, out of place
-  };
+  using Way = SparseRule::Way;
   /// Of int64, whose sums the exchange makes.
   static constexpr std::int64_t kFigures = 3;
   /// The program of a way, compiled when it is first asked for.
   using Programs = std::function<std::shared_ptr<const Program>(Way)>;
 
-  /// What is called, and whether its result is made of sums. `watch`, of the communicator, outlives the operation.
-  struct Call {
-    Signature signature;
-    Buffers buffers;
-    Arithmetic arithmetic;
-    bool is_summed = false;
-    DensityWatch* watch = nullptr;
-  };
-  SparseOperation(const Call& call, std::shared_ptr<const SparseRule> rule, Programs programs);
+  /// `found`: by which it runs. `is_summed`: its result is made of sums.
+  SparseCourse(const Findings& found, bool is_summed, std::shared_ptr<const SparseRule> rule,
+               Programs programs)
+      : looks_(found.looks),
+        density_(found.density),
+        is_summed_(is_summed),
+        rule_(std::move(rule)),
+        programs_(std::move(programs)) {}
 
-  Signature signature() const override { return call_.signature; }
-  void execute(const Stage& stage) override;
-  void succeeded() override;
-  /// Whether it would run the chosen schedule as it is, as far as is known before a look; the same on all ranks.
-  bool sends_all() const override { return way(call_.watch->density(key_)) == Way::dense; }
+  void execute(const Operation& operation, const Stage& stage, Note* note) override;
 
  private:
-  SeenZeros look(const Stage& stage);
-  codec::ZeroCount sample(std::size_t most_lines) const;
-  Way way(double density) const;
-  void hint(Executor* executor, int rank_count) const;
-  bool is_hinted(const Executor& executor) const;
+  void run_looking(const Operation& operation, const Stage& stage, ZerosNote* note);
+  void run_hinting(const Operation& operation, const Stage& stage, ZerosNote* note);
+  SeenZeros look(const Operation& operation, const Stage& stage);
+  void hint(const Operation& operation, const Stage& stage) const;
   void run(Way way, const Buffers& buffers, const Arithmetic& arithmetic, const Stage& stage);
 
-  Call call_;
-  std::uint64_t key_;  ///< of the call, by which the watch knows it
+  bool looks_;
+  double density_;
+  bool is_summed_;
   std::shared_ptr<const SparseRule> rule_;
   Programs programs_;
-  std::size_t input_bytes_;
-  std::optional<double> seen_;                       ///< the density, where ranks have looked
-  bool is_hinted_ = false;                           ///< where they have not: at another way than they went
   std::vector<std::shared_ptr<const Program>> ran_;  ///< an operation's programs must outlive it
 };
 

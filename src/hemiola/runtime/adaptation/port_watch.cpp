@@ -1,4 +1,4 @@
-#include "hemiola/runtime/health/port_watch.hpp"
+#include "hemiola/runtime/adaptation/port_watch.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -15,6 +15,15 @@ PortWatch::PortWatch(Figures* figures, std::unique_ptr<PortGauge> gauge,
       by_arrivals_(by_arrivals),
       health_(static_cast<int>(best_share_.size()), assumed, now_ns,
               by_arrivals ? kJudgingByArrivals : Judging{}) {}
+
+bool PortWatch::note(const Note& note) {
+  const std::uint64_t before = version();
+  if (looks_at(note.signature))
+    end_operation(note.number, note.began_ns, [&] { note.supervisor->check(); });
+  else
+    drop_operation();
+  return version() != before;
+}
 
 bool PortWatch::looks_at(const Signature& signature) const {
   const auto ranks = static_cast<int>(best_share_.size());
@@ -51,14 +60,16 @@ void PortWatch::judge(std::uint64_t number, std::int64_t now_ns) {
   if (changes) note_change(number + 1);
 }
 
-void PortWatch::adopt(const std::map<Rank, double>& measured, std::uint64_t number, std::int64_t now_ns) {
+bool PortWatch::adopt(const std::map<Rank, double>& measured, std::uint64_t number, std::int64_t now_ns) {
   std::lock_guard lock(mutex_);
   std::map<Rank, double> by_port;
   for (const auto& [rank, factor] : measured) {
     double& most = by_port[port_of(rank)];
     most = std::max(most, factor);
   }
-  if (health_.adopt(by_port, number, now_ns)) note_change(number);
+  const bool changes = health_.adopt(by_port, number, now_ns);
+  if (changes) note_change(number);
+  return changes;
 }
 
 /// The factors have changed, for operations from `number` on.
@@ -105,10 +116,6 @@ void PortWatch::go_on_with_trials() {
   renew();
 }
 
-void PortWatch::drop_operation() {
-  gauge_->clear();
-}
-
 void PortWatch::keep_pairs() {
   const std::size_t row = pair_operations_++ % kPairOperations;
   std::ranges::copy(gauge_->pairs(), pairs_.begin() + static_cast<std::ptrdiff_t>(row * best_share_.size()));
@@ -123,7 +130,7 @@ std::vector<PortWatch::PairShares> PortWatch::pair_shares() const {
   return best;
 }
 
-PortWatch::InForce PortWatch::in_force() const {
+PortsInForce PortWatch::in_force() const {
   std::lock_guard lock(mutex_);
   return {version(), is_trial_ ? std::map<Rank, double>{} : factors_by_rank()};
 }

@@ -5,24 +5,14 @@
 #include <array>
 #include <atomic>
 #include <bit>
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 
 #include "hemiola/base/index.hpp"
-#include "hemiola/runtime/late/size_bucket.hpp"
+#include "hemiola/runtime/adaptation/learner.hpp"
+#include "hemiola/runtime/adaptation/size_bucket.hpp"
 
 namespace hemiola {
-
-/// A rank that is expected to come last, by so many quarters at least of what an all-reduce takes where nobody is late:
-/// 1, 2 or 4; 0: nobody is.
-struct LateRank {
-  Rank rank{0};
-  int quarters = 0;
-
-  explicit operator bool() const { return quarters > 0; }
-  friend auto operator<=>(const LateRank&, const LateRank&) = default;
-};
 
 /// What schedules planned for one late rank, and for none, are predicted to take.
 struct LateOutlook {
@@ -38,18 +28,32 @@ struct LateOutlook {
   }
 };
 
-/// By size, to the next power of two. All ranks of a communicator note the same operations with the same figures, in
-/// the same order, so they expect the same rank at every operation without a message.
-class LateHabits {
+/// By size, to the next power of two.
+class LateHabits final : public Learner {
  public:
   static constexpr std::size_t kOperations = 8;  ///< looked at
   static constexpr int kMostQuarters = 4;        ///< what others can do meanwhile takes no longer
 
-  /// Who is expected; any thread may ask, and is told what holds for an operation in that one's turn.
+  /// Outlooks are of messages that carry all: nobody is expected as long as they leave zeros out.
+  bool note(const Note& note) override {
+    if (note.outlook == nullptr || note.arrivals == nullptr) return false;
+    const std::int64_t bytes = note.signature.byte_count();
+    const LateRank before = expected(bytes);
+    const bool paid = pays(bytes);
+    const LastArrival last = note.sends_all ? note.arrivals->latest_last() : LastArrival{};
+    this->note(bytes, last.rank, static_cast<double>(last.lag_ns) * 1e-9, *note.outlook);
+    return expected(bytes) != before || pays(bytes) != paid;
+  }
+  void find(const Signature& call, Findings* found) const override {
+    if (call.kind != OperationKind::all_reduce || call.sparse == SparseMode::yes) return;
+    found->late = expected(call.byte_count());
+    found->late_saves = pays(call.byte_count());
+  }
+
   LateRank expected(std::int64_t bytes) const {
     return unpacked(habits_[size_bucket(bytes)].expected.load());
   }
-  /// Whether what is planned for it is thought to save anything. Asked and told in operations' turns.
+  /// Whether what is planned for it is thought to save anything.
   bool pays(std::int64_t bytes) const { return expected(bytes) && habits_[size_bucket(bytes)].saves; }
 
   /// An operation to which `last` came `lag_s` after all others. `outlook`: of whom was expected in it.
@@ -77,7 +81,7 @@ class LateHabits {
   struct Habit {
     std::array<Row, kOperations> rows{};
     std::uint64_t count = 0;
-    bool saves = false;
+    std::atomic<bool> saves = false;
     std::atomic<std::uint64_t> expected = 0;  ///< packed
   };
   static std::uint64_t packed(const LateRank& late) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "hemiola/base/index.hpp"
+#include "hemiola/runtime/adaptation/learner.hpp"
 #include "hemiola/runtime/control/figures.hpp"
 #include "hemiola/runtime/control/signature.hpp"
 #include "hemiola/runtime/health/port_gauge.hpp"
@@ -21,7 +22,7 @@
 
 namespace hemiola {
 
-class PortWatch {
+class PortWatch final : public Learner {
  public:
   /// What is known where only arrivals can be seen. Operations in which not everybody depends on everybody, or of fewer bytes,
   /// say nothing; nor do those that are planned for slow ports, which rest in them. So while ports are slow, now and then
@@ -36,6 +37,11 @@ class PortWatch {
   PortWatch(Figures* figures, std::unique_ptr<PortGauge> gauge, const std::map<Rank, double>& assumed,
             std::int64_t now_ns, std::optional<ByArrivals> by_arrivals = {});
 
+  bool note(const Note& note) override;
+  /// An operation that failed, or is not looked at, says nothing.
+  void drop_operation() { gauge_->clear(); }
+  void find(const Signature&, Findings* found) const override { found->ports = in_force(); }
+
   /// Whether an operation may say something; of the same one all ranks say the same.
   bool looks_at(const Signature& signature) const;
 
@@ -43,18 +49,12 @@ class PortWatch {
   /// this one. What is in force afterwards holds from the next operation on.
   /// `check` is called while others' figures are waited for.
   void end_operation(std::uint64_t number, std::int64_t now_ns, const Figures::Check& check = {});
-  /// Before operation `number` takes over what all ranks have measured on purpose, by rank.
-  void adopt(const std::map<Rank, double>& measured, std::uint64_t number, std::int64_t now_ns);
-  /// An operation that failed, or is not looked at, says nothing.
-  void drop_operation();
+  /// Before operation `number` takes over what all ranks have measured on purpose, by rank. Returns as `note` does.
+  bool adopt(const std::map<Rank, double>& measured, std::uint64_t number, std::int64_t now_ns);
 
   /// Counts the changes so far; any thread may ask.
   std::uint64_t version() const { return version_.load(std::memory_order_relaxed); }
-  struct InForce {
-    std::uint64_t version = 0;
-    std::map<Rank, double> slow;
-  };
-  InForce in_force() const;
+  PortsInForce in_force() const;
 
   struct Report {
     std::vector<SlowPort> slow;         ///< for each rank that has one

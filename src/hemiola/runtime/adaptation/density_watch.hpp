@@ -1,10 +1,14 @@
-// What ranks have seen of zeros in calls whose messages may leave them out, call by call. All of them note the same of the
-// same operations, in the same order, so they come to the same answer at every operation without a message.
+// What ranks have seen of zeros in calls whose messages may leave them out, call by call.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <mutex>
+#include <span>
+
+#include "hemiola/base/hash.hpp"
+#include "hemiola/runtime/adaptation/learner.hpp"
 
 namespace hemiola {
 
@@ -21,9 +25,31 @@ struct SeenZeros {
   }
 };
 
-/// Calls are told apart by what they sign. Used in operations' turns only.
-class DensityWatch {
+/// Calls are told apart by what they sign, whatever schedule they run.
+class DensityWatch final : public Learner {
  public:
+  bool note(const Note& note) override {
+    if (!note.zeros) return false;
+    const std::uint64_t call = call_of(note.signature);
+    const std::lock_guard lock(mutex_);
+    const Entry before = entry(call);
+    const bool forgets_others = entries_.size() >= kMostCalls && !entries_.contains(call);
+    const ZerosNote& zeros = *note.zeros;
+    if (zeros.density)
+      note_look(call, *zeros.density, zeros.pause, zeros.has_changed);
+    else
+      this->note(call, zeros.is_hinted);
+    const bool stays = is_due(call) == (before.left == 0) && density(call) == before.density;
+    return forgets_others || !stays;
+  }
+  void find(const Signature& call, Findings* found) const override {
+    if (call.sparse == SparseMode::no) return;
+    const std::lock_guard lock(mutex_);
+    const Entry known = entry(call_of(call));
+    found->looks = known.left == 0;
+    found->density = known.density;
+  }
+
   /// Whether ranks look before the next operation of this signature.
   bool is_due(std::uint64_t call) const { return entry(call).left == 0; }
   /// What they saw when they last looked; 1 where they have not.
@@ -52,6 +78,11 @@ class DensityWatch {
     bool heeds_hints = true;
     bool is_hinted = false;  ///< by the latest operation
   };
+  static std::uint64_t call_of(const Signature& signature) {
+    Signature common = signature.without_shape();
+    common.schedule_digest = 0;
+    return hash64(std::as_bytes(std::span(&common, 1)));
+  }
   Entry entry(std::uint64_t call) const {
     const auto found = entries_.find(call);
     return found == entries_.end() ? Entry{} : found->second;
@@ -61,6 +92,7 @@ class DensityWatch {
     return entries_[call];
   }
 
+  mutable std::mutex mutex_;  ///< guards the rest, for the learner
   std::map<std::uint64_t, Entry> entries_;
 };
 

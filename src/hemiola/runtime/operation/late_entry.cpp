@@ -1,4 +1,4 @@
-#include "hemiola/runtime/late/late_entry.hpp"
+#include "hemiola/runtime/operation/late_entry.hpp"
 
 namespace hemiola {
 

@@ -4,13 +4,15 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
 #include <vector>
 
-#include "hemiola/runtime/late/size_bucket.hpp"
+#include "hemiola/runtime/adaptation/learner.hpp"
+#include "hemiola/runtime/adaptation/size_bucket.hpp"
 
 namespace hemiola {
 
@@ -32,13 +34,25 @@ struct LateForecast {
 };
 
 /// By size, to the next power of two: in a training step one all-reduce meets the late rank, and the small one
-/// after it finds all together. All ranks of a communicator note the same operations with the same figures, in the
-/// same order, so they come to the same answer at every operation without a message. A gain is bounded, so one
-/// hiccup, however long, counts for no more than any rank that is late enough.
-class LateWatch {
+/// after it finds all together. A gain is bounded, so one hiccup, however long, counts for no more than any rank that
+/// is late enough.
+class LateWatch final : public Learner {
  public:
   static constexpr std::size_t kOperations = 8;  ///< looked at
   static constexpr double kLeastGain = 0.05;     ///< on average, to begin; to go on, any gain will do
+
+  /// The forecast is of messages that carry all.
+  bool note(const Note& note) override {
+    if (note.forecast == nullptr || note.arrivals == nullptr) return false;
+    const std::int64_t bytes = note.signature.byte_count();
+    const bool paid = pays(bytes);
+    const double lag_s = static_cast<double>(note.arrivals->latest_last().lag_ns) * 1e-9;
+    this->note(bytes, note.sends_all ? note.forecast->gain(lag_s) : 0);
+    return pays(bytes) != paid;
+  }
+  void find(const Signature& call, Findings* found) const override {
+    if (call.kind == OperationKind::all_reduce) found->seeks_late = pays(call.byte_count());
+  }
 
   bool pays(std::int64_t bytes) const { return habit(bytes).pays; }
 
@@ -54,7 +68,7 @@ class LateWatch {
   struct Habit {
     std::array<double, kOperations> gains{};
     std::uint64_t count = 0;
-    bool pays = false;
+    std::atomic<bool> pays = false;
   };
   const Habit& habit(std::int64_t bytes) const { return habits_[size_bucket(bytes)]; }
 

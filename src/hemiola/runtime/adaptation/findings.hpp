@@ -1,0 +1,45 @@
+// What learners have found, as far as a call depends on it: equal on all ranks in an operation's turn.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+
+#include "hemiola/base/index.hpp"
+
+namespace hemiola {
+
+/// A rank that is expected to come last, by so many quarters at least of what an all-reduce takes where nobody is late:
+/// 1, 2 or 4; 0: nobody is.
+struct LateRank {
+  Rank rank{0};
+  int quarters = 0;
+
+  explicit operator bool() const { return quarters > 0; }
+  friend auto operator<=>(const LateRank&, const LateRank&) = default;
+};
+
+/// The slow ports that plans take into account.
+struct PortsInForce {
+  std::uint64_t version = 0;  ///< counts the changes so far
+  std::map<Rank, double> slow;
+  friend bool operator==(const PortsInForce&, const PortsInForce&) = default;
+};
+
+struct Findings {
+  std::uint64_t epoch = 0;  ///< in which they hold
+
+  // By these a call is planned:
+  PortsInForce ports = {};
+  LateRank late = {};
+
+  // By these its operation runs the plan:
+  bool seeks_late = false;  ///< looking for a late rank pays
+  bool late_saves = false;  ///< the plan for `late` is thought to save time
+  bool looks = true;        ///< ranks look for zeros first
+  double density = 1;       ///< the share of elements that are not zero, when ranks last looked
+
+  bool plan_as(const Findings& other) const { return ports == other.ports && late == other.late; }
+};
+
+}  // namespace hemiola

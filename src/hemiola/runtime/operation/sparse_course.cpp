@@ -1,0 +1,101 @@
+#include "hemiola/runtime/operation/sparse_course.hpp"
+
+#include <array>
+#include <string>
+#include <utility>
+
+#include "hemiola/base/error.hpp"
+#include "hemiola/codec/format.hpp"
+#include "hemiola/codec/zero_sample.hpp"
+
+namespace hemiola {
+namespace {
+
+/// Fewer zeros than one element in so many make nothing shorter.
+constexpr std::int64_t kElementsPerZero = 32;
+/// What a hint is worth.
+constexpr std::size_t kHintLines = 16;
+
+void check_share(double share, const char* name) {
+  if (!(share >= 0 && share <= 1))
+    throw ArgumentError(std::string("sparse rule: expected ") + name + " in 0 … 1, found " +
+                        std::to_string(share));
+}
+
+bool is_dense(const codec::ZeroCount& own) {
+  return own.elements > 0 && own.zeros * kElementsPerZero < own.elements;
+}
+
+codec::ZeroCount sample(const Operation& operation, std::size_t most_lines) {
+  const Buffers& buffers = operation.buffers;
+  if (buffers.input == nullptr) return {};
+  const auto bytes = static_cast<std::size_t>(operation.program->bytes[static_cast<int>(Region::input)]);
+  const BlockMemory& blocks = buffers.input_blocks;  // one tells enough
+  return codec::sample_zeros(buffers.input, bytes / (blocks ? blocks->size() : 1),
+                             codec::element_bytes(operation.arithmetic.dtype), most_lines);
+}
+
+}  // namespace
+
+void SparseRule::check() const {
+  check_share(coded_below, "coded_below");
+  check_share(without_fill_in_below, "without_fill_in_below");
+  if (without_fill_in_below > 0 && !without_fill_in)
+    throw ArgumentError("sparse rule: expected a schedule for without_fill_in_below, found none");
+  if (pause < 1)
+    throw ArgumentError("sparse rule: expected a pause of at least 1 operation, found " +
+                        std::to_string(pause));
+  if (coded_below > 0 && !exchange)
+    throw ArgumentError("sparse rule: expected the schedule of an exchange, found none");
+}
+
+void SparseCourse::execute(const Operation& operation, const Stage& stage, Note* note) {
+  note->zeros.emplace();
+  if (looks_)
+    run_looking(operation, stage, &*note->zeros);
+  else
+    run_hinting(operation, stage, &*note->zeros);
+  if (looks_) note->sends_all = rule_->way(*note->zeros->density) == Way::dense;
+}
+
+/// Who has come to the end of the look knows that all have come and agree: everybody's figures are in the sum.
+void SparseCourse::run_looking(const Operation& operation, const Stage& stage, ZerosNote* note) {
+  const double seen = look(operation, stage).density(is_summed_);
+  *note = {.density = seen, .pause = rule_->pause, .has_changed = rule_->way(seen) != rule_->way(density_)};
+  run(rule_->way(seen), operation.buffers, operation.arithmetic, stage);
+}
+
+void SparseCourse::run_hinting(const Operation& operation, const Stage& stage, ZerosNote* note) {
+  const bool hints =
+      stage.executor->carries_hints() && operation.signature.everybody_depends_on_everybody(stage.rank_count);
+  if (hints) hint(operation, stage);
+  run(rule_->way(density_), operation.buffers, operation.arithmetic, stage);
+  const bool seems_dense = stage.executor->has_hint() == is_summed_;
+  note->is_hinted = hints && seems_dense != (rule_->way(density_) == Way::dense);
+}
+
+/// One rank is enough to make a sum dense, or to bring zeros worth leaving out where all is only copied.
+void SparseCourse::hint(const Operation& operation, const Stage& stage) const {
+  const codec::ZeroCount own = sample(operation, kHintLines);
+  if (is_summed_ ? is_dense(own) : own.zeros * kElementsPerZero >= own.elements * stage.rank_count)
+    stage.executor->spread_hint();
+}
+
+SeenZeros SparseCourse::look(const Operation& operation, const Stage& stage) {
+  const codec::ZeroCount own = sample(operation, codec::kMostSampledLines);
+  const std::array<std::int64_t, kFigures> mine{own.zeros, own.elements, is_dense(own) ? 1 : 0};
+  std::array<std::int64_t, kFigures> sum{};
+  run(Way::exchange,
+      {reinterpret_cast<const std::byte*>(mine.data()), reinterpret_cast<std::byte*>(sum.data())},
+      {DType::int64, Op::sum, 1}, stage);
+  stage.executor->begin_operation();  // what follows works in other buffers
+  return {sum[0], sum[1], sum[2]};
+}
+
+void SparseCourse::run(Way way, const Buffers& buffers, const Arithmetic& arithmetic, const Stage& stage) {
+  ran_.push_back(programs_(way));
+  stage.executor->choose_formats_by(rule_->costs);
+  stage.executor->execute(*ran_.back(), buffers, arithmetic, stage.supervisor);
+}
+
+}  // namespace hemiola
