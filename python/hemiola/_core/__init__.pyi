@@ -1547,7 +1547,7 @@ class LateForecast:
     def finish_s(self) -> list[float]: ...
 
 class LateRule:
-    """How an all-reduce finds its late rank; passed in place of a schedule."""
+    """How an all-reduce finds its late rank."""
 
     def __init__(
         self,
@@ -1580,23 +1580,11 @@ class LateOutlook:
     @property
     def finish_s(self) -> float: ...
 
-class LatePlan:
-    """
-    A schedule, and its gain where the rank that keeps coming last does so again.
-    """
-
-    def __init__(self, chosen: Schedule | ScheduleParts, outlook: LateOutlook) -> None: ...
-    @property
-    def outlook(self) -> LateOutlook: ...
-
-class SparsePlan:
-    """
-    A schedule, when its messages leave zeros out, and where a late rank may pay how it is found; passed in place of a schedule.
-    """
+class SparseRule:
+    """When messages leave zeros out, and by which schedule."""
 
     def __init__(
         self,
-        chosen: Schedule | ScheduleParts,
         *,
         coded_below: float,
         without_fill_in: Schedule | ScheduleParts | None = None,
@@ -1604,9 +1592,25 @@ class SparsePlan:
         exchange: Schedule | ScheduleParts,
         pause: int,
         costs: tuple[tuple[float, float, float], tuple[float, float, float]],
+    ) -> None: ...
+
+class Selection:
+    """
+    A schedule to run, and when it looks for a late rank, leaves zeros out, or is planned around the rank that keeps coming last.
+    """
+
+    def __init__(
+        self,
+        chosen: Schedule | ScheduleParts,
+        *,
         late: LateRule | None = None,
+        sparse: SparseRule | None = None,
         outlook: LateOutlook | None = None,
     ) -> None: ...
+    @property
+    def late(self) -> LateRule | None: ...
+    @property
+    def outlook(self) -> LateOutlook | None: ...
 
 class Complaint:
     """
@@ -1691,7 +1695,7 @@ class Communicator:
         decide: Callable[
             [str, int, int, Mapping[int, float], str, bool | None, tuple[int, int] | None], bytes
         ],
-        follow: Callable[[bytes, int], object],
+        follow: Callable[[bytes, int], Selection],
         parent: Communicator | None,
         terms: str,
     ) -> None: ...

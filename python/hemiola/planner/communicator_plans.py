@@ -17,7 +17,7 @@ import numpy as np
 
 from hemiola import algorithms, codecs, topologies
 from hemiola._core import Communicator as CoreCommunicator
-from hemiola._core import LateOutlook, LatePlan, LateRule, Schedule, ScheduleParts, SparsePlan, Topology
+from hemiola._core import LateOutlook, LateRule, Schedule, ScheduleParts, Selection, SparseRule, Topology
 from hemiola.algorithms import Task
 from hemiola.bounds import lower_bound
 from hemiola.calibration import BRIEF, Grouping, measured_network
@@ -273,26 +273,22 @@ class CommunicatorPlans:
             recipe = dataclasses.replace(recipe, sparse=self._sparse_words(found, sparse is True))
         return recipe
 
-    def follow(
-        self, words: bytes, nbytes: int
-    ) -> Schedule | ScheduleParts | LateRule | LatePlan | SparsePlan:
+    def follow(self, words: bytes, nbytes: int) -> Selection:
         """Return a recipe's choices for a collective of `nbytes`.
 
         They are the schedule, where possible rank by rank. For an all-reduce, how to find a late rank where that may
         pay, or the plan around an expected one. Where messages may leave zeros out, when they do.
         """
         recipe, made = self._read(words)
-        late = outlook = None
+        late = outlook = sparse = None
         if isinstance(recipe.late, LateHabit):
             outlook = _outlook(recipe.late, nbytes)
         elif recipe.late is not None and (whole := self._whole(words, recipe, made)) is not None:
             late = self._late_rule(recipe.late, whole, nbytes)
             made = made if late is None else whole
         if recipe.sparse is not None:
-            return self._sparse_plan(recipe.sparse, made, late, outlook)
-        if outlook is not None:
-            return LatePlan(made, outlook)
-        return made if late is None else late
+            sparse = self._sparse_rule(recipe.sparse)
+        return Selection(made, late=late, sparse=sparse, outlook=outlook)
 
     def plan(self, words: bytes, kind: str, nbytes: int, root: int, slow: Mapping[int, float]) -> Plan:
         """Return the plan that a recipe came from, with this rank's own bound."""
@@ -492,26 +488,17 @@ class CommunicatorPlans:
         segments = segments_of(found.nbytes, self._rank_count) if is_spread else 1
         return SparseWords(below, other.name, other.arguments, other.below, segments, pause, costs)
 
-    def _sparse_plan(
-        self,
-        words: SparseWords,
-        made: Schedule | ScheduleParts,
-        late: LateRule | None,
-        outlook: LateOutlook | None,
-    ) -> SparsePlan:
+    def _sparse_rule(self, words: SparseWords) -> SparseRule:
         other = None
         if words.algorithm_below > 0:
             other = self._sparse_relative(Recipe(words.algorithm, words.arguments), words.segments)
-        return SparsePlan(
-            made,
+        return SparseRule(
             coded_below=words.coded_below,
             without_fill_in=other,
             without_fill_in_below=words.algorithm_below,
             pause=words.pause,
             costs=words.costs,
             exchange=algorithms.get("all_reduce_recursive_doubling").generate(self._rank_count),
-            late=late,
-            outlook=outlook,
         )
 
     def _sparse_relative(self, recipe: Recipe, segments: int) -> Schedule | ScheduleParts:

@@ -52,33 +52,16 @@ RankFactors factors_of(const std::map<Rank, double>& slow) {
 /// (kind, bytes, root, slow, algorithm, sparse, late rank and quarters) -> a recipe, in Python.
 using PyDecide = nb::typed<nb::callable, nb::bytes(std::string, std::int64_t, int, RankFactors, std::string,
                                                    std::optional<bool>, std::optional<std::pair<int, int>>)>;
-/// (recipe, bytes) -> Schedule, ScheduleParts, LateRule, LatePlan or SparsePlan.
-using PyFollow = nb::typed<nb::callable, nb::object(nb::bytes, std::int64_t)>;
-
-/// A schedule for a rank that is expected to be late, or for nobody, and what it brings.
-struct LatePlan {
-  ProgramSource chosen;
-  LateOutlook outlook;
-};
-
-/// A schedule, when its messages leave zeros out, and how a late rank is found, or that it is planned for one.
-struct SparsePlan {
-  ProgramSource chosen;
-  SparseRule rule;
-  std::optional<LateRule> late;
-  std::optional<LateOutlook> outlook;
-};
+/// (recipe, bytes) -> what to run, in Python.
+using PyFollow = nb::typed<nb::callable, Selection(nb::bytes, std::int64_t)>;
 
 /// A Schedule or ScheduleParts.
 using Made = std::variant<nb::handle_t<Schedule>, nb::handle_t<ScheduleParts>>;
 
-ProgramSource source_of(nb::handle made) {
-  if (nb::isinstance<ScheduleParts>(made)) return share<ScheduleParts>(made);
-  return share(made);
-}
-
 ProgramSource source_of(const Made& made) {
-  return std::visit([](nb::handle either) { return source_of(either); }, made);
+  if (const auto* parts = std::get_if<nb::handle_t<ScheduleParts>>(&made))
+    return share<ScheduleParts>(*parts);
+  return share(std::get<nb::handle_t<Schedule>>(made));
 }
 
 /// Seconds of a byte, a plain byte and a position.
@@ -93,20 +76,6 @@ codec::Costs costs_of(const CostWords& words) {
 std::optional<bool> written(SparseMode mode) {
   if (mode == SparseMode::where_seen) return std::nullopt;
   return mode == SparseMode::yes;
-}
-
-Selection selection_of(nb::handle object) {
-  if (nb::isinstance<SparsePlan>(object)) {
-    const auto& plan = nb::cast<const SparsePlan&>(object);
-    return {plan.chosen, plan.late, plan.rule, plan.outlook};
-  }
-  if (nb::isinstance<LatePlan>(object)) {
-    const auto& plan = nb::cast<const LatePlan&>(object);
-    return {plan.chosen, std::nullopt, std::nullopt, plan.outlook};
-  }
-  if (!nb::isinstance<LateRule>(object)) return {source_of(object), std::nullopt};
-  LateRule rule = nb::cast<LateRule>(object);
-  return {rule.plain, std::move(rule)};
 }
 
 std::optional<std::pair<int, int>> written(const LateRank& late) {
@@ -157,7 +126,7 @@ Chooser chooser_of(PyDecide py_decide, PyFollow py_follow) {
     });
   };
   const auto follow = [function = kept(std::move(py_follow))](const Bytes& recipe, const Question& q) {
-    return choosing([&] { return selection_of((*function)(to_python(recipe), q.byte_count)); });
+    return choosing([&] { return nb::cast<Selection>((*function)(to_python(recipe), q.byte_count)); });
   };
   return {decide, follow};
 }
@@ -322,7 +291,7 @@ void bind_late(nb::module_& m) {
       .def_ro("plain_s", &LateForecast::plain_s)
       .def_ro("segment_s", &LateForecast::segment_s)
       .def_ro("finish_s", &LateForecast::finish_s);
-  nb::class_<LateRule>(m, "LateRule", "How an all-reduce finds its late rank; passed in place of a schedule.")
+  nb::class_<LateRule>(m, "LateRule", "How an all-reduce finds its late rank.")
       .def(
           "__init__",
           [](LateRule* rule, nb::handle_t<Schedule> plain, int segments, int chunks_per_owner,
@@ -361,15 +330,6 @@ void bind_late(nb::module_& m) {
       .def_ro("plain_s", &LateOutlook::plain_s)
       .def_ro("delay_s", &LateOutlook::delay_s)
       .def_ro("finish_s", &LateOutlook::finish_s);
-  nb::class_<LatePlan>(m, "LatePlan",
-                       "A schedule, and its gain where the rank that keeps coming last does so again.")
-      .def(
-          "__init__",
-          [](LatePlan* plan, const Made& chosen, const LateOutlook& outlook) {
-            new (plan) LatePlan{source_of(chosen), outlook};
-          },
-          "chosen"_a, "outlook"_a)
-      .def_ro("outlook", &LatePlan::outlook);
 }
 
 }  // namespace
@@ -384,30 +344,35 @@ void bind_runtime(nb::module_& m) {
 
   bind_late(m);
 
-  nb::class_<SparsePlan>(
-      m, "SparsePlan",
-      "A schedule, when its messages leave zeros out, and where a late rank may pay how it is "
-      "found; passed in place of a schedule.")
+  nb::class_<SparseRule>(m, "SparseRule", "When messages leave zeros out, and by which schedule.")
       .def(
           "__init__",
-          [](SparsePlan* plan, const Made& chosen, double coded_below,
-             const std::optional<Made>& without_fill_in, double without_fill_in_below, const Made& exchange,
-             int pause, std::pair<CostWords, CostWords> costs, const std::optional<LateRule>& late,
-             const std::optional<LateOutlook>& outlook) {
-            new (plan) SparsePlan{source_of(chosen),
-                                  {coded_below,
-                                   without_fill_in ? source_of(*without_fill_in) : ProgramSource(),
-                                   without_fill_in_below,
-                                   source_of(exchange),
-                                   pause,
-                                   {costs_of(costs.first), costs_of(costs.second)}},
-                                  late,
-                                  outlook};
-            plan->rule.check();
+          [](SparseRule* rule, double coded_below, const std::optional<Made>& without_fill_in,
+             double without_fill_in_below, const Made& exchange, int pause,
+             std::pair<CostWords, CostWords> costs) {
+            new (rule) SparseRule{coded_below,
+                                  without_fill_in ? source_of(*without_fill_in) : ProgramSource(),
+                                  without_fill_in_below,
+                                  source_of(exchange),
+                                  pause,
+                                  {costs_of(costs.first), costs_of(costs.second)}};
+            rule->check();
           },
-          "chosen"_a, nb::kw_only(), "coded_below"_a, "without_fill_in"_a = nb::none(),
-          "without_fill_in_below"_a = 0, "exchange"_a, "pause"_a, "costs"_a, "late"_a = nb::none(),
-          "outlook"_a = nb::none());
+          nb::kw_only(), "coded_below"_a, "without_fill_in"_a = nb::none(), "without_fill_in_below"_a = 0,
+          "exchange"_a, "pause"_a, "costs"_a);
+  nb::class_<Selection>(
+      m, "Selection",
+      "A schedule to run, and when it looks for a late rank, leaves zeros out, or is planned "
+      "around the rank that keeps coming last.")
+      .def(
+          "__init__",
+          [](Selection* selection, const Made& chosen, const std::optional<LateRule>& late,
+             const std::optional<SparseRule>& sparse, const std::optional<LateOutlook>& outlook) {
+            new (selection) Selection{source_of(chosen), late, sparse, outlook};
+          },
+          "chosen"_a, nb::kw_only(), "late"_a = nb::none(), "sparse"_a = nb::none(), "outlook"_a = nb::none())
+      .def_ro("late", &Selection::late)
+      .def_ro("outlook", &Selection::outlook);
 
   nb::class_<Complaint>(m, "Complaint",
                         "The error in an argument; passed in its place, so that the other ranks learn of it.")

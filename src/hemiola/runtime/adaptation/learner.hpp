@@ -29,8 +29,7 @@ struct Note {
   std::int64_t began_ns = 0;  ///< differs from rank to rank: when this one came, by its session's clock
   Supervisor* supervisor = nullptr;        ///< of this rank, for a learner that waits for others
   const LateForecast* forecast = nullptr;  ///< where its plan may look for a late rank
-  const LateOutlook* outlook =
-      nullptr;  ///< where it is planned for the rank that keeps coming late, or would be
+  const LateOutlook* outlook = nullptr;    ///< where it is planned around a late rank, or would be
   const ArrivalLog* arrivals = nullptr;  ///< its latest row says when each rank came; null: ranks do not hear
   bool sends_all = true;                 ///< its messages carry every element
   std::optional<ZerosNote> zeros = {};
