@@ -1,5 +1,5 @@
-// How a communicator adapts to what its operations show. A note per operation, equal on all ranks, goes to every learner. One
-// that finds something else begins an epoch: from the next operation on, all ranks plan and run by what has been found.
+// How a communicator adapts to its operations. Every learner gets a note per operation, equal on all ranks. If its findings
+// change, an epoch begins: from the next operation on, all ranks plan and run by the new findings.
 #pragma once
 
 #include <atomic>
@@ -23,10 +23,10 @@ class Adaptation {
       if (learner->note(note)) changes = true;
     if (changes) begin_epoch();
   }
-  /// What has been found is to be asked anew. Changes come first, so that nobody takes what was for what is.
+  /// Call it after the change: a thread that reads the new number then reads the new findings.
   void begin_epoch() { epoch_.fetch_add(1, std::memory_order_release); }
 
-  /// A call that was prepared in another epoch is outdated. Any thread may ask, here and below.
+  /// A call that was prepared in another epoch is outdated. Any thread may call this and `findings`.
   std::uint64_t epoch() const { return epoch_.load(std::memory_order_acquire); }
   Findings findings(const Signature& call) const {
     Findings found{.epoch = epoch()};

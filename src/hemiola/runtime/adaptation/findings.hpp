@@ -1,4 +1,4 @@
-// What learners have found, as far as a call depends on it: equal on all ranks in an operation's turn.
+// The findings of all learners about a call: equal on all ranks in an operation's turn.
 #pragma once
 
 #include <compare>
@@ -27,13 +27,13 @@ struct PortsInForce {
 };
 
 struct Findings {
-  std::uint64_t epoch = 0;  ///< in which they hold
+  std::uint64_t epoch = 0;  ///< of their validity
 
-  // By these a call is planned:
+  // A call's plan depends on these:
   PortsInForce ports = {};
   LateRank late = {};
 
-  // By these its operation runs the plan:
+  // The way of running the plan depends on these:
   bool seeks_late = false;  ///< looking for a late rank pays
   bool late_saves = false;  ///< the plan for `late` is thought to save time
   bool looks = true;        ///< ranks look for zeros first

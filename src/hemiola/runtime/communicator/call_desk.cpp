@@ -122,7 +122,7 @@ void CallDesk::make_operation(const std::shared_ptr<const Schedule>& schedule, c
   operation.arithmetic.factor = of->factor;
   if (of->key.block_elements == 0) return;
   operation.outlook = prepared.outlook;
-  if (of->key.op == Op::premul_sum) return;  // what multiplies its input does so once, in one program
+  if (of->key.op == Op::premul_sum) return;  // its input is multiplied once, by one program
   if (prepared.late) seek_late_rank(prepared, of);
   if (!prepared.sparse) return;
   operation.sends_all = prepared.sparse->way(prepared.found.density) == SparseRule::Way::dense;
@@ -216,7 +216,7 @@ Selection CallDesk::followed(const Bytes& recipe, const Question& question) cons
   throw communicator_->members().named(BadMessageError(choice_.chooser(), e.what()));
 }
 
-/// What has been found may change while another rank chooses.
+/// Findings may change while another rank chooses.
 Bytes CallDesk::agreed_recipe(Question* question, const Key& key, const Signature& call,
                               const Patient& patient) {
   while (true) {
@@ -226,7 +226,7 @@ Bytes CallDesk::agreed_recipe(Question* question, const Key& key, const Signatur
   }
 }
 
-/// What was asked for runs whoever is late.
+/// A schedule or an algorithm that the user named runs whoever is late.
 Findings CallDesk::findings(const Key& key, const Signature& call) const {
   Findings found = communicator_->adaptation().findings(call);
   if (!key.is_ours_to_choose()) found.late = {};

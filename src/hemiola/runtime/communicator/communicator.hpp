@@ -109,8 +109,8 @@ class Communicator {
   Health health(const Check& interrupted = {});
   /// Whether an all-reduce of so many bytes that leaves the choice to us would look for a late rank now, or be planned for one.
   bool expects_late_rank(std::int64_t bytes, const Check& interrupted = {});
-  /// Has this rank learn from its operations in one more way; all ranks do so between the same two operations, while no
-  /// other thread is in it.
+  /// From now on the learner gets notes. All ranks add the same between the same two operations, while no other thread is in
+  /// the communicator.
   void learn(std::shared_ptr<Learner> learner) { adaptation_.add(std::move(learner)); }
   /// Makes the emulated network's ports and links slower from now on; all others run at the topology's speed. One
   /// rank may do it for all. Throws ArgumentError for a rank or link that does not exist, a factor below 1 or not

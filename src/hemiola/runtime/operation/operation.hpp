@@ -1,5 +1,5 @@
-// What one call of one rank signs and does. The communicator gives an operation its number, waits until all ranks have come to
-// it and repairs what a failed one leaves behind.
+// The part of one rank in one call, as it is signed and run. The communicator numbers operations, waits for all ranks, and
+// cleans up after a failure.
 #pragma once
 
 #include <cstdint>
@@ -28,12 +28,12 @@ struct Stage {
 
 struct Operation;
 
-/// How an operation runs that is more than its one program.
+/// Runs an operation that takes more than its one program.
 class Course {
  public:
   virtual ~Course() = default;
 
-  /// Does this rank's part, and notes what only the course knows. Throws what executor, register and supervisor throw.
+  /// Does this rank's part, and adds its own observations to the note. Throws as executor, register and supervisor do.
   virtual void execute(const Operation& operation, const Stage& stage, Note* note) = 0;
 };
 
@@ -42,8 +42,8 @@ struct Operation {
   std::shared_ptr<const Program> program;  ///< null: it moves nothing, as a barrier
   Buffers buffers = {};
   Arithmetic arithmetic = {};
-  std::unique_ptr<Course> course;  ///< null: it is the program, whoever comes when
-  // What is predicted of it, as Note has it:
+  std::unique_ptr<Course> course;  ///< null: the program alone
+  // As of Note:
   std::shared_ptr<const LateForecast> forecast;
   std::optional<LateOutlook> outlook;
   bool sends_all = true;
