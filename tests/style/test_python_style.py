@@ -184,6 +184,31 @@ def parts_of(name: str) -> dict[str, str]:
     return {"": first, **dict(zip(sections[::2], sections[1::2], strict=True))}
 
 
+def described_arguments(name: str) -> dict[str, str]:
+    """Return what a docstring says of each argument that its `Parameters` name."""
+    terms = re.findall(r"^([\w*, ]+) : (.*\n?(?:(?: +.*)?\n)*)", parts_of(name).get("Parameters", ""), re.M)
+    return {one.strip(): text for names, text in terms for one in names.split(",")}
+
+
+def test_public_docstrings_name_every_argument_and_say_that_buffers_are_arrays() -> None:
+    found = {name: signature for name, signature in public_functions() if name not in MADE_FOR_PEOPLE}
+    lacking = []
+    for name, signature in found.items():
+        described = described_arguments(name)
+        if not described:
+            continue  # it has none, or says whose they are: see the test above
+        given = signature.args
+        for argument in (*given.posonlyargs, *given.args, *given.kwonlyargs):
+            text = described.get(argument.arg)
+            if text is None:
+                if argument.arg not in ("self", "cls") and "those of `" not in parts_of(name)[""]:
+                    lacking.append(f"{name}: {argument.arg} is missing")
+                continue
+            if argument.arg in ("x", "out") and not re.search(r"\bas \S|array|memory|bytes", text):
+                lacking.append(f"{name}: {argument.arg} is no array")
+    assert not lacking, "complete the docstrings of " + "; ".join(lacking)
+
+
 #: Calls whose cost depends on the schedule: `plan` chooses it.
 PLANNED = re.compile(
     r"hemiola\.(?:plan|lower_bound|simulate|verify|synthesis\.\w+)"
