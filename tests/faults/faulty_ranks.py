@@ -16,7 +16,7 @@ from unittest import mock
 import numpy as np
 
 import hemiola as hm
-from hemiola.communicator.communicator import is_open
+from hemiola.communicator.open_communicators import is_open
 from hemiola.errors import HemiolaError
 from hemiola.planner.communicator_plans import CommunicatorPlans
 from waiting import tell, wait_until_told

@@ -41,7 +41,7 @@ try:
     sys.stdout.write("joined\\n")
 except hm.ArgumentError as error:
     sys.stdout.write(f"refused: {error}\\n")
-hm.communicator.communicator._close_all()
+hm.communicator.open_communicators._close_all()
 finalized = ctypes.c_int()
 assert mpi.MPI_Finalized(ctypes.byref(finalized)) == 0
 assert not finalized.value

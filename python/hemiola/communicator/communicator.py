@@ -2,46 +2,36 @@
 
 from __future__ import annotations
 
-import atexit
 import hashlib
 import os
-import sys
-import weakref
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import NoReturn, Self, SupportsIndex
 
-import numpy as np
-from numpy.typing import NDArray
-
 from hemiola import environment
 from hemiola._core import Communicator as CoreCommunicator
 from hemiola._core import Complaint, Session, Topology
 from hemiola.arguments import typed
+from hemiola.communicator import open_communicators
 from hemiola.communicator.arguments import seconds_of
-from hemiola.communicator.arrivals import Arrivals
 from hemiola.communicator.block_collectives import BlockCollectives
-from hemiola.communicator.error_file import write_error_file
-from hemiola.communicator.health import Health
 from hemiola.communicator.init_options import InitOptions
-from hemiola.communicator.joining import leave_all
-from hemiola.communicator.last_words import cause_of, described, own_cause, tell_launcher
 from hemiola.communicator.log import begin_logging, log_carriers
 from hemiola.communicator.monitored_barrier import MonitoredBarrier
+from hemiola.communicator.noticing import Noticing, checked_bytes
 from hemiola.communicator.observation import Observer
 from hemiola.communicator.store_meeting import Store, join_at
-from hemiola.communicator.traffic import Traffic
 from hemiola.conditions import Conditions
 from hemiola.diagnosis import Diagnosis
-from hemiola.errors import PROGRAM_ENDED, ArgumentError, Cause, LostRankError, MinorityError
+from hemiola.errors import ArgumentError, LostRankError, MinorityError
 from hemiola.machine.standard_descriptors import hold_standard_descriptors
 from hemiola.planner import Plan
 from hemiola.planner.communicator_plans import CommunicatorPlans
 from hemiola.topology.named_nics import slow_links
 
 
-class Communicator(BlockCollectives, MonitoredBarrier):
+class Communicator(BlockCollectives, MonitoredBarrier, Noticing):
     """Ranks that can run collectives together.
 
     Every rank makes the same calls in the same order. Arrays are NumPy arrays, or other memory of the host by
@@ -111,8 +101,7 @@ class Communicator(BlockCollectives, MonitoredBarrier):
         self._core.forget_arrivals()  # those of the measured network
         self._observer = Observer(session, self._ranks, self._core, options.timeout_s)
         log_carriers(self._core, self._ranks)
-        _open.add(self)
-        _made.add(self)
+        open_communicators.add(self)
 
     @classmethod
     @typed
@@ -208,7 +197,7 @@ class Communicator(BlockCollectives, MonitoredBarrier):
         ArgumentError
             for a collective, size or root that does not exist.
         """
-        words = self._core.recipe(kind, _checked_bytes(nbytes), root)
+        words = self._core.recipe(kind, checked_bytes(nbytes), root)
         return self._plans.plan(words, kind, nbytes, root, self._core.slow_in_force())
 
     @typed
@@ -343,121 +332,6 @@ class Communicator(BlockCollectives, MonitoredBarrier):
             else:
                 return self.successor
 
-    def recent_arrivals_s(self) -> NDArray[np.float64]:
-        """Return when each rank came to the latest operations.
-
-        Returns
-        -------
-        Array of shape (operations, rank_count), oldest operation first, at most 512: seconds after the
-        first rank's arrival at the operation.
-
-        Notes
-        -----
-        Noted at every operation anyway; costs no communication.
-        """
-        came_ns = self._arrivals_ns()[:, :, 0]
-        first_ns = came_ns.min(axis=1, keepdims=True, initial=np.iinfo(np.int64).max)
-        return np.asarray(came_ns - first_ns) * 1e-9
-
-    def recent_own_s(self) -> NDArray[np.float64]:
-        """Return each rank's own time: how long it took from leaving an operation to coming to the next.
-
-        Returns
-        -------
-        Array of shape (operations, rank_count), in seconds, for the operations of `recent_arrivals_s`. The very
-        first operation has none before it: there, as in `recent_arrivals_s`, seconds after the first rank's arrival.
-
-        Notes
-        -----
-        A rank with a slow port leaves every operation later than the others, and comes to the next one so much
-        later; its own time is that of the others. Operations of a rank's other communicators are not its own time.
-        """
-        own_ns = self._arrivals_ns()[:, :, 1]
-        own_s = np.asarray(own_ns * 1e-9)
-        begins = (own_ns < 0).any(axis=1)
-        own_s[begins] = self.recent_arrivals_s()[begins]
-        return own_s
-
-    def _arrivals_ns(self) -> NDArray[np.int64]:
-        """Return, by operation and rank, when it came, and its own time before (-1: nothing was before)."""
-        return np.frombuffer(self._core.arrivals_ns(), np.int64).reshape(-1, self.rank_count, 2)
-
-    def arrivals(self) -> Arrivals:
-        """Say of every rank how often it came last to the latest operations, and by how much, of its own doing.
-
-        Returns
-        -------
-        Arrivals, over at most 512 operations. The same on every rank that has come as far. Lateness that the network
-        explains is subtracted. A rank that came later only because a slow port kept it in the operation before is not
-        late (see `recent_own_s`; `recent_arrivals_s` has the unchanged times).
-        """
-        return Arrivals.of(self.recent_own_s())
-
-    @typed
-    def expects_late_rank(self, nbytes: int) -> bool:
-        """Say whether an all_reduce of that size would look for a late rank now, or is planned for one; see Notes.
-
-        Parameters
-        ----------
-        nbytes : int >= 0, bytes of the buffer.
-
-        Returns
-        -------
-        bool, the same on every rank when asked after the same operation. Waits for an operation that is under way.
-
-        Raises
-        ------
-        ArgumentError
-            for a number of bytes below 0.
-
-        Notes
-        -----
-        True once the latest eight operations of this size class would have been at least 5 % faster on average with
-        late-rank detection, judged by the lags that `arrivals` shows. False again once the predicted gain is zero.
-        Operations with a `schedule` of their own do not count; sizes are classed by the next power of two. All ranks
-        change at the same operation; costs no communication. Only on a network whose ports are all healthy, with three
-        ranks or more, and where `adapt` of `hemiola.init` has "late"; between hosts with three of them or more, of
-        equally many ranks. On a network that is emulated or was given as `topology`, and is not one switch: once the
-        same rank was last in all eight, by a quarter of the time, and a plan, which `plan` names, saves 5 %.
-        """
-        return self._core.expects_late_rank(_checked_bytes(nbytes))
-
-    def health(self) -> Health:
-        """Return the ranks whose ports are slow, the factor of each, and since when.
-
-        Returns
-        -------
-        Health, the same on every rank when asked after the same operation, but for the seconds. Waits for an
-        operation that is under way.
-
-        Notes
-        -----
-        Noticed from the bytes and busy seconds of the operations' own messages; costs no communication. A rank counts
-        as slow once it has been slower than the faster ranks by a factor of 1.3 in five operations on end, or of 1.12
-        in eight. Messages shorter than latency times bandwidth do not count. Collectives without a `schedule` of their
-        own are then planned for it, by all ranks from the same operation on; five operations on end that show less take
-        it back. (With `adapt` of `hemiola.init` without "slow" it is only told.) Coming late, or having a busy core,
-        makes no port slow. Between hosts, a port is judged by TCP traffic where each rank goes out by one NIC. Only
-        all-gathers, reduce-scatters, all-reduces and all-to-alls that keep a port busy for 20 ms or more count, from a
-        factor of 1.2 on. There single operations run as if no port were slow, one in 8 at first and one in 64 later;
-        they take a factor back. Of two ranks alone nobody can say which one it is, and of one that only ever has its
-        share of a busy port, nobody can say how fast it is.
-        """
-        return Health.of(self._core, self._observer.surveyed)
-
-    def traffic(self) -> Traffic:
-        """Say how many bytes this communicator's operations have sent to each rank and received from it, and in which
-        form where they leave zeros out.
-
-        Returns
-        -------
-        Traffic, of this rank, since the communicator was made. Waits for an operation that is under way; costs no
-        communication. Equal to the byte to the simulator's count for the same schedules; messages by `send` and `recv`
-        are not operations and do not count.
-        """
-        sent, received = zip(*self._core.payloads(), strict=True)
-        return Traffic(sent, received, tuple(self._core.carriers()), *self._core.sent_forms())
-
     def diagnose(self) -> Diagnosis:
         """Find the causes that slow this communicator's latest operations, their cost, and remedies.
 
@@ -546,7 +420,7 @@ class Communicator(BlockCollectives, MonitoredBarrier):
         handler returns. Other ranks that still wait for this one are told at once that it has closed its
         communicator.
         """
-        _open.discard(self)
+        open_communicators.discard(self)
         self._core.close()
 
     @typed
@@ -564,7 +438,7 @@ class Communicator(BlockCollectives, MonitoredBarrier):
         or not, and their later ones: they too can go on with `shrink`. `close` ends only operations that need this
         rank. Messages that have not left are dropped. Without effect once the communicator is closed.
         """
-        _open.discard(self)
+        open_communicators.discard(self)
         self._core.abort(reason)
 
     def __enter__(self) -> Self:
@@ -588,59 +462,3 @@ class Communicator(BlockCollectives, MonitoredBarrier):
 def _descended(lineage: str, how: str, ranks: Sequence[int]) -> str:
     """Return the lineage of a communicator that was made of another one's ranks."""
     return hashlib.sha256(f"{lineage} {how} {list(ranks)}".encode()).hexdigest()
-
-
-#: Communicators that are not closed.
-_open: weakref.WeakSet[Communicator] = weakref.WeakSet()
-#: All, closed or not.
-_made: weakref.WeakSet[Communicator] = weakref.WeakSet()
-
-
-def is_open(communicator: Communicator) -> bool:
-    """Say whether a communicator has not been closed. Raises ArgumentError in a forked child, which has none."""
-    communicator._core.check_process()
-    return communicator in _open
-
-
-def say_why_it_ends(error: BaseException | None) -> None:
-    """Tell the launcher and the other ranks the error that ends this process, before they find it gone.
-
-    Parameters
-    ----------
-    error : the exception that it ends with; None where there is none that can be known.
-    """
-    sessions = [communicator._session for communicator in _made]
-    told = [cause for session in sessions if isinstance(cause := session.told_cause, Cause)]
-    cause = cause_of(error) or (told[0] if told else None)
-    if cause is None and error is not None:
-        cause = own_cause(error)
-    tell_launcher(cause)
-    write_error_file(error, cause)
-    for session in sessions:
-        session.tell_cause(PROGRAM_ENDED if error is None else described(error))
-
-
-def _forget_in_forked_child() -> None:
-    """A forked child is no rank: what it has copies of belongs to its parent."""
-    _open.clear()
-    _made.clear()
-
-
-os.register_at_fork(after_in_child=_forget_in_forked_child)
-
-
-@atexit.register
-def _close_all() -> None:
-    """Stop background threads before the interpreter goes, and tell the launcher and ranks on other hosts."""
-    say_why_it_ends(getattr(sys, "last_value", None))
-    still_open = list(_open)
-    for communicator in still_open:
-        communicator.close()
-    leave_all([communicator._session for communicator in still_open])
-
-
-def _checked_bytes(nbytes: int) -> int:
-    """Return a number of bytes."""
-    if not isinstance(nbytes, int) or not 0 <= nbytes < 1 << 62:
-        raise ArgumentError(f"expected a number of bytes from 0 on, found {nbytes!r}")
-    return nbytes

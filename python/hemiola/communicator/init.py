@@ -7,13 +7,14 @@ import os
 from hemiola import environment
 from hemiola._core import Topology
 from hemiola.arguments import typed
-from hemiola.communicator.communicator import Communicator, is_open
+from hemiola.communicator.communicator import Communicator
 from hemiola.communicator.emulation import Emulation, launched_emulation
 from hemiola.communicator.init_options import InitOptions
 from hemiola.communicator.joining import join
 from hemiola.communicator.launch_environment import job_of
 from hemiola.communicator.log import begin_logging
 from hemiola.communicator.mpi import announce
+from hemiola.communicator.open_communicators import is_open
 from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
 from hemiola.machine.standard_descriptors import hold_standard_descriptors

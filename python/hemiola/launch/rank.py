@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Any
 
-from hemiola.communicator.communicator import say_why_it_ends
 from hemiola.communicator.emulation import set_launched_emulation
 from hemiola.communicator.last_words import cause_of, own_cause
+from hemiola.communicator.open_communicators import say_why_it_ends
 from hemiola.launch.report import REPORT_LENGTH
 from hemiola.launch.travel import packed
 
