@@ -39,7 +39,7 @@ ORDER: dict[str, list[str]] = {
         "published late slow levels topology",
         ".",
     ],
-    "synthesis": ["network", "options trials", "flood delivery", ".", "forest"],
+    "synthesis": ["network", "options trials", "flood delivery", ".", "forest", "late"],
     "runtime": [
         "net",
         "session",

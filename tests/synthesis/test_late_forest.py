@@ -92,7 +92,7 @@ def test_a_late_rank_and_a_slow_one_at_once_are_planned_near_the_bound(
         LEVELS["hosts"]() if name == "hosts" else hm.topologies.switch(8, latency_s=1e-6, bandwidth=25e9)
     )
     plan = hm.plan(network, "all_reduce", 256 << 20, hm.Conditions(late={5: 1.0}, slow=slow))
-    assert plan.name == ("late_forest" if name == "hosts" else "all_reduce_late")
+    assert plan.name in (("late_forest", "late_matched") if name == "hosts" else ("all_reduce_late",))
     assert 1 <= (plan.seconds - 1.0) / (plan.bound_s - 1.0) <= most
     assert hm.verify(plan.schedule) == []
 

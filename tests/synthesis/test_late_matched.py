@@ -8,7 +8,6 @@ import pytest
 import hemiola as hm
 from hemiola.errors import ArgumentError
 from hemiola.synthesis import late_matched, search
-from hemiola.synthesis.late_matched import _Down
 
 COST = {"latency_s": 0.5e-6, "bandwidth": 50e9}
 NBYTES, DELAY_S = 256 << 20, 1.0
@@ -81,21 +80,3 @@ def test_who_is_reached_through_the_late_rank_alone_cannot_reduce_without_it() -
 def test_what_cannot_be_is_refused(ranks: int, late_rank: int, chunks: int, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         late_matched(hm.topologies.ring(ranks, **COST), late_rank, chunks=chunks)
-
-
-@pytest.mark.parametrize("slow", [{}, {5: 2.0}, {5: 3.0, 10: 1.5}], ids=str)
-def test_a_message_is_over_when_the_next_one_on_its_link_begins(slow: dict[int, float]) -> None:
-    network, root = hm.topologies.torus([4, 4], **COST).degraded(slow), 0
-    found = search(network, "broadcast", 16, root=root, nbytes=NBYTES, trials=1, threads=1, progress=False)
-    rows, ends = _Down(found.schedule, root).into(np.arange(network.rank_count))
-    lasted = []
-    for src, dst in {*zip(rows.src.tolist(), rows.dst.tolist(), strict=True)}:
-        on_link = (rows.src == src) & (rows.dst == dst)
-        order = np.argsort(rows.step[on_link])
-        step, end = rows.step[on_link][order], ends[on_link][order]
-        assert (end[:-1] == step[1:] - 1).all()
-        if len(step) > 1:  # the last one takes as long as the one before it
-            assert end[-1] - step[-1] == end[-2] - step[-2]
-        lasted += (end - step).tolist()
-    assert min(lasted) == 0
-    assert not slow or max(lasted) > 0  # steps of a slow link are apart

@@ -17,11 +17,9 @@ from hemiola.bounds import lower_bound
 from hemiola.errors import ArgumentError
 from hemiola.planner.outcome import LeftOut, too_many
 from hemiola.planner.synthesized import as_slow_as_now, links_between_ranks
-from hemiola.synthesis import late_rails
+from hemiola.synthesis.around import LateForest, Matched, late_rails, matched
 from hemiola.synthesis.full_mesh import is_full_mesh
-from hemiola.synthesis.late_forest import LateForest
 from hemiola.synthesis.late_hosts import Hosts
-from hemiola.synthesis.late_matched import MatchedAround, matched_around
 
 #: Of a forest around a late rank, which Python takes apart. Of one that reduces all where the delay is long enough.
 #: And vertices, where no rank is slow and no rails are used. Each takes up to half a second.
@@ -87,21 +85,21 @@ def around_late_rank(topology: Topology, task: Task, bound_s: float, effort: flo
     is_large = topology.rank_count + topology.switch_count > _MOST_VERTICES
     is_slow, is_grid = bool(task.conditions.slow_ranks), _is_grid_of_switches(topology, task)
     has_few_trees = is_grid and not is_slow and _has_few_trees(task)
-    matched: list[Candidate | LeftOut] = []
+    flooded: list[Candidate | LeftOut] = []
     if not is_full_mesh(topology) and not are_hosts:
         most_chunks = _MOST_CHUNKS if is_large and not has_few_trees else _CHUNKS_BESIDE_TREES
-        matched += _matched(topology, task, bound_s, effort, most_chunks)
+        flooded += _matched(topology, task, bound_s, effort, most_chunks)
     packed: list[Candidate | LeftOut] = []
     if has_few_trees:
         packed += _packed(topology, task, bound_s, _MOST_VERTICES_OF_LATE_FOREST)
-    found = [*on_hosts, *matched, *packed]
+    found = [*on_hosts, *flooded, *packed]
     is_enough = is_large and effort <= 1 and (are_hosts or _is_near(topology, task, found))
     if not has_few_trees:
         # On other grids of switches packing takes up to five seconds.
         may_be_large = not (is_grid or is_slow or are_hosts or is_enough)
         most_vertices = _MOST_VERTICES_OF_LATE_FOREST if may_be_large else _MOST_VERTICES
         packed += _packed(topology, task, bound_s, most_vertices)
-    return AroundLateRank([*on_hosts, *matched, *packed], is_enough)
+    return AroundLateRank([*on_hosts, *flooded, *packed], is_enough)
 
 
 def _is_grid_of_switches(topology: Topology, task: Task) -> bool:
@@ -199,7 +197,7 @@ def _matched(
             yield LeftOut(f"late_matched ({few} chunks)", reason)
             return
         try:
-            made = matched_around(network, task.late_ranks[0], few, task.nbytes)
+            made = matched(network, task.late_ranks[0], few, task.nbytes)
         except ArgumentError:
             return
         room.take(few)
@@ -213,10 +211,10 @@ def _matched(
         yield LeftOut(f"late_matched ({wanted} chunks)", reason)
         chunks = room.most_chunks()
     if chunks > _FEW_CHUNKS[-1] and filling <= _MOST_FILLING * chunks:
-        yield _of_matched(matched_around(network, task.late_ranks[0], chunks, task.nbytes), bound_s)
+        yield _of_matched(matched(network, task.late_ranks[0], chunks, task.nbytes), bound_s)
 
 
-def _of_matched(made: MatchedAround, bound_s: float) -> Candidate:
+def _of_matched(made: Matched, bound_s: float) -> Candidate:
     schedule = made.schedule
     label = f"{schedule.chunk_count} chunks"
     return Candidate("late_matched", label, bound_s, schedule.transfer_count, partial(given, schedule))

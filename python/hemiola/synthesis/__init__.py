@@ -5,10 +5,8 @@ alone counts, `late_forest` those around a late rank. `late_matched` does withou
 `late_hosts` and `late_rails` are for a late rank on hosts. Integer programs after published ones, to compare with, are
 in `optimal`."""
 
-from hemiola.synthesis.late_forest import late_forest
+from hemiola.synthesis.around import late_forest, late_matched, late_rails
 from hemiola.synthesis.late_hosts import late_hosts
-from hemiola.synthesis.late_matched import late_matched
-from hemiola.synthesis.late_rails import late_rails
 from hemiola.synthesis.matching import StreamedSynthesis, search, synthesize, synthesize_to_file
 from hemiola.synthesis.result import DEFAULT_NBYTES, Synthesis
 from hemiola.synthesis.spanning_trees import forest

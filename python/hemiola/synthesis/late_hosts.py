@@ -17,7 +17,7 @@ from hemiola.synthesis.columns import Columns, Integers, table_of
 from hemiola.synthesis.late_arguments import check_late_rank, check_pieces, ranks_per_host
 from hemiola.synthesis.result import DEFAULT_NBYTES
 
-#: NICs whose bandwidths differ by less are alike; shares of the buffer are cut into so many parts.
+#: NICs whose bandwidths differ by less are alike. The buffer is cut into so many parts.
 _ALIKE, _PARTS = 1 + 1e-9, 1 << 20
 #: A latency below this share of a NIC's time for a piece is not hidden behind another one.
 _SHORT, _MOST_LAGS = 0.05, 8
@@ -240,7 +240,7 @@ class _Writer:
             for depth, hop_src, hop_dst, which in self._inside(host, to_center=True):
                 found.append((width * first[which] + 1 - depth, hop_src, hop_dst, which, True))
         per_host = self._per_host
-        # Where the late rank is a rail's gate, who takes its place is on another rail.
+        # Where the late rank is a rail's gate, its substitute is on another rail.
         is_late = (dst == self._late_host) & (gate[chunk] != owner[chunk])
         at, step = src * per_host + gate[chunk], width * step + 2
         plain = ~is_late

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from hemiola._core import Schedule
 
-#: The buffer that a schedule is made for where the caller names none: it only matters how latencies and bandwidths of
-#: the links compare.
+#: The buffer of a schedule where the caller names none. Only the links' latencies and bandwidths matter, beside each
+#: other.
 DEFAULT_NBYTES = 2**30
 
 

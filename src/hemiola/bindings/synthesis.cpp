@@ -11,6 +11,7 @@
 #include "hemiola/synthesis/far_first.hpp"
 #include "hemiola/synthesis/forest/forest.hpp"
 #include "hemiola/synthesis/host_shares.hpp"
+#include "hemiola/synthesis/late/late_sources.hpp"
 #include "hemiola/synthesis/rank_shares.hpp"
 #include "hemiola/synthesis/stream.hpp"
 #include "hemiola/synthesis/synthesize.hpp"
@@ -82,9 +83,54 @@ class Session {
   std::exception_ptr raised_;
 };
 
+/// All-reduces around a late rank, by where their trees come from.
+void bind_around(nb::module_& m) {
+  nb::class_<synthesis::PackedAround>(m, "PackedAround")
+      .def(
+          "__init__",
+          [](synthesis::PackedAround* self, const Topology& topology, int late_rank, std::int64_t nbytes) {
+            new (self) synthesis::PackedAround(topology, Rank{late_rank}, nbytes);
+          },
+          "topology"_a, "late_rank"_a, nb::kw_only(), "nbytes"_a)
+      .def(
+          "schedule",
+          [](synthesis::PackedAround& packed, int pieces, std::int64_t nbytes) {
+            const LongCall call;
+            return synthesis::around(packed.topology(), packed.trees(pieces, nbytes), nbytes);
+          },
+          nb::kw_only(), "pieces"_a, "nbytes"_a);
+  m.def(
+      "matched_around",
+      [](const Topology& topology, int late_rank, int chunks, std::int64_t nbytes) {
+        const LongCall call;
+        Picoseconds broadcast = 0;
+        const auto trees = synthesis::matched_around(topology, Rank{late_rank}, chunks, nbytes, &broadcast);
+        return Synthesis{synthesis::around(topology, trees, nbytes), broadcast, 0, 1, false};
+      },
+      "topology"_a, "late_rank"_a, nb::kw_only(), "chunks"_a, "nbytes"_a);
+  m.def(
+      "stars_around",
+      [](const Topology& topology, int late_rank, int pieces, std::int64_t nbytes) {
+        const LongCall call;
+        const auto trees = synthesis::stars_around(topology.rank_count(), Rank{late_rank}, pieces);
+        return synthesis::around(topology, trees, nbytes);
+      },
+      "topology"_a, "late_rank"_a, nb::kw_only(), "pieces"_a, "nbytes"_a);
+  m.def(
+      "rails_around",
+      [](const Topology& topology, int late_rank, int ranks_per_host, int pieces) {
+        const LongCall call;
+        const auto nics = synthesis::rail_nics(topology, ranks_per_host);
+        const auto trees = synthesis::rails_around(nics, Rank{late_rank}, pieces);
+        return synthesis::around(topology, trees, 0);
+      },
+      "topology"_a, "late_rank"_a, nb::kw_only(), "ranks_per_host"_a, "pieces"_a);
+}
+
 }  // namespace
 
 void bind_synthesis(nb::module_& m) {
+  bind_around(m);
   nb::class_<Synthesis>(m, "Synthesis")
       .def_ro("schedule", &Synthesis::schedule)
       .def_prop_ro("seconds", [](const Synthesis& s) { return to_seconds(s.duration); })

@@ -32,14 +32,6 @@ std::vector<Rank> peers_of(const Topology& topology, Rank src, std::vector<int>*
   return peers;
 }
 
-std::vector<RankPair> peer_pairs(const Topology& topology) {
-  std::vector<RankPair> pairs;
-  std::vector<int> seen_by(static_cast<std::size_t>(topology.vertex_count()), -1);
-  for (Rank src : indices<Rank>(topology.rank_count()))
-    for (Rank dst : peers_of(topology, src, &seen_by)) pairs.push_back({src, dst});
-  return pairs;
-}
-
 /// A pair's route may pass a rank all the same, where that is shorter.
 bool passes_rank(const Topology& topology, std::span<const int> path) {
   return std::any_of(path.begin(), path.end() - 1,
@@ -56,24 +48,45 @@ Hop hop_of(const Topology& topology, int index, std::int64_t chunk_bytes, Latenc
 
 }  // namespace
 
+std::vector<RankPair> peer_pairs(const Topology& topology) {
+  std::vector<RankPair> pairs;
+  std::vector<int> seen_by(static_cast<std::size_t>(topology.vertex_count()), -1);
+  for (Rank src : indices<Rank>(topology.rank_count()))
+    for (Rank dst : peers_of(topology, src, &seen_by)) pairs.push_back({src, dst});
+  return pairs;
+}
+
 Channels::Channels(const Topology& topology, std::int64_t chunk_bytes, LatencyModel latency)
     : rank_count_(topology.rank_count()) {
   network_.link_count = static_cast<std::uint32_t>(topology.link_count());
   const std::vector<RankPair> pairs = peer_pairs(topology);
   const Routes routes(topology, pairs);
   for (std::uint32_t p = 0; p < pairs.size(); ++p) {
-    const std::span<const int> path = routes.path(p);
-    heed_interrupt(4 * static_cast<std::int64_t>(path.size()));
-    if (passes_rank(topology, path)) continue;
-    network_.channels.push_back({pairs[p].src, pairs[p].dst});
-    Picoseconds way = 0;
-    for (const int l : path) {
-      network_.hops.push_back(hop_of(topology, l, chunk_bytes, latency));
-      way = within_longest(way + within_longest(network_.hops.back().delay));
-    }
-    network_.hop_offset.push_back(static_cast<std::uint32_t>(network_.hops.size()));
+    heed_interrupt(4 * static_cast<std::int64_t>(routes.path(p).size()));
+    if (!passes_rank(topology, routes.path(p))) add(topology, pairs[p], routes.path(p), chunk_bytes, latency);
   }
   index_ends();
+}
+
+Channels::Channels(const Topology& topology, const std::vector<RankPair>& pairs, std::int64_t chunk_bytes,
+                   LatencyModel latency)
+    : rank_count_(topology.rank_count()) {
+  network_.link_count = static_cast<std::uint32_t>(topology.link_count());
+  const Routes routes(topology, pairs);
+  for (std::uint32_t p = 0; p < pairs.size(); ++p)
+    add(topology, pairs[p], routes.path(p), chunk_bytes, latency);
+  index_ends();
+}
+
+void Channels::add(const Topology& topology, const RankPair& pair, std::span<const int> path,
+                   std::int64_t chunk_bytes, LatencyModel latency) {
+  network_.channels.push_back({pair.src, pair.dst});
+  Picoseconds way = 0;
+  for (const int l : path) {
+    network_.hops.push_back(hop_of(topology, l, chunk_bytes, latency));
+    way = within_longest(way + within_longest(network_.hops.back().delay));
+  }
+  network_.hop_offset.push_back(static_cast<std::uint32_t>(network_.hops.size()));
 }
 
 void Channels::index_ends() {
@@ -110,9 +123,12 @@ Channels Channels::reversed() const {
 }
 
 std::uint32_t Channels::between(Rank src, Rank dst) const {
-  for (std::uint32_t c = first_out(src); c < first_out(src + 1); ++c)
-    if (network_.channels[c].dst == dst) return c;
-  return count();
+  const auto begin = network_.channels.begin() + first_out(src),
+             end = network_.channels.begin() + first_out(src + 1);
+  const auto found =
+      std::lower_bound(begin, end, dst, [](const Channel& channel, Rank to) { return channel.dst < to; });
+  return found != end && found->dst == dst ? static_cast<std::uint32_t>(found - network_.channels.begin())
+                                           : count();
 }
 
 Picoseconds Channels::delay(std::uint32_t channel) const {

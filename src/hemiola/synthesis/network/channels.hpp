@@ -8,6 +8,7 @@
 
 #include "hemiola/base/index.hpp"
 #include "hemiola/base/units.hpp"
+#include "hemiola/schedule/pair_table.hpp"
 #include "hemiola/topology/topology.hpp"
 #include "hemiola/trees/network.hpp"
 
@@ -27,6 +28,9 @@ using trees::Hop;
 class Channels {
  public:
   Channels(const Topology& topology, std::int64_t chunk_bytes, LatencyModel latency);
+  /// Between these pairs, sorted, alone, whatever ranks their routes pass.
+  Channels(const Topology& topology, const std::vector<RankPair>& pairs, std::int64_t chunk_bytes,
+           LatencyModel latency);
 
   /// The same network with every link turned round.
   Channels reversed() const;
@@ -57,12 +61,17 @@ class Channels {
 
  private:
   Channels() = default;
+  void add(const Topology& topology, const RankPair& pair, std::span<const int> path,
+           std::int64_t chunk_bytes, LatencyModel latency);
   void index_ends();
 
   int rank_count_ = 0;
   trees::Network network_;
   std::vector<std::uint32_t> out_offset_, in_offset_, in_;
 };
+
+/// The pairs of ranks of which one reaches the other over one link, or through switches alone; sorted.
+std::vector<RankPair> peer_pairs(const Topology& topology);
 
 /// Whether two networks are the same but for the numbers of their links, so that what was found for one holds for the
 /// other.
