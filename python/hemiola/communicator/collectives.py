@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from numpy.typing import NDArray
 
-from hemiola._core import PremulSum, Schedule
+from hemiola._core import PremulSum, Schedule, remember_calls
 from hemiola.communicator.calls import Caller, D
 from hemiola.communicator.kinds import (
     ALL_GATHER,
@@ -25,6 +25,7 @@ from hemiola.communicator.kinds import (
 class Collectives(Caller):
     """The calls that all ranks of a communicator make together."""
 
+    @remember_calls
     def all_reduce(
         self,
         x: NDArray[D],
@@ -83,6 +84,7 @@ class Collectives(Caller):
         """
         return self._run(ALL_REDUCE, x, out, op, 0, schedule, unchecked, timeout_s, sparse)
 
+    @remember_calls
     def reduce(
         self,
         x: NDArray[D],
@@ -133,6 +135,7 @@ class Collectives(Caller):
         """
         return self._run(REDUCE, x, out, op, root, schedule, unchecked, timeout_s, sparse)
 
+    @remember_calls
     def reduce_scatter(
         self,
         x: NDArray[D],
@@ -182,6 +185,7 @@ class Collectives(Caller):
         """
         return self._run(REDUCE_SCATTER, x, out, op, 0, schedule, unchecked, timeout_s, sparse)
 
+    @remember_calls
     def all_gather(
         self,
         x: NDArray[D],
@@ -228,6 +232,7 @@ class Collectives(Caller):
         """
         return self._run(ALL_GATHER, x, out, "sum", 0, schedule, unchecked, timeout_s, sparse)
 
+    @remember_calls
     def gather(
         self,
         x: NDArray[D],
@@ -277,6 +282,7 @@ class Collectives(Caller):
         """
         return self._run(GATHER, x, out, "sum", root, schedule, unchecked, timeout_s, sparse)
 
+    @remember_calls
     def scatter(
         self,
         x: NDArray[D] | None = None,
@@ -326,6 +332,7 @@ class Collectives(Caller):
         """
         return self._run(SCATTER, x, out, "sum", root, schedule, unchecked, timeout_s, sparse)
 
+    @remember_calls
     def broadcast(
         self,
         x: NDArray[D] | None = None,
@@ -373,6 +380,7 @@ class Collectives(Caller):
         """
         return self._run(BROADCAST, x, out, "sum", root, schedule, unchecked, timeout_s, sparse)
 
+    @remember_calls
     def all_to_all(
         self,
         x: NDArray[D],
@@ -464,6 +472,7 @@ class Collectives(Caller):
         """
         return self._run(CUSTOM, x, out, op, 0, schedule, unchecked, timeout_s, sparse)
 
+    @remember_calls
     def barrier(self, *, timeout_s: float | None = None) -> None:
         """Return once every rank has called this.
 

@@ -31,6 +31,7 @@ void bind_raw_memory(nanobind::module_& m);
 void bind_premul_sum(nanobind::module_& m);
 void bind_operation_table(nanobind::module_& m);
 void bind_runtime(nanobind::module_& m);
+void bind_remembered_call(nanobind::module_& m);
 void bind_ucx(nanobind::module_& m);
 
 /// Lets every function in a module, its submodules and classes answer arguments of the wrong type in the API's own words,

@@ -8,6 +8,8 @@
 #include <nanobind/nanobind.h>
 #include <unistd.h>
 
+#include "hemiola/base/short_waits.hpp"
+
 namespace hemiola::bindings {
 
 /// Returns what `take` returns, or never, if it would end this thread.
@@ -31,6 +33,22 @@ class GilReleased {
 
  private:
   PyThreadState* state_;
+};
+
+/// While one lives, its thread keeps the GIL, which it has, until it waits for long; from then on others may take it.
+class GilThroughShortWaits final : public KeptThroughShortWaits {
+ public:
+  GilThroughShortWaits() = default;
+  ~GilThroughShortWaits() {
+    if (state_ != nullptr) take_or_rest([this] { PyEval_RestoreThread(state_); });
+  }
+
+ private:
+  void give_up() override {
+    if (state_ == nullptr) state_ = PyEval_SaveThread();
+  }
+
+  PyThreadState* state_ = nullptr;  ///< null: it has the GIL
 };
 
 /// While one lives, its thread has the GIL, whether it had it before or not.

@@ -31,6 +31,7 @@ NB_MODULE(_core, m) {
   bind_session(m);
   bind_mpi(m);
   bind_runtime(m);
+  bind_remembered_call(m);
   bind_operation_table(m);
   bind_ucx(m);
 }

@@ -74,8 +74,37 @@ std::shared_ptr<CommunicatorCore> PyCommunicator::core() const {
 
 void PyCommunicator::run(const Call& call) {
   const Visit visit(this, Purpose::take_part);
-  const GilReleased release;
-  visit->communicator.run(visit->desk->prepare(call, interrupted()), interrupted());
+  PreparedCall prepared;
+  {
+    const GilReleased release;
+    prepared = visit->desk->prepare(call, interrupted());
+    visit->communicator.run(prepared, interrupted());
+  }
+  latest_ = {latest_.count + 1, std::this_thread::get_id(), std::move(prepared)};
+}
+
+std::optional<nb::object> PyCommunicator::run_again(OperationKind kind,
+                                                    const CallMemo::Arguments& arguments) {
+  std::unique_ptr<CallMemo>& place = memos_[static_cast<std::size_t>(kind)];
+  if (!place || !place->is_for(arguments)) return std::nullopt;
+  const Visit visit(this, Purpose::take_part);
+  if (!visit->communicator.is_current(place->prepared())) return std::nullopt;
+  std::unique_ptr<CallMemo> memo = std::move(place);
+  nb::object result = memo->result(arguments);
+  {
+    const GilThroughShortWaits gil;
+    if (memo->moves_much()) KeptThroughShortWaits::end();
+    visit->communicator.run(memo->prepared(), interrupted());
+  }
+  place = std::move(memo);
+  return result;
+}
+
+void PyCommunicator::remember(OperationKind kind, const CallMemo::Arguments& arguments, nb::handle result) {
+  Latest latest = std::exchange(latest_, {});
+  if (latest.count != 1 || latest.thread != std::this_thread::get_id()) return;
+  if (latest.prepared->operation.signature.kind != kind) return;
+  memos_[static_cast<std::size_t>(kind)] = CallMemo::of(arguments, result, *std::move(latest.prepared));
 }
 
 std::shared_ptr<PendingOperation> PyCommunicator::start(const Call& call, std::shared_ptr<const void> owner) {

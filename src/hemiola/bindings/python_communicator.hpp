@@ -3,6 +3,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "hemiola/base/home_process.hpp"
+#include "hemiola/bindings/call_memo.hpp"
 #include "hemiola/bindings/gil.hpp"
 #include "hemiola/bindings/messages.hpp"
 #include "hemiola/bindings/signals.hpp"
@@ -60,6 +62,12 @@ class PyCommunicator {
 
   /// As of Communicator, here and below.
   void run(const Call& call);
+  /// Runs the latest call of this kind again and returns its result, where these are its arguments and conditions are as they
+  /// were. Nothing: it has run nothing.
+  std::optional<nanobind::object> run_again(OperationKind kind, const CallMemo::Arguments& arguments);
+  /// Of calls that Python runs: `remember` keeps the only one since `forget_latest`, where it can be run again.
+  void forget_latest() { latest_ = {}; }
+  void remember(OperationKind kind, const CallMemo::Arguments& arguments, nanobind::handle result);
   /// `owner` owns the arrays; it is let go of when the operation is over, by any thread and without the GIL.
   std::shared_ptr<PendingOperation> start(const Call& call, std::shared_ptr<const void> owner);
   /// Sends or receives a message; returns whose it was.
@@ -117,6 +125,14 @@ class PyCommunicator {
   std::shared_ptr<CommunicatorCore> core_;  ///< null: closed
   std::string aborted_;                     ///< what its calls say since; empty: it was not
   std::vector<std::thread::id> inside_;
+
+  struct Latest {
+    int count = 0;  ///< of calls that have ended
+    std::thread::id thread;
+    std::optional<PreparedCall> prepared;
+  };
+  Latest latest_;
+  std::array<std::unique_ptr<CallMemo>, kOperationKinds> memos_;  ///< null: its operation runs
 };
 
 /// Waits, looking for signals now and then; whoever calls does not have the GIL. Returns false after `timeout_s`.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/short_waits.hpp"
 
 namespace hemiola {
 namespace {
@@ -87,6 +88,7 @@ void Background::start(const std::shared_ptr<PendingOperation>& operation) {
 
 void Background::await_all(const std::function<void()>& interrupted) const {
   if (queue_->unfinished.load(std::memory_order_acquire) == 0) return;
+  KeptThroughShortWaits::end();
   std::unique_lock lock(queue_->mutex);
   if (queue_->runner == std::this_thread::get_id()) {
     if (queue_->unfinished.load(std::memory_order_relaxed) == 1) return;  // the one that this follows

@@ -37,27 +37,29 @@ std::string describe(const ArrayView& array) {
   return describe_array(s);
 }
 
-void check_array(const ArrayView& array, const std::string& what, bool written) {
+void check_array(const ArrayView& array, const char* what, bool written) {
   if (!array.contiguous)
-    throw ArgumentError(what + " is not contiguous in C order; pass numpy.ascontiguousarray() of it");
+    throw ArgumentError(std::string(what) +
+                        " is not contiguous in C order; pass numpy.ascontiguousarray() of it");
   if (written && !array.writable)
-    throw ArgumentError(what + " is read-only, but the result goes there; pass a writable array as out");
+    throw ArgumentError(std::string(what) +
+                        " is read-only, but the result goes there; pass a writable array as out");
 }
 
 /// Elements of one block of an array that holds `blocks` of them.
-std::int64_t block_of(const ArrayView& array, int blocks, const std::string& what) {
+std::int64_t block_of(const ArrayView& array, int blocks, const char* what) {
   const std::int64_t elements = array.element_count();
   if (elements % blocks != 0)
-    throw ArgumentError(what + " is " + describe(array) + ", which does not divide into " +
+    throw ArgumentError(std::string(what) + " is " + describe(array) + ", which does not divide into " +
                         std::to_string(blocks) + " equal blocks, one per rank");
   return elements / blocks;
 }
 
 /// A list of arrays is for what has a block for each rank.
-void check_blocks(const ArrayView& array, const std::string& what, bool has_blocks, int rank_count) {
+void check_blocks(const ArrayView& array, const char* what, bool has_blocks, int rank_count) {
   if (!array.blocks) return;
   const std::string found =
-      what + " is a list of " + std::to_string(array.blocks->size()) + " arrays, expected ";
+      std::string(what) + " is a list of " + std::to_string(array.blocks->size()) + " arrays, expected ";
   if (!has_blocks) throw ArgumentError(found + "one array");
   if (static_cast<int>(array.blocks->size()) != rank_count)
     throw ArgumentError(found + "one for each of " + std::to_string(rank_count) + " ranks");

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/short_waits.hpp"
 #include "hemiola/runtime/adaptation/density_watch.hpp"
 #include "hemiola/runtime/adaptation/late_habits.hpp"
 #include "hemiola/runtime/adaptation/late_watch.hpp"
@@ -197,8 +198,9 @@ void Communicator::run_in_background(PendingOperation* operation) {
 /// Operations are prepared when they are called, which may be long before their turn.
 void Communicator::execute(const PreparedCall& call, const Check& interrupted) {
   if (broken_) std::rethrow_exception(broken_);
-  if (!call.epoch || *call.epoch == adaptation_.epoch()) [[likely]]
+  if (is_current(call)) [[likely]]
     return execute_now(call, interrupted);
+  KeptThroughShortWaits::end();
   PreparedCall renewed;
   try {
     renewed = renew_(call, interrupted);
@@ -210,7 +212,10 @@ void Communicator::execute(const PreparedCall& call, const Check& interrupted) {
 }
 
 void Communicator::execute_now(const PreparedCall& call, const Check& interrupted) {
-  std::this_thread::sleep_for(connection_.wire->traits().arrival_delay);
+  if (const auto delay = connection_.wire->traits().arrival_delay; delay.count() > 0) {
+    KeptThroughShortWaits::end();
+    std::this_thread::sleep_for(delay);
+  }
   const std::uint64_t number = next_number_++;
   const Signature& signature = call.operation.signature;
   executor().begin_operation();

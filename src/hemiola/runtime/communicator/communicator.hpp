@@ -62,6 +62,10 @@ class Communicator {
   void run(const PreparedCall& call, const Check& interrupted = {});
   /// Runs the operation in the background, after all that were started before it.
   std::shared_ptr<PendingOperation> start(PreparedCall call);
+  /// Whether nothing has been learnt since a call was prepared that would prepare it otherwise. Any thread may ask.
+  bool is_current(const PreparedCall& call) const {
+    return !call.epoch || *call.epoch == adaptation_.epoch();
+  }
   /// Messages between two ranks, beside the operations and in no order with them.
   /// Throws ArgumentError where there are none.
   Messenger& messages();

@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/short_waits.hpp"
 
 namespace hemiola {
 namespace {
@@ -15,6 +16,7 @@ Turn::Held Turn::take(const std::function<void()>& check) {
   HEMIOLA_CHECK(!is_mine(), "a thread waits for its own turn to end");
   if (try_take()) [[likely]]
     return Held(this);
+  KeptThroughShortWaits::end();
   struct Counted {
     explicit Counted(std::atomic<int>* count) : count_(count) { count_->fetch_add(1); }
     ~Counted() { count_->fetch_sub(1); }

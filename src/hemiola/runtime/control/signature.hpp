@@ -27,6 +27,7 @@ enum class OperationKind : std::uint8_t {
   custom,
   barrier,
 };
+inline constexpr std::size_t kOperationKinds = 10;
 
 std::string_view name_of(OperationKind kind);
 constexpr OperationKind operation_of(CollectiveKind kind) {

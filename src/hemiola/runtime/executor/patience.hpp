@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstddef>
 
+#include "hemiola/base/short_waits.hpp"
 #include "hemiola/base/yields.hpp"
 #include "hemiola/runtime/executor/supervisor.hpp"
 #include "hemiola/runtime/wire/wire.hpp"
@@ -102,6 +103,7 @@ class Patience {
       spins_pay_ = record_->spins.pays();
     }
     ++idle_rounds_;
+    if (idle_rounds_ == kShortRounds) KeptThroughShortWaits::end();
     if (idle_rounds_ <= polls_) return;
     if (polls_ > 0 && idle_rounds_ == polls_ + 1) record_->polls.missed();
     spins_ = is_awaited && spins_pay_ ? waiting_.spins : std::min(waiting_.spins, kFewSpins);
@@ -109,6 +111,7 @@ class Patience {
       relax_core();
       return;
     }
+    KeptThroughShortWaits::end();
     const auto now = Yields::Clock::now();
     consult(supervisor, now);
     if (is_awaited && idle_rounds_ <= polls_ + spins_ + waiting_.yields && record_->yields.pay(now)) {
@@ -120,6 +123,9 @@ class Patience {
   }
 
  private:
+  /// Some 3 µs of polls or pauses: as long as a small message takes between two ranks that are both here.
+  static constexpr int kShortRounds = 48;
+
   /// Lets the core's other thread run for an instant.
   static void relax_core() {
 #if defined(__x86_64__) || defined(__i386__)

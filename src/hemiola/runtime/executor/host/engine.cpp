@@ -59,10 +59,12 @@ void Engine::execute(const Program& program, const Buffers& buffers, const Arith
   const bool has_remains = wire_->traits().has_remains;
   if (has_remains)
     wire_->progress();  // what is left of earlier operations must not count as news of this one
-  for (std::size_t lane = 0; lane < lanes_.size(); ++lane) open_groups(lane);
-  for (std::size_t i = 0; i < program.tasks.size(); ++i)
-    if (program.tasks[i].needs == 0) ready_.push_back(static_cast<std::int32_t>(i));
-  drive(supervisor);
+  if (program.exchange && options_.meter == nullptr) {
+    exchange(*program.exchange, supervisor);
+  } else {
+    begin_tasks();
+    drive(supervisor);
+  }
   if (has_remains) wire_->progress();  // nothing more follows, which a wire may be waiting to know
   while (copy_one()) {
   }
@@ -78,24 +80,11 @@ void Engine::begin(const Program& program, const Buffers& buffers, const Arithme
   groups_in_flight_ =
       program.forms.empty() ? options_.groups_in_flight : std::min(options_.groups_in_flight, kCodedGroups);
   place_regions(buffers, arithmetic);
-  needs_.resize(program.tasks.size());
-  for (std::size_t i = 0; i < program.tasks.size(); ++i) needs_[i] = program.tasks[i].needs;
-  requests_.resize(program.tasks.size());
-  is_posted_.assign(program.tasks.size(), 0);
   is_saved_.resize(program.saves.size());
   for (std::size_t i = 0; i < program.saves.size(); ++i)
     is_saved_[i] = !program.saves[i].is_sent && is_kept(program.saves[i]);
-  head_.assign(program.channels.size(), kNone);
-  active_channels_.clear();
-  ready_.clear();
-  next_ready_ = 0;
-  tasks_left_ = program.tasks.size();
   copies_done_ = 0;
-  not_admitted_.clear();
-  for (std::size_t c = 0; c < program.channels.size(); ++c)
-    if (!program.channels[c].sending) not_admitted_.push_back(static_cast<std::int32_t>(c));
-  receives_ = !not_admitted_.empty();
-  reset_lanes();
+  receives_ = std::ranges::any_of(program.channels, [](const Channel& channel) { return !channel.sending; });
   if (program.moves_input) {
     copier_.copy(regions_[Region::saved], buffers.input,
                  static_cast<std::size_t>(program.bytes[static_cast<int>(Region::input)]));
@@ -104,6 +93,27 @@ void Engine::begin(const Program& program, const Buffers& buffers, const Arithme
   if (!program.forms.empty()) coder_.begin(program, regions_, arithmetic, combine_);
   for (const Copy& copy : program.copies_before)
     copier_.copy(at(copy.to), at(copy.from), static_cast<std::size_t>(copy.bytes));
+}
+
+/// Sets up the account of a program's tasks: what each still waits for, and who may start.
+void Engine::begin_tasks() {
+  const Program& program = *program_;
+  needs_.resize(program.tasks.size());
+  for (std::size_t i = 0; i < program.tasks.size(); ++i) needs_[i] = program.tasks[i].needs;
+  requests_.resize(program.tasks.size());
+  is_posted_.assign(program.tasks.size(), 0);
+  head_.assign(program.channels.size(), kNone);
+  active_channels_.clear();
+  ready_.clear();
+  next_ready_ = 0;
+  tasks_left_ = program.tasks.size();
+  not_admitted_.clear();
+  for (std::size_t c = 0; c < program.channels.size(); ++c)
+    if (!program.channels[c].sending) not_admitted_.push_back(static_cast<std::int32_t>(c));
+  reset_lanes();
+  for (std::size_t lane = 0; lane < lanes_.size(); ++lane) open_groups(lane);
+  for (std::size_t i = 0; i < program.tasks.size(); ++i)
+    if (program.tasks[i].needs == 0) ready_.push_back(static_cast<std::int32_t>(i));
 }
 
 /// What is saved first is the operation's input; later programs save what earlier ones have left.
@@ -189,9 +199,50 @@ void Engine::reset_lanes() {
   }
 }
 
-void Engine::drive(Supervisor* supervisor) {
+Patience Engine::patience() {
   const std::size_t moved = bytes(Region::input) + bytes(Region::output);
-  Patience patience(options_.waiting, &waiting_records_.of(moved), moved <= kPolledBytes);
+  return {options_.waiting, &waiting_records_.of(moved), moved <= kPolledBytes};
+}
+
+/// What `drive` does, for one message at most in each direction.
+void Engine::exchange(const Exchange& messages, Supervisor* supervisor) {
+  struct Message {
+    const Task* task;  ///< null: there is none
+    bool is_posted = false;
+    bool is_done = task == nullptr;
+    Request request = {};
+  };
+  const auto message = [&](std::int32_t index) { return Message{index == kNone ? nullptr : &task(index)}; };
+  Message out = message(messages.send), in = message(messages.receive);
+  const auto post = [&](Message* of) {
+    save(*of->task);
+    of->request = of == &out ? send(*of->task) : receive(*of->task);
+    of->is_posted = true;
+  };
+  const auto ends = [&](Message* of) {
+    return of->is_posted && !of->is_done && (of->is_done = wire_->done(of->request));
+  };
+  bool is_admitted = false;
+  Patience patience = this->patience();
+  while (true) {
+    if (!out.is_posted && !out.is_done && (in.is_done || messages.order != Exchange::Order::receive_first))
+      post(&out);
+    if (!in.is_posted && is_admitted && (out.is_done || messages.order != Exchange::Order::send_first))
+      post(&in);
+    if (out.is_done && in.is_done) return;
+    bool news = wire_->progress();
+    news |= ends(&out);
+    news |= ends(&in);
+    if (!is_admitted && !in.is_done) news |= is_admitted = supervisor->admits(peer_of(*in.task));
+    if (news || copy_one())
+      patience.renew();
+    else
+      patience.wait(wire_, supervisor);
+  }
+}
+
+void Engine::drive(Supervisor* supervisor) {
+  Patience patience = this->patience();
   while (true) {
     start_ready();
     if (tasks_left_ == 0) return;

@@ -57,12 +57,15 @@ class Engine final : public Executor {
   };
 
   void begin(const Program& program, const Buffers& buffers, const Arithmetic& arithmetic);
+  void begin_tasks();
   void place_regions(const Buffers& buffers, const Arithmetic& arithmetic);
   void multiply_input(const Arithmetic& arithmetic);
   void multiply_blocks(const Arithmetic& arithmetic, std::byte* to);
   void keep_saves();
   bool is_kept(const Save& save) const;
   void reset_lanes();
+  Patience patience();
+  void exchange(const Exchange& messages, Supervisor* supervisor);
   void drive(Supervisor* supervisor);
   bool admit(Supervisor* supervisor);
   bool poll();

@@ -8,6 +8,7 @@
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/rounding.hpp"
 #include "hemiola/runtime/executor/program/coded_forms.hpp"
+#include "hemiola/runtime/executor/program/exchange.hpp"
 #include "hemiola/runtime/executor/program/slot_memory.hpp"
 #include "hemiola/runtime/executor/program/slot_trace.hpp"
 
@@ -128,6 +129,7 @@ class Compiler {
     link_successors();
     close_lanes();
     size_regions();
+    program_.exchange = exchange_of(program_);
     return std::move(program_);
   }
 

@@ -4,6 +4,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "hemiola/base/index.hpp"
@@ -131,6 +132,19 @@ struct Lane {
   friend bool operator==(const Lane&, const Lane&) = default;
 };
 
+/// The tasks of a program of one message at most in each direction, of which neither is staged. Such a program needs no
+/// account of lanes, groups and successors.
+struct Exchange {
+  /// Which of two messages waits until the other one is done.
+  enum class Order : std::uint8_t { any, send_first, receive_first };
+
+  std::int32_t send = -1;     ///< -1: none
+  std::int32_t receive = -1;  ///< -1: none
+  Order order = Order::any;
+
+  friend bool operator==(const Exchange&, const Exchange&) = default;
+};
+
 struct Program {
   std::vector<Task> tasks;
   std::vector<Piece> pieces;
@@ -149,7 +163,8 @@ struct Program {
   /// The collective may permute in place, so the input is moved to `saved` first and read from there.
   bool moves_input = false;
   InBlocks in_blocks;
-  bool in_place = false;  ///< input and output are the same bytes
+  bool in_place = false;                  ///< input and output are the same bytes
+  std::optional<Exchange> exchange = {};  ///< where it is one
 
   friend bool operator==(const Program&, const Program&) = default;
 };
