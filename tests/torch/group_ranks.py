@@ -370,7 +370,7 @@ def estimated() -> dict[str, Any]:
         same(x, torch.ones(size))
         seen[name] = cm.estimated_time
     group = hemiola_torch.lookup.group_of()
-    asked = len(group.recorder.entries)
+    asked = len(group.recorder.latest())
     for name, call in {
         "all_gather": lambda: dist.all_gather_into_tensor(torch.empty(n * 4096), torch.ones(4096)),
         "scatter": lambda: dist.scatter(
@@ -382,7 +382,7 @@ def estimated() -> dict[str, Any]:
         with dist._time_estimator(device=torch.device("cpu")) as cm:
             call()
         seen[name] = cm.estimated_time
-    assert len(group.recorder.entries) == asked
+    assert len(group.recorder.latest()) == asked
     group._start_time_estimate()
     seen["refused"] = [
         told(lambda: dist.send(torch.ones(1), (rank + 1) % n)),

@@ -149,7 +149,7 @@ def test_a_message_is_recorded_as_the_input_of_its_sender_and_the_output_of_its_
     sent, received = (recorder.message(kind, torch.ones(5), 0, 1) for kind in ("send", "recv"))
     assert (sent.sizes, received.sizes) == ((5, 0), (0, 5))
     assert sent.peers == received.peers == (0, 1)
-    assert recorder.totals == {"send": [1, 20], "recv": [1, 20]}
+    assert recorder.totals() == {"send": (1, 20), "recv": (1, 20)}
 
 
 class Planned:

@@ -75,7 +75,7 @@ class Groups:
         )
         for group in list(OPEN):
             name = group.record_name
-            for kind, (count, nbytes) in list(group.recorder.totals.items()):
+            for kind, (count, nbytes) in group.recorder.totals().items():
                 operations.add_metric([name, kind], count)
                 moved.add_metric([name, kind], nbytes)
             failures.add_metric([name], group.recorder.failures)
@@ -89,7 +89,7 @@ class Groups:
         yield from (operations, moved, failures, last, lag, slow)
 
     def _seen_of(self, group: Any) -> tuple[Any, Any]:
-        entries = list(group.recorder.entries)
+        entries = group.recorder.latest()
         if not entries or entries[-1].state() in ("completed", "failed"):
             self._known[id(group)] = group.seen()
         return self._known.get(id(group), ((), ()))

@@ -4,7 +4,6 @@ Every operation passes here, so it notes only facts that cannot be worked out la
 
 from __future__ import annotations
 
-import itertools
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -17,7 +16,6 @@ from hemiola.torch.errors import for_torch
 
 #: How many operations a group remembers.
 REMEMBERED = 1024
-_next_number = itertools.count().__next__
 
 
 class Entry:
@@ -29,15 +27,15 @@ class Entry:
         "ended_ns",
         "error",
         "kind",
-        "number",
         "peers",
         "pending",
         "sequence",
         "sizes",
     )
 
-    def __init__(self, kind: str, sequence: int, sizes: tuple[int, int], dtype: Any, peers: Any) -> None:
-        self.number, self.sequence = _next_number(), sequence
+    def __init__(self, kind: str, sizes: tuple[int, int], dtype: Any, peers: Any) -> None:
+        #: Its place among the group's collectives, or among its messages, from 1 on; 0 until somebody reads it.
+        self.sequence = 0
         #: Elements of input and output; the sender and the receiver of a message.
         self.kind, self.sizes, self.dtype, self.peers = kind, sizes, dtype, peers
         self.ended_ns, self.error = 0, ""
@@ -75,21 +73,19 @@ class Recorder:
 
     Attributes
     ----------
-    entries : deque of Entry, oldest first.
-    totals : dict by kind of operation: how many were called, and the bytes of their inputs.
-    failures : int, how many have failed.
+    compiled : the group's compiled operations, which keep notes of their own; None: there are none.
+    failures : int, how many operations have failed.
     """
 
     def __init__(self, on_failure: Callable[[Exception], None]) -> None:
-        self.entries: deque[Entry] = deque(maxlen=REMEMBERED)
-        self.totals: dict[str, list[int]] = {}
+        self.compiled: Any | None = None
         self.failures = 0
         self._on_failure = on_failure
-        self._message_count = self._collective_count = 0
+        self._entries: deque[Entry] = deque(maxlen=REMEMBERED)
+        self._totals: dict[str, list[int]] = {}
 
     def collective(self, calls: Sequence[Call], result: Any) -> Entry:
         """Note that a collective is called, by the communicator's calls of which it is made."""
-        self._collective_count += 1
         kind, given, written, nbytes, dtype = "all_reduce", 0, 0, 0, None
         for call in calls:
             kind = call.name
@@ -109,33 +105,16 @@ class Recorder:
             written += size if into is None else _size_of(into)
         with suppress(AttributeError, IndexError, TypeError):  # a list of lists, or nothing
             dtype = result[0].dtype  # which knows of types that travel as bytes
-        return self._noted(Entry(kind, self._collective_count, (given, written), dtype, None), nbytes)
-
-    def begun(self, kind: str, given: int, written: int, dtype: Any, nbytes: int) -> Entry:
-        """Note that a collective begins whose numbers of elements and bytes are known."""
-        self._collective_count += 1
-        return self._noted(Entry(kind, self._collective_count, (given, written), dtype, None), nbytes)
-
-    def failed(self, entry: Entry, error: Exception) -> Exception:
-        """Note the error that has ended an operation, once; return it as PyTorch's backends raise it."""
-        raised = for_torch(error) if isinstance(error, HemiolaError) else error
-        if not entry.error:
-            self.over(entry, raised)
-        return raised
+        return self._noted(Entry(kind, (given, written), dtype, None), nbytes)
 
     def message(self, kind: str, tensor: Any, src: int, dst: int) -> Entry:
         """Note that a message is sent or received; `src` -1: from any rank."""
-        self._message_count += 1
         sizes = (tensor.numel(), 0) if kind == "send" else (0, tensor.numel())
-        entry = Entry(kind, self._message_count, sizes, tensor.dtype, (src, dst))
-        return self._noted(entry, tensor.nbytes)
+        return self._noted(Entry(kind, sizes, tensor.dtype, (src, dst)), tensor.nbytes)
 
     def _noted(self, entry: Entry, nbytes: int) -> Entry:
-        self.entries.append(entry)
-        try:
-            total = self.totals[entry.kind]
-        except KeyError:
-            total = self.totals[entry.kind] = [0, 0]
+        self._entries.append(entry)
+        total = self._totals.setdefault(entry.kind, [0, 0])
         total[0] += 1
         total[1] += nbytes
         return entry
@@ -148,8 +127,53 @@ class Recorder:
             self.failures += 1
             self._on_failure(error)
 
+    def failed(self, entry: Entry, error: Exception) -> Exception:
+        """Note the error that has ended an operation, once; return it as PyTorch's backends raise it."""
+        raised = for_torch(error) if isinstance(error, HemiolaError) else error
+        if not entry.error:
+            self.over(entry, raised)
+        return raised
+
+    # ---- reading ----
+
+    def totals(self) -> dict[str, tuple[int, int]]:
+        """Return by kind of operation how many were called, and the bytes of their inputs."""
+        compiled = {} if self.compiled is None else self.compiled.totals
+        kinds = {**self._totals, **compiled}
+        found = {}
+        for kind in kinds:
+            (count, nbytes), (also, more) = self._totals.get(kind, (0, 0)), compiled.get(kind, (0, 0))
+            found[kind] = (count + also, nbytes + more)
+        return found
+
+    def latest(self) -> list[Entry]:
+        """Return the latest operations, whoever ran them, in the order in which they were called."""
+        notes = [] if self.compiled is None else [_entry_of(note) for note in self.compiled.notes]
+        entries = sorted((*self._entries, *notes), key=lambda entry: entry.called_ns)
+        messages = sum(count for kind, (count, _) in self.totals().items() if kind in _MESSAGES)
+        collectives = sum(count for count, _ in self.totals().values()) - messages
+        for entry in reversed(entries):
+            if entry.kind in _MESSAGES:
+                entry.sequence, messages = messages, messages - 1
+            else:
+                entry.sequence, collectives = collectives, collectives - 1
+        return entries[-REMEMBERED:]
+
 
 _LISTS = (list, tuple)
+_MESSAGES = ("send", "recv")
+
+
+def _entry_of(note: Any) -> Entry:
+    """Return what the accelerator has noted of an operation as an Entry of its own."""
+    entry = Entry(note.kind, note.sizes, note.dtype, None)
+    entry.called_ns, entry.ended_ns, entry.error, entry.pending = (
+        note.called_ns,
+        note.ended_ns,
+        note.error,
+        note.pending,
+    )
+    return entry
 
 
 def _size_of(array: Any) -> int:

@@ -65,7 +65,7 @@ def save_records(folder: str | os.PathLike[str], *, reason: str = "asked for") -
     into.mkdir(parents=True, exist_ok=True)
     # Groups in which somebody holds a lock of theirs are read as they are: nothing here waits.
     groups = [
-        (group, list(group.recorder.entries)) for group in sorted(OPEN, key=lambda one: one.record_name)
+        (group, group.recorder.latest()) for group in sorted(OPEN, key=lambda one: one.record_name)
     ]
     offset_ns = time.time_ns() - time.monotonic_ns()
     content = {
@@ -156,7 +156,9 @@ def _for_analyzer(groups: Iterable[tuple[Any, list[Entry]]], offset_ns: int) -> 
         name = group.record_name
         configuration[name] = {"name": name, "desc": "hemiola", "ranks": str(group.job_ranks)}
         entries += [_analyzed(entry, name, offset_ns) for entry in records if entry.peers is None]
-    entries.sort(key=lambda one: one["record_id"])
+    entries.sort(key=lambda one: one["time_created_ns"])
+    for number, entry in enumerate(entries):
+        entry["record_id"] = number
     return {
         "version": _PICKLE_VERSION,
         "entries": entries,
@@ -171,7 +173,7 @@ def _analyzed(entry: Entry, group_name: str, offset_ns: int) -> dict[str, Any]:
     state = entry.state()
     given, written = entry.sizes
     return {
-        "record_id": entry.number,
+        "record_id": 0,  # until all groups' are in order
         "pg_id": 0,
         "process_group": (group_name, "hemiola"),
         "collective_seq_id": entry.sequence,

@@ -1,6 +1,7 @@
 // The operations of a group that matter most, without Python between PyTorch and the engine: compiled against one
 // PyTorch, on request, and used where it is there. It calls the core through a table of C functions, so that there is one
 // engine; ranks with and without it work together. What it does not take, it leaves to the group's methods in Python.
+#include <pybind11/stl.h>
 #include <torch/csrc/utils/pybind.h>
 
 #include <algorithm>
@@ -85,6 +86,38 @@ class Operation {
 
  private:
   HemiolaPending* pending_;
+};
+
+// What the group's record says of an operation; hemiola.torch.recorder shows it as an Entry. Guarded by the GIL. Times are
+// of the monotonic clock, and 0 where they are still to come.
+struct Note {
+  const char* kind;
+  std::int64_t given = 0, written = 0, nbytes = 0;  // elements of input and output, bytes of the input
+  std::optional<at::ScalarType> type;
+  std::int64_t called_ns = now_ns(), ended_ns = 0;
+  std::string error;                     // empty: none so far
+  std::shared_ptr<Operation> operation;  // null: its caller waits for it
+};
+
+// A group's latest operations, and what all of them add up to by kind.
+class Notes {
+ public:
+  std::shared_ptr<Note> add(Note note) {
+    auto& [count, nbytes] = totals_[note.kind];
+    ++count;
+    nbytes += note.nbytes;
+    if (latest_.size() == kRemembered) latest_.pop_front();
+    return latest_.emplace_back(std::make_shared<Note>(std::move(note)));
+  }
+  const std::deque<std::shared_ptr<Note>>& latest() const { return latest_; }
+  std::map<std::string, std::pair<std::int64_t, std::int64_t>> totals() const {
+    return {totals_.begin(), totals_.end()};
+  }
+
+ private:
+  static constexpr std::size_t kRemembered = 1024;  // as hemiola.torch.recorder.REMEMBERED
+  std::deque<std::shared_ptr<Note>> latest_;
+  std::map<const char*, std::pair<std::int64_t, std::int64_t>> totals_;
 };
 
 // Raises in Python what has been set, as C++ sees it.
@@ -202,13 +235,11 @@ class Work : public c10d::Work {
   // Where callbacks of its future stand; empty: it is over, and they run at once.
   std::string place() const { return operation_ ? place_ : std::string(); }
 
-  // `entry` is the operation's in the group's record; `failed` takes that and an error of the core, and returns the one
-  // to be raised.
-  void run_in(std::shared_ptr<Operation> operation, std::shared_ptr<Completion> completion, py::object entry,
-              std::shared_ptr<const Kept> failed) {
-    operation_ = std::move(operation);
+  // `failed` takes the operation's note and an error of the core, and returns the one to be raised.
+  void run_in(std::shared_ptr<Note> note, std::shared_ptr<Completion> completion, std::shared_ptr<const Kept> failed) {
+    operation_ = note->operation;
     completion_ = std::move(completion);
-    entry_.emplace(std::move(entry));
+    note_ = std::move(note);
     failed_ = std::move(failed);
   }
   void has_run(std::int64_t began_ns, std::int64_t ended_ns) { times_ns_ = {began_ns, ended_ns}; }
@@ -321,7 +352,7 @@ class Work : public c10d::Work {
     table->raise(failure);
     const py::error_already_set error;
     if (PyErr_GivenExceptionMatches(error.type().ptr(), PyExc_Exception) == 0) return error.value();
-    return failed_->get()(entry_->get(), error.value());
+    return failed_->get()(note_, error.value());
   }
 
   const Tensors result_;
@@ -329,7 +360,7 @@ class Work : public c10d::Work {
   std::int64_t chunk_count_ = 0;
   std::shared_ptr<Operation> operation_;
   std::shared_ptr<Completion> completion_;
-  std::optional<Kept> entry_;
+  std::shared_ptr<Note> note_;
   std::shared_ptr<const Kept> failed_;
   std::pair<std::int64_t, std::int64_t> times_ns_{0, 0};
 };
@@ -360,11 +391,10 @@ class Operations {
   using TypeNames = std::map<at::ScalarType, std::string>;
 
   // `values` and `contents`: by PyTorch's type what its elements are to the core, to be reduced and to be moved.
-  // `begun` and `failed` are those of the group's Recorder.
+  // `failed` is that of the group's Recorder.
   Operations(py::object communicator, double own_limit_s, const Names& ops, const TypeNames& values,
-             const TypeNames& contents, py::object begun, py::object failed)
+             const TypeNames& contents, py::object failed)
       : communicator_(std::move(communicator)),
-        begun_(std::move(begun)),
         failed_(std::make_shared<const Kept>(std::move(failed))),
         own_limit_s_(own_limit_s),
         limit_s(own_limit_s) {
@@ -446,8 +476,7 @@ class Operations {
     call.root = root;
     call.timeout_s = limit_of(options.timeout);
     call.input_count = call.output_count = -1;
-    py::object dtype = py::none();
-    std::int64_t nbytes = 0;
+    Note said{kind.name};
     if (input != nullptr) {
       const auto type = types.find(input->scalar_type());
       if (type == types.end()) return std::nullopt;
@@ -456,41 +485,37 @@ class Operations {
       call.input_count = input->numel();
       call.output = output->data_ptr();
       call.output_count = output->numel();
-      dtype = py::cast(input->scalar_type());
-      nbytes = static_cast<std::int64_t>(input->nbytes());
+      said.given = call.input_count;
+      said.written = call.output_count;
+      said.type = input->scalar_type();
+      said.nbytes = static_cast<std::int64_t>(input->nbytes());
     }
     ++count;
     ++number;
-    py::object entry = begun_(kind.name, std::max<std::int64_t>(call.input_count, 0),
-                              std::max<std::int64_t>(call.output_count, 0), dtype, nbytes);
+    const std::shared_ptr<Note> note = notes.add(std::move(said));
     auto work = c10::make_intrusive<Work>(kind.type, std::move(result), name + "/" + std::to_string(number));
     if (kind.type == OpType::ALLGATHER) work->show_in_chunks(rank_count_);
     if (!is_asynchronous(options, 0)) {
-      const std::int64_t began_ns = now_ns();
-      if (table->run(communicator_.ptr(), &call) != 0) fail(entry);
-      const std::int64_t ended_ns = now_ns();
-      entry.attr("ended_ns") = py::int_(ended_ns);
-      work->has_run(began_ns, ended_ns);
+      if (table->run(communicator_.ptr(), &call) != 0) fail(note);
+      note->ended_ns = now_ns();
+      work->has_run(note->called_ns, note->ended_ns);
       return work;
     }
     // The arrays live as long as the operation, whatever becomes of the Work.
     auto owner = std::make_unique<Tensors>(input == nullptr ? Tensors{} : Tensors{*input, *output});
     HemiolaPending* pending = table->start(
         communicator_.ptr(), &call, [](void* it) { delete static_cast<Tensors*>(it); }, owner.release());
-    if (pending == nullptr) fail(entry);
-    auto operation = std::make_shared<Operation>(pending);
-    const py::object shown = py::reinterpret_steal<py::object>(table->as_python(pending));
-    if (!shown) raise_set_error();
-    entry.attr("pending") = py::make_tuple(shown);
-    work->run_in(std::move(operation), completion_, std::move(entry), failed_);
+    if (pending == nullptr) fail(note);
+    note->operation = std::make_shared<Operation>(pending);
+    work->run_in(note, completion_, failed_);
     return work;
   }
 
   // Raises what the core has set, as PyTorch's scripts expect it.
-  [[noreturn]] void fail(const py::object& entry) const {
+  [[noreturn]] void fail(const std::shared_ptr<Note>& note) const {
     const py::error_already_set error;
     if (PyErr_GivenExceptionMatches(error.type().ptr(), PyExc_Exception) == 0) throw error;
-    const py::object raised = failed_->get()(entry, error.value());
+    const py::object raised = failed_->get()(note, error.value());
     PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(raised.ptr())), raised.ptr());
     raise_set_error();
   }
@@ -501,7 +526,7 @@ class Operations {
     return found_s == own_limit_s_ ? 0 : found_s;
   }
 
-  py::object communicator_, begun_;
+  py::object communicator_;
   std::shared_ptr<const Kept> failed_;
   std::map<int, int> ops_;
   Types values_, contents_;
@@ -514,6 +539,7 @@ class Operations {
   std::int64_t count = 0;   // of those begun
   std::int64_t number = 0;  // of the group's latest collective, whoever runs it
   std::string name;         // the group's
+  Notes notes;
 };
 
 // The future as PyTorch's own method returns it; hemiola.torch.callbacks learns of its place.
@@ -541,9 +567,22 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
     if (ending.name.empty()) return std::nullopt;
     return ending.name + ":" + std::to_string(ending.issued++);
   });
+  py::class_<Note, std::shared_ptr<Note>>(module, "Note")
+      .def_readonly("kind", &Note::kind)
+      .def_property_readonly("sizes", [](const Note& note) { return std::pair(note.given, note.written); })
+      .def_readonly("dtype", &Note::type)
+      .def_readonly("called_ns", &Note::called_ns)
+      .def_readwrite("ended_ns", &Note::ended_ns)
+      .def_readwrite("error", &Note::error)
+      .def_property_readonly("pending", [](const Note& note) {
+        if (!note.operation) return py::tuple();
+        const auto shown = py::reinterpret_steal<py::object>(table->as_python(note.operation->get()));
+        if (!shown) raise_set_error();
+        return py::make_tuple(shown);
+      });
   py::class_<Operations>(module, "Operations")
       .def(py::init<py::object, double, const Operations::Names&, const Operations::TypeNames&,
-                    const Operations::TypeNames&, py::object, py::object>())
+                    const Operations::TypeNames&, py::object>())
       .def_readwrite("limit_s", &Operations::limit_s)
       .def_readonly("count", &Operations::count)
       .def_readwrite("number", &Operations::number)
@@ -554,5 +593,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
       .def("reduce_scatter", &Operations::reduce_scatter)
       .def("all_to_all", &Operations::all_to_all)
       .def("barrier", &Operations::barrier)
+      .def_property_readonly("notes", [](const Operations& of) { return of.notes.latest(); })
+      .def_property_readonly("totals", [](const Operations& of) { return of.notes.totals(); })
       .def("close", &Operations::close);
 }

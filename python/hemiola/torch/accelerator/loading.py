@@ -35,7 +35,7 @@ def operations_of(core: Communicator, limit_s: float, recorder: Recorder) -> Any
     ----------
     core : the core of a hemiola.Communicator.
     limit_s : how long its operations may take where nothing is said.
-    recorder : where they are noted.
+    recorder : which shows what they note.
 
     Raises
     ------
@@ -50,9 +50,10 @@ def operations_of(core: Communicator, limit_s: float, recorder: Recorder) -> Any
                 f"{torch.__version__}, found none; run 'hemiola accelerate' on this host"
             )
         return None
-    return module.Operations(
-        core, limit_s, NAMES, _types(values), _types(content), recorder.begun, recorder.failed
+    recorder.compiled = module.Operations(
+        core, limit_s, NAMES, _types(values), _types(content), recorder.failed
     )
+    return recorder.compiled
 
 
 @cache
