@@ -236,7 +236,8 @@ class Work : public c10d::Work {
   std::string place() const { return operation_ ? place_ : std::string(); }
 
   // `failed` takes the operation's note and an error of the core, and returns the one to be raised.
-  void run_in(std::shared_ptr<Note> note, std::shared_ptr<Completion> completion, std::shared_ptr<const Kept> failed) {
+  void run_in(std::shared_ptr<Note> note, std::shared_ptr<Completion> completion,
+              std::shared_ptr<const Kept> failed) {
     operation_ = note->operation;
     completion_ = std::move(completion);
     note_ = std::move(note);
@@ -574,7 +575,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
       .def_readonly("called_ns", &Note::called_ns)
       .def_readwrite("ended_ns", &Note::ended_ns)
       .def_readwrite("error", &Note::error)
-      .def_property_readonly("pending", [](const Note& note) {
+      .def_property_readonly("pending", [](const Note& note) -> py::tuple {
         if (!note.operation) return py::tuple();
         const auto shown = py::reinterpret_steal<py::object>(table->as_python(note.operation->get()));
         if (!shown) raise_set_error();
