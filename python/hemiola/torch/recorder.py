@@ -73,7 +73,7 @@ class Recorder:
 
     Attributes
     ----------
-    compiled : the group's compiled operations, which keep notes of their own; None: there are none.
+    compiled : notes of the group's compiled operations; None: there are none.
     failures : int, how many operations have failed.
     """
 
@@ -138,7 +138,7 @@ class Recorder:
 
     def totals(self) -> dict[str, tuple[int, int]]:
         """Return by kind of operation how many were called, and the bytes of their inputs."""
-        compiled = {} if self.compiled is None else self.compiled.totals
+        compiled = {} if self.compiled is None else self.compiled.totals()
         kinds = {**self._totals, **compiled}
         found = {}
         for kind in kinds:
@@ -148,7 +148,7 @@ class Recorder:
 
     def latest(self) -> list[Entry]:
         """Return the latest operations, whoever ran them, in the order in which they were called."""
-        notes = [] if self.compiled is None else [_entry_of(note) for note in self.compiled.notes]
+        notes = [] if self.compiled is None else [_entry_of(note) for note in self.compiled.latest()]
         entries = sorted((*self._entries, *notes), key=lambda entry: entry.called_ns)
         messages = sum(count for kind, (count, _) in self.totals().items() if kind in _MESSAGES)
         collectives = sum(count for count, _ in self.totals().values()) - messages

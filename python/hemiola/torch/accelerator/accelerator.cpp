@@ -493,7 +493,7 @@ class Operations {
     }
     ++count;
     ++number;
-    const std::shared_ptr<Note> note = notes.add(std::move(said));
+    const std::shared_ptr<Note> note = notes->add(std::move(said));
     auto work = c10::make_intrusive<Work>(kind.type, std::move(result), name + "/" + std::to_string(number));
     if (kind.type == OpType::ALLGATHER) work->show_in_chunks(rank_count_);
     if (!is_asynchronous(options, 0)) {
@@ -540,7 +540,7 @@ class Operations {
   std::int64_t count = 0;   // of those begun
   std::int64_t number = 0;  // of the group's latest collective, whoever runs it
   std::string name;         // the group's
-  Notes notes;
+  std::shared_ptr<Notes> notes = std::make_shared<Notes>();
 };
 
 // The future as PyTorch's own method returns it; hemiola.torch.callbacks learns of its place.
@@ -581,6 +581,9 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
         if (!shown) raise_set_error();
         return py::make_tuple(shown);
       });
+  py::class_<Notes, std::shared_ptr<Notes>>(module, "Notes")
+      .def("latest", &Notes::latest)
+      .def("totals", &Notes::totals);
   py::class_<Operations>(module, "Operations")
       .def(py::init<py::object, double, const Operations::Names&, const Operations::TypeNames&,
                     const Operations::TypeNames&, py::object>())
@@ -594,7 +597,6 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
       .def("reduce_scatter", &Operations::reduce_scatter)
       .def("all_to_all", &Operations::all_to_all)
       .def("barrier", &Operations::barrier)
-      .def_property_readonly("notes", [](const Operations& of) { return of.notes.latest(); })
-      .def_property_readonly("totals", [](const Operations& of) { return of.notes.totals(); })
+      .def_readonly("notes", &Operations::notes)
       .def("close", &Operations::close);
 }

@@ -50,10 +50,9 @@ def operations_of(core: Communicator, limit_s: float, recorder: Recorder) -> Any
                 f"{torch.__version__}, found none; run 'hemiola accelerate' on this host"
             )
         return None
-    recorder.compiled = module.Operations(
-        core, limit_s, NAMES, _types(values), _types(content), recorder.failed
-    )
-    return recorder.compiled
+    operations = module.Operations(core, limit_s, NAMES, _types(values), _types(content), recorder.failed)
+    recorder.compiled = operations.notes
+    return operations
 
 
 @cache
