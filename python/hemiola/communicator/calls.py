@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypedDict, TypeVar
+from typing import Any, Generic, TypedDict, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hemiola._core import Communicator as CoreCommunicator
-from hemiola._core import Schedule
+from hemiola._core import Schedule, remember_calls
 from hemiola.communicator.arguments import root_of, schedule_of, seconds_of
 from hemiola.communicator.handle import Handle
 from hemiola.communicator.kinds import Array, Kind, R
 
 D = TypeVar("D", bound=np.generic)
+M = TypeVar("M")
+
+
+def remembered(method: M) -> M:
+    """Return a collective's method with a memory of its latest call in each communicator.
+
+    A call with equal arguments on the same memory runs the prepared operation again, without Python.
+    """
+    return cast(M, remember_calls(method))
 
 
 class _Options(TypedDict, Generic[D], total=False):

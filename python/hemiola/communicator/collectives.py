@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from numpy.typing import NDArray
 
-from hemiola._core import PremulSum, Schedule, remember_calls
-from hemiola.communicator.calls import Caller, D
+from hemiola._core import PremulSum, Schedule
+from hemiola.communicator.calls import Caller, D, remembered
 from hemiola.communicator.kinds import (
     ALL_GATHER,
     ALL_REDUCE,
@@ -25,7 +25,7 @@ from hemiola.communicator.kinds import (
 class Collectives(Caller):
     """The calls that all ranks of a communicator make together."""
 
-    @remember_calls
+    @remembered
     def all_reduce(
         self,
         x: NDArray[D],
@@ -84,7 +84,7 @@ class Collectives(Caller):
         """
         return self._run(ALL_REDUCE, x, out, op, 0, schedule, unchecked, timeout_s, sparse)
 
-    @remember_calls
+    @remembered
     def reduce(
         self,
         x: NDArray[D],
@@ -135,7 +135,7 @@ class Collectives(Caller):
         """
         return self._run(REDUCE, x, out, op, root, schedule, unchecked, timeout_s, sparse)
 
-    @remember_calls
+    @remembered
     def reduce_scatter(
         self,
         x: NDArray[D],
@@ -185,7 +185,7 @@ class Collectives(Caller):
         """
         return self._run(REDUCE_SCATTER, x, out, op, 0, schedule, unchecked, timeout_s, sparse)
 
-    @remember_calls
+    @remembered
     def all_gather(
         self,
         x: NDArray[D],
@@ -232,7 +232,7 @@ class Collectives(Caller):
         """
         return self._run(ALL_GATHER, x, out, "sum", 0, schedule, unchecked, timeout_s, sparse)
 
-    @remember_calls
+    @remembered
     def gather(
         self,
         x: NDArray[D],
@@ -282,7 +282,7 @@ class Collectives(Caller):
         """
         return self._run(GATHER, x, out, "sum", root, schedule, unchecked, timeout_s, sparse)
 
-    @remember_calls
+    @remembered
     def scatter(
         self,
         x: NDArray[D] | None = None,
@@ -332,7 +332,7 @@ class Collectives(Caller):
         """
         return self._run(SCATTER, x, out, "sum", root, schedule, unchecked, timeout_s, sparse)
 
-    @remember_calls
+    @remembered
     def broadcast(
         self,
         x: NDArray[D] | None = None,
@@ -380,7 +380,7 @@ class Collectives(Caller):
         """
         return self._run(BROADCAST, x, out, "sum", root, schedule, unchecked, timeout_s, sparse)
 
-    @remember_calls
+    @remembered
     def all_to_all(
         self,
         x: NDArray[D],
@@ -472,7 +472,7 @@ class Collectives(Caller):
         """
         return self._run(CUSTOM, x, out, op, 0, schedule, unchecked, timeout_s, sparse)
 
-    @remember_calls
+    @remembered
     def barrier(self, *, timeout_s: float | None = None) -> None:
         """Return once every rank has called this.
 

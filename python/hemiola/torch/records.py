@@ -64,9 +64,7 @@ def save_records(folder: str | os.PathLike[str], *, reason: str = "asked for") -
     into = Path(folder)
     into.mkdir(parents=True, exist_ok=True)
     # Groups in which somebody holds a lock of theirs are read as they are: nothing here waits.
-    groups = [
-        (group, group.recorder.latest()) for group in sorted(OPEN, key=lambda one: one.record_name)
-    ]
+    groups = [(group, group.recorder.latest()) for group in sorted(OPEN, key=lambda one: one.record_name)]
     offset_ns = time.time_ns() - time.monotonic_ns()
     content = {
         "version": 1,
