@@ -1,11 +1,11 @@
 # Sourced by the scripts that run C++ tests: builds and runs them in a folder of their own.
 
-build_tests() {  # build_tests <folder> <options of CMake>: into the folder, its output into <folder>.log
+build_tests() {  # build_tests <folder> <options of CMake>: `$targets` or all, into the folder; its output into <folder>.log
   local folder=$1
   shift
   mkdir -p build
   cmake -S . -B "$folder" -DHEMIOLA_TESTS=ON "$@" >"$folder.log" 2>&1 || { cat "$folder.log"; exit 1; }
-  cmake --build "$folder" --target hemiola_tests >>"$folder.log" 2>&1 || { tail -n 60 "$folder.log"; exit 1; }
+  cmake --build "$folder" --target ${targets:-hemiola_tests} >>"$folder.log" 2>&1 || { tail -n 60 "$folder.log"; exit 1; }
 }
 
 # Where PyPI's UCX is, if it is installed. Tests use that; the system's, in runs of their own: one process has one UCX.

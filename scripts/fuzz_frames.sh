@@ -28,8 +28,8 @@ int main(int, char** arguments) {
   std::fprintf(stderr, "\n%llu inputs, nothing found\n", static_cast<unsigned long long>(count));
 }
 MAIN
-${CXX:-g++} -std=gnu++20 -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all -Wno-error -Isrc -isystem third_party/xxhash -Itests/runtime \
-  "$build/fuzz_frames_main.cpp" tests/runtime/fuzz_frames.cpp src/hemiola/base/*.cpp src/hemiola/runtime/control/*.cpp \
+${CXX:-g++} -std=gnu++20 -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all -Wno-error -Isrc -isystem third_party/xxhash -Itests/runtime/fuzz \
+  "$build/fuzz_frames_main.cpp" tests/runtime/fuzz/fuzz_frames.cpp src/hemiola/base/*.cpp src/hemiola/runtime/control/*.cpp \
   src/hemiola/runtime/control/hosts/*.cpp src/hemiola/runtime/session/hosts/{cause_desk,exchange_desk,roster,survivors_desk,survivors_vote,frames}.cpp \
   src/hemiola/schedule/{collective,collective_names}.cpp src/hemiola/runtime/net/random_bytes.cpp src/hemiola/runtime/session/{members,progress_threads}.cpp src/hemiola/runtime/wire/wire.cpp \
   src/hemiola/runtime/wire/tcp/{message_receiver,stream_socket}.cpp src/hemiola/runtime/wire/shm/{channel,peer_memory}.cpp \

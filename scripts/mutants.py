@@ -27,20 +27,11 @@ from pathlib import Path
 
 import mutations
 from covering_tests import CoveringTests
+from test_rooms import executables_of, folders_of
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build" / "mutants"
 EQUIVALENT = Path(__file__).with_name("equivalent_mutants.txt")
-#: Folders of tests for rooms of the core that have none of their own name.
-TESTS = {
-    "algorithms": ["algorithms", "conformance"],
-    "bindings": ["arguments"],
-    "bounds": ["models"],
-    "runtime": ["runtime", "communicator"],
-    "schedule": ["formats", "conformance"],
-    "simulate": ["models"],
-    "verify": ["conformance"],
-}
 #: Files of Python tests that a mutant of the core meets at most.
 MOST_FILES = 8
 GOAL = 0.95
@@ -111,7 +102,7 @@ def sampled(planted: Sequence[Planted], count: int, seed: int) -> list[Planted]:
 
 def test_files(tree: Path, one: Planted) -> list[str]:
     """Return the Python test files of the core's room, those first that name the changed module or function."""
-    folders = TESTS.get(one.room, [one.room])
+    folders = folders_of(one.room, tree)
     stem = Path(one.path).stem if Path(one.path).stem != "__init__" else one.room
     words = {stem, *stem.split("_"), *re.findall(r"\w+", one.mutation.name.partition(": ")[0])} - {"module"}
     files = [path for folder in folders for path in sorted((tree / "tests" / folder).glob("test_*.py"))]
@@ -166,14 +157,13 @@ def pytest(files: Sequence[str], *more: str) -> list[str]:
     ]
 
 
-def compiled(tree: Path, limit_s: float) -> bool:
-    """Compile the copy, and put its core where its package is; whether that succeeded."""
+def compiled(tree: Path, tests: Sequence[str], limit_s: float) -> bool:
+    """Compile the copy with these C++ tests, and put its core where its package is; whether that succeeded."""
     folder = BUILD / "cpp"
-    # A mutant changes one file, so each is compiled alone.
-    options = ("-G", "Ninja", "-DHEMIOLA_TESTS=ON", "-DHEMIOLA_SHARE_HEADERS=OFF")
+    options = ("-G", "Ninja", "-DHEMIOLA_TESTS=ON")
     if not (folder / "build.ninja").exists():
         call("cmake", "-S", tree, "-B", folder, *options, stdout=subprocess.DEVNULL)
-    build = ["cmake", "--build", str(folder), "--target", "hemiola_tests", "_core"]
+    build = ["cmake", "--build", str(folder), "--target", *tests, "_core"]
     if ended(build, tree, limit_s) != 0:
         return False
     (core,) = folder.glob("_core*.so")
@@ -181,24 +171,29 @@ def compiled(tree: Path, limit_s: float) -> bool:
     return True
 
 
-def suites(tree: Path, room: str) -> str:
-    """Return GoogleTest's filter of a room's tests, empty where it has none."""
-    folders = TESTS.get(room, [room])
-    texts = [path.read_text() for folder in folders for path in (tree / "tests" / folder).rglob("*_test.cpp")]
-    names = {name for text in texts for name in re.findall(r"^TEST(?:_P|_F)?\((\w+),", text, re.MULTILINE)}
-    return ":".join(f"*{name}*" for name in sorted(names))
+def cpp_tests(tree: Path, room: str) -> list[str]:
+    """Return the executables of a room's C++ tests."""
+    return [name for folder in folders_of(room, tree) for name in executables_of(folder, tree)]
+
+
+def cpp_outcome(tree: Path, tests: Sequence[str], limit_s: float) -> int | None:
+    """Run executables of C++ tests until one fails; return how that ended, None where the limit ended it."""
+    for name in tests:
+        code = ended([str(BUILD / "cpp/tests" / name), "--gtest_fail_fast"], tree, limit_s)
+        if code != 0:
+            return code
+    return 0
 
 
 def outcome(tree: Path, one: Planted, tests: Sequence[str], limit_s: float) -> str:
     """Say whether tests notice a mutant: died, survived or undecided; "no build" where the compiler noticed."""
     if one.language == "cpp":
-        if not compiled(tree, 4 * limit_s):
+        executables = cpp_tests(tree, one.room)
+        if not compiled(tree, executables, 4 * limit_s):
             return "no build"
-        if chosen := suites(tree, one.room):
-            binary = [str(BUILD / "cpp/hemiola_tests"), f"--gtest_filter={chosen}", "--gtest_fail_fast"]
-            code = ended(binary, tree, limit_s)
-            if code != 0:
-                return "died" if code is not None else "undecided"
+        code = cpp_outcome(tree, executables, limit_s)
+        if code != 0:
+            return "died" if code is not None else "undecided"
     if not tests:
         return "survived"
     code = ended(pytest(tests), tree, limit_s)
@@ -227,14 +222,13 @@ def fails_anyway(tree: Path, limit_s: float) -> bool:
 
 def require_sound_tests(tree: Path, rooms: Sequence[str], limit_s: float) -> None:
     """End this program unless the C++ tests of these rooms pass where nothing is planted."""
-    if rooms and not compiled(tree, 60 * limit_s):
+    tests = {room: cpp_tests(tree, room) for room in rooms}
+    if rooms and not compiled(
+        tree, sorted({name for names in tests.values() for name in names}), 60 * limit_s
+    ):
         sys.exit(f"mutants: the copy does not compile as it is, see {BUILD / 'last.log'}")
     for room in rooms:
-        chosen = suites(tree, room)
-        if (
-            chosen
-            and ended([str(BUILD / "cpp/hemiola_tests"), f"--gtest_filter={chosen}"], tree, limit_s) != 0
-        ):
+        if cpp_outcome(tree, tests[room], limit_s) != 0:
             sys.exit(f"mutants: tests of {room} fail where nothing is planted, see {BUILD / 'last.log'}")
 
 

@@ -13,7 +13,7 @@ build_tests "${plain%/}"
 run_tests "${plain%/}"
 echo "== the wire over MPI, between processes"
 for ranks in 2 4; do
-  mpirun -n "$ranks" "${plain%/}/hemiola_tests" --gtest_filter='Mpi/*' --gtest_brief=1 | grep PASSED
+  mpirun -n "$ranks" "${plain%/}/tests/test_runtime_contracts" --gtest_filter='Mpi/*' --gtest_brief=1 | grep PASSED
 done
 # Tests of one process share the cores, a process for each; those that start ranks of their own run two at a time, since
 # ranks are waited for more than they work.

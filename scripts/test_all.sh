@@ -9,7 +9,7 @@ export PATH="$PWD/.venv/bin:$PATH"
 declare -A tests=([address]="*" [thread]="-Codec*:FairShares*")
 for sanitizer in address thread; do
   echo "== C++ tests under the $sanitizer sanitizer"
-  build_tests "build/$sanitizer" -G Ninja -DHEMIOLA_PYTHON=OFF -DHEMIOLA_SANITIZE=$sanitizer
+  build_tests "build/$sanitizer" -G Ninja -DHEMIOLA_PYTHON=OFF -DHEMIOLA_UNITY=ON -DHEMIOLA_SANITIZE=$sanitizer
   GTEST_FILTER=${tests[$sanitizer]} run_tests "build/$sanitizer"
 done
 scripts/test_arm64.sh

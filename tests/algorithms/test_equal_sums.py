@@ -1,6 +1,6 @@
 """After an all-reduce every rank holds the same sum of each chunk: the same additions, grouped alike, whichever
-operand comes first. Operations are commutative to the last bit (tests/runtime/combine_test.cpp), so all ranks get equal
-bits."""
+operand comes first. Operations are commutative to the last bit (tests/runtime/executor/combine_test.cpp). So all ranks
+get equal bits."""
 
 from __future__ import annotations
 

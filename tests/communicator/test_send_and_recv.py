@@ -1,4 +1,6 @@
-"""Messages between two ranks, as Python sends and receives them; over every wire: tests/runtime/messages_test.cpp."""
+"""Messages between two ranks, as Python sends and receives them.
+
+tests/runtime/messages/messages_test.cpp has them over every wire."""
 
 from __future__ import annotations
 

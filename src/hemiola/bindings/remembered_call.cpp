@@ -12,6 +12,7 @@
 #include "hemiola/bindings/python_communicator.hpp"
 
 namespace nb = nanobind;
+using namespace nb::literals;
 
 namespace hemiola::bindings {
 namespace {

@@ -1,10 +1,9 @@
 // A message that leaves zeros out is combined as a dense message would be, bit for bit.
-#include "hemiola/runtime/executor/host/combine.hpp"
-
 #include <gtest/gtest.h>
 
-#include "messages.hpp"
-#include "sparse_bits.hpp"
+#include "codec/messages.hpp"
+#include "codec/sparse_bits.hpp"
+#include "hemiola/runtime/executor/host/combine.hpp"
 
 #if defined(__x86_64__)
 #include <xmmintrin.h>

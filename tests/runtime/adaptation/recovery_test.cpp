@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "health/said.hpp"
 #include "hemiola/base/move_cost.hpp"
 #include "hemiola/base/yields.hpp"
 #include "hemiola/runtime/adaptation/density_watch.hpp"
@@ -20,7 +21,6 @@
 #include "hemiola/runtime/adaptation/port_watch.hpp"
 #include "hemiola/runtime/executor/patience.hpp"
 #include "hemiola/runtime/health/port_health.hpp"
-#include "said.hpp"
 
 namespace hemiola {
 namespace {

@@ -180,7 +180,7 @@ void expect_right_values(const Sample& sample, const Circumstances& c) {
   }
 }
 
-/// `hemiola_tests --gtest_filter='RandomSchedules.*' --gtest_shuffle --gtest_repeat=100` takes other seeds.
+/// `test_runtime_executor --gtest_filter='RandomSchedules.*' --gtest_shuffle --gtest_repeat=100` takes other seeds.
 TEST(RandomSchedules, LeaveWhatTheMeaningOfAStepSays) {
   const auto shuffled = static_cast<std::uint64_t>(::testing::UnitTest::GetInstance()->random_seed());
   for (std::uint64_t seed = 1000 * shuffled; seed < 1000 * shuffled + 60; ++seed) {
