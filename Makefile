@@ -4,13 +4,16 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 SOURCES := $(shell find src python/hemiola -name '*.cpp' -o -name '*.hpp') CMakeLists.txt pyproject.toml
 
-.PHONY: demo test test-all check format generate build clean help
+.PHONY: demo quick wheel test test-all check format generate build clean help
 
 help:     ## list the targets
 	@grep -E '^[a-z-]+: .*##' Makefile | sed -E 's/^([a-z-]+):[^#]*## /  make \1\t/' | expand -t 18
 
 demo: $(VENV)/.demo  ## train on 4 local ranks, then time the gradient's all-reduce on an emulated cluster
 	$(BIN)/python -m hemiola.demo
+
+quick:    ## a room's tests alone, the quick ones by default: ROOM=planner; on a built core: CORE=wheel
+	PYTHON=$(PYTHON) scripts/quick.sh $(ROOM) $(if $(CORE),--core $(CORE))
 
 test: $(VENV)/.test  ## C++ and Python tests, but for the long ones: ten minutes and more on two cores
 	scripts/test.sh
@@ -36,8 +39,12 @@ $(VENV)/.demo: $(SOURCES) scripts/setup.sh
 	@touch $@
 
 $(VENV)/.test: $(SOURCES) scripts/setup.sh
-	PYTHON=$(PYTHON) scripts/setup.sh demo test check
+	PYTHON=$(PYTHON) scripts/setup.sh demo test test-all check
 	@touch $(VENV)/.demo $@
+
+wheel:    ## build a wheel into dist, as a release does
+	[ -x $(BIN)/pip ] || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip wheel --quiet --no-deps --wheel-dir dist .
 
 clean:    ## remove everything that was built
 	rm -rf $(VENV) build dist demo-output

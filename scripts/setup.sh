@@ -4,26 +4,11 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}
-
-need() {  # need <what for> <Debian package>: install it or say how
-  if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-    echo "setup: installing $2 ($1)"
-    { apt-get install -qq -y "$2" || { apt-get update -qq && apt-get install -qq -y "$2"; }; } >/dev/null
-  else
-    echo "setup: missing: $1. Install it (on Debian or Ubuntu: sudo apt-get install $2) and run make again." >&2
-    exit 1
-  fi
-}
-
-command -v "$python" >/dev/null || need "Python 3.11 or newer" python3
-"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
-  { echo "setup: expected Python 3.11 or newer, found $("$python" --version); set PYTHON=/path/to/python" >&2; exit 1; }
-command -v c++ >/dev/null || need "a C++20 compiler" g++
-"$python" -c 'import ensurepip, venv' 2>/dev/null || need "Python's venv module" python3-venv
-"$python" -c 'import os, sysconfig, sys; sys.exit(not os.path.exists(sysconfig.get_paths()["include"] + "/Python.h"))' ||
-  need "Python's C headers" python3-dev
+. scripts/system_packages.sh
+need_python
+need_compiler
 if [[ " $* " == *" test "* ]]; then
-  [ -e /usr/include/gtest/gtest.h ] || need "GoogleTest, for the C++ tests" libgtest-dev
+  need_gtest
   if [ "$(id -u)" = 0 ]; then  # hosts on this machine: where users may not make any, their tests say so
     command -v ip >/dev/null || need "ip and tc, for hosts on this machine" iproute2
     [ -x /usr/sbin/sshd ] || need "sshd, for launching over ssh" openssh-server
